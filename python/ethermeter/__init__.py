@@ -1,0 +1,1 @@
+"""ethermeter: an Ethernet capacity laboratory."""

@@ -1,0 +1,117 @@
+"""Observations: what an engine saw, as rows of trial · station · metric · value · caution.
+
+The metrics are a closed list; each is defined here once, with its unit and what it counts. Lengths and times that are *charged* follow
+the accounting of Boggs, Mogul and Kent (1988, section 3.3): preamble + frame (FCS included) + inter-frame gap.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+WHOLE_SEGMENT = -1
+"""Station number of a row that speaks of all stations together."""
+
+
+class Caution(StrEnum):
+    """Why a value should be looked at before it is trusted."""
+
+    BEYOND_ROUND_TRIP = "beyond-round-trip"  # the segment is longer than its slot time allows
+    ILLEGAL_FRAME_LENGTH = "illegal-frame-length"  # a frame shorter or longer than the standard allows
+    LATE_COLLISION = "late-collision"  # collisions after the slot time happened
+    DAMAGED_FRAMES = "damaged-frames"  # a sender did not notice its collision
+    NO_SAMPLES = "no-samples"  # nothing was delivered, so the value is undefined (NaN)
+    FEW_SAMPLES = "few-samples"  # fewer than 30 frames behind the value
+    ONE_REPLICATION = "one-replication"  # interval from batches within one replication
+    UNBOUNDED_QUEUE = "unbounded-queue"  # an unlimited queue is offered more than the segment carries
+
+
+@dataclass(frozen=True, slots=True)
+class MetricDefinition:
+    """A metric's unit (SI; empty for a ratio or a count), scope and meaning."""
+
+    unit: str
+    per_station: bool
+    meaning: str
+
+
+class Metric(StrEnum):
+    """Every quantity that may stand in an observation."""
+
+    UTILISATION = "utilisation"
+    BIT_RATE = "bit_rate"
+    BIT_RATE_SD = "bit_rate_sd"
+    PACKET_RATE = "packet_rate"
+    PACKET_RATE_SD = "packet_rate_sd"
+    TRANSMISSION_DELAY = "transmission_delay"
+    TRANSMISSION_DELAY_SD = "transmission_delay_sd"
+    EXCESS_DELAY = "excess_delay"
+    UTILISATION_SD_OVER_MEAN = "utilisation_sd_over_mean"
+    GOODPUT = "goodput"
+    ACCESS_DELAY = "access_delay"
+    RESPONSE_TIME = "response_time"
+    DELAY_P50 = "delay_p50"
+    DELAY_P90 = "delay_p90"
+    DELAY_P99 = "delay_p99"
+    DELAY_P999 = "delay_p999"
+    DELAY_MAX = "delay_max"
+    JAIN_INDEX = "jain_index"
+    ATTEMPTS_PER_FRAME = "attempts_per_frame"
+    COLLISIONS_PER_FRAME = "collisions_per_frame"
+    OFFERED_LOAD_G = "offered_load_g"
+    OFFERED_LOAD_Q = "offered_load_q"
+    LOSS = "loss"
+    DISCARDED = "discarded"
+    DROPPED = "dropped"
+    RESUMED = "resumed"
+    LATE_COLLISIONS = "late_collisions"
+    DAMAGED = "damaged"
+    FRAMES = "frames"
+    TIME_FRAME = "time_frame"
+    TIME_PREAMBLE = "time_preamble"
+    TIME_GAP = "time_gap"
+    TIME_COLLISION = "time_collision"
+    TIME_IDLE = "time_idle"
+
+    @property
+    def definition(self) -> MetricDefinition:
+        """What this metric means."""
+        return DEFINITIONS[self]
+
+
+_D = MetricDefinition
+
+DEFINITIONS: dict[Metric, MetricDefinition] = {
+    Metric.UTILISATION: _D("", True, "charged channel time of delivered frames over the window; at most 1"),
+    Metric.BIT_RATE: _D("bit/s", True, "utilisation times the line rate: preamble, frame and gap of delivered frames"),
+    Metric.BIT_RATE_SD: _D("bit/s", False, "sample standard deviation of the stations' bit rates"),
+    Metric.PACKET_RATE: _D("1/s", True, "frames delivered per second, counted at their end"),
+    Metric.PACKET_RATE_SD: _D("1/s", False, "sample standard deviation of the stations' packet rates"),
+    Metric.TRANSMISSION_DELAY: _D("s", True, "mean time from the transmitter taking up a frame to the end of its successful attempt"),
+    Metric.TRANSMISSION_DELAY_SD: _D("s", True, "sample standard deviation of the transmission delay over frames"),
+    Metric.EXCESS_DELAY: _D("s", False, "mean transmission delay minus stations x mean charged time of a frame"),
+    Metric.UTILISATION_SD_OVER_MEAN: _D("", False, "standard deviation of the stations' bit rates over their mean"),
+    Metric.GOODPUT: _D("bit/s", True, "bits of delivered frames per second, destination address to FCS"),
+    Metric.ACCESS_DELAY: _D("s", True, "mean time from taking up a frame to the start of its successful attempt"),
+    Metric.RESPONSE_TIME: _D("s", True, "mean time from arrival in the queue to the end of the successful attempt"),
+    Metric.DELAY_P50: _D("s", False, "median transmission delay"),
+    Metric.DELAY_P90: _D("s", False, "90th percentile of the transmission delay"),
+    Metric.DELAY_P99: _D("s", False, "99th percentile of the transmission delay"),
+    Metric.DELAY_P999: _D("s", False, "99.9th percentile of the transmission delay"),
+    Metric.DELAY_MAX: _D("s", False, "largest transmission delay, to the width of its histogram bucket"),
+    Metric.JAIN_INDEX: _D("", False, "Jain's fairness index of the stations' bit rates, 1/n to 1"),
+    Metric.ATTEMPTS_PER_FRAME: _D("", True, "attempts ended in the window over frames delivered in it"),
+    Metric.COLLISIONS_PER_FRAME: _D("", True, "failed attempts over frames delivered"),
+    Metric.OFFERED_LOAD_G: _D("", True, "sum over stations of the share of line rate each would use alone"),
+    Metric.OFFERED_LOAD_Q: _D("", True, "time-average number of stations with a frame in the transmitter"),
+    Metric.LOSS: _D("", True, "frames dropped or discarded over frames offered (sources) or taken up (saturated)"),
+    Metric.DISCARDED: _D("", True, "frames given up after the attempt limit or a late collision"),
+    Metric.DROPPED: _D("", True, "frames refused by a full queue"),
+    Metric.RESUMED: _D("", True, "times the attempt limit was passed and the frame handed over again"),
+    Metric.LATE_COLLISIONS: _D("", True, "collisions later than one slot time after the attempt began"),
+    Metric.DAMAGED: _D("", True, "frames overlapped by a transmission their sender did not notice"),
+    Metric.FRAMES: _D("", True, "frames delivered in the window"),
+    Metric.TIME_FRAME: _D("", False, "share of channel time carrying frames that succeeded, destination address to FCS"),
+    Metric.TIME_PREAMBLE: _D("", False, "share of channel time in the preambles of these"),
+    Metric.TIME_GAP: _D("", False, "share of channel time in inter-frame gaps"),
+    Metric.TIME_COLLISION: _D("", False, "share of channel time in attempts that collided"),
+    Metric.TIME_IDLE: _D("", False, "the rest: nobody sends, beyond the gap (propagation included)"),
+}
