@@ -57,15 +57,25 @@ fn contend(world: &World, stations: &mut [Station], first: &[i64], tally: &mut T
     Contention::new(world, first).run(stations, tally);
 }
 
+/// How a collision goes on.
+enum Course {
+    /// Every sender hears every other before its own jam is over.
+    Closed,
+    /// Some sender is silent before it hears another.
+    Overlapping,
+    /// Some frame is over before its sender hears another.
+    Unnoticed,
+}
+
 /// A sender of a collision.
 #[derive(Clone, Copy, Debug)]
-struct Sender {
-    station: u32,
-    place: u32,
-    start: i64,
-    end: i64,
+pub(crate) struct Sender {
+    pub(crate) station: u32,
+    pub(crate) place: u32,
+    pub(crate) start: i64,
+    pub(crate) end: i64,
     /// When it heard the collision.
-    heard: i64,
+    pub(crate) heard: i64,
     /// When it hears the last of the others end, or its own end if that is later.
     silent: i64,
 }
@@ -108,7 +118,7 @@ impl<'w> Contention<'w> {
         });
         let mut new = Self {
             world,
-            candidates: Vec::with_capacity(stations),
+            candidates: vec![NO_START; stations + 1],
             next: vec![NO_START; stations],
             deferral: deferral.collect(),
             senders: Vec::with_capacity(stations),
@@ -184,11 +194,15 @@ impl<'w> Contention<'w> {
     /// Several stations would start before `until`, perhaps before they hear each other. Returns the earliest next start.
     #[inline(always)]
     fn resolve(&mut self, until: u64, stations: &mut [Station], tally: &mut Tally) -> u64 {
-        self.candidates.clear();
-        self.candidates.extend(self.next.iter().filter(|&&next| next < until));
-        self.candidates.sort_unstable();
+        // Every key is written and the cursor moves past those that count: a branch would be a guess each time.
+        let mut count = 0;
+        for &next in &self.next {
+            self.candidates[count] = next;
+            count += usize::from(next < until);
+        }
+        self.candidates[..count].sort_unstable();
         self.senders.clear();
-        for &key in &self.candidates {
+        for &key in &self.candidates[..count] {
             let (start, station) = (time_of(key), small(station_of(key)));
             let place = self.world.places[station as usize];
             // What it hears in the instant in which it starts does not keep it from starting.
@@ -200,28 +214,32 @@ impl<'w> Contention<'w> {
         if let [alone] = self.senders[..] {
             return self.deliver(alone.station as usize, alone.start, stations, tally);
         }
-        if self.close(stations) {
-            self.collide(stations, tally)
-        } else {
-            self.weather(stations, tally)
+        match self.close(stations) {
+            Course::Closed => self.collide(stations, tally),
+            Course::Overlapping => self.weather(stations, tally),
+            Course::Unnoticed => {
+                self.senders.clear();
+                self.weather(stations, tally)
+            }
         }
     }
 
-    /// Contentions overlap for a while.
+    /// Contentions overlap for a while, after the collision of `senders`, if there are any.
     #[inline(never)]
     fn weather(&mut self, stations: &mut [Station], tally: &mut Tally) -> u64 {
         let starts = self.next.iter().map(|&key| if key == NO_START { NEVER } else { time_of(key) });
-        self.storm.run(self.world, starts, stations, tally);
+        self.storm.run(self.world, starts, &self.senders, stations, tally);
         for station in 0..self.next.len() {
             self.next[station] = self.key(station, self.storm.starts()[station]);
         }
         self.earliest()
     }
 
-    /// Work out when each sender hears the collision and ends. False when the contention is not closed.
+    /// Work out when each sender hears the collision and ends.
     #[inline(always)]
-    fn close(&mut self, stations: &[Station]) -> bool {
+    fn close(&mut self, stations: &[Station]) -> Course {
         let world = self.world;
+        let mut closed = true;
         for index in 0..self.senders.len() {
             let this = self.senders[index];
             let (mut first, mut last) = (NEVER, 0);
@@ -232,10 +250,10 @@ impl<'w> Contention<'w> {
             }
             let heard = first.max(this.start);
             let end = heard.max(this.start + world.preamble) + world.jam;
-            let unnoticed = heard >= this.start + world.packet_time(stations[this.station as usize].bits());
-            if unnoticed || last > end {
-                return false;
+            if heard >= this.start + world.packet_time(stations[this.station as usize].bits()) {
+                return Course::Unnoticed;
             }
+            closed &= last <= end;
             self.senders[index] = Sender { heard, end, ..this };
         }
         for index in 0..self.senders.len() {
@@ -246,7 +264,11 @@ impl<'w> Contention<'w> {
             }
             self.senders[index].silent = silent;
         }
-        true
+        if closed {
+            Course::Closed
+        } else {
+            Course::Overlapping
+        }
     }
 
     #[inline(always)]

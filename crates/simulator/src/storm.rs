@@ -7,6 +7,7 @@
 //! Taking the earliest start is exact: a later start cannot be heard before it happens, so it changes neither whether this one
 //! starts nor any end that this one waited for.
 
+use crate::fast::Sender;
 use crate::reference::overlap;
 use crate::station::{Attempt, Ending, Station};
 use crate::tally::Tally;
@@ -138,19 +139,28 @@ impl Storm {
     }
 
     /// A storm that begins when contentions are closed and `starts` are the next starts if nobody else starts first.
+    ///
+    /// `senders`, if there are any, collide at its beginning; nobody else starts before they are over.
     pub(crate) fn run(
         &mut self,
         world: &World,
         starts: impl Iterator<Item = i64>,
+        senders: &[Sender],
         stations: &mut [Station],
         tally: &mut Tally,
     ) {
         self.ready.clear();
         self.ready.extend(starts);
         self.prune_above = PRUNE_ABOVE;
+        for sender in senders {
+            self.add_collided(world, sender, stations);
+        }
         for place in 0..world.place_count {
-            self.deferrals[place].list.clear();
             self.find_first_ready(place);
+        }
+        self.hear_everywhere(world);
+        if !senders.is_empty() && self.is_closed(world) {
+            return self.settle(world, tally);
         }
         let end = world.phases.end_ps.cast_signed();
         loop {
@@ -288,6 +298,18 @@ impl Storm {
         self.hear_everywhere(world);
     }
 
+    /// Add a transmission that collided, and is over.
+    fn add_collided(&mut self, world: &World, sender: &Sender, stations: &mut [Station]) {
+        let &Sender { station, place, start, end, heard, .. } = sender;
+        let late = heard - start > world.slot;
+        let (attempt, ready) = stations[station as usize].collide(start, end, late);
+        self.ready[station as usize] = ready;
+        self.latest[station as usize] = small(self.sent.len());
+        self.senders.push(station);
+        let attempt = Some(attempt);
+        self.sent.push(Sent { station, place, start, end, heard, over: true, overlapped: false, attempt });
+    }
+
     fn finish(&mut self, world: &World, index: usize, stations: &mut [Station]) {
         let sent = self.sent[index];
         let station = &mut stations[sent.station as usize];
@@ -416,6 +438,9 @@ impl Storm {
     }
 
     fn mark_overlapped(&mut self, world: &World) {
+        if self.sent.iter().all(|s| s.heard < NEVER) {
+            return; // only a frame that was delivered can be damaged unnoticed
+        }
         for index in 0..self.sent.len() {
             let this = as_attempt(&self.sent[index]);
             // Those under way may end sooner than it looks now; whatever they overlap is kept until they are over.
