@@ -96,6 +96,20 @@ fn time_key(time: i64) -> u64 {
     time.cast_unsigned() << STATION_BITS
 }
 
+/// For the few that contend at once.
+#[inline(always)]
+fn insertion_sort(keys: &mut [u64]) {
+    for sorted in 1..keys.len() {
+        let key = keys[sorted];
+        let mut at = sorted;
+        while at > 0 && keys[at - 1] > key {
+            keys[at] = keys[at - 1];
+            at -= 1;
+        }
+        keys[at] = key;
+    }
+}
+
 struct Contention<'w> {
     world: &'w World,
     next: Vec<u64>,
@@ -200,7 +214,7 @@ impl<'w> Contention<'w> {
             self.candidates[count] = next;
             count += usize::from(next < until);
         }
-        self.candidates[..count].sort_unstable();
+        insertion_sort(&mut self.candidates[..count]);
         self.senders.clear();
         for &key in &self.candidates[..count] {
             let (start, station) = (time_of(key), small(station_of(key)));
