@@ -9,6 +9,11 @@
 //! every other before its own jam was over (then the carrier of them all joins at every place). Where it does not hold, as on
 //! long segments, [`crate::storm`] takes over until it holds again.
 
+#![expect(
+    clippy::inline_always,
+    reason = "what is inlined into a function with wide instructions is compiled with them"
+)]
+
 use crate::outcome::Outcome;
 use crate::station::{Attempt, Station};
 use crate::storm::Storm;
@@ -268,7 +273,7 @@ impl<'w> Contention<'w> {
                 return Course::Unnoticed;
             }
             closed &= last <= end;
-            self.senders[index] = Sender { heard, end, ..this };
+            self.senders[index] = Sender { end, heard, ..this };
         }
         for index in 0..self.senders.len() {
             let this = self.senders[index];

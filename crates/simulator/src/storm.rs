@@ -173,14 +173,14 @@ impl Storm {
         loop {
             match self.next(world) {
                 Next::Start { station, at } if at < end => self.start(world, station, at, stations),
-                Next::Start { .. } | Next::Calm => match self.earliest_end() {
+                Next::Start { .. } | Next::Calm => {
                     // Nobody starts any more; the transmissions under way come to their ends.
-                    Some(index) => self.finish(world, index, stations),
-                    None => {
+                    let Some(index) = self.earliest_end() else {
                         self.ready.fill(NEVER);
                         return self.end_with(world, tally);
-                    }
-                },
+                    };
+                    self.finish(world, index, stations);
+                }
                 Next::End { index } => {
                     self.finish(world, index, stations);
                     if self.sent.iter().all(|s| s.over) && self.is_closed(world) {
