@@ -4,6 +4,7 @@ Decimal prefixes only, and exact arithmetic only: a time is a whole number of pi
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -100,8 +101,8 @@ def units_of(dimension: Dimension) -> list[str]:
     return [name for name, (of, _) in UNITS.items() if of is dimension]
 
 
-def quantity(text: str, *, expected: str = "a number with a unit") -> Quantity:
-    """Read a number with a unit.
+def quantity(text: str, *, expected: str = "a number with a unit", known: Sequence[str] = tuple(UNITS)) -> Quantity:
+    """Read a number with a unit; `known` units are named when it has none of them.
 
     Raises
     ------
@@ -116,7 +117,7 @@ def quantity(text: str, *, expected: str = "a number with a unit") -> Quantity:
     if unit == "":
         raise UnitError(f"expected {expected}; the unit is missing")
     if unit not in UNITS:
-        raise UnitError(f"expected {expected}; unknown unit {unit}; known are {', '.join(name for name in UNITS if name.isascii())}")
+        raise UnitError(f"expected {expected}; unknown unit {unit}; known are {', '.join(name for name in known if name.isascii())}")
     if exponent is not None and (len(exponent) > 3 or abs(int(exponent)) > _MOST_EXPONENT):
         raise UnitError(f"expected {expected}; exponents from -{_MOST_EXPONENT} to {_MOST_EXPONENT}")
     number = Fraction(f"{sign}{digits}e{exponent or 0}")
@@ -141,7 +142,7 @@ def parse(value: object, dimension: Dimension) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, str):
         hint = "; the unit is missing" if isinstance(value, int | float) and not isinstance(value, bool) else ""
         raise UnitError(f"expected {expected}{hint}")
-    read = quantity(value, expected=expected)
+    read = quantity(value, expected=expected, known=units_of(dimension))
     if read.dimension is not dimension:
         raise UnitError(f"expected {expected}, not {read.dimension}")
     if read.number < 0:

@@ -70,9 +70,9 @@ class Document(Table):
     """Groups of stations."""
     vary: Annotated[dict[str, Any], PlainValidator(_as_it_is), WithJsonSchema(_VARY_SCHEMA)] = Field(default_factory=dict)
     """What is varied; read by `sweep`, which knows the values' exact arithmetic."""
-    phases: Phases = Phases()
+    phases: Phases = Field(default_factory=Phases)
     """What happens when."""
-    run: Run = Run()
+    run: Run = Field(default_factory=Run)
     """How the trials are run."""
     sources: dict[
         str, Annotated[str, PlainValidator(_source), WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(SOURCE_KINDS)}): \S"})]

@@ -55,7 +55,7 @@ class Uniform(Table):
 class OffsetExponential(Table):
     """The parameters of an exponential time after a constant one."""
 
-    offset: Time = 0
+    offset: Time = Field(default="0 s", validate_default=True)
     """Constant part."""
     mean: PositiveTime
     """Mean of the exponential part."""

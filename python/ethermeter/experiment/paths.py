@@ -64,7 +64,8 @@ def _group(document: Mapping[str, Any], rest: list[str]) -> tuple[int, list[str]
     if rest[0].isascii() and rest[0].isdigit() and len(rest[0]) < 6 and int(rest[0]) < len(groups):
         return int(rest[0]), rest[1:]
     known = ", ".join(str(name) for name in names if isinstance(name, str)) or "none"
-    raise PathError(f"expected a key of stations, the name of a group ({known}) or its number below {len(groups)}")
+    keys = ", ".join(StationGroup.model_fields)
+    raise PathError(f"expected a key of stations, the name of a group ({known}) or its number below {len(groups)}; keys are {keys}")
 
 
 def assigned(tree: object, path: Sequence[Part], value: object) -> object:

@@ -35,19 +35,19 @@ def _measure(value: object) -> Measure:
 class Phases(Table):
     """What happens when; defaults: 12 s of transmission of which the last 10 s are measured."""
 
-    settle: Time = 0
+    settle: Time = Field(default="0 s", validate_default=True)
     """Silence before the stations begin."""
-    transmit: Time = 12 * units.PS_PER_S
+    transmit: Time = Field(default="12 s", validate_default=True)
     """How long stations offer frames."""
     measure: Annotated[
         Measure,
         PlainValidator(_measure),
         WithJsonSchema({"type": "string", "description": 'the part that is measured: "middle 10 s", "last 5 s" or "all"'}),
-    ] = Measure("last", 10 * units.PS_PER_S)
+    ] = Field(default="last 10 s", validate_default=True)
     """The part of the transmit phase that is measured."""
-    drain: Time = 0
+    drain: Time = Field(default="0 s", validate_default=True)
     """How long frames under way may still be sent."""
-    spread: Time = 0
+    spread: Time = Field(default="0 s", validate_default=True)
     """Each station begins at a time drawn uniformly from this span."""
 
 

@@ -35,7 +35,7 @@ class StationGroup(Table):
     """Whether the lengths include the frame check sequence; if not, it is added."""
     arrivals: Arrivals
     """How frames arrive."""
-    service: Times = 0
+    service: Times = Field(default="0 us", validate_default=True)
     """Host time between the end of a frame and the earliest start of the next."""
     generator: Generator | None = None
     """The process that fills a saturated host's buffers; without it there is always a frame."""
@@ -43,7 +43,7 @@ class StationGroup(Table):
         int | None,
         PlainValidator(_queue),
         WithJsonSchema({"oneOf": [{"const": "unlimited"}, {"type": "integer", "minimum": 1, "maximum": 10**9}]}),
-    ] = None
+    ] = Field(default="unlimited", validate_default=True)
     """Frames there is room for, the one being sent included."""
     backoff: Backoff = "exponential"
     """How a station waits after a collision."""

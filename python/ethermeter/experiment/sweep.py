@@ -66,6 +66,8 @@ def sweeps_of(document: Mapping[str, Any], *, file: str) -> tuple[list[Sweep], l
     for key, given in table.items():
         place = dotted(("vary", key))
         try:
+            if "." not in key and isinstance(given, dict):
+                raise SweepError(_ALLOWED)
             path = resolved(document, key.split("."), tops=VARIABLE)
             values = _values(given)
         except (PathError, SweepError) as error:

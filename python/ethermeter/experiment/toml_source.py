@@ -77,7 +77,7 @@ def parsed(text: str, *, file: str) -> dict[str, Any]:
         raise InputError([_too_deep(file)]) from None
     except ValueError as error:
         # Integers of thousands of digits and impossible dates come as plain ValueError.
-        raise InputError([Fault(file, "(file)", "no value of TOML", f"expected valid TOML: {error}")]) from None
+        raise InputError([Fault(file, "(file)", "no value of TOML", f"expected valid TOML: {str(error).partition(';')[0]}")]) from None
     if not _is_shallow(document):
         raise InputError([_too_deep(file)])
     return document
