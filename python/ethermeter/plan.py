@@ -19,7 +19,7 @@ from ethermeter.faults import Fault, InputError
 MOST_REPLICATIONS = 1000
 """Replications a plan may have."""
 
-LARGEST_PLAN_CHARACTERS = 1_000_000_000
+LARGEST_PLAN_CHARACTERS = 500_000_000
 """The longest a plan's text may be."""
 
 _POINTS_CHECKED_AT_ONCE = 50

@@ -1,11 +1,13 @@
 """What unit tests share: a small valid file, and a core for when the extension module is not built."""
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import settings
 
 if importlib.util.find_spec("ethermeter._core") is None:
     from standards_fake import STANDARDS
@@ -16,6 +18,11 @@ if importlib.util.find_spec("ethermeter._core") is None:
     import ethermeter
 
     ethermeter._core = fake
+
+# Other processes share the machine, so no example has a deadline; what may not be slow has a test of its own.
+settings.register_profile("fast", deadline=None)
+settings.register_profile("slow", deadline=None, max_examples=5000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 SMALL = """
 title = "Two stations"

@@ -75,7 +75,7 @@ def test_any_text(text: str) -> None:
     outcome_of_load(text.encode("utf-8", "surrogatepass"))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(FILES), st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 12), st.binary(max_size=12)), min_size=1, max_size=4)
 )
@@ -92,13 +92,11 @@ def test_mutated_files(data: bytes, cuts: list[tuple[int, int, bytes]]) -> None:
             assert error.faults  # noqa: PT017 - both outcomes are right
 
 
-@settings(deadline=None)
 @given(st.dictionaries(keys, values, max_size=8))
 def test_any_structure(tree: dict[str, object]) -> None:
     outcome_of_load(toml_text.document(tree).encode("utf-8", "replace"))
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(st.sampled_from(list(Segment.model_fields)), values, max_size=3),
     st.dictionaries(st.sampled_from(list(StationGroup.model_fields)), values, max_size=3),

@@ -107,9 +107,15 @@ def test_a_series_needs_a_letter(small: Path) -> None:
 
 
 def test_more_trials_than_a_plan_may_have_are_refused_with_their_number(varied: Path) -> None:
-    experiment = load(varied, overrides=['vary."stations.count"={ from = 1, to = 1000 }'])
+    experiment = load(varied, overrides=['vary."stations.count"={ from = 1, to = 1000 }', "segment.clusters=2"])
     (fault,) = faults_of(lambda: plan.expand([experiment], replications=60))
     assert (fault.key, fault.value) == ("vary", "120000")
+
+
+def test_more_delays_than_fit_in_memory_are_refused_before_they_are_made(varied: Path) -> None:
+    (fault,) = faults_of(lambda: load(varied, overrides=['vary."stations.count"={ from = 1, to = 1000 }']))
+    assert fault.key == "segment"
+    assert "at most 4000000 delays" in fault.allowed
 
 
 def test_nothing_to_plan_is_a_mistake_of_the_caller() -> None:

@@ -1,6 +1,6 @@
 """Layout: from what an experiment says of its cable and stations to places and delays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -28,13 +28,16 @@ class Layout:
     ----------
     places
         For each group, the place of each of its stations.
-    delay_ps
-        One-way delays between places, ps.
+    size
+        Number of places.
+    delays_ps
+        Makes the one-way delays between places, ps; put off, because a check needs no matrix and a thousand places have a million delays.
 
     """
 
     places: tuple[tuple[int, ...], ...]
-    delay_ps: topology.Matrix
+    size: int
+    delays_ps: Callable[[], topology.Matrix]
 
 
 def placement(group: StationGroup) -> tuple[object, ...]:
@@ -57,21 +60,23 @@ def layout(segment: Segment, groups: Sequence[StationGroup], *, file: str) -> tu
     if places is None:
         return _along_the_cable(segment, groups, tap_ps=tap_ps), []
     dealt = _dealt(groups, places=places)
-    delays_ps = _delays_between_places(segment, tap_ps=tap_ps)
     stations = [0] * places
     for place in (place for group in dealt for place in group):
         stations[place] += 1
-    settled = topology.settled(delays_ps, stations=stations)
+
+    def delays_ps() -> topology.Matrix:
+        return topology.settled(_delays_between_places(segment, tap_ps=tap_ps), stations=stations)
+
     if segment.delays is not None:
         # Only a matrix that a person wrote can contradict itself; the others are right by construction.
         try:
-            topology.check(settled)
+            topology.check(delays_ps())
         except TopologyError as error:
             row = segment.delays[error.place[0]]
             given = f"{row[error.place[1]]} ps" if len(error.place) > 1 else f"{len(row)} entries"
             problems.add(("segment", "delays", *error.place), given, str(error))
             return None, problems.faults
-    return Layout(dealt, settled), []
+    return Layout(dealt, places, delays_ps), []
 
 
 class _Problems:
@@ -230,5 +235,8 @@ def _along_the_cable(segment: Segment, groups: Sequence[StationGroup], *, tap_ps
     stations = [0] * len(points)
     for point in (point for group in coordinates for point in group):
         stations[number[point]] += 1
-    delays_ps = topology.settled(topology.cable(points, tap_ps=tap_ps), stations=stations)
-    return Layout(tuple(tuple(number[point] for point in group) for group in coordinates), delays_ps)
+
+    def delays_ps() -> topology.Matrix:
+        return topology.settled(topology.cable(points, tap_ps=tap_ps), stations=stations)
+
+    return Layout(tuple(tuple(number[point] for point in group) for group in coordinates), len(points), delays_ps)

@@ -175,7 +175,7 @@ def raise_all(experiment: Experiment, made: Scenarios, choices: Sequence[Sequenc
     faults: dict[tuple[str, str, str], Fault] = {}
     for choice in choices:
         try:
-            made.at(choice)
+            made.parts(choice)
         except InputError as error:
             for fault in error.faults:
                 faults.setdefault((fault.key, fault.value, fault.allowed), _placed(fault, experiment, choice))

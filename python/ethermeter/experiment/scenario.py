@@ -27,6 +27,9 @@ from ethermeter.faults import Fault, InputError, shown
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 Key = tuple[object, ...]
+MOST_DELAYS = 4_000_000
+"""Delays between places that an experiment may have in all its different layouts."""
+
 TableKey = tuple[tuple[Part, ...], tuple[tuple[int, int], ...]]
 """A table and which value it has of each sweep that touches it."""
 
@@ -37,6 +40,17 @@ class Piece:
 
     value: Any
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a scenario is made of."""
+
+    constants: Mapping[str, Any]
+    layout_key: Key
+    layout: Layout
+    hosts: Sequence[Piece]
+    moments: Piece
 
 
 def compact(value: object) -> str:
@@ -71,6 +85,7 @@ class Scenarios:
         self._groups = len(document["stations"])
         self._touching: dict[tuple[Part, ...], list[int]] = {}
         self._known: dict[Key, Any] = {}
+        self._delays = 0
 
     def at(self, choice: Sequence[int]) -> Piece:
         """Return the scenario of a point.
@@ -79,6 +94,23 @@ class Scenarios:
         ----------
         choice
             For each sweep, which of its values.
+
+        Raises
+        ------
+        InputError
+            With every fault of this point.
+
+        """
+        parts = self.parts(choice)
+        layout_key = parts.layout_key
+        delays = self._once(("delays", layout_key), lambda: _piece(parts.layout.delays_ps()))
+        places = self._once(("places", layout_key), lambda: [_piece(list(group)) for group in parts.layout.places])
+        segment = self._once(("segment", layout_key), lambda: _segment(parts.constants, delays))
+        groups = [self._group(index, host, place) for index, (host, place) in enumerate(zip(parts.hosts, places, strict=True))]
+        return self._joined(segment, groups, parts.moments)
+
+    def parts(self, choice: Sequence[int]) -> Parts:
+        """Return what the scenario of a point is made of; enough to know that it is sound.
 
         Raises
         ------
@@ -109,8 +141,8 @@ class Scenarios:
         if segment is None or len(groups) < len(group_keys):
             raise InputError(faults)
         constants = tried(lambda: self._once(("medium", segment_key), lambda: medium(segment, file=self._file)))
-        laid_key = ("layout", segment_key, tuple(placement(group) for group in groups))
-        laid = tried(lambda: self._once(laid_key, lambda: self._layout(segment, groups)))
+        layout_key = (segment_key, tuple([placement(group) for group in groups]))
+        laid = tried(lambda: self._once(("layout", layout_key), lambda: self._layout(segment, groups)))
         if constants is not None:
             faults += self._too_many(groups, constants)
         hosts: list[Piece] = []
@@ -121,10 +153,7 @@ class Scenarios:
                 faults += error.faults
         if faults or constants is None or laid is None or when is None:
             raise InputError(faults)
-        delays, places = laid
-        medium_piece = self._once(("segment", segment_key, laid_key), lambda: _segment(constants, delays))
-        group_pieces = [self._group(index, host, place) for index, (host, place) in enumerate(zip(hosts, places, strict=True))]
-        return self._joined(medium_piece, group_pieces, when)
+        return Parts(constants, layout_key, laid, hosts, when)
 
     def _key(self, table: tuple[Part, ...], choice: Sequence[int]) -> TableKey:
         """Return what a table depends on: which values of the sweeps that touch it."""
@@ -165,15 +194,17 @@ class Scenarios:
             raise InputError([Fault(self._file, dotted(table), shown(raw), str(error))]) from None
 
     def _moments(self, key: TableKey) -> Piece:
-        value = moments(self._model(key, Phases), file=self._file)
-        return Piece(value, compact(value))
+        return _piece(moments(self._model(key, Phases), file=self._file))
 
-    def _layout(self, segment: Segment, groups: Sequence[StationGroup]) -> tuple[Piece, list[Piece]]:
+    def _layout(self, segment: Segment, groups: Sequence[StationGroup]) -> Layout:
         found, faults = layout(segment, groups, file=self._file)
-        if not isinstance(found, Layout):
+        if found is None:
             raise InputError(faults)
-        places = [Piece(list(group), compact(group)) for group in found.places]
-        return Piece(found.delay_ps, compact(found.delay_ps)), places
+        self._delays += found.size**2
+        if self._delays > MOST_DELAYS:
+            allowed = f"expected at most {MOST_DELAYS} delays between places in all points together; use clusters, or vary less"
+            raise InputError([Fault(self._file, "segment", "more delays", allowed)])
+        return found
 
     def _too_many(self, groups: Sequence[StationGroup], constants: Mapping[str, Any]) -> list[Fault]:
         count, most = sum(group.count for group in groups), constants["max_stations"]
@@ -187,8 +218,7 @@ class Scenarios:
         """Return a group without its name and places; without constants only its contradictions are looked for."""
 
         def made() -> Piece:
-            value = traffic.group_of(group, index, constants=constants or {}, folder=self._folder, file=self._file)
-            return Piece(value, compact(value))
+            return _piece(traffic.group_of(group, index, constants=constants or {}, folder=self._folder, file=self._file))
 
         if faults := traffic.contradictions(group, index, file=self._file):
             raise InputError(faults)
@@ -206,6 +236,10 @@ class Scenarios:
         value = {"segment": segment.value, "groups": [group.value for group in groups], "phases": when.value, "batches": self._batches}
         listed = ",".join([group.text for group in groups])
         return Piece(value, f'{{"segment":{segment.text},"groups":[{listed}],"phases":{when.text},"batches":{self._batches}}}')
+
+
+def _piece(value: Any) -> Piece:
+    return Piece(value, compact(value))
 
 
 def _segment(constants: Mapping[str, Any], delays: Piece) -> Piece:
