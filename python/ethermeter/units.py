@@ -15,13 +15,19 @@ PS_PER_S = 10**12
 LIGHT_M_PER_S = 299_792_458
 """Speed of light in a vacuum, metres per second (SI, exact)."""
 
-LONGEST_PS = 10_000 * PS_PER_S
-"""The longest time an experiment may name: 10 000 s."""
+LONGEST_TRIAL_PS = 10_000 * PS_PER_S
+"""The longest a trial may last: 10 000 s."""
+
+LONGEST_PS = 1000 * PS_PER_S
+"""The longest time of a host, source or packet: 1000 s."""
+
+LONGEST_DELAY_PS = PS_PER_S // 10
+"""The longest propagation delay an experiment may name: 0.1 s."""
 
 LARGEST_BITS = 10**9
 """The largest frame or gap an experiment may name, in bits."""
 
-LONGEST_M = 10**7
+LONGEST_M = 10**5
 """The longest cable an experiment may name, in metres."""
 
 _LONGEST_TEXT = 48
@@ -150,8 +156,8 @@ def parse(value: object, dimension: Dimension) -> Fraction:
     return read.base
 
 
-def time_ps(value: object, *, positive: bool = False) -> int:
-    """Read a time as a whole number of picoseconds, at most 10 000 s.
+def time_ps(value: object, *, positive: bool = False, most_ps: int = LONGEST_PS) -> int:
+    """Read a time as a whole number of picoseconds, at most `most_ps`.
 
     Raises
     ------
@@ -162,8 +168,8 @@ def time_ps(value: object, *, positive: bool = False) -> int:
     ps = parse(value, Dimension.TIME)
     if ps.denominator != 1:
         raise UnitError("expected a whole number of picoseconds")
-    if ps > LONGEST_PS:
-        raise UnitError(f"expected at most {LONGEST_PS // PS_PER_S} s")
+    if ps > most_ps:
+        raise UnitError(f"expected at most {most_ps / PS_PER_S:g} s")
     if positive and ps == 0:
         raise UnitError("expected a time above zero")
     return int(ps)
@@ -189,7 +195,7 @@ def size_bits(value: object, *, positive: bool = False) -> int:
 
 
 def length_m(value: object) -> Fraction:
-    """Read a length in metres, at most 10 000 km."""
+    """Read a length in metres, at most 100 km."""
     metres = parse(value, Dimension.LENGTH)
     if metres > LONGEST_M:
         raise UnitError(f"expected at most {LONGEST_M // 1000} km")
@@ -197,26 +203,26 @@ def length_m(value: object) -> Fraction:
 
 
 def bit_ps(value: object) -> int:
-    """Read a bit rate as the time of one bit, a whole number of picoseconds from 1 ps to 1 s."""
+    """Read a bit rate as the time of one bit, a whole number of picoseconds from 1 ps to 1 ms."""
     rate_bps = parse(value, Dimension.RATE)
     if rate_bps == 0:
         raise UnitError("expected a bit rate above zero")
     ps = PS_PER_S / rate_bps
     if ps.denominator != 1:
         raise UnitError("expected a bit rate at which a bit lasts a whole number of picoseconds")
-    if ps > PS_PER_S:
-        raise UnitError("expected at least 1 bit/s")
+    if ps > PS_PER_S // 1000:
+        raise UnitError("expected at least 1 kb/s")
     return int(ps)
 
 
 def interval_ps(value: object) -> Fraction:
-    """Read a frequency as the mean time between two events in picoseconds, from 1 ns to 10 000 s."""
+    """Read a frequency as the mean time between two events in picoseconds, from 1 ns to 1000 s."""
     per_s = parse(value, Dimension.FREQUENCY)
     if per_s == 0:
         raise UnitError("expected a frequency above zero")
     ps = PS_PER_S / per_s
     if not 1000 <= ps <= LONGEST_PS:
-        raise UnitError("expected from 0.0001 /s to 1e9 /s")
+        raise UnitError("expected from 0.001 /s to 1e9 /s")
     return ps
 
 

@@ -1,23 +1,10 @@
-"""What unit tests share: a small valid file, and a core for when the extension module is not built."""
+"""What unit tests share: a small valid file, and how much hypothesis tries."""
 
-import importlib.util
 import os
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from hypothesis import settings
-
-if importlib.util.find_spec("ethermeter._core") is None:
-    from standards_fake import STANDARDS
-
-    fake = ModuleType("ethermeter._core")
-    fake.standards = lambda: STANDARDS  # type: ignore[attr-defined]
-    sys.modules["ethermeter._core"] = fake
-    import ethermeter
-
-    ethermeter._core = fake
 
 # Other processes share the machine, so no example has a deadline; what may not be slow has a test of its own.
 settings.register_profile("fast", deadline=None)

@@ -43,7 +43,7 @@ MALFORMED = {
     "poisson zero": (traffic('arrivals = { poisson = "0 /s" }'), "stations.0.arrivals.poisson", "above zero"),
     "load zero": (traffic("arrivals = { poisson_load = 0 }"), "stations.0.arrivals.poisson_load", "above 0"),
     "load infinite": (traffic("arrivals = { poisson_load = inf }"), "stations.0.arrivals.poisson_load", "above 0"),
-    "load too small": (traffic("arrivals = { poisson_load = 1e-12 }"), "stations.0.arrivals.poisson_load", "every 10000 s"),
+    "load too small": (traffic("arrivals = { poisson_load = 1e-12 }"), "stations.0.arrivals.poisson_load", "every 1000 s"),
     "regular zero": (traffic('arrivals = { regular = "0 s" }'), "stations.0.arrivals.regular", "above zero"),
     "on-off without off": (
         traffic('arrivals = { on_off = { period = "1 ms", on = "1 s" } }'),

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
         ("9.6 µs", 9_600_000),
         ("9.6 μs", 9_600_000),
         ("1e-12 s", 1),
-        ("10000 s", 10**16),
+        ("1000 s", 10**15),
         (" 3  s ", 3 * 10**12),
         ("0.1 s", 10**11),
         ("0.3 s", 3 * 10**11),
@@ -44,7 +44,7 @@ def test_three_thousand_feet_are_914_4_metres() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "ps"), [("10 Mb/s", 100_000), ("100 Mb/s", 10_000), ("10 Mbit/s", 100_000), ("1 Gb/s", 1000), ("1 b/s", 10**12)]
+    ("text", "ps"), [("10 Mb/s", 100_000), ("100 Mb/s", 10_000), ("10 Mbit/s", 100_000), ("1 Gb/s", 1000), ("1 kb/s", 10**9)]
 )
 def test_rates_are_whole_picoseconds_a_bit(text: str, ps: int) -> None:
     assert units.bit_ps(text) == ps
@@ -74,8 +74,8 @@ def test_a_frequency_is_the_time_between_events() -> None:
         (units.time_ps, "nan s", "a time such as"),
         (units.time_ps, "inf s", "a time such as"),
         (units.time_ps, "0.1 ps", "whole number of picoseconds"),
-        (units.time_ps, "10001 s", "at most 10000 s"),
-        (units.time_ps, "1e30 s", "at most 10000 s"),
+        (units.time_ps, "1001 s", "at most 1000 s"),
+        (units.time_ps, "1e30 s", "at most 1000 s"),
         (units.time_ps, "1e999999999 s", "exponents"),
         (units.time_ps, "1 e3 s", "a time such as"),
         (units.time_ps, "1_000 s", "a time such as"),
@@ -86,9 +86,10 @@ def test_a_frequency_is_the_time_between_events() -> None:
         (units.size_bits, "2 GB", "at most"),
         (units.bit_ps, "3 Mb/s", "whole number of picoseconds"),
         (units.bit_ps, "0 b/s", "above zero"),
-        (units.bit_ps, "0.5 b/s", "at least 1 bit/s"),
+        (units.bit_ps, "999 b/s", "whole number of picoseconds"),
+        (units.bit_ps, "500 b/s", "at least 1 kb/s"),
         (units.bit_ps, "10 MB/s", "unknown unit"),
-        (units.length_m, "20000 km", "at most 10000 km"),
+        (units.length_m, "101 km", "at most 100 km"),
         (units.interval_ps, "0 /s", "above zero"),
         (units.interval_ps, "1e20 /s", "1e9 /s"),
     ],
@@ -106,7 +107,7 @@ def test_zero_is_refused_where_it_makes_no_sense() -> None:
         units.size_bits("0 B", positive=True)
 
 
-@given(st.integers(min_value=0, max_value=10**16))
+@given(st.integers(min_value=0, max_value=10**15))
 def test_every_time_reads_back_from_its_decimal_text(ps: int) -> None:
     text = units.decimal_text(Fraction(ps, 10**6))
     assert units.time_ps(f"{text} us") == ps

@@ -177,7 +177,7 @@ class Limit(Table):
 class Slots(Table):
     """The parameter of constant backoff."""
 
-    slots: Annotated[int, Field(ge=1, le=1 << 30)]
+    slots: Annotated[int, Field(ge=1, le=1_000_000)]
     """Slots in the range."""
 
 

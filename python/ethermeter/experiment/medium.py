@@ -10,6 +10,9 @@ from ethermeter.faults import Fault, InputError, shown
 CONSTANTS = ("bit_ps", "slot_bits", "gap_bits", "gap_part1_bits", "preamble_bits", "jam_bits")
 """The constants that an engine is told, in this order."""
 
+MOST_BITS = 1 << 24
+"""Bits that a slot, gap, preamble or jam may have. A gap or jam of none would leave it open who heard whom first."""
+
 
 def medium(segment: Segment, *, file: str) -> dict[str, Any]:
     """Return the constants of a segment by their names in `_core.standards()`.
@@ -37,8 +40,10 @@ def medium(segment: Segment, *, file: str) -> dict[str, Any]:
             allowed = f"expected a whole number of bits, each {constants['bit_ps']} ps"
             faults.append(Fault(file, dotted(("segment", key)), f"{number} ps", allowed))
         constants[f"{key}_bits"] = bits
-    if constants["slot_bits"] == 0:
-        faults.append(Fault(file, "segment.slot", "0 bit", "expected a slot time above zero"))
+    for key, least in (("slot", 1), ("gap", 1), ("gap_part1", 0), ("preamble", 0), ("jam", 1)):
+        bits = constants[f"{key}_bits"]
+        if not least <= bits <= MOST_BITS:
+            faults.append(Fault(file, dotted(("segment", key)), f"{bits} bit", f"expected from {least} to {MOST_BITS} bit"))
     if constants["gap_part1_bits"] > constants["gap_bits"]:
         key = "gap" if segment.gap is not None else "gap_part1"
         value = f"{constants[f'{key}_bits']} bit"

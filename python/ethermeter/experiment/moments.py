@@ -2,7 +2,7 @@
 
 from ethermeter.experiment.phases import Phases
 from ethermeter.faults import Fault, InputError
-from ethermeter.units import LONGEST_PS, PS_PER_S
+from ethermeter.units import LONGEST_TRIAL_PS, PS_PER_S
 
 SHORTEST_WINDOW_PS = PS_PER_S // 1000
 """The shortest window that may be measured: 1 ms."""
@@ -31,9 +31,9 @@ def moments(phases: Phases, *, file: str) -> dict[str, int]:
     if phases.spread > phases.transmit:
         allowed = f"expected at most the transmit phase, {_seconds(phases.transmit)}, in which all stations must begin"
         faults.append(Fault(file, "phases.spread", _seconds(phases.spread), allowed))
-    if end_ps > LONGEST_PS:
+    if end_ps > LONGEST_TRIAL_PS:
         faults.append(
-            Fault(file, "phases", _seconds(end_ps), f"expected settle, transmit and drain of at most {_seconds(LONGEST_PS)} together")
+            Fault(file, "phases", _seconds(end_ps), f"expected settle, transmit and drain of at most {_seconds(LONGEST_TRIAL_PS)} together")
         )
     if faults:
         raise InputError(faults)

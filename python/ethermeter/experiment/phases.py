@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from ethermeter import units
-from ethermeter.experiment.quantity import Time
+from ethermeter.experiment.quantity import PhaseTime
 from ethermeter.experiment.table import Table, complaint
 from ethermeter.units import UnitError
 
@@ -27,7 +27,7 @@ def _measure(value: object) -> Measure:
     if where not in ("middle", "last") or not window.strip():
         raise complaint(allowed)
     try:
-        return Measure("middle" if where == "middle" else "last", units.time_ps(window, positive=True))
+        return Measure("middle" if where == "middle" else "last", units.time_ps(window, positive=True, most_ps=units.LONGEST_TRIAL_PS))
     except UnitError as error:
         raise complaint(f"{allowed}; {error}") from None
 
@@ -35,9 +35,9 @@ def _measure(value: object) -> Measure:
 class Phases(Table):
     """What happens when; defaults: 12 s of transmission of which the last 10 s are measured."""
 
-    settle: Time = Field(default="0 s", validate_default=True)
+    settle: PhaseTime = Field(default="0 s", validate_default=True)
     """Silence before the stations begin."""
-    transmit: Time = Field(default="12 s", validate_default=True)
+    transmit: PhaseTime = Field(default="12 s", validate_default=True)
     """How long stations offer frames."""
     measure: Annotated[
         Measure,
@@ -45,9 +45,9 @@ class Phases(Table):
         WithJsonSchema({"type": "string", "description": 'the part that is measured: "middle 10 s", "last 5 s" or "all"'}),
     ] = Field(default="last 10 s", validate_default=True)
     """The part of the transmit phase that is measured."""
-    drain: Time = Field(default="0 s", validate_default=True)
+    drain: PhaseTime = Field(default="0 s", validate_default=True)
     """How long frames under way may still be sent."""
-    spread: Time = Field(default="0 s", validate_default=True)
+    spread: PhaseTime = Field(default="0 s", validate_default=True)
     """Each station begins at a time drawn uniformly from this span."""
 
 

@@ -37,6 +37,14 @@ def _positive_time_ps(value: object) -> int:
     return units.time_ps(value, positive=True)
 
 
+def _delay_ps(value: object) -> int:
+    return units.time_ps(value, most_ps=units.LONGEST_DELAY_PS)
+
+
+def _phase_ps(value: object) -> int:
+    return units.time_ps(value, most_ps=units.LONGEST_TRIAL_PS)
+
+
 def _positive_size_bits(value: object) -> int:
     return units.size_bits(value, positive=True)
 
@@ -69,6 +77,12 @@ def _number(*, least: float | None, above: float | None = None, most: float) -> 
 
 Time = Annotated[int, _reader(units.time_ps), _text(Dimension.TIME)]
 """A time in ps."""
+
+Delay = Annotated[int, _reader(_delay_ps), _text(Dimension.TIME)]
+"""A propagation delay in ps."""
+
+PhaseTime = Annotated[int, _reader(_phase_ps), _text(Dimension.TIME)]
+"""The length of a phase in ps."""
 
 PositiveTime = Annotated[int, _reader(_positive_time_ps), _text(Dimension.TIME)]
 """A time above zero in ps."""

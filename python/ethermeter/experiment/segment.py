@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from ethermeter.experiment.quantity import BitsOrTime, BitTime, Length, Time, Velocity
+from ethermeter.experiment.quantity import BitsOrTime, BitTime, Delay, Length, Velocity
 from ethermeter.experiment.table import Table
 
 MOST_PLACES = 1024
@@ -18,7 +18,7 @@ class Star(Table):
     """Length of every branch."""
     radii: Annotated[list[Length], Field(min_length=1, max_length=MOST_PLACES)] | None = None
     """Length of each branch; stations are dealt to them in rotation."""
-    repeater_delay: Time
+    repeater_delay: Delay
     """One-way delay through the repeater, from branch to branch."""
 
 
@@ -43,13 +43,15 @@ class Segment(Table):
     """Length of the cable."""
     velocity: Velocity | None = None
     """Propagation velocity over the speed of light; 0.77 for a length, 0.585 for a star."""
-    round_trip: Time | None = None
+    round_trip: Delay | None = None
     """Round trip between the two ends of the segment, taps included."""
     clusters: Annotated[int, Field(ge=1, le=MOST_PLACES)] | None = None
     """Equally spaced clusters from end to end; stations are dealt to them in rotation."""
     star: Star | None = None
     """Branches of a repeater."""
-    delays: Annotated[list[Annotated[list[Time], Field(max_length=MOST_PLACES)]], Field(min_length=1, max_length=MOST_PLACES)] | None = None
+    delays: Annotated[list[Annotated[list[Delay], Field(max_length=MOST_PLACES)]], Field(min_length=1, max_length=MOST_PLACES)] | None = (
+        None
+    )
     """One-way delays between places; the diagonal is between two stations of one place."""
-    tap_delay: Time | None = None
+    tap_delay: Delay | None = None
     """One-way delay between a station and the cable; counts once at each end."""

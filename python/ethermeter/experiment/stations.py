@@ -13,13 +13,16 @@ from ethermeter.experiment.table import Table, complaint
 MOST_STATIONS = 1024
 """Stations a group may have; the standard may allow fewer."""
 
+MOST_QUEUED = 10_000_000
+"""Frames a queue may have room for."""
+
 
 def _queue(value: object) -> int | None:
     if value == "unlimited":
         return None
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10**9:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_QUEUED:
         return value
-    raise complaint('expected "unlimited" or a number of frames from 1 to 1000000000')
+    raise complaint(f'expected "unlimited" or a number of frames from 1 to {MOST_QUEUED}')
 
 
 class StationGroup(Table):
@@ -42,7 +45,7 @@ class StationGroup(Table):
     queue: Annotated[
         int | None,
         PlainValidator(_queue),
-        WithJsonSchema({"oneOf": [{"const": "unlimited"}, {"type": "integer", "minimum": 1, "maximum": 10**9}]}),
+        WithJsonSchema({"oneOf": [{"const": "unlimited"}, {"type": "integer", "minimum": 1, "maximum": MOST_QUEUED}]}),
     ] = Field(default="unlimited", validate_default=True)
     """Frames there is room for, the one being sent included."""
     backoff: Backoff = "exponential"

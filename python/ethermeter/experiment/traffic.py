@@ -72,6 +72,9 @@ def _sizes(group: StationGroup, index: int, *, constants: Constants, folder: Pat
     if shortest <= fcs_bits:
         allowed = f"expected frames longer than their frame check sequence, {fcs_bits} bit, or frames_include_fcs = false"
         raise InputError([Fault(file, place, f"{shortest} bit", allowed)])
+    longest = max(bits for bits, _ in sizes)
+    if (constants["preamble_bits"] + longest) * constants["bit_ps"] > LONGEST_PS:
+        raise InputError([Fault(file, place, f"{longest} bit", "expected frames that last at most 1000 s at this rate")])
     return sizes
 
 
@@ -91,7 +94,7 @@ def _arrivals(group: StationGroup, index: int, *, sizes: list[tuple[int, Fractio
             charged_ps = (constants["preamble_bits"] + mean_bits + constants["gap_bits"]) * constants["bit_ps"]
             mean_ps = charged_ps * group.count / load
             if mean_ps > LONGEST_PS:
-                allowed = "expected a load at which a station sends at least every 10000 s"
+                allowed = "expected a load at which a station sends at least every 1000 s"
                 raise InputError([Fault(file, dotted(("stations", index, "arrivals", "poisson_load")), f"{float(load):g}", allowed)])
             return {"kind": "poisson", "mean_ps": float(mean_ps)}
         case hosts.Regular(regular=period_ps):
