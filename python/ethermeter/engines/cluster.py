@@ -1,0 +1,122 @@
+"""Trials on the workers of a Dask cluster. The extra `ethermeter[cluster]` brings what it needs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ethermeter.engines.simulation import run_trial
+from ethermeter.engines.work import Finished, TrialError, Work, failure
+from ethermeter.faults import Fault, InputError
+from ethermeter.store.rows import TrialRows
+
+HEARTBEAT_S = 0.1
+CONNECT_S = 10
+TASKS_A_WORKER = 16
+"""At least so many tasks for every worker, so that all stay busy to the end and a lost one costs little."""
+TRIALS_A_TASK = 32
+SUBMISSIONS = 5
+"""Times a task is handed out anew after the cluster gave it up because its workers died."""
+
+
+def run(
+    trials: Sequence[Work], *, address: str, version: str, simulate: Callable[[str], TrialRows] = run_trial
+) -> Iterator[Finished | None]:
+    """Run trials on a Dask cluster. A trial's rows depend on its line alone, so that they are the same as on any other machine.
+
+    Parameters
+    ----------
+    trials
+        What is to be run.
+    address
+        Address of the scheduler, such as `tcp://host:8786`.
+    version
+        Version of ethermeter here; every worker must have the same.
+    simulate
+        From a trial's line to its rows; it runs on the workers.
+
+    Yields
+    ------
+    :
+        Every trial as it finishes, in any order; and None at least every 0.1 s in between, so that the caller can keep house.
+
+    Raises
+    ------
+    InputError
+        If the extra is not installed.
+    TrialError
+        If the scheduler cannot be reached, has no worker or one of another version, or a trial breaks off.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise InputError([Fault("command line", "--cluster", address, "needs the extra: pip install 'ethermeter[cluster]'")]) from None
+    client = _connect(address)
+    try:
+        workers = _check_workers(client, address, version)
+        size = max(1, min(TRIALS_A_TASK, len(trials) // (workers * TASKS_A_WORKER)))
+        tasks = [trials[begin : begin + size] for begin in range(0, len(trials), size)]
+
+        def submit(task: Sequence[Work]) -> Any:
+            # Not pure: Dask would otherwise take the results of an earlier run with the same lines from its memory.
+            return client.submit(_run_task, simulate, [work.line for work in task], pure=False)
+
+        under_way = {submit(task): (task, 1) for task in tasks}
+        while under_way:
+            with suppress(TimeoutError):
+                distributed.wait(list(under_way), timeout=HEARTBEAT_S, return_when="FIRST_COMPLETED")
+            ended = [future for future in under_way if future.done()]
+            for future in ended:
+                task, submissions = under_way.pop(future)
+                try:
+                    rows = future.result()
+                except (distributed.KilledWorker, distributed.client.FutureCancelledError) as error:
+                    if submissions == SUBMISSIONS:
+                        raise failure(task, error) from error
+                    under_way[submit(task)] = (task, submissions + 1)
+                    continue
+                except Exception as error:
+                    raise failure(task, error) from error
+                for work, its_rows in zip(task, rows, strict=True):
+                    yield Finished(work.place, its_rows)
+            if not ended:
+                yield None
+    finally:
+        with suppress(Exception):
+            client.close(timeout=1)
+
+
+def _run_task(simulate: Callable[[str], TrialRows], lines: Sequence[str]) -> list[TrialRows]:
+    """Run a few trials; this is what a worker does."""
+    return [simulate(line) for line in lines]
+
+
+def _connect(address: str) -> Any:
+    import distributed
+
+    try:
+        # No other client shall find this one by chance, hence not the default of the process.
+        return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise TrialError(f"--cluster {address}: no scheduler answers there: {(str(error).splitlines() or ['unknown'])[0]}") from error
+
+
+def _check_workers(client: Any, address: str, version: str) -> int:
+    """Wait for a worker, see that all have our version, and return how many there are."""
+    try:
+        client.wait_for_workers(1, timeout=CONNECT_S)
+    except TimeoutError as error:
+        raise TrialError(f"--cluster {address}: the scheduler has no worker") from error
+    try:
+        versions = client.run(_version)
+    except Exception as error:
+        raise TrialError(f"--cluster {address}: a worker has no ethermeter: {(str(error).splitlines() or ['unknown'])[0]}") from error
+    for worker, its_version in versions.items():
+        if its_version != version:
+            raise TrialError(f"--cluster {address}: worker {worker} has ethermeter {its_version}, here it is {version}")
+    return len(versions)
+
+
+def _version() -> str:
+    from ethermeter import _core
+
+    return _core.version()
