@@ -8,13 +8,14 @@ Examples
 >>> run = em.load("poisson-load").run()  # doctest: +SKIP
 >>> run.to_pandas()  # doctest: +SKIP
 >>> run.plot("utilisation")  # doctest: +SKIP
+
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ethermeter._core import version
-    from ethermeter.api import Figure, Loaded, Run, load, open  # noqa: A004
+    from ethermeter.api import Figure, Loaded, Run, load, open
 
     __version__: str = version()
 

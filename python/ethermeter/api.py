@@ -28,6 +28,7 @@ class Loaded:
         One or more; several are run as one plan.
     name
         Name of the plan, or None for the name of the first experiment.
+
     """
 
     experiments: "tuple[Experiment, ...]"
@@ -47,6 +48,7 @@ class Loaded:
         -------
         :
             The plan; equal arguments give equal trials.
+
         """
         from ethermeter import plan
 
@@ -99,12 +101,13 @@ class Loaded:
         --------
         >>> import ethermeter as em
         >>> run = em.load("poisson-load").run(jobs=2)  # doctest: +SKIP
+
         """
         planned = self.plan(seed=seed, replications=replications)
         directory = Path(out) if out is not None else default_directory(planned)
         found = None if force else finished_run(directory, planned)
         if found is None:
-            manner = Manner(jobs=jobs, cluster=cluster, resume=resume and not force, force=force, command=("python", *sys.argv))
+            manner = Manner(jobs=jobs, cluster=cluster, resume=resume and not force, force=force, command=("python", *sys.argv), seed=seed)
             found = execute(planned, self.experiments, directory=directory, manner=manner)
         evaluate(found.path, report=report, anew=False)
         return Run(found)
@@ -118,6 +121,7 @@ class Run:
     ----------
     directory
         Where it lies.
+
     """
 
     directory: RunDirectory
@@ -156,6 +160,7 @@ class Run:
         --------
         >>> run = em.open("runs/poisson-load-0123456789ab")  # doctest: +SKIP
         >>> run.to_pandas(metric="utilisation", whole_segment=True)  # doctest: +SKIP
+
         """
         import pyarrow.compute as pc
 
@@ -182,6 +187,7 @@ class Run:
         -------
         :
             What `estimates.json` holds: `metrics` and `points`; a point has `series`, `point`, `replications` and `estimates`.
+
         """
         import json
 
@@ -212,6 +218,7 @@ class Run:
         Examples
         --------
         >>> run.plot("utilisation").save("utilisation.svg")  # doctest: +SKIP
+
         """
         evaluate(self.path, report=False, anew=False)
         return Figure(self.path, str(_metric(metric)), series)
@@ -229,6 +236,7 @@ class Figure:
         What it shows.
     series
         Of which series; None for the first.
+
     """
 
     run: Path
@@ -247,6 +255,7 @@ class Figure:
         -------
         :
             The file.
+
         """
         from ethermeter.report import figures
 
@@ -284,6 +293,7 @@ def locate(name: Path | str) -> Path:
     ------
     InputError
         If it is neither a file nor the name of a shipped experiment.
+
     """
     path = Path(name)
     if path.exists() or path.suffix == ".toml":
@@ -323,12 +333,14 @@ def load(*names: Path | str, overrides: Sequence[str] = (), name: str | None = N
     --------
     >>> import ethermeter as em
     >>> em.load("poisson-load", overrides=["run.replications=3"]).run()  # doctest: +SKIP
+
     """
     from ethermeter import experiment
 
     if not names:
         raise TypeError("load needs at least one experiment")
-    loaded, faults = [], []
+    loaded: list[Experiment] = []
+    faults: list[Fault] = []
     for each in names:
         try:
             loaded.append(experiment.load(locate(each), overrides=overrides))
@@ -339,7 +351,7 @@ def load(*names: Path | str, overrides: Sequence[str] = (), name: str | None = N
     return Loaded(tuple(loaded), name)
 
 
-def open(path: Path | str) -> Run:  # noqa: A001
+def open(path: Path | str) -> Run:
     """Open a finished run.
 
     Parameters
@@ -356,6 +368,7 @@ def open(path: Path | str) -> Run:  # noqa: A001
     ------
     InputError
         If there is no run, or an unfinished one.
+
     """
     directory = RunDirectory(Path(path))
     if not directory.is_finished():

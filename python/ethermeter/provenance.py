@@ -12,7 +12,15 @@ LIBRARIES = ("numpy", "pyarrow", "pydantic", "scipy")
 
 
 def begun(
-    *, ethermeter: str, plan_name: str, plan_hash: str, trials: int, seeds: Mapping[str, int], command: Sequence[str], jobs: int, cluster: str | None
+    *,
+    ethermeter: str,
+    plan_name: str,
+    plan_hash: str,
+    trials: int,
+    seeds: Mapping[str, int],
+    command: Sequence[str],
+    jobs: int,
+    cluster: str | None,
 ) -> dict[str, Any]:
     """Describe a run that begins now.
 
@@ -35,6 +43,7 @@ def begun(
     -------
     :
         The provenance, without the key `finished`.
+
     """
     return {
         "ethermeter": ethermeter,
@@ -64,6 +73,7 @@ def resumed(provenance: Mapping[str, Any], before: Mapping[str, Any]) -> dict[st
     -------
     :
         This session's provenance, with the first start and the number of sessions so far.
+
     """
     sessions = before.get("sessions")
     started = before.get("started", provenance["started"])
@@ -88,6 +98,7 @@ def finished(provenance: Mapping[str, Any], *, wall_s: float, core_s: float, eve
     -------
     :
         The provenance, with the key `finished`.
+
     """
     return {**provenance, "finished": now(), "wall_s": round(wall_s, 3), "simulation_s": round(core_s, 3), "events": events}
 

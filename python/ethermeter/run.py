@@ -1,7 +1,7 @@
 """Running a plan: trials through an engine into a run directory, then its estimates, claims and report."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,7 @@ class Progress:
         Share of the work of this session that is done, 0 to 1.
     elapsed_s
         Time since the session began, in s.
+
     """
 
     trials: int
@@ -62,6 +63,9 @@ class Manner:
         What the person typed or called, for the provenance.
     study
         The published study that the run reproduces, or None.
+    seed
+        What the plan was seeded with instead of the experiments' own seeds, or None; for the provenance.
+
     """
 
     jobs: int | None = None
@@ -70,6 +74,7 @@ class Manner:
     force: bool = False
     command: Sequence[str] = ()
     study: str | None = None
+    seed: int | None = None
 
 
 def default_directory(plan: "Plan") -> Path:
@@ -121,9 +126,9 @@ def execute(
         If results cannot be written.
     TrialError
         If a trial breaks off or the cluster cannot be used. Finished trials are kept, as they are on `KeyboardInterrupt`.
+
     """
     from ethermeter._core import version
-
     from ethermeter.engines.local import processors
 
     if manner.resume and manner.force:
@@ -136,7 +141,7 @@ def execute(
         plan_name=plan.name,
         plan_hash=plan.hash,
         trials=len(plan.trials),
-        seeds={name: experiment.seed for name, experiment in names.items()},
+        seeds={name: experiment.seed if manner.seed is None else manner.seed for name, experiment in names.items()},
         command=manner.command,
         jobs=jobs,
         cluster=manner.cluster,
@@ -159,9 +164,7 @@ def execute(
                 if follow is not None:
                     follow(Progress(len(plan.trials), done, done_effort / all_effort, time.monotonic() - begin_s))
         recorder.flush()
-        recorder.finish(
-            provenance.finished(began, wall_s=time.monotonic() - begin_s, core_s=recorder.core_s, events=recorder.events)
-        )
+        recorder.finish(provenance.finished(began, wall_s=time.monotonic() - begin_s, core_s=recorder.core_s, events=recorder.events))
     return RunDirectory(directory)
 
 
@@ -188,6 +191,7 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
         If the run is unfinished.
     RunError
         If something cannot be written.
+
     """
     run = RunDirectory(directory)
     if not run.is_finished():
@@ -232,7 +236,7 @@ def effort_of(trial: "Trial") -> float:
     return float((phases["end_ps"] - phases["begin_ps"]) / packet_ps * (1 + stations))
 
 
-def _results(pending: Sequence[Work], *, jobs: int, cluster: str | None, version: str) -> Iterator[Finished | None]:
+def _results(pending: Sequence[Work], *, jobs: int, cluster: str | None, version: str) -> Generator[Finished | None, None, None]:
     if cluster is None:
         from ethermeter.engines import local
 

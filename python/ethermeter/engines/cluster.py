@@ -1,7 +1,8 @@
 """Trials on the workers of a Dask cluster. The extra `ethermeter[cluster]` brings what it needs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from ethermeter.engines.simulation import run_trial
@@ -20,7 +21,7 @@ SUBMISSIONS = 5
 
 def run(
     trials: Sequence[Work], *, address: str, version: str, simulate: Callable[[str], TrialRows] = run_trial
-) -> Iterator[Finished | None]:
+) -> Generator[Finished | None, None, None]:
     """Run trials on a Dask cluster. A trial's rows depend on its line alone, so that they are the same as on any other machine.
 
     Parameters
@@ -45,12 +46,13 @@ def run(
         If the extra is not installed.
     TrialError
         If the scheduler cannot be reached, has no worker or one of another version, or a trial breaks off.
+
     """
     try:
-        import distributed
+        distributed: Any = import_module("distributed")
     except ImportError:
         raise InputError([Fault("command line", "--cluster", address, "needs the extra: pip install 'ethermeter[cluster]'")]) from None
-    client = _connect(address)
+    client = _connect(distributed, address)
     try:
         workers = _check_workers(client, address, version)
         size = max(1, min(TRIALS_A_TASK, len(trials) // (workers * TASKS_A_WORKER)))
@@ -90,9 +92,7 @@ def _run_task(simulate: Callable[[str], TrialRows], lines: Sequence[str]) -> lis
     return [simulate(line) for line in lines]
 
 
-def _connect(address: str) -> Any:
-    import distributed
-
+def _connect(distributed: Any, address: str) -> Any:
     try:
         # No other client shall find this one by chance, hence not the default of the process.
         return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)

@@ -3,7 +3,7 @@
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from ethermeter.engines.simulation import run_trial
 from ethermeter.engines.work import Finished, Work, failure
@@ -19,7 +19,7 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-def run(trials: Sequence[Work], *, jobs: int, simulate: Callable[[str], TrialRows] = run_trial) -> Iterator[Finished | None]:
+def run(trials: Sequence[Work], *, jobs: int, simulate: Callable[[str], TrialRows] = run_trial) -> Generator[Finished | None, None, None]:
     """Run trials on threads; the compiled core lets go of the interpreter, so they really run side by side.
 
     Parameters
@@ -40,6 +40,7 @@ def run(trials: Sequence[Work], *, jobs: int, simulate: Callable[[str], TrialRow
     ------
     TrialError
         If a trial breaks off. Those under way are then abandoned, as they are when the caller closes the iterator or is interrupted.
+
     """
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}")

@@ -82,6 +82,7 @@ def run_trial(line: str) -> TrialRows:
         If the core refuses the trial; the message has the key.
     RuntimeError
         If the core breaks off because of a fault of its own.
+
     """
     from ethermeter import _core
 
@@ -114,6 +115,7 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
     :
         The rows in the order of `ethermeter.store.rows.layout`. A value without a sample is NaN and has the caution `no-samples`; one
         that is estimated from fewer than 30 frames has `few-samples`.
+
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         count = {name: np.asarray(result[f"station_{name}"]).astype(np.float64) for name in STATION_COUNTS}
@@ -275,7 +277,8 @@ def _histogram_rows(histograms: Mapping[str, Sequence[Any]]) -> tuple[np.ndarray
     present = [(place, histograms[name]) for place, name in enumerate(HISTOGRAMS) if name in histograms]
     index = np.repeat(np.array([place for place, _ in present], np.uint8), [len(columns[2]) for _, columns in present])
     low_ps, high_ps, count = (
-        np.concatenate([np.asarray(columns[part]).astype(np.int64) for _, columns in present] or [np.empty(0, np.int64)]) for part in range(3)
+        np.concatenate([np.asarray(columns[part]).astype(np.int64) for _, columns in present] or [np.empty(0, np.int64)])
+        for part in range(3)
     )
     return index, low_ps, high_ps, count
 

@@ -18,6 +18,7 @@ class Work:
         Id of the trial, for messages.
     line
         The trial as JSON text: all that its result depends on.
+
     """
 
     place: int

@@ -38,6 +38,7 @@ class RunDirectory:
     Traceback (most recent call last):
     ...
     ethermeter.faults.InputError: no-such-run: run = no-such-run: a run directory, which has a plan.jsonl
+
     """
 
     path: Path
@@ -74,6 +75,7 @@ class RunDirectory:
         ------
         InputError
             If the run is unfinished, or the file is damaged.
+
         """
         return self._table(OBSERVATIONS)
 
@@ -89,6 +91,7 @@ class RunDirectory:
         ------
         InputError
             If the run is unfinished, or the file is damaged.
+
         """
         return self._table(BATCHES)
 
@@ -104,6 +107,7 @@ class RunDirectory:
         ------
         InputError
             If the run is unfinished, or the file is damaged.
+
         """
         return self._table(HISTOGRAM_TABLE)
 

@@ -28,6 +28,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     ------
     OSError
         If it cannot be written; `path` is then as before.
+
     """
     temporary = path.with_name(TEMPORARY + path.name)
     try:

@@ -39,6 +39,7 @@ class Stamp:
         Hash of the plan whose trials these are.
     version
         Version of ethermeter that simulated them.
+
     """
 
     plan_hash: str
@@ -47,7 +48,11 @@ class Stamp:
     @property
     def metadata(self) -> dict[bytes, bytes]:
         """The stamp as it stands in the file."""
-        return {b"ethermeter.plan": self.plan_hash.encode(), b"ethermeter.version": self.version.encode(), b"ethermeter.part": FORMAT.encode()}
+        return {
+            b"ethermeter.plan": self.plan_hash.encode(),
+            b"ethermeter.version": self.version.encode(),
+            b"ethermeter.part": FORMAT.encode(),
+        }
 
 
 class BadPartError(Exception):
@@ -70,6 +75,7 @@ def write(path: Path, finished: Sequence[tuple[int, TrialRows]], *, stamp: Stamp
     ------
     OSError
         If it cannot be written.
+
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -107,6 +113,7 @@ def read(path: Path, *, stamp: Stamp) -> "pa.Table":
     ------
     BadPartError
         If it is torn, altered or belongs to another plan or version.
+
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

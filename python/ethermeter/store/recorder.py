@@ -63,6 +63,7 @@ class Recorder:
         If something is in the directory that neither `resume` nor `force` allows for, or another process writes to it.
     RunError
         If it cannot be written.
+
     """
 
     def __init__(
@@ -131,6 +132,7 @@ class Recorder:
         ------
         RunError
             If a part file is due and cannot be written.
+
         """
         if not self._waiting:
             self._waiting_since_s = time.monotonic()
@@ -177,6 +179,7 @@ class Recorder:
         ------
         RunError
             If something cannot be written; the parts are then still there.
+
         """
         self.flush()
         if self.pending:
@@ -190,7 +193,9 @@ class Recorder:
         there = plan_hash_of(self.directory)
         if there is not None and not force:
             if there != plan.hash:
-                raise self._refusal("plan", there, f"{plan.hash}, the plan to be run; give another --out, or --force to discard what is there")
+                raise self._refusal(
+                    "plan", there, f"{plan.hash}, the plan to be run; give another --out, or --force to discard what is there"
+                )
             if is_finished(self.directory):
                 raise self._refusal("run", "finished", "--force to discard it and run again")
             if not resume:
@@ -243,7 +248,7 @@ class Recorder:
         return pa.concat_tables(tables).take(pa.array(order))
 
     def _part(self, number: int) -> "pa.Table":
-        """A part by its number, the last few kept open: neighbours in the plan mostly finish together."""
+        """Read a part by its number, the last few kept open: neighbours in the plan mostly finish together."""
         if number not in self._open:
             try:
                 self._open[number] = parts.read(self._files[number], stamp=self._stamp)
@@ -260,7 +265,8 @@ class Recorder:
             yield
         except OSError as error:
             where = error.filename or self.directory
-            raise RunError(f"cannot write {where}: {error.strerror or error}; finished trials on disk are kept") from error
+            kept = f"; {self.stored} finished trials are kept, continue with --resume" if self.stored else ""
+            raise RunError(f"cannot write {where}: {error.strerror or error}{kept}") from error
 
 
 def plan_hash_of(directory: Path) -> str | None:
@@ -310,5 +316,7 @@ def _lock(directory: Path) -> int | None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise InputError([Fault(str(directory), "run", "under way", "one process at a time; another one writes to this directory")]) from None
+        raise InputError(
+            [Fault(str(directory), "run", "under way", "one process at a time; another one writes to this directory")]
+        ) from None
     return descriptor

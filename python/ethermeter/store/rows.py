@@ -39,6 +39,7 @@ class TrialRows:
         Transmissions simulated.
     core_s
         Time the simulator took, in s. It is summed for the provenance and is in no table.
+
     """
 
     stations: int
@@ -71,6 +72,7 @@ def layout(stations: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
     -------
     :
         Station numbers and indices into `METRICS`, both of shape (rows,) and read-only.
+
     """
     whole = np.full(len(METRICS), WHOLE_SEGMENT, np.int32)
     station = np.concatenate([whole, np.tile(np.arange(stations, dtype=np.int32), len(STATION_METRICS))])

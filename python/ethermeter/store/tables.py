@@ -33,6 +33,7 @@ def row_groups(stations: Sequence[int]) -> Iterator[range]:
     ------
     :
         Places of the trials of one row group.
+
     """
     begin, rows = 0, 0
     for place, count in enumerate(stations):
@@ -62,6 +63,7 @@ def write_all(directory: Path, ids: Sequence[str], stations: Sequence[int], rows
     ------
     OSError
         If a table cannot be written; those that were there stay.
+
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
