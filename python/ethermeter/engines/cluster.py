@@ -1,6 +1,8 @@
 """Trials on the workers of a Dask cluster. The extra `ethermeter[cluster]` brings what it needs."""
 
+import queue
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -58,30 +60,35 @@ def run(
         size = max(1, min(TRIALS_A_TASK, len(trials) // (workers * TASKS_A_WORKER)))
         tasks = [trials[begin : begin + size] for begin in range(0, len(trials), size)]
 
-        def submit(task: Sequence[Work]) -> Any:
-            # Not pure: Dask would otherwise take the results of an earlier run with the same lines from its memory.
-            return client.submit(_run_task, simulate, [work.line for work in task], pure=False)
+        ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        under_way: dict[Any, tuple[Sequence[Work], int]] = {}
 
-        under_way = {submit(task): (task, 1) for task in tasks}
+        def submit(task: Sequence[Work], submission: int) -> None:
+            # Not pure: Dask would otherwise take the results of an earlier run with the same lines from its memory.
+            future = client.submit(_run_task, simulate, [work.line for work in task], pure=False)
+            under_way[future] = (task, submission)
+            future.add_done_callback(ended.put)
+
+        for task in tasks:
+            submit(task, 1)
         while under_way:
-            with suppress(TimeoutError):
-                distributed.wait(list(under_way), timeout=HEARTBEAT_S, return_when="FIRST_COMPLETED")
-            ended = [future for future in under_way if future.done()]
-            for future in ended:
-                task, submissions = under_way.pop(future)
-                try:
-                    rows = future.result()
-                except (distributed.KilledWorker, distributed.client.FutureCancelledError) as error:
-                    if submissions == SUBMISSIONS:
-                        raise failure(task, error) from error
-                    under_way[submit(task)] = (task, submissions + 1)
-                    continue
-                except Exception as error:
-                    raise failure(task, error) from error
-                for work, its_rows in zip(task, rows, strict=True):
-                    yield Finished(work.place, its_rows)
-            if not ended:
+            try:
+                future = ended.get(timeout=HEARTBEAT_S)
+            except queue.Empty:
                 yield None
+                continue
+            task, submission = under_way.pop(future)
+            try:
+                rows = future.result()
+            except (distributed.KilledWorker, CancelledError) as error:
+                if submission == SUBMISSIONS:
+                    raise failure(task, error) from error
+                submit(task, submission + 1)
+                continue
+            except Exception as error:
+                raise failure(task, error) from error
+            for work, its_rows in zip(task, rows, strict=True):
+                yield Finished(work.place, its_rows)
     finally:
         with suppress(Exception):
             client.close(timeout=1)
