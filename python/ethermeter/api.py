@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ethermeter.plan import Plan, Trial
 
 
+FORMATS = (".svg", ".png", ".pdf")
+"""Suffixes of the files a figure can be drawn into."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """Experiments that were read and can be run.
@@ -203,7 +207,7 @@ class Run:
         metric
             Which, such as `"utilisation"`.
         series
-            Of which series; None for the first.
+            Of which series; None for all, side by side.
 
         Returns
         -------
@@ -235,7 +239,7 @@ class Figure:
     metric
         What it shows.
     series
-        Of which series; None for the first.
+        Of which series; None for all, side by side.
 
     """
 
@@ -259,7 +263,10 @@ class Figure:
         """
         from ethermeter.report import figures
 
-        return figures.export(self.run, self.metric, Path(path), self.series)
+        target = Path(path)
+        if target.suffix.lower() not in FORMATS:
+            raise InputError([Fault(str(target), "suffix", target.suffix, f"one of {', '.join(FORMATS)}")])
+        return figures.export(self.run, self.metric, target, self.series)
 
     def svg(self) -> str:
         """Draw as SVG text."""

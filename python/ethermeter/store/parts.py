@@ -90,7 +90,7 @@ def write(path: Path, finished: Sequence[tuple[int, TrialRows]], *, stamp: Stamp
     table = pa.table(columns).replace_schema_metadata(stamp.metadata)
     # Encoded in memory first, so that the disk sees one plain write and a failure is an ordinary OSError.
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_page_checksum=True)
+    pq.write_table(table, sink, compression="lz4", use_dictionary=False, write_statistics=False, write_page_checksum=True)
     write_whole(path, sink.getvalue().to_pybytes())
 
 
