@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     __version__: str = version()
 
-__all__ = ["Figure", "Loaded", "Run", "__version__", "load", "open"]
+__all__ = ["Figure", "InputError", "Loaded", "Run", "RunError", "TrialError", "__version__", "load", "open"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ethermeter.engines.work import TrialError
 from ethermeter.faults import Fault, InputError
 from ethermeter.observation import Metric
 from ethermeter.run import Manner, default_directory, evaluate, execute, finished_run
-from ethermeter.store import RunDirectory
+from ethermeter.store import RunDirectory, RunError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from ethermeter.experiment import Experiment
     from ethermeter.plan import Plan, Trial
 
+
+__all__ = ["Figure", "InputError", "Loaded", "Run", "RunError", "TrialError", "load", "locate", "open"]
 
 FORMATS = (".svg", ".png", ".pdf")
 """Suffixes of the files a figure can be drawn into."""

@@ -4,7 +4,6 @@ import functools
 from pathlib import Path
 
 import fake_core
-
 from ethermeter import _core
 
 

@@ -224,7 +224,9 @@ def test_progress_on_a_terminal_shows_a_bar_and_leaves_stdout_alone(tmp_path):
 
     leader, follower = pty.openpty()
     command = fake("run", write_experiment(tmp_path), "--out", tmp_path / "run", "--no-report", "--json", seconds_a_trial=0.02)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower, env={**os.environ, "TERM": "xterm", "COLUMNS": "120"}) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=follower, env={**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    ) as process:
         os.close(follower)
         printed = process.stdout.read()
         shown = b""

@@ -10,8 +10,6 @@ import fake_core
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from small_runs import contents, write_experiment
-
 from ethermeter import api
 from ethermeter.engines.simulation import observe
 from ethermeter.faults import InputError
@@ -19,6 +17,7 @@ from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.recorder import DERIVED
 from ethermeter.store.rows import METRICS, STATION_METRICS
 from ethermeter.store.tables import GROUP_ROWS, row_groups
+from small_runs import contents, write_experiment
 
 DONE = {"finished": "now"}
 
@@ -57,7 +56,9 @@ def test_the_tables_hold_every_row_in_the_order_of_the_plan(out, plan):
     finished(out, plan)
     run = RunDirectory(out)
     observations = run.observations().to_pylist()
-    assert [row["trial"] for row in observations if row["metric"] == "frames" and row["station"] == -1] == [trial.id for trial in plan.trials]
+    assert [row["trial"] for row in observations if row["metric"] == "frames" and row["station"] == -1] == [
+        trial.id for trial in plan.trials
+    ]
     for trial in plan.trials:
         rows = rows_of(trial)
         mine = [row for row in observations if row["trial"] == trial.id]
@@ -198,18 +199,25 @@ def test_a_run_does_not_end_before_its_last_trial(out, plan):
             recorder.finish(DONE)
 
 
+def fill_up(out, plan, places, **manner):
+    """Record trials, and finish, on a disk that takes no file above a kilobyte once they are simulated."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with opened(out, plan, **manner) as recorder:
+        record(recorder, plan, places)
+        if not manner:
+            recorder.flush()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+        try:
+            recorder.finish(DONE)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
 def test_a_disk_that_takes_no_more_is_one_line_and_costs_nothing_stored(out, plan, tmp_path):
     expected = finished(tmp_path / "undisturbed", plan)
     interrupted(out, plan)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
-    try:
-        with pytest.raises(RunError, match=r"cannot write .*File too large; 15 finished trials are kept, continue with --resume"):
-            with opened(out, plan, resume=True) as recorder:
-                record(recorder, plan, recorder.pending)
-                recorder.flush()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with pytest.raises(RunError, match=r"cannot write .*File too large; 15 finished trials are kept, continue with --resume"):
+        fill_up(out, plan, range(15, 30), resume=True)
     with opened(out, plan, resume=True) as recorder:
         assert recorder.pending == tuple(range(15, 30))
         record(recorder, plan, recorder.pending)
@@ -219,16 +227,8 @@ def test_a_disk_that_takes_no_more_is_one_line_and_costs_nothing_stored(out, pla
 
 def test_a_disk_that_is_full_at_the_end_keeps_every_trial(out, plan, tmp_path):
     expected = finished(tmp_path / "undisturbed", plan)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     with pytest.raises(RunError, match="30 finished trials are kept"):
-        with opened(out, plan) as recorder:
-            record(recorder, plan, recorder.pending)
-            recorder.flush()
-            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
-            try:
-                recorder.finish(DONE)
-            finally:
-                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        fill_up(out, plan, range(30))
     assert not RunDirectory(out).is_finished()
     with opened(out, plan, resume=True) as recorder:
         assert recorder.pending == ()

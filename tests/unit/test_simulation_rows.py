@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-
 from ethermeter.engines.simulation import observe
 from ethermeter.observation import Caution, Metric
 from ethermeter.store.rows import CAUTION_BIT, METRICS, STATION_METRICS, caution_text, layout
@@ -153,7 +152,14 @@ def test_without_a_frame_means_are_undefined_and_say_so():
     undefined = {f"station_{name}": np.array([np.nan, np.nan]) for name in ("delay_s", "delay_sd_s", "access_s", "response_s")}
     rows = observe(scenario(), result(**nothing, **undefined, histograms={}), core_s=0)
     found, cautions = whole(rows), whole_cautions(rows)
-    for metric in (Metric.TRANSMISSION_DELAY, Metric.DELAY_P99, Metric.DELAY_MAX, Metric.JAIN_INDEX, Metric.LOSS, Metric.ATTEMPTS_PER_FRAME):
+    for metric in (
+        Metric.TRANSMISSION_DELAY,
+        Metric.DELAY_P99,
+        Metric.DELAY_MAX,
+        Metric.JAIN_INDEX,
+        Metric.LOSS,
+        Metric.ATTEMPTS_PER_FRAME,
+    ):
         assert math.isnan(found[metric])
         assert cautions[metric] == Caution.NO_SAMPLES
     assert found[Metric.UTILISATION] == 0
@@ -165,7 +171,9 @@ def test_without_a_frame_means_are_undefined_and_say_so():
 def test_below_thirty_frames_a_station_is_cautioned_and_not_the_segment(frames, cautious):
     rows = observe(scenario(), result(station_frames=u64(300, frames)), core_s=0)
     station, metric = layout(2)
-    few = {(int(s), METRICS[m]) for s, m, mask in zip(station, metric, rows.cautions, strict=True) if mask & CAUTION_BIT[Caution.FEW_SAMPLES]}
+    few = {
+        (int(s), METRICS[m]) for s, m, mask in zip(station, metric, rows.cautions, strict=True) if mask & CAUTION_BIT[Caution.FEW_SAMPLES]
+    }
     assert ((1, Metric.TRANSMISSION_DELAY) in few) == cautious
     assert (1, Metric.FRAMES) not in few
     assert (0, Metric.TRANSMISSION_DELAY) not in few
