@@ -133,8 +133,10 @@ def execute(
 
     if manner.resume and manner.force:
         raise InputError([Fault("command line", "--force", "given with --resume", "one of the two: continue what is there, or discard it")])
+    jobs = processors() if manner.jobs is None else manner.jobs
+    if jobs < 1:
+        raise InputError([Fault("command line", "--jobs", str(jobs), "at least 1")])
     begin_s = time.monotonic()
-    jobs = manner.jobs or processors()
     names = names_of(experiments)
     began = provenance.begun(
         ethermeter=version(),

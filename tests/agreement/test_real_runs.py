@@ -1,8 +1,12 @@
 """Runs of the compiled core: the same bytes whatever the threads and interruptions, and the same by the reference."""
 
+import doctest
+import json
 import random
 import subprocess
 import time
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -108,3 +112,69 @@ def test_an_unfinished_run_cannot_be_opened(tmp_path):
     (tmp_path / "plan.jsonl").write_text("")
     with pytest.raises(em.InputError, match="unfinished"):
         em.open(tmp_path)
+
+
+def test_a_run_needs_a_thread(tmp_path):
+    import ethermeter as em
+
+    with pytest.raises(em.InputError, match="at least 1"):
+        em.load(write_experiment(tmp_path)).run(jobs=0, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_figure_shows_itself_and_is_saved(tmp_path):
+    import ethermeter as em
+
+    figure = em.load(write_experiment(tmp_path), overrides=["run.replications=1"]).run(out=tmp_path / "run").plot("utilisation")
+    shown = figure._repr_mimebundle_()
+    saved = figure.save(tmp_path / "figure.svg").read_text()
+    for drawn in (shown["image/svg+xml"], shown["text/html"], figure._repr_html_(), saved):
+        assert drawn.startswith("<svg")
+        assert "Utilisation" in drawn
+    assert figure.save(tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(em.InputError, match=r"one of \.svg, \.png, \.pdf"):
+        figure.save(tmp_path / "figure.gif")
+
+
+def test_the_report_of_a_run_is_written_once_and_anew_on_demand(tmp_path):
+    experiment, out = write_experiment(tmp_path), tmp_path / "run"
+    assert call(real("run", experiment, "--out", out, "--replications", 1)).returncode == 0
+    first = (out / "report.html").stat().st_mtime_ns
+    assert call(real("run", experiment, "--out", out, "--replications", 1)).returncode == 0
+    assert (out / "report.html").stat().st_mtime_ns == first
+    ended = call(real("report", out, "--json"))
+    assert json.loads(ended.stdout)["files"]["report"] == str(out / "report.html")
+    assert (out / "report.html").stat().st_mtime_ns > first
+
+
+def test_figures_and_comparisons_come_from_the_command_line(tmp_path):
+    experiment = write_experiment(tmp_path)
+    for name, seed in (("a", 1), ("b", 2)):
+        assert call(real("run", experiment, "--out", tmp_path / name, "--seed", seed, "--replications", 1, "--no-report")).returncode == 0
+    metrics = ("--metric", "goodput", "--metric", "loss")
+    ended = call(real("figures", tmp_path / "a", *metrics, "--format", "pdf", "--out", tmp_path / "drawn", "--json"))
+    assert ended.returncode == 0, ended.stderr
+    files = json.loads(ended.stdout)["figures"]
+    assert len(files) == 2
+    assert all(Path(file).read_bytes().startswith(b"%PDF") for file in files)
+    assert call(real("figures", tmp_path / "a", "--metric", "speed")).returncode == 2
+    compared = json.loads(call(real("compare", tmp_path / "a", tmp_path / "b", "--json")).stdout)
+    assert {row["point"]["stations.count"] for row in compared} == {"1", "2", "5"}
+    assert all(row["verdict"] == "same" for row in json.loads(call(real("compare", tmp_path / "a", tmp_path / "a", "--json")).stdout))
+
+
+def test_the_study_is_reproduced_from_one_command(tmp_path):
+    short = ("--set", "phases={settle='1 ms', transmit='20 ms', measure='middle 10 ms', drain='1 ms'}")
+    ended = call(real("reproduce", "boggs1988", "--quick", *short, "--out", tmp_path / "run", "--no-report", "--json"))
+    assert ended.returncode == 0, ended.stderr
+    summary = json.loads(ended.stdout)
+    assert summary["plan"] == "boggs1988"
+    assert len(summary["claims"]["claims"]) >= 20
+    assert {file.name for file in (tmp_path / "run" / "experiments").iterdir()} == {f"i-{number}.toml" for number in range(1, 6)}
+
+
+@pytest.mark.parametrize("module", ["ethermeter.store.directory", "ethermeter.api", "ethermeter"])
+def test_examples_in_docstrings_hold(module):
+    tested = doctest.testmod(import_module(module))
+    assert tested.attempted > 0
+    assert tested.failed == 0

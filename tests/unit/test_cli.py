@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from small_runs import EXPERIMENT, call, fake, real, write_experiment
@@ -243,3 +244,14 @@ def test_progress_on_a_terminal_shows_a_bar_and_leaves_stdout_alone(tmp_path):
     assert json.loads(printed)["trials"] == 30
     assert b"of 30 trials" in shown
     assert b"left" in shown
+
+
+def test_the_documentation_uses_commands_and_options_that_there_are():
+    text = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    lines = [line.split() for line in text.splitlines() if line.startswith("ethermeter ")]
+    assert len(lines) > 10
+    assert {words[1] for words in lines} >= set(COMMANDS) - {"schema"}
+    helps = {command: call(real(command, "--help")).stdout for command in {words[1] for words in lines}}
+    for words in lines:
+        for option in (word for word in words if word.startswith("--")):
+            assert f"{option} " in helps[words[1]] or f"{option}\n" in helps[words[1]], f"{words}: {option}"

@@ -21,7 +21,7 @@ def validate(
     *,
     as_json: options.Json = False,
 ) -> None:
-    """Check experiment files; print every fault, a line each."""
+    """Check experiment files; name every fault."""
     from ethermeter import api
     from ethermeter.faults import Fault, InputError
 
@@ -52,7 +52,7 @@ def plan(
     replications: options.Replications = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the trials as JSON, one a line, as in plan.jsonl.")] = False,
 ) -> None:
-    """Show the trials of an experiment without running them."""
+    """Show the trials of an experiment; run nothing."""
     from ethermeter import api
 
     planned = api.load(experiment, overrides=overrides or ()).plan(seed=seed, replications=replications)

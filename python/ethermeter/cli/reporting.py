@@ -23,7 +23,7 @@ class Format(StrEnum):
 
 
 def report(run: options.RunPath, *, as_json: options.Json = False) -> None:
-    """Write the estimates and the report of a finished run anew."""
+    """Write the report of a finished run anew."""
     from ethermeter.run import evaluate
 
     written = {name: str(path) for name, path in evaluate(run).items()}

@@ -43,7 +43,7 @@ def run(
     no_report: options.NoReport = False,
     as_json: options.Json = False,
 ) -> None:
-    """Run an experiment: every trial, then its estimates and its report."""
+    """Run an experiment; estimate and report what came out."""
     from ethermeter import api
     from ethermeter.run import Manner
 
@@ -72,7 +72,7 @@ def reproduce(
     no_report: options.NoReport = False,
     as_json: options.Json = False,
 ) -> None:
-    """Run all experiments of a published study again and check each of its claims."""
+    """Run a published study again and check its claims."""
     from ethermeter import api
     from ethermeter.faults import Fault, InputError
     from ethermeter.run import Manner
