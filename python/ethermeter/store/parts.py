@@ -8,24 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ethermeter.store.files import write_whole
-from ethermeter.store.rows import TrialRows
+from ethermeter.store.rows import ARRAYS, TrialRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = "1"
-_LISTS = (
-    "values",
-    "cautions",
-    "batch_frames",
-    "batch_charged_ps",
-    "batch_delay_sum_s",
-    "batch_delay_square_sum_s2",
-    "histogram",
-    "low_ps",
-    "high_ps",
-    "count",
-)
 _NUMBERS = ("stations", "events", "core_s")
 
 
@@ -83,7 +71,7 @@ def write(path: Path, finished: Sequence[tuple[int, TrialRows]], *, stamp: Stamp
     columns: dict[str, Any] = {"trial": pa.array([place for place, _ in finished], pa.int32())}
     for name in _NUMBERS:
         columns[name] = pa.array([getattr(rows, name) for _, rows in finished])
-    for name in _LISTS:
+    for name in ARRAYS:
         arrays = [getattr(rows, name) for _, rows in finished]
         offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int32)
         columns[name] = pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(arrays)))

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 FLUSH_AFTER_S = 1.0
 """Results wait at most so long for their part file: what a kill can cost."""
-FLUSH_ROWS = 1 << 20
-"""Observations that are at most held back, to keep memory flat."""
-PARTS_OPEN = 8
+FLUSH_OCTETS = 1 << 24
+"""Results are not held back beyond this, to keep memory flat."""
+PARTS_OPEN = 3
 
 DERIVED = ("estimates.json", "claims.json", "report.html")
 EXPERIMENT, EXPERIMENTS = "experiment.toml", "experiments"
@@ -77,7 +77,7 @@ class Recorder:
         self._row_of = np.zeros(len(self._ids), np.int32)
         self._files: list[Path] = []
         self._waiting: list[tuple[int, TrialRows]] = []
-        self._waiting_rows, self._waiting_since_s = 0, 0.0
+        self._waiting_octets, self._waiting_since_s = 0, 0.0
         self._open: dict[int, pa.Table] = {}
         self.events, self.core_s = 0, 0.0
         if directory.exists() and not directory.is_dir():
@@ -137,12 +137,12 @@ class Recorder:
         if not self._waiting:
             self._waiting_since_s = time.monotonic()
         self._waiting.append((place, rows))
-        self._waiting_rows += len(rows.values)
+        self._waiting_octets += rows.octets
         self.flush_if_due()
 
     def flush_if_due(self) -> None:
         """Write a part file if the oldest result has waited for a second; to be called often."""
-        if self._waiting and (time.monotonic() - self._waiting_since_s >= FLUSH_AFTER_S or self._waiting_rows >= FLUSH_ROWS):
+        if self._waiting and (time.monotonic() - self._waiting_since_s >= FLUSH_AFTER_S or self._waiting_octets >= FLUSH_OCTETS):
             self.flush()
 
     def flush(self) -> None:
@@ -156,7 +156,7 @@ class Recorder:
         self._adopt(file, [place for place, _ in self._waiting])
         self.events += sum(rows.events for _, rows in self._waiting)
         self.core_s += sum(rows.core_s for _, rows in self._waiting)
-        self._waiting, self._waiting_rows = [], 0
+        self._waiting, self._waiting_octets = [], 0
 
     def provenance(self) -> dict[str, Any]:
         """Read what `provenance.json` says so far; empty if there is none."""

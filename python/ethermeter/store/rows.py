@@ -56,6 +56,26 @@ class TrialRows:
     events: int
     core_s: float
 
+    @property
+    def octets(self) -> int:
+        """Memory the rows take."""
+        return sum(getattr(self, name).nbytes for name in ARRAYS)
+
+
+ARRAYS = (
+    "values",
+    "cautions",
+    "batch_frames",
+    "batch_charged_ps",
+    "batch_delay_sum_s",
+    "batch_delay_square_sum_s2",
+    "histogram",
+    "low_ps",
+    "high_ps",
+    "count",
+)
+"""Fields of `TrialRows` that are arrays."""
+
 
 @lru_cache(maxsize=1024)
 def layout(stations: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:

@@ -19,7 +19,7 @@ OBSERVATIONS, BATCHES, HISTOGRAM_TABLE = "observations.parquet", "batches.parque
 TABLES = (OBSERVATIONS, BATCHES, HISTOGRAM_TABLE)
 MEASURED = {"value", "delay_sum_s", "delay_square_sum_s2"}
 """Columns whose values hardly repeat, so that a dictionary of them would only cost time."""
-GROUP_ROWS = 1 << 18
+GROUP_ROWS = 1 << 17
 """Observations after which a row group is closed; trials are never split. It depends on the plan alone, as every setting here."""
 
 
