@@ -1,5 +1,6 @@
 """Running a plan: trials through an engine into a run directory, then its estimates, claims and report."""
 
+import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
@@ -207,7 +208,7 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
     for name, (file, write) in steps.items():
         there = directory / file
         try:
-            written[name] = there if there.is_file() and not anew else write(directory)
+            written[name] = there if not anew and _is_whole(there) else write(directory)
         except OSError as error:
             raise RunError(f"cannot write {error.filename or there}: {error.strerror or error}; the observations are kept") from error
     return written
@@ -246,6 +247,17 @@ def _results(pending: Sequence[Work], *, jobs: int, cluster: str | None, version
     from ethermeter.engines import cluster as engine
 
     return engine.run(pending, address=cluster, version=version)
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a derived file is there to its end; a kill may have left a part of one."""
+    try:
+        if path.suffix == ".json":
+            json.loads(path.read_bytes())
+            return True
+        return path.read_bytes().rstrip().endswith(b"</html>")
+    except (FileNotFoundError, ValueError):
+        return False
 
 
 def _estimates(directory: Path) -> Path:

@@ -136,12 +136,17 @@ def test_a_figure_shows_itself_and_is_saved(tmp_path):
         figure.save(tmp_path / "figure.gif")
 
 
-def test_the_report_of_a_run_is_written_once_and_anew_on_demand(tmp_path):
+def test_the_report_of_a_run_is_written_once_and_anew_if_torn_or_on_demand(tmp_path):
     experiment, out = write_experiment(tmp_path), tmp_path / "run"
     assert call(real("run", experiment, "--out", out, "--replications", 1)).returncode == 0
     first = (out / "report.html").stat().st_mtime_ns
     assert call(real("run", experiment, "--out", out, "--replications", 1)).returncode == 0
     assert (out / "report.html").stat().st_mtime_ns == first
+    for name in ("estimates.json", "report.html"):
+        whole = (out / name).read_bytes()
+        (out / name).write_bytes(whole[: len(whole) // 2])
+        assert call(real("run", experiment, "--out", out, "--replications", 1)).returncode == 0
+        assert (out / name).stat().st_size == pytest.approx(len(whole), rel=0.01)
     ended = call(real("report", out, "--json"))
     assert json.loads(ended.stdout)["files"]["report"] == str(out / "report.html")
     assert (out / "report.html").stat().st_mtime_ns > first
