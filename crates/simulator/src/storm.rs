@@ -7,6 +7,7 @@
 //! Taking the earliest start is exact: a later start cannot be heard before it happens, so it changes neither whether this one
 //! starts nor any end that this one waited for.
 
+use crate::fast::Sender;
 use crate::reference::overlap;
 use crate::station::{Attempt, Ending, Station};
 use crate::tally::Tally;
@@ -86,10 +87,11 @@ impl Deferrals {
 }
 
 /// Overlapping contentions, until they are closed again.
-pub(crate) struct Storm<'a> {
-    world: &'a World,
+///
+/// It keeps its arrays between one storm and the next.
+pub(crate) struct Storm {
     /// When each station is ready; at the end, when it starts next.
-    ready: &'a mut [i64],
+    ready: Vec<i64>,
     sent: Vec<Sent>,
     /// The last transmission of each station that is still kept.
     latest: Vec<u32>,
@@ -102,6 +104,10 @@ pub(crate) struct Storm<'a> {
     arrivals: Vec<(i64, i64)>,
     finished: Vec<Attempt>,
     prune_above: usize,
+    /// For the question whether contentions are closed: by place, and by sender.
+    firsts: Vec<i64>,
+    overs: Vec<i64>,
+    own_starts: Vec<i64>,
 }
 
 enum Next {
@@ -110,69 +116,94 @@ enum Next {
     Calm,
 }
 
-impl<'a> Storm<'a> {
-    /// A storm that begins with closed contentions: `ready` are the next starts if nobody else starts first.
-    pub(crate) fn new(world: &'a World, ready: &'a mut [i64]) -> Self {
+impl Storm {
+    pub(crate) fn new(world: &World) -> Self {
         let mut members = vec![Vec::new(); world.place_count];
         for (station, &place) in (0u32..).zip(&world.places) {
             members[place as usize].push(station);
         }
-        let mut storm = Self {
-            world,
-            latest: vec![NONE; ready.len()],
-            ready,
+        Self {
+            ready: Vec::with_capacity(world.stations()),
             sent: Vec::new(),
+            latest: vec![NONE; world.stations()],
             senders: Vec::new(),
+            members,
             first_ready: vec![NEVER; world.place_count],
             deferrals: vec![Deferrals::default(); world.place_count],
-            members,
             scratch: Deferrals::default(),
             arrivals: Vec::new(),
             finished: Vec::new(),
             prune_above: PRUNE_ABOVE,
-        };
-        for place in 0..world.place_count {
-            storm.find_first_ready(place);
+            firsts: Vec::new(),
+            overs: Vec::new(),
+            own_starts: Vec::new(),
         }
-        storm
     }
 
-    pub(crate) fn run(mut self, stations: &mut [Station], tally: &mut Tally) {
-        let end = self.world.phases.end_ps.cast_signed();
+    /// When each station starts next, after a storm, if nobody else starts first.
+    pub(crate) fn starts(&self) -> &[i64] {
+        &self.ready
+    }
+
+    /// A storm that begins when contentions are closed and `starts` are the next starts if nobody else starts first.
+    ///
+    /// `senders`, if there are any, collide at its beginning; nobody else starts before they are over.
+    pub(crate) fn run(
+        &mut self,
+        world: &World,
+        starts: impl Iterator<Item = i64>,
+        senders: &[Sender],
+        stations: &mut [Station],
+        tally: &mut Tally,
+    ) {
+        self.ready.clear();
+        self.ready.extend(starts);
+        self.prune_above = PRUNE_ABOVE;
+        for sender in senders {
+            self.add_collided(world, sender, stations);
+        }
+        for place in 0..world.place_count {
+            self.find_first_ready(place);
+        }
+        self.hear_everywhere(world);
+        if !senders.is_empty() && self.is_closed(world) {
+            return self.settle(world, tally);
+        }
+        let end = world.phases.end_ps.cast_signed();
         loop {
-            match self.next() {
-                Next::Start { at, .. } if at >= end && self.sent.iter().all(|s| s.over) => break,
-                Next::Start { station, at } if at < end => self.start(station, at, stations),
-                Next::Start { .. } => {
+            match self.next(world) {
+                Next::Start { station, at } if at < end => self.start(world, station, at, stations),
+                Next::Start { .. } | Next::Calm => {
                     // Nobody starts any more; the transmissions under way come to their ends.
-                    let index = self.earliest_end().expect("one is under way");
-                    self.finish(index, stations);
+                    let Some(index) = self.earliest_end() else {
+                        self.ready.fill(NEVER);
+                        return self.end_with(world, tally);
+                    };
+                    self.finish(world, index, stations);
                 }
                 Next::End { index } => {
-                    self.finish(index, stations);
-                    if self.sent.iter().all(|s| s.over) && self.is_closed() {
-                        break;
+                    self.finish(world, index, stations);
+                    if self.sent.iter().all(|s| s.over) && self.is_closed(world) {
+                        return self.settle(world, tally);
                     }
                 }
-                Next::Calm => break,
             }
             if self.sent.len() > self.prune_above {
-                self.prune(tally);
+                self.prune(world, tally);
                 self.prune_above = PRUNE_ABOVE.max(2 * self.sent.len());
             }
         }
-        self.settle(tally);
     }
 
     fn earliest_end(&self) -> Option<usize> {
         (0..self.sent.len()).filter(|&i| !self.sent[i].over).min_by_key(|&i| self.sent[i].end)
     }
 
-    fn next(&mut self) -> Next {
+    fn next(&mut self, world: &World) -> Next {
         let (mut at, mut who) = (NEVER, NONE);
         let mut at_place = None;
-        for place in 0..self.world.place_count {
-            let start = self.deferrals[place].start(self.first_ready[place], self.world.gap);
+        for place in 0..world.place_count {
+            let start = self.deferrals[place].start(self.first_ready[place], world.gap);
             if self.first_ready[place] < NEVER && start < at {
                 at = start;
                 at_place = Some(place);
@@ -181,7 +212,7 @@ impl<'a> Storm<'a> {
         for index in 0..self.senders.len() {
             let station = self.senders[index];
             if self.sent[self.latest[station as usize] as usize].over {
-                let start = self.own_start(station);
+                let start = self.own_start(world, station);
                 if self.ready[station as usize] < NEVER && start < at {
                     (at, who) = (start, station);
                 }
@@ -210,42 +241,48 @@ impl<'a> Storm<'a> {
     }
 
     /// Hear all that is heard at `place`, by everybody there but `station`, from `since` on; in `scratch`.
-    fn hear_into_scratch(&mut self, place: u32, station: u32, since: i64) {
+    fn hear_into_scratch(&mut self, world: &World, place: u32, station: u32, since: i64) {
         self.arrivals.clear();
         for sent in self.sent.iter().filter(|s| s.station != station) {
-            let delay = self.world.delay(sent.place, place);
+            let delay = world.delay(sent.place, place);
             if sent.end + delay > since {
-                self.arrivals.push((sent.start + delay, sent.end + delay));
+                // Signals arrive nearly in the order in which they were sent, so each is soon in its place.
+                let signal = (sent.start + delay, sent.end + delay);
+                let mut at = self.arrivals.len();
+                self.arrivals.push(signal);
+                while at > 0 && self.arrivals[at - 1] > signal {
+                    self.arrivals[at] = self.arrivals[at - 1];
+                    at -= 1;
+                }
+                self.arrivals[at] = signal;
             }
         }
-        self.arrivals.sort_unstable();
         for &(on, off) in &self.arrivals {
-            self.scratch.hear(on, off, self.world.gap, self.world.gap_part1);
+            self.scratch.hear(on, off, world.gap, world.gap_part1);
         }
     }
 
     /// What a station that sent in this storm hears, from its last transmission on.
-    fn hear_own(&mut self, station: u32) {
+    fn hear_own(&mut self, world: &World, station: u32) {
         let own = self.sent[self.latest[station as usize] as usize];
         self.scratch.begin_own(own.start, own.end);
-        self.hear_into_scratch(own.place, station, own.start);
+        self.hear_into_scratch(world, own.place, station, own.start);
     }
 
-    fn own_start(&mut self, station: u32) -> i64 {
-        self.hear_own(station);
-        self.scratch.start(self.ready[station as usize], self.world.gap)
+    fn own_start(&mut self, world: &World, station: u32) -> i64 {
+        self.hear_own(world, station);
+        self.scratch.start(self.ready[station as usize], world.gap)
     }
 
-    fn hear_everywhere(&mut self) {
-        for place in 0..self.world.place_count {
+    fn hear_everywhere(&mut self, world: &World) {
+        for place in 0..world.place_count {
             self.scratch.list.clear();
-            self.hear_into_scratch(small(place), NONE, i64::MIN);
+            self.hear_into_scratch(world, small(place), NONE, i64::MIN);
             std::mem::swap(&mut self.scratch, &mut self.deferrals[place]);
         }
     }
 
-    fn start(&mut self, station: u32, at: i64, stations: &[Station]) {
-        let world = self.world;
+    fn start(&mut self, world: &World, station: u32, at: i64, stations: &[Station]) {
         let place = world.places[station as usize];
         let end = at + world.packet_time(stations[station as usize].bits());
         let mut this =
@@ -272,16 +309,28 @@ impl<'a> Storm<'a> {
         self.latest[station as usize] = small(self.sent.len());
         self.sent.push(this);
         self.find_first_ready(place as usize);
-        self.hear_everywhere();
+        self.hear_everywhere(world);
     }
 
-    fn finish(&mut self, index: usize, stations: &mut [Station]) {
+    /// Add a transmission that collided, and is over.
+    fn add_collided(&mut self, world: &World, sender: &Sender, stations: &mut [Station]) {
+        let &Sender { station, place, start, end, heard, .. } = sender;
+        let late = heard - start > world.slot;
+        let (attempt, ready) = stations[station as usize].collide(start, end, late);
+        self.ready[station as usize] = ready;
+        self.latest[station as usize] = small(self.sent.len());
+        self.senders.push(station);
+        let attempt = Some(attempt);
+        self.sent.push(Sent { station, place, start, end, heard, over: true, overlapped: false, attempt });
+    }
+
+    fn finish(&mut self, world: &World, index: usize, stations: &mut [Station]) {
         let sent = self.sent[index];
         let station = &mut stations[sent.station as usize];
         let (attempt, ready) = if sent.heard == NEVER {
             station.deliver(sent.start, sent.end)
         } else {
-            station.collide(sent.start, sent.end, sent.heard - sent.start > self.world.slot)
+            station.collide(sent.start, sent.end, sent.heard - sent.start > world.slot)
         };
         self.ready[sent.station as usize] = ready;
         self.sent[index].over = true;
@@ -289,10 +338,19 @@ impl<'a> Storm<'a> {
     }
 
     /// Whether every signal of the next contention arrives after the last gap is over, everywhere.
-    fn is_closed(&mut self) -> bool {
-        let world = self.world;
+    fn is_closed(&mut self, world: &World) -> bool {
+        let (mut firsts, mut overs) = (std::mem::take(&mut self.firsts), std::mem::take(&mut self.overs));
+        firsts.clear();
+        overs.clear();
+        let closed = self.is_closed_with(world, &mut firsts, &mut overs);
+        (self.firsts, self.overs) = (firsts, overs);
+        closed
+    }
+
+    /// [`Self::is_closed`], leaving in `firsts` the first start at each place and in `overs` when the last gap is over there.
+    fn is_closed_with(&mut self, world: &World, firsts: &mut Vec<i64>, overs: &mut Vec<i64>) -> bool {
         let (gap, places) = (world.gap, world.place_count);
-        let mut firsts: Vec<i64> = Vec::with_capacity(places);
+        self.own_starts.clear();
         for place in 0..places {
             let first = self.deferrals[place].start(self.first_ready[place], gap);
             if self.first_ready[place] < NEVER && first < self.deferrals[place].last_over(gap) {
@@ -300,10 +358,11 @@ impl<'a> Storm<'a> {
             }
             firsts.push(if self.first_ready[place] < NEVER { first } else { NEVER });
         }
-        let mut overs: Vec<i64> = self.deferrals.iter().map(|d| d.last_over(gap)).collect();
+        overs.extend(self.deferrals.iter().map(|d| d.last_over(gap)));
         for index in 0..self.senders.len() {
             let station = self.senders[index];
-            let start = self.own_start(station);
+            let start = self.own_start(world, station);
+            self.own_starts.push(start);
             let over = &mut overs[world.places[station as usize] as usize];
             *over = (*over).max(self.scratch.last_over(gap));
             let heard_all = self
@@ -333,13 +392,13 @@ impl<'a> Storm<'a> {
     }
 
     /// Forget transmissions that nobody hears any more, so that a storm can last.
-    fn prune(&mut self, tally: &mut Tally) {
-        let now = match self.next() {
+    fn prune(&mut self, world: &World, tally: &mut Tally) {
+        let now = match self.next(world) {
             Next::Start { at, .. } => at,
             Next::End { index } => self.sent[index].end,
             Next::Calm => return,
         };
-        let keep = self.still_needed(now);
+        let keep = self.still_needed(world, now);
         for index in (0..self.sent.len()).filter(|&i| !keep[i]) {
             let station = self.sent[index].station;
             if self.latest[station as usize] == small(index) {
@@ -347,7 +406,7 @@ impl<'a> Storm<'a> {
                 self.senders.retain(|&s| s != station);
             }
         }
-        self.mark_overlapped();
+        self.mark_overlapped(world);
         let mut index = 0;
         let mut moved = vec![NONE; self.sent.len()];
         let mut kept = Vec::with_capacity(self.sent.len());
@@ -371,18 +430,18 @@ impl<'a> Storm<'a> {
                 self.ready[station] = self.ready[station].max(now);
             }
         }
-        for place in 0..self.world.place_count {
+        for place in 0..world.place_count {
             self.find_first_ready(place);
         }
-        self.hear_everywhere();
+        self.hear_everywhere(world);
         let unfinished = self.sent.iter().map(|s| s.start).min().unwrap_or(NEVER);
         self.report(tally, unfinished);
     }
 
     /// Which transmissions what happens from `now` on may still depend on: all but those whose gaps were over everywhere before any
     /// that is kept began.
-    fn still_needed(&self, now: i64) -> Vec<bool> {
-        let gone = |sent: &Sent| sent.end + self.world.max_delay + self.world.gap;
+    fn still_needed(&self, world: &World, now: i64) -> Vec<bool> {
+        let gone = |sent: &Sent| sent.end + world.max_delay + world.gap;
         let mut needed: Vec<bool> = self.sent.iter().map(|s| !s.over || gone(s) >= now).collect();
         loop {
             let kept = self.sent.iter().zip(&needed).filter(|(_, &needed)| needed);
@@ -403,28 +462,40 @@ impl<'a> Storm<'a> {
         }
     }
 
-    fn mark_overlapped(&mut self) {
+    fn mark_overlapped(&mut self, world: &World) {
+        if self.sent.iter().all(|s| s.heard < NEVER) {
+            return; // only a frame that was delivered can be damaged unnoticed
+        }
         for index in 0..self.sent.len() {
             let this = as_attempt(&self.sent[index]);
-            let overlapped = self.sent.iter().any(|other| overlap(self.world, &this, &as_attempt(other)));
-            self.sent[index].overlapped |= overlapped;
+            // Those under way may end sooner than it looks now; whatever they overlap is kept until they are over.
+            let over = || self.sent.iter().filter(|other| other.over);
+            if self.sent[index].over && over().any(|other| overlap(world, &this, &as_attempt(other))) {
+                self.sent[index].overlapped = true;
+            }
         }
     }
 
-    fn settle(mut self, tally: &mut Tally) {
-        self.mark_overlapped();
-        let gap = self.world.gap;
-        for station in 0..small(self.ready.len()) {
-            let ready = self.ready[station as usize];
-            if ready < NEVER {
-                self.ready[station as usize] = if self.latest[station as usize] == NONE {
-                    self.deferrals[self.world.places[station as usize] as usize].start(ready, gap)
-                } else {
-                    self.own_start(station)
-                };
-            }
+    /// Contentions are closed again: work out who starts when, and report what happened.
+    fn settle(&mut self, world: &World, tally: &mut Tally) {
+        // Nobody starts before the last gap at its place is over, so whoever is ready before that starts then.
+        for (ready, &place) in self.ready.iter_mut().zip(&world.places) {
+            let over = self.deferrals[place as usize].last_over(world.gap);
+            *ready = if *ready < NEVER { (*ready).max(over) } else { NEVER };
         }
-        self.finished.extend(self.sent.iter().map(finished));
+        for (&station, &start) in self.senders.iter().zip(&self.own_starts) {
+            self.ready[station as usize] = start;
+        }
+        self.end_with(world, tally);
+    }
+
+    /// Nobody starts any more: report what happened.
+    fn end_with(&mut self, world: &World, tally: &mut Tally) {
+        self.mark_overlapped(world);
+        self.finished.extend(self.sent.drain(..).map(|sent| finished(&sent)));
+        for station in self.senders.drain(..) {
+            self.latest[station as usize] = NONE;
+        }
         self.report(tally, NEVER);
     }
 }

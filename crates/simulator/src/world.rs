@@ -10,6 +10,7 @@ const MOST_STATIONS: usize = 1024;
 const LONGEST_END_PS: u64 = 10_000_000_000_000_000; // 10 000 s
 const LONGEST_DELAY_PS: u64 = 1_000_000_000_000; // 1 s
 const LONGEST_BITS: u64 = 1 << 24;
+const LONGEST_PACKET_PS: u64 = 1_000_000_000_000_000; // 1000 s
 
 /// A trial in picoseconds.
 ///
@@ -63,6 +64,10 @@ impl World {
         let mut group_of = Vec::new();
         for (index, group) in scenario.groups.iter().enumerate() {
             check_group(group, index, place_count)?;
+            let longest = (segment.preamble_bits + group.frames.range_bits().1).checked_mul(segment.bit_ps);
+            if longest.is_none_or(|ps| ps > LONGEST_PACKET_PS) {
+                return Err(fault(format!("groups[{index}].frames"), "a packet must not take longer than 1000 s"));
+            }
             places.extend_from_slice(&group.places);
             group_of.extend(std::iter::repeat_n(small(index), group.places.len()));
         }
