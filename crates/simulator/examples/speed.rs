@@ -65,7 +65,7 @@ fn cpu_seconds() -> f64 {
 
 #[allow(clippy::cast_precision_loss)]
 fn main() {
-    let only: Vec<u32> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
+    let only: Vec<u64> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
     println!(
         "{:>8} {:>6} {:>8} {:>12} {:>14} {:>12}",
         "stations", "bytes", "net us", "Mframe/s", "attempts/frame", "utilisation"
@@ -73,7 +73,7 @@ fn main() {
     for (places, end_to_end_ns) in [(4, 6000), (1, 1500), (2, 22_500)] {
         for stations in [1, 2, 5, 10, 24] {
             for octets in [64, 1536] {
-                if only.len() == 3 && only != [places, stations, octets as u32] {
+                if only.len() == 3 && only != [u64::from(places), u64::from(stations), octets] {
                     continue;
                 }
                 let seconds = if octets == 64 { 60 } else { 300 };

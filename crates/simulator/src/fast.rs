@@ -9,6 +9,11 @@
 //! every other before its own jam was over (then the carrier of them all joins at every place). Where it does not hold, as on
 //! long segments, [`crate::storm`] takes over until it holds again.
 
+#![expect(
+    clippy::inline_always,
+    reason = "what is inlined into a function with wide instructions is compiled with them"
+)]
+
 use crate::outcome::Outcome;
 use crate::station::{Attempt, Station};
 use crate::storm::Storm;
@@ -94,6 +99,20 @@ fn station_of(key: u64) -> usize {
 #[inline(always)]
 fn time_key(time: i64) -> u64 {
     time.cast_unsigned() << STATION_BITS
+}
+
+/// For the few that contend at once.
+#[inline(always)]
+fn insertion_sort(keys: &mut [u64]) {
+    for sorted in 1..keys.len() {
+        let key = keys[sorted];
+        let mut at = sorted;
+        while at > 0 && keys[at - 1] > key {
+            keys[at] = keys[at - 1];
+            at -= 1;
+        }
+        keys[at] = key;
+    }
 }
 
 struct Contention<'w> {
@@ -200,7 +219,7 @@ impl<'w> Contention<'w> {
             self.candidates[count] = next;
             count += usize::from(next < until);
         }
-        self.candidates[..count].sort_unstable();
+        insertion_sort(&mut self.candidates[..count]);
         self.senders.clear();
         for &key in &self.candidates[..count] {
             let (start, station) = (time_of(key), small(station_of(key)));
@@ -254,7 +273,7 @@ impl<'w> Contention<'w> {
                 return Course::Unnoticed;
             }
             closed &= last <= end;
-            self.senders[index] = Sender { heard, end, ..this };
+            self.senders[index] = Sender { end, heard, ..this };
         }
         for index in 0..self.senders.len() {
             let this = self.senders[index];

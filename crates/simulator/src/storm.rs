@@ -104,6 +104,10 @@ pub(crate) struct Storm {
     arrivals: Vec<(i64, i64)>,
     finished: Vec<Attempt>,
     prune_above: usize,
+    /// For the question whether contentions are closed: by place, and by sender.
+    firsts: Vec<i64>,
+    overs: Vec<i64>,
+    own_starts: Vec<i64>,
 }
 
 enum Next {
@@ -130,6 +134,9 @@ impl Storm {
             arrivals: Vec::new(),
             finished: Vec::new(),
             prune_above: PRUNE_ABOVE,
+            firsts: Vec::new(),
+            overs: Vec::new(),
+            own_starts: Vec::new(),
         }
     }
 
@@ -165,27 +172,27 @@ impl Storm {
         let end = world.phases.end_ps.cast_signed();
         loop {
             match self.next(world) {
-                Next::Start { at, .. } if at >= end && self.sent.iter().all(|s| s.over) => break,
                 Next::Start { station, at } if at < end => self.start(world, station, at, stations),
-                Next::Start { .. } => {
+                Next::Start { .. } | Next::Calm => {
                     // Nobody starts any more; the transmissions under way come to their ends.
-                    let index = self.earliest_end().expect("one is under way");
+                    let Some(index) = self.earliest_end() else {
+                        self.ready.fill(NEVER);
+                        return self.end_with(world, tally);
+                    };
                     self.finish(world, index, stations);
                 }
                 Next::End { index } => {
                     self.finish(world, index, stations);
                     if self.sent.iter().all(|s| s.over) && self.is_closed(world) {
-                        break;
+                        return self.settle(world, tally);
                     }
                 }
-                Next::Calm => break,
             }
             if self.sent.len() > self.prune_above {
                 self.prune(world, tally);
                 self.prune_above = PRUNE_ABOVE.max(2 * self.sent.len());
             }
         }
-        self.settle(world, tally);
     }
 
     fn earliest_end(&self) -> Option<usize> {
@@ -239,10 +246,17 @@ impl Storm {
         for sent in self.sent.iter().filter(|s| s.station != station) {
             let delay = world.delay(sent.place, place);
             if sent.end + delay > since {
-                self.arrivals.push((sent.start + delay, sent.end + delay));
+                // Signals arrive nearly in the order in which they were sent, so each is soon in its place.
+                let signal = (sent.start + delay, sent.end + delay);
+                let mut at = self.arrivals.len();
+                self.arrivals.push(signal);
+                while at > 0 && self.arrivals[at - 1] > signal {
+                    self.arrivals[at] = self.arrivals[at - 1];
+                    at -= 1;
+                }
+                self.arrivals[at] = signal;
             }
         }
-        self.arrivals.sort_unstable();
         for &(on, off) in &self.arrivals {
             self.scratch.hear(on, off, world.gap, world.gap_part1);
         }
@@ -325,8 +339,18 @@ impl Storm {
 
     /// Whether every signal of the next contention arrives after the last gap is over, everywhere.
     fn is_closed(&mut self, world: &World) -> bool {
+        let (mut firsts, mut overs) = (std::mem::take(&mut self.firsts), std::mem::take(&mut self.overs));
+        firsts.clear();
+        overs.clear();
+        let closed = self.is_closed_with(world, &mut firsts, &mut overs);
+        (self.firsts, self.overs) = (firsts, overs);
+        closed
+    }
+
+    /// [`Self::is_closed`], leaving in `firsts` the first start at each place and in `overs` when the last gap is over there.
+    fn is_closed_with(&mut self, world: &World, firsts: &mut Vec<i64>, overs: &mut Vec<i64>) -> bool {
         let (gap, places) = (world.gap, world.place_count);
-        let mut firsts: Vec<i64> = Vec::with_capacity(places);
+        self.own_starts.clear();
         for place in 0..places {
             let first = self.deferrals[place].start(self.first_ready[place], gap);
             if self.first_ready[place] < NEVER && first < self.deferrals[place].last_over(gap) {
@@ -334,10 +358,11 @@ impl Storm {
             }
             firsts.push(if self.first_ready[place] < NEVER { first } else { NEVER });
         }
-        let mut overs: Vec<i64> = self.deferrals.iter().map(|d| d.last_over(gap)).collect();
+        overs.extend(self.deferrals.iter().map(|d| d.last_over(gap)));
         for index in 0..self.senders.len() {
             let station = self.senders[index];
             let start = self.own_start(world, station);
+            self.own_starts.push(start);
             let over = &mut overs[world.places[station as usize] as usize];
             *over = (*over).max(self.scratch.last_over(gap));
             let heard_all = self
@@ -451,19 +476,22 @@ impl Storm {
         }
     }
 
+    /// Contentions are closed again: work out who starts when, and report what happened.
     fn settle(&mut self, world: &World, tally: &mut Tally) {
-        self.mark_overlapped(world);
-        let gap = world.gap;
-        for station in 0..small(self.ready.len()) {
-            let ready = self.ready[station as usize];
-            if ready < NEVER {
-                self.ready[station as usize] = if self.latest[station as usize] == NONE {
-                    self.deferrals[world.places[station as usize] as usize].start(ready, gap)
-                } else {
-                    self.own_start(world, station)
-                };
-            }
+        // Nobody starts before the last gap at its place is over, so whoever is ready before that starts then.
+        for (ready, &place) in self.ready.iter_mut().zip(&world.places) {
+            let over = self.deferrals[place as usize].last_over(world.gap);
+            *ready = if *ready < NEVER { (*ready).max(over) } else { NEVER };
         }
+        for (&station, &start) in self.senders.iter().zip(&self.own_starts) {
+            self.ready[station as usize] = start;
+        }
+        self.end_with(world, tally);
+    }
+
+    /// Nobody starts any more: report what happened.
+    fn end_with(&mut self, world: &World, tally: &mut Tally) {
+        self.mark_overlapped(world);
         self.finished.extend(self.sent.drain(..).map(|sent| finished(&sent)));
         for station in self.senders.drain(..) {
             self.latest[station as usize] = NONE;

@@ -311,13 +311,11 @@ fn offered_load(world: &World, station: usize) -> f64 {
     let group = world.group(station);
     let packet = world.preamble as f64 + group.frames.mean_bits() * world.bit as f64;
     let charged = packet + world.gap as f64;
-    match group.arrivals.rate_per_s() {
-        Some(rate) => (rate * charged * S).min(1.0),
-        None => {
-            let generation = group.generator.as_ref().map_or(0.0, |g| g.time.mean_ps());
-            charged / charged.max(packet + group.service.mean_ps()).max(generation)
-        }
+    if let Some(rate) = group.arrivals.rate_per_s() {
+        return (rate * charged * S).min(1.0);
     }
+    let generation = group.generator.as_ref().map_or(0.0, |g| g.time.mean_ps());
+    charged / charged.max(packet + group.service.mean_ps()).max(generation)
 }
 
 fn cautions(world: &World, outcome: &Outcome) -> Vec<&'static str> {

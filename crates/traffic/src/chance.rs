@@ -1,6 +1,6 @@
 //! Seeded chance: one stream of draws per station and purpose.
 //!
-//! The generator is SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): the n-th draw is
+//! The generator is `SplitMix64` (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): the n-th draw is
 //! a function of the stream's key and n alone, so two simulators that process events in different orders see the same draws.
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;

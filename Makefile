@@ -1,0 +1,62 @@
+# Targets are explained by the text behind their names: `make help`.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-rust test-python lint fmt bench clean system
+
+help: ## print this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/' | expand -t 16
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("ethermeter needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+
+# The package, built and installed in place; again only when something it is made of has changed.
+$(VENV)/.built: $(BIN)/python pyproject.toml $(RUST_SOURCES)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.built
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+build: $(VENV)/.built ## build the core and install ethermeter into .venv
+
+demo: build ## reproduce the 1988 measurements and write a report
+	$(BIN)/ethermeter reproduce boggs1988 --out runs --force
+
+system: ## install the Debian packages that the tests need (a browser)
+	scripts/install-system-packages
+
+test: system test-rust test-python ## run all tests
+
+test-rust: ## run the tests of the crates
+	cargo test --release --quiet
+
+test-python: $(VENV)/.dev ## run the tests of the Python package, in a real browser too
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
+	cargo fmt --check
+	cargo clippy --release --quiet --all-targets -- -D warnings
+	$(BIN)/ruff format --check python tests benches
+	$(BIN)/ruff check python tests benches
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest ethermeter._core
+	$(BIN)/lint-imports
+
+fmt: $(VENV)/.dev ## format everything
+	cargo fmt
+	$(BIN)/ruff format python tests benches
+	$(BIN)/ruff check --fix python tests benches
+
+bench: $(VENV)/.dev ## print frames per CPU-second, beside peers where installed
+	$(BIN)/python -m benches
+
+clean: ## remove what was built (runs stay)
+	rm -rf $(VENV) target

@@ -1,0 +1,242 @@
+//! What the simulator gives where theory, a hand calculation or a law says what it must be.
+//!
+//! Tolerances are those of the law (exact), or stated standard errors of the simulated mean.
+#![allow(clippy::cast_precision_loss)]
+
+mod common;
+
+use common::{saturated, MS, S, US};
+use ethermeter_simulator::scenario::{AfterAttemptLimit, Backoff, Group};
+use ethermeter_simulator::{simulate, traces, Outcome, Trial};
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::lengths::Lengths;
+use proptest::prelude::*;
+
+fn run(trial: &Trial) -> Outcome {
+    simulate(trial).expect("a valid trial")
+}
+
+fn total(counts: &[u64]) -> u64 {
+    counts.iter().sum()
+}
+
+fn utilisation(outcome: &Outcome) -> f64 {
+    total(&outcome.station_charged_ps) as f64 / outcome.window_ps as f64
+}
+
+#[test]
+fn one_station_without_service_time_fills_the_channel_exactly() {
+    let outcome = run(&saturated(1, 544, 0, 0));
+    assert_eq!(total(&outcome.station_charged_ps), outcome.window_ps);
+    // (64 + 544 + 96) bits a cycle of 70.4 us: frame, preamble and gap shares are those of their bits, at any edge within one cycle
+    let [frame, preamble, gap, collision, idle] = outcome.time_ps;
+    assert_eq!((collision, idle), (0, 0));
+    let cycle = 70_400_000;
+    for (time, bits) in [(frame, 544), (preamble, 64), (gap, 96)] {
+        assert!((time / 100_000).abs_diff(outcome.window_ps / cycle * bits) <= 2 * bits, "{time} {bits}");
+    }
+    // 10 s / 70.4 us
+    assert!(total(&outcome.station_frames).abs_diff(142_045) <= 1);
+    // Taken up at the end of the one before: gap and packet.
+    assert!((outcome.station_delay_s[0] - 70.4e-6).abs() < 1e-18, "{}", outcome.station_delay_s[0]);
+    assert!(outcome.station_delay_sd_s[0].abs() < f64::EPSILON, "{}", outcome.station_delay_sd_s[0]);
+}
+
+#[test]
+fn one_station_with_service_time_repeats_packet_plus_service() {
+    let outcome = run(&saturated(1, 12_320, 0, 77 * US));
+    // packet 1238.4 us + 77 us
+    let cycles = 10_000_000.0 / 1315.4;
+    assert!((total(&outcome.station_frames) as f64 - cycles).abs() <= 1.0);
+    assert!((utilisation(&outcome) - 1248.0 / 1315.4).abs() < 1248.0 / 1e7);
+}
+
+#[test]
+fn two_stations_with_service_time_above_the_gap_alternate_without_collision() {
+    let delay = 5 * US;
+    let mut trial = saturated(2, 544, delay, 20 * US);
+    trial.scenario.phases.spread_ps = MS;
+    let outcome = run(&trial);
+    assert_eq!(total(&outcome.station_collisions), 0);
+    // Each defers to the other: one frame each 60.8 us + 5 us of propagation + 9.6 us of gap.
+    let frames = 10_000_000.0 / 75.4;
+    assert!((total(&outcome.station_frames) as f64 - frames).abs() <= 1.0);
+    assert!(outcome.station_frames[0].abs_diff(outcome.station_frames[1]) <= 1);
+}
+
+#[test]
+fn littles_law_holds_for_every_station() {
+    let outcome = run(&saturated(10, 544, 3 * US, 77 * US));
+    for i in 0..10 {
+        let rate = outcome.station_frames[i] as f64 / 10.0;
+        let counted = rate * outcome.station_delay_s[i];
+        // A frame that crosses an edge of the window counts in one and not in the other: two frames' delays, of which the longest
+        // is in the histogram.
+        let longest = outcome.transmission_delay.last().expect("frames").1 as f64 * 1e-12;
+        assert!((outcome.station_waiting[i] - counted).abs() <= 2.0 * longest / 10.0, "{i}");
+    }
+}
+
+#[test]
+fn channel_time_sums_to_the_window_and_success_to_the_frames() {
+    let outcome = run(&saturated(24, 544, 3 * US, 77 * US));
+    assert_eq!(outcome.time_ps.iter().sum::<u64>(), outcome.window_ps);
+    let frames = total(&outcome.station_frames);
+    assert!((outcome.time_ps[0] / 54_400_000).abs_diff(frames) <= 1);
+    assert_eq!(total(&outcome.station_attempts), frames + total(&outcome.station_collisions));
+    assert_eq!(total(&outcome.attempts_per_frame), frames);
+}
+
+#[test]
+fn equal_stations_get_equal_shares() {
+    // Stations that differ in nothing: over many seeds, their mean shares agree within chance. With 12 seeds of 10 s and a spread
+    // of at most 15% a run, the mean of a station has a standard error of 4.4% of its share; the largest of ten deviations
+    // exceeds 3.5 of them with probability below 0.5%, and the seeds are fixed.
+    let seeds = 12;
+    let mut shares = [0.0f64; 10];
+    for seed in 0..seeds {
+        let outcome = run(&Trial { seed, ..saturated(10, 544, 3 * US, 77 * US) });
+        let frames = total(&outcome.station_frames) as f64;
+        for (share, &own) in shares.iter_mut().zip(&outcome.station_frames) {
+            *share += own as f64 / frames / seeds as f64;
+        }
+    }
+    for share in shares {
+        assert!((share - 0.1).abs() < 0.1 * 3.5 * 0.15 / (seeds as f64).sqrt(), "{shares:?}");
+    }
+}
+
+#[test]
+fn capture_comes_out_by_itself() {
+    // Two saturated stations without service time: whoever wins once meets a rival with a longer backoff, so that one of
+    // them sends long runs. A fair coin after each frame would give runs of 2; capture gives many times that.
+    let mut trial = saturated(2, 12_320, 3 * US, 0);
+    trial.scenario.groups[0].after_attempt_limit = AfterAttemptLimit::Discard;
+    let [(_, trace), _] = traces(&Trial { scenario: trial.scenario.clone(), ..trial }).expect("a valid trial");
+    let senders: Vec<u32> = trace
+        .iter()
+        .filter(|a| a.ending == ethermeter_simulator::station::Ending::Delivered)
+        .map(|a| a.station)
+        .collect();
+    let runs = 1 + senders.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(senders.len() > 10 * runs, "{} frames in {runs} runs", senders.len());
+}
+
+#[test]
+fn a_frame_is_given_up_after_exactly_the_attempt_limit() {
+    // Two stations that start together and never wait collide for ever.
+    let mut trial = saturated(2, 544, 0, 0);
+    trial.scenario.groups[0].backoff = Backoff::None {};
+    trial.scenario.groups[0].after_attempt_limit = AfterAttemptLimit::Discard;
+    trial.scenario.phases.stop_ps = 1; // one frame each
+    let [(_, trace), _] = traces(&trial).expect("a valid trial");
+    assert_eq!(trace.len(), 2 * 16);
+    assert!(trace.iter().all(|a| a.end - a.start == 9_600_000), "preamble, then jam: 96 bits");
+}
+
+#[test]
+fn binary_exponential_backoff_waits_as_the_standard_says() {
+    // Two stations that start together: after their n-th collision each waits r slots, r uniform below 2^n, from the end of its jam,
+    // and both wait again if they drew the same. P(resolved at the first) = 1/2.
+    let resolved = (0..2000)
+        .filter(|&seed| {
+            let mut trial = saturated(2, 544, 0, 0);
+            trial.scenario.phases.stop_ps = 1;
+            let [(_, trace), _] = traces(&Trial { seed, ..trial }).expect("a valid trial");
+            trace.len() == 4
+        })
+        .count();
+    // Binomial(2000, 1/2): four standard deviations are 89.
+    assert!(resolved.abs_diff(1000) < 90, "{resolved}");
+}
+
+#[test]
+fn poisson_light_load_waits_like_m_d_1() {
+    // One station: its queue is M/D/1 with service packet + gap; the response time excludes the gap after the last frame.
+    let mut trial = saturated(1, 544, 0, 0);
+    let service = 70.4e-6;
+    for load in [0.2, 0.5, 0.8] {
+        trial.scenario.groups[0].arrivals = Arrivals::Poisson { mean_ps: service / load * 1e12 };
+        let seeds = 8u32;
+        let means: Vec<f64> = (0..seeds)
+            .map(|seed| {
+                let outcome = run(&Trial { seed: u64::from(seed), scenario: trial.scenario.clone() });
+                outcome.station_response_s[0]
+            })
+            .collect();
+        let mean = means.iter().sum::<f64>() / f64::from(seeds);
+        let variance = means.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / f64::from(seeds - 1);
+        // Pollaczek-Khinchine: W = rho s / (2 (1 - rho))
+        let theory = load * service / (2.0 * (1.0 - load)) + 60.8e-6;
+        // 4.8 standard errors of the mean of eight: one in a thousand for Student's t with seven degrees of freedom is 5.4
+        assert!((mean - theory).abs() < 5.4 * (variance / f64::from(seeds)).sqrt(), "{load}: {mean} {theory}");
+    }
+}
+
+#[test]
+fn a_jabbering_station_leaves_nothing_to_the_others() {
+    let mut trial = saturated(4, 544, 3 * US, 77 * US);
+    let jabber =
+        Group { places: vec![0], frames: Lengths::Fixed { bits: 4_000_000_000 }, ..trial.scenario.groups[0].clone() };
+    trial.scenario.groups.push(jabber);
+    let outcome = run(&trial);
+    // 400 s a frame: once it has the medium, it keeps it beyond the window.
+    assert!(utilisation(&outcome) > 0.0);
+    assert_eq!(total(&outcome.station_frames), 0);
+}
+
+#[test]
+fn a_segment_beyond_the_round_trip_says_so() {
+    let outcome = run(&saturated(5, 544, 40 * US, 0));
+    assert!(outcome.cautions.contains(&"beyond-round-trip"));
+    assert!(total(&outcome.station_late_collisions) > 0);
+    assert!(outcome.cautions.contains(&"late-collision"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn efficiency_never_passes_one(
+        stations in 1usize..30, bits in 512u64..13_000, delay in 0u64..23, service in 0u64..100, seed: u64,
+        window_us in 1000u64..300_000, from_us in 0u64..10_000,
+    ) {
+        let mut trial = Trial { seed, ..saturated(stations, bits, delay * US, service * US) };
+        trial.scenario.phases.measure_from_ps = from_us * US;
+        trial.scenario.phases.measure_to_ps = (from_us + window_us) * US;
+        trial.scenario.phases.stop_ps = S;
+        trial.scenario.phases.end_ps = S;
+        let outcome = run(&trial);
+        prop_assert!(total(&outcome.station_charged_ps) <= outcome.window_ps);
+        prop_assert!(outcome.time_ps[0] + outcome.time_ps[1] <= outcome.window_ps);
+        prop_assert_eq!(outcome.time_ps.iter().sum::<u64>(), outcome.window_ps);
+        prop_assert!(outcome.station_waiting.iter().all(|&q| (0.0..=1.0).contains(&q)));
+    }
+
+    #[test]
+    fn any_text_is_a_trial_or_an_error(text in ".{0,400}") {
+        prop_assert!(Trial::from_line(&text).is_err());
+    }
+
+    #[test]
+    fn a_damaged_line_is_an_error_or_runs(at in 0usize..2000, byte in 0u8..128, seed: u64) {
+        let mut trial = Trial { seed, ..saturated(3, 544, US, US) };
+        trial.scenario.phases = ethermeter_simulator::scenario::Phases {
+            begin_ps: 0, stop_ps: MS, measure_from_ps: 0, measure_to_ps: MS, end_ps: MS, spread_ps: 0,
+        };
+        let value = serde_json::json!({
+            "id": "x", "series": "s", "replication": 0, "seed": seed, "engine": "simulation", "point": {}, "scenario": trial.scenario,
+        });
+        let mut text = value.to_string().into_bytes();
+        let at = at % text.len();
+        text[at] = byte;
+        if let Ok(text) = String::from_utf8(text) {
+            if let Ok(trial) = Trial::from_line(&text) {
+                // A digit may have become another: then it is still a trial, or refused by name. Only short ones are run.
+                if trial.scenario.phases.end_ps <= 10 * MS {
+                    let _ = simulate(&trial);
+                }
+            }
+        }
+    }
+}
