@@ -86,6 +86,16 @@ def test_overrides_that_lead_nowhere_are_refused(small: Path, override: str, key
     assert allowed in faults[0].allowed
 
 
+@pytest.mark.parametrize(
+    ("value", "allowed"),
+    [("0x" + "f" * 9000, "at most 9223372036854775807"), ("[" * 300 + "]" * 300, "an integer"), ("[" * 4000, "an integer")],
+)
+def test_monstrous_override_values_are_refused(small: Path, value: str, allowed: str) -> None:
+    (fault,) = faults_of(lambda: load(small, overrides=[f"seed={value}"]))
+    assert (fault.key, allowed in fault.allowed) == ("seed", True)
+    assert faults_of(lambda: load(small, overrides=[f"vary.stations.count=[1, {value}]"]))
+
+
 def test_an_override_that_is_no_toml_value_counts_as_a_text(small: Path) -> None:
     (fault,) = faults_of(lambda: load(small, overrides=["seed=1\nrun = { batches = 3 }"]))
     assert (fault.key, fault.allowed) == ("seed", "expected an integer")

@@ -101,6 +101,13 @@ MALFORMED = {
         'vary."segment.length"',
         "the same unit",
     ),
+    "vary a huge integer": (VALID + '[vary]\n"stations.count" = [1, 0x' + "f" * 9000 + "]\n", 'vary."stations.count".1', "at most 1024"),
+    "vary a huge number": (VALID + '[vary]\n"segment.velocity" = [0x' + "f" * 9000 + "]\n", 'vary."segment.velocity".0', "from 0.01 to 1"),
+    "vary to a huge end": (
+        VALID + '[vary]\n"stations.count" = { from = 1, to = 0x' + "f" * 9000 + " }\n",
+        'vary."stations.count"',
+        "up to 1e15",
+    ),
     "vary NaN": (VALID + '[vary]\n"segment.velocity" = { from = nan, to = 1.0, step = 0.1 }\n', 'vary."segment.velocity"', "finite"),
     "vary a wrong value": (VALID + '[vary]\n"stations.count" = [1, 0]\n', 'vary."stations.count".1', "at least 1"),
     "vary a value twice": (VALID + '[vary]\n"stations.frames" = ["64 B", "64  B"]\n', 'vary."stations.frames".1', "different values"),

@@ -57,6 +57,8 @@ def _group(document: Mapping[str, Any], rest: list[str]) -> tuple[int, list[str]
     groups = document.get("stations")
     groups = groups if isinstance(groups, list) else []
     names = [group.get("name") if isinstance(group, dict) else None for group in groups]
+    if not groups:
+        raise PathError("expected at least one group of stations")
     if rest[0] in StationGroup.model_fields:
         return 0, rest
     if rest[0] in names:

@@ -65,7 +65,7 @@ def _number(*, least: float | None, above: float | None = None, most: float) -> 
     lower = f"above {above:g}" if above is not None else f"from {least:g}"
 
     def read(value: object) -> Fraction:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, float) and not math.isfinite(value)):
             raise complaint(f"expected a number {lower} to {most:g}, without a unit")
         # Compared before it is made exact, so that no huge integer is worked with.
         if (least is not None and value < least) or (above is not None and value <= above) or value > most:

@@ -45,7 +45,6 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
     faults: list[Fault] = []
     if overrides:
         document, faults = overridden(document, overrides)
-        text = toml_text.document(document) if not faults else text
     model, wrong = _document(document, file=file)
     faults += wrong
     faults += _sources(document, file=file)
@@ -66,7 +65,7 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
         batches=model.run.batches,
         sources=model.sources,
         sweeps=tuple(sweeps),
-        source_text=text,
+        source_text=toml_text.document(document) if overrides else text,
         document=document,
     )
     _check(experiment)

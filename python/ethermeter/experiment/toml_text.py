@@ -22,7 +22,8 @@ def inline(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case int():
-            return str(value)
+            # Python refuses to write integers of thousands of digits in decimal; TOML reads them in hexadecimal as well.
+            return str(value) if value < 1 << 256 else hex(value)
         case float():
             return _number(value)
         case str():

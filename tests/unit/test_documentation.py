@@ -1,0 +1,39 @@
+"""The reference of the file format names every key, and its examples are sound."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from ethermeter.experiment import load, shipped
+from ethermeter.experiment.document import Document
+from ethermeter.experiment.phases import Phases, Run
+from ethermeter.experiment.segment import Segment, Star
+from ethermeter.experiment.stations import StationGroup
+from ethermeter.units import UNITS
+
+TEXT = (Path(__file__).parents[2] / "docs" / "experiment-file.md").read_text(encoding="utf-8")
+
+
+def test_every_key_is_documented() -> None:
+    for table in (Document, Segment, Star, StationGroup, Phases, Run):
+        for key in table.model_fields:
+            assert re.search(rf"[`.\[ ]{key}\b", TEXT), f"{table.__name__}.{key}"
+
+
+def test_every_unit_and_shipped_file_is_documented() -> None:
+    assert {unit for unit in UNITS if f"{unit} " not in TEXT and f"{unit}`" not in TEXT} <= {"μs", "kbit/s", "Mbit/s", "Gbit/s", "bit/s"}
+    for name in shipped():
+        assert name in TEXT or name.startswith("boggs1988/i-")
+
+
+def test_every_example_is_sound(tmp_path: Path) -> None:
+    blocks = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
+    whole = next(block for block in blocks if "title" in block)
+    parts = [block for block in blocks if "title" not in block]
+    assert len(parts) == 2
+    base = whole.split("[vary]")[0]
+    for number, block in enumerate([whole, *(base + part.replace("segment.round_trip", "segment.length") for part in parts)]):
+        path = tmp_path / f"{number}.toml"
+        path.write_text(block, encoding="utf-8")
+        assert tomllib.loads(block)
+        assert load(path).trials >= 1
