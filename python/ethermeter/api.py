@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ethermeter.engines.work import TrialError
 from ethermeter.faults import Fault, InputError
+from ethermeter.figure import Figure
 from ethermeter.observation import Metric
 from ethermeter.run import Manner, default_directory, evaluate, execute, finished_run
 from ethermeter.store import RunDirectory, RunError
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Figure", "InputError", "Loaded", "Run", "RunError", "TrialError", "load", "locate", "open"]
-
-FORMATS = (".svg", ".png", ".pdf")
-"""Suffixes of the files a figure can be drawn into."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,61 +227,6 @@ class Run:
         """
         evaluate(self.path, report=False, anew=False)
         return Figure(self.path, str(_metric(metric)), series)
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure of a run, drawn when it is shown or saved.
-
-    Parameters
-    ----------
-    run
-        The run directory.
-    metric
-        What it shows.
-    series
-        Of which series; None for all, side by side.
-
-    """
-
-    run: Path
-    metric: str
-    series: str | None = None
-
-    def save(self, path: Path | str) -> Path:
-        """Draw into a file.
-
-        Parameters
-        ----------
-        path
-            Ends in `.svg`, `.png` or `.pdf`, which decides the format.
-
-        Returns
-        -------
-        :
-            The file.
-
-        """
-        from ethermeter.report import figures
-
-        target = Path(path)
-        if target.suffix.lower() not in FORMATS:
-            raise InputError([Fault(str(target), "suffix", target.suffix, f"one of {', '.join(FORMATS)}")])
-        return figures.export(self.run, self.metric, target, self.series)
-
-    def svg(self) -> str:
-        """Draw as SVG text."""
-        import tempfile
-
-        with tempfile.TemporaryDirectory() as directory:
-            return self.save(Path(directory) / "figure.svg").read_text(encoding="utf-8")
-
-    def _repr_html_(self) -> str:
-        return self.svg()
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        drawn = self.svg()
-        return {"text/html": drawn, "image/svg+xml": drawn, "text/plain": f"{self.metric} of {self.run}"}
 
 
 def locate(name: Path | str) -> Path:

@@ -1,0 +1,65 @@
+"""A figure of a run, for notebooks and files."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ethermeter.faults import Fault, InputError
+
+FORMATS = (".svg", ".png", ".pdf")
+"""Suffixes of the files a figure can be drawn into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a run, drawn when it is shown or saved.
+
+    Parameters
+    ----------
+    run
+        The run directory.
+    metric
+        What it shows.
+    series
+        Of which series; None for all, side by side.
+
+    """
+
+    run: Path
+    metric: str
+    series: str | None = None
+
+    def save(self, path: Path | str) -> Path:
+        """Draw into a file.
+
+        Parameters
+        ----------
+        path
+            Ends in `.svg`, `.png` or `.pdf`, which decides the format.
+
+        Returns
+        -------
+        :
+            The file.
+
+        """
+        from ethermeter.report import figures
+
+        target = Path(path)
+        if target.suffix.lower() not in FORMATS:
+            raise InputError([Fault(str(target), "suffix", target.suffix, f"one of {', '.join(FORMATS)}")])
+        return figures.export(self.run, self.metric, target, self.series)
+
+    def svg(self) -> str:
+        """Draw as SVG text."""
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as directory:
+            return self.save(Path(directory) / "figure.svg").read_text(encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return self.svg()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        drawn = self.svg()
+        return {"text/html": drawn, "image/svg+xml": drawn, "text/plain": f"{self.metric} of {self.run}"}
