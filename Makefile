@@ -28,7 +28,7 @@ $(VENV)/.dev: $(VENV)/.built
 build: $(VENV)/.built ## build the core and install ethermeter into .venv
 
 demo: build ## reproduce the 1988 measurements and write a report
-	$(BIN)/ethermeter reproduce boggs1988 --out runs --force
+	$(BIN)/ethermeter reproduce boggs1988 --force
 
 system: ## install the Debian packages that the tests need (a browser)
 	scripts/install-system-packages
