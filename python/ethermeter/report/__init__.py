@@ -1,0 +1,48 @@
+"""Report: everything a run shows, for a person, in one HTML file that needs no network. Reads files, starts nothing."""
+
+from pathlib import Path
+
+FILE = "report.html"
+
+
+def write(run_dir: Path) -> Path:
+    """Write `report.html` of a finished run into its directory; the path of the file.
+
+    Uses `estimates.json` if it is there, and adds the study's parts if `claims.json` is.
+
+    Raises
+    ------
+    ValueError
+        If a file of the run is not what it should be.
+    """
+    from ethermeter.analysis import estimates
+    from ethermeter.papers import claims
+    from ethermeter.report import page, parameters
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(run_dir)
+    points = estimates.read(run_dir)
+    if not points:
+        raise ValueError(f"{run_dir}: the run holds no trial to report on")
+    found = claims.read(run_dir)
+    experiments = parameters.experiments(run_dir)
+    by_name = {experiment.name: experiment.title for experiment in experiments}
+    titles, scenarios = {}, {}
+    for trial in run.trials():
+        if trial.series not in scenarios:
+            scenarios[trial.series] = trial.scenario
+            # A trial's id begins with the name of the experiment it comes from.
+            titles[trial.series] = by_name.get(trial.id.split("/")[0], experiments[0].title if len(experiments) == 1 else "")
+    path = run_dir / FILE
+    content = page.Content(
+        name=run_dir.resolve().name,
+        points=points,
+        study=found[0] if found else "",
+        claims=found[1] if found else (),
+        experiments=experiments,
+        titles=titles,
+        scenarios=scenarios,
+        provenance=run.provenance(),
+    )
+    path.write_text(page.page(content), encoding="utf-8")
+    return path
