@@ -64,7 +64,7 @@ def quantity(text: str) -> tuple[float, str] | None:
 
 
 def keys(point: Point) -> dict[str, str]:
-    """What tells a point from the others of its series."""
+    """Return what tells a point from the others of its series."""
     return {**point.point, ENGINE: point.engine}
 
 
@@ -90,7 +90,7 @@ def choose(points: Sequence[Point]) -> Axes:
 
 
 def _units(texts: Sequence[str]) -> str | None:
-    """Base unit that all texts share; None if one is no quantity or their units differ."""
+    """Find the base unit that all texts share; None if one is no quantity or their units differ."""
     read = [quantity(text) for text in texts]
     units = {found[1] for found in read if found}
     return units.pop() if all(read) and len(units) == 1 else None

@@ -23,11 +23,12 @@ def javascript() -> str:
     import vl_convert
 
     # Within a script element only these two sequences could end it early; inside JavaScript strings the escapes mean the same.
-    bundle = vl_convert.javascript_bundle().replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    bundle = vl_convert.javascript_bundle(_GLOBALS).replace("</script", "<\\/script").replace("<!--", "<\\!--")
     _keep(path, bundle + _END)
     return bundle
 
 
+_GLOBALS = "window.vegaEmbed = vegaEmbed; window.vega = vega; window.vegaLite = vegaLite;"
 _END = "\n/* end of bundle */\n"
 
 

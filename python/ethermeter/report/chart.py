@@ -56,7 +56,8 @@ def _domain(rows: Sequence[Json], *, from_zero: bool) -> tuple[float, float]:
     raw = (high - low) / 8 or abs(high) / 8 or 0.2
     step = 10 ** math.floor(math.log10(raw))
     step *= next(nice for nice in (1, 2, 2.5, 5, 10) if nice * step >= raw * 0.999)
-    return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return first * step, max(last, first + 1) * step
 
 
 def _labels(panel: Panel, rows: Sequence[Json], domain: tuple[float, float], height: int) -> list[Json]:
@@ -84,7 +85,9 @@ def _begin(cluster: tuple[float, int]) -> float:
     return max(0.0, cluster[0] / cluster[1])
 
 
-def lines(panel: Panel, metric: Metric, axes: Axes, *, width: int | str = "container", height: int = HEIGHT) -> Json:
+def lines(
+    panel: Panel, metric: Metric, axes: Axes, *, width: int | str = "container", height: int = HEIGHT, is_nearest: bool = True
+) -> Json:
     """One metric against x, one curve each, with 95% bands, names at the ends and tooltips.
 
     Parameters
@@ -93,6 +96,9 @@ def lines(panel: Panel, metric: Metric, axes: Axes, *, width: int | str = "conta
         At least one curve with at least one finite value.
     width, height
         In pixels; "container" takes the width of the page's box.
+    is_nearest
+        Whether the pointer picks the nearest point, or only one it touches. Vega-Lite 6.4 loses the texts of a tooltip in the first
+        case; the page mends that, others cannot.
     """
     label = LABELS[metric]
     rows = [_row(curve.name, x, estimate, label.factor) for curve in panel.curves for x, estimate in curve.points]
@@ -124,7 +130,7 @@ def lines(panel: Panel, metric: Metric, axes: Axes, *, width: int | str = "conta
             "params": [
                 {
                     "name": "hover",
-                    "select": {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": True, "fields": ["c"]},
+                    "select": {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": is_nearest, "fields": ["c"]},
                 }
             ],
             "mark": {"type": "point", "filled": False, "strokeWidth": 1.3, "aria": False},

@@ -113,7 +113,7 @@ def render(rows: Sequence[Row]) -> str:
     for row in rows:
         counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
     shown = [row for row in rows if row["verdict"] not in ("same", "no difference")]
-    table = [("point", "metric", "first", "second", "difference", "95% interval", "verdict")]
+    table: list[tuple[str, ...]] = [("point", "metric", "first", "second", "difference", "95% interval", "verdict")]
     table += [_cells(row) for row in shown]
     widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table] if shown else []

@@ -51,9 +51,9 @@ def draw(points: Sequence[Point], metric: str, series: str | None, *, name: str)
         members = [point for point in points if point.series == of]
         axes = choose(members)
         for panel in panels(members, axes, asked):
-            chart = lines(panel, asked, axes, width=WIDTH, height=300)
-            parts = [part for part in (of if len(every) > 1 else "", panel.title) if part]
-            charts.append({**chart, "title": ", ".join(parts) or LABELS[asked].title})
+            chart = lines(panel, asked, axes, width=WIDTH, height=300, is_nearest=False)
+            titles = [part for part in (of if len(every) > 1 else "", panel.title) if part]
+            charts.append({**chart, "title": ", ".join(titles) or LABELS[asked].title})
     if not charts:
         raise ValueError(f"{name}: metric = {metric!r}: no figure, for the run varies no quantity or holds no value of it")
     common = {"$schema": SCHEMA}

@@ -104,13 +104,13 @@ CAUTIONS: dict[str, str] = {
     "damaged-frames": "a sender did not notice its collision",
     "no-samples": "nothing was delivered, so the value is undefined",
     "few-samples": "fewer than 30 frames are behind the value",
-    "one-replication": "fewer than three replications: the interval comes from batches within one, and there is none where batches say nothing",
+    "one-replication": "fewer than three replications: intervals come from batches, and are missing where batches say nothing",
     "unbounded-queue": "an unlimited queue is offered more than the segment carries",
 }
 
 
 def meaning(metric: Metric) -> str:
-    """What the metric counts, as a sentence."""
+    """Say what the metric counts, as a sentence."""
     text = DEFINITIONS[metric].meaning
     return text[0].upper() + text[1:] + "."
 

@@ -8,6 +8,18 @@
 
   const ground = () => (dark.matches && !paper ? "dark" : "light");
 
+  // Vega-Lite 6.4 lays cells around the points to find the nearest, and forgets for texts in a tooltip that a cell's datum is a point,
+  // whose datum is the row.
+  const mend = (vega) => {
+    const visit = (marks) => marks.forEach((mark) => {
+      const tooltip = mark.name?.endsWith("voronoi") && mark.encode?.update?.tooltip;
+      if (tooltip?.signal) tooltip.signal = tooltip.signal.replaceAll(/(?<!datum\.)datum\["/g, 'datum.datum["');
+      visit(mark.marks ?? []);
+    });
+    visit(vega.marks);
+    return vega;
+  };
+
   async function render(plot) {
     const wanted = ground();
     if (state.get(plot)?.ground === wanted) return;
@@ -18,7 +30,7 @@
     try {
       before?.finalize();
       const found = await vegaEmbed(plot, spec, {
-        mode: "vega-lite", renderer: "svg", actions: false, config: { ...config[wanted], ...colours }, tooltip: { theme: "custom" },
+        mode: "vega-lite", renderer: "svg", actions: false, config: { ...config[wanted], ...colours }, tooltip: { theme: "custom" }, patch: mend,
       });
       if (state.get(plot).ground === wanted) state.set(plot, { ground: wanted, view: found.view });
       plot.dataset.rendered = wanted;

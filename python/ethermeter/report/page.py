@@ -18,7 +18,7 @@ from ethermeter.report.theme import config
 
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif'
 # The page itself forbids every request, so that "offline" is enforced and not merely intended.
-POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:; form-action 'none'"
 OPEN_TABLE_ROWS = 60
 
 
@@ -48,7 +48,7 @@ class _Figures:
         details = f"<details><summary>Numbers</summary>{numbers}</details>" if numbers else ""
         return (
             f'<figure id="{identity}"><figcaption>{safe(title)}<span>{safe(text)}</span></figcaption>'
-            f'<div class="plot {kind}" data-spec="{identity}-spec" role="img" aria-label="{safe(title)}: {safe(text)}"></div>{details}</figure>\n'
+            f'<div class="plot {kind}" data-spec="{identity}-spec" role="img" aria-label="{safe(title)}"></div>{details}</figure>\n'
         )
 
     def scripts(self) -> str:
@@ -76,7 +76,7 @@ def page(content: Content) -> str:
     title = _title(content)
     links = "".join(f'<li><a href="#{anchor}">{safe(label)}</a></li>' for anchor, label, _ in sections)
     own = files("ethermeter.report")
-    settings = {ground: config(ground, font=FONT) for ground in ("light", "dark")}  # type: ignore[arg-type]
+    settings = {ground: config(ground, font=FONT) for ground in ("light", "dark")}
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
@@ -88,7 +88,8 @@ def page(content: Content) -> str:
         f'<header class="top wrap"><p class="kind">ethermeter report</p><h1>{safe(title)}</h1>{_facts(content, series)}</header>\n'
         f'<nav class="map" aria-label="Sections"><ul>{links}</ul></nav>\n'
         f'<main id="content" class="wrap">\n{"".join(text for _, _, text in sections)}</main>\n'
-        f'<footer class="wrap">Run <code>{safe(content.name)}</code>. Bands and intervals are 95%. This file is self-contained and works offline.</footer>\n'
+        f'<footer class="wrap">Run <code>{safe(content.name)}</code>. Bands and intervals are 95%. '
+        "This file holds all it needs and works offline.</footer>\n"
         f'<script type="application/json" id="config">{embedded(settings)}</script>\n{figures.scripts()}'
         f"<script>{bundle.javascript()}</script>\n<script>{own.joinpath('page.js').read_text(encoding='utf-8')}</script>\n</body></html>\n"
     )

@@ -72,10 +72,11 @@ def _gauge(claim: Claim) -> str:
         tip, back = (119, 112) if claim.deviation > 0 else (1, 8)
         mark = f'<path class="off" d="M{back} 4L{tip} 9L{back} 14"/>'
     whisker = f'<path class="whisker" d="M{place(min(ends))} 9H{place(max(ends))}"/>' if all(map(math.isfinite, ends)) else ""
-    label = f"deviation {claim.deviation:+.1%}, met within {low - 60:+.0f} to {high - 60:+.0f} of 60 steps of {_GAUGE_RANGE:.0%}"
+    # Beside the number it draws, it says nothing new to a screen reader.
     return (
-        f'<svg class="gauge" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" aria-label="{safe(label)}">'
-        f'<rect class="band" x="{low}" y="2" width="{round(high - low, 1)}" height="14" rx="3"/><path class="mid" d="M60 1V17"/>{whisker}{mark}</svg>'
+        f'<svg class="gauge" width="{width}" height="{height}" viewBox="0 0 {width} {height}" aria-hidden="true">'
+        f'<rect class="band" x="{low}" y="2" width="{round(high - low, 1)}" height="14" rx="3"/>'
+        f'<path class="mid" d="M60 1V17"/>{whisker}{mark}</svg>'
     )
 
 

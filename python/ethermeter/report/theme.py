@@ -72,7 +72,7 @@ def config(ground: Ground, *, font: str) -> dict[str, Any]:
     """Vega-Lite configuration: type, axes and grid; curve colours come with each figure."""
     ink = _INK[ground]
     return {
-        "background": None,
+        "background": "transparent",
         "font": font,
         "view": {"stroke": None},
         "axis": {
