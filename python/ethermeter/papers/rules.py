@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.analysis.fit import line, rank_correlation
+from ethermeter.analysis.fit import Line, line, rank_correlation
 from ethermeter.analysis.interval import Estimate, average, difference, exact, ratio
 from ethermeter.observation import Metric
 from ethermeter.papers.claims import Finding
@@ -21,6 +21,8 @@ COMPARED_FROM = 5
 """Hosts from which both nets are overloaded at every length, so that efficiency is the net's and not the hosts'."""
 LINEAR = 0.95
 """R squared from which a curve counts as a line."""
+REACHED = 0.9
+"""Share of a curve's intervals that must reach a line for the curve to count as one although its R squared is lower."""
 NO_DIFFERENCE = 0.005
 LARGE_OCTETS = 1024
 SIGNIFICANT = 0.05
@@ -109,15 +111,20 @@ def worst_delay_spread(entry: Entry, evidence: Evidence) -> Finding:
 
 def linear(entry: Entry, evidence: Evidence) -> Finding:
     """Whether every curve of a series is a rising line from three hosts on."""
-    fits = {}
+    fits: dict[Lengths, Line] = {}
+    bent = []
     for frames in evidence.lengths(entry["series"]):
         curve = _curve(entry, evidence, frames, since=CONTENTION_FROM)
-        fits[frames] = line(np.array([float(hosts) for hosts, _ in curve]), np.array([found.value for _, found in curve]))
+        fit = line(np.array([float(hosts) for hosts, _ in curve]), np.array([found.value for _, found in curve]))
+        fits[frames] = fit
+        reached = sum(found.low <= fit.intercept.value + fit.slope.value * hosts <= found.high for hosts, found in curve)
+        if fit.determination < LINEAR and reached < REACHED * len(curve):
+            bent.append(frames)
     worst = min(fits, key=lambda frames: fits[frames].determination)
-    straight = fits[worst].determination >= LINEAR
     rising = all(fit.slope.low > 0 for fit in fits.values())
-    remark = f"worst at {_name(worst)}" + ("" if rising else "; not every slope is above zero by its interval")
-    return Finding(exact(fits[worst].determination), straight and rising, remark)
+    remarks = [f"least at {_name(worst)}"]
+    remarks += [f"no line at {', '.join(map(_name, bent))}"] * bool(bent) + ["not every slope is above zero by its interval"] * (not rising)
+    return Finding(exact(fits[worst].determination), rising and not bent, "; ".join(remarks))
 
 
 def unfairness_falls(entry: Entry, evidence: Evidence) -> Finding:
@@ -132,7 +139,9 @@ def unfairness_falls(entry: Entry, evidence: Evidence) -> Finding:
     falls = ranks.rho < 0 and ranks.falling_probability < SIGNIFICANT
     # The lead of three need not be beyond its interval to be the largest, but another may not lead three beyond its own.
     largest = worst == CONTENTION_FROM or not difference(means[worst], means[CONTENTION_FROM]).low > 0
-    remark = f"{means[CONTENTION_FROM].value:.3f} at three hosts, {means[shared[-1]].value:.3f} at {shared[-1]}; largest at {worst}"
+    unit = {Metric.BIT_RATE_SD: " bit/s", Metric.PACKET_RATE_SD: " packet/s"}.get(Metric(entry["metric"]), "")
+    ends = f"{means[CONTENTION_FROM].value:.3g}{unit} at three hosts, {means[shared[-1]].value:.3g}{unit} at {shared[-1]}"
+    remark = f"{ends}; largest at {worst}"
     return Finding(exact(ranks.rho), falls and largest, remark)
 
 

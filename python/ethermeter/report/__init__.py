@@ -1,8 +1,14 @@
 """Report: everything a run shows, for a person, in one HTML file that needs no network. Reads files, starts nothing."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 FILE = "report.html"
+
+
+def _stations(scenario: Mapping[str, Any]) -> int:
+    return sum(len(group["places"]) for group in scenario["groups"])
 
 
 def write(run_dir: Path) -> Path:
@@ -27,9 +33,10 @@ def write(run_dir: Path) -> Path:
     found = claims.read(run_dir)
     experiments = parameters.experiments(run_dir)
     by_name = {experiment.name: experiment.title for experiment in experiments}
-    titles, scenarios = {}, {}
+    titles: dict[str, str] = {}
+    scenarios: dict[str, dict[str, Any]] = {}
     for trial in run.trials():
-        if trial.series not in scenarios:
+        if trial.series not in scenarios or _stations(trial.scenario) > _stations(scenarios[trial.series]):
             scenarios[trial.series] = trial.scenario
             # A trial's id begins with the name of the experiment it comes from.
             titles[trial.series] = by_name.get(trial.id.split("/")[0], experiments[0].title if len(experiments) == 1 else "")

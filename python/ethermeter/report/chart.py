@@ -12,7 +12,7 @@ from ethermeter.report.labels import AXIS_TITLES, LABELS, TIME_KINDS, Label
 from ethermeter.report.theme import KIND_COLOURS, colours
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-HEIGHT = 260
+HEIGHT = 280
 _LABEL_STEP = 11.5
 _LABEL_WIDTH = 6.4
 Json = dict[str, Any]

@@ -135,8 +135,8 @@ def number(value: float, half_width: float = math.nan) -> str:
         return "0"
     if math.isfinite(half_width) and half_width > 0:
         places = 1 - math.floor(math.log10(half_width))
-        # No more than six digits, however narrow the interval.
-        places = min(places, 5 - math.floor(math.log10(abs(value))))
+        # No more than five digits, however narrow the interval.
+        places = min(places, 4 - math.floor(math.log10(abs(value))))
         return f"{value:,.{max(places, 0)}f}" if places < 9 else f"{value:.4g}"
     places = 3 - math.floor(math.log10(abs(value)))
     if places > 8:

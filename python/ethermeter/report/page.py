@@ -9,7 +9,7 @@ from typing import Any
 from ethermeter.analysis.estimates import Point
 from ethermeter.observation import Metric
 from ethermeter.papers.claims import Claim
-from ethermeter.report import bundle, chart, results
+from ethermeter.report import bundle, chart, parameters, results
 from ethermeter.report.axes import Axes, choose, keys, panels
 from ethermeter.report.html import embedded, safe, section, table
 from ethermeter.report.labels import AXIS_TITLES, LABELS, MAIN_METRICS, STUDY_GRAPHS, TIME_KINDS, meaning, number
@@ -32,7 +32,7 @@ class Content:
     claims: Sequence[Claim]
     experiments: Sequence[Experiment]
     titles: Mapping[str, str]  # of the series
-    scenarios: Mapping[str, Mapping[str, Any]]  # of each series' first trial
+    scenarios: Mapping[str, Mapping[str, Any]]  # of each series, with the most stations
     provenance: Mapping[str, Any]
 
 
@@ -215,41 +215,42 @@ def _time_table(points: Sequence[Point], key: str) -> str:
 
 
 def _parameters(content: Content) -> str:
-    body = ""
-    grouped: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    for name, scenario in content.scenarios.items():
-        grouped.setdefault(tuple(constants(scenario)), []).append(name)
-    for rows, names in grouped.items():
-        body += f"<h3>As run: {safe(', '.join(names))}</h3>" + (
-            '<p class="lead">Constants of the first trial, whatever the experiment file left to its standard included.</p>'
-        )
-        body += (
-            '<div class="panel">'
-            + table(
-                ("Parameter", "Value"),
-                [[safe(cell) for cell in row] for row in rows],
-                caption=f"Constants of {', '.join(names)}",
-                kind="plain",
-            )
-            + "</div>"
-        )
-    seen: set[tuple[Any, ...]] = set()
-    for experiment in content.experiments:
-        parameters = experiment.parameters()
-        if tuple(parameters) in seen:
-            continue
-        seen.add(tuple(parameters))
-        written = [
-            [f"<code>{safe(key)}</code>", safe(value), f'<span class="tag {safe(kind)}">{safe(kind)}</span>' if kind else "", safe(source)]
-            for key, value, kind, source in parameters
+    names = list(content.scenarios)
+    run = parameters.shared({name: constants(scenario) for name, scenario in content.scenarios.items()})
+    lead = '<p class="lead">Constants of the trials as they were run, those that an experiment file leaves to its standard included.</p>'
+    body = "<h3>As run</h3>" + lead + _parameter_table(("Parameter", "Value"), run, names, "Series")
+    files = {str(experiment.content.get("series", experiment.title)): experiment for experiment in content.experiments}
+    if len(files) < len(content.experiments):
+        files = {experiment.name: experiment for experiment in content.experiments}
+    if not files:
+        return body + "<p>The run directory holds no experiment file.</p>"
+    written = parameters.shared({name: experiment.parameters() for name, experiment in files.items()})
+    lead = '<p class="lead">What the experiment files say, each with where it comes from.</p>'
+    return body + "<h3>As written</h3>" + lead + _parameter_table(("Key", "Value", "Kind", "Source"), written, list(files), "Experiment")
+
+
+def _parameter_table(head: Sequence[str], rows: Sequence[tuple[tuple[str, ...], list[str]]], names: Sequence[str], owner: str) -> str:
+    """Table of parameters; with several owners, a last column says whose each is."""
+
+    def cells(row: tuple[str, ...]) -> list[str]:
+        if len(row) == 2:
+            return [safe(cell) for cell in row]
+        key, value, kind, source = row
+        return [
+            f"<code>{safe(key)}</code>",
+            safe(value),
+            f'<span class="tag {safe(kind)}">{safe(kind)}</span>' if kind else "",
+            safe(source),
         ]
-        body += (
-            f"<h3>{safe(experiment.title)}</h3>"
-            + '<div class="panel">'
-            + table(("Key", "Value", "Kind", "Source"), written, caption=f"Parameters of {experiment.title}", kind="plain")
+
+    if len(names) == 1:
+        return (
+            '<div class="panel">'
+            + table(head, [cells(row) for row, _ in rows], caption=f"Parameters of {names[0]}", kind="plain")
             + "</div>"
         )
-    return body or "<p>The run directory holds no experiment file.</p>"
+    body = [[*cells(row), "all" if len(of) == len(names) else safe(", ".join(of))] for row, of in rows]
+    return '<div class="panel">' + table([*head, owner], body, caption="Parameters", kind="plain") + "</div>"
 
 
 def _provenance(provenance: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Parameters: what a run was made with, each with where it comes from."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,21 @@ def experiments(run_dir: Path) -> list[Experiment]:
             raise ValueError(f"{path}: not TOML ({fault})") from fault
         found.append(Experiment(path.stem, str(content.get("title", path.stem)), content))
     return found
+
+
+def shared(owners: Mapping[str, Sequence[tuple[str, ...]]]) -> list[tuple[tuple[str, ...], list[str]]]:
+    """Rows of several owners as one list, each with whose it is; rows that begin alike stand together.
+
+    Examples
+    --------
+    >>> shared({"I-1": [("jam", "32"), ("delay", "0 us")], "I-2": [("jam", "32"), ("delay", "6 us")]})
+    [(('jam', '32'), ['I-1', 'I-2']), (('delay', '0 us'), ['I-1']), (('delay', '6 us'), ['I-2'])]
+    """
+    order: dict[str, dict[tuple[str, ...], list[str]]] = {}
+    for owner, rows in owners.items():
+        for row in rows:
+            order.setdefault(row[0], {}).setdefault(row, []).append(owner)
+    return [(row, of) for alike in order.values() for row, of in alike.items()]
 
 
 def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
