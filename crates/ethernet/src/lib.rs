@@ -1,0 +1,12 @@
+//! The Ethernet standards as values: units, rates, slot, gap, jam, frame limits, each with its source.
+//!
+//! Pure: no clock, no chance, no input or output.
+//!
+//! - [`units`]: bits, octets, time in integer picoseconds; they do not mix.
+//! - [`timing`]: the half-duplex standards, every number written once.
+
+pub mod timing;
+pub mod units;
+
+pub use timing::{standard, HalfDuplexTiming, Standard, STANDARDS};
+pub use units::{BitTime, Bits, Octets};

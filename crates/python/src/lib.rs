@@ -1,0 +1,132 @@
+//! The glue between Python and the simulator: converts, releases the GIL, decides nothing.
+
+use ethermeter_ethernet::STANDARDS;
+use ethermeter_simulator::{Error, Outcome, Trial};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+/// The version of the compiled core.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// The half-duplex standards by name: their constants in bits and picoseconds, and where each comes from.
+#[pyfunction]
+fn standards(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let all = PyDict::new(py);
+    for standard in STANDARDS {
+        let t = standard.timing;
+        let values = PyDict::new(py);
+        values.set_item("bit_ps", t.bit.0)?;
+        values.set_item("slot_bits", t.slot.0)?;
+        values.set_item("gap_bits", t.gap.0)?;
+        values.set_item("gap_part1_bits", t.gap_part1.0)?;
+        values.set_item("preamble_bits", t.preamble.0)?;
+        values.set_item("jam_bits", t.jam.0)?;
+        values.set_item("min_frame_bits", t.min_frame.0)?;
+        values.set_item("max_frame_bits", t.max_frame.0)?;
+        values.set_item("fcs_bits", t.fcs.0)?;
+        values.set_item("max_round_trip_bits", t.max_round_trip.0)?;
+        values.set_item("attempt_limit", t.attempt_limit)?;
+        values.set_item("backoff_limit", t.backoff_limit)?;
+        values.set_item("max_stations", t.max_stations)?;
+        let sources = PyDict::new(py);
+        for (field, source) in standard.sources {
+            sources.set_item(field, source)?;
+        }
+        values.set_item("sources", sources)?;
+        all.set_item(standard.name, values)?;
+    }
+    Ok(all)
+}
+
+/// Simulate the trial in a line of a plan. The figures are described in docs/formats.md.
+#[pyfunction]
+fn simulate<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, PyDict>> {
+    run(py, line, ethermeter_simulator::simulate)
+}
+
+/// Simulate the trial in a line of a plan with the reference implementation: the same figures, slowly.
+#[pyfunction]
+fn simulate_reference<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, PyDict>> {
+    run(py, line, ethermeter_simulator::simulate_reference)
+}
+
+fn run<'py>(py: Python<'py>, line: &str, engine: fn(&Trial) -> Result<Outcome, Error>) -> PyResult<Bound<'py, PyDict>> {
+    let outcome = py
+        .detach(|| engine(&Trial::from_line(line)?))
+        .map_err(|error: Error| PyValueError::new_err(error.to_string()))?;
+    convert(py, outcome)
+}
+
+fn convert(py: Python<'_>, o: Outcome) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    let stations = o.station_frames.len();
+    let batches = o.batch_frames.len() / stations;
+    for (key, counts) in [
+        ("station_frames", o.station_frames),
+        ("station_bits", o.station_bits),
+        ("station_charged_ps", o.station_charged_ps),
+        ("station_attempts", o.station_attempts),
+        ("station_collisions", o.station_collisions),
+        ("station_late_collisions", o.station_late_collisions),
+        ("station_discarded", o.station_discarded),
+        ("station_resumed", o.station_resumed),
+        ("station_offered", o.station_offered),
+        ("station_dropped", o.station_dropped),
+        ("station_damaged", o.station_damaged),
+        ("time_ps", o.time_ps.to_vec()),
+        ("attempts_per_frame", o.attempts_per_frame),
+        ("colliders", o.colliders),
+    ] {
+        dict.set_item(key, counts.into_pyarray(py))?;
+    }
+    for (key, values) in [
+        ("station_delay_s", o.station_delay_s),
+        ("station_delay_sd_s", o.station_delay_sd_s),
+        ("station_access_s", o.station_access_s),
+        ("station_response_s", o.station_response_s),
+        ("station_waiting", o.station_waiting),
+        ("station_offered_load", o.station_offered_load),
+    ] {
+        dict.set_item(key, values.into_pyarray(py))?;
+    }
+    dict.set_item("batch_frames", table(py, o.batch_frames, [batches, stations])?)?;
+    dict.set_item("batch_charged_ps", table(py, o.batch_charged_ps, [batches, stations])?)?;
+    dict.set_item("batch_delay_sum_s", table(py, o.batch_delay_sum_s, [batches, stations])?)?;
+    dict.set_item("batch_delay_square_sum_s2", table(py, o.batch_delay_square_sum_s2, [batches, stations])?)?;
+    let histograms = PyDict::new(py);
+    histograms.set_item("transmission_delay", columns(py, &o.transmission_delay))?;
+    histograms.set_item("access_delay", columns(py, &o.access_delay))?;
+    if let Some(response_time) = &o.response_time {
+        histograms.set_item("response_time", columns(py, response_time))?;
+    }
+    dict.set_item("histograms", histograms)?;
+    dict.set_item("window_ps", o.window_ps)?;
+    dict.set_item("events", o.events)?;
+    dict.set_item("cautions", PyList::new(py, o.cautions)?)?;
+    Ok(dict)
+}
+
+fn table<T: numpy::Element>(py: Python<'_>, values: Vec<T>, shape: [usize; 2]) -> PyResult<Bound<'_, PyArray2<T>>> {
+    values.into_pyarray(py).reshape(shape)
+}
+
+type Columns<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
+
+fn columns<'py>(py: Python<'py>, buckets: &[(u64, u64, u64)]) -> Columns<'py> {
+    let column = |pick: fn(&(u64, u64, u64)) -> u64| buckets.iter().map(pick).collect::<Vec<u64>>().into_pyarray(py);
+    (column(|b| b.0), column(|b| b.1), column(|b| b.2))
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(standards, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! A trial as a plan writes it (docs/formats.md), and what is wrong with it.
+
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::lengths::Lengths;
+use ethermeter_traffic::source::Generator;
+use ethermeter_traffic::times::Times;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Why a trial cannot be simulated.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The text is not a trial.
+    #[error("not a trial: {0}")]
+    Text(#[from] serde_json::Error),
+    /// A value is out of its range or contradicts another.
+    #[error("{key}: {what}")]
+    Value {
+        /// Path of the key within the scenario.
+        key: String,
+        /// What was allowed, and what was found.
+        what: String,
+    },
+}
+
+pub(crate) fn fault(key: impl Into<String>, what: impl Into<String>) -> Error {
+    Error::Value { key: key.into(), what: what.into() }
+}
+
+/// One line of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trial {
+    /// Seed of every draw.
+    pub seed: u64,
+    /// What to simulate.
+    pub scenario: Scenario,
+}
+
+/// A line of a plan with the keys that only people and the analysis read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(rename = "id")]
+    _id: String,
+    #[serde(rename = "series")]
+    _series: String,
+    #[serde(rename = "replication")]
+    _replication: u64,
+    seed: u64,
+    engine: String,
+    #[serde(rename = "point")]
+    _point: IgnoredAny,
+    scenario: Scenario,
+}
+
+impl Trial {
+    /// Read a line of a plan.
+    ///
+    /// # Errors
+    /// If it is not JSON of the right shape, or not for this engine.
+    pub fn from_line(line: &str) -> Result<Self, Error> {
+        let line: Line = serde_json::from_str(line)?;
+        if line.engine != "simulation" {
+            return Err(fault("engine", format!("must be \"simulation\", got {:?}", line.engine)));
+        }
+        Ok(Self { seed: line.seed, scenario: line.scenario })
+    }
+}
+
+/// A segment, its stations and the phases of the test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// The shared medium.
+    pub segment: Segment,
+    /// Stations, numbered through the groups in order.
+    pub groups: Vec<Group>,
+    /// When what happens.
+    pub phases: Phases,
+    /// Equal parts of the measured window.
+    pub batches: u32,
+}
+
+/// A shared medium.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Segment {
+    /// Duration of a bit.
+    pub bit_ps: u64,
+    /// Slot time.
+    pub slot_bits: u64,
+    /// Inter-frame gap.
+    pub gap_bits: u64,
+    /// First part of the gap, in which carrier restarts it.
+    pub gap_part1_bits: u64,
+    /// Preamble and delimiter.
+    pub preamble_bits: u64,
+    /// Jam.
+    pub jam_bits: u64,
+    /// One-way propagation between places; the diagonal is between two stations at the same place.
+    pub delay_ps: Vec<Vec<u64>>,
+}
+
+/// Stations that are alike but for their places.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// For people.
+    pub name: String,
+    /// A place for each station.
+    pub places: Vec<u32>,
+    /// Frame lengths.
+    pub frames: Lengths,
+    /// When frames come.
+    pub arrivals: Arrivals,
+    /// The process behind a saturated source.
+    pub generator: Option<Generator>,
+    /// Room in the queue, the frame being sent included.
+    pub queue_frames: Option<u32>,
+    /// Host time between frames.
+    pub service: Times,
+    /// How long to wait after a collision.
+    pub backoff: Backoff,
+    /// Transmissions tried before the frame is given up, the first included.
+    pub attempt_limit: u32,
+    /// What follows then.
+    pub after_attempt_limit: AfterAttemptLimit,
+    /// What follows a collision after the slot time.
+    pub after_late_collision: AfterLateCollision,
+}
+
+/// How many slots to wait after the n-th collision of a frame: r, uniform over a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "rule", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Backoff {
+    /// 0 ≤ r < 2^min(n, limit) (802.3-2022 § 4.2.3.2.5).
+    Exponential {
+        /// Collisions after which the range no longer doubles.
+        limit: u32,
+    },
+    /// 0 ≤ r ≤ min(n, limit).
+    Linear {
+        /// Collisions after which the range no longer grows.
+        limit: u32,
+    },
+    /// 0 ≤ r < slots.
+    Constant {
+        /// Size of the range.
+        slots: u32,
+    },
+    /// r = 0.
+    None {},
+}
+
+impl Backoff {
+    /// How many values r can take after the n-th collision.
+    #[inline]
+    #[must_use]
+    pub fn range(self, collisions: u32) -> u64 {
+        match self {
+            Self::Exponential { limit } => 1 << collisions.min(limit),
+            Self::Linear { limit } => u64::from(collisions.min(limit)) + 1,
+            Self::Constant { slots } => u64::from(slots),
+            Self::None {} => 1,
+        }
+    }
+}
+
+/// What follows the last failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AfterAttemptLimit {
+    /// The frame is given up.
+    Discard,
+    /// The driver hands the same frame over again; its delay clock runs on.
+    Resume,
+}
+
+/// What follows a late collision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AfterLateCollision {
+    /// As after any collision.
+    Backoff,
+    /// The frame is given up, as many controllers do.
+    Discard,
+}
+
+/// When what happens, in picoseconds from the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phases {
+    /// Stations are silent before.
+    pub begin_ps: u64,
+    /// Nothing new is offered from here on.
+    pub stop_ps: u64,
+    /// The measured window begins …
+    pub measure_from_ps: u64,
+    /// … and ends.
+    pub measure_to_ps: u64,
+    /// No attempt begins from here on.
+    pub end_ps: u64,
+    /// Each station begins at `begin_ps` plus a uniform time below this.
+    pub spread_ps: u64,
+}

@@ -1,0 +1,195 @@
+//! One station's transmitter: the frame it holds, its attempts, its backoff, and what follows a failure.
+//!
+//! Both implementations of medium access use it, so that they differ in medium access only.
+//!
+//! ```text
+//!             offer              attempt succeeds
+//! (empty) ───────────► holding ──────────────────► next offer, after the service time
+//!                        ▲  │ attempt collides
+//!                        │  ├─ attempts left ─► backoff: r slots from the end of the jam
+//!                        │  ├─ none left, resume ─► the host hands the frame over again, after the service time
+//!                        │  └─ none left, discard, or late and discard ─► next offer
+//!                        └──┘
+//! ```
+
+use crate::scenario::{AfterAttemptLimit, AfterLateCollision, Backoff};
+use crate::world::{signed, small, World, NEVER};
+use ethermeter_traffic::{Purpose, Source, Stream};
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The sender heard no collision.
+    Delivered,
+    /// A collision; the frame waits for its next attempt.
+    Collided,
+    /// A collision, the last one allowed; the host hands the frame over again.
+    Resumed,
+    /// A collision; the frame is given up.
+    Discarded,
+}
+
+/// One transmission, as it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Who sent.
+    pub station: u32,
+    /// How it ended.
+    pub ending: Ending,
+    /// The collision came after the slot time.
+    pub late: bool,
+    /// Another transmission overlapped it somewhere, although its sender heard no collision.
+    pub damaged: bool,
+    /// Attempts of this frame so far, this one included.
+    pub attempts: u32,
+    /// First bit of the preamble leaves the sender, in picoseconds.
+    pub start: i64,
+    /// Last bit of the frame or of the jam leaves the sender.
+    pub end: i64,
+    /// When the transmitter took up the frame.
+    pub taken_up: i64,
+    /// When the frame came to the queue.
+    pub arrived: i64,
+    /// Length of the frame, destination address to FCS.
+    pub bits: u64,
+}
+
+/// What a station does between and after its attempts.
+#[derive(Clone, Debug)]
+pub struct Station {
+    index: u32,
+    source: Source,
+    chance: Stream,
+    backoff: Backoff,
+    attempt_limit: u32,
+    after_attempt_limit: AfterAttemptLimit,
+    after_late_collision: AfterLateCollision,
+    slot: i64,
+    holds_frame: bool,
+    taken_up: i64,
+    arrived: i64,
+    bits: u64,
+    attempts: u32,
+    attempts_since_handover: u32,
+}
+
+impl Station {
+    /// All stations of a world, each with the time of its first attempt, or [`NEVER`].
+    #[must_use]
+    pub fn all(world: &World) -> (Vec<Self>, Vec<i64>) {
+        (0..world.stations()).map(|index| Self::new(world, index)).unzip()
+    }
+
+    fn new(world: &World, index: usize) -> (Self, i64) {
+        let group = world.group(index);
+        let station = small(index);
+        let begin_ps =
+            world.phases.begin_ps + Stream::new(world.seed, station, Purpose::Begin).below(world.phases.spread_ps);
+        let mut source = Source::new(&world.source_spec(index), world.seed, station, world.window(begin_ps));
+        let first = source.first();
+        let mut new = Self {
+            index: station,
+            source,
+            chance: Stream::new(world.seed, station, Purpose::Backoff),
+            backoff: group.backoff,
+            attempt_limit: group.attempt_limit,
+            after_attempt_limit: group.after_attempt_limit,
+            after_late_collision: group.after_late_collision,
+            slot: world.slot,
+            holds_frame: false,
+            taken_up: NEVER,
+            arrived: NEVER,
+            bits: 0,
+            attempts: 0,
+            attempts_since_handover: 0,
+        };
+        let ready = new.take_up(first);
+        (new, ready)
+    }
+
+    /// Length of the frame in the transmitter, in bits.
+    #[inline]
+    #[must_use]
+    pub fn bits(&self) -> u64 {
+        self.bits
+    }
+
+    /// When the frame in the transmitter was taken up, if there is one.
+    #[must_use]
+    pub fn holding_since(&self) -> Option<i64> {
+        self.holds_frame.then_some(self.taken_up)
+    }
+
+    /// The attempt from `start` to `end` succeeded. Returns it, and when the station is ready for its next one.
+    #[inline]
+    pub fn deliver(&mut self, start: i64, end: i64) -> (Attempt, i64) {
+        self.attempts += 1;
+        let attempt = self.attempt(start, end, Ending::Delivered, false);
+        let next = self.source.next(end.cast_unsigned());
+        (attempt, self.take_up(next))
+    }
+
+    /// The attempt from `start` to `end`, the end of its jam, collided. Returns it, and when the station is ready for its next one.
+    #[inline]
+    pub fn collide(&mut self, start: i64, end: i64, late: bool) -> (Attempt, i64) {
+        self.attempts += 1;
+        self.attempts_since_handover += 1;
+        if late && self.after_late_collision == AfterLateCollision::Discard {
+            return self.discard(start, end, late);
+        }
+        if self.attempts_since_handover < self.attempt_limit {
+            let slots = self.chance.below(self.backoff.range(self.attempts_since_handover));
+            return (self.attempt(start, end, Ending::Collided, late), end + signed(slots) * self.slot);
+        }
+        match self.after_attempt_limit {
+            AfterAttemptLimit::Discard => self.discard(start, end, late),
+            AfterAttemptLimit::Resume => {
+                self.attempts_since_handover = 0;
+                let again = signed(self.source.handed_over_again_ps(end.cast_unsigned()));
+                (self.attempt(start, end, Ending::Resumed, late), again)
+            }
+        }
+    }
+
+    /// Frames offered and dropped within the measured window, when nothing more happens.
+    pub fn finish(&mut self) -> (u64, u64) {
+        self.source.finish()
+    }
+
+    fn discard(&mut self, start: i64, end: i64, late: bool) -> (Attempt, i64) {
+        let attempt = self.attempt(start, end, Ending::Discarded, late);
+        let next = self.source.next(end.cast_unsigned());
+        (attempt, self.take_up(next))
+    }
+
+    #[inline]
+    fn attempt(&self, start: i64, end: i64, ending: Ending, late: bool) -> Attempt {
+        Attempt {
+            station: self.index,
+            ending,
+            late,
+            damaged: false,
+            attempts: self.attempts,
+            start,
+            end,
+            taken_up: self.taken_up,
+            arrived: self.arrived,
+            bits: self.bits,
+        }
+    }
+
+    #[inline]
+    fn take_up(&mut self, offer: Option<ethermeter_traffic::Offer>) -> i64 {
+        self.attempts = 0;
+        self.attempts_since_handover = 0;
+        let Some(offer) = offer else {
+            self.holds_frame = false;
+            return NEVER;
+        };
+        self.holds_frame = true;
+        self.taken_up = signed(offer.ready_ps);
+        self.arrived = signed(offer.arrived_ps);
+        self.bits = offer.bits;
+        self.taken_up
+    }
+}

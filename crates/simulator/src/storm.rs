@@ -1,0 +1,527 @@
+//! Contentions that overlap: on long segments, a station may start again while the last collision still travels elsewhere.
+//!
+//! Starts are taken one by one in the order of time. Each transmission is kept while any place still hears it; what a station does
+//! follows from the signals at its place. Stations of one place that have not sent themselves hear the same, so one
+//! list of deferrals serves them all, and the one that is ready first decides when the place acts.
+//!
+//! Taking the earliest start is exact: a later start cannot be heard before it happens, so it changes neither whether this one
+//! starts nor any end that this one waited for.
+
+use crate::fast::Sender;
+use crate::reference::overlap;
+use crate::station::{Attempt, Ending, Station};
+use crate::tally::Tally;
+use crate::world::{small, World, NEVER};
+
+const NONE: u32 = u32::MAX;
+const PRUNE_ABOVE: usize = 8;
+const MOST_PLACES_FOR_EARLY_CALM: usize = 64;
+
+/// A transmission that is still heard, or was a short while ago.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    station: u32,
+    place: u32,
+    start: i64,
+    end: i64,
+    heard: i64,
+    over: bool,
+    /// Another transmission overlaps it at some place.
+    overlapped: bool,
+    attempt: Option<Attempt>,
+}
+
+/// A time in which stations defer: from carrier until the gap after it is over.
+#[derive(Clone, Copy, Debug)]
+struct Deferral {
+    from: i64,
+    carrier_off: i64,
+    own: bool,
+}
+
+/// The deferrals that follow from signals given in the order of their arrival.
+#[derive(Clone, Debug, Default)]
+struct Deferrals {
+    list: Vec<Deferral>,
+}
+
+impl Deferrals {
+    fn begin_own(&mut self, start: i64, end: i64) {
+        self.list.clear();
+        self.list.push(Deferral { from: start, carrier_off: end, own: true });
+    }
+
+    /// Hear a signal from `on` to `off`.
+    fn hear(&mut self, on: i64, off: i64, gap: i64, gap_part1: i64) {
+        let Some(last) = self.list.last_mut() else {
+            self.list.push(Deferral { from: on, carrier_off: off, own: false });
+            return;
+        };
+        let over = last.carrier_off + gap;
+        if on <= last.carrier_off || (on < last.carrier_off + gap_part1 && !last.own) {
+            last.carrier_off = last.carrier_off.max(off);
+        } else if on >= over {
+            self.list.push(Deferral { from: on, carrier_off: off, own: false });
+        } else if off >= over {
+            // Not watched when it came, but still there when the gap is over.
+            self.list.push(Deferral { from: over, carrier_off: off, own: false });
+        }
+    }
+
+    /// When a station that is ready at `ready` starts, as far as is known.
+    fn start(&self, ready: i64, gap: i64) -> i64 {
+        for deferral in &self.list {
+            if ready <= deferral.from && !deferral.own {
+                return ready;
+            }
+            if ready <= deferral.carrier_off + gap {
+                return deferral.carrier_off + gap;
+            }
+        }
+        ready
+    }
+
+    fn last_over(&self, gap: i64) -> i64 {
+        self.list.last().map_or(0, |d| d.carrier_off + gap)
+    }
+}
+
+/// Overlapping contentions, until they are closed again.
+///
+/// It keeps its arrays between one storm and the next.
+pub(crate) struct Storm {
+    /// When each station is ready; at the end, when it starts next.
+    ready: Vec<i64>,
+    sent: Vec<Sent>,
+    /// The last transmission of each station that is still kept.
+    latest: Vec<u32>,
+    senders: Vec<u32>,
+    members: Vec<Vec<u32>>,
+    /// The earliest ready time at each place, of stations that are not senders.
+    first_ready: Vec<i64>,
+    deferrals: Vec<Deferrals>,
+    scratch: Deferrals,
+    arrivals: Vec<(i64, i64)>,
+    finished: Vec<Attempt>,
+    prune_above: usize,
+    /// For the question whether contentions are closed: by place, and by sender.
+    firsts: Vec<i64>,
+    overs: Vec<i64>,
+    own_starts: Vec<i64>,
+}
+
+enum Next {
+    Start { station: u32, at: i64 },
+    End { index: usize },
+    Calm,
+}
+
+impl Storm {
+    pub(crate) fn new(world: &World) -> Self {
+        let mut members = vec![Vec::new(); world.place_count];
+        for (station, &place) in (0u32..).zip(&world.places) {
+            members[place as usize].push(station);
+        }
+        Self {
+            ready: Vec::with_capacity(world.stations()),
+            sent: Vec::new(),
+            latest: vec![NONE; world.stations()],
+            senders: Vec::new(),
+            members,
+            first_ready: vec![NEVER; world.place_count],
+            deferrals: vec![Deferrals::default(); world.place_count],
+            scratch: Deferrals::default(),
+            arrivals: Vec::new(),
+            finished: Vec::new(),
+            prune_above: PRUNE_ABOVE,
+            firsts: Vec::new(),
+            overs: Vec::new(),
+            own_starts: Vec::new(),
+        }
+    }
+
+    /// When each station starts next, after a storm, if nobody else starts first.
+    pub(crate) fn starts(&self) -> &[i64] {
+        &self.ready
+    }
+
+    /// A storm that begins when contentions are closed and `starts` are the next starts if nobody else starts first.
+    ///
+    /// `senders`, if there are any, collide at its beginning; nobody else starts before they are over.
+    pub(crate) fn run(
+        &mut self,
+        world: &World,
+        starts: impl Iterator<Item = i64>,
+        senders: &[Sender],
+        stations: &mut [Station],
+        tally: &mut Tally,
+    ) {
+        self.ready.clear();
+        self.ready.extend(starts);
+        self.prune_above = PRUNE_ABOVE;
+        for sender in senders {
+            self.add_collided(world, sender, stations);
+        }
+        for place in 0..world.place_count {
+            self.find_first_ready(place);
+        }
+        self.hear_everywhere(world);
+        if !senders.is_empty() && self.is_closed(world) {
+            return self.settle(world, tally);
+        }
+        let end = world.phases.end_ps.cast_signed();
+        loop {
+            match self.next(world) {
+                Next::Start { station, at } if at < end => self.start(world, station, at, stations),
+                Next::Start { .. } | Next::Calm => match self.earliest_end() {
+                    // Nobody starts any more; the transmissions under way come to their ends.
+                    Some(index) => self.finish(world, index, stations),
+                    None => {
+                        self.ready.fill(NEVER);
+                        return self.end_with(world, tally);
+                    }
+                },
+                Next::End { index } => {
+                    self.finish(world, index, stations);
+                    if self.sent.iter().all(|s| s.over) && self.is_closed(world) {
+                        return self.settle(world, tally);
+                    }
+                }
+            }
+            if self.sent.len() > self.prune_above {
+                self.prune(world, tally);
+                self.prune_above = PRUNE_ABOVE.max(2 * self.sent.len());
+            }
+        }
+    }
+
+    fn earliest_end(&self) -> Option<usize> {
+        (0..self.sent.len()).filter(|&i| !self.sent[i].over).min_by_key(|&i| self.sent[i].end)
+    }
+
+    fn next(&mut self, world: &World) -> Next {
+        let (mut at, mut who) = (NEVER, NONE);
+        let mut at_place = None;
+        for place in 0..world.place_count {
+            let start = self.deferrals[place].start(self.first_ready[place], world.gap);
+            if self.first_ready[place] < NEVER && start < at {
+                at = start;
+                at_place = Some(place);
+            }
+        }
+        for index in 0..self.senders.len() {
+            let station = self.senders[index];
+            if self.sent[self.latest[station as usize] as usize].over {
+                let start = self.own_start(world, station);
+                if self.ready[station as usize] < NEVER && start < at {
+                    (at, who) = (start, station);
+                }
+            }
+        }
+        if let Some(index) = self.earliest_end() {
+            if self.sent[index].end <= at {
+                return Next::End { index };
+            }
+        }
+        if at == NEVER {
+            return Next::Calm;
+        }
+        if who == NONE {
+            let place = at_place.expect("somebody starts at this time");
+            let first = self.first_ready[place];
+            let free = |s: &&u32| self.latest[**s as usize] == NONE && self.ready[**s as usize] == first;
+            who = *self.members[place].iter().find(free).expect("the one that is ready first");
+        }
+        Next::Start { station: who, at }
+    }
+
+    fn find_first_ready(&mut self, place: usize) {
+        let free = self.members[place].iter().filter(|&&s| self.latest[s as usize] == NONE);
+        self.first_ready[place] = free.map(|&s| self.ready[s as usize]).min().unwrap_or(NEVER);
+    }
+
+    /// Hear all that is heard at `place`, by everybody there but `station`, from `since` on; in `scratch`.
+    fn hear_into_scratch(&mut self, world: &World, place: u32, station: u32, since: i64) {
+        self.arrivals.clear();
+        for sent in self.sent.iter().filter(|s| s.station != station) {
+            let delay = world.delay(sent.place, place);
+            if sent.end + delay > since {
+                // Signals arrive nearly in the order in which they were sent, so each is soon in its place.
+                let signal = (sent.start + delay, sent.end + delay);
+                let mut at = self.arrivals.len();
+                self.arrivals.push(signal);
+                while at > 0 && self.arrivals[at - 1] > signal {
+                    self.arrivals[at] = self.arrivals[at - 1];
+                    at -= 1;
+                }
+                self.arrivals[at] = signal;
+            }
+        }
+        for &(on, off) in &self.arrivals {
+            self.scratch.hear(on, off, world.gap, world.gap_part1);
+        }
+    }
+
+    /// What a station that sent in this storm hears, from its last transmission on.
+    fn hear_own(&mut self, world: &World, station: u32) {
+        let own = self.sent[self.latest[station as usize] as usize];
+        self.scratch.begin_own(own.start, own.end);
+        self.hear_into_scratch(world, own.place, station, own.start);
+    }
+
+    fn own_start(&mut self, world: &World, station: u32) -> i64 {
+        self.hear_own(world, station);
+        self.scratch.start(self.ready[station as usize], world.gap)
+    }
+
+    fn hear_everywhere(&mut self, world: &World) {
+        for place in 0..world.place_count {
+            self.scratch.list.clear();
+            self.hear_into_scratch(world, small(place), NONE, i64::MIN);
+            std::mem::swap(&mut self.scratch, &mut self.deferrals[place]);
+        }
+    }
+
+    fn start(&mut self, world: &World, station: u32, at: i64, stations: &[Station]) {
+        let place = world.places[station as usize];
+        let end = at + world.packet_time(stations[station as usize].bits());
+        let mut this =
+            Sent { station, place, start: at, end, heard: NEVER, over: false, overlapped: false, attempt: None };
+        for other in self.sent.iter_mut().filter(|s| s.station != station) {
+            let delay = world.delay(place, other.place);
+            let natural_end = this.end;
+            let (there, here) = (at + delay, other.start + delay);
+            if there < other.end && !other.over {
+                other.heard = other.heard.min(there);
+                other.end = collision_end(world, other);
+            }
+            // What ends in the instant in which it starts is still heard.
+            if here < natural_end && other.end + delay >= at {
+                this.heard = this.heard.min(here.max(at));
+            }
+        }
+        if this.heard < NEVER {
+            this.end = collision_end(world, &this);
+        }
+        if self.latest[station as usize] == NONE {
+            self.senders.push(station);
+        }
+        self.latest[station as usize] = small(self.sent.len());
+        self.sent.push(this);
+        self.find_first_ready(place as usize);
+        self.hear_everywhere(world);
+    }
+
+    /// Add a transmission that collided, and is over.
+    fn add_collided(&mut self, world: &World, sender: &Sender, stations: &mut [Station]) {
+        let &Sender { station, place, start, end, heard, .. } = sender;
+        let late = heard - start > world.slot;
+        let (attempt, ready) = stations[station as usize].collide(start, end, late);
+        self.ready[station as usize] = ready;
+        self.latest[station as usize] = small(self.sent.len());
+        self.senders.push(station);
+        let attempt = Some(attempt);
+        self.sent.push(Sent { station, place, start, end, heard, over: true, overlapped: false, attempt });
+    }
+
+    fn finish(&mut self, world: &World, index: usize, stations: &mut [Station]) {
+        let sent = self.sent[index];
+        let station = &mut stations[sent.station as usize];
+        let (attempt, ready) = if sent.heard == NEVER {
+            station.deliver(sent.start, sent.end)
+        } else {
+            station.collide(sent.start, sent.end, sent.heard - sent.start > world.slot)
+        };
+        self.ready[sent.station as usize] = ready;
+        self.sent[index].over = true;
+        self.sent[index].attempt = Some(attempt);
+    }
+
+    /// Whether every signal of the next contention arrives after the last gap is over, everywhere.
+    fn is_closed(&mut self, world: &World) -> bool {
+        let (mut firsts, mut overs) = (std::mem::take(&mut self.firsts), std::mem::take(&mut self.overs));
+        firsts.clear();
+        overs.clear();
+        let closed = self.is_closed_with(world, &mut firsts, &mut overs);
+        (self.firsts, self.overs) = (firsts, overs);
+        closed
+    }
+
+    /// [`Self::is_closed`], leaving in `firsts` the first start at each place and in `overs` when the last gap is over there.
+    fn is_closed_with(&mut self, world: &World, firsts: &mut Vec<i64>, overs: &mut Vec<i64>) -> bool {
+        let (gap, places) = (world.gap, world.place_count);
+        self.own_starts.clear();
+        for place in 0..places {
+            let first = self.deferrals[place].start(self.first_ready[place], gap);
+            if self.first_ready[place] < NEVER && first < self.deferrals[place].last_over(gap) {
+                return false;
+            }
+            firsts.push(if self.first_ready[place] < NEVER { first } else { NEVER });
+        }
+        overs.extend(self.deferrals.iter().map(|d| d.last_over(gap)));
+        for index in 0..self.senders.len() {
+            let station = self.senders[index];
+            let start = self.own_start(world, station);
+            self.own_starts.push(start);
+            let over = &mut overs[world.places[station as usize] as usize];
+            *over = (*over).max(self.scratch.last_over(gap));
+            let heard_all = self
+                .sent
+                .iter()
+                .filter(|s| s.station != station)
+                .all(|s| s.end + world.delay(s.place, world.places[station as usize]) + gap <= start);
+            if self.ready[station as usize] < NEVER {
+                if start < self.scratch.last_over(gap) || !heard_all {
+                    return false;
+                }
+                let place = world.places[station as usize] as usize;
+                firsts[place] = firsts[place].min(start);
+            }
+        }
+        let earliest = firsts.iter().copied().min().unwrap_or(NEVER);
+        if overs.iter().all(|&over| earliest >= over) {
+            return true;
+        }
+        places <= MOST_PLACES_FOR_EARLY_CALM
+            && (0..small(places)).all(|p| {
+                (0..small(places)).all(|q| {
+                    let alone = p == q && self.members[p as usize].len() < 2;
+                    firsts[p as usize] == NEVER || alone || firsts[p as usize] + world.delay(p, q) >= overs[q as usize]
+                })
+            })
+    }
+
+    /// Forget transmissions that nobody hears any more, so that a storm can last.
+    fn prune(&mut self, world: &World, tally: &mut Tally) {
+        let now = match self.next(world) {
+            Next::Start { at, .. } => at,
+            Next::End { index } => self.sent[index].end,
+            Next::Calm => return,
+        };
+        let keep = self.still_needed(world, now);
+        for index in (0..self.sent.len()).filter(|&i| !keep[i]) {
+            let station = self.sent[index].station;
+            if self.latest[station as usize] == small(index) {
+                self.latest[station as usize] = NONE;
+                self.senders.retain(|&s| s != station);
+            }
+        }
+        self.mark_overlapped(world);
+        let mut index = 0;
+        let mut moved = vec![NONE; self.sent.len()];
+        let mut kept = Vec::with_capacity(self.sent.len());
+        for (old, sent) in self.sent.iter().enumerate() {
+            if keep[old] {
+                moved[old] = small(index);
+                index += 1;
+                kept.push(*sent);
+            } else {
+                self.finished.push(finished(sent));
+            }
+        }
+        self.sent = kept;
+        for latest in self.latest.iter_mut().filter(|l| **l != NONE) {
+            *latest = moved[*latest as usize];
+        }
+        // Nobody who is still to start does so before now, so nothing that was forgotten is missed.
+        for station in 0..self.ready.len() {
+            let latest = self.latest[station];
+            if latest == NONE || self.sent[latest as usize].over {
+                self.ready[station] = self.ready[station].max(now);
+            }
+        }
+        for place in 0..world.place_count {
+            self.find_first_ready(place);
+        }
+        self.hear_everywhere(world);
+        let unfinished = self.sent.iter().map(|s| s.start).min().unwrap_or(NEVER);
+        self.report(tally, unfinished);
+    }
+
+    /// Which transmissions what happens from `now` on may still depend on: all but those whose gaps were over everywhere before any
+    /// that is kept began.
+    fn still_needed(&self, world: &World, now: i64) -> Vec<bool> {
+        let gone = |sent: &Sent| sent.end + world.max_delay + world.gap;
+        let mut needed: Vec<bool> = self.sent.iter().map(|s| !s.over || gone(s) >= now).collect();
+        loop {
+            let kept = self.sent.iter().zip(&needed).filter(|(_, &needed)| needed);
+            let first_kept = kept.map(|(s, _)| s.start).min().unwrap_or(NEVER);
+            let Some(found) = (0..self.sent.len()).find(|&i| !needed[i] && gone(&self.sent[i]) > first_kept) else {
+                return needed;
+            };
+            needed[found] = true;
+        }
+    }
+
+    /// Report finished attempts that started before `before`, in the order of their starts.
+    fn report(&mut self, tally: &mut Tally, before: i64) {
+        self.finished.sort_unstable_by_key(|a| (a.start, a.station));
+        let ready = self.finished.partition_point(|a| a.start < before);
+        for attempt in self.finished.drain(..ready) {
+            tally.record(&attempt);
+        }
+    }
+
+    fn mark_overlapped(&mut self, world: &World) {
+        if self.sent.iter().all(|s| s.heard < NEVER) {
+            return; // only a frame that was delivered can be damaged unnoticed
+        }
+        for index in 0..self.sent.len() {
+            let this = as_attempt(&self.sent[index]);
+            // Those under way may end sooner than it looks now; whatever they overlap is kept until they are over.
+            let over = || self.sent.iter().filter(|other| other.over);
+            if self.sent[index].over && over().any(|other| overlap(world, &this, &as_attempt(other))) {
+                self.sent[index].overlapped = true;
+            }
+        }
+    }
+
+    /// Contentions are closed again: work out who starts when, and report what happened.
+    fn settle(&mut self, world: &World, tally: &mut Tally) {
+        // Nobody starts before the last gap at its place is over, so whoever is ready before that starts then.
+        for (ready, &place) in self.ready.iter_mut().zip(&world.places) {
+            let over = self.deferrals[place as usize].last_over(world.gap);
+            *ready = if *ready < NEVER { (*ready).max(over) } else { NEVER };
+        }
+        for (&station, &start) in self.senders.iter().zip(&self.own_starts) {
+            self.ready[station as usize] = start;
+        }
+        self.end_with(world, tally);
+    }
+
+    /// Nobody starts any more: report what happened.
+    fn end_with(&mut self, world: &World, tally: &mut Tally) {
+        self.mark_overlapped(world);
+        self.finished.extend(self.sent.drain(..).map(|sent| finished(&sent)));
+        for station in self.senders.drain(..) {
+            self.latest[station as usize] = NONE;
+        }
+        self.report(tally, NEVER);
+    }
+}
+
+fn collision_end(world: &World, sent: &Sent) -> i64 {
+    sent.heard.max(sent.start + world.preamble) + world.jam
+}
+
+/// The attempt of a transmission that is over.
+fn finished(sent: &Sent) -> Attempt {
+    let attempt = sent.attempt.expect("it is over");
+    Attempt { damaged: sent.overlapped && attempt.ending == Ending::Delivered, ..attempt }
+}
+
+/// A transmission as an attempt, for its station and times only.
+fn as_attempt(sent: &Sent) -> Attempt {
+    Attempt {
+        station: sent.station,
+        ending: Ending::Collided,
+        late: false,
+        damaged: false,
+        attempts: 0,
+        start: sent.start,
+        end: sent.end,
+        taken_up: 0,
+        arrived: 0,
+        bits: 0,
+    }
+}

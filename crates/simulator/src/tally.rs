@@ -1,0 +1,357 @@
+//! What is counted, from attempts in the order of their starts.
+//!
+//! All sums are of integers, so they do not depend on the order in which stations are processed.
+
+use crate::histogram::Histogram;
+use crate::outcome::Outcome;
+use crate::station::{Attempt, Ending, Station};
+use crate::world::{small, World};
+use ethermeter_traffic::arrivals::Arrivals;
+
+const S: f64 = 1e-12; // seconds in a picosecond
+const MOST_ATTEMPTS: usize = 1024; // more share the last entry
+
+#[derive(Clone, Debug, Default)]
+struct Counters {
+    frames: u64,
+    bits: u64,
+    attempts: u64,
+    collisions: u64,
+    late: u64,
+    discarded: u64,
+    resumed: u64,
+    damaged: u64,
+    access_sum: i64,
+    response_sum: i64,
+    waiting: i64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cell {
+    charged: i64,
+    delay_sum: i64,
+    delay_square_sum: u128,
+    frames: u32,
+}
+
+/// Running sums of a trial.
+pub struct Tally {
+    from: i64,
+    to: i64,
+    gap: i64,
+    preamble: i64,
+    stations: usize,
+    counters: Vec<Counters>,
+    cells: Vec<Cell>,
+    batch: usize,
+    batch_ends: Vec<i64>,
+    transmission_delay: Histogram,
+    access_delay: Histogram,
+    response_time: Option<Histogram>,
+    attempts_per_frame: Vec<u64>,
+    covered: i64,
+    owed_gap_until: i64,
+    time_frame: i64,
+    time_preamble: i64,
+    time_gap: i64,
+    time_collision: i64,
+    colliders: Vec<u64>,
+    group_end: i64,
+    group_size: usize,
+    events: u64,
+    trace: Option<Vec<Attempt>>,
+}
+
+impl Tally {
+    /// Nothing counted yet. `tracing` keeps every attempt.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a fraction of a checked window
+    pub fn new(world: &World, tracing: bool) -> Self {
+        let stations = world.stations();
+        let (from, to) = (world.phases.measure_from_ps.cast_signed(), world.phases.measure_to_ps.cast_signed());
+        let part = |k: usize| from + (i128::from(to - from) * k as i128 / world.batches as i128) as i64;
+        let queued = world.groups.iter().any(|g| g.arrivals != Arrivals::Saturated {} && !g.places.is_empty());
+        Self {
+            from,
+            to,
+            gap: world.gap,
+            preamble: world.preamble,
+            stations,
+            counters: vec![Counters::default(); stations],
+            cells: vec![Cell::default(); stations * world.batches],
+            batch: 0,
+            batch_ends: (1..=world.batches).map(part).collect(),
+            transmission_delay: Histogram::default(),
+            access_delay: Histogram::default(),
+            response_time: queued.then(Histogram::default),
+            attempts_per_frame: vec![0; MOST_ATTEMPTS],
+            covered: 0,
+            owed_gap_until: 0,
+            time_frame: 0,
+            time_preamble: 0,
+            time_gap: 0,
+            time_collision: 0,
+            colliders: vec![0; stations + 1],
+            group_end: 0,
+            group_size: 0,
+            events: 0,
+            trace: tracing.then(Vec::new),
+        }
+    }
+
+    #[inline]
+    fn clip(&self, time: i64) -> i64 {
+        time.clamp(self.from, self.to)
+    }
+
+    /// Count an attempt. Attempts come in the order of their starts.
+    #[inline]
+    pub fn record(&mut self, attempt: &Attempt) {
+        self.events += 1;
+        if let Some(trace) = &mut self.trace {
+            trace.push(*attempt);
+        }
+        let delivered = attempt.ending == Ending::Delivered;
+        self.occupy(attempt, delivered);
+        if attempt.end + self.gap <= self.from {
+            return; // before the window in every respect
+        }
+        if delivered {
+            self.deliver(attempt);
+        } else {
+            self.fail(attempt);
+        }
+    }
+
+    /// Channel time: a moment belongs to the transmission that began first among those under way.
+    #[inline]
+    fn occupy(&mut self, attempt: &Attempt, delivered: bool) {
+        let (start, end) = (attempt.start, attempt.end);
+        if start > self.covered {
+            let gap_end = self.owed_gap_until.min(start);
+            self.time_gap += self.clip(gap_end) - self.clip(self.covered);
+        }
+        let from = start.max(self.covered);
+        if end > from {
+            let busy = self.clip(end) - self.clip(from);
+            if delivered {
+                let preamble_end = (start + self.preamble).clamp(from, end);
+                let preamble = self.clip(preamble_end) - self.clip(from);
+                self.time_preamble += preamble;
+                self.time_frame += busy - preamble;
+            } else {
+                self.time_collision += busy;
+            }
+            self.covered = end;
+            self.owed_gap_until = end + self.gap;
+        }
+    }
+
+    #[inline]
+    fn batch_of(&mut self, end: i64) -> usize {
+        // Ends come nearly in order; step to the batch in which this one lies.
+        while self.batch + 1 < self.batch_ends.len() && end >= self.batch_ends[self.batch] {
+            self.batch += 1;
+        }
+        let mut batch = self.batch;
+        while batch > 0 && end < self.batch_ends[batch - 1] {
+            batch -= 1;
+        }
+        batch
+    }
+
+    #[inline]
+    fn deliver(&mut self, attempt: &Attempt) {
+        let batch = self.batch_of(attempt.end);
+        let station = attempt.station as usize;
+        let charged = self.clip(attempt.end + self.gap) - self.clip(attempt.start);
+        let waiting = self.clip(attempt.end) - self.clip(attempt.taken_up);
+        let cell = &mut self.cells[batch * self.stations + station];
+        let counters = &mut self.counters[station];
+        cell.charged += charged;
+        counters.waiting += waiting;
+        if attempt.end < self.from || attempt.end >= self.to {
+            return;
+        }
+        let delay = attempt.end - attempt.taken_up;
+        let access = attempt.start - attempt.taken_up;
+        let response = attempt.end - attempt.arrived;
+        cell.frames += 1;
+        cell.delay_sum += delay;
+        cell.delay_square_sum += u128::from(delay.cast_unsigned()) * u128::from(delay.cast_unsigned());
+        counters.frames += 1;
+        counters.bits += attempt.bits;
+        counters.attempts += 1;
+        counters.damaged += u64::from(attempt.damaged);
+        counters.access_sum += access;
+        counters.response_sum += response;
+        self.transmission_delay.record(delay.cast_unsigned());
+        self.access_delay.record(access.cast_unsigned());
+        if let Some(histogram) = &mut self.response_time {
+            histogram.record(response.cast_unsigned());
+        }
+        self.attempts_per_frame[(attempt.attempts as usize).min(MOST_ATTEMPTS) - 1] += 1;
+    }
+
+    #[inline]
+    fn fail(&mut self, attempt: &Attempt) {
+        if attempt.ending == Ending::Discarded {
+            let waiting = self.clip(attempt.end) - self.clip(attempt.taken_up);
+            self.counters[attempt.station as usize].waiting += waiting;
+        }
+        if attempt.end < self.from || attempt.end >= self.to {
+            return;
+        }
+        let counters = &mut self.counters[attempt.station as usize];
+        counters.attempts += 1;
+        counters.collisions += 1;
+        counters.late += u64::from(attempt.late);
+        counters.discarded += u64::from(attempt.ending == Ending::Discarded);
+        counters.resumed += u64::from(attempt.ending == Ending::Resumed);
+        if attempt.start < self.group_end {
+            self.group_size += 1;
+            self.group_end = self.group_end.max(attempt.end);
+        } else {
+            self.close_group();
+            self.group_size = 1;
+            self.group_end = attempt.end;
+        }
+    }
+
+    fn close_group(&mut self) {
+        if self.group_size > 0 {
+            let last = self.colliders.len() - 1;
+            self.colliders[(self.group_size.max(2) - 2).min(last)] += 1;
+        }
+    }
+
+    /// The figures, once nothing more happens.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // sums become measurements here
+    pub fn finish(mut self, world: &World, stations: &mut [Station]) -> (Outcome, Vec<Attempt>) {
+        self.close_group();
+        self.time_gap += self.clip(self.owed_gap_until) - self.clip(self.covered);
+        let end = world.phases.end_ps.cast_signed();
+        for (station, counters) in stations.iter().zip(&mut self.counters) {
+            if let Some(since) = station.holding_since() {
+                counters.waiting += end.max(since).clamp(self.from, self.to) - since.clamp(self.from, self.to);
+            }
+        }
+        let window = self.to - self.from;
+        let idle = window - self.time_frame - self.time_preamble - self.time_gap - self.time_collision;
+        let time = [self.time_frame, self.time_preamble, self.time_gap, self.time_collision, idle];
+        let counts = |pick: fn(&Counters) -> u64| self.counters.iter().map(pick).collect::<Vec<u64>>();
+        let mut outcome = Outcome {
+            station_frames: counts(|c| c.frames),
+            station_bits: counts(|c| c.bits),
+            station_attempts: counts(|c| c.attempts),
+            station_collisions: counts(|c| c.collisions),
+            station_late_collisions: counts(|c| c.late),
+            station_discarded: counts(|c| c.discarded),
+            station_resumed: counts(|c| c.resumed),
+            station_damaged: counts(|c| c.damaged),
+            station_waiting: self.counters.iter().map(|c| c.waiting as f64 / window as f64).collect(),
+            station_access_s: self.counters.iter().map(|c| c.access_sum as f64 / c.frames as f64 * S).collect(),
+            station_response_s: self.counters.iter().map(|c| c.response_sum as f64 / c.frames as f64 * S).collect(),
+            station_offered_load: (0..world.stations()).map(|i| offered_load(world, i)).collect(),
+            batch_frames: self.cells.iter().map(|c| c.frames).collect(),
+            batch_charged_ps: self.cells.iter().map(|c| c.charged.cast_unsigned()).collect(),
+            batch_delay_sum_s: self.cells.iter().map(|c| c.delay_sum as f64 * S).collect(),
+            batch_delay_square_sum_s2: self.cells.iter().map(|c| c.delay_square_sum as f64 * S * S).collect(),
+            time_ps: time.map(i64::cast_unsigned),
+            window_ps: window.cast_unsigned(),
+            attempts_per_frame: without_tail(&self.attempts_per_frame),
+            colliders: without_tail(&self.colliders),
+            transmission_delay: self.transmission_delay.filled(),
+            access_delay: self.access_delay.filled(),
+            response_time: self.response_time.as_ref().map(Histogram::filled),
+            events: self.events,
+            ..Outcome::default()
+        };
+        (outcome.station_offered, outcome.station_dropped) = stations.iter_mut().map(Station::finish).unzip();
+        for index in 0..self.stations {
+            let cells = || self.cells.iter().skip(index).step_by(self.stations);
+            let n: u64 = cells().map(|c| u64::from(c.frames)).sum();
+            let sum: i64 = cells().map(|c| c.delay_sum).sum();
+            let squares: u128 = cells().map(|c| c.delay_square_sum).sum();
+            outcome.station_charged_ps.push(cells().map(|c| c.charged).sum::<i64>().cast_unsigned());
+            outcome.station_delay_s.push(sum as f64 / n as f64 * S);
+            outcome.station_delay_sd_s.push(sample_sd(n, sum.cast_unsigned(), squares) * S);
+        }
+        outcome.cautions = cautions(world, &outcome);
+        (outcome, self.trace.unwrap_or_default())
+    }
+}
+
+/// Sample standard deviation from exact sums; 0 of one sample, NaN of none.
+#[allow(clippy::cast_precision_loss)]
+fn sample_sd(n: u64, sum: u64, squares: u128) -> f64 {
+    match n {
+        0 => f64::NAN,
+        1 => 0.0,
+        _ => {
+            // n Σx² - (Σx)², in two halves because n Σx² may pass 128 bits: Σ(x - m)² with m the whole mean.
+            let mean = u128::from(sum / n);
+            let rest = u128::from(sum % n);
+            let around = squares + u128::from(n) * mean * mean - 2 * mean * u128::from(sum);
+            let correction = (rest * rest) as f64 / n as f64;
+            ((around as f64 - correction).max(0.0) / (n - 1) as f64).sqrt()
+        }
+    }
+}
+
+fn without_tail(counts: &[u64]) -> Vec<u64> {
+    let used = counts.iter().rposition(|&c| c > 0).map_or(0, |last| last + 1);
+    counts[..used].to_vec()
+}
+
+/// The share of line rate that a station would use alone: at most 1.
+#[allow(clippy::cast_precision_loss)]
+fn offered_load(world: &World, station: usize) -> f64 {
+    let group = world.group(station);
+    let packet = world.preamble as f64 + group.frames.mean_bits() * world.bit as f64;
+    let charged = packet + world.gap as f64;
+    match group.arrivals.rate_per_s() {
+        Some(rate) => (rate * charged * S).min(1.0),
+        None => {
+            let generation = group.generator.as_ref().map_or(0.0, |g| g.time.mean_ps());
+            charged / charged.max(packet + group.service.mean_ps()).max(generation)
+        }
+    }
+}
+
+fn cautions(world: &World, outcome: &Outcome) -> Vec<&'static str> {
+    let any = |counts: &[u64]| counts.iter().any(|&c| c > 0);
+    let mut cautions = Vec::new();
+    if 2 * world.max_delay > world.slot {
+        cautions.push("beyond-round-trip");
+    }
+    if any(&outcome.station_late_collisions) {
+        cautions.push("late-collision");
+    }
+    if any(&outcome.station_damaged) {
+        cautions.push("damaged-frames");
+    }
+    let endless = |g: &crate::scenario::Group| g.queue_frames.is_none() && g.arrivals != Arrivals::Saturated {};
+    let load: f64 = outcome.station_offered_load.iter().sum();
+    if world.groups.iter().any(|g| endless(g) && !g.places.is_empty()) && load > 1.0 {
+        cautions.push("unbounded-queue");
+    }
+    debug_assert!(small(outcome.station_frames.len()) > 0);
+    cautions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sample_sd;
+
+    #[test]
+    fn the_standard_deviation_is_exact_for_equal_and_for_known_samples() {
+        let big = 3_000_000_000_001u64;
+        assert!(sample_sd(1000, big * 1000, u128::from(big) * u128::from(big) * 1000) == 0.0);
+        // 2, 4, 4, 4, 5, 5, 7, 9: squares about the mean sum to 32
+        assert!((sample_sd(8, 40, 232) - (32.0f64 / 7.0).sqrt()).abs() < 1e-15);
+        // 1, 2: mean 1.5
+        assert!((sample_sd(2, 3, 5) - 0.5f64.sqrt()).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,295 @@
+//! A scenario in picoseconds, checked and ready to run.
+
+use crate::scenario::{fault, Error, Group, Phases, Trial};
+use ethermeter_traffic::{SourceSpec, Window};
+
+/// A time that never comes. Far beyond every simulated time, and far from overflow.
+pub const NEVER: i64 = 1 << 62;
+
+const MOST_STATIONS: usize = 1024;
+const LONGEST_END_PS: u64 = 10_000_000_000_000_000; // 10 000 s
+const LONGEST_DELAY_PS: u64 = 1_000_000_000_000; // 1 s
+const LONGEST_BITS: u64 = 1 << 24;
+const LONGEST_PACKET_PS: u64 = 1_000_000_000_000_000; // 1000 s
+
+/// A trial in picoseconds.
+///
+/// Times are signed, because they are compared in bulk and processors compare signed numbers best.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// Seed of every draw.
+    pub seed: u64,
+    /// The place of each station.
+    pub places: Vec<u32>,
+    /// How many places there are.
+    pub place_count: usize,
+    /// Propagation between places, row by row; the diagonal is between two stations of a place.
+    pub delays: Vec<i64>,
+    /// The largest propagation between any two stations.
+    pub max_delay: i64,
+    /// Duration of a bit.
+    pub bit: i64,
+    /// Slot time.
+    pub slot: i64,
+    /// Inter-frame gap.
+    pub gap: i64,
+    /// Its first part.
+    pub gap_part1: i64,
+    /// Preamble and delimiter.
+    pub preamble: i64,
+    /// Jam.
+    pub jam: i64,
+    /// When what happens.
+    pub phases: Phases,
+    /// Equal parts of the measured window.
+    pub batches: usize,
+    /// The groups of stations.
+    pub groups: Vec<Group>,
+    /// The group of each station.
+    pub group_of: Vec<u32>,
+}
+
+impl World {
+    /// Check a trial and convert it.
+    ///
+    /// # Errors
+    /// With the key and what was allowed.
+    pub fn new(trial: &Trial) -> Result<Self, Error> {
+        let scenario = &trial.scenario;
+        let segment = &scenario.segment;
+        check_segment(segment)?;
+        check_phases(&scenario.phases, scenario.batches)?;
+        let place_count = segment.delay_ps.len();
+        let mut places = Vec::new();
+        let mut group_of = Vec::new();
+        for (index, group) in scenario.groups.iter().enumerate() {
+            check_group(group, index, place_count)?;
+            let longest = (segment.preamble_bits + group.frames.range_bits().1).checked_mul(segment.bit_ps);
+            if longest.is_none_or(|ps| ps > LONGEST_PACKET_PS) {
+                return Err(fault(format!("groups[{index}].frames"), "a packet must not take longer than 1000 s"));
+            }
+            places.extend_from_slice(&group.places);
+            group_of.extend(std::iter::repeat_n(small(index), group.places.len()));
+        }
+        if places.is_empty() || places.len() > MOST_STATIONS {
+            return Err(fault("groups", format!("must hold 1 to {MOST_STATIONS} stations, got {}", places.len())));
+        }
+        let bits = |count: u64| signed(count * segment.bit_ps);
+        let delays: Vec<i64> = segment.delay_ps.iter().flatten().map(|&d| signed(d)).collect();
+        check_delays(&delays, place_count, &places)?;
+        let mut world = Self {
+            seed: trial.seed,
+            places,
+            place_count,
+            delays,
+            max_delay: 0,
+            bit: signed(segment.bit_ps),
+            slot: bits(segment.slot_bits),
+            gap: bits(segment.gap_bits),
+            gap_part1: bits(segment.gap_part1_bits),
+            preamble: bits(segment.preamble_bits),
+            jam: bits(segment.jam_bits),
+            phases: scenario.phases,
+            batches: scenario.batches as usize,
+            groups: scenario.groups.clone(),
+            group_of,
+        };
+        world.max_delay = world.largest_delay();
+        Ok(world)
+    }
+
+    /// How many stations there are.
+    #[must_use]
+    pub fn stations(&self) -> usize {
+        self.places.len()
+    }
+
+    /// One-way propagation from a place to another; at the same place, between two of its stations.
+    #[inline]
+    #[must_use]
+    pub fn delay(&self, from_place: u32, to_place: u32) -> i64 {
+        self.delays[from_place as usize * self.place_count + to_place as usize]
+    }
+
+    /// How long the preamble and a frame of `bits` take.
+    #[inline]
+    #[must_use]
+    pub fn packet_time(&self, bits: u64) -> i64 {
+        self.preamble + signed(bits) * self.bit
+    }
+
+    /// The group of a station.
+    #[must_use]
+    pub fn group(&self, station: usize) -> &Group {
+        &self.groups[self.group_of[station] as usize]
+    }
+
+    /// What a station offers.
+    #[must_use]
+    pub fn source_spec(&self, station: usize) -> SourceSpec {
+        let group = self.group(station);
+        SourceSpec {
+            frames: group.frames.clone(),
+            arrivals: group.arrivals.clone(),
+            generator: group.generator.clone(),
+            queue_frames: group.queue_frames,
+            service: group.service.clone(),
+        }
+    }
+
+    /// When sources are active and measured, for one that begins at `begin_ps`.
+    #[must_use]
+    pub fn window(&self, begin_ps: u64) -> Window {
+        Window {
+            begin_ps,
+            stop_ps: self.phases.stop_ps,
+            measure_from_ps: self.phases.measure_from_ps,
+            measure_to_ps: self.phases.measure_to_ps,
+        }
+    }
+
+    fn largest_delay(&self) -> i64 {
+        let counts = count_places(&self.places, self.place_count);
+        let mut largest = 0;
+        for (p, &here) in counts.iter().enumerate() {
+            for (q, &there) in counts.iter().enumerate() {
+                if here > 0 && there > 0 && (p != q || here > 1) {
+                    largest = largest.max(self.delays[p * self.place_count + q]);
+                }
+            }
+        }
+        largest
+    }
+}
+
+/// A time or length as a signed number; everything that comes here was checked to be far below 2^62.
+#[inline]
+#[must_use]
+pub(crate) fn signed(value: u64) -> i64 {
+    debug_assert!(value <= NEVER.unsigned_abs());
+    value.cast_signed()
+}
+
+/// A small index as 32 bits; everything that comes here was checked to be at most 1024.
+#[inline]
+#[must_use]
+pub(crate) fn small(index: usize) -> u32 {
+    u32::try_from(index).expect("at most 1024 stations")
+}
+
+fn count_places(places: &[u32], place_count: usize) -> Vec<u32> {
+    let mut counts = vec![0; place_count];
+    for &place in places {
+        counts[place as usize] += 1;
+    }
+    counts
+}
+
+fn check_range(key: &str, value: u64, least: u64, most: u64) -> Result<(), Error> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(fault(key, format!("must be from {least} to {most}, got {value}")))
+}
+
+fn check_segment(segment: &crate::scenario::Segment) -> Result<(), Error> {
+    check_range("segment.bit_ps", segment.bit_ps, 1, 1_000_000_000)?;
+    check_range("segment.slot_bits", segment.slot_bits, 1, LONGEST_BITS)?;
+    // Without a gap, a station could start in the very instant in which it hears silence and carrier at once.
+    check_range("segment.gap_bits", segment.gap_bits, 1, LONGEST_BITS)?;
+    check_range("segment.gap_part1_bits", segment.gap_part1_bits, 0, segment.gap_bits)?;
+    check_range("segment.preamble_bits", segment.preamble_bits, 0, LONGEST_BITS)?;
+    check_range("segment.jam_bits", segment.jam_bits, 1, LONGEST_BITS)?;
+    let places = segment.delay_ps.len();
+    check_range("segment.delay_ps", places as u64, 1, MOST_STATIONS as u64)?;
+    for (p, row) in segment.delay_ps.iter().enumerate() {
+        if row.len() != places {
+            return Err(fault(
+                format!("segment.delay_ps[{p}]"),
+                format!("must have {places} entries, got {}", row.len()),
+            ));
+        }
+        for (q, &delay) in row.iter().enumerate() {
+            check_range(&format!("segment.delay_ps[{p}][{q}]"), delay, 0, LONGEST_DELAY_PS)?;
+            if delay != segment.delay_ps[q][p] {
+                return Err(fault(format!("segment.delay_ps[{p}][{q}]"), "must equal the delay of the way back"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_phases(phases: &Phases, batches: u32) -> Result<(), Error> {
+    check_range("phases.end_ps", phases.end_ps, 1, LONGEST_END_PS)?;
+    check_range("phases.stop_ps", phases.stop_ps, phases.begin_ps, phases.end_ps)?;
+    check_range("phases.measure_to_ps", phases.measure_to_ps, 1, phases.end_ps)?;
+    check_range("phases.measure_from_ps", phases.measure_from_ps, 0, phases.measure_to_ps - 1)?;
+    check_range("phases.spread_ps", phases.spread_ps, 0, LONGEST_END_PS)?;
+    check_range("batches", u64::from(batches), 1, 100_000)?;
+    check_range("batches", u64::from(batches), 1, phases.measure_to_ps - phases.measure_from_ps)
+}
+
+fn check_group(group: &Group, index: usize, place_count: usize) -> Result<(), Error> {
+    let key = |name: &str| format!("groups[{index}].{name}");
+    if let Some(place) = group.places.iter().find(|&&place| place as usize >= place_count) {
+        return Err(fault(key("places"), format!("must be below {place_count}, got {place}")));
+    }
+    let faults = [
+        ("frames", group.frames.fault()),
+        ("arrivals", group.arrivals.fault()),
+        ("service", group.service.fault()),
+        ("generator.time", group.generator.as_ref().and_then(|g| g.time.fault())),
+    ];
+    for (name, what) in faults {
+        if let Some(what) = what {
+            return Err(fault(key(name), what));
+        }
+    }
+    let saturated = matches!(group.arrivals, ethermeter_traffic::arrivals::Arrivals::Saturated {});
+    if let Some(generator) = &group.generator {
+        check_range(&key("generator.buffers"), u64::from(generator.buffers), 1, 1_000_000)?;
+        if !saturated {
+            return Err(fault(key("generator"), "goes with saturated arrivals only"));
+        }
+    }
+    if let Some(room) = group.queue_frames {
+        check_range(&key("queue_frames"), u64::from(room), 1, 10_000_000)?;
+        if saturated {
+            return Err(fault(key("queue_frames"), "does not go with saturated arrivals"));
+        }
+    }
+    check_range(&key("attempt_limit"), u64::from(group.attempt_limit), 1, 1_000_000)?;
+    match group.backoff {
+        crate::scenario::Backoff::Exponential { limit } => check_range(&key("backoff.limit"), u64::from(limit), 0, 30),
+        crate::scenario::Backoff::Linear { limit } => {
+            check_range(&key("backoff.limit"), u64::from(limit), 0, 1_000_000)
+        }
+        crate::scenario::Backoff::Constant { slots } => {
+            check_range(&key("backoff.slots"), u64::from(slots), 1, 1_000_000)
+        }
+        crate::scenario::Backoff::None {} => Ok(()),
+    }
+}
+
+/// A signal takes the shortest way, so no detour may be shorter; the simulators rely on it.
+fn check_delays(delays: &[i64], place_count: usize, places: &[u32]) -> Result<(), Error> {
+    let counts = count_places(places, place_count);
+    let used: Vec<usize> = (0..place_count).filter(|&p| counts[p] > 0).collect();
+    for &via in &used {
+        let row = &delays[via * place_count..(via + 1) * place_count];
+        for &p in &used {
+            let to_via = row[p];
+            for &q in &used {
+                let detour = if p == via || q == via { i64::MAX } else { to_via + row[q] };
+                let direct = delays[p * place_count + q];
+                if direct > detour && (p != q || counts[p] > 1) {
+                    return Err(fault(
+                        format!("segment.delay_ps[{p}][{q}]"),
+                        format!("must not exceed the way through place {via}, {detour} ps, got {direct} ps"),
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! The fast and the reference implementation, on the same draws, give the same attempts and the same figures.
+//!
+//! Times are drawn on coarse grids on purpose, so that simultaneous events are common, and segments go far beyond what a
+//! standard allows, so that contentions overlap.
+
+use ethermeter_simulator::scenario::{
+    AfterAttemptLimit, AfterLateCollision, Backoff, Group, Phases, Scenario, Segment,
+};
+use ethermeter_simulator::{traces, Trial};
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::lengths::Lengths;
+use ethermeter_traffic::source::Generator;
+use ethermeter_traffic::times::Times;
+use proptest::prelude::*;
+
+const BIT: u64 = 10;
+
+fn metric(kind: u8, positions: &[u64], grid: u64) -> Vec<Vec<u64>> {
+    let n = positions.len();
+    let mut delays = vec![vec![0; n]; n];
+    for (p, row) in delays.iter_mut().enumerate() {
+        for (q, delay) in row.iter_mut().enumerate() {
+            *delay = grid
+                * match kind {
+                    // on a cable, with taps
+                    0 => positions[p].abs_diff(positions[q]) + 2 * positions[0].min(2),
+                    // a star: all ways go through the hub
+                    1 => positions[p] + positions[q],
+                    // anything, made to obey the triangle inequality below
+                    _ => (positions[p] * 7 + positions[q] * 7 + positions[p] * positions[q]) % 13 + u64::from(p != q),
+                };
+        }
+    }
+    for via in 0..n {
+        for p in 0..n {
+            for q in 0..n {
+                if p != via && q != via {
+                    delays[p][q] = delays[p][q].min(delays[p][via] + delays[via][q]);
+                }
+            }
+        }
+    }
+    delays
+}
+
+fn segment() -> impl Strategy<Value = Segment> {
+    (
+        (1..=6usize).prop_flat_map(|n| prop::collection::vec(0u64..8, n)),
+        0u8..3,
+        prop_oneof![Just(0u64), Just(1), Just(5), Just(10), Just(50), Just(120), Just(640), 0u64..3000],
+        prop_oneof![Just(512u64), 8u64..200],
+        prop_oneof![Just(96u64), 1u64..150],
+        0u64..=4,
+        prop_oneof![Just(64u64), 0u64..100],
+        prop_oneof![Just(32u64), 1u64..60],
+    )
+        .prop_map(|(positions, kind, grid, slot_bits, gap_bits, split, preamble_bits, jam_bits)| Segment {
+            bit_ps: BIT,
+            slot_bits,
+            gap_bits,
+            gap_part1_bits: gap_bits * split / 4,
+            preamble_bits,
+            jam_bits,
+            delay_ps: metric(kind, &positions, grid),
+        })
+}
+
+fn times() -> impl Strategy<Value = Times> {
+    prop_oneof![
+        Just(Times::Constant { ps: 0 }),
+        (0u64..200).prop_map(|bits| Times::Constant { ps: bits * BIT }),
+        (0u64..2000).prop_map(|low_ps| Times::Uniform { low_ps, high_ps: low_ps + 900 }),
+        (0u64..500).prop_map(|offset_ps| Times::Exponential { offset_ps, mean_ps: 700.0 }),
+        Just(Times::Measured { values_ps: vec![0, 640, 9600], weights: vec![1.0, 2.0, 0.5] }),
+    ]
+}
+
+fn arrivals() -> impl Strategy<Value = Arrivals> {
+    prop_oneof![
+        4 => Just(Arrivals::Saturated {}),
+        1 => (1u64..3000).prop_map(|bits| Arrivals::Regular { period_ps: bits * BIT }),
+        1 => (10.0..60_000.0).prop_map(|mean_ps| Arrivals::Poisson { mean_ps }),
+        1 => (1u64..500).prop_map(|bits| Arrivals::OnOff { period_ps: bits * BIT, on_mean_ps: 9000.0, off_mean_ps: 20_000.0 }),
+    ]
+}
+
+fn backoff() -> impl Strategy<Value = Backoff> {
+    prop_oneof![
+        5 => Just(Backoff::Exponential { limit: 10 }),
+        1 => (0u32..6).prop_map(|limit| Backoff::Exponential { limit }),
+        1 => (0u32..20).prop_map(|limit| Backoff::Linear { limit }),
+        1 => (1u32..9).prop_map(|slots| Backoff::Constant { slots }),
+        1 => Just(Backoff::None {}),
+    ]
+}
+
+fn group(places: usize) -> impl Strategy<Value = Group> {
+    let lengths = prop_oneof![
+        Just(Lengths::Fixed { bits: 544 }),
+        (1u64..3000).prop_map(|bits| Lengths::Fixed { bits }),
+        Just(Lengths::Mix { bits: vec![544, 12_320, 30], weights: vec![7.0, 1.0, 0.3] }),
+    ];
+    let limit = prop_oneof![Just(16u32), 1u32..6];
+    (
+        prop::collection::vec(0..u32::try_from(places).expect("few"), 1..6),
+        lengths,
+        arrivals(),
+        times(),
+        backoff(),
+        limit,
+        any::<[bool; 3]>(),
+        prop::option::of(1u32..5),
+    )
+        .prop_map(
+            |(places, frames, arrivals, service, backoff, attempt_limit, [resume, give_up, generated], room)| {
+                let saturated = arrivals == Arrivals::Saturated {};
+                let time = Times::Uniform { low_ps: 0, high_ps: 3000 };
+                Group {
+                    name: "g".into(),
+                    places,
+                    frames,
+                    generator: (saturated && generated).then_some(Generator { buffers: room.unwrap_or(15), time }),
+                    queue_frames: room.filter(|_| !saturated),
+                    arrivals,
+                    service,
+                    backoff,
+                    attempt_limit,
+                    after_attempt_limit: if resume { AfterAttemptLimit::Resume } else { AfterAttemptLimit::Discard },
+                    after_late_collision: if give_up {
+                        AfterLateCollision::Discard
+                    } else {
+                        AfterLateCollision::Backoff
+                    },
+                }
+            },
+        )
+}
+
+fn trial() -> impl Strategy<Value = Trial> {
+    segment()
+        .prop_flat_map(|segment| {
+            let places = segment.delay_ps.len();
+            (Just(segment), prop::collection::vec(group(places), 1..4), any::<u64>(), 0u64..2000)
+        })
+        .prop_map(|(segment, groups, seed, spread_ps)| Trial {
+            seed,
+            scenario: Scenario {
+                segment,
+                groups,
+                phases: Phases {
+                    begin_ps: 1000,
+                    stop_ps: 700_000,
+                    measure_from_ps: 100_003,
+                    measure_to_ps: 601_000,
+                    end_ps: 750_000,
+                    spread_ps,
+                },
+                batches: 7,
+            },
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn fast_and_reference_give_the_same_attempts(trial in trial()) {
+        let [(fast, fast_trace), (reference, reference_trace)] = traces(&trial).expect("a valid trial");
+        let first = fast_trace.iter().zip(&reference_trace).position(|(a, b)| a != b);
+        prop_assert!(
+            first.is_none() && fast_trace.len() == reference_trace.len(),
+            "attempt {first:?} of {} / {}: fast {:?} reference {:?}",
+            fast_trace.len(), reference_trace.len(),
+            first.map(|i| &fast_trace[i.saturating_sub(3)..=i]), first.map(|i| &reference_trace[i.saturating_sub(3)..=i]),
+        );
+        // As text, so that "no samples" (NaN) equals itself.
+        prop_assert_eq!(format!("{fast:?}"), format!("{reference:?}"));
+        prop_assert_eq!(fast.time_ps.iter().sum::<u64>(), fast.window_ps);
+        prop_assert!(fast.time_ps[4] <= fast.window_ps, "idle time is not negative");
+    }
+}

@@ -1,0 +1,162 @@
+//! When a source that does not wait for the medium offers frames.
+
+use crate::chance::Stream;
+use serde::{Deserialize, Serialize};
+
+/// How frames come to a station.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Arrivals {
+    /// There is always a next frame.
+    Saturated {},
+    /// One frame every period, from a random phase on.
+    Regular {
+        /// Time between frames.
+        period_ps: u64,
+    },
+    /// A Poisson process.
+    Poisson {
+        /// Mean time between frames.
+        mean_ps: f64,
+    },
+    /// Regular frames while on; on and off times are exponential.
+    OnOff {
+        /// Time between frames while on.
+        period_ps: u64,
+        /// Mean on time.
+        on_mean_ps: f64,
+        /// Mean off time.
+        off_mean_ps: f64,
+    },
+}
+
+impl Arrivals {
+    /// What is wrong with it, if anything.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let period = |ps: u64| (1..=1_000_000_000_000_000).contains(&ps);
+        let mean = |ps: f64| (1.0..=1e15).contains(&ps);
+        let fine = match self {
+            Self::Saturated {} => true,
+            Self::Regular { period_ps } => period(*period_ps),
+            Self::Poisson { mean_ps } => mean(*mean_ps),
+            Self::OnOff { period_ps, on_mean_ps, off_mean_ps } => {
+                period(*period_ps) && mean(*on_mean_ps) && mean(*off_mean_ps)
+            }
+        };
+        (!fine).then(|| format!("times must be from 1 ps to 1000 s, got {self:?}"))
+    }
+
+    /// Mean frames per second, or `None` for a saturated source.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn rate_per_s(&self) -> Option<f64> {
+        match self {
+            Self::Saturated {} => None,
+            Self::Regular { period_ps } => Some(1e12 / *period_ps as f64),
+            Self::Poisson { mean_ps } => Some(1e12 / mean_ps),
+            Self::OnOff { period_ps, on_mean_ps, off_mean_ps } => {
+                // An on time of mean A gives one frame at its start and one more each period that it lasts: 1/(1 - e^(-P/A)).
+                let frames = 1.0 / -libm::expm1(-(*period_ps as f64) / on_mean_ps);
+                Some(1e12 * frames / (on_mean_ps + off_mean_ps))
+            }
+        }
+    }
+}
+
+/// The arrivals of one station, in order.
+#[derive(Clone, Debug)]
+pub struct ArrivalTimes {
+    arrivals: Arrivals,
+    chance: Stream,
+    next_ps: u64,
+    on_until_ps: u64,
+}
+
+impl ArrivalTimes {
+    /// Arrivals from `begin_ps` on. Not for a saturated source.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn new(arrivals: &Arrivals, begin_ps: u64, chance: Stream) -> Self {
+        let mut times = Self { arrivals: arrivals.clone(), chance, next_ps: begin_ps, on_until_ps: 0 };
+        match arrivals {
+            Arrivals::Saturated {} => times.next_ps = u64::MAX,
+            Arrivals::Regular { period_ps } => times.next_ps += times.chance.below(*period_ps),
+            Arrivals::Poisson { mean_ps } => times.next_ps += times.chance.exponential_ps(*mean_ps),
+            Arrivals::OnOff { on_mean_ps, off_mean_ps, .. } => {
+                // Begin on or off with the probabilities of the long run.
+                if times.chance.unit() * (on_mean_ps + off_mean_ps) > *on_mean_ps {
+                    times.next_ps += times.chance.exponential_ps(*off_mean_ps);
+                }
+                times.on_until_ps = times.next_ps + times.chance.exponential_ps(*on_mean_ps);
+            }
+        }
+        times
+    }
+
+    /// The next arrival, without taking it.
+    #[inline]
+    #[must_use]
+    pub fn peek_ps(&self) -> u64 {
+        self.next_ps
+    }
+
+    /// Take the next arrival.
+    #[inline]
+    pub fn take_ps(&mut self) -> u64 {
+        let taken = self.next_ps;
+        match &self.arrivals {
+            Arrivals::Saturated {} => {}
+            Arrivals::Regular { period_ps } => self.next_ps += period_ps,
+            Arrivals::Poisson { mean_ps } => self.next_ps += self.chance.exponential_ps(*mean_ps),
+            Arrivals::OnOff { period_ps, on_mean_ps, off_mean_ps } => {
+                self.next_ps += period_ps;
+                if self.next_ps >= self.on_until_ps {
+                    // Off from the end of the on time; never before what was just taken.
+                    let off = self.chance.exponential_ps(*off_mean_ps);
+                    self.next_ps = (self.on_until_ps + off).max(taken + 1);
+                    self.on_until_ps = self.next_ps + self.chance.exponential_ps(*on_mean_ps);
+                }
+            }
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chance::Purpose;
+
+    fn count(arrivals: &Arrivals, until_ps: u64) -> (f64, f64) {
+        let mut times = ArrivalTimes::new(arrivals, 0, Stream::new(5, 0, Purpose::Arrival));
+        let mut n = 0.0;
+        while times.peek_ps() < until_ps {
+            times.take_ps();
+            n += 1.0;
+        }
+        #[allow(clippy::cast_precision_loss)]
+        let expected = arrivals.rate_per_s().expect("not saturated") * until_ps as f64 / 1e12;
+        (n, expected)
+    }
+
+    #[test]
+    fn poisson_counts_vary_as_their_root() {
+        let (n, expected) = count(&Arrivals::Poisson { mean_ps: 1e8 }, 10_000_000_000_000);
+        assert!((n - expected).abs() < 5.0 * expected.sqrt(), "{n} {expected}");
+    }
+
+    #[test]
+    fn regular_counts_are_exact_to_one() {
+        let (n, expected) = count(&Arrivals::Regular { period_ps: 333_000_000 }, 10_000_000_000_000);
+        assert!((n - expected).abs() <= 1.0, "{n} {expected}");
+    }
+
+    #[test]
+    fn on_off_counts_have_the_stated_mean() {
+        let arrivals = Arrivals::OnOff { period_ps: 1_000_000_000, on_mean_ps: 5e9, off_mean_ps: 2e10 };
+        let (n, expected) = count(&arrivals, 2_500_000_000_000_000);
+        // 100 000 cycles; the count of one has a spread of about its mean, so five standard errors are 1.6%
+        assert!((n / expected - 1.0).abs() < 0.02, "{n} {expected}");
+    }
+}

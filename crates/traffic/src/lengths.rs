@@ -1,0 +1,70 @@
+//! Frame lengths, destination address to FCS, in bits.
+
+use crate::chance::Stream;
+use crate::times::{pick, weights_fault};
+use serde::{Deserialize, Serialize};
+
+/// How long a station's frames are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Lengths {
+    /// All alike.
+    Fixed {
+        /// Bits of a frame.
+        bits: u64,
+    },
+    /// Chosen at random, each as often as its weight says.
+    Mix {
+        /// Bits of each kind of frame.
+        bits: Vec<u64>,
+        /// Weight of each kind.
+        weights: Vec<f64>,
+    },
+}
+
+impl Lengths {
+    /// The next length, in bits. A fixed one uses no draw.
+    #[inline]
+    pub fn draw(&self, chance: &mut Stream) -> u64 {
+        match self {
+            Self::Fixed { bits } => *bits,
+            Self::Mix { bits, weights } => bits[pick(weights, chance)],
+        }
+    }
+
+    /// Mean length in bits, over frames.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn mean_bits(&self) -> f64 {
+        match self {
+            Self::Fixed { bits } => *bits as f64,
+            Self::Mix { bits, weights } => {
+                bits.iter().zip(weights).map(|(&b, w)| b as f64 * w).sum::<f64>() / weights.iter().sum::<f64>()
+            }
+        }
+    }
+
+    /// Shortest and longest length that occur, in bits.
+    #[must_use]
+    pub fn range_bits(&self) -> (u64, u64) {
+        match self {
+            Self::Fixed { bits } => (*bits, *bits),
+            Self::Mix { bits, weights } => {
+                let occurring = || bits.iter().zip(weights).filter(|(_, w)| **w > 0.0).map(|(b, _)| *b);
+                (occurring().min().unwrap_or(0), occurring().max().unwrap_or(0))
+            }
+        }
+    }
+
+    /// What is wrong with it, if anything.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        const LONGEST_BITS: u64 = 8_000_000_000; // 1 GB: a jabbering station, and far from overflow
+        let fine = |bits: &u64| (1..=LONGEST_BITS).contains(bits);
+        match self {
+            Self::Fixed { bits } if fine(bits) => None,
+            Self::Mix { bits, weights } if bits.iter().all(fine) => weights_fault(weights, bits.len()),
+            _ => Some(format!("must be from 1 to {LONGEST_BITS} bits, got {self:?}")),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What is offered to a medium, and by what chance: sources, frame lengths, host times.
+//!
+//! Pure: time and chance are arguments. The traffic that a simulated station offers and that a live agent sends is this code.
+//!
+//! - [`chance`]: a stream of draws for each station and purpose; a draw belongs to its index, not to the order of events.
+//! - [`times`]: distributions of times (service, generation).
+//! - [`lengths`]: frame lengths, fixed or mixed.
+//! - [`arrivals`]: when a source that does not wait for the medium offers frames.
+//! - [`source`]: a station's whole supply: saturated, generated into a ring of buffers, or queued arrivals.
+
+pub mod arrivals;
+pub mod chance;
+pub mod lengths;
+pub mod source;
+pub mod times;
+
+pub use chance::{Purpose, Stream};
+pub use source::{Offer, Source, SourceSpec, Window};

@@ -1,0 +1,311 @@
+//! A station's supply of frames, from source to transmitter.
+//!
+//! ```text
+//! saturated:   host ── service ──► transmitter             the next frame is there when the host is
+//! generator:   process ──► ring of buffers ── service ──► transmitter      (Boggs, Mogul, Kent 1988, figure 3)
+//! arrivals:    source ──► queue (full: dropped) ── service ──► transmitter
+//! ```
+//!
+//! The transmitter takes up one frame at a time; the service time is what the host needs between the end of one
+//! frame and the earliest start of the next.
+
+use crate::arrivals::{ArrivalTimes, Arrivals};
+use crate::chance::{Purpose, Stream};
+use crate::lengths::Lengths;
+use crate::times::Times;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// A process that fills buffers for the transmitter and waits when all are full.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Generator {
+    /// Buffers in the ring, the one being sent included.
+    pub buffers: u32,
+    /// Time to fill one.
+    pub time: Times,
+}
+
+/// What a station offers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceSpec {
+    /// Frame lengths.
+    pub frames: Lengths,
+    /// When frames come.
+    pub arrivals: Arrivals,
+    /// The process behind a saturated source; without it, buffers are always full.
+    pub generator: Option<Generator>,
+    /// Room in the queue, the frame being sent included; unlimited without.
+    pub queue_frames: Option<u32>,
+    /// Host time between the end of a frame and the next.
+    pub service: Times,
+}
+
+/// When a source is active and when it is measured, in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Nothing is offered before.
+    pub begin_ps: u64,
+    /// Nothing new is offered from here on.
+    pub stop_ps: u64,
+    /// Arrivals count from here …
+    pub measure_from_ps: u64,
+    /// … to before here.
+    pub measure_to_ps: u64,
+}
+
+/// A frame that the transmitter takes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// When the transmitter takes it up.
+    pub ready_ps: u64,
+    /// When it came to the queue.
+    pub arrived_ps: u64,
+    /// Its length, destination address to FCS.
+    pub bits: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Supply {
+    Saturated,
+    Generated {
+        generator: Generator,
+        chance: Stream,
+        last_filled_ps: u64,
+        freed_ps: VecDeque<u64>,
+    },
+    /// Unlimited: nothing is stored, since who comes next is known to the arrivals themselves.
+    Endless {
+        times: ArrivalTimes,
+    },
+    Bounded {
+        times: ArrivalTimes,
+        waiting: VecDeque<u64>,
+        room: u32,
+    },
+}
+
+/// The supply of one station.
+#[derive(Clone, Debug)]
+pub struct Source {
+    frames: Lengths,
+    service: Times,
+    length_chance: Stream,
+    service_chance: Stream,
+    window: Window,
+    supply: Supply,
+    offered: u64,
+    dropped: u64,
+}
+
+impl Source {
+    /// The supply of `station` under `seed`.
+    #[must_use]
+    pub fn new(spec: &SourceSpec, seed: u64, station: u32, window: Window) -> Self {
+        let stream = |purpose| Stream::new(seed, station, purpose);
+        let supply = match (&spec.arrivals, &spec.generator) {
+            (Arrivals::Saturated {}, None) => Supply::Saturated,
+            (Arrivals::Saturated {}, Some(generator)) => Supply::Generated {
+                generator: generator.clone(),
+                chance: stream(Purpose::Generation),
+                last_filled_ps: window.begin_ps,
+                freed_ps: VecDeque::with_capacity(generator.buffers as usize),
+            },
+            (arrivals, _) => {
+                let times = ArrivalTimes::new(arrivals, window.begin_ps, stream(Purpose::Arrival));
+                match spec.queue_frames {
+                    None => Supply::Endless { times },
+                    Some(room) => Supply::Bounded { times, waiting: VecDeque::with_capacity(room as usize), room },
+                }
+            }
+        };
+        Self {
+            frames: spec.frames.clone(),
+            service: spec.service.clone(),
+            length_chance: stream(Purpose::Length),
+            service_chance: stream(Purpose::Service),
+            window,
+            supply,
+            offered: 0,
+            dropped: 0,
+        }
+    }
+
+    /// The first frame, if there is one.
+    pub fn first(&mut self) -> Option<Offer> {
+        self.take(None, self.window.begin_ps)
+    }
+
+    /// The next frame after one that left the transmitter at `ended_ps`, if there is one.
+    #[inline]
+    pub fn next(&mut self, ended_ps: u64) -> Option<Offer> {
+        let free_ps = ended_ps + self.service.draw(&mut self.service_chance);
+        if matches!(self.supply, Supply::Saturated) {
+            if free_ps >= self.window.stop_ps {
+                return None;
+            }
+            self.count_offer(free_ps);
+            return Some(Offer {
+                ready_ps: free_ps,
+                arrived_ps: free_ps,
+                bits: self.frames.draw(&mut self.length_chance),
+            });
+        }
+        self.take(Some(ended_ps), free_ps)
+    }
+
+    /// When the host hands the same frame over again that it got back at `ended_ps`.
+    pub fn handed_over_again_ps(&mut self, ended_ps: u64) -> u64 {
+        ended_ps + self.service.draw(&mut self.service_chance)
+    }
+
+    /// Frames offered and frames dropped within the measured window, when nothing more happens.
+    pub fn finish(&mut self) -> (u64, u64) {
+        let until_ps = self.window.measure_to_ps.min(self.window.stop_ps);
+        self.admit_before(until_ps);
+        while let Supply::Endless { times } = &mut self.supply {
+            if times.peek_ps() >= until_ps {
+                break;
+            }
+            let arrived_ps = times.take_ps();
+            self.count_offer(arrived_ps);
+        }
+        (self.offered, self.dropped)
+    }
+
+    #[inline]
+    fn count_offer(&mut self, at_ps: u64) {
+        self.offered += u64::from(self.window.measure_from_ps <= at_ps && at_ps < self.window.measure_to_ps);
+    }
+
+    fn take(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {
+        let (ready_ps, arrived_ps) = match &mut self.supply {
+            Supply::Saturated => (free_ps, free_ps),
+            Supply::Generated { generator, chance, last_filled_ps, freed_ps } => {
+                if ended_ps.is_some() {
+                    freed_ps.push_back(free_ps);
+                }
+                let buffer_ps = if freed_ps.len() >= generator.buffers as usize {
+                    freed_ps.pop_front().expect("as many as there are buffers")
+                } else {
+                    0
+                };
+                let filled_ps = buffer_ps.max(*last_filled_ps) + generator.time.draw(chance);
+                *last_filled_ps = filled_ps;
+                (filled_ps.max(free_ps), filled_ps)
+            }
+            Supply::Endless { times } => {
+                if times.peek_ps() >= self.window.stop_ps {
+                    return None;
+                }
+                let arrived_ps = times.take_ps();
+                (arrived_ps.max(free_ps), arrived_ps)
+            }
+            Supply::Bounded { .. } => return self.take_bounded(ended_ps, free_ps),
+        };
+        if arrived_ps >= self.window.stop_ps {
+            return None;
+        }
+        self.count_offer(arrived_ps);
+        Some(Offer { ready_ps, arrived_ps, bits: self.frames.draw(&mut self.length_chance) })
+    }
+
+    fn take_bounded(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {
+        if let Some(ended_ps) = ended_ps {
+            // Those that came while the frame that just left was still there found it in the queue.
+            self.admit_before(ended_ps);
+        }
+        let Supply::Bounded { times, waiting, .. } = &mut self.supply else { unreachable!("only bounded queues") };
+        let arrived_ps = if let Some(arrived_ps) = waiting.pop_front() {
+            arrived_ps
+        } else {
+            if times.peek_ps() >= self.window.stop_ps {
+                return None;
+            }
+            let arrived_ps = times.take_ps();
+            self.count_offer(arrived_ps);
+            arrived_ps
+        };
+        Some(Offer { ready_ps: arrived_ps.max(free_ps), arrived_ps, bits: self.frames.draw(&mut self.length_chance) })
+    }
+
+    /// Let frames that arrive before `until_ps` into a bounded queue, in which one frame is being sent.
+    fn admit_before(&mut self, until_ps: u64) {
+        let until_ps = until_ps.min(self.window.stop_ps);
+        let counted = self.window.measure_from_ps..self.window.measure_to_ps;
+        let Supply::Bounded { times, waiting, room } = &mut self.supply else { return };
+        while times.peek_ps() < until_ps {
+            let arrived_ps = times.take_ps();
+            self.offered += u64::from(counted.contains(&arrived_ps));
+            if waiting.len() + 1 < *room as usize {
+                waiting.push_back(arrived_ps);
+            } else {
+                self.dropped += u64::from(counted.contains(&arrived_ps));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: u64 = 1_000_000;
+    const WINDOW: Window =
+        Window { begin_ps: 10 * US, stop_ps: 10_000 * US, measure_from_ps: 0, measure_to_ps: 10_000 * US };
+
+    fn spec() -> SourceSpec {
+        SourceSpec {
+            frames: Lengths::Fixed { bits: 544 },
+            arrivals: Arrivals::Saturated {},
+            generator: None,
+            queue_frames: None,
+            service: Times::Constant { ps: 20 * US },
+        }
+    }
+
+    #[test]
+    fn a_saturated_host_is_ready_one_service_time_after_each_frame() {
+        let mut source = Source::new(&spec(), 1, 0, WINDOW);
+        assert_eq!(source.first().map(|o| o.ready_ps), Some(10 * US));
+        assert_eq!(source.next(100 * US).map(|o| o.ready_ps), Some(120 * US));
+        assert_eq!(source.next(9_990 * US), None);
+    }
+
+    #[test]
+    fn a_slow_generator_limits_the_rate_and_a_ring_of_buffers_lets_it_work_ahead() {
+        let generator = Generator { buffers: 2, time: Times::Constant { ps: 50 * US } };
+        let mut source = Source::new(&SourceSpec { generator: Some(generator), ..spec() }, 1, 0, WINDOW);
+        // Filled at 60 and, the second buffer, at 110; the third waits for the first buffer, free at 200 + 20.
+        assert_eq!(source.first().map(|o| o.ready_ps), Some(60 * US));
+        assert_eq!(source.next(200 * US).map(|o| (o.arrived_ps, o.ready_ps)), Some((110 * US, 220 * US)));
+        assert_eq!(source.next(230 * US).map(|o| (o.arrived_ps, o.ready_ps)), Some((270 * US, 270 * US)));
+    }
+
+    #[test]
+    fn a_full_queue_drops_what_comes_while_it_is_full() {
+        let arrivals = Arrivals::Regular { period_ps: 100 * US };
+        let mut source = Source::new(&SourceSpec { arrivals, queue_frames: Some(2), ..spec() }, 1, 0, WINDOW);
+        let first = source.first().expect("a frame");
+        // Sent for 450 us: four arrive meanwhile, one finds room.
+        let second = source.next(first.arrived_ps + 450 * US).expect("a frame");
+        assert_eq!(second.arrived_ps, first.arrived_ps + 100 * US);
+        assert_eq!(second.ready_ps, first.arrived_ps + 470 * US);
+        let (offered, dropped) = source.finish();
+        // From here on nobody leaves: one more finds room, the rest of all that were offered does not.
+        assert_eq!(offered - dropped, 3);
+    }
+
+    #[test]
+    fn an_unlimited_queue_offers_all_and_drops_none() {
+        let arrivals = Arrivals::Regular { period_ps: 100 * US };
+        let mut source = Source::new(&SourceSpec { arrivals, ..spec() }, 1, 0, WINDOW);
+        let first = source.first().expect("a frame");
+        let second = source.next(first.arrived_ps + 450 * US).expect("a frame");
+        assert_eq!(second.arrived_ps, first.arrived_ps + 100 * US);
+        let (offered, dropped) = source.finish();
+        // 9990 us from begin to stop hold 99 or 100 arrivals, as the phase falls.
+        assert!((99..=100).contains(&offered), "{offered}");
+        assert_eq!(dropped, 0);
+    }
+}
