@@ -1,0 +1,11 @@
+"""Experiment: the file in which people say what varies, what holds and what is measured.
+
+`load` reads one and reports every fault at once; `shipped` names those that come with the package; `json_schema` describes the format.
+"""
+
+from ethermeter.experiment.experiment import Experiment
+from ethermeter.experiment.reading import load
+from ethermeter.experiment.schema import json_schema
+from ethermeter.experiment.shipped import shipped
+
+__all__ = ["Experiment", "json_schema", "load", "shipped"]

@@ -1,0 +1,124 @@
+"""Complaints: pydantic's errors as faults, in the words of an experiment file."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from ethermeter.experiment import hosts
+from ethermeter.experiment.document import Document
+from ethermeter.experiment.frames import Mixed
+from ethermeter.experiment.phases import Phases, Run
+from ethermeter.experiment.segment import Segment, Star
+from ethermeter.experiment.stations import StationGroup
+from ethermeter.experiment.table import ALLOWED, is_tag
+from ethermeter.faults import Fault, shown
+
+Part = str | int
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+
+_TABLES: dict[str, type[BaseModel]] = {
+    "segment": Segment,
+    "star": Star,
+    "stations": StationGroup,
+    "phases": Phases,
+    "run": Run,
+    "generator": hosts.Generator,
+    "on_off": hosts.OnOffTimes,
+    "measured": hosts.Measurements,
+    "linear": hosts.Limit,
+    "constant": hosts.Slots,
+    "mix": Mixed,
+}
+"""The table that stands under a key."""
+
+_WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    ALLOWED: lambda context: str(context["allowed"]),
+    "string_type": lambda _: "expected a text in quotes",
+    "string_unicode": lambda _: "expected a text of Unicode characters",
+    "int_type": lambda _: "expected an integer",
+    "bool_type": lambda _: "expected true or false",
+    "list_type": lambda _: "expected a list",
+    "dict_type": lambda _: "expected a table",
+    "model_type": lambda _: "expected a table",
+    "literal_error": lambda context: f"expected {context['expected']}".replace("'", '"'),
+    "greater_than_equal": lambda context: f"expected at least {context['ge']}",
+    "less_than_equal": lambda context: f"expected at most {context['le']}",
+    "too_short": lambda context: f"expected at least {context['min_length']} of them",
+    "too_long": lambda context: f"expected at most {context['max_length']} of them",
+    "string_too_short": lambda context: f"expected at least {context['min_length']} characters",
+    "string_too_long": lambda context: f"expected at most {context['max_length']} characters",
+    "string_pattern_mismatch": lambda _: "expected a letter, then letters, digits, - or _, at most 32 in all",
+}
+
+
+def dotted(parts: Sequence[Part]) -> str:
+    """Return a key's path as it is written in `--set` and in faults."""
+    return ".".join(part if isinstance(part, str) and _BARE.fullmatch(part) else _quoted(part) for part in parts)
+
+
+def _quoted(part: Part) -> str:
+    if isinstance(part, int):
+        return str(part)
+    return '"' + part.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def faults_of(error: ValidationError, *, file: str, within: Sequence[Part] = ()) -> list[tuple[tuple[Part, ...], Fault]]:
+    """Return each fault with its path.
+
+    Parameters
+    ----------
+    error
+        What pydantic found.
+    file
+        The file, as the user named it.
+    within
+        The path of the table that was validated.
+
+    """
+    faults = []
+    for details in error.errors(include_url=False):
+        place = (*within, *details["loc"])
+        path = tuple(part for part in place if not is_tag(part))
+        value = "(missing)" if details["type"] == "missing" else shown(details["input"])
+        faults.append((path, Fault(file, dotted(path), value, _allowed(details, place))))
+    return faults
+
+
+def _allowed(details: ErrorDetails, place: tuple[Part, ...]) -> str:
+    match details["type"]:
+        case "missing":
+            table = table_at(place[:-1])
+            field = table.model_fields.get(str(place[-1])) if table else None
+            return "required: " + _sentence(field.description) if field and field.description else "required"
+        case "extra_forbidden":
+            return f"unknown key; allowed: {', '.join(_keys_at(place[:-1]))}"
+        case kind if kind in _WORDS:
+            return _WORDS[kind](details.get("ctx", {}))
+        case _:
+            return details["msg"]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].lower() + text[1:].rstrip(".")
+
+
+def table_at(place: Sequence[Part]) -> type[BaseModel] | None:
+    """Return the model of the table at a place; None for one of a choice, which its one key describes."""
+    names = [part for part in place if isinstance(part, str)]
+    if not names:
+        return Document
+    if names[-1] == "exponential":
+        return hosts.Limit if "backoff" in names else hosts.OffsetExponential
+    return _TABLES.get(names[-1])
+
+
+def _keys_at(place: Sequence[Part]) -> list[str]:
+    last = place[-1] if place else None
+    if isinstance(last, str) and is_tag(last):
+        return [last[1:-1]]
+    table = table_at(place)
+    return list(table.model_fields) if table else []

@@ -1,0 +1,80 @@
+"""The experiment file as a whole, as a data model."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
+
+from ethermeter.experiment.phases import Phases, Run
+from ethermeter.experiment.segment import Segment
+from ethermeter.experiment.stations import StationGroup
+from ethermeter.experiment.table import Table, complaint
+
+MOST_GROUPS = 1024
+"""Groups of stations a file may have."""
+
+MOST_TRIALS = 100_000
+"""Trials a plan may have."""
+
+LARGEST_SEED = 2**63 - 1
+"""The largest seed."""
+
+SOURCE_KINDS = ("standard", "study", "fit", "assumption")
+"""Where a parameter may come from."""
+
+_NUMBER_OR_TEXT = {"type": ["number", "string"]}
+_VARY_SCHEMA = {
+    "type": "object",
+    "description": "what is varied: quoted dotted key to values; all combinations are run, the last key changing fastest",
+    "additionalProperties": {
+        "oneOf": [
+            {"type": "array", "minItems": 1, "maxItems": MOST_TRIALS},
+            {
+                "type": "object",
+                "properties": {"from": _NUMBER_OR_TEXT, "to": _NUMBER_OR_TEXT, "step": _NUMBER_OR_TEXT},
+                "required": ["from", "to"],
+                "additionalProperties": False,
+            },
+        ]
+    },
+}
+_SOURCE = re.compile(rf"({'|'.join(SOURCE_KINDS)}): \S.*", re.DOTALL)
+
+
+def _source(value: object) -> str:
+    if isinstance(value, dict):
+        raise complaint('expected the dotted key in quotes, such as "segment.round_trip" = "study: section 3.6"')
+    if not isinstance(value, str) or len(value) > 1000 or _SOURCE.fullmatch(value) is None:
+        raise complaint(f'expected "kind: text", kind being {", ".join(SOURCE_KINDS[:-1])} or {SOURCE_KINDS[-1]}')
+    return value
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+class Document(Table):
+    """An experiment: one shared segment, the stations on it, and what is varied."""
+
+    title: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    """What the experiment is, in one line."""
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
+    """Where all chance comes from."""
+    series: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
+    """Name of the series in figures; the file's name if not said."""
+    notes: Annotated[str, StringConstraints(max_length=10_000)] = ""
+    """Anything a reader should know."""
+    segment: Segment
+    """The shared medium."""
+    stations: Annotated[list[StationGroup], Field(min_length=1, max_length=MOST_GROUPS)]
+    """Groups of stations."""
+    vary: Annotated[dict[str, Any], PlainValidator(_as_it_is), WithJsonSchema(_VARY_SCHEMA)] = Field(default_factory=dict)
+    """What is varied; read by `sweep`, which knows the values' exact arithmetic."""
+    phases: Phases = Field(default_factory=Phases)
+    """What happens when."""
+    run: Run = Field(default_factory=Run)
+    """How the trials are run."""
+    sources: dict[
+        str, Annotated[str, PlainValidator(_source), WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(SOURCE_KINDS)}): \S"})]
+    ] = Field(default_factory=dict)
+    """Where a parameter comes from: quoted dotted key to "kind: text"."""

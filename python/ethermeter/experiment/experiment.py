@@ -1,0 +1,68 @@
+"""An experiment: a file that was read and found sound."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ethermeter.experiment.sweep import Sweep
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """An experiment file, as read.
+
+    Parameters
+    ----------
+    path
+        The file.
+    title
+        What it is, in one line.
+    notes
+        Anything a reader should know.
+    seed
+        Where all chance comes from.
+    series
+        Name of the series in figures.
+    engines
+        Engines that answer.
+    replications
+        Trials of each point.
+    batches
+        Parts of the measured window.
+    sources
+        Where a parameter comes from: dotted key to "kind: text".
+    sweeps
+        What is varied.
+    source_text
+        The file's text after overrides; TOML.
+    document
+        The same as tables; not to be changed.
+
+    """
+
+    path: Path
+    title: str
+    notes: str
+    seed: int
+    series: str
+    engines: tuple[str, ...]
+    replications: int
+    batches: int
+    sources: Mapping[str, str]
+    sweeps: tuple[Sweep, ...]
+    source_text: str = field(repr=False)
+    document: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def points(self) -> int:
+        """How many combinations of the varied values there are."""
+        count = 1
+        for sweep in self.sweeps:
+            count *= len(sweep.values)
+        return count
+
+    @property
+    def trials(self) -> int:
+        """How many trials it makes: points, engines and replications."""
+        return self.points * len(self.engines) * self.replications

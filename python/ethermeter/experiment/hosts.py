@@ -1,0 +1,212 @@
+"""Hosts: how frames arrive, how long a host needs between them, and how it backs off."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, PlainValidator, Tag, WithJsonSchema, model_validator
+
+from ethermeter import units
+from ethermeter.experiment.quantity import Frequency, Load, PositiveTime, Time, Weight
+from ethermeter.experiment.table import Table, choice, complaint, tag
+from ethermeter.units import UnitError
+
+MOST_VALUES = 10_000
+"""Values a measured distribution may have."""
+
+_ALLOWED_TIME = (
+    'expected a time such as "12 us", { constant = … }, { uniform = [low, high] }, { exponential = { offset = …, mean = … } } '
+    "or { measured = { values = […], weights = […] } }"
+)
+_ALLOWED_ARRIVALS = (
+    'expected "saturated", { poisson = "100 /s" }, { poisson_load = 0.5 }, { regular = "1 ms" } '
+    'or { on_off = { period = "1 ms", on = "10 ms", off = "90 ms" } }'
+)
+_ALLOWED_BACKOFF = (
+    'expected "exponential", "none", { exponential = { limit = 10 } }, { linear = { limit = 10 } } or { constant = { slots = 4 } }'
+)
+
+
+def _constant(value: object) -> int:
+    try:
+        return units.time_ps(value)
+    except UnitError as error:
+        raise complaint(f"{error}; or a distribution of times") from None
+
+
+class Constant(Table):
+    """Always the same time."""
+
+    constant: Time
+    """The time."""
+
+
+class Uniform(Table):
+    """Every time between two bounds equally likely."""
+
+    uniform: Annotated[list[Time], Field(min_length=2, max_length=2)]
+    """Lower and upper bound."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Uniform":
+        if self.uniform[0] > self.uniform[1]:
+            raise complaint("expected the lower bound first")
+        return self
+
+
+class OffsetExponential(Table):
+    """The parameters of an exponential time after a constant one."""
+
+    offset: Time = Field(default="0 s", validate_default=True)
+    """Constant part."""
+    mean: PositiveTime
+    """Mean of the exponential part."""
+
+
+class Exponential(Table):
+    """A constant time and an exponential one."""
+
+    exponential: OffsetExponential
+    """Its parameters."""
+
+
+class Measurements(Table):
+    """Measured times with their weights."""
+
+    values: Annotated[list[Time], Field(min_length=1, max_length=MOST_VALUES)]
+    """The times."""
+    weights: Annotated[list[Weight], Field(min_length=1, max_length=MOST_VALUES)]
+    """How often each, relative to the others."""
+
+    @model_validator(mode="after")
+    def _one_weight_a_value(self) -> "Measurements":
+        if len(self.values) != len(self.weights):
+            raise complaint(f"expected as many weights as values, got {len(self.weights)} and {len(self.values)}")
+        if not any(self.weights):
+            raise complaint("expected at least one weight above zero")
+        return self
+
+
+class MeasuredTimes(Table):
+    """A measured distribution of times."""
+
+    measured: Measurements
+    """The measurements."""
+
+
+Times = Annotated[
+    Annotated[
+        int,
+        PlainValidator(_constant),
+        WithJsonSchema({"type": "string", "description": 'a constant time, such as "12 us"'}),
+        Tag(tag("text")),
+    ]
+    | Annotated[Constant, Tag(tag("constant"))]
+    | Annotated[Uniform, Tag(tag("uniform"))]
+    | Annotated[Exponential, Tag(tag("exponential"))]
+    | Annotated[MeasuredTimes, Tag(tag("measured"))],
+    choice("constant", "uniform", "exponential", "measured", allowed=_ALLOWED_TIME),
+]
+"""A distribution of times; a plain text is a constant."""
+
+
+class Generator(Table):
+    """A user process that fills the buffers of a saturated host, as in section 3.3 of Boggs et al. (1988)."""
+
+    buffers: Annotated[int, Field(ge=1, le=100_000)]
+    """Buffers in the ring between the process and the transmitter."""
+    time: Times
+    """Time to fill one."""
+
+
+class Poisson(Table):
+    """Frames at random moments."""
+
+    poisson: Frequency
+    """Frames a second of each station."""
+
+
+class PoissonLoad(Table):
+    """Frames at random moments, as a share of the line rate."""
+
+    poisson_load: Load
+    """Offered load of the whole group: preamble, frame and gap, over the line rate; shared equally by its stations."""
+
+
+class Regular(Table):
+    """Frames at equal distances."""
+
+    regular: PositiveTime
+    """Time from frame to frame."""
+
+
+class OnOffTimes(Table):
+    """The times of an on-off source."""
+
+    period: PositiveTime
+    """From frame to frame while on."""
+    on: PositiveTime
+    """Mean on time, exponential."""
+    off: PositiveTime
+    """Mean off time, exponential."""
+
+
+class OnOff(Table):
+    """Regular frames during random times, silence between them."""
+
+    on_off: OnOffTimes
+    """Its times."""
+
+
+Arrivals = Annotated[
+    Annotated[Literal["saturated"], Tag(tag("text"))]
+    | Annotated[Poisson, Tag(tag("poisson"))]
+    | Annotated[PoissonLoad, Tag(tag("poisson_load"))]
+    | Annotated[Regular, Tag(tag("regular"))]
+    | Annotated[OnOff, Tag(tag("on_off"))],
+    choice("poisson", "poisson_load", "regular", "on_off", allowed=_ALLOWED_ARRIVALS),
+]
+"""How frames arrive at a station."""
+
+
+class Limit(Table):
+    """The parameter of exponential and linear backoff."""
+
+    limit: Annotated[int, Field(ge=0, le=30)]
+    """Collisions after which the range no longer grows."""
+
+
+class Slots(Table):
+    """The parameter of constant backoff."""
+
+    slots: Annotated[int, Field(ge=1, le=1_000_000)]
+    """Slots in the range."""
+
+
+class ExponentialBackoff(Table):
+    """Range of 2^min(n, limit) slots after the n-th collision."""
+
+    exponential: Limit
+    """Its limit."""
+
+
+class LinearBackoff(Table):
+    """Range of min(n, limit) + 1 slots after the n-th collision."""
+
+    linear: Limit
+    """Its limit."""
+
+
+class ConstantBackoff(Table):
+    """The same range after every collision."""
+
+    constant: Slots
+    """Its range."""
+
+
+Backoff = Annotated[
+    Annotated[Literal["exponential", "none"], Tag(tag("text"))]
+    | Annotated[ExponentialBackoff, Tag(tag("exponential"))]
+    | Annotated[LinearBackoff, Tag(tag("linear"))]
+    | Annotated[ConstantBackoff, Tag(tag("constant"))],
+    choice("exponential", "linear", "constant", allowed=_ALLOWED_BACKOFF),
+]
+"""How a station waits after a collision."""

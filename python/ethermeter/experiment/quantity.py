@@ -1,0 +1,128 @@
+"""Quantities as fields: text with a unit in the file, an exact number in the model."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import PlainValidator, WithJsonSchema
+
+from ethermeter import units
+from ethermeter.experiment.table import complaint
+from ethermeter.units import Dimension, UnitError
+
+
+def _reader(read: Callable[[object], Any]) -> PlainValidator:
+    def validate(value: object) -> Any:
+        try:
+            return read(value)
+        except UnitError as error:
+            raise complaint(str(error)) from None
+
+    return PlainValidator(validate)
+
+
+def _text(dimension: Dimension) -> WithJsonSchema:
+    names = "|".join(name.replace("/", r"\/") for name in units.units_of(dimension))
+    return WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": rf"^\s*\+?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*({names})\s*$",
+            "description": f'{dimension}, such as "{dimension.example}"',
+        }
+    )
+
+
+def _positive_time_ps(value: object) -> int:
+    return units.time_ps(value, positive=True)
+
+
+def _delay_ps(value: object) -> int:
+    return units.time_ps(value, most_ps=units.LONGEST_DELAY_PS)
+
+
+def _phase_ps(value: object) -> int:
+    return units.time_ps(value, most_ps=units.LONGEST_TRIAL_PS)
+
+
+def _positive_size_bits(value: object) -> int:
+    return units.size_bits(value, positive=True)
+
+
+def _bits_or_time(value: object) -> tuple[str, int]:
+    """Read a size in bits, or a time that becomes one when the bit rate is known."""
+    if isinstance(value, str):
+        read = units.quantity(value, expected='a size such as "96 bit" or a time such as "9.6 us"')
+        if read.dimension is Dimension.TIME:
+            return "ps", units.time_ps(value)
+        if read.dimension is not Dimension.SIZE:
+            raise UnitError(f'expected a size such as "96 bit" or a time such as "9.6 us", not {read.dimension}')
+        return "bits", units.size_bits(value)
+    raise UnitError('expected a size such as "96 bit" or a time such as "9.6 us"')
+
+
+def _number(*, least: float | None, above: float | None = None, most: float) -> PlainValidator:
+    lower = f"above {above:g}" if above is not None else f"from {least:g}"
+
+    def read(value: object) -> Fraction:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise complaint(f"expected a number {lower} to {most:g}, without a unit")
+        # Compared before it is made exact, so that no huge integer is worked with.
+        if (least is not None and value < least) or (above is not None and value <= above) or value > most:
+            raise complaint(f"expected a number {lower} to {most:g}")
+        return units.exact(value)
+
+    return PlainValidator(read)
+
+
+Time = Annotated[int, _reader(units.time_ps), _text(Dimension.TIME)]
+"""A time in ps."""
+
+Delay = Annotated[int, _reader(_delay_ps), _text(Dimension.TIME)]
+"""A propagation delay in ps."""
+
+PhaseTime = Annotated[int, _reader(_phase_ps), _text(Dimension.TIME)]
+"""The length of a phase in ps."""
+
+PositiveTime = Annotated[int, _reader(_positive_time_ps), _text(Dimension.TIME)]
+"""A time above zero in ps."""
+
+Size = Annotated[int, _reader(_positive_size_bits), _text(Dimension.SIZE)]
+"""A size above zero in bits."""
+
+BitsOrTime = Annotated[
+    tuple[str, int],
+    _reader(_bits_or_time),
+    WithJsonSchema({"type": "string", "description": 'a size such as "96 bit", or a time that is a whole number of bits'}),
+]
+"""A size in bits, or a time: ("bits", n) or ("ps", n)."""
+
+Length = Annotated[Fraction, _reader(units.length_m), _text(Dimension.LENGTH)]
+"""A length in metres."""
+
+BitTime = Annotated[int, _reader(units.bit_ps), _text(Dimension.RATE)]
+"""A bit rate, as the time of one bit in ps."""
+
+Frequency = Annotated[Fraction, _reader(units.interval_ps), _text(Dimension.FREQUENCY)]
+"""A frequency, as the mean time between events in ps."""
+
+Weight = Annotated[
+    Fraction,
+    _number(least=0, most=1e12),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1e12, "description": "a weight, relative to the others"}),
+]
+"""A weight, relative to the others of its list."""
+
+Load = Annotated[
+    Fraction,
+    _number(least=None, above=0, most=100),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 100, "description": "offered load, a share of the line rate"}),
+]
+"""Offered load as a share of the line rate."""
+
+Velocity = Annotated[
+    Fraction,
+    _number(least=0.01, most=1),
+    WithJsonSchema({"type": "number", "minimum": 0.01, "maximum": 1, "description": "propagation velocity, a share of the speed of light"}),
+]
+"""Propagation velocity as a share of the speed of light."""

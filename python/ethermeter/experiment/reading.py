@@ -1,0 +1,191 @@
+"""Reading: from a file to an experiment, or to every fault in it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from ethermeter.experiment import toml_source, toml_text
+from ethermeter.experiment.complaints import Part, dotted, faults_of
+from ethermeter.experiment.document import MOST_TRIALS, Document
+from ethermeter.experiment.experiment import Experiment
+from ethermeter.experiment.overrides import overridden
+from ethermeter.experiment.paths import PathError, assigned, resolved
+from ethermeter.experiment.phases import Phases
+from ethermeter.experiment.scenario import Scenarios
+from ethermeter.experiment.segment import Segment
+from ethermeter.experiment.stations import StationGroup
+from ethermeter.experiment.sweep import Sweep, sweeps_of
+from ethermeter.faults import Fault, InputError, shown
+
+_MODELS: dict[str, type[BaseModel]] = {"segment": Segment, "stations": StationGroup, "phases": Phases}
+
+
+def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
+    """Read an experiment file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    overrides
+        Values to set in it, each "key.path=TOML value"; a word that is no TOML value counts as a text. A key that is set is no longer
+        varied.
+
+    Raises
+    ------
+    InputError
+        With every fault that was found.
+
+    """
+    file = str(path)
+    text = toml_source.text_of(path, file=file)
+    document = toml_source.parsed(text, file=file)
+    faults: list[Fault] = []
+    if overrides:
+        document, faults = overridden(document, overrides)
+        text = toml_text.document(document) if not faults else text
+    model, wrong = _document(document, file=file)
+    faults += wrong
+    faults += _sources(document, file=file)
+    faults += _names(document, file=file)
+    sweeps, wrong = sweeps_of(document, file=file)
+    faults += wrong
+    faults += _values(document, sweeps, file=file)
+    if faults or model is None:
+        raise InputError(faults)
+    experiment = Experiment(
+        path=path,
+        title=model.title,
+        notes=model.notes,
+        seed=model.seed,
+        series=model.series if model.series is not None else path.stem,
+        engines=tuple(model.run.engines),
+        replications=model.run.replications,
+        batches=model.run.batches,
+        sources=model.sources,
+        sweeps=tuple(sweeps),
+        source_text=text,
+        document=document,
+    )
+    _check(experiment)
+    return experiment
+
+
+def scenarios(experiment: Experiment) -> Scenarios:
+    """Return the maker of an experiment's scenarios."""
+    return Scenarios(
+        experiment.document, experiment.sweeps, batches=experiment.batches, file=str(experiment.path), folder=experiment.path.parent
+    )
+
+
+def _document(document: Mapping[str, Any], *, file: str) -> tuple[Document | None, list[Fault]]:
+    try:
+        return Document.model_validate(document), []
+    except ValidationError as error:
+        return None, [fault for _, fault in faults_of(error, file=file)]
+
+
+def _sources(document: Mapping[str, Any], *, file: str) -> list[Fault]:
+    """Return the sources that speak of no parameter."""
+    table = document.get("sources")
+    faults = []
+    for key, given in table.items() if isinstance(table, dict) else ():
+        try:
+            if isinstance(given, str):
+                resolved(document, key.split("."), tops=tuple(_MODELS))
+        except PathError as error:
+            faults.append(Fault(file, dotted(("sources", key)), shown(given), str(error)))
+    return faults
+
+
+def _names(document: Mapping[str, Any], *, file: str) -> list[Fault]:
+    """Return the groups whose names leave open what a dotted key means."""
+    groups = document.get("stations")
+    seen: set[str] = set()
+    faults = []
+    for index, group in enumerate(groups if isinstance(groups, list) else ()):
+        name = group.get("name") if isinstance(group, dict) else None
+        if not isinstance(name, str):
+            continue
+        if name in StationGroup.model_fields:
+            faults.append(Fault(file, dotted(("stations", index, "name")), shown(name), "expected a name that is no key of stations"))
+        if name in seen:
+            faults.append(Fault(file, dotted(("stations", index, "name")), shown(name), "expected a name that no group before has"))
+        seen.add(name)
+    return faults
+
+
+def _values(document: Mapping[str, Any], sweeps: Sequence[Sweep], *, file: str) -> list[Fault]:
+    """Return the varied values that their key does not allow."""
+    faults = []
+    for sweep in sweeps:
+        size = 2 if sweep.path[0] == "stations" else 1
+        table = _table(document, sweep.path[:size])
+        model = _MODELS[str(sweep.path[0])]
+        for index, value in enumerate(sweep.values):
+            place = ("vary", sweep.key, index)
+            try:
+                model.model_validate(assigned(table, sweep.path[size:], value))
+            except PathError as error:
+                faults.append(Fault(file, dotted(place[:2]), shown(value), str(error)))
+                break
+            except ValidationError as error:
+                # What else is wrong with the table was found when the file was validated as it stands.
+                for path, fault in faults_of(error, file=file, within=sweep.path[:size]):
+                    if path[: len(sweep.path)] == sweep.path:
+                        rest = path[len(sweep.path) :]
+                        faults.append(Fault(file, dotted((*place, *rest)), fault.value, fault.allowed))
+    return faults
+
+
+def _table(document: Mapping[str, Any], path: tuple[Part, ...]) -> object:
+    table = document.get(str(path[0]), {})
+    return table[int(path[1])] if len(path) > 1 and isinstance(table, list) else table
+
+
+def _check(experiment: Experiment) -> None:
+    """Check what only shows when tables meet: at the first point, and with each value of each sweep.
+
+    The combinations of these are checked as the plan is made.
+    """
+    if experiment.trials > MOST_TRIALS:
+        allowed = f"expected at most {MOST_TRIALS} trials: points x engines x replications"
+        raise InputError([Fault(str(experiment.path), "vary", str(experiment.trials), allowed)])
+    made = scenarios(experiment)
+    first = [0] * len(experiment.sweeps)
+    choices = [first] + [
+        [value if other == index else 0 for other in range(len(first))]
+        for index, sweep in enumerate(experiment.sweeps)
+        for value in range(1, len(sweep.values))
+    ]
+    raise_all(experiment, made, choices)
+
+
+def raise_all(experiment: Experiment, made: Scenarios, choices: Sequence[Sequence[int]]) -> None:
+    """Raise the faults of all these points together, each fault once.
+
+    Raises
+    ------
+    InputError
+        If any of the points has a fault.
+
+    """
+    faults: dict[tuple[str, str, str], Fault] = {}
+    for choice in choices:
+        try:
+            made.parts(choice)
+        except InputError as error:
+            for fault in error.faults:
+                faults.setdefault((fault.key, fault.value, fault.allowed), _placed(fault, experiment, choice))
+    if faults:
+        raise InputError(faults.values())
+
+
+def _placed(fault: Fault, experiment: Experiment, choice: Sequence[int]) -> Fault:
+    """Return the fault with the point at which it showed."""
+    if not choice:
+        return fault
+    point = ", ".join(f"{sweep.key} = {sweep.texts[index][:60]}" for sweep, index in zip(experiment.sweeps, choice, strict=True))
+    return Fault(fault.file, fault.key, fault.value, f"{fault.allowed} (with {point})")

@@ -1,0 +1,285 @@
+"""Plan: an experiment as a list of trials, each fully determined, with its own id and seed."""
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ethermeter.experiment import Experiment
+from ethermeter.experiment.document import LARGEST_SEED, MOST_TRIALS
+from ethermeter.experiment.reading import raise_all, scenarios
+from ethermeter.experiment.scenario import compact
+from ethermeter.faults import Fault, InputError
+
+MOST_REPLICATIONS = 1000
+"""Replications a plan may have."""
+
+LARGEST_PLAN_CHARACTERS = 500_000_000
+"""The longest a plan's text may be."""
+
+_POINTS_CHECKED_AT_ONCE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One trial: a point of an experiment, run once.
+
+    Parameters
+    ----------
+    id
+        "series slug/number", unique in the plan.
+    series
+        Name of the series in figures.
+    replication
+        Which repetition of its point this is, from 0.
+    seed
+        Where its chance comes from, below 2^63.
+    engine
+        The engine that answers.
+    point
+        The varied keys with their values, as text.
+    scenario
+        What the engine needs to know; see docs/formats.md. Shared between trials, not to be changed.
+    line
+        The exact JSON text that an engine receives.
+
+    """
+
+    id: str
+    series: str
+    replication: int
+    seed: int
+    engine: str
+    point: Mapping[str, str]
+    scenario: dict[str, Any]
+    line: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A list of trials under a name.
+
+    Parameters
+    ----------
+    name
+        Short name of what was planned, fit for a directory.
+    trials
+        The trials, in the order in which they stand in the file.
+
+    """
+
+    name: str
+    trials: tuple[Trial, ...]
+
+    @cached_property
+    def hash(self) -> str:
+        """First 12 hexadecimal digits of the SHA-256 of the plan's text."""
+        digest = hashlib.sha256()
+        for trial in self.trials:
+            digest.update(trial.line.encode("utf-8") + b"\n")
+        return digest.hexdigest()[:12]
+
+    def to_jsonl(self) -> str:
+        """Return the plan's text, one trial a line."""
+        return "".join([trial.line + "\n" for trial in self.trials])
+
+
+def slug(text: str) -> str:
+    """Return a text in lower case with all but letters and digits as single hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-")
+
+
+def trial_seed(seed: int, *, series: str, point: Mapping[str, str], replication: int) -> int:
+    """Return the seed of a trial, below 2^63.
+
+    It depends on nothing but the trial itself, so that points can be added to an experiment without changing the others.
+    """
+    # Sorted, so that the order in which an experiment lists what it varies does not matter either.
+    text = compact([seed, series, sorted(point.items()), replication])
+    return int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:8], "big") >> 1
+
+
+def expand(experiments: Sequence[Experiment], *, name: str | None = None, seed: int | None = None, replications: int | None = None) -> Plan:
+    """Make the plan of one or more experiments.
+
+    Parameters
+    ----------
+    experiments
+        What to plan; at least one.
+    name
+        Name of the plan; by default the experiment's file, or the directory of several.
+    seed
+        Replaces the experiments' seeds; below 2^63.
+    replications
+        Replaces the experiments' replications; 1 to 1000.
+
+    Raises
+    ------
+    InputError
+        If a combination of varied values contradicts itself, or two experiments have the same series.
+    ValueError
+        If there is no experiment.
+
+    """
+    if not experiments:
+        raise ValueError("a plan needs at least one experiment, got none")
+    _check(experiments, seed=seed, replications=replications)
+    trials: list[Trial] = []
+    length = 0
+    for experiment in experiments:
+        chosen_seed = experiment.seed if seed is None else seed
+        count = experiment.replications if replications is None else replications
+        for trial in _trials(experiment, seed=chosen_seed, replications=count):
+            length += len(trial.line)
+            if length > LARGEST_PLAN_CHARACTERS:
+                allowed = f"expected a plan of at most {LARGEST_PLAN_CHARACTERS} characters; vary less, or use fewer places"
+                raise InputError([Fault(str(experiment.path), "vary", f"{len(trials)} trials and more", allowed)])
+            trials.append(trial)
+    return Plan(slug(name) if name is not None and slug(name) else _name(experiments), tuple(trials))
+
+
+def _name(experiments: Sequence[Experiment]) -> str:
+    if len(experiments) == 1:
+        return slug(experiments[0].path.stem) or "experiment"
+    folders = {experiment.path.resolve().parent.name for experiment in experiments}
+    return (
+        slug(folders.pop()) if len(folders) == 1 else slug("-".join(experiment.path.stem for experiment in experiments))
+    ) or "experiments"
+
+
+def _check(experiments: Sequence[Experiment], *, seed: int | None, replications: int | None) -> None:
+    faults = []
+    if seed is not None and not 0 <= seed <= LARGEST_SEED:
+        faults.append(Fault("--seed", "seed", str(seed), f"expected an integer from 0 to {LARGEST_SEED}"))
+    if replications is not None and not 1 <= replications <= MOST_REPLICATIONS:
+        faults.append(Fault("--replications", "replications", str(replications), f"expected an integer from 1 to {MOST_REPLICATIONS}"))
+    taken: dict[str, str] = {}
+    total = 0
+    for experiment in experiments:
+        short = slug(experiment.series)
+        if not short:
+            faults.append(Fault(str(experiment.path), "series", experiment.series, "expected a name with a letter a-z or a digit"))
+        elif short in taken:
+            faults.append(
+                Fault(str(experiment.path), "series", experiment.series, f"expected a series of its own; {taken[short]} has the same")
+            )
+        taken[short] = str(experiment.path)
+        total += experiment.trials // experiment.replications * (experiment.replications if replications is None else replications)
+    if total > MOST_TRIALS:
+        allowed = f"expected at most {MOST_TRIALS} trials in a plan: points x engines x replications"
+        faults.append(Fault(str(experiments[0].path), "vary", str(total), allowed))
+    if faults:
+        raise InputError(faults)
+
+
+def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator[Trial]:
+    made = scenarios(experiment)
+    short = slug(experiment.series)
+    series_text = compact(experiment.series)
+    keys = [sweep.key for sweep in experiment.sweeps]
+    number = 0
+    for engine in experiment.engines:
+        for choice in itertools.product(*(range(len(sweep.values)) for sweep in experiment.sweeps)):
+            try:
+                scenario = made.at(choice)
+            except InputError:
+                # One point is wrong, so others may be: report them together.
+                _report(experiment, choice)
+                raise
+            point = {key: sweep.texts[index] for key, sweep, index in zip(keys, experiment.sweeps, choice, strict=True)}
+            tail = f'"engine":{compact(engine)},"point":{compact(point)},"scenario":{scenario.text}}}'
+            for replication in range(replications):
+                chosen = trial_seed(seed, series=experiment.series, point=point, replication=replication)
+                trial_id = f"{short}/{number:05d}"
+                line = f'{{"id":"{trial_id}","series":{series_text},"replication":{replication},"seed":{chosen},{tail}'
+                yield Trial(trial_id, experiment.series, replication, chosen, engine, point, scenario.value, line)
+                number += 1
+
+
+def _report(experiment: Experiment, first: Sequence[int]) -> None:
+    """Raise the faults of the first wrong point together with those of points like it."""
+    every = itertools.product(*(range(len(sweep.values)) for sweep in experiment.sweeps))
+    after = itertools.dropwhile(lambda choice: choice != tuple(first), every)
+    raise_all(experiment, scenarios(experiment), list(itertools.islice(after, _POINTS_CHECKED_AT_ONCE)))
+
+
+def read(path: Path) -> Plan:
+    """Read a plan back from its file.
+
+    The trials' lines stay exactly as they are. What stands in a scenario is checked by the engine that runs it.
+
+    Raises
+    ------
+    InputError
+        With every line that is no trial.
+
+    """
+    from ethermeter.experiment import toml_source
+
+    file = str(path)
+    text = toml_source.text_of(path, file=file, most_bytes=LARGEST_PLAN_CHARACTERS)
+    faults: list[Fault] = []
+    trials: list[Trial] = []
+    seen: set[str] = set()
+    for number, line in enumerate(text.split("\n")[: None if not text.endswith("\n") else -1], start=1):
+        found = _trial(line)
+        if isinstance(found, str):
+            faults.append(Fault(file, f"line {number}", line[:200] or "(empty)", found))
+        elif found.id in seen:
+            faults.append(Fault(file, f"line {number}, id", found.id, "expected an id that no line before has"))
+        else:
+            seen.add(found.id)
+            trials.append(found)
+    if faults:
+        raise InputError(faults)
+    # A run's directory is called "name-hash".
+    folder = path.resolve().parent.name
+    return Plan(slug(re.sub(r"-[0-9a-f]{12}$", "", folder)) or "plan", tuple(trials))
+
+
+_KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
+_SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
+_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[0-9]{5,6}", re.ASCII)
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
+
+
+def _trial(line: str) -> Trial | str:
+    """Return the trial of a line, or what was expected instead."""
+    try:
+        read = json.loads(line, parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        return f"expected a trial as JSON: {type(error).__name__ if isinstance(error, RecursionError) else error}"
+    if not isinstance(read, dict) or tuple(read) != _KEYS:
+        return f"expected a JSON object with the keys {', '.join(_KEYS)}, in this order"
+    point, scenario = read["point"], read["scenario"]
+    wrong = [
+        text
+        for holds, text in (
+            (isinstance(read["id"], str) and _ID.fullmatch(read["id"]), 'id as "series/00000"'),
+            (_is_text(read["series"]) and read["series"], "series as a text"),
+            (_is_count(read["replication"]), "replication as an integer, 0 or above"),
+            (_is_count(read["seed"]) and read["seed"] <= LARGEST_SEED, f"seed as an integer from 0 to {LARGEST_SEED}"),
+            (read["engine"] == "simulation", 'engine as "simulation"'),
+            (isinstance(point, dict) and all(_is_text(text) for item in point.items() for text in item), "point as texts"),
+            (isinstance(scenario, dict) and tuple(scenario) == _SCENARIO_KEYS, f"scenario with the keys {', '.join(_SCENARIO_KEYS)}"),
+        )
+        if not holds
+    ]
+    return "expected " + "; ".join(wrong) if wrong else Trial(**read, line=line)
+
+
+def _is_text(value: object) -> bool:
+    """Whether it is a text that can be written as UTF-8; JSON can name halves of characters that cannot."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

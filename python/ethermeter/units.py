@@ -1,0 +1,257 @@
+"""Units: quantities written as text, such as "12 us", turned into exact numbers.
+
+Decimal prefixes only, and exact arithmetic only: a time is a whole number of picoseconds or it is refused.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+PS_PER_S = 10**12
+"""Picoseconds in a second."""
+
+LIGHT_M_PER_S = 299_792_458
+"""Speed of light in a vacuum, metres per second (SI, exact)."""
+
+LONGEST_TRIAL_PS = 10_000 * PS_PER_S
+"""The longest a trial may last: 10 000 s."""
+
+LONGEST_PS = 1000 * PS_PER_S
+"""The longest time of a host, source or packet: 1000 s."""
+
+LONGEST_DELAY_PS = PS_PER_S // 10
+"""The longest propagation delay an experiment may name: 0.1 s."""
+
+LARGEST_BITS = 10**9
+"""The largest frame or gap an experiment may name, in bits."""
+
+LONGEST_M = 10**5
+"""The longest cable an experiment may name, in metres."""
+
+_LONGEST_TEXT = 48
+_MOST_EXPONENT = 40
+
+
+class Dimension(StrEnum):
+    """What a quantity measures."""
+
+    TIME = "a time"
+    LENGTH = "a length"
+    SIZE = "a size"
+    RATE = "a bit rate"
+    FREQUENCY = "a frequency"
+
+    @property
+    def example(self) -> str:
+        """How a quantity of this dimension is written."""
+        return _EXAMPLES[self]
+
+
+_EXAMPLES = {
+    Dimension.TIME: "12 us",
+    Dimension.LENGTH: "910 m",
+    Dimension.SIZE: "64 B",
+    Dimension.RATE: "10 Mb/s",
+    Dimension.FREQUENCY: "100 /s",
+}
+
+_PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+
+UNITS: dict[str, tuple[Dimension, Fraction]] = {
+    **{name: (Dimension.TIME, Fraction(ps)) for name, ps in (("ps", 1), ("ns", 10**3), ("us", 10**6), ("µs", 10**6), ("μs", 10**6))},
+    "ms": (Dimension.TIME, Fraction(10**9)),
+    "s": (Dimension.TIME, Fraction(PS_PER_S)),
+    "mm": (Dimension.LENGTH, Fraction(1, 1000)),
+    "cm": (Dimension.LENGTH, Fraction(1, 100)),
+    "m": (Dimension.LENGTH, Fraction(1)),
+    "km": (Dimension.LENGTH, Fraction(1000)),
+    "ft": (Dimension.LENGTH, Fraction(3048, 10_000)),
+    **{f"{prefix}bit": (Dimension.SIZE, Fraction(factor)) for prefix, factor in _PREFIXES.items()},
+    **{f"{prefix}B": (Dimension.SIZE, Fraction(8 * factor)) for prefix, factor in _PREFIXES.items()},
+    **{f"{prefix}bit/s": (Dimension.RATE, Fraction(factor)) for prefix, factor in _PREFIXES.items()},
+    **{f"{prefix}b/s": (Dimension.RATE, Fraction(factor)) for prefix, factor in _PREFIXES.items()},
+    "/s": (Dimension.FREQUENCY, Fraction(1)),
+    "/min": (Dimension.FREQUENCY, Fraction(1, 60)),
+}
+"""Every unit, with its dimension and its size in ps, m, bit, bit/s or 1/s."""
+
+_QUANTITY = re.compile(r"\s*([+-]?)([0-9]+(?:\.[0-9]+)?)(?:[eE]([+-]?[0-9]+))?\s*(\S*)\s*", re.ASCII)
+
+
+class UnitError(ValueError):
+    """A text that is not the quantity asked for; the message says what was allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number with its unit, as written."""
+
+    number: Fraction
+    unit: str
+
+    @property
+    def dimension(self) -> Dimension:
+        """What it measures."""
+        return UNITS[self.unit][0]
+
+    @property
+    def base(self) -> Fraction:
+        """The quantity in ps, m, bit, bit/s or 1/s."""
+        return self.number * UNITS[self.unit][1]
+
+
+def units_of(dimension: Dimension) -> list[str]:
+    """Return the names of the units of a dimension."""
+    return [name for name, (of, _) in UNITS.items() if of is dimension]
+
+
+def quantity(text: str, *, expected: str = "a number with a unit", known: Sequence[str] = tuple(UNITS)) -> Quantity:
+    """Read a number with a unit; `known` units are named when it has none of them.
+
+    Raises
+    ------
+    UnitError
+        If there is no number, no unit, or one nobody knows.
+
+    """
+    match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
+    if match is None:
+        raise UnitError(f"expected {expected}")
+    sign, digits, exponent, unit = match.groups()
+    if unit == "":
+        raise UnitError(f"expected {expected}; the unit is missing")
+    if unit not in UNITS:
+        raise UnitError(f"expected {expected}; unknown unit {unit}; known are {', '.join(name for name in known if name.isascii())}")
+    if exponent is not None and (len(exponent) > 3 or abs(int(exponent)) > _MOST_EXPONENT):
+        raise UnitError(f"expected {expected}; exponents from -{_MOST_EXPONENT} to {_MOST_EXPONENT}")
+    number = Fraction(f"{sign}{digits}e{exponent or 0}")
+    return Quantity(number, unit)
+
+
+def parse(value: object, dimension: Dimension) -> Fraction:
+    """Read a quantity of one dimension.
+
+    Returns
+    -------
+    :
+        In ps, m, bit, bit/s or 1/s; not negative.
+
+    Raises
+    ------
+    UnitError
+        If it is anything else; the message says what was expected.
+
+    """
+    expected = f'{dimension} such as "{dimension.example}"'
+    if isinstance(value, bool) or not isinstance(value, str):
+        hint = "; the unit is missing" if isinstance(value, int | float) and not isinstance(value, bool) else ""
+        raise UnitError(f"expected {expected}{hint}")
+    read = quantity(value, expected=expected, known=units_of(dimension))
+    if read.dimension is not dimension:
+        raise UnitError(f"expected {expected}, not {read.dimension}")
+    if read.number < 0:
+        raise UnitError(f"expected {expected}; it must not be negative")
+    return read.base
+
+
+def time_ps(value: object, *, positive: bool = False, most_ps: int = LONGEST_PS) -> int:
+    """Read a time as a whole number of picoseconds, at most `most_ps`.
+
+    Raises
+    ------
+    UnitError
+        If it is no such time, or zero where `positive` is asked for.
+
+    """
+    ps = parse(value, Dimension.TIME)
+    if ps.denominator != 1:
+        raise UnitError("expected a whole number of picoseconds")
+    if ps > most_ps:
+        raise UnitError(f"expected at most {most_ps / PS_PER_S:g} s")
+    if positive and ps == 0:
+        raise UnitError("expected a time above zero")
+    return int(ps)
+
+
+def size_bits(value: object, *, positive: bool = False) -> int:
+    """Read a size as a whole number of bits, at most 10^9.
+
+    Raises
+    ------
+    UnitError
+        If it is no such size, or zero where `positive` is asked for.
+
+    """
+    bits = parse(value, Dimension.SIZE)
+    if bits.denominator != 1:
+        raise UnitError("expected a whole number of bits")
+    if bits > LARGEST_BITS:
+        raise UnitError(f"expected at most {LARGEST_BITS} bit")
+    if positive and bits == 0:
+        raise UnitError("expected a size above zero")
+    return int(bits)
+
+
+def length_m(value: object) -> Fraction:
+    """Read a length in metres, at most 100 km."""
+    metres = parse(value, Dimension.LENGTH)
+    if metres > LONGEST_M:
+        raise UnitError(f"expected at most {LONGEST_M // 1000} km")
+    return metres
+
+
+def bit_ps(value: object) -> int:
+    """Read a bit rate as the time of one bit, a whole number of picoseconds from 1 ps to 1 ms."""
+    rate_bps = parse(value, Dimension.RATE)
+    if rate_bps == 0:
+        raise UnitError("expected a bit rate above zero")
+    ps = PS_PER_S / rate_bps
+    if ps.denominator != 1:
+        raise UnitError("expected a bit rate at which a bit lasts a whole number of picoseconds")
+    if ps > PS_PER_S // 1000:
+        raise UnitError("expected at least 1 kb/s")
+    return int(ps)
+
+
+def interval_ps(value: object) -> Fraction:
+    """Read a frequency as the mean time between two events in picoseconds, from 1 ns to 1000 s."""
+    per_s = parse(value, Dimension.FREQUENCY)
+    if per_s == 0:
+        raise UnitError("expected a frequency above zero")
+    ps = PS_PER_S / per_s
+    if not 1000 <= ps <= LONGEST_PS:
+        raise UnitError("expected from 0.001 /s to 1e9 /s")
+    return ps
+
+
+def exact(value: float) -> Fraction:
+    """Return a number of an experiment file as the decimal that was written.
+
+    The shortest text that reads back as the same double is the one a person wrote, up to 15 digits.
+    """
+    return Fraction(value) if isinstance(value, int) else Fraction(repr(value))
+
+
+def decimal_text(number: Fraction) -> str:
+    """Return a terminating decimal fraction in full, without exponent.
+
+    Raises
+    ------
+    ValueError
+        If the fraction has no finite decimal form.
+
+    """
+    denominator, places = number.denominator, 0
+    while denominator % 10 == 0:
+        denominator, places = denominator // 10, places + 1
+    while denominator % 2 == 0 or denominator % 5 == 0:
+        denominator, places = (denominator // 2 if denominator % 2 == 0 else denominator // 5), places + 1
+    if denominator != 1:
+        raise ValueError(f"{number} has no finite decimal form")
+    scaled = abs(number) * 10**places
+    digits = str(int(scaled)).rjust(places + 1, "0")
+    text = digits[: len(digits) - places] + ("." + digits[len(digits) - places :] if places else "")
+    text = text.rstrip("0").rstrip(".") if places else text
+    return ("-" if number < 0 else "") + text

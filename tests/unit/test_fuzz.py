@@ -1,0 +1,142 @@
+"""Fuzzing the reader of experiments and of plans: nothing but faults may come of bad input."""
+
+import json
+
+from conftest import SMALL
+from ethermeter.experiment import Experiment, shipped, toml_text
+from ethermeter.experiment.hosts import Generator
+from ethermeter.experiment.phases import Phases, Run
+from ethermeter.experiment.segment import Segment
+from ethermeter.experiment.stations import StationGroup
+from ethermeter.faults import InputError
+from ethermeter.plan import Plan, expand
+from fuzz_input import outcome_of_load, outcome_of_read
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+FILES = [SMALL.encode(), *(path.read_bytes() for path in shipped().values())]
+LINES = expand([found]).to_jsonl().encode() if isinstance(found := outcome_of_load(SMALL.encode()), Experiment) else b""
+
+quantities = st.builds(
+    lambda number, unit: f"{number} {unit}",
+    st.integers(-2, 40) | st.floats(allow_nan=True),
+    st.sampled_from(["us", "s", "ps", "m", "ft", "B", "bit", "Mb/s", "/s", "", "furlong"]),
+)
+words = st.sampled_from(
+    ["saturated", "exponential", "none", "resume", "unlimited", "middle 1 s", "all", "64 B x 7 + 1 B x 0", "ieee-10", "x"]
+)
+keys = st.sampled_from(
+    [
+        *Segment.model_fields,
+        *StationGroup.model_fields,
+        *Phases.model_fields,
+        *Run.model_fields,
+        *Generator.model_fields,
+        "title",
+        "segment",
+        "stations",
+        "vary",
+        "sources",
+        "from",
+        "to",
+        "step",
+        "poisson",
+        "poisson_load",
+        "on_off",
+        "uniform",
+        "linear",
+        "mix",
+        "stations.count",
+        "stations.0.frames",
+        "segment.length",
+        "phases.transmit",
+        "limit",
+        "slots",
+        "mean",
+        "values",
+        "weights",
+        "measured",
+    ]
+)
+values = st.recursive(
+    quantities | words | st.integers(-3, 2000) | st.integers() | st.floats() | st.booleans() | st.text(max_size=20) | st.dates(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys | st.text(max_size=8), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes(data: bytes) -> None:
+    outcome_of_load(data)
+
+
+@given(st.text(max_size=400))
+def test_any_text(text: str) -> None:
+    outcome_of_load(text.encode("utf-8", "surrogatepass"))
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.sampled_from(FILES), st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 12), st.binary(max_size=12)), min_size=1, max_size=4)
+)
+def test_mutated_files(data: bytes, cuts: list[tuple[int, int, bytes]]) -> None:
+    for at, gone, put in cuts:
+        place = at % (len(data) + 1)
+        data = data[:place] + put + data[place + gone :]
+    found = outcome_of_load(data)
+    # What the reader lets through must be possible to plan, or be refused with faults.
+    if isinstance(found, Experiment) and found.trials <= 2000:
+        try:
+            assert len(expand([found]).trials) == found.trials
+        except InputError as error:
+            assert error.faults  # noqa: PT017 - both outcomes are right
+
+
+@given(st.dictionaries(keys, values, max_size=8))
+def test_any_structure(tree: dict[str, object]) -> None:
+    outcome_of_load(toml_text.document(tree).encode("utf-8", "replace"))
+
+
+@given(
+    st.dictionaries(st.sampled_from(list(Segment.model_fields)), values, max_size=3),
+    st.dictionaries(st.sampled_from(list(StationGroup.model_fields)), values, max_size=3),
+    st.dictionaries(st.sampled_from(list(Phases.model_fields)), values, max_size=2),
+    st.dictionaries(keys, values, max_size=2),
+)
+def test_almost_sound_structures(segment: dict, group: dict, phases: dict, vary: dict) -> None:  # type: ignore[type-arg]
+    tree = {
+        "title": "t",
+        "segment": {"standard": "ieee-10", "length": "100 m", **segment},
+        "stations": [{"count": 2, "frames": "64 B", "arrivals": "saturated", **group}],
+        "phases": phases,
+        "vary": vary,
+    }
+    outcome_of_load(toml_text.document(tree).encode("utf-8", "replace"))
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_as_a_plan(data: bytes) -> None:
+    outcome_of_read(data)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 12), st.binary(max_size=12)), min_size=1, max_size=4))
+def test_mutated_plans(cuts: list[tuple[int, int, bytes]]) -> None:
+    data = LINES
+    for at, gone, put in cuts:
+        place = at % (len(data) + 1)
+        data = data[:place] + put + data[place + gone :]
+    found = outcome_of_read(data)
+    if isinstance(found, Plan):
+        assert found.to_jsonl().encode().removesuffix(b"\n") == data.removesuffix(b"\n")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["id", "series", "replication", "seed", "engine", "point", "scenario"]), json_values, min_size=1))
+def test_plans_with_any_values(changes: dict[str, object]) -> None:
+    outcome_of_read(json.dumps({**json.loads(LINES), **changes}).encode())

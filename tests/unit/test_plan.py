@@ -1,0 +1,187 @@
+"""Plans: which trials an experiment makes, their seeds, and their file."""
+
+import hashlib
+import json
+import time
+from pathlib import Path
+
+import pytest
+from conftest import SMALL
+from ethermeter import plan
+from ethermeter.experiment import load, shipped
+from faults_at import faults_of
+
+VARIED = SMALL + '[vary]\n"stations.count" = [1, 2, 3]\n"stations.frames" = ["64 B", "65 B"]\n[run]\nreplications = 2\n'
+
+
+@pytest.fixture
+def varied(tmp_path: Path) -> Path:
+    path = tmp_path / "varied.toml"
+    path.write_text(VARIED, encoding="utf-8")
+    return path
+
+
+def test_all_combinations_are_run_the_last_key_changing_fastest(varied: Path) -> None:
+    made = plan.expand([load(varied)])
+    assert [(trial.id, trial.replication, dict(trial.point)) for trial in made.trials[:4]] == [
+        ("varied/00000", 0, {"stations.count": "1", "stations.frames": "64 B"}),
+        ("varied/00001", 1, {"stations.count": "1", "stations.frames": "64 B"}),
+        ("varied/00002", 0, {"stations.count": "1", "stations.frames": "65 B"}),
+        ("varied/00003", 1, {"stations.count": "1", "stations.frames": "65 B"}),
+    ]
+    assert len(made.trials) == 12
+    assert [len(trial.scenario["groups"][0]["places"]) for trial in made.trials] == [1] * 4 + [2] * 4 + [3] * 4
+
+
+def test_a_line_is_the_compact_json_of_its_trial(varied: Path) -> None:
+    for trial in plan.expand([load(varied)]).trials:
+        assert json.loads(trial.line) == {
+            "id": trial.id, "series": "varied", "replication": trial.replication, "seed": trial.seed, "engine": "simulation",
+            "point": trial.point, "scenario": trial.scenario,
+        }  # fmt: skip
+        assert trial.line == json.dumps(json.loads(trial.line), separators=(",", ":"))
+
+
+def test_the_keys_of_a_line_are_those_of_the_contract() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    documented = json.loads(text.split("```json\n")[1].split("```")[0])
+    (trial, *_) = plan.expand([load(shipped()["boggs1988/i-2"])]).trials
+    ours = json.loads(trial.line)
+    assert list(ours) == list(documented)
+    for path in (("scenario",), ("scenario", "segment"), ("scenario", "phases"), ("scenario", "groups", 0)):
+        mine, theirs = ours, documented
+        for part in path:
+            mine, theirs = mine[part], theirs[part]
+        assert list(mine) == list(theirs)
+
+
+def test_expanding_twice_gives_the_same_bytes(varied: Path) -> None:
+    first, second = (plan.expand([load(varied)]) for _ in range(2))
+    assert first.to_jsonl() == second.to_jsonl()
+    assert first.hash == second.hash == hashlib.sha256(first.to_jsonl().encode()).hexdigest()[:12]
+
+
+def test_a_seed_is_what_the_documented_hash_gives() -> None:
+    text = '[7,"S",[["a","1"],["b","2"]],3]'
+    expected = int(hashlib.sha256(text.encode()).hexdigest()[:16], 16) >> 1
+    assert plan.trial_seed(7, series="S", point={"b": "2", "a": "1"}, replication=3) == expected
+
+
+def test_adding_points_changes_no_other_point(varied: Path) -> None:
+    def seeds(overrides: list[str]) -> dict[tuple[str, int], int]:
+        made = plan.expand([load(varied, overrides=overrides)])
+        return {(json.dumps(sorted(trial.point.items())), trial.replication): trial.seed for trial in made.trials}
+
+    few = seeds([])
+    many = seeds(['vary."stations.count"=[9, 3, 2, 1]', "run.replications=5"])
+    assert few.items() <= many.items()
+    assert len(set(many.values())) == len(many)
+
+
+def test_seed_replications_and_name_can_be_replaced(varied: Path) -> None:
+    experiment = load(varied)
+    made = plan.expand([experiment], name="My Plan!", seed=5, replications=1)
+    assert made.name == "my-plan"
+    assert len(made.trials) == 6
+    assert made.trials[0].seed == plan.trial_seed(5, series="varied", point=made.trials[0].point, replication=0)
+    assert plan.expand([experiment]).name == "varied"
+
+
+@pytest.mark.parametrize(("arguments", "key"), [({"seed": -1}, "seed"), ({"seed": 2**63}, "seed"), ({"replications": 0}, "replications")])
+def test_replacements_out_of_range_are_refused(varied: Path, arguments: dict[str, int], key: str) -> None:
+    experiment = load(varied)
+    assert [fault.key for fault in faults_of(lambda: plan.expand([experiment], **arguments))] == [key]
+
+
+def test_two_experiments_need_two_series(varied: Path, small: Path) -> None:
+    experiment = load(varied)
+    (fault,) = faults_of(lambda: plan.expand([experiment, experiment]))
+    assert fault.key == "series"
+    assert len(plan.expand([experiment, load(small)]).trials) == 13
+
+
+def test_a_series_needs_a_letter(small: Path) -> None:
+    experiment = load(small, overrides=["series=…"])
+    (fault,) = faults_of(lambda: plan.expand([experiment]))
+    assert (fault.key, fault.allowed) == ("series", "expected a name with a letter a-z or a digit")
+
+
+def test_more_trials_than_a_plan_may_have_are_refused_with_their_number(varied: Path) -> None:
+    experiment = load(varied, overrides=['vary."stations.count"={ from = 1, to = 1000 }', "segment.clusters=2"])
+    (fault,) = faults_of(lambda: plan.expand([experiment], replications=60))
+    assert (fault.key, fault.value) == ("vary", "120000")
+
+
+def test_more_delays_than_fit_in_memory_are_refused_before_they_are_made(varied: Path) -> None:
+    (fault,) = faults_of(lambda: load(varied, overrides=['vary."stations.count"={ from = 1, to = 1000 }']))
+    assert fault.key == "segment"
+    assert "at most 4000000 delays" in fault.allowed
+
+
+def test_nothing_to_plan_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="at least one experiment"):
+        plan.expand([])
+
+
+def test_the_whole_study_is_planned_in_a_moment() -> None:
+    experiments = [load(path) for name, path in shipped().items() if name.startswith("boggs1988/")]
+    # CPU time of this process, for other processes share the machine.
+    before_s = time.process_time()
+    made = plan.expand(experiments)
+    assert time.process_time() - before_s < 2
+    assert made.name == "boggs1988"
+    assert len(made.trials) == 5 * (230 + 240 + 240 + 216 + 216)
+    assert len({trial.seed for trial in made.trials}) == len(made.trials)
+
+
+def test_a_plan_reads_back_from_its_file(varied: Path, tmp_path: Path) -> None:
+    made = plan.expand([load(varied)])
+    folder = tmp_path / f"{made.name}-{made.hash}"
+    folder.mkdir()
+    (folder / "plan.jsonl").write_text(made.to_jsonl(), encoding="utf-8")
+    again = plan.read(folder / "plan.jsonl")
+    assert again == made
+    assert again.hash == made.hash
+
+
+GOOD = (
+    '{"id":"x/00000","series":"x","replication":0,"seed":1,"engine":"simulation","point":{},'
+    '"scenario":{"segment":{},"groups":[],"phases":{},"batches":20}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "allowed"),
+    [
+        ("", "(file)", "something in it"),
+        ("{}", "line 1", "with the keys id, series"),
+        ("[1]", "line 1", "JSON object"),
+        ("{", "line 1", "as JSON"),
+        ("[" * 100_000, "line 1", "as JSON"),
+        ("9" * 10_000, "line 1", "as JSON"),
+        (GOOD.replace('"seed":1', '"seed":NaN'), "line 1", "NaN is no number"),
+        (GOOD.replace('"seed":1', '"seed":9223372036854775808'), "line 1", "seed as an integer"),
+        (GOOD.replace('"seed":1', '"seed":true'), "line 1", "seed as an integer"),
+        (GOOD.replace('"replication":0', '"replication":-1'), "line 1", "replication as an integer"),
+        (GOOD.replace("x/00000", "../00000"), "line 1", "id as"),
+        (GOOD.replace("simulation", "live"), "line 1", "engine as"),
+        (GOOD.replace('"point":{}', '"point":{"a":1}'), "line 1", "point as texts"),
+        (GOOD.replace('"series":"x"', '"series":"\\ud800"'), "line 1", "series as a text"),
+        (GOOD.replace('"segment":{},', ""), "line 1", "scenario with the keys"),
+        (GOOD.replace('"id":', '"di":'), "line 1", "in this order"),
+        (GOOD + "\n\n" + GOOD.replace("00000", "00001"), "line 2", "as JSON"),
+        (GOOD + "\n" + GOOD, "line 2, id", "no line before has"),
+    ],
+)
+def test_a_malformed_plan_is_refused_with_its_line(tmp_path: Path, text: str, key: str, allowed: str) -> None:
+    path = tmp_path / "plan.jsonl"
+    path.write_text(text, encoding="utf-8")
+    faults = faults_of(lambda: plan.read(path))
+    assert [fault.key for fault in faults] == [key]
+    assert allowed in faults[0].allowed
+
+
+def test_the_lines_that_these_are_made_from_are_sound(tmp_path: Path) -> None:
+    path = tmp_path / "plan.jsonl"
+    path.write_text(GOOD + "\n", encoding="utf-8")
+    assert plan.read(path).trials[0].line == GOOD

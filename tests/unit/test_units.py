@@ -1,0 +1,134 @@
+"""Exact numbers from text with a unit."""
+
+from fractions import Fraction
+
+import pytest
+from ethermeter import units
+from ethermeter.units import UnitError
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@pytest.mark.parametrize(
+    ("text", "ps"),
+    [
+        ("12 us", 12_000_000),
+        ("12us", 12_000_000),
+        ("1.5 ms", 1_500_000_000),
+        ("0 s", 0),
+        ("1 ps", 1),
+        ("0.001 ns", 1),
+        ("9.6 µs", 9_600_000),
+        ("9.6 μs", 9_600_000),
+        ("1e-12 s", 1),
+        ("1000 s", 10**15),
+        (" 3  s ", 3 * 10**12),
+        ("0.1 s", 10**11),
+        ("0.3 s", 3 * 10**11),
+    ],
+)
+def test_times_are_exact_picoseconds(text: str, ps: int) -> None:
+    assert units.time_ps(text) == ps
+
+
+@pytest.mark.parametrize(
+    ("text", "bits"), [("64 B", 512), ("512 bit", 512), ("1.5 kB", 12_000), ("1 kbit", 1000), ("0.125 B", 1), ("1518 B", 12_144)]
+)
+def test_sizes_are_whole_bits(text: str, bits: int) -> None:
+    assert units.size_bits(text) == bits
+
+
+def test_three_thousand_feet_are_914_4_metres() -> None:
+    assert units.length_m("3000 ft") == Fraction(9144, 10)
+    assert units.length_m("0.91 km") == 910
+
+
+@pytest.mark.parametrize(
+    ("text", "ps"), [("10 Mb/s", 100_000), ("100 Mb/s", 10_000), ("10 Mbit/s", 100_000), ("1 Gb/s", 1000), ("1 kb/s", 10**9)]
+)
+def test_rates_are_whole_picoseconds_a_bit(text: str, ps: int) -> None:
+    assert units.bit_ps(text) == ps
+
+
+def test_a_frequency_is_the_time_between_events() -> None:
+    assert units.interval_ps("100 /s") == 10**10
+    assert units.interval_ps("3 /s") == Fraction(10**12, 3)
+    assert units.interval_ps("60 /min") == 10**12
+
+
+@pytest.mark.parametrize(
+    ("read", "value", "word"),
+    [
+        (units.time_ps, "12", "the unit is missing"),
+        (units.time_ps, 12, "the unit is missing"),
+        (units.time_ps, 1.5, "the unit is missing"),
+        (units.time_ps, True, "a time such as"),
+        (units.time_ps, None, "a time such as"),
+        (units.time_ps, [], "a time such as"),
+        (units.time_ps, "", "a time such as"),
+        (units.time_ps, "s", "a time such as"),
+        (units.time_ps, "12 parsec", "unknown unit parsec; known are ps, ns, us, ms, s"),
+        (units.time_ps, "12 m", "not a length"),
+        (units.time_ps, "12 B", "not a size"),
+        (units.time_ps, "-1 us", "must not be negative"),
+        (units.time_ps, "nan s", "a time such as"),
+        (units.time_ps, "inf s", "a time such as"),
+        (units.time_ps, "0.1 ps", "whole number of picoseconds"),
+        (units.time_ps, "1001 s", "at most 1000 s"),
+        (units.time_ps, "1e30 s", "at most 1000 s"),
+        (units.time_ps, "1e999999999 s", "exponents"),
+        (units.time_ps, "1 e3 s", "a time such as"),
+        (units.time_ps, "1_000 s", "a time such as"),
+        (units.time_ps, "1,5 s", "a time such as"),
+        (units.time_ps, "١ s", "a time such as"),
+        (units.time_ps, "9" * 60 + " s", "a time such as"),
+        (units.size_bits, "0.3 bit", "whole number of bits"),
+        (units.size_bits, "2 GB", "at most"),
+        (units.bit_ps, "3 Mb/s", "whole number of picoseconds"),
+        (units.bit_ps, "0 b/s", "above zero"),
+        (units.bit_ps, "999 b/s", "whole number of picoseconds"),
+        (units.bit_ps, "500 b/s", "at least 1 kb/s"),
+        (units.bit_ps, "10 MB/s", "unknown unit"),
+        (units.length_m, "101 km", "at most 100 km"),
+        (units.interval_ps, "0 /s", "above zero"),
+        (units.interval_ps, "1e20 /s", "1e9 /s"),
+    ],
+)
+def test_what_is_no_such_quantity_is_refused_with_what_was_expected(read, value, word) -> None:
+    with pytest.raises(UnitError) as caught:
+        read(value)
+    assert word in str(caught.value)
+
+
+def test_zero_is_refused_where_it_makes_no_sense() -> None:
+    with pytest.raises(UnitError, match="above zero"):
+        units.time_ps("0 s", positive=True)
+    with pytest.raises(UnitError, match="above zero"):
+        units.size_bits("0 B", positive=True)
+
+
+@given(st.integers(min_value=0, max_value=10**15))
+def test_every_time_reads_back_from_its_decimal_text(ps: int) -> None:
+    text = units.decimal_text(Fraction(ps, 10**6))
+    assert units.time_ps(f"{text} us") == ps
+    assert "e" not in text
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_time_or_a_unit_error(text: str) -> None:
+    try:
+        assert 0 <= units.time_ps(text) <= units.LONGEST_PS
+    except UnitError as error:
+        assert str(error)  # noqa: PT017 - both outcomes are right
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers())
+def test_exact_gives_the_decimal_that_was_written(value: float, whole: int) -> None:
+    assert float(units.exact(value)) == value
+    assert units.exact(whole) == whole
+    assert units.exact(0.1) == Fraction(1, 10)
+
+
+def test_a_third_has_no_decimal_text() -> None:
+    with pytest.raises(ValueError, match="no finite decimal"):
+        units.decimal_text(Fraction(1, 3))
