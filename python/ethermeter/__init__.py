@@ -1,1 +1,35 @@
-"""ethermeter: an Ethernet capacity laboratory."""
+"""ethermeter: an Ethernet capacity laboratory.
+
+Describe a network and its traffic once; learn what it can carry, with what delay, loss and fairness.
+
+Examples
+--------
+>>> import ethermeter as em
+>>> run = em.load("poisson-load").run()  # doctest: +SKIP
+>>> run.to_pandas()  # doctest: +SKIP
+>>> run.plot("utilisation")  # doctest: +SKIP
+
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ethermeter._core import version
+    from ethermeter.api import Figure, Loaded, Run, load, open
+
+    __version__: str = version()
+
+__all__ = ["Figure", "InputError", "Loaded", "Run", "RunError", "TrialError", "__version__", "load", "open"]
+
+
+def __getattr__(name: str) -> Any:
+    # On demand: the command line must answer before NumPy and Arrow are loaded.
+    if name == "__version__":
+        from ethermeter._core import version
+
+        return version()
+    if name in __all__:
+        from ethermeter import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'ethermeter' has no attribute {name!r}")

@@ -1,0 +1,50 @@
+"""The commands, put together."""
+
+from typing import Annotated
+
+import typer
+
+from ethermeter.cli import inspecting, reporting, running
+from ethermeter.cli.guard import Settings, command
+
+# Plain help: without Rich it comes in half the time, and it can be copied from.
+app = typer.Typer(
+    name="ethermeter",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Examples:\n\n\b\n  ethermeter reproduce boggs1988\n  ethermeter experiments\n  ethermeter run poisson-load\n"
+    "  ethermeter run my-network.toml --set stations.0.count=12 --out runs/twelve",
+)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001
+    if wanted:
+        from ethermeter._core import version
+
+        typer.echo(f"ethermeter {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _all_commands(
+    *,
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Learn what an Ethernet can carry, with what delay, loss and fairness."""
+    Settings.debug = debug
+
+
+command(app, "run", examples=running.RUN_EXAMPLES)(running.run)
+command(app, "reproduce", examples=running.REPRODUCE_EXAMPLES)(running.reproduce)
+command(app, "validate", examples="  ethermeter validate my-network.toml\n  ethermeter validate *.toml --json")(inspecting.validate)
+command(app, "plan", examples="  ethermeter plan poisson-load\n  ethermeter plan my-network.toml --json | head -1")(inspecting.plan)
+command(app, "experiments", examples=inspecting.EXPERIMENTS_EXAMPLES)(inspecting.experiments)
+command(app, "schema", examples="  ethermeter schema > ethermeter.schema.json")(inspecting.schema)
+command(app, "report", examples="  ethermeter report runs/poisson-load-0123456789ab")(reporting.report)
+command(app, "figures", examples=reporting.FIGURES_EXAMPLES)(reporting.figures)
+command(app, "compare", examples="  ethermeter compare runs/before runs/after\n  ethermeter compare runs/before runs/after --json")(
+    reporting.compare
+)

@@ -1,0 +1,96 @@
+"""What stands between a command and the person: every failure becomes a line and an exit code, never a traceback."""
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec
+
+import typer
+
+BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
+
+P = ParamSpec("P")
+
+
+class Settings:
+    """What holds for the whole command line."""
+
+    debug = False
+
+
+def command(app: typer.Typer, name: str, *, examples: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Register a function as a command.
+
+    Parameters
+    ----------
+    app
+        Where to register it.
+    name
+        Name of the command.
+    examples
+        Lines that show its use; the last thing its `--help` prints.
+
+    Returns
+    -------
+    :
+        A decorator.
+
+    """
+
+    def register(function: Callable[P, None]) -> Callable[P, None]:
+        # Backspace tells the help formatter to leave the lines as they are.
+        return app.command(name, epilog="Examples:\n\n\b\n" + examples)(guarded(function))
+
+    return register
+
+
+def guarded(function: Callable[P, None]) -> Callable[P, None]:
+    """Turn the exceptions of a command into lines on stderr and an exit code."""
+
+    @functools.wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            function(*args, **kwargs)
+        except (typer.Exit, typer.Abort):
+            raise
+        except KeyboardInterrupt:
+            say("ethermeter: interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # Whoever read us has seen enough. Nothing more may be flushed there.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(BROKEN_PIPE) from None
+        except Exception as error:
+            if Settings.debug:
+                raise
+            raise typer.Exit(explain(error)) from None
+
+    return wrapper
+
+
+def explain(error: Exception) -> int:
+    """Print what went wrong, a line each, and return the exit code."""
+    from ethermeter.engines.work import TrialError
+    from ethermeter.faults import InputError
+    from ethermeter.store import RunError
+
+    if isinstance(error, InputError):
+        for fault in error.faults:
+            say(str(fault))
+        return BAD_INPUT
+    if isinstance(error, RunError | TrialError):
+        say(f"ethermeter: {error}")
+        return FAILED
+    if isinstance(error, OSError) and error.filename is not None:
+        say(f"ethermeter: {error.filename}: {error.strerror or error}")
+        return FAILED
+    first = (str(error).splitlines() or [""])[0]
+    say(f"ethermeter: internal error: {type(error).__name__}: {first} (for the traceback: ethermeter --debug {Path(*sys.argv[1:2])} …)")
+    return FAILED
+
+
+def say(line: str) -> None:
+    """Print a line for the person on stderr."""
+    typer.echo(line, err=True)

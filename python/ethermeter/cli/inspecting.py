@@ -1,0 +1,125 @@
+"""Commands that look at experiments and run nothing."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ethermeter.cli import options
+from ethermeter.cli.guard import BAD_INPUT, say
+from ethermeter.cli.output import print_json, print_table
+
+EXPERIMENTS_EXAMPLES = """\
+  ethermeter experiments
+  ethermeter experiments --show poisson-load
+  ethermeter experiments --copy poisson-load my-network.toml"""
+TABLE_ROWS = 20
+
+
+def validate(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Experiment files, or names of shipped ones.")],
+    *,
+    as_json: options.Json = False,
+) -> None:
+    """Check experiment files; name every fault."""
+    from ethermeter import api
+    from ethermeter.faults import Fault, InputError
+
+    faults: list[Fault] = []
+    trials: dict[str, int] = {}
+    for file in files:
+        try:
+            trials[file] = len(api.load(file).plan().trials)
+        except InputError as error:
+            faults.extend(error.faults)
+    if as_json:
+        listed = [{"file": fault.file, "key": fault.key, "value": fault.value, "allowed": fault.allowed} for fault in faults]
+        print_json({"valid": not faults, "trials": trials, "faults": listed})
+    else:
+        for file, count in trials.items():
+            typer.echo(f"{file}: valid, {count} trials")
+        for fault in faults:
+            say(str(fault))
+    if faults:
+        raise typer.Exit(BAD_INPUT)
+
+
+def plan(
+    experiment: options.Experiment,
+    *,
+    overrides: options.Overrides = None,
+    seed: options.Seed = None,
+    replications: options.Replications = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the trials as JSON, one a line, as in plan.jsonl.")] = False,
+) -> None:
+    """Show the trials of an experiment; run nothing."""
+    from ethermeter import api
+
+    planned = api.load(experiment, overrides=overrides or ()).plan(seed=seed, replications=replications)
+    if as_json:
+        typer.echo(planned.to_jsonl(), nl=False)
+        return
+    keys = list(dict.fromkeys(key for trial in planned.trials for key in trial.point))
+    rows = [
+        [trial.id, *(trial.point.get(key, "") for key in keys), str(trial.replication), str(trial.seed)]
+        for trial in planned.trials[:TABLE_ROWS]
+    ]
+    print_table(["trial", *keys, "replication", "seed"], rows)
+    if len(planned.trials) > TABLE_ROWS:
+        typer.echo(f"… {len(planned.trials) - TABLE_ROWS} more")
+    typer.echo(f"{len(planned.trials)} trials, plan {planned.hash}")
+
+
+def schema() -> None:
+    """Print the JSON Schema of experiment files, for editors."""
+    from ethermeter import experiment
+
+    print_json(experiment.json_schema())
+
+
+def experiments(
+    *,
+    show: Annotated[str | None, typer.Option("--show", metavar="NAME", show_default=False, help="Print this experiment file.")] = None,
+    copy: Annotated[
+        tuple[str, Path] | None,
+        typer.Option("--copy", metavar="NAME DEST", show_default=False, help="Copy this experiment file, to start from."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """List the shipped experiments."""
+    from ethermeter import experiment
+
+    if show is not None:
+        typer.echo(_shipped(show).read_text(encoding="utf-8"), nl=False)
+    if copy is not None:
+        _copy(*copy)
+    if show is not None or copy is not None:
+        return
+    titles = {name: experiment.load(path).title for name, path in experiment.shipped().items()}
+    if as_json:
+        print_json(titles)
+    else:
+        print_table(["experiment", "what it is"], [[name, title] for name, title in titles.items()])
+
+
+def _shipped(name: str) -> Path:
+    from ethermeter import experiment
+    from ethermeter.faults import Fault, InputError
+
+    shipped = experiment.shipped()
+    if name not in shipped:
+        raise InputError([Fault("command line", "experiment", name, f"one of {', '.join(shipped)}")])
+    return shipped[name]
+
+
+def _copy(name: str, destination: Path) -> None:
+    from ethermeter.faults import Fault, InputError
+
+    text = _shipped(name).read_bytes()
+    target = destination / f"{Path(name).name}.toml" if destination.is_dir() else destination
+    try:
+        with target.open("xb") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InputError([Fault("command line", "--copy", str(target), "a file that is not there yet")]) from None
+    typer.echo(f"{target}: a copy of {name}; run it with: ethermeter run {target}")

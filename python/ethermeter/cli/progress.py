@@ -1,0 +1,70 @@
+"""How far a run is, for a person: a bar on a terminal, a line every few seconds elsewhere. Always on stderr."""
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ethermeter.cli.guard import say
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
+    from ethermeter.run import Progress
+
+LINE_EVERY_S = 5.0
+
+
+class ProgressDisplay:
+    """Shows progress while the block lasts.
+
+    Parameters
+    ----------
+    title
+        What is run.
+
+    """
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._bar: RichProgress | None = None
+        self._last_line_s = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+            from rich.progress import Progress as RichProgress
+
+            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[detail]}"))
+            self._bar = RichProgress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.add_task(self._title, total=1.0, detail="")
+            self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, progress: "Progress") -> None:
+        """Show how far it is."""
+        detail = f"{progress.done} of {progress.trials} trials{_left(progress.remaining_s)}"
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=progress.share, detail=detail)
+        elif time.monotonic() - self._last_line_s >= LINE_EVERY_S:
+            self._last_line_s = time.monotonic()
+            say(f"{self._title}: {detail}")
+
+
+def _left(remaining_s: float | None) -> str:
+    if remaining_s is None:
+        return ""
+    seconds = round(remaining_s)
+    hours, minutes = divmod(seconds // 60, 60)
+    return (
+        f", {hours} h {minutes:02d} min left"
+        if hours
+        else f", {minutes} min {seconds % 60:02d} s left"
+        if minutes
+        else f", {seconds} s left"
+    )

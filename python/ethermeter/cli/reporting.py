@@ -1,0 +1,80 @@
+"""Commands that look at runs."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ethermeter.cli import options
+from ethermeter.cli.output import print_json
+
+FIGURES_EXAMPLES = """\
+  ethermeter figures runs/poisson-load-0123456789ab
+  ethermeter figures runs/poisson-load-0123456789ab --metric goodput --metric loss --format svg --out figures"""
+
+
+class Format(StrEnum):
+    """Formats a figure can be drawn in."""
+
+    PNG = "png"
+    PDF = "pdf"
+    SVG = "svg"
+
+
+def report(run: options.RunPath, *, as_json: options.Json = False) -> None:
+    """Write the report of a finished run anew."""
+    from ethermeter.run import evaluate
+
+    written = {name: str(path) for name, path in evaluate(run).items()}
+    if as_json:
+        print_json({"run": str(run), "files": written})
+    else:
+        for path in written.values():
+            typer.echo(path)
+
+
+def figures(
+    run: options.RunPath,
+    *,
+    metrics: Annotated[
+        list[str] | None, typer.Option("--metric", "-m", show_default=False, help="What to draw; utilisation unless given.")
+    ] = None,
+    series: Annotated[str | None, typer.Option("--series", show_default=False, help="Of which series; of each unless given.")] = None,
+    file_format: Annotated[Format, typer.Option("--format", "-f", help="Format of the files.")] = Format.SVG,
+    out: Annotated[Path, typer.Option("--out", help="Directory for the files; made if it is not there.")] = Path(),
+    as_json: options.Json = False,
+) -> None:
+    """Draw figures of a finished run into files."""
+    from ethermeter import api
+    from ethermeter.faults import Fault, InputError
+
+    found = api.open(run)
+    there = list(dict.fromkeys(trial.series for trial in found.trials()))
+    if series is not None and series not in there:
+        raise InputError([Fault("command line", "--series", series, f"one of {', '.join(there)}")])
+    drawn = [found.plot(metric, series=name) for metric in metrics or ["utilisation"] for name in ([series] if series else there)]
+    out.mkdir(parents=True, exist_ok=True)
+    files = [str(figure.save(out / f"{figure.series}-{figure.metric}.{file_format}".lower().replace(" ", "-"))) for figure in drawn]
+    if as_json:
+        print_json({"run": str(run), "figures": files})
+    else:
+        for file in files:
+            typer.echo(file)
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="The run directory to compare it with.")],
+    *,
+    as_json: options.Json = False,
+) -> None:
+    """Compare two finished runs point by point."""
+    from ethermeter import api
+    from ethermeter.report import compare as comparison
+
+    found = comparison.compare(api.open(first).path, api.open(second).path)
+    if as_json:
+        print_json(found)
+    else:
+        typer.echo(comparison.render(found))

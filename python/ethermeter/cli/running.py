@@ -1,0 +1,168 @@
+"""Commands that run trials."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ethermeter.cli import options
+from ethermeter.cli.guard import INTERRUPTED, say
+from ethermeter.cli.output import number, print_json, print_table
+
+RUN_EXAMPLES = """\
+  ethermeter run poisson-load
+  ethermeter run my-network.toml --jobs 2 --out runs/first
+  ethermeter run my-network.toml --set stations.0.count=12 --set 'phases.transmit="2 s"'
+  ethermeter run my-network.toml --resume
+  ethermeter run my-network.toml --cluster tcp://10.0.0.1:8786 --json"""
+REPRODUCE_EXAMPLES = """\
+  ethermeter reproduce boggs1988
+  ethermeter reproduce boggs1988 --replications 1
+  ethermeter reproduce boggs1988 --quick --json"""
+
+STUDY_EXPERIMENTS = {"boggs1988": tuple(f"boggs1988/i-{number}" for number in range(1, 6))}
+QUICK = ("phases.settle='500 ms'", "phases.transmit='2 s'", "phases.measure='middle 1 s'", "phases.drain='500 ms'")
+"""A tenth of the study's phases: the same points, wider intervals."""
+TABLE_METRICS = ("utilisation", "goodput", "transmission_delay", "loss", "jain_index")
+TABLE_ROWS = 30
+
+
+def run(
+    experiment: options.Experiment,
+    *,
+    overrides: options.Overrides = None,
+    jobs: options.Jobs = None,
+    seed: options.Seed = None,
+    replications: options.Replications = None,
+    out: options.Out = None,
+    resume: options.Resume = False,
+    force: options.Force = False,
+    cluster: options.Cluster = None,
+    no_report: options.NoReport = False,
+    as_json: options.Json = False,
+) -> None:
+    """Run an experiment; estimate and report what came out."""
+    from ethermeter import api
+    from ethermeter.run import Manner
+
+    loaded = api.load(experiment, overrides=overrides or ())
+    manner = Manner(jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), seed=seed)
+    summary = _run(loaded, manner, replications=replications, out=out, report=not no_report)
+    if as_json:
+        print_json(summary)
+        return
+    _print_points(summary["estimates"])
+    _print_files(summary)
+
+
+def reproduce(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help=f"The study: {', '.join(STUDY_EXPERIMENTS)}.")],
+    *,
+    overrides: options.Overrides = None,
+    jobs: options.Jobs = None,
+    seed: options.Seed = None,
+    replications: options.Replications = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the study's time and one replication: wider intervals.")] = False,
+    out: options.Out = None,
+    resume: options.Resume = False,
+    force: options.Force = False,
+    cluster: options.Cluster = None,
+    no_report: options.NoReport = False,
+    as_json: options.Json = False,
+) -> None:
+    """Run a published study again and check its claims."""
+    from ethermeter import api
+    from ethermeter.faults import Fault, InputError
+    from ethermeter.run import Manner
+
+    if study not in STUDY_EXPERIMENTS:
+        raise InputError([Fault("command line", "study", study, f"one of {', '.join(STUDY_EXPERIMENTS)}")])
+    laid_over = (*(QUICK if quick else ()), *(overrides or ()))
+    loaded = api.load(*STUDY_EXPERIMENTS[study], overrides=laid_over, name=study)
+    manner = Manner(jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), study=study, seed=seed)
+    wanted = 1 if quick and replications is None else replications
+    summary = _run(loaded, manner, replications=wanted, out=out, report=not no_report)
+    if as_json:
+        print_json({key: value for key, value in summary.items() if key != "estimates"})
+        return
+    _print_claims(summary["claims"])
+    _print_files(summary)
+
+
+def _run(loaded: Any, manner: Any, *, replications: int | None, out: Path | None, report: bool) -> dict[str, Any]:
+    """Run what was loaded, unless it is finished already, and say what there is now."""
+    import json
+
+    from ethermeter import run as running
+    from ethermeter.cli.progress import ProgressDisplay
+
+    plan = loaded.plan(seed=manner.seed, replications=replications)
+    directory = out if out is not None else running.default_directory(plan)
+    found = None if manner.force else running.finished_run(directory, plan)
+    if found is not None:
+        say(f"{directory}: this run is already finished; --force runs it again")
+    else:
+        try:
+            with ProgressDisplay(plan.name) as display:
+                found = running.execute(plan, loaded.experiments, directory=directory, manner=manner, follow=display)
+        except KeyboardInterrupt:
+            say(f"ethermeter: interrupted; finished trials are kept. To continue: {_resume_command()}")
+            raise typer.Exit(INTERRUPTED) from None
+    written = running.evaluate(directory, report=report, anew=False)
+    provenance = found.provenance()
+    return {
+        "run": str(directory),
+        "plan": plan.name,
+        "plan_hash": plan.hash,
+        "trials": len(plan.trials),
+        "wall_s": provenance.get("wall_s"),
+        "simulation_s": provenance.get("simulation_s"),
+        "events": provenance.get("events"),
+        "files": {name: str(path) for name, path in written.items()},
+        "estimates": json.loads(written["estimates"].read_text(encoding="utf-8")),
+        **({"claims": json.loads(written["claims"].read_text(encoding="utf-8"))} if "claims" in written else {}),
+    }
+
+
+def _resume_command() -> str:
+    """Return the command line that continues this one."""
+    words = [word for word in sys.argv[1:] if word not in {"--resume", "--force"}]
+    return shlex.join(["ethermeter", *words, "--resume"])
+
+
+def _print_points(estimates: dict[str, Any]) -> None:
+    """Print the main metrics of the first points, for who does not open the report."""
+    points = estimates["points"]
+    keys = list(dict.fromkeys(key for point in points for key in point["point"]))
+    rows = [
+        [
+            *(point["point"].get(key, "") for key in keys),
+            *(number(point["estimates"].get(metric, {}).get("value")) for metric in TABLE_METRICS),
+        ]
+        for point in points[:TABLE_ROWS]
+    ]
+    units = estimates["metrics"]
+    heads = [f"{metric} {units.get(metric, {}).get('unit', '')}".strip() for metric in TABLE_METRICS]
+    print_table([*keys, *heads], rows)
+    if len(points) > TABLE_ROWS:
+        typer.echo(f"… {len(points) - TABLE_ROWS} more points in the report")
+
+
+def _print_claims(claims: Any) -> None:
+    """Print every claim of the study with its verdict."""
+    listed = claims["claims"] if isinstance(claims, dict) else claims
+    rows = [[claim["id"], _shown(claim["published"]), _shown(claim["ours"]), claim["basis"], claim["verdict"]] for claim in listed]
+    print_table(["claim", "published", "ours", "basis", "verdict"], rows)
+
+
+def _shown(value: Any) -> str:
+    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else "–" if value is None else str(value)
+
+
+def _print_files(summary: dict[str, Any]) -> None:
+    wall_s = summary["wall_s"]
+    typer.echo(f"{summary['trials']} trials" + (f" in {wall_s:.1f} s" if isinstance(wall_s, float) else "") + f": {summary['run']}")
+    if "report" in summary["files"]:
+        typer.echo(f"report: {summary['files']['report']}")

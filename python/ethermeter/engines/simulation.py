@@ -1,0 +1,299 @@
+"""The simulation engine: one trial through the compiled core, its result turned into observations."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ethermeter.observation import Caution, Metric
+from ethermeter.store.rows import CAUTION_BIT, HISTOGRAMS, METRICS, STATION_METRICS, Floats, Integers, Masks, TrialRows
+
+PS_PER_S = 1e12
+FEW_FRAMES = 30
+"""Below this many frames a value carries the caution `few-samples`."""
+
+PERCENTILES: dict[Metric, float] = {Metric.DELAY_P50: 0.5, Metric.DELAY_P90: 0.9, Metric.DELAY_P99: 0.99, Metric.DELAY_P999: 0.999}
+TIME_SHARES = (Metric.TIME_FRAME, Metric.TIME_PREAMBLE, Metric.TIME_GAP, Metric.TIME_COLLISION, Metric.TIME_IDLE)
+
+STATION_COUNTS = (
+    "frames",
+    "bits",
+    "charged_ps",
+    "collisions",
+    "late_collisions",
+    "discarded",
+    "resumed",
+    "offered",
+    "dropped",
+    "damaged",
+)
+STATION_MEANS = ("delay_s", "delay_sd_s", "access_s", "response_s", "waiting", "offered_load")
+
+ADDED = (
+    Metric.UTILISATION,
+    Metric.BIT_RATE,
+    Metric.PACKET_RATE,
+    Metric.GOODPUT,
+    Metric.OFFERED_LOAD_G,
+    Metric.OFFERED_LOAD_Q,
+    Metric.DISCARDED,
+    Metric.DROPPED,
+    Metric.RESUMED,
+    Metric.LATE_COLLISIONS,
+    Metric.DAMAGED,
+    Metric.FRAMES,
+)
+"""Metrics of the whole segment that are sums over its stations."""
+
+# Counts, shares of channel time and parameters are what they are, however few frames came through.
+NOT_ESTIMATED_FROM_FRAMES = {
+    Metric.OFFERED_LOAD_G,
+    Metric.OFFERED_LOAD_Q,
+    Metric.DISCARDED,
+    Metric.DROPPED,
+    Metric.RESUMED,
+    Metric.LATE_COLLISIONS,
+    Metric.DAMAGED,
+    Metric.FRAMES,
+    *TIME_SHARES,
+}
+_FROM_FRAMES = np.array([metric not in NOT_ESTIMATED_FROM_FRAMES for metric in METRICS])
+_STATION_FROM_FRAMES = np.array([metric not in NOT_ESTIMATED_FROM_FRAMES for metric in STATION_METRICS])
+
+
+def run_trial(line: str) -> TrialRows:
+    """Simulate one trial and return its rows.
+
+    Parameters
+    ----------
+    line
+        The trial as JSON text, a line of `plan.jsonl`.
+
+    Returns
+    -------
+    :
+        The rows, which depend on `line` alone, except for `core_s`.
+
+    Raises
+    ------
+    ValueError
+        If the core refuses the trial; the message has the key.
+    RuntimeError
+        If the core breaks off because of a fault of its own.
+
+    """
+    from ethermeter import _core
+
+    begin_s = time.perf_counter()
+    try:
+        result = _core.simulate(line)
+    except BaseException as error:
+        # The class is made inside the extension and cannot be imported; it is no `Exception`, so it would kill a thread unseen.
+        if type(error).__name__ == "PanicException":
+            raise RuntimeError(f"the simulator broke off: {error}") from None
+        raise
+    core_s = time.perf_counter() - begin_s
+    return observe(json.loads(line)["scenario"], result, core_s=core_s)
+
+
+def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: float) -> TrialRows:
+    """Turn what the core counted into every metric, per station and for the whole segment.
+
+    Parameters
+    ----------
+    scenario
+        The trial's scenario as in `plan.jsonl`.
+    result
+        What `ethermeter._core.simulate` gave back for it.
+    core_s
+        Time the simulator took, in s.
+
+    Returns
+    -------
+    :
+        The rows in the order of `ethermeter.store.rows.layout`. A value without a sample is NaN and has the caution `no-samples`; one
+        that is estimated from fewer than 30 frames has `few-samples`.
+
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        count = {name: np.asarray(result[f"station_{name}"]).astype(np.float64) for name in STATION_COUNTS}
+        station = _station_values(scenario, result, count)
+        whole = _whole_values(scenario, result, count, station)
+    per_station = np.array([station[metric] for metric in STATION_METRICS])
+    values = np.concatenate([np.array([whole[metric] for metric in METRICS]), per_station.ravel()])
+    histogram, low_ps, high_ps, bucket_count = _histogram_rows(result["histograms"])
+    return TrialRows(
+        stations=per_station.shape[1],
+        values=values,
+        cautions=_cautions(result["cautions"], station[Metric.FRAMES], values),
+        batch_frames=np.asarray(result["batch_frames"]).astype(np.int64).ravel(),
+        batch_charged_ps=np.asarray(result["batch_charged_ps"]).astype(np.int64).ravel(),
+        batch_delay_sum_s=np.asarray(result["batch_delay_sum_s"], np.float64).ravel(),
+        batch_delay_square_sum_s2=np.asarray(result["batch_delay_square_sum_s2"], np.float64).ravel(),
+        histogram=histogram,
+        low_ps=low_ps,
+        high_ps=high_ps,
+        count=bucket_count,
+        events=int(result["events"]),
+        core_s=core_s,
+    )
+
+
+def _station_values(scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapping[str, Floats]) -> dict[Metric, Floats]:
+    """Value of every per-station metric, shape (stations,)."""
+    seen = {name: np.asarray(result[f"station_{name}"], np.float64) for name in STATION_MEANS}
+    frames = count["frames"]
+    window_s = result["window_ps"] / PS_PER_S
+    utilisation = count["charged_ps"] / result["window_ps"]
+    return {
+        Metric.UTILISATION: utilisation,
+        Metric.BIT_RATE: utilisation * (PS_PER_S / scenario["segment"]["bit_ps"]),
+        Metric.PACKET_RATE: frames / window_s,
+        Metric.TRANSMISSION_DELAY: seen["delay_s"],
+        Metric.TRANSMISSION_DELAY_SD: seen["delay_sd_s"],
+        Metric.GOODPUT: count["bits"] / window_s,
+        Metric.ACCESS_DELAY: seen["access_s"],
+        Metric.RESPONSE_TIME: seen["response_s"],
+        # An attempt ends as a frame or as a collision; those begun but not ended in the window are not counted.
+        Metric.ATTEMPTS_PER_FRAME: (frames + count["collisions"]) / frames,
+        Metric.COLLISIONS_PER_FRAME: count["collisions"] / frames,
+        Metric.OFFERED_LOAD_G: seen["offered_load"],
+        Metric.OFFERED_LOAD_Q: seen["waiting"],
+        Metric.LOSS: (count["dropped"] + count["discarded"]) / _asked(scenario, count),
+        Metric.DISCARDED: count["discarded"],
+        Metric.DROPPED: count["dropped"],
+        Metric.RESUMED: count["resumed"],
+        Metric.LATE_COLLISIONS: count["late_collisions"],
+        Metric.DAMAGED: count["damaged"],
+        Metric.FRAMES: frames,
+    }
+
+
+def _whole_values(
+    scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapping[str, Floats], station: Mapping[Metric, Floats]
+) -> dict[Metric, float]:
+    """Value of every metric for all stations together."""
+    frames = station[Metric.FRAMES]
+    total = float(frames.sum())
+    bit_rate = station[Metric.BIT_RATE]
+    bit_rate_sd, packet_rate_sd = _sample_sd(bit_rate), _sample_sd(station[Metric.PACKET_RATE])
+    delay_s, delay_sd_s = _pooled(frames, station[Metric.TRANSMISSION_DELAY], station[Metric.TRANSMISSION_DELAY_SD])
+    # Not from the ratios: a station that delivered nothing has collisions all the same.
+    collisions = float(count["collisions"].sum())
+    values = {metric: float(station[metric].sum()) for metric in ADDED}
+    values |= {
+        Metric.BIT_RATE_SD: bit_rate_sd,
+        Metric.PACKET_RATE_SD: packet_rate_sd,
+        Metric.TRANSMISSION_DELAY: delay_s,
+        Metric.TRANSMISSION_DELAY_SD: delay_sd_s,
+        Metric.EXCESS_DELAY: delay_s - float(_charged_s(scenario, count).sum()),
+        Metric.UTILISATION_SD_OVER_MEAN: _ratio(bit_rate_sd, float(bit_rate.mean())),
+        Metric.ACCESS_DELAY: _weighted(frames, station[Metric.ACCESS_DELAY]),
+        Metric.RESPONSE_TIME: _weighted(frames, station[Metric.RESPONSE_TIME]),
+        Metric.JAIN_INDEX: _ratio(float(bit_rate.sum()) ** 2, len(bit_rate) * float((bit_rate**2).sum())),
+        Metric.ATTEMPTS_PER_FRAME: _ratio(total + collisions, total),
+        Metric.COLLISIONS_PER_FRAME: _ratio(collisions, total),
+        Metric.LOSS: _ratio(values[Metric.DROPPED] + values[Metric.DISCARDED], float(_asked(scenario, count).sum())),
+    }
+    values |= _percentiles(result["histograms"])
+    time_ps = np.asarray(result["time_ps"]).astype(np.float64)
+    values |= {metric: float(share) for metric, share in zip(TIME_SHARES, time_ps / result["window_ps"], strict=True)}
+    return values
+
+
+def _asked(scenario: Mapping[str, Any], count: Mapping[str, Floats]) -> Floats:
+    """Frames that losses are counted against: what a source offered, or what a saturated transmitter finished with."""
+    saturated = np.concatenate([np.full(len(group["places"]), group["arrivals"]["kind"] == "saturated") for group in scenario["groups"]])
+    return np.where(saturated, count["frames"] + count["discarded"], count["offered"])
+
+
+def _charged_s(scenario: Mapping[str, Any], count: Mapping[str, Floats]) -> Floats:
+    """Mean charged time of a frame of each station, in s: preamble, frame and gap.
+
+    From the bits delivered and not from the charged time in the window, which begins and ends within a packet. A station that delivered
+    nothing is charged the mean of what it would have sent.
+    """
+    segment = scenario["segment"]
+    meant = np.concatenate([np.full(len(group["places"]), _mean_bits(group["frames"])) for group in scenario["groups"]])
+    bits = np.where(count["frames"] > 0, count["bits"] / count["frames"], meant)
+    seconds: Floats = (bits + segment["preamble_bits"] + segment["gap_bits"]) * (segment["bit_ps"] / PS_PER_S)
+    return seconds
+
+
+def _mean_bits(frames: Mapping[str, Any]) -> float:
+    """Mean frame of a length distribution, in bits."""
+    if frames["kind"] == "fixed":
+        return float(frames["bits"])
+    return float(np.average(frames["bits"], weights=frames["weights"]))
+
+
+def _sample_sd(values: Floats) -> float:
+    """Sample standard deviation; 0 for one value, which has no spread."""
+    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else float("nan")
+
+
+def _weighted(frames: Floats, mean: Floats) -> float:
+    """Mean over all frames from the stations' means."""
+    sent = frames > 0
+    return _ratio(float((frames[sent] * mean[sent]).sum()), float(frames.sum()))
+
+
+def _pooled(frames: Floats, mean: Floats, sd: Floats) -> tuple[float, float]:
+    """Mean and sample standard deviation over all frames from the stations' ones.
+
+    Not from sums of squares: where delays hardly differ these lose every digit of the difference.
+    """
+    total = float(frames.sum())
+    overall = _weighted(frames, mean)
+    if total < 2:
+        return overall, float("nan")
+    sent = frames > 0
+    within = (frames[sent] - 1) * np.where(frames[sent] > 1, sd[sent], 0.0) ** 2
+    between = frames[sent] * (mean[sent] - overall) ** 2
+    return overall, float(np.sqrt((within + between).sum() / (total - 1)))
+
+
+def _percentiles(histograms: Mapping[str, Sequence[Any]]) -> dict[Metric, float]:
+    """Percentiles of the transmission delay, linear within a bucket, and the upper edge of the last bucket; in s."""
+    low_ps, high_ps, count = (np.asarray(column).astype(np.float64) for column in histograms.get("transmission_delay", ((), (), ())))
+    if not count.sum():
+        return dict.fromkeys((*PERCENTILES, Metric.DELAY_MAX), float("nan"))
+    upto = np.cumsum(count)
+    rank = np.array(list(PERCENTILES.values())) * upto[-1]
+    bucket = np.searchsorted(upto, rank)
+    into = (rank - (upto[bucket] - count[bucket])) / count[bucket]
+    delay_s = (low_ps[bucket] + into * (high_ps[bucket] - low_ps[bucket])) / PS_PER_S
+    return {**dict(zip(PERCENTILES, delay_s.tolist(), strict=True)), Metric.DELAY_MAX: float(high_ps[-1] / PS_PER_S)}
+
+
+def _histogram_rows(histograms: Mapping[str, Sequence[Any]]) -> tuple[np.ndarray[Any, Any], Integers, Integers, Integers]:
+    """Buckets of all histograms one below the other: index into `HISTOGRAMS`, low and high in ps, count."""
+    present = [(place, histograms[name]) for place, name in enumerate(HISTOGRAMS) if name in histograms]
+    index = np.repeat(np.array([place for place, _ in present], np.uint8), [len(columns[2]) for _, columns in present])
+    low_ps, high_ps, count = (
+        np.concatenate([np.asarray(columns[part]).astype(np.int64) for _, columns in present] or [np.empty(0, np.int64)])
+        for part in range(3)
+    )
+    return index, low_ps, high_ps, count
+
+
+def _cautions(of_trial: Sequence[str], frames: Floats, values: Floats) -> Masks:
+    """Caution mask of every row: the trial's words, and few or no samples by the frames behind the value."""
+    few = np.concatenate(
+        [
+            _FROM_FRAMES & (frames.sum() < FEW_FRAMES),
+            (_STATION_FROM_FRAMES[:, np.newaxis] & (frames < FEW_FRAMES)[np.newaxis, :]).ravel(),
+        ]
+    )
+    mask = np.full(len(values), sum(CAUTION_BIT[word] for word in set(of_trial)), np.uint16)
+    mask[few] |= CAUTION_BIT[Caution.FEW_SAMPLES]
+    none = np.isnan(values)
+    mask[none] &= np.uint16(~CAUTION_BIT[Caution.FEW_SAMPLES] & 0xFFFF)
+    mask[none] |= CAUTION_BIT[Caution.NO_SAMPLES]
+    return mask

@@ -1,0 +1,45 @@
+"""What engines are given and what they give back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ethermeter.store.rows import TrialRows
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A trial to be run.
+
+    Parameters
+    ----------
+    place
+        Place of the trial in the plan, by which its result is known.
+    id
+        Id of the trial, for messages.
+    line
+        The trial as JSON text: all that its result depends on.
+
+    """
+
+    place: int
+    id: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finished:
+    """A trial that was run."""
+
+    place: int
+    rows: TrialRows
+
+
+class TrialError(RuntimeError):
+    """A trial that broke off, or an engine that cannot run any."""
+
+
+def failure(work: Work | Sequence[Work], error: BaseException) -> TrialError:
+    """Say in one line which trial failed and why."""
+    which = work.id if isinstance(work, Work) else f"one of {work[0].id} to {work[-1].id}"
+    said = str(error).splitlines() or [type(error).__name__]
+    return TrialError(f"trial {which}: {said[0]}")

@@ -1,0 +1,126 @@
+"""Provenance: what made a run, and when and where. No observation depends on it."""
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+LIBRARIES = ("numpy", "pyarrow", "pydantic", "scipy")
+
+
+def begun(
+    *,
+    ethermeter: str,
+    plan_name: str,
+    plan_hash: str,
+    trials: int,
+    seeds: Mapping[str, int],
+    command: Sequence[str],
+    jobs: int,
+    cluster: str | None,
+) -> dict[str, Any]:
+    """Describe a run that begins now.
+
+    Parameters
+    ----------
+    ethermeter
+        Version of ethermeter.
+    plan_name, plan_hash, trials
+        Name and hash of the plan, and trials in it.
+    seeds
+        Seed of each experiment, by its name.
+    command
+        The command line, or what a Python session called.
+    jobs
+        Threads.
+    cluster
+        Address of the Dask scheduler, or None.
+
+    Returns
+    -------
+    :
+        The provenance, without the key `finished`.
+
+    """
+    return {
+        "ethermeter": ethermeter,
+        "python": platform.python_version(),
+        "libraries": {name: found for name in LIBRARIES if (found := _version(name))},
+        "system": platform.system(),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "cpu": cpu_model(),
+        "processors": os.cpu_count() or 1,
+        "command": list(command),
+        "plan": plan_name,
+        "plan_hash": plan_hash,
+        "trials": trials,
+        "seeds": dict(seeds),
+        "jobs": jobs,
+        "cluster": cluster,
+        "started": now(),
+        "sessions": 1,
+    }
+
+
+def resumed(provenance: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Join the provenance of a continued run to what was written when it was first begun.
+
+    Returns
+    -------
+    :
+        This session's provenance, with the first start and the number of sessions so far.
+
+    """
+    sessions = before.get("sessions")
+    started = before.get("started", provenance["started"])
+    return {**provenance, "started": started, "sessions": 1 + (sessions if isinstance(sessions, int) else 0)}
+
+
+def finished(provenance: Mapping[str, Any], *, wall_s: float, core_s: float, events: int) -> dict[str, Any]:
+    """Complete the provenance of a run that ends now.
+
+    Parameters
+    ----------
+    provenance
+        As it was begun.
+    wall_s
+        Time from the beginning of this session to the last trial, in s.
+    core_s
+        Time spent in the simulator, summed over threads and sessions, in s.
+    events
+        Transmissions simulated in all trials.
+
+    Returns
+    -------
+    :
+        The provenance, with the key `finished`.
+
+    """
+    return {**provenance, "finished": now(), "wall_s": round(wall_s, 3), "simulation_s": round(core_s, 3), "events": events}
+
+
+def now() -> str:
+    """Time of day, UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def cpu_model() -> str:
+    """Name of the processor, as far as the system tells."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.lower().startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass  # no Linux; the next best name follows
+    return platform.processor() or platform.machine()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,269 @@
+"""Running a plan: trials through an engine into a run directory, then its estimates, claims and report."""
+
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ethermeter import provenance
+from ethermeter.engines.work import Finished, TrialError, Work
+from ethermeter.faults import Fault, InputError
+from ethermeter.store import Recorder, RunDirectory, RunError
+from ethermeter.store.recorder import plan_hash_of
+
+if TYPE_CHECKING:
+    from ethermeter.experiment import Experiment
+    from ethermeter.plan import Plan, Trial
+
+RUNS = Path("runs")
+STUDIES = ("boggs1988",)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is.
+
+    Parameters
+    ----------
+    trials, done
+        Trials in the plan, and how many of these have a result.
+    share
+        Share of the work of this session that is done, 0 to 1.
+    elapsed_s
+        Time since the session began, in s.
+
+    """
+
+    trials: int
+    done: int
+    share: float
+    elapsed_s: float
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Time that is left, in s, if it goes on like this; None before there is anything to judge by."""
+        return self.elapsed_s * (1 / self.share - 1) if self.share > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a plan is run; nothing in here changes a result.
+
+    Parameters
+    ----------
+    jobs
+        Threads; None for one a processor.
+    cluster
+        Address of a Dask scheduler, or None to stay on this machine.
+    resume, force
+        Continue, or discard, what is in the directory.
+    command
+        What the person typed or called, for the provenance.
+    study
+        The published study that the run reproduces, or None.
+    seed
+        What the plan was seeded with instead of the experiments' own seeds, or None; for the provenance.
+
+    """
+
+    jobs: int | None = None
+    cluster: str | None = None
+    resume: bool = False
+    force: bool = False
+    command: Sequence[str] = ()
+    study: str | None = None
+    seed: int | None = None
+
+
+def default_directory(plan: "Plan") -> Path:
+    """Where a plan is run unless told otherwise: `runs/<name>-<plan hash>`."""
+    return RUNS / f"{plan.name}-{plan.hash}"
+
+
+def finished_run(directory: Path, plan: "Plan") -> RunDirectory | None:
+    """Return the finished run of this very plan in a directory, or None."""
+    if plan_hash_of(directory) != plan.hash:
+        return None
+    found = RunDirectory(directory)
+    return found if found.is_finished() else None
+
+
+def execute(
+    plan: "Plan",
+    experiments: Sequence["Experiment"],
+    *,
+    directory: Path,
+    manner: Manner,
+    follow: Callable[[Progress], None] | None = None,
+) -> RunDirectory:
+    """Run every trial of a plan that has no result yet, and write the tables.
+
+    Parameters
+    ----------
+    plan
+        What is run.
+    experiments
+        The experiments it was made from; their text is kept with the run.
+    directory
+        The run directory.
+    manner
+        How to run it.
+    follow
+        Is called about ten times a second with the progress.
+
+    Returns
+    -------
+    :
+        The finished run.
+
+    Raises
+    ------
+    InputError
+        If the directory holds something that may not be touched.
+    RunError
+        If results cannot be written.
+    TrialError
+        If a trial breaks off or the cluster cannot be used. Finished trials are kept, as they are on `KeyboardInterrupt`.
+
+    """
+    from ethermeter._core import version
+    from ethermeter.engines.local import processors
+
+    if manner.resume and manner.force:
+        raise InputError([Fault("command line", "--force", "given with --resume", "one of the two: continue what is there, or discard it")])
+    jobs = processors() if manner.jobs is None else manner.jobs
+    if jobs < 1:
+        raise InputError([Fault("command line", "--jobs", str(jobs), "at least 1")])
+    begin_s = time.monotonic()
+    names = names_of(experiments)
+    began = provenance.begun(
+        ethermeter=version(),
+        plan_name=plan.name,
+        plan_hash=plan.hash,
+        trials=len(plan.trials),
+        seeds={name: experiment.seed if manner.seed is None else manner.seed for name, experiment in names.items()},
+        command=manner.command,
+        jobs=jobs,
+        cluster=manner.cluster,
+    ) | {"study": manner.study}
+    texts = {name: experiment.source_text for name, experiment in names.items()}
+    with Recorder(directory, plan, experiments=texts, version=version(), resume=manner.resume, force=manner.force) as recorder:
+        before = recorder.provenance()
+        began = provenance.resumed(began, before) if before else began
+        recorder.write_provenance(began)
+        pending = [Work(place, plan.trials[place].id, plan.trials[place].line) for place in recorder.pending]
+        effort = {work.place: effort_of(plan.trials[work.place]) for work in pending}
+        all_effort, done_effort, done = sum(effort.values()), 0.0, len(plan.trials) - len(pending)
+        with closing(_results(pending, jobs=jobs, cluster=manner.cluster, version=version())) as results:
+            for result in results:
+                if result is None:
+                    recorder.flush_if_due()
+                else:
+                    recorder.record(result.place, result.rows)
+                    done, done_effort = done + 1, done_effort + effort[result.place]
+                if follow is not None:
+                    follow(Progress(len(plan.trials), done, done_effort / all_effort, time.monotonic() - begin_s))
+        recorder.flush()
+        recorder.finish(provenance.finished(began, wall_s=time.monotonic() - begin_s, core_s=recorder.core_s, events=recorder.events))
+    return RunDirectory(directory)
+
+
+def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict[str, Path]:
+    """Write what is derived from the observations of a finished run: estimates, claims if it reproduces a study, and the report.
+
+    Parameters
+    ----------
+    directory
+        The run directory.
+    report
+        Whether to write the report.
+    anew
+        Whether to write what is already there once more.
+
+    Returns
+    -------
+    :
+        Path of `estimates`, `claims` and `report`, of those that there are.
+
+    Raises
+    ------
+    InputError
+        If the run is unfinished.
+    RunError
+        If something cannot be written.
+
+    """
+    run = RunDirectory(directory)
+    if not run.is_finished():
+        raise InputError([Fault(str(directory), "run", "unfinished", "a finished run; continue it with --resume")])
+    steps: dict[str, tuple[str, Callable[[Path], Path]]] = {"estimates": ("estimates.json", _estimates)}
+    if run.provenance().get("study") in STUDIES:
+        steps["claims"] = ("claims.json", _claims)
+    if report:
+        steps["report"] = ("report.html", _report)
+    written = {}
+    for name, (file, write) in steps.items():
+        there = directory / file
+        try:
+            written[name] = there if there.is_file() and not anew else write(directory)
+        except OSError as error:
+            raise RunError(f"cannot write {error.filename or there}: {error.strerror or error}; the observations are kept") from error
+    return written
+
+
+def names_of(experiments: Sequence["Experiment"]) -> dict[str, "Experiment"]:
+    """Give every experiment the name of its file, numbered where two are called the same."""
+    names: dict[str, Experiment] = {}
+    for experiment in experiments:
+        name, number = Path(experiment.path).stem, 2
+        while name in names:
+            name, number = f"{Path(experiment.path).stem}-{number}", number + 1
+        names[name] = experiment
+    return names
+
+
+def effort_of(trial: "Trial") -> float:
+    """Roughly how long a trial takes compared with others; only the time that is left depends on it.
+
+    Packets that fit into the simulated time, each of which every station takes a part in.
+    """
+    scenario: Mapping[str, Any] = trial.scenario
+    segment, phases = scenario["segment"], scenario["phases"]
+    stations = sum(len(group["places"]) for group in scenario["groups"])
+    bits = scenario["groups"][0]["frames"]["bits"]
+    shortest = min(bits) if isinstance(bits, list) else bits
+    packet_ps = (shortest + segment["preamble_bits"] + segment["gap_bits"]) * segment["bit_ps"]
+    return float((phases["end_ps"] - phases["begin_ps"]) / packet_ps * (1 + stations))
+
+
+def _results(pending: Sequence[Work], *, jobs: int, cluster: str | None, version: str) -> Generator[Finished | None, None, None]:
+    if cluster is None:
+        from ethermeter.engines import local
+
+        return local.run(pending, jobs=jobs)
+    from ethermeter.engines import cluster as engine
+
+    return engine.run(pending, address=cluster, version=version)
+
+
+def _estimates(directory: Path) -> Path:
+    from ethermeter.analysis import estimates
+
+    return estimates.write(directory)
+
+
+def _claims(directory: Path) -> Path:
+    from ethermeter.papers import boggs1988
+
+    return boggs1988.write_claims(directory)
+
+
+def _report(directory: Path) -> Path:
+    from ethermeter import report
+
+    return report.write(directory)
+
+
+__all__ = ["Manner", "Progress", "RunError", "TrialError", "default_directory", "evaluate", "execute", "finished_run"]

@@ -1,0 +1,117 @@
+"""Part files: the results of finished trials while a run is under way, one row a trial."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ethermeter.store.files import write_whole
+from ethermeter.store.rows import ARRAYS, TrialRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = "1"
+_NUMBERS = ("stations", "events", "core_s")
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What a part file belongs to. Another version may count otherwise, so its parts are not mixed with ours.
+
+    Parameters
+    ----------
+    plan_hash
+        Hash of the plan whose trials these are.
+    version
+        Version of ethermeter that simulated them.
+
+    """
+
+    plan_hash: str
+    version: str
+
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        """The stamp as it stands in the file."""
+        return {
+            b"ethermeter.plan": self.plan_hash.encode(),
+            b"ethermeter.version": self.version.encode(),
+            b"ethermeter.part": FORMAT.encode(),
+        }
+
+
+class BadPartError(Exception):
+    """A part file that is torn or belongs to something else."""
+
+
+def write(path: Path, finished: Sequence[tuple[int, TrialRows]], *, stamp: Stamp) -> None:
+    """Write the rows of finished trials as one part file, wholly or not at all.
+
+    Parameters
+    ----------
+    path
+        Where to write it.
+    finished
+        Place of each trial in the plan, and its rows.
+    stamp
+        What they belong to.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, Any] = {"trial": pa.array([place for place, _ in finished], pa.int32())}
+    for name in _NUMBERS:
+        columns[name] = pa.array([getattr(rows, name) for _, rows in finished])
+    for name in ARRAYS:
+        arrays = [getattr(rows, name) for _, rows in finished]
+        offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int32)
+        columns[name] = pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(arrays)))
+    table = pa.table(columns).replace_schema_metadata(stamp.metadata)
+    # Encoded in memory first, so that the disk sees one plain write and a failure is an ordinary OSError.
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="lz4", use_dictionary=False, write_statistics=False, write_page_checksum=True)
+    write_whole(path, sink.getvalue().to_pybytes())
+
+
+def read(path: Path, *, stamp: Stamp) -> "pa.Table":
+    """Read a part file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    stamp
+        What it must belong to.
+
+    Returns
+    -------
+    :
+        One row a trial.
+
+    Raises
+    ------
+    BadPartError
+        If it is torn, altered or belongs to another plan or version.
+
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with path.open("rb") as file:
+            table = pq.read_table(pa.BufferReader(file.read()), page_checksum_verification=True)
+    except (OSError, pa.ArrowException) as error:
+        raise BadPartError(f"{path}: torn: {error}") from error
+    metadata = table.schema.metadata or {}
+    if any(metadata.get(key) != value for key, value in stamp.metadata.items()):
+        raise BadPartError(f"{path}: belongs to another plan or version")
+    return table

@@ -1,0 +1,322 @@
+"""The recorder: writes a run directory so that a run can be killed at any moment and continued."""
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ethermeter.faults import Fault, InputError
+from ethermeter.store import parts
+from ethermeter.store.directory import PARTS, PLAN, PROVENANCE, is_finished, read_provenance
+from ethermeter.store.files import TEMPORARY, sync_directory, write_whole
+from ethermeter.store.rows import TrialRows
+from ethermeter.store.tables import TABLES, write_all
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ethermeter.plan import Plan
+
+FLUSH_AFTER_S = 1.0
+"""Results wait at most so long for their part file: what a kill can cost."""
+FLUSH_OCTETS = 1 << 24
+"""Results are not held back beyond this, to keep memory flat."""
+PARTS_OPEN = 3
+
+DERIVED = ("estimates.json", "claims.json", "report.html")
+EXPERIMENT, EXPERIMENTS = "experiment.toml", "experiments"
+
+
+class RunError(RuntimeError):
+    """A run that cannot go on, for a reason outside the experiment: disk, permission, a trial that broke off."""
+
+
+class Recorder:
+    """Holds a run directory for one process and stores finished trials in it.
+
+    Parameters
+    ----------
+    directory
+        The run directory; made if it is not there.
+    plan
+        What is run.
+    experiments
+        Text of each experiment file, by its name.
+    version
+        Version of ethermeter. Parts of another version are not continued but redone.
+    resume
+        Continue what is there.
+    force
+        Discard what is there.
+
+    Raises
+    ------
+    InputError
+        If something is in the directory that neither `resume` nor `force` allows for, or another process writes to it.
+    RunError
+        If it cannot be written.
+
+    """
+
+    def __init__(
+        self, directory: Path, plan: "Plan", *, experiments: Mapping[str, str], version: str, resume: bool = False, force: bool = False
+    ) -> None:
+        self.directory = directory
+        self._ids = [trial.id for trial in plan.trials]
+        self._stations = [sum(len(group["places"]) for group in trial.scenario["groups"]) for trial in plan.trials]
+        self._stamp = parts.Stamp(plan.hash, version)
+        self._part_of = np.full(len(self._ids), -1, np.int32)
+        self._row_of = np.zeros(len(self._ids), np.int32)
+        self._files: list[Path] = []
+        self._waiting: list[tuple[int, TrialRows]] = []
+        self._waiting_octets, self._waiting_since_s = 0, 0.0
+        self._open: dict[int, pa.Table] = {}
+        self.events, self.core_s = 0, 0.0
+        if directory.exists() and not directory.is_dir():
+            raise self._refusal("out", "a file", "a directory, which is made if it is not there")
+        with self._writing():
+            directory.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(directory)
+            try:
+                self._enter(plan, experiments, resume=resume, force=force)
+            except BaseException:
+                self.close()
+                raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        # After an interruption what is finished is kept. After a failed write there is nothing more to save.
+        try:
+            if not isinstance(error, RunError):
+                self.flush()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Let go of the directory."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @property
+    def pending(self) -> tuple[int, ...]:
+        """Places in the plan of the trials that are still to be run."""
+        return tuple(int(place) for place in np.flatnonzero(self._part_of < 0))
+
+    @property
+    def stored(self) -> int:
+        """Trials whose results are on disk."""
+        return int((self._part_of >= 0).sum())
+
+    def record(self, place: int, rows: TrialRows) -> None:
+        """Take the result of a trial.
+
+        Parameters
+        ----------
+        place
+            Place of the trial in the plan.
+        rows
+            Its rows.
+
+        Raises
+        ------
+        RunError
+            If a part file is due and cannot be written.
+
+        """
+        if not self._waiting:
+            self._waiting_since_s = time.monotonic()
+        self._waiting.append((place, rows))
+        self._waiting_octets += rows.octets
+        self.flush_if_due()
+
+    def flush_if_due(self) -> None:
+        """Write a part file if the oldest result has waited for a second; to be called often."""
+        if self._waiting and (time.monotonic() - self._waiting_since_s >= FLUSH_AFTER_S or self._waiting_octets >= FLUSH_OCTETS):
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits as a part file."""
+        if not self._waiting:
+            return
+        number = 1 + max((int(file.stem) for file in self._files if file.stem.isdecimal()), default=-1)
+        file = self.directory / PARTS / f"{number:06d}.parquet"
+        with self._writing():
+            parts.write(file, self._waiting, stamp=self._stamp)
+        self._adopt(file, [place for place, _ in self._waiting])
+        self.events += sum(rows.events for _, rows in self._waiting)
+        self.core_s += sum(rows.core_s for _, rows in self._waiting)
+        self._waiting, self._waiting_octets = [], 0
+
+    def provenance(self) -> dict[str, Any]:
+        """Read what `provenance.json` says so far; empty if there is none."""
+        return read_provenance(self.directory)
+
+    def write_provenance(self, provenance: Mapping[str, Any]) -> None:
+        """Write `provenance.json`."""
+        with self._writing():
+            write_whole(self.directory / PROVENANCE, json.dumps(provenance, indent=2, ensure_ascii=False) + "\n")
+
+    def finish(self, provenance: Mapping[str, Any]) -> None:
+        """Write the tables, then the provenance that declares the run finished, and remove the parts.
+
+        Parameters
+        ----------
+        provenance
+            Has the key `finished`.
+
+        Raises
+        ------
+        RunError
+            If something cannot be written; the parts are then still there.
+
+        """
+        self.flush()
+        if self.pending:
+            raise ValueError(f"{len(self.pending)} of {len(self._ids)} trials have no result yet")
+        with self._writing():
+            write_all(self.directory, self._ids, self._stations, self._rows_of)
+            self.write_provenance(provenance)
+            _clear_parts(self.directory)
+
+    def _enter(self, plan: "Plan", experiments: Mapping[str, str], *, resume: bool, force: bool) -> None:
+        there = plan_hash_of(self.directory)
+        if there is not None and not force:
+            if there != plan.hash:
+                raise self._refusal(
+                    "plan", there, f"{plan.hash}, the plan to be run; give another --out, or --force to discard what is there"
+                )
+            if is_finished(self.directory):
+                raise self._refusal("run", "finished", "--force to discard it and run again")
+            if not resume:
+                raise self._refusal("run", "unfinished", "--resume to continue it, or --force to discard it and begin again")
+        if there is None and _strangers(self.directory):
+            raise self._refusal("directory", _strangers(self.directory)[0], "an empty directory, or one with a run in it")
+        if there is None or force:
+            _clear(self.directory)
+            self._begin(plan, experiments)
+        (self.directory / PARTS).mkdir(exist_ok=True)
+        self._read_parts()
+
+    def _refusal(self, key: str, value: str, allowed: str) -> InputError:
+        return InputError([Fault(str(self.directory), key, value, allowed)])
+
+    def _begin(self, plan: "Plan", experiments: Mapping[str, str]) -> None:
+        if len(experiments) == 1:
+            write_whole(self.directory / EXPERIMENT, *experiments.values())
+        else:
+            (self.directory / EXPERIMENTS).mkdir(exist_ok=True)
+            for name, text in experiments.items():
+                write_whole(self.directory / EXPERIMENTS / f"{name}.toml", text)
+        # Last: once the plan is there, the directory is a run that can be resumed.
+        write_whole(self.directory / PLAN, plan.to_jsonl())
+
+    def _read_parts(self) -> None:
+        for file in sorted((self.directory / PARTS).glob("*.parquet")):
+            try:
+                table = parts.read(file, stamp=self._stamp)
+            except parts.BadPartError:
+                file.unlink()  # its trials are simply run again
+                continue
+            self._adopt(file, table["trial"].to_pylist())
+            self.events += sum(table["events"].to_pylist())
+            self.core_s += sum(table["core_s"].to_pylist())
+
+    def _adopt(self, file: Path, places: Sequence[int]) -> None:
+        self._part_of[list(places)] = len(self._files)
+        self._row_of[list(places)] = np.arange(len(places))
+        self._files.append(file)
+
+    def _rows_of(self, trials: range) -> "pa.Table":
+        import pyarrow as pa
+
+        part_of, row_of = self._part_of[trials.start : trials.stop], self._row_of[trials.start : trials.stop]
+        needed = np.unique(part_of)
+        tables = [self._part(int(number)) for number in needed]
+        begins = np.concatenate([[0], np.cumsum([len(table) for table in tables])])
+        order = begins[np.searchsorted(needed, part_of)] + row_of
+        return pa.concat_tables(tables).take(pa.array(order))
+
+    def _part(self, number: int) -> "pa.Table":
+        """Read a part by its number, the last few kept open: neighbours in the plan mostly finish together."""
+        if number not in self._open:
+            try:
+                self._open[number] = parts.read(self._files[number], stamp=self._stamp)
+            except parts.BadPartError as error:
+                raise RunError(f"{error}; continue with --resume to run its trials again") from error
+            while len(self._open) > PARTS_OPEN:
+                del self._open[next(iter(self._open))]
+        return self._open[number]
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn a failed write into one clear line."""
+        try:
+            yield
+        except OSError as error:
+            where = error.filename or self.directory
+            kept = f"; {self.stored} finished trials are kept, continue with --resume" if self.stored else ""
+            raise RunError(f"cannot write {where}: {error.strerror or error}{kept}") from error
+
+
+def plan_hash_of(directory: Path) -> str | None:
+    """Hash of the plan in a directory, or None if there is none."""
+    try:
+        return hashlib.sha256((directory / PLAN).read_bytes()).hexdigest()[:12]
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _ours() -> set[str]:
+    return {PLAN, PROVENANCE, PARTS, EXPERIMENT, EXPERIMENTS, *TABLES, *DERIVED}
+
+
+def _strangers(directory: Path) -> list[str]:
+    """Names in a directory that no run leaves behind."""
+    return sorted(entry.name for entry in directory.iterdir() if entry.name not in _ours() and not entry.name.startswith(TEMPORARY))
+
+
+def _clear(directory: Path) -> None:
+    """Remove what a run leaves behind, and nothing else."""
+    # The provenance first: from then on the directory is not taken for a finished run, whatever happens.
+    for name in (PROVENANCE, PLAN, EXPERIMENT, *TABLES, *DERIVED):
+        (directory / name).unlink(missing_ok=True)
+    for file in (directory / EXPERIMENTS).glob("*.toml"):
+        file.unlink()
+    with suppress(OSError):
+        (directory / EXPERIMENTS).rmdir()
+    for file in directory.glob(TEMPORARY + "*"):
+        file.unlink()
+    _clear_parts(directory)
+    sync_directory(directory)
+
+
+def _clear_parts(directory: Path) -> None:
+    shutil.rmtree(directory / PARTS, ignore_errors=True)
+
+
+def _lock(directory: Path) -> int | None:
+    """Hold a directory for this process. The kernel lets go of it however the process ends, and nothing is left behind."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system; two runs into one directory are then the user's own look-out
+        return None
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise InputError(
+            [Fault(str(directory), "run", "under way", "one process at a time; another one writes to this directory")]
+        ) from None
+    return descriptor

@@ -1,0 +1,164 @@
+"""The tables of a finished run: observations, batches and histograms, always the same bytes for the same results."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ethermeter.store.files import written_whole
+from ethermeter.store.rows import HISTOGRAMS, METRICS, STATION_METRICS, caution_text, layout
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PS_PER_S = 1e12
+OBSERVATIONS, BATCHES, HISTOGRAM_TABLE = "observations.parquet", "batches.parquet", "histograms.parquet"
+TABLES = (OBSERVATIONS, BATCHES, HISTOGRAM_TABLE)
+MEASURED = {"value", "delay_sum_s", "delay_square_sum_s2"}
+"""Columns whose values hardly repeat, so that a dictionary of them would only cost time."""
+GROUP_ROWS = 1 << 17
+"""Observations after which a row group is closed; trials are never split. It depends on the plan alone, as every setting here."""
+
+
+def row_groups(stations: Sequence[int]) -> Iterator[range]:
+    """Cut the trials of a plan into row groups.
+
+    Parameters
+    ----------
+    stations
+        Stations of each trial, in the order of the plan.
+
+    Yields
+    ------
+    :
+        Places of the trials of one row group.
+
+    """
+    begin, rows = 0, 0
+    for place, count in enumerate(stations):
+        rows += len(METRICS) + count * len(STATION_METRICS)
+        if rows >= GROUP_ROWS:
+            yield range(begin, place + 1)
+            begin, rows = place + 1, 0
+    if begin < len(stations):
+        yield range(begin, len(stations))
+
+
+def write_all(directory: Path, ids: Sequence[str], stations: Sequence[int], rows_of: Callable[[range], "pa.Table"]) -> None:
+    """Write the three tables, sorted by the order of the plan.
+
+    Parameters
+    ----------
+    directory
+        The run directory.
+    ids
+        Id of each trial, in the order of the plan.
+    stations
+        Stations of each trial.
+    rows_of
+        Gives the part rows of a range of trials, in that order.
+
+    Raises
+    ------
+    OSError
+        If a table cannot be written; those that were there stay.
+
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    makers: dict[str, Callable[[pa.Table, Sequence[str]], pa.Table]] = {
+        OBSERVATIONS: _observations,
+        BATCHES: _batches,
+        HISTOGRAM_TABLE: _histograms,
+    }
+    with ExitStack() as stack:
+        writers: dict[str, Any] = {}
+        for group in row_groups(stations):
+            rows = rows_of(group).combine_chunks()
+            for name, make in makers.items():
+                table = make(rows, [ids[place] for place in group])
+                if name not in writers:
+                    file = stack.enter_context(written_whole(directory / name))
+                    words = [field.name for field in table.schema if field.name not in MEASURED]
+                    writers[name] = stack.enter_context(
+                        pq.ParquetWriter(file, table.schema, compression="zstd", compression_level=3, use_dictionary=words, version="2.6")
+                    )
+                writers[name].write_table(table, row_group_size=max(1, len(table)))
+
+
+def _flat(rows: "pa.Table", name: str) -> npt.NDArray[Any]:
+    """Values of a list column, one trial after the other."""
+    flat: npt.NDArray[Any] = rows[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    return flat
+
+
+def _lengths(rows: "pa.Table", name: str) -> npt.NDArray[np.int64]:
+    import pyarrow.compute as pc
+
+    lengths: npt.NDArray[np.int64] = pc.list_value_length(rows[name]).to_numpy().astype(np.int64)
+    return lengths
+
+
+def _words(codes: npt.NDArray[Any], words: Sequence[str]) -> "pa.DictionaryArray":
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(list(words), pa.string()))
+
+
+def _trial_column(ids: Sequence[str], lengths: npt.NDArray[np.int64]) -> "pa.DictionaryArray":
+    return _words(np.repeat(np.arange(len(ids)), lengths), ids)
+
+
+def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
+    import pyarrow as pa
+
+    layouts = [layout(int(stations)) for stations in rows["stations"].to_numpy()]
+    # Only the masks that occur become words: there are far more combinations than ever stand in one run.
+    masks, codes = np.unique(_flat(rows, "cautions"), return_inverse=True)
+    return pa.table(
+        {
+            "trial": _trial_column(ids, _lengths(rows, "values")),
+            "station": pa.array(np.concatenate([station for station, _ in layouts])),
+            "metric": _words(np.concatenate([metric for _, metric in layouts]), METRICS),
+            "value": pa.array(_flat(rows, "values")),
+            "caution": _words(codes, [caution_text(int(mask)) for mask in masks]),
+        }
+    )
+
+
+def _batches(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
+    import pyarrow as pa
+
+    lengths = _lengths(rows, "batch_frames")
+    stations = rows["stations"].to_numpy()
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    wide = np.repeat(stations, lengths)
+    return pa.table(
+        {
+            "trial": _trial_column(ids, lengths),
+            "batch": pa.array((within // wide).astype(np.int32)),
+            "station": pa.array((within % wide).astype(np.int32)),
+            "frames": pa.array(_flat(rows, "batch_frames")),
+            "charged_ps": pa.array(_flat(rows, "batch_charged_ps")),
+            "delay_sum_s": pa.array(_flat(rows, "batch_delay_sum_s")),
+            "delay_square_sum_s2": pa.array(_flat(rows, "batch_delay_square_sum_s2")),
+        }
+    )
+
+
+def _histograms(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
+    import pyarrow as pa
+
+    return pa.table(
+        {
+            "trial": _trial_column(ids, _lengths(rows, "count")),
+            "metric": _words(_flat(rows, "histogram"), HISTOGRAMS),
+            "low_s": pa.array(_flat(rows, "low_ps") / PS_PER_S),
+            "high_s": pa.array(_flat(rows, "high_ps") / PS_PER_S),
+            "count": pa.array(_flat(rows, "count")),
+        }
+    )

@@ -1,0 +1,88 @@
+"""The same trials on a Dask cluster give the same bytes, even if a worker dies."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from small_runs import SUPPORT, call, contents, fake, write_experiment
+
+pytest.importorskip("distributed")
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SUPPORT), "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "null"}
+
+
+def launch(module, *arguments):
+    # Files and not pipes: nobody reads while they live, and a full pipe would stop them.
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+
+
+def wait_until(condition, what):
+    deadline_s = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline_s, what
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """Address of a scheduler, and its two worker processes."""
+    file = tmp_path / "scheduler.json"
+    ports = ("--port", 0, "--no-dashboard", "--scheduler-file", file)
+    processes = [launch("distributed.cli.dask_scheduler", "--host", "127.0.0.1", *ports)]
+    try:
+        wait_until(file.exists, "the scheduler did not start")
+        for name in ("one", "two"):
+            scratch = ("--local-directory", tmp_path / name, "--scheduler-file", file)
+            preload = ("--preload", "slow_worker")
+            processes.append(
+                launch("distributed.cli.dask_worker", "--no-nanny", "--nthreads", 1, "--no-dashboard", "--name", name, *scratch, *preload)
+            )
+        address = json.loads(file.read_text())["address"]
+        ready = [tmp_path / name / "ready" for name in ("one", "two")]
+        wait_until(lambda: all(path.exists() for path in ready), "a worker did not start")
+        yield address, processes[1:]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def test_a_cluster_gives_the_same_bytes_though_a_worker_is_killed(tmp_path, cluster):
+    address, workers = cluster
+    experiment = write_experiment(tmp_path)
+    assert call(fake("run", experiment, "--out", tmp_path / "here", "--no-report")).returncode == 0
+    out = tmp_path / "there"
+    command = fake("run", experiment, "--out", out, "--no-report", "--cluster", address)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
+        try:
+            wait_until(lambda: list((out / "parts").glob("*.parquet")), "no part file appeared")
+            workers[0].send_signal(signal.SIGKILL)
+            workers[0].wait()
+            assert process.poll() is None, "the run was over before the worker was killed"
+            _, said = process.communicate(timeout=100)
+        finally:
+            process.kill()
+    assert process.returncode == 0, said
+    assert contents(out) == contents(tmp_path / "here")
+
+
+def test_an_address_where_nobody_answers_is_one_line(tmp_path):
+    ended = call(fake("run", write_experiment(tmp_path), "--out", tmp_path / "run", "--cluster", "tcp://127.0.0.1:9"))
+    assert ended.returncode == 1
+    assert "--cluster tcp://127.0.0.1:9: no scheduler answers there" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_a_missing_extra_is_one_line(tmp_path):
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "distributed.py").write_text("raise ImportError('not here')\n")
+    command = fake("run", write_experiment(tmp_path), "--out", tmp_path / "run", "--cluster", "tcp://127.0.0.1:9")
+    ended = call(command, env={"PYTHONPATH": str(tmp_path / "hidden")})
+    assert ended.returncode == 2
+    assert "pip install 'ethermeter[cluster]'" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1

@@ -1,0 +1,115 @@
+"""A run that is broken off at any moment ends, when continued, with the same bytes as one that was not."""
+
+import signal
+import subprocess
+import time
+
+import pytest
+from small_runs import EXPERIMENT, call, contents, fake, write_experiment
+
+SECONDS_A_TRIAL = 0.05
+SLOW_S = 0.3
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("undisturbed")
+    ended = call(fake("run", write_experiment(directory), "--out", directory / "run", "--no-report"))
+    assert ended.returncode == 0, ended.stderr
+    return contents(directory / "run")
+
+
+def start(experiment, out, *more, seconds_a_trial=SECONDS_A_TRIAL):
+    command = fake("run", experiment, "--out", out, "--no-report", "--jobs", "1", *more, seconds_a_trial=seconds_a_trial)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_part(out, count=1):
+    deadline_s = time.monotonic() + 60
+    while len(list((out / "parts").glob("*.parquet"))) < count:
+        assert time.monotonic() < deadline_s, "no part file appeared"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("after_s", [0.15, 0.4, 0.8, 1.3, 1.7, 2.0])
+def test_a_run_killed_at_any_moment_ends_with_the_same_bytes(tmp_path, undisturbed, after_s):
+    experiment, out = write_experiment(tmp_path), tmp_path / "run"
+    process = start(experiment, out)
+    time.sleep(after_s)
+    process.kill()
+    process.communicate()
+    ended = call(fake("run", experiment, "--out", out, "--no-report", "--resume"))
+    assert ended.returncode == 0, ended.stderr
+    assert contents(out) == undisturbed
+    assert not (out / "parts").exists()
+
+
+def test_a_run_killed_twice_keeps_what_was_finished(tmp_path, undisturbed):
+    experiment, out = write_experiment(tmp_path), tmp_path / "run"
+    for parts in (1, 2):
+        process = start(experiment, out, *(["--resume"] if parts > 1 else []))
+        wait_for_part(out, parts)
+        process.kill()
+        process.communicate()
+    kept = {file.name: file.read_bytes() for file in (out / "parts").glob("*.parquet")}
+    assert len(kept) >= 2
+    refused = call(fake("run", experiment, "--out", out, "--no-report"))
+    assert refused.returncode == 2
+    assert "--resume to continue it" in refused.stderr
+    assert {file.name: file.read_bytes() for file in (out / "parts").glob("*.parquet")} == kept
+    ended = call(fake("run", experiment, "--out", out, "--no-report", "--resume"))
+    assert ended.returncode == 0, ended.stderr
+    assert contents(out) == undisturbed
+
+
+def test_control_c_stops_within_a_second_and_says_how_to_go_on(tmp_path, undisturbed):
+    experiment, out = write_experiment(tmp_path), tmp_path / "run"
+    # Trials that take a minute: whoever waits for one to end is found out.
+    command = fake("run", experiment, "--out", out, "--no-report", seconds_a_trial=60)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (out / "provenance.json").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    begin_s = time.monotonic()
+    _, said = process.communicate(timeout=30)
+    assert time.monotonic() - begin_s < 1
+    assert process.returncode == 130
+    assert said.strip().count("\n") == 0
+    assert f"To continue: ethermeter run {experiment} --out {out} --no-report --resume" in said
+    assert call(fake("run", experiment, "--out", out, "--no-report", "--resume")).returncode == 0
+    assert contents(out) == undisturbed
+
+
+def test_control_c_keeps_trials_that_were_not_yet_on_disk(tmp_path):
+    experiment, out = write_experiment(tmp_path), tmp_path / "run"
+    process = start(experiment, out, seconds_a_trial=SLOW_S)
+    wait_for_part(out)
+    time.sleep(2 * SLOW_S)  # at least one more trial is finished and waits for its part file
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert len(list((out / "parts").glob("*.parquet"))) == 2
+
+
+def test_the_number_of_threads_changes_no_byte(tmp_path, undisturbed):
+    experiment = write_experiment(tmp_path)
+    for jobs in (1, 2, 7):
+        out = tmp_path / f"run-{jobs}"
+        assert call(fake("run", experiment, "--out", out, "--no-report", "--jobs", jobs, seconds_a_trial=0.001)).returncode == 0
+        assert contents(out) == undisturbed
+
+
+def test_another_seed_changes_the_bytes(tmp_path, undisturbed):
+    experiment = write_experiment(tmp_path, text=EXPERIMENT.replace("seed = 7", "seed = 8"))
+    assert call(fake("run", experiment, "--out", tmp_path / "run", "--no-report")).returncode == 0
+    assert contents(tmp_path / "run") != undisturbed
+
+
+def test_two_processes_do_not_write_to_one_directory(tmp_path):
+    experiment, out = write_experiment(tmp_path), tmp_path / "run"
+    process = start(experiment, out, seconds_a_trial=SLOW_S)
+    wait_for_part(out)
+    second = call(fake("run", experiment, "--out", out, "--no-report", "--resume"))
+    process.kill()
+    process.communicate()
+    assert second.returncode == 2
+    assert "one process at a time" in second.stderr

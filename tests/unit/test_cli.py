@@ -1,0 +1,257 @@
+"""The command line: what it prints where, and how it ends."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from small_runs import EXPERIMENT, call, fake, real, write_experiment
+
+COMMANDS = ("run", "reproduce", "validate", "plan", "experiments", "schema", "report", "figures", "compare")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Experiment file, run directory and what its run printed."""
+    directory = tmp_path_factory.mktemp("finished")
+    experiment, out = write_experiment(directory), directory / "run"
+    return experiment, out, call(fake("run", experiment, "--out", out, "--no-report", "--json"))
+
+
+def test_a_run_prints_json_alone_on_stdout(finished):
+    _, out, ended = finished
+    assert ended.returncode == 0, ended.stderr
+    summary = json.loads(ended.stdout)
+    assert summary["run"] == str(out)
+    assert summary["trials"] == 30
+    assert len(summary["estimates"]["points"]) == 6
+    assert (out / "estimates.json").is_file()
+    assert not (out / "report.html").exists()
+
+
+def test_a_finished_run_is_not_run_again(finished):
+    experiment, out, _ = finished
+    before = (out / "provenance.json").read_bytes()
+    again = call(fake("run", experiment, "--out", out, "--no-report"))
+    assert again.returncode == 0
+    assert f"{out}: this run is already finished" in again.stderr
+    assert (out / "provenance.json").read_bytes() == before
+
+
+def test_the_table_of_a_run_has_a_row_a_point(finished):
+    experiment, out, _ = finished
+    ended = call(fake("run", experiment, "--out", out, "--no-report"))
+    lines = ended.stdout.splitlines()
+    assert lines[0].split()[:3] == ["stations.count", "stations.frames", "utilisation"]
+    assert len(lines) == 1 + 6 + 1
+    assert lines[-1].endswith(str(out))
+
+
+def test_the_provenance_says_what_made_the_run(finished):
+    experiment, out, _ = finished
+    provenance = json.loads((out / "provenance.json").read_text())
+    assert provenance["command"] == ["ethermeter", "run", str(experiment), "--out", str(out), "--no-report", "--json"]
+    assert provenance["seeds"] == {"small": 7}
+    assert provenance["trials"] == 30
+    assert provenance["events"] > 0
+    assert {"ethermeter", "python", "kernel", "cpu", "jobs", "plan_hash", "started", "finished", "simulation_s"} <= set(provenance)
+    assert {"numpy", "pyarrow"} <= set(provenance["libraries"])
+
+
+def test_the_default_directory_is_named_after_the_plan(tmp_path):
+    ended = call(fake("run", write_experiment(tmp_path), "--no-report", "--json", "--replications", 1), cwd=tmp_path)
+    summary = json.loads(ended.stdout)
+    assert summary["run"] == f"runs/small-{summary['plan_hash']}"
+    assert (tmp_path / summary["run"] / "observations.parquet").is_file()
+
+
+def test_options_change_the_plan(tmp_path):
+    experiment = write_experiment(tmp_path)
+    (tmp_path / "plans").mkdir()
+
+    def plan(*options):
+        ended = call(real("plan", experiment, "--json", *options))
+        assert ended.returncode == 0, ended.stderr
+        return [json.loads(line) for line in ended.stdout.splitlines()]
+
+    plain = plan()
+    assert len(plain) == 30
+    assert len(plan("--replications", 2)) == 12
+    assert plan("--seed", 8)[0]["seed"] != plain[0]["seed"]
+    assert plan("--set", "stations.0.attempt_limit=3")[0]["scenario"]["groups"][0]["attempt_limit"] == 3
+
+
+def test_faults_are_a_line_each_and_exit_2(tmp_path):
+    text = EXPERIMENT.replace("seed = 7", "seed = -7").replace("count = 4", "count = -4")
+    ended = call(real("run", write_experiment(tmp_path, text=text), "--json"))
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    lines = ended.stderr.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith(f"{tmp_path / 'small.toml'}: ") for line in lines)
+
+
+def test_validate_tells_valid_from_faulty(tmp_path):
+    good = write_experiment(tmp_path)
+    bad = tmp_path / "bad.toml"
+    bad.write_text("seed = -1\n")
+    ended = call(real("validate", good, bad, "--json"))
+    assert ended.returncode == 2
+    found = json.loads(ended.stdout)
+    assert found["valid"] is False
+    assert found["trials"] == {str(good): 30}
+    assert {fault["file"] for fault in found["faults"]} == {str(bad)}
+    assert call(real("validate", good)).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "no-such-experiment"], "a shipped experiment: "),
+        (["run", "no-such.toml"], "no-such.toml"),
+        (["reproduce", "nobody1999"], "one of boggs1988"),
+        (["report", "nowhere"], "a run directory"),
+        (["figures", "nowhere"], "a run directory"),
+        (["compare", "nowhere", "nowhere"], "a run directory"),
+        (["experiments", "--show", "nothing"], "one of "),
+        (["run", "poisson-load", "--jobs", "0"], "--jobs"),
+        (["run", "poisson-load", "--resume", "--force"], "--force"),
+        (["run", "poisson-load", "--set", "nonsense"], "nonsense"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_bad_input_is_said_on_stderr_and_exits_2(tmp_path, arguments, said):
+    ended = call(real(*arguments), cwd=tmp_path)
+    assert ended.returncode == 2
+    assert said in ended.stderr
+    assert ended.stdout == ""
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_trial_that_breaks_off_is_one_line_and_exits_1(tmp_path):
+    code = "from ethermeter import _core\ndef fail(line): raise ValueError('scenario.groups: no\\nsecond line')\n"
+    code += "_core.simulate = fail\nfrom ethermeter.cli import main\nmain()\n"
+    ended = call([sys.executable, "-c", code, "run", str(write_experiment(tmp_path)), "--out", str(tmp_path / "run")])
+    assert ended.returncode == 1
+    assert ended.stderr == "ethermeter: trial small/00000: scenario.groups: no\n"
+
+
+def test_an_unforeseen_error_is_one_line_unless_asked_for_more(tmp_path):
+    code = "from ethermeter import api\ndef fail(*a, **k): raise KeyError('lost')\napi.load = fail\n"
+    code += "from ethermeter.cli import main\nmain()\n"
+    ended = call([sys.executable, "-c", code, "run", "x.toml"])
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("ethermeter: internal error: KeyError: 'lost'")
+    assert "ethermeter --debug run" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    debugged = call([sys.executable, "-c", code, "--debug", "run", "x.toml"])
+    assert debugged.returncode == 1
+    assert "Traceback" in debugged.stderr
+
+
+def test_an_unwritable_directory_is_one_line_and_exits_1(tmp_path):
+    # A parent that is a file cannot be written by anyone, root included.
+    (tmp_path / "file").write_text("")
+    ended = call(fake("run", write_experiment(tmp_path), "--out", tmp_path / "file" / "run"))
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f"ethermeter: cannot write {tmp_path / 'file'}")
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_a_closed_pipe_is_quiet(tmp_path):
+    # Unbuffered, Python itself would not notice that only a part was taken.
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
+    command = real("plan", "boggs1988/i-2", "--json")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=buffered) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
+
+
+def test_the_schema_is_json():
+    assert "$schema" in json.loads(call(real("schema")).stdout)
+
+
+def test_shipped_experiments_are_listed_shown_and_copied(tmp_path):
+    listed = json.loads(call(real("experiments", "--json")).stdout)
+    assert "poisson-load" in listed
+    shown = call(real("experiments", "--show", "poisson-load")).stdout
+    copied = call(real("experiments", "--copy", "poisson-load", tmp_path / "mine.toml"))
+    assert copied.returncode == 0
+    assert (tmp_path / "mine.toml").read_text() == shown
+    again = call(real("experiments", "--copy", "poisson-load", tmp_path / "mine.toml"))
+    assert again.returncode == 2
+    assert "not there yet" in again.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_ends_with_examples_of_its_own(command):
+    ended = call(real(command, "--help"))
+    assert ended.returncode == 0
+    examples = ended.stdout.partition("Examples:")[2].split("\n")
+    assert any(line.strip().startswith(f"ethermeter {command}") for line in examples)
+
+
+def test_the_help_lists_every_command_and_comes_without_numpy_or_arrow():
+    code = "import sys\nfrom ethermeter.cli.app import app\napp(['--help'], standalone_mode=False)\n"
+    code += "print(sorted({'numpy', 'pyarrow', 'scipy', 'pandas', 'distributed', 'vl_convert'} & set(sys.modules)), file=sys.stderr)"
+    ended = call([sys.executable, "-c", code])
+    assert all(f"  {command} " in ended.stdout for command in COMMANDS)
+    assert ended.stderr.strip() == "[]"
+
+
+def test_the_help_comes_fast():
+    def once_s():
+        begin_s = time.perf_counter()
+        assert call(real("--help")).returncode == 0
+        return time.perf_counter() - begin_s
+
+    # The best of a few: other processes may be busy, but they cannot make it faster than it is.
+    assert min(once_s() for _ in range(5)) < 0.5
+
+
+def test_the_version_is_that_of_the_core():
+    from ethermeter import __version__
+
+    assert call(real("--version")).stdout == f"ethermeter {__version__}\n"
+
+
+def test_progress_on_a_terminal_shows_a_bar_and_leaves_stdout_alone(tmp_path):
+    import pty
+
+    leader, follower = pty.openpty()
+    command = fake("run", write_experiment(tmp_path), "--out", tmp_path / "run", "--no-report", "--json", seconds_a_trial=0.02)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=follower, env={**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    ) as process:
+        os.close(follower)
+        printed = process.stdout.read()
+        shown = b""
+        while True:
+            try:
+                more = os.read(leader, 65536)
+            except OSError:  # the other side is closed
+                break
+            if not more:
+                break
+            shown += more
+    os.close(leader)
+    assert process.returncode == 0
+    assert json.loads(printed)["trials"] == 30
+    assert b"of 30 trials" in shown
+    assert b"left" in shown
+
+
+def test_the_documentation_uses_commands_and_options_that_there_are():
+    text = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    lines = [line.split() for line in text.splitlines() if line.startswith("ethermeter ")]
+    assert len(lines) > 10
+    assert {words[1] for words in lines} >= set(COMMANDS) - {"schema"}
+    helps = {command: call(real(command, "--help")).stdout for command in {words[1] for words in lines}}
+    for words in lines:
+        for option in (word for word in words if word.startswith("--")):
+            assert f"{option} " in helps[words[1]] or f"{option}\n" in helps[words[1]], f"{words}: {option}"
