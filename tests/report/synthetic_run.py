@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
 from ethermeter.analysis.graphs import Sums, graphs
 from ethermeter.observation import Metric
 
@@ -110,8 +109,9 @@ def write(recorder: Recorder, path: Path, experiment: str, *, files: dict[str, s
         target = path / name
         target.parent.mkdir(exist_ok=True)
         target.write_text(text, encoding="utf-8")
-    (path / "provenance.json").write_text(json.dumps({"ethermeter": "0.1.0", "python": "3.12", "seed": 1988, "host": "<lab & co>",
-        "command": "ethermeter run x.toml --set \"a\"='<b>'"}), encoding="utf-8")  # fmt: skip
+    provenance = {"ethermeter": "0.1.0", "seed": 1988, "host": "<lab & co>", "command": "ethermeter run x.toml --set \"a\"='<b>'",
+                  "finished": "2026-01-01T00:00:00+00:00"}  # fmt: skip
+    (path / "provenance.json").write_text(json.dumps(provenance), encoding="utf-8")
     rows = [(identity, len(order)) for identity, _, order, _, _ in recorder.observations]
     observations = pa.table({
         "trial": pa.array(np.repeat([identity for identity, _ in rows], [length for _, length in rows])),
@@ -157,6 +157,17 @@ def study(path: Path, *, replications: int = 1, series: Sequence[str] = tuple(ST
                         rng=rng, replication=replication, caution=caution, per_station=replications < 5)  # fmt: skip
     files = {f"experiments/{name.lower()}.toml": EXPERIMENT.replace("@", name) for name in series}
     return write(recorder, path, EXPERIMENT.replace("@", series[0]), files=files)
+
+
+def other(path: Path, keys: dict[str, tuple[str, ...]]) -> Path:
+    """A run of no study: every combination of the values of some keys."""
+    recorder, rng = Recorder(), np.random.default_rng(4)
+    points: list[dict[str, str]] = [{}]
+    for key, values in keys.items():
+        points = [{**point, key: value} for point in points for value in values]
+    for number, point in enumerate(points):
+        add(recorder, f"other/{number:05d}", "Fish & <chips>", point, 5 + number, "512 B", reach=1.0, rng=rng)
+    return write(recorder, path, 'title = "A <b>bold</b> title"\n[sources]\nsegment = "standard: 802.3"\n')
 
 
 EXPERIMENT = """

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
+import synthetic_run
 from ethermeter import report
 from ethermeter.analysis import estimates
 from ethermeter.papers import boggs1988
@@ -57,6 +57,20 @@ def test_every_figure_renders_without_a_request_an_error_or_sideways_scrolling(b
         "[...document.querySelectorAll('.plot')].every(p => p.querySelector('svg').getBoundingClientRect().right "
         "<= p.getBoundingClientRect().right + 1 && p.querySelectorAll('.mark-line path, .mark-rect path').length > 0)"
     )
+    visit.page.close()
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"segment.length": ("100 m", "500 m", "1 km")},
+        {"stations.count": ("4", "8", "12"), "stations.backoff": ("exponential", "linear"), "b": ("on", "off")},
+    ],
+)
+def test_any_run_renders_without_a_complaint(browser: object, tmp_path: Path, keys: dict[str, tuple[str, ...]]) -> None:
+    visit = Visit(browser, report.write(synthetic_run.other(tmp_path / "other", keys)).resolve().as_uri(), 1280, "light")
+    assert visit.page.locator(".plot").count() > 5
+    assert visit.complaints == []
     visit.page.close()
 
 

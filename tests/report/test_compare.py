@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
@@ -51,7 +50,7 @@ def test_points_of_one_run_only_are_listed(tmp_path: Path) -> None:
 
 
 def test_runs_without_a_common_point_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no point in common"):
+    with pytest.raises(ValueError, match="points = none in common"):
         compare(run(tmp_path / "a", 0.01, 1e-4), run(tmp_path / "b", 0.01, 1e-4, counts=(9,)))
 
 

@@ -8,13 +8,12 @@ from typing import Any
 import altair
 import jsonschema
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 import synthetic_run
 from ethermeter.analysis import estimates
 from ethermeter.observation import Metric
 from ethermeter.report import axes, chart, figures, labels, theme
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +54,9 @@ def test_exported_figure_names_units_and_curves(study_run: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("metric", "series", "name", "message"),
     [
-        ("speed", None, "a.png", "metric = 'speed': expected one of .*utilisation"),
-        ("utilisation", "I-9", "a.png", "series = 'I-9': expected one of I-1, I-2"),
-        ("utilisation", None, "a.gif", r"suffix = '\.gif': expected one of \.png, \.pdf, \.svg"),
+        ("speed", None, "a.png", "metric = speed: expected one of .*utilisation"),
+        ("utilisation", "I-9", "a.png", "series = I-9: expected one of I-1, I-2"),
+        ("utilisation", None, "a.gif", r"suffix = \.gif: expected one of \.png, \.pdf, \.svg"),
     ],
 )
 def test_export_refuses(study_run: Path, tmp_path: Path, metric: str, series: str | None, name: str, message: str) -> None:

@@ -5,9 +5,7 @@ import time
 from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
-
 import synthetic_run
 from ethermeter import report
 from ethermeter.analysis import estimates
@@ -99,16 +97,6 @@ def test_caution_is_marked_and_listed(text: str) -> None:
     assert '"w":"illegal-frame-length"' in text
 
 
-def other_run(path: Path, keys: dict[str, tuple[str, ...]]) -> Path:
-    recorder, rng = synthetic_run.Recorder(), np.random.default_rng(4)
-    points: list[dict[str, str]] = [{}]
-    for key, values in keys.items():
-        points = [{**point, key: value} for point in points for value in values]
-    for number, point in enumerate(points):
-        synthetic_run.add(recorder, f"other/{number:05d}", "Fish & <chips>", point, 5 + number, "512 B", reach=1.0, rng=rng)
-    return synthetic_run.write(recorder, path, 'title = "A <b>bold</b> title"\n[sources]\nsegment = "standard: 802.3"\n')
-
-
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
@@ -120,7 +108,7 @@ def other_run(path: Path, keys: dict[str, tuple[str, ...]]) -> Path:
     ],
 )
 def test_any_run_has_a_report(tmp_path: Path, keys: dict[str, tuple[str, ...]], expected: str) -> None:
-    page = report.write(other_run(tmp_path / "other", keys)).read_text(encoding="utf-8")
+    page = report.write(synthetic_run.other(tmp_path / "other", keys)).read_text(encoding="utf-8")
     assert expected in page
     assert "A &lt;b&gt;bold&lt;/b&gt; title" in page
     assert "Fish &amp; &lt;chips&gt;" in page
@@ -149,5 +137,5 @@ def test_sources_stand_beside_what_they_speak_of() -> None:
 
 def test_an_experiment_that_is_not_toml_is_named(tmp_path: Path) -> None:
     (tmp_path / "experiment.toml").write_text("title = ", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"experiment\.toml: not TOML"):
+    with pytest.raises(ValueError, match=r"experiment\.toml: content = .*: expected TOML"):
         parameters.experiments(tmp_path)

@@ -8,11 +8,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
-
 from ethermeter.analysis.graphs import Sums, graphs, left_out
 from ethermeter.analysis.interval import Estimate, average, difference, exact, jackknife_error, paired_ratio, quantile, ratio, student
 from ethermeter.observation import Metric
+from scipy import stats
 
 CASES = 2000
 TOLERANCE = 4 * math.sqrt(0.95 * 0.05 / CASES)  # 0.0195: within the 93 to 97% asked for

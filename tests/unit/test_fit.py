@@ -4,13 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
-
 from ethermeter.analysis.fairness import jain_index
 from ethermeter.analysis.fit import line, rank_correlation
 from ethermeter.analysis.knee import knee
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 
 
 def test_line_agrees_with_scipy() -> None:

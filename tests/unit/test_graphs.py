@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-
 from ethermeter.analysis.graphs import Sums, graphs, left_out
 from ethermeter.observation import Metric
 

@@ -25,6 +25,7 @@ import numpy as np
 from ethermeter.analysis.graphs import graphs, left_out
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats, jackknife_error
 from ethermeter.analysis.tables import Integers, Trial, WholeSegment, batch_sums, whole_segment
+from ethermeter.faults import Fault, InputError
 from ethermeter.observation import DEFINITIONS, Caution, Metric
 
 FILE = "estimates.json"
@@ -204,7 +205,7 @@ def read(run_dir: Path) -> tuple[Point, ...]:
 
     Raises
     ------
-    ValueError
+    InputError
         If the file is not what `write` left.
     """
     path = run_dir / FILE
@@ -213,4 +214,6 @@ def read(run_dir: Path) -> tuple[Point, ...]:
     try:
         return from_json(path.read_text(encoding="utf-8"))
     except (ValueError, KeyError, TypeError) as fault:
-        raise ValueError(f"{path}: not an estimates file ({fault}); write it anew with `ethermeter report`") from fault
+        raise InputError(
+            [Fault(str(path), "content", str(fault), "not an estimates file; write it anew with: ethermeter report")]
+        ) from fault

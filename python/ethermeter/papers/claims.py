@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ethermeter.analysis.interval import Estimate
+from ethermeter.faults import Fault, InputError
 
 FILE = "claims.json"
 NEAR = 0.03
@@ -121,7 +122,7 @@ def read(run_dir: Path) -> tuple[str, tuple[Claim, ...]] | None:
 
     Raises
     ------
-    ValueError
+    InputError
         If `claims.json` is not what a paper's module left.
     """
     path = run_dir / FILE
@@ -153,4 +154,4 @@ def read(run_dir: Path) -> tuple[str, tuple[Claim, ...]] | None:
         )
         return content["study"], claims
     except (ValueError, KeyError, TypeError) as fault:
-        raise ValueError(f"{path}: not a claims file ({fault}); reproduce the study anew") from fault
+        raise InputError([Fault(str(path), "content", str(fault), "not a claims file; write it anew with: ethermeter report")]) from fault

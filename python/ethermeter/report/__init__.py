@@ -18,10 +18,11 @@ def write(run_dir: Path) -> Path:
 
     Raises
     ------
-    ValueError
+    InputError
         If a file of the run is not what it should be.
     """
     from ethermeter.analysis import estimates
+    from ethermeter.faults import Fault, InputError
     from ethermeter.papers import claims
     from ethermeter.report import page, parameters
     from ethermeter.store import RunDirectory
@@ -29,7 +30,7 @@ def write(run_dir: Path) -> Path:
     run = RunDirectory(run_dir)
     points = estimates.read(run_dir)
     if not points:
-        raise ValueError(f"{run_dir}: the run holds no trial to report on")
+        raise InputError([Fault(str(run_dir), "trials", "0", "a run with at least one trial")])
     found = claims.read(run_dir)
     experiments = parameters.experiments(run_dir)
     by_name = {experiment.name: experiment.title for experiment in experiments}

@@ -115,12 +115,14 @@ def lines(
     }
     y: Json = {"field": "y", "type": "quantitative", "title": label.axis, "scale": {"domain": list(domain), "nice": False}}
     faint: Json = {"condition": {"param": "hover", "value": 1}, "value": 0.25}
-    layers: list[Json] = [
-        {
-            "transform": [{"filter": "isValid(datum.l)"}],
-            "mark": {"type": "area", "opacity": 0.16, "clip": True, "aria": False},
-            "encoding": {"x": x, "y": {**y, "field": "l"}, "y2": {"field": "h"}, "color": colour},
-        },
+    band: Json = {
+        "transform": [{"filter": "isValid(datum.l)"}],
+        "mark": {"type": "area", "opacity": 0.16, "clip": True, "aria": False},
+        "encoding": {"x": x, "y": {**y, "field": "l"}, "y2": {"field": "h"}, "color": colour},
+    }
+    # A layer without a row makes Vega warn of an axis without an end.
+    layers: list[Json] = [band] if any("l" in row for row in rows) else []
+    layers += [
         {
             "mark": {"type": "line", "strokeWidth": 1.6, "aria": False, "clip": True},
             "encoding": {"x": x, "y": y, "color": colour, "opacity": faint},
@@ -175,7 +177,9 @@ def _x_axis(curves: Sequence[Curve]) -> Json:
     values = sorted({x for curve in curves for x, _ in curve.points})
     is_count = all(value.is_integer() for value in values) and values[-1] <= 64
     # Hosts come whole: 1, 4, 8, ... rather than 2.5.
-    return {"tickMinStep": 1, "format": "d"} if is_count else {"format": "~s"}
+    if is_count:
+        return {"tickMinStep": 1, "format": "d"}
+    return {"format": ",.6~r" if 1e-3 <= max(map(abs, values)) < 1e5 else "~s"}
 
 
 def _texts(label: Label) -> list[Json]:

@@ -8,6 +8,7 @@ from typing import TypedDict
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, difference
+from ethermeter.faults import Fault, InputError
 from ethermeter.observation import DEFINITIONS, Metric
 from ethermeter.report.labels import LABELS, MAIN_METRICS, STUDY_GRAPHS, number
 
@@ -51,12 +52,13 @@ def compare(run_a: Path, run_b: Path, *, metrics: Sequence[Metric] = METRICS) ->
 
     Raises
     ------
-    ValueError
+    InputError
         If the runs have no point in common.
     """
     first, second = _by_point(estimates.read(run_a)), _by_point(estimates.read(run_b))
     if not set(first) & set(second):
-        raise ValueError(f"{run_a} and {run_b}: no point in common; points are the same if series, engine and every varied key agree")
+        allowed = f"a run with a point of {run_a}: the same series, engine and varied keys"
+        raise InputError([Fault(str(run_b), "points", "none in common", allowed)])
     rows = []
     for key in dict.fromkeys([*first, *second]):
         a, b = first.get(key), second.get(key)

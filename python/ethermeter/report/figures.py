@@ -7,6 +7,7 @@ from typing import Any
 
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
+from ethermeter.faults import Fault, InputError
 from ethermeter.observation import Metric
 from ethermeter.report.axes import choose, panels
 from ethermeter.report.chart import SCHEMA, lines
@@ -31,7 +32,7 @@ def spec(run_dir: Path, metric: str, series: str | None = None) -> dict[str, Any
 
     Raises
     ------
-    ValueError
+    InputError
         If the run has no such series or metric, or varies nothing that could be an x axis.
     """
     return draw(estimates.read(run_dir), metric, series, name=str(run_dir))
@@ -41,10 +42,10 @@ def draw(points: Sequence[Point], metric: str, series: str | None, *, name: str)
     """Draw a metric of estimates as `spec` does; `name` stands for the run in errors."""
     known = {found.value for point in points for found in point.estimates}
     if metric not in known:
-        raise ValueError(f"{name}: metric = {metric!r}: expected one of {', '.join(sorted(known))}")
+        raise InputError([Fault(name, "metric", metric, f"expected one of {', '.join(sorted(known))}")])
     every = list(dict.fromkeys(point.series for point in points))
     if series is not None and series not in every:
-        raise ValueError(f"{name}: series = {series!r}: expected one of {', '.join(every)}")
+        raise InputError([Fault(name, "series", series, f"expected one of {', '.join(every)}")])
     asked = Metric(metric)
     charts = []
     for of in every if series is None else [series]:
@@ -55,7 +56,7 @@ def draw(points: Sequence[Point], metric: str, series: str | None, *, name: str)
             titles = [part for part in (of if len(every) > 1 else "", panel.title) if part]
             charts.append({**chart, "title": ", ".join(titles) or LABELS[asked].title})
     if not charts:
-        raise ValueError(f"{name}: metric = {metric!r}: no figure, for the run varies no quantity or holds no value of it")
+        raise InputError([Fault(name, "metric", metric, "no figure, for the run varies no quantity or holds no value of it")])
     common = {"$schema": SCHEMA}
     ground = {**config("light", font="sans-serif"), "background": "white"}
     if len(charts) == 1:
@@ -82,12 +83,12 @@ def export(run_dir: Path, metric: str, out: Path, series: str | None = None) -> 
 
     Raises
     ------
-    ValueError
+    InputError
         If the suffix is none of these, or as for `spec`.
     """
     suffix = out.suffix.lower()
     if suffix not in FORMATS:
-        raise ValueError(f"{out}: suffix = {out.suffix!r}: expected one of {', '.join(FORMATS)}")
+        raise InputError([Fault(str(out), "suffix", out.suffix or "none", f"expected one of {', '.join(FORMATS)}")])
     drawn = spec(run_dir, metric, series)
     import vl_convert
 

@@ -66,7 +66,8 @@ def page(content: Content) -> str:
         sections.append(("claims", "Claims", section("claims", "Published claims against this run", _claims(content.claims))))
     for name in series:
         members = [point for point in content.points if point.series == name]
-        sections.append((_anchor(name), name, _series(name, members, content, figures)))
+        label = name if content.study or len(series) > 1 else "Results"
+        sections.append((_anchor(name), label, _series(name, members, content, figures)))
     sections.append(("parameters", "Parameters", section("parameters", "Parameters and their sources", _parameters(content))))
     cautions = f'<div class="panel">{results.cautions_table(content.points)}</div>'
     marks = "<p>A point that carries a caution other than <code>one-replication</code> is a triangle in the figures.</p>"
@@ -158,6 +159,8 @@ def _series(name: str, points: Sequence[Point], content: Content, figures: _Figu
             else f'<details><summary>{len(points)} points</summary><div class="panel">{text}</div></details>'
         )
     title = content.titles.get(name, "")
+    if title and not content.study and len(content.scenarios) == 1:
+        return section(_anchor(name), "Results", body)  # the page's heading says the rest
     return section(_anchor(name), name, (f'<p class="lead">{safe(title)}</p>' if title and title != name else "") + body)
 
 

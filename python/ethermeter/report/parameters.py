@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ethermeter.faults import Fault, InputError
+
 KINDS = ("standard", "study", "fit", "assumption")
 
 
@@ -85,7 +87,7 @@ def experiments(run_dir: Path) -> list[Experiment]:
 
     Raises
     ------
-    ValueError
+    InputError
         If one is not TOML.
     """
     paths = sorted(run_dir.glob("experiment*.toml")) + sorted((run_dir / "experiments").glob("*.toml"))
@@ -94,7 +96,7 @@ def experiments(run_dir: Path) -> list[Experiment]:
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
-            raise ValueError(f"{path}: not TOML ({fault})") from fault
+            raise InputError([Fault(str(path), "content", str(fault), "expected TOML")]) from fault
         found.append(Experiment(path.stem, str(content.get("title", path.stem)), content))
     return found
 
