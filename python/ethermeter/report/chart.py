@@ -39,7 +39,7 @@ def _row(curve: str, x: float, estimate: Estimate, factor: float) -> Json:
     return row
 
 
-def _domain(rows: Sequence[Json], *, from_zero: bool) -> tuple[float, float]:
+def _domain(rows: Sequence[Json], *, from_zero: bool, most: float) -> tuple[float, float]:
     """Round ends of the y axis that hold every value; intervals may reach beyond and are clipped, lest a wide one flatten the curves."""
     values = [row["y"] for row in rows if row["y"] is not None]
     low, high = min(values), max(values)
@@ -47,17 +47,20 @@ def _domain(rows: Sequence[Json], *, from_zero: bool) -> tuple[float, float]:
     inner = [
         row[end] for row in rows for end in ("l", "h") if row.get(end) is not None and low - 3 * margin <= row[end] <= high + 3 * margin
     ]
-    is_positive = low >= 0
+    is_positive, is_bounded = low >= 0, high <= most
     low, high = min([low, *inner]), max([high, *inner])
     if from_zero or low < 0.25 * high:
         low = min(low, 0.0)
-    # What cannot be negative gets no axis below zero, even if an interval reaches there.
+    # What cannot be negative, or more than one, gets no axis beyond, even if an interval reaches there.
     low = max(low, 0.0) if is_positive else low
+    high = min(high, most) if is_bounded else high
     raw = (high - low) / 8 or abs(high) / 8 or 0.2
     step = 10 ** math.floor(math.log10(raw))
     step *= next(nice for nice in (1, 2, 2.5, 5, 10) if nice * step >= raw * 0.999)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return first * step, max(last, first + 1) * step
+    top = max(last, first + 1) * step
+    top = min(top, most) if is_bounded else top
+    return (first if first * step < top else first - 1) * step, top
 
 
 def _labels(panel: Panel, rows: Sequence[Json], domain: tuple[float, float], height: int) -> list[Json]:
@@ -102,7 +105,7 @@ def lines(
     """
     label = LABELS[metric]
     rows = [_row(curve.name, x, estimate, label.factor) for curve in panel.curves for x, estimate in curve.points]
-    domain = _domain(rows, from_zero=label.from_zero)
+    domain = _domain(rows, from_zero=label.from_zero, most=label.most)
     names = [curve.name for curve in panel.curves]
     is_single = names == [""]
     colour: Json = {"field": "c", "type": "nominal", "scale": {"domain": names}, "legend": None}

@@ -8,12 +8,13 @@ from ethermeter.observation import DEFINITIONS, Metric
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Title, unit shown, factor from the metric's SI unit to it, and whether the axis begins at zero."""
+    """Title, unit shown, factor from the metric's SI unit to it, whether the axis begins at zero, and the most there can be."""
 
     title: str
     unit: str = ""
     factor: float = 1.0
     from_zero: bool = True
+    most: float = math.inf
 
     @property
     def axis(self) -> str:
@@ -23,7 +24,7 @@ class Label:
 
 
 LABELS: dict[Metric, Label] = {
-    Metric.UTILISATION: Label("Utilisation", from_zero=False),
+    Metric.UTILISATION: Label("Utilisation", from_zero=False, most=1.0),
     Metric.BIT_RATE: Label("Total bit rate", "Mb/s", 1e-6, from_zero=False),
     Metric.BIT_RATE_SD: Label("Standard deviation of bit rate", "Mb/s", 1e-6),
     Metric.PACKET_RATE: Label("Total packet rate", "packet/s"),
@@ -40,12 +41,12 @@ LABELS: dict[Metric, Label] = {
     Metric.DELAY_P99: Label("Transmission delay, 99th percentile", "ms", 1e3),
     Metric.DELAY_P999: Label("Transmission delay, 99.9th percentile", "ms", 1e3),
     Metric.DELAY_MAX: Label("Transmission delay, largest", "ms", 1e3),
-    Metric.JAIN_INDEX: Label("Jain’s fairness index", from_zero=False),
+    Metric.JAIN_INDEX: Label("Jain’s fairness index", from_zero=False, most=1.0),
     Metric.ATTEMPTS_PER_FRAME: Label("Attempts per frame"),
     Metric.COLLISIONS_PER_FRAME: Label("Collisions per frame"),
     Metric.OFFERED_LOAD_G: Label("Offered load G"),
     Metric.OFFERED_LOAD_Q: Label("Offered load Q", "stations"),
-    Metric.LOSS: Label("Loss"),
+    Metric.LOSS: Label("Loss", most=1.0),
     Metric.DISCARDED: Label("Frames discarded"),
     Metric.DROPPED: Label("Frames dropped"),
     Metric.RESUMED: Label("Attempt limits passed"),
