@@ -1,0 +1,219 @@
+"""Estimates: every point of every curve with its 95% interval.
+
+The rule
+--------
+Trials with the same series, point and engine are replications. A value is the mean over them.
+
+- With three replications or more, the interval is Student's t over the replications (Law and Kelton, Simulation Modeling and Analysis,
+  section 9.4.1): nothing is assumed about what happens within a trial.
+- With one or two, the standard error within each replication comes from leaving out one batch of the measured window at a time
+  (the delete-one jackknife, Efron and Tibshirani 1993, equation 11.5, on batch means as in Law and Kelton, section 9.5.3), degrees of
+  freedom: batches - 1 for each. Such an estimate carries the caution `one-replication`. It exists for the metrics that follow from sums
+  over batches (the eight graphs, utilisation and Jain's index). The others (percentiles, counts of attempts) have no interval then:
+  null, with the caution, rather than one nobody has measured.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethermeter.analysis.graphs import graphs, left_out
+from ethermeter.analysis.interval import LEVEL, Estimate, Floats, jackknife_error
+from ethermeter.analysis.tables import Integers, Trial, WholeSegment, batch_sums, whole_segment
+from ethermeter.faults import Fault, InputError
+from ethermeter.observation import DEFINITIONS, Caution, Metric
+
+FILE = "estimates.json"
+ENOUGH_REPLICATIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of the experiment: what varied, by which engine, from how many replications, and the estimates."""
+
+    series: str
+    point: Mapping[str, str]
+    engine: str
+    replications: int
+    estimates: Mapping[Metric, Estimate]
+
+
+def estimate(trials: Sequence[Trial], observations: Any, batches: Any) -> tuple[Point, ...]:
+    """Estimate every whole-segment metric at every point, in the order of the plan.
+
+    Parameters
+    ----------
+    trials
+        The plan, in its order.
+    observations, batches
+        Arrow tables as `docs/formats.md` has them.
+    """
+    groups, firsts, replications = _group(trials)
+    whole = whole_segment(observations, trials)
+    count = np.bincount(groups, minlength=len(firsts)).astype(np.float64)
+
+    def mean(values: Floats) -> Floats:
+        return np.bincount(groups, weights=values, minlength=len(firsts)) / count
+
+    several = count >= ENOUGH_REPLICATIONS
+    within = _errors_within(whole, trials, batches) if not several.all() else {}
+    columns: list[list[tuple[float, float, float]]] = []
+    for position, metric in enumerate(whole.metrics):
+        values = whole.values[:, position]
+        value = mean(values)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            between = np.sqrt(mean(np.square(values - value[groups])) / (count - 1))
+        error, degrees = np.where(several, between, np.nan), np.where(several, count - 1, np.nan)
+        if metric in within:
+            inside, batch_degrees = within[metric]
+            error = np.where(several, error, np.sqrt(mean(np.square(inside)) / count))
+            degrees = np.where(several, degrees, mean(batch_degrees) * count)
+        columns.append(list(zip(value.tolist(), error.tolist(), degrees.tolist(), strict=True)))
+
+    words: dict[tuple[int, int], set[str]] = {}
+    for trial, position, word in whole.cautions:
+        words.setdefault((int(groups[trial]), position), set()).add(word)
+    points = []
+    for group, first in enumerate(firsts):
+        alone = () if several[group] else (Caution.ONE_REPLICATION.value,)
+        estimates = {}
+        for position, metric in enumerate(whole.metrics):
+            more = words.get((group, position))
+            cautions = tuple(sorted({*more, *alone})) if more else alone
+            estimates[metric] = Estimate(*columns[position][group], cautions)
+        example = trials[first]
+        points.append(Point(example.series, dict(example.point), example.engine, replications[group], estimates))
+    return tuple(points)
+
+
+def _group(trials: Sequence[Trial]) -> tuple[Integers, list[int], list[int]]:
+    """Group of every trial, the first trial of every group, and how many it has."""
+    keys: dict[tuple[object, ...], int] = {}
+    groups: list[int] = []
+    firsts: list[int] = []
+    sizes: list[int] = []
+    for position, trial in enumerate(trials):
+        key = (trial.series, trial.engine, *sorted(trial.point.items()))
+        group = keys.setdefault(key, len(keys))
+        if group == len(firsts):
+            firsts.append(position)
+            sizes.append(0)
+        sizes[group] += 1
+        groups.append(group)
+    return np.array(groups, dtype=np.int64), firsts, sizes
+
+
+def _errors_within(whole: WholeSegment, trials: Sequence[Trial], batches: Any) -> dict[Metric, tuple[Floats, Floats]]:
+    """Find every metric's standard error within each trial, and its degrees of freedom; shape `(trials,)`, NaN without batches."""
+    errors: dict[Metric, tuple[Floats, Floats]] = {}
+    for positions, sums in batch_sums(batches, trials):
+        batch_count = sums.frames.shape[1]
+        if batch_count < 2:
+            continue
+        for metric, values in graphs(left_out(sums)).items():
+            if metric not in whole.metrics:
+                continue
+            error, degrees = errors.setdefault(metric, (np.full(len(trials), np.nan), np.full(len(trials), np.nan)))
+            error[positions] = jackknife_error(values)
+            degrees[positions] = batch_count - 1
+    return errors
+
+
+def to_json(points: Sequence[Point]) -> str:
+    """Text of `estimates.json`: one point a line; an undefined number is null."""
+    used = [metric for metric in Metric if any(metric in point.estimates for point in points)]
+    head = {
+        "level": LEVEL,
+        "metrics": {metric.value: {"unit": DEFINITIONS[metric].unit, "meaning": DEFINITIONS[metric].meaning} for metric in used},
+    }
+    lines = (json.dumps(_point_json(point), ensure_ascii=False, separators=(",", ":")) for point in points)
+    return json.dumps(head, ensure_ascii=False)[:-1] + ', "points": [\n' + ",\n".join(lines) + "\n]}\n"
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _point_json(point: Point) -> dict[str, Any]:
+    estimates: dict[str, Any] = {}
+    for metric, found in point.estimates.items():
+        half = found.half_width
+        entry: dict[str, Any] = {
+            "value": _number(found.value),
+            "low": _number(found.value - half),
+            "high": _number(found.value + half),
+            "error": _number(found.error),
+            "degrees": _number(found.degrees),
+        }
+        if found.cautions:
+            entry["cautions"] = found.cautions
+        estimates[metric.value] = entry
+    return {
+        "series": point.series,
+        "point": point.point,
+        "engine": point.engine,
+        "replications": point.replications,
+        "estimates": estimates,
+    }
+
+
+def from_json(text: str) -> tuple[Point, ...]:
+    """Read the text of `estimates.json` back."""
+
+    def number(value: float | None) -> float:
+        return math.nan if value is None else value
+
+    return tuple(
+        Point(
+            series=point["series"],
+            point=point["point"],
+            engine=point["engine"],
+            replications=point["replications"],
+            estimates={
+                Metric(name): Estimate(
+                    number(entry["value"]), number(entry["error"]), number(entry["degrees"]), tuple(entry.get("cautions", ()))
+                )
+                for name, entry in point["estimates"].items()
+            },
+        )
+        for point in json.loads(text)["points"]
+    )
+
+
+def compute(run_dir: Path) -> tuple[Point, ...]:
+    """Estimate every point of a run."""
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(run_dir)
+    return estimate(run.trials(), run.observations(), run.batches())
+
+
+def write(run_dir: Path) -> Path:
+    """Estimate every point of a run and write `estimates.json` into its directory; the path of the file."""
+    path = run_dir / FILE
+    path.write_text(to_json(compute(run_dir)), encoding="utf-8")
+    return path
+
+
+def read(run_dir: Path) -> tuple[Point, ...]:
+    """Estimates of a run: from its `estimates.json` if there is one, computed otherwise.
+
+    Raises
+    ------
+    InputError
+        If the file is not what `write` left.
+    """
+    path = run_dir / FILE
+    if not path.exists():
+        return compute(run_dir)
+    try:
+        return from_json(path.read_text(encoding="utf-8"))
+    except (ValueError, KeyError, TypeError) as fault:
+        raise InputError(
+            [Fault(str(path), "content", str(fault), "not an estimates file; write it anew with: ethermeter report")]
+        ) from fault

@@ -1,0 +1,191 @@
+"""Estimates with their uncertainty: a value, its standard error and the degrees of freedom behind it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+
+LEVEL = 0.95
+"""Confidence of every interval in this package."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value, its standard error and degrees of freedom; the error is NaN where nothing is known about it."""
+
+    value: float
+    error: float
+    degrees: float
+    cautions: tuple[str, ...] = ()
+
+    @property
+    def half_width(self) -> float:
+        """Half of the 95% interval, in the unit of the value; NaN if there is none."""
+        return self.error * quantile(self.degrees)
+
+    @property
+    def low(self) -> float:
+        """Lower end of the 95% interval; NaN if there is none."""
+        return self.value - self.half_width
+
+    @property
+    def high(self) -> float:
+        """Upper end of the 95% interval; NaN if there is none."""
+        return self.value + self.half_width
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether both ends are known."""
+        return math.isfinite(self.half_width)
+
+
+def exact(value: float) -> Estimate:
+    """Return a value known without error, such as one worked out from a standard's constants."""
+    return Estimate(value, 0.0, math.inf)
+
+
+_QUANTILES: dict[float, float] = {}
+
+
+def quantile(degrees: float) -> float:
+    """Student's t that leaves 2.5% above it; the normal's 1.96 for infinite degrees of freedom, NaN for none."""
+    found = _QUANTILES.get(degrees)
+    if found is None:
+        found = float(quantiles(np.asarray([degrees]))[0])
+        if math.isfinite(degrees):
+            _QUANTILES[degrees] = found
+    return found
+
+
+def quantiles(degrees: Floats) -> Floats:
+    """Return `quantile` of every element; shape as given."""
+    # Beyond 1e6 degrees t and normal agree to six digits, and stdtrit has no infinity.
+    known = np.where(degrees > 0, np.minimum(degrees, 1e6), np.nan)
+    return np.asarray(stdtrit(known, 0.5 + LEVEL / 2), dtype=np.float64)
+
+
+def upper_tail(statistic: float, degrees: float) -> float:
+    """Probability that Student's t with these degrees of freedom exceeds the statistic."""
+    return float(stdtr(min(degrees, 1e6), -statistic))
+
+
+def student(samples: Floats) -> Estimate:
+    """Mean of independent samples, with Student's t interval.
+
+    Parameters
+    ----------
+    samples
+        At least one; shape `(samples,)`.
+
+    Source
+    ------
+    Student, Biometrika 6(1), 1908; Law and Kelton, Simulation Modeling and Analysis, section 4.5 (independent replications).
+    """
+    if samples.size < 1:
+        raise ValueError("samples must be at least one, got none")
+    degrees = samples.size - 1
+    error = float(np.std(samples, ddof=1)) / math.sqrt(samples.size) if degrees else math.nan
+    return Estimate(float(np.mean(samples)), error, float(degrees))
+
+
+def jackknife_error(left_out: Floats) -> Floats:
+    """Estimate the standard error of a statistic from its values with one batch left out at a time.
+
+    Parameters
+    ----------
+    left_out
+        Shape `(…, batches)`; at least two batches.
+
+    Returns
+    -------
+    :
+        Shape `(…)`, in the unit of the statistic.
+
+    Assumptions
+    -----------
+    Batches are long enough to be nearly independent, and the statistic is a smooth function of sums over batches.
+
+    Source
+    ------
+    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, equation 11.5.
+    """
+    batches = left_out.shape[-1]
+    if batches < 2:
+        raise ValueError(f"batches must be at least 2, got {batches}")
+    spread = left_out - left_out.mean(axis=-1, keepdims=True)
+    return np.asarray(np.sqrt((batches - 1) / batches * np.square(spread).sum(axis=-1)), dtype=np.float64)
+
+
+def pooled_degrees(first: Estimate, second: Estimate, *, weights: tuple[float, float] = (1.0, 1.0)) -> float:
+    """Degrees of freedom of a weighted sum of two independent estimates (Welch 1947, Satterthwaite 1946)."""
+    parts = [((weight * part.error) ** 2, part.degrees) for weight, part in zip(weights, (first, second), strict=True)]
+    total = sum(variance for variance, _ in parts)
+    if math.isnan(total):
+        return math.nan
+    if total == 0:
+        return math.inf
+    below = sum(variance**2 / degrees for variance, degrees in parts if variance > 0)
+    return total**2 / below if below else math.inf
+
+
+def difference(first: Estimate, second: Estimate) -> Estimate:
+    """First minus second, two independent estimates of one unit."""
+    error = math.hypot(first.error, second.error)
+    return Estimate(first.value - second.value, error, pooled_degrees(first, second))
+
+
+def ratio(first: Estimate, second: Estimate) -> Estimate:
+    """First over second, two independent estimates, by the delta method.
+
+    Assumptions
+    -----------
+    The second's relative error is small (below about a tenth), so that the ratio is nearly linear in it.
+
+    Source
+    ------
+    Casella and Berger, Statistical Inference, 2002, example 5.5.27.
+    """
+    if second.value == 0:
+        return Estimate(math.nan, math.nan, math.nan)
+    value = first.value / second.value
+    weights = (1 / second.value, -value / second.value)
+    error = math.hypot(weights[0] * first.error, weights[1] * second.error)
+    return Estimate(value, error, pooled_degrees(first, second, weights=weights))
+
+
+def paired_ratio(first: Floats, second: Floats) -> Estimate:
+    """Ratio of the means of two samples that were taken in pairs, by the delta method; shapes `(pairs,)`.
+
+    Source
+    ------
+    Cochran, Sampling Techniques, 1977, equation 2.46 (without its finite population correction).
+    """
+    if first.shape != second.shape:
+        raise ValueError(f"first and second must have as many samples, got {first.size} and {second.size}")
+    value = float(first.mean() / second.mean())
+    pairs = first.size
+    if pairs < 2:
+        return Estimate(value, math.nan, 0.0)
+    residual = first - value * second
+    error = math.sqrt(float(np.square(residual).sum()) / (pairs - 1) / pairs) / abs(float(second.mean()))
+    return Estimate(value, error, float(pairs - 1))
+
+
+def average(parts: list[Estimate]) -> Estimate:
+    """Mean of independent estimates of one unit, with Welch's and Satterthwaite's degrees of freedom."""
+    if not parts:
+        raise ValueError("parts must be at least one, got none")
+    count = len(parts)
+    value = sum(part.value for part in parts) / count
+    variances = [(part.error / count) ** 2 for part in parts]
+    total = sum(variances)
+    if math.isnan(total):
+        return Estimate(value, math.nan, math.nan)
+    if total == 0:
+        return Estimate(value, 0.0, math.inf)
+    below = sum(variance**2 / part.degrees for variance, part in zip(variances, parts, strict=True) if variance > 0)
+    return Estimate(value, math.sqrt(total), total**2 / below if below else math.inf)

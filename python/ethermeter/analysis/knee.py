@@ -1,0 +1,44 @@
+"""The knee of a curve: where it stops being flat or stops rising."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ethermeter.analysis.interval import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """A point of the curve, and how far it lies from the chord, as a share of the curve's extent (0 on a straight line)."""
+
+    x: float
+    y: float
+    distance: float
+
+
+def knee(x: Floats, y: Floats) -> Knee:
+    """Return the point farthest from the chord between the curve's first and last point.
+
+    The rule: scale x and y so that both run from 0 to 1 and take the point with the largest vertical distance from the straight line
+    between the ends. It needs no threshold and does not depend on units. A straight line has no knee: its distance is 0; judge by it.
+
+    Parameters
+    ----------
+    x
+        Increasing; at least three points, shape `(points,)`.
+    y
+        Shape `(points,)`.
+
+    Source
+    ------
+    Satopaa, Albrecht, Irwin and Raghavan, Finding a "Kneedle" in a Haystack, ICDCS workshops, 2011, without smoothing.
+    """
+    if x.shape != y.shape or x.size < 3:
+        raise ValueError(f"a knee needs at least three points, got {x.size} x and {y.size} y")
+    if not (np.diff(x) > 0).all():
+        raise ValueError("a knee needs increasing x")
+    chord = y[0] + (y[-1] - y[0]) * (x - x[0]) / (x[-1] - x[0])
+    extent = float(np.ptp(y))
+    distance = np.abs(y - chord) / extent if extent > 0 else np.zeros_like(y)
+    at = int(np.argmax(distance))
+    return Knee(float(x[at]), float(y[at]), float(distance[at]))

@@ -1,0 +1,137 @@
+"""Observations and batches as arrays: one row a trial, whatever order the tables are in."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethermeter.analysis.graphs import Sums
+from ethermeter.analysis.interval import Floats
+from ethermeter.observation import WHOLE_SEGMENT, Metric
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PS_PER_S = 1e12
+Integers = NDArray[np.int64]
+
+
+class Trial(Protocol):
+    """What the analysis reads of a trial."""
+
+    @property
+    def id(self) -> str: ...  # noqa: D102
+    @property
+    def series(self) -> str: ...  # noqa: D102
+    @property
+    def engine(self) -> str: ...  # noqa: D102
+    @property
+    def point(self) -> Mapping[str, str]: ...  # noqa: D102
+    @property
+    def scenario(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSegment:
+    """Whole-segment observations; `values` has the shape `(trials, metrics)`, NaN where a metric is undefined or missing."""
+
+    metrics: tuple[Metric, ...]
+    values: Floats
+    cautions: tuple[tuple[int, int, str], ...]  # (trial, metric, word), both as positions
+
+
+def whole_segment(observations: "pa.Table", trials: Sequence[Trial]) -> WholeSegment:
+    """Pick the rows that speak of all stations together."""
+    import pyarrow.compute as pc
+
+    table = observations.filter(pc.equal(observations["station"], WHOLE_SEGMENT))
+    trial, _ = _codes(table["trial"], [trial.id for trial in trials])
+    names = pc.unique(table["metric"]).to_pylist()
+    metrics = tuple(metric for metric in Metric if metric.value in names)
+    metric, _ = _codes(table["metric"], [metric.value for metric in metrics])
+    values = np.full((len(trials), len(metrics)), np.nan)
+    known = (trial >= 0) & (metric >= 0)
+    values[trial[known], metric[known]] = table["value"].to_numpy()[known]
+
+    words, texts = _codes(table["caution"], None)
+    cautioned = np.array([bool(_words(text)) for text in texts] + [False], dtype=bool)
+    rows = np.nonzero(known & cautioned[words])[0]
+    return WholeSegment(
+        metrics,
+        values,
+        tuple((int(trial[row]), int(metric[row]), word) for row in rows for word in _words(texts[words[row]])),
+    )
+
+
+def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integers, Sums]]:
+    """Gather sums by batch, for trials with equal numbers of batches and stations together.
+
+    Returns
+    -------
+    :
+        Positions of the trials, shape `(trials,)`, and their sums by batch; trials whose rows are not complete are left out.
+    """
+    trial, _ = _codes(batches["trial"], [trial.id for trial in trials])
+    batch = batches["batch"].to_numpy().astype(np.int64)
+    station = batches["station"].to_numpy().astype(np.int64)
+    step = np.int64(1) << 20
+    key = (trial * step + batch) * step + station
+    order = None if (key[1:] > key[:-1]).all() and (trial >= 0).all() else np.argsort(key, kind="stable")
+    if order is not None:
+        order = order[trial[order] >= 0]
+        trial, batch, station = trial[order], batch[order], station[order]
+
+    def column(name: str) -> Floats:
+        values: Floats = batches[name].to_numpy().astype(np.float64)
+        return values if order is None else values[order]
+
+    columns = {name: column(name) for name in ("frames", "charged_ps", "delay_sum_s", "delay_square_sum_s2")}
+    rows = np.bincount(trial, minlength=len(trials))
+    first = np.cumsum(rows) - rows
+    shapes: dict[tuple[int, int], list[int]] = {}
+    for position in np.nonzero(rows)[0].tolist():
+        last = first[position] + rows[position] - 1
+        shape = (int(batch[last]) + 1, int(station[last]) + 1)
+        if shape[0] * shape[1] == rows[position]:
+            shapes.setdefault(shape, []).append(position)
+
+    found = []
+    for (count, stations), positions in sorted(shapes.items()):
+        index = first[positions][:, None] + np.arange(count * stations)
+        cube = {name: values[index].reshape(-1, count, stations) for name, values in columns.items()}
+        segments = [trials[position].scenario for position in positions]
+        windows_ps = [scenario["phases"]["measure_to_ps"] - scenario["phases"]["measure_from_ps"] for scenario in segments]
+        sums = Sums(
+            frames=cube["frames"],
+            charged_s=cube["charged_ps"] / PS_PER_S,
+            delay_sum_s=cube["delay_sum_s"],
+            delay_square_sum_s2=cube["delay_square_sum_s2"],
+            window_s=np.array(windows_ps, dtype=np.float64) / PS_PER_S / count,
+            line_rate_bps=PS_PER_S / np.array([scenario["segment"]["bit_ps"] for scenario in segments], dtype=np.float64),
+        )
+        found.append((np.array(positions, dtype=np.int64), sums))
+    return found
+
+
+def _words(text: str | None) -> list[str]:
+    return re.findall(r"[a-z-]+", text or "")
+
+
+def _codes(column: "pa.ChunkedArray", names: list[str] | None) -> tuple[Integers, list[str]]:
+    """Position of every text among the names (-1 for one that is not there); without names, among those that occur."""
+    import pyarrow as pa
+
+    encoded = column.combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # empty columns stay chunked in some versions
+        encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.array([], column.type)
+    if not pa.types.is_dictionary(encoded.type):
+        encoded = encoded.dictionary_encode()
+    texts = [text or "" for text in encoded.dictionary.to_pylist()]
+    indices = encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False).astype(np.int64)
+    if names is None:
+        return indices, [*texts, ""]
+    position = {name: at for at, name in enumerate(names)}
+    return np.array([*(position.get(text, -1) for text in texts), -1], dtype=np.int64)[indices], names

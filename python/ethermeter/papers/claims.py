@@ -1,0 +1,157 @@
+"""Claims: what a paper published, what a run says, and whether the one bears the other out."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ethermeter.analysis.interval import Estimate
+from ethermeter.faults import Fault, InputError
+
+FILE = "claims.json"
+NEAR = 0.03
+"""Relative deviation within which a number counts as met, if the text's own rounding is narrower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a run says: a number with its interval, for a statement whether it holds, and a remark."""
+
+    ours: Estimate
+    holds: bool | None = None
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A published number or statement against ours; `deviation` is relative, numbers are NaN where there are none."""
+
+    id: str
+    what: str
+    where: str
+    published: float
+    rounding: tuple[float, float] | None
+    unit: str
+    basis: str
+    measure: str
+    ours: float
+    low: float
+    high: float
+    verdict: str
+    note: str
+
+    @property
+    def deviation(self) -> float:
+        """(ours - published) / published; NaN where either is missing or nothing was published but zero."""
+        return self.ours / self.published - 1 if self.published else math.nan
+
+
+def judge(entry: dict[str, Any], finding: Finding | None) -> Claim:
+    """Hold a finding against an entry of the paper's file; no finding means that the run lacks its points.
+
+    A number is `met` within 3% of the published one or within the text's own rounding, `missed` otherwise; a statement `holds` or
+    `fails` by the rule in its `measure`; a claim without its points is `not-run`.
+    """
+    published = float(entry.get("published", math.nan))
+    rounding = (float(entry["rounding"][0]), float(entry["rounding"][1])) if "rounding" in entry else None
+    ours = finding.ours if finding else Estimate(math.nan, math.nan, math.nan)
+    notes = [finding.remark] if finding and finding.remark else []
+    if finding is None:
+        verdict, notes = "not-run", ["the run does not hold the points this needs"]
+    elif math.isnan(ours.value):
+        verdict, notes = "not-run", [*notes, "the run holds no value at these points"]
+    elif finding.holds is not None:
+        verdict = "holds" if finding.holds else "fails"
+    else:
+        near = abs(ours.value - published) <= NEAR * abs(published)
+        rounded = rounding is not None and rounding[0] <= ours.value <= rounding[1]
+        verdict = "met" if near or rounded else "missed"
+        if verdict == "missed" and ours.has_interval and rounding and ours.low <= rounding[1] and ours.high >= rounding[0]:
+            notes.append("the interval reaches the published number")
+    if verdict in ("missed", "fails") and "cause" in entry:
+        notes.append(f"likeliest cause: {entry['cause']}")
+    return Claim(
+        id=entry["id"],
+        what=entry["what"],
+        where=entry["where"],
+        published=published,
+        rounding=rounding,
+        unit=entry["unit"],
+        basis=entry["basis"],
+        measure=entry.get("measure", ""),
+        ours=ours.value,
+        low=ours.low,
+        high=ours.high,
+        verdict=verdict,
+        note="; ".join(notes),
+    )
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def to_json(study: str, claims: Sequence[Claim]) -> str:
+    """Text of `claims.json`; a missing number is null."""
+    rows = [
+        {
+            "id": claim.id,
+            "what": claim.what,
+            "where": claim.where,
+            "published": _number(claim.published),
+            "rounding": claim.rounding,
+            "unit": claim.unit,
+            "ours": _number(claim.ours),
+            "low": _number(claim.low),
+            "high": _number(claim.high),
+            "deviation": _number(claim.deviation),
+            "basis": claim.basis,
+            "verdict": claim.verdict,
+            "measure": claim.measure,
+            "note": claim.note,
+        }
+        for claim in claims
+    ]
+    return json.dumps({"study": study, "claims": rows}, ensure_ascii=False, indent=1) + "\n"
+
+
+def read(run_dir: Path) -> tuple[str, tuple[Claim, ...]] | None:
+    """Study and claims of a run; None if it is not a study's.
+
+    Raises
+    ------
+    InputError
+        If `claims.json` is not what a paper's module left.
+    """
+    path = run_dir / FILE
+    if not path.exists():
+        return None
+
+    def number(value: float | None) -> float:
+        return math.nan if value is None else value
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        claims = tuple(
+            Claim(
+                id=row["id"],
+                what=row["what"],
+                where=row["where"],
+                published=number(row["published"]),
+                rounding=tuple(row["rounding"]) if row["rounding"] else None,
+                unit=row["unit"],
+                basis=row["basis"],
+                measure=row["measure"],
+                ours=number(row["ours"]),
+                low=number(row["low"]),
+                high=number(row["high"]),
+                verdict=row["verdict"],
+                note=row["note"],
+            )
+            for row in content["claims"]
+        )
+        return content["study"], claims
+    except (ValueError, KeyError, TypeError) as fault:
+        raise InputError([Fault(str(path), "content", str(fault), "not a claims file; write it anew with: ethermeter report")]) from fault

@@ -1,0 +1,150 @@
+"""Axes: which of the varied keys becomes the x axis, which tells curves apart and which makes panels."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.interval import Estimate
+from ethermeter.observation import Metric
+from ethermeter.papers.evidence import FRAMES, MissingError, lengths
+
+ENGINE = "engine"
+MOST_CURVES = 12
+_PREFIXES = {"p": 1e-12, "n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9}
+_BASES = ("s", "m", "B", "b", "bit", "b/s", "bit/s", "/s", "Hz")
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """Keys of a point by their place in a figure; `x` is None for a run that varies nothing numeric."""
+
+    x: str | None
+    x_unit: str
+    curve: str | None
+    panels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A name, and estimates by x, smallest x first."""
+
+    name: str
+    points: tuple[tuple[float, Estimate], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Curves that share a figure; `title` is empty if there is only one panel. `is_ordered` if the curves' names are quantities."""
+
+    title: str
+    curves: tuple[Curve, ...]
+    is_ordered: bool
+
+
+def quantity(text: str) -> tuple[float, str] | None:
+    """Read a number with a unit as a value in the base unit; None for a text that is none.
+
+    Examples
+    --------
+    >>> quantity("24"), quantity("64 B"), quantity("10 Mb/s")
+    ((24.0, ''), (64.0, 'B'), (10000000.0, 'b/s'))
+    >>> quantity("saturated") is None
+    True
+    """
+    match = re.fullmatch(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\s\d]*)\s*", text)
+    if match is None:
+        return None
+    value, unit = float(match[1]), match[2]
+    if unit == "%":
+        return value / 100, ""
+    if unit and unit not in _BASES and unit[0] in _PREFIXES and unit[1:] in _BASES:
+        return value * _PREFIXES[unit[0]], unit[1:]
+    return value, unit
+
+
+def keys(point: Point) -> dict[str, str]:
+    """Return what tells a point from the others of its series."""
+    return {**point.point, ENGINE: point.engine}
+
+
+def choose(points: Sequence[Point]) -> Axes:
+    """Pick axes for the points of a series.
+
+    The number of stations is the x axis if it varies; otherwise the numeric key with the most values (of one unit), the first in the
+    plan among equals. Of the other keys, the one with the most values that still fit as curves tells curves apart; the rest make panels.
+    """
+    values: dict[str, dict[str, None]] = {}
+    for point in points:
+        for key, value in keys(point).items():
+            values.setdefault(key, {})[value] = None
+    varied = {key: list(found) for key, found in values.items() if len(found) > 1}
+    numeric = {key: read for key, found in varied.items() if (read := _units(found)) is not None}
+    x: str | None = None
+    if numeric:
+        x = "stations.count" if "stations.count" in numeric else max(numeric, key=lambda key: len(varied[key]))
+    others = {key: len(found) for key, found in varied.items() if key != x}
+    fitting = [key for key, count in others.items() if count <= MOST_CURVES]
+    curve = max(fitting, key=lambda key: others[key]) if fitting else None
+    return Axes(x, numeric[x] if x else "", curve, tuple(key for key in others if key != curve))
+
+
+def _units(texts: Sequence[str]) -> str | None:
+    """Find the base unit that all texts share; None if one is no quantity or their units differ."""
+    read = [quantity(text) for text in texts]
+    units = {found[1] for found in read if found}
+    return units.pop() if all(read) and len(units) == 1 else None
+
+
+def curve_names(texts: Sequence[str]) -> dict[str, str]:
+    """Short names of the values that tell curves apart, in the order of the legend.
+
+    Frame lengths go from short to long; mixes of two lengths are named as the 1988 study names them, short to long: "7/1".
+    """
+    try:
+        mixes = {text: lengths(text) for text in texts}
+    except MissingError:
+        read = {text: quantity(text) for text in texts}
+        if all(read.values()):
+            return {text: text for text in sorted(texts, key=lambda text: read[text] or (0.0, ""))}
+        return {text: text for text in texts}
+    order = sorted(texts, key=lambda text: sum(o * w for o, w in mixes[text]) / sum(w for _, w in mixes[text]))
+    sizes = sorted({octets for mix in mixes.values() for octets, _ in mix})
+    totals = {sum(weight for _, weight in mix) for mix in mixes.values() if len(mix) > 1}
+    if len(sizes) != 2 or len(totals) != 1:
+        return {text: text for text in order}
+    total = totals.pop()
+
+    def ratio(text: str) -> str:
+        shares = {octets: weight * total / sum(w for _, w in mixes[text]) for octets, weight in mixes[text]}
+        return f"{shares.get(sizes[0], 0):g}/{shares.get(sizes[1], 0):g}"
+
+    return {text: ratio(text) for text in order}
+
+
+def panels(points: Sequence[Point], axes: Axes, metric: Metric) -> list[Panel]:
+    """Arrange one metric of a series' points; panels without any value are left out."""
+    if axes.x is None:
+        return []
+    by_panel: dict[tuple[str, ...], list[Point]] = {}
+    for point in points:
+        if metric in point.estimates:
+            by_panel.setdefault(tuple(keys(point)[key] for key in axes.panels), []).append(point)
+    names = curve_names(list(dict.fromkeys(keys(point)[axes.curve] for point in points))) if axes.curve else {"": ""}
+    is_ordered = axes.curve == FRAMES or (axes.curve is not None and all(quantity(text) for text in names))
+    found = []
+    for values, members in by_panel.items():
+        curves: dict[str, list[tuple[float, Estimate]]] = {text: [] for text in names}
+        for point in members:
+            x = quantity(keys(point)[axes.x])
+            if x is not None:
+                curves[keys(point)[axes.curve] if axes.curve else ""].append((x[0], point.estimates[metric]))
+        kept = tuple(
+            Curve(names[text], tuple(sorted(curve, key=lambda pair: pair[0])))
+            for text, curve in curves.items()
+            if any(estimate.value == estimate.value for _, estimate in curve)
+        )
+        if kept:
+            title = ", ".join(f"{key} = {value}" for key, value in zip(axes.panels, values, strict=True))
+            found.append(Panel(title, kept, is_ordered))
+    return found

@@ -1,0 +1,139 @@
+"""Compare: two runs, point by point and metric by metric, with the interval of every difference."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypedDict
+
+from ethermeter.analysis import estimates
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.interval import Estimate, difference
+from ethermeter.faults import Fault, InputError
+from ethermeter.observation import DEFINITIONS, Metric
+from ethermeter.report.labels import LABELS, MAIN_METRICS, STUDY_GRAPHS, number
+
+METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric in (*MAIN_METRICS, *STUDY_GRAPHS))
+
+
+class Row(TypedDict):
+    """One metric at one point of both runs, in the metric's SI unit; None where there is no value or no interval.
+
+    `verdict`: "same" (equal to the last bit), "higher" or "lower" (the second run, beyond the interval of the difference),
+    "no difference" (the interval holds zero), "undecided" (no interval), "only in first", "only in second".
+    """
+
+    series: str
+    engine: str
+    point: dict[str, str]
+    metric: str
+    unit: str
+    a: float | None
+    b: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    verdict: str
+
+
+def compare(run_a: Path, run_b: Path, *, metrics: Sequence[Metric] = METRICS) -> list[Row]:
+    """Compare the estimates of two runs at the points that either has, in the order of the first.
+
+    Parameters
+    ----------
+    run_a, run_b
+        Directories of finished runs.
+    metrics
+        What to compare.
+
+    Returns
+    -------
+    :
+        Rows with the second less the first, its 95% interval by Welch and Satterthwaite (the runs taken as independent), and a verdict.
+
+    Raises
+    ------
+    InputError
+        If the runs have no point in common.
+    """
+    first, second = _by_point(estimates.read(run_a)), _by_point(estimates.read(run_b))
+    if not set(first) & set(second):
+        allowed = f"a run with a point of {run_a}: the same series, engine and varied keys"
+        raise InputError([Fault(str(run_b), "points", "none in common", allowed)])
+    rows = []
+    for key in dict.fromkeys([*first, *second]):
+        a, b = first.get(key), second.get(key)
+        known = a or b
+        if known is None:
+            continue
+        for metric in metrics:
+            ends = (a.estimates.get(metric) if a else None, b.estimates.get(metric) if b else None)
+            if ends != (None, None):
+                rows.append(_row(known, metric, *ends))
+    return rows
+
+
+def _by_point(points: Sequence[Point]) -> dict[tuple[object, ...], Point]:
+    return {(point.series, point.engine, *sorted(point.point.items())): point for point in points}
+
+
+def _row(point: Point, metric: Metric, a: Estimate | None, b: Estimate | None) -> Row:
+    found = difference(b, a) if a and b else Estimate(math.nan, math.nan, math.nan)
+    if a is None or b is None:
+        verdict = "only in second" if a is None else "only in first"
+    elif a.value == b.value or (math.isnan(a.value) and math.isnan(b.value)):
+        verdict = "same"
+    elif not found.has_interval:
+        verdict = "undecided"
+    elif found.low > 0:
+        verdict = "higher"
+    elif found.high < 0:
+        verdict = "lower"
+    else:
+        verdict = "no difference"
+    return Row(
+        series=point.series,
+        engine=point.engine,
+        point=dict(point.point),
+        metric=metric.value,
+        unit=DEFINITIONS[metric].unit,
+        a=_number(a.value if a else math.nan),
+        b=_number(b.value if b else math.nan),
+        difference=_number(found.value),
+        low=_number(found.low),
+        high=_number(found.high),
+        verdict=verdict,
+    )
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def render(rows: Sequence[Row]) -> str:
+    """Write the rows as text: those that differ, are undecided or stand alone, and a count of every verdict."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
+    shown = [row for row in rows if row["verdict"] not in ("same", "no difference")]
+    table: list[tuple[str, ...]] = [("point", "metric", "first", "second", "difference", "95% interval", "verdict")]
+    table += [_cells(row) for row in shown]
+    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table] if shown else []
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items(), key=lambda item: -item[1]))
+    lines.append(f"{len(rows)} comparisons: {summary}")
+    tested = sum(counts.get(verdict, 0) for verdict in ("higher", "lower", "no difference"))
+    if tested >= 20:
+        lines.append(f"Of {tested} intervals, about {tested * 0.05:.0f} would miss zero by chance alone.")
+    return "\n".join(lines)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    label = LABELS[Metric(row["metric"])]
+    half = math.nan if row["low"] is None or row["high"] is None else (row["high"] - row["low"]) / 2 * label.factor
+
+    def shown(value: float | None) -> str:
+        return number(math.nan if value is None else value * label.factor, half)
+
+    interval = "–" if math.isnan(half) else f"{shown(row['low'])} to {shown(row['high'])}"
+    point = " ".join([row["series"], *(f"{key}={value}" for key, value in row["point"].items())])
+    return (point, label.axis, shown(row["a"]), shown(row["b"]), shown(row["difference"]), interval, row["verdict"])

@@ -1,0 +1,101 @@
+"""Figures: one metric of a run as Vega-Lite, or exported to PNG, PDF or SVG without a browser."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ethermeter.analysis import estimates
+from ethermeter.analysis.estimates import Point
+from ethermeter.faults import Fault, InputError
+from ethermeter.observation import Metric
+from ethermeter.report.axes import choose, panels
+from ethermeter.report.chart import SCHEMA, lines
+from ethermeter.report.labels import LABELS
+from ethermeter.report.theme import config
+
+FORMATS = (".png", ".pdf", ".svg")
+WIDTH, COLUMNS = 460, 2
+
+
+def spec(run_dir: Path, metric: str, series: str | None = None) -> dict[str, Any]:
+    """Draw a metric of a run as a Vega-Lite specification, curves with 95% bands.
+
+    Parameters
+    ----------
+    run_dir
+        Directory of a finished run.
+    metric
+        Name of a metric, such as "utilisation".
+    series
+        One series of the run; all of them, side by side, if None.
+
+    Raises
+    ------
+    InputError
+        If the run has no such series or metric, or varies nothing that could be an x axis.
+    """
+    return draw(estimates.read(run_dir), metric, series, name=str(run_dir))
+
+
+def draw(points: Sequence[Point], metric: str, series: str | None, *, name: str) -> dict[str, Any]:
+    """Draw a metric of estimates as `spec` does; `name` stands for the run in errors."""
+    known = {found.value for point in points for found in point.estimates}
+    if metric not in known:
+        raise InputError([Fault(name, "metric", metric, f"expected one of {', '.join(sorted(known))}")])
+    every = list(dict.fromkeys(point.series for point in points))
+    if series is not None and series not in every:
+        raise InputError([Fault(name, "series", series, f"expected one of {', '.join(every)}")])
+    asked = Metric(metric)
+    charts = []
+    for of in every if series is None else [series]:
+        members = [point for point in points if point.series == of]
+        axes = choose(members)
+        for panel in panels(members, axes, asked):
+            chart = lines(panel, asked, axes, width=WIDTH, height=300, is_nearest=False)
+            titles = [part for part in (of if len(every) > 1 else "", panel.title) if part]
+            charts.append({**chart, "title": ", ".join(titles) or LABELS[asked].title})
+    if not charts:
+        raise InputError([Fault(name, "metric", metric, "no figure, for the run varies no quantity or holds no value of it")])
+    common = {"$schema": SCHEMA}
+    ground = {**config("light", font="sans-serif"), "background": "white"}
+    if len(charts) == 1:
+        return {**common, **charts[0], "config": _coloured(ground, charts[0])}
+    # Colours are a matter of the whole specification; the panel with the most curves needs the longest ramp.
+    longest = max(charts, key=lambda chart: len(chart["usermeta"]["colours"]["light"]))
+    # Parts of a concatenation keep their own padding as spacing, and each needs its own name for what the pointer selects.
+    parts = [_part(chart, number) for number, chart in enumerate(charts)]
+    return {**common, "concat": parts, "columns": COLUMNS, "spacing": 40, "config": _coloured(ground, longest)}
+
+
+def _coloured(ground: dict[str, Any], chart: dict[str, Any]) -> dict[str, Any]:
+    return {**ground, "range": {"category": chart["usermeta"]["colours"]["light"]}}
+
+
+def _part(chart: dict[str, Any], number: int) -> dict[str, Any]:
+    kept = {key: value for key, value in chart.items() if key not in ("autosize", "padding", "usermeta")}
+    renamed: dict[str, Any] = json.loads(json.dumps(kept).replace('"hover"', f'"hover{number}"'))
+    return {**renamed, "resolve": {"scale": {"color": "independent"}}}
+
+
+def export(run_dir: Path, metric: str, out: Path, series: str | None = None) -> Path:
+    """Write a figure; the suffix of `out` says whether as PNG, PDF or SVG.
+
+    Raises
+    ------
+    InputError
+        If the suffix is none of these, or as for `spec`.
+    """
+    suffix = out.suffix.lower()
+    if suffix not in FORMATS:
+        raise InputError([Fault(str(out), "suffix", out.suffix or "none", f"expected one of {', '.join(FORMATS)}")])
+    drawn = spec(run_dir, metric, series)
+    import vl_convert
+
+    if suffix == ".svg":
+        out.write_text(vl_convert.vegalite_to_svg(drawn), encoding="utf-8")
+    elif suffix == ".pdf":
+        out.write_bytes(vl_convert.vegalite_to_pdf(drawn))
+    else:
+        out.write_bytes(vl_convert.vegalite_to_png(drawn, scale=2))
+    return out

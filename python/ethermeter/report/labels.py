@@ -1,0 +1,146 @@
+"""Labels: what a metric is called in a figure, and in which unit it is shown."""
+
+import math
+from dataclasses import dataclass
+
+from ethermeter.observation import DEFINITIONS, Metric
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Title, unit shown, factor from the metric's SI unit to it, whether the axis begins at zero, and the most there can be."""
+
+    title: str
+    unit: str = ""
+    factor: float = 1.0
+    from_zero: bool = True
+    most: float = math.inf
+
+    @property
+    def axis(self) -> str:
+        """Title, short enough for an axis, with its unit."""
+        short = self.title.replace("Standard deviation", "SD")
+        return f"{short} ({self.unit})" if self.unit else short
+
+
+LABELS: dict[Metric, Label] = {
+    Metric.UTILISATION: Label("Utilisation", from_zero=False, most=1.0),
+    Metric.BIT_RATE: Label("Total bit rate", "Mb/s", 1e-6, from_zero=False),
+    Metric.BIT_RATE_SD: Label("Standard deviation of bit rate", "Mb/s", 1e-6),
+    Metric.PACKET_RATE: Label("Total packet rate", "packet/s"),
+    Metric.PACKET_RATE_SD: Label("Standard deviation of packet rate", "packet/s"),
+    Metric.TRANSMISSION_DELAY: Label("Transmission delay", "ms", 1e3),
+    Metric.TRANSMISSION_DELAY_SD: Label("Standard deviation of delay", "ms", 1e3),
+    Metric.EXCESS_DELAY: Label("Excess delay", "ms", 1e3),
+    Metric.UTILISATION_SD_OVER_MEAN: Label("Standard deviation of utilisation over mean"),
+    Metric.GOODPUT: Label("Goodput", "Mb/s", 1e-6, from_zero=False),
+    Metric.ACCESS_DELAY: Label("Access delay", "ms", 1e3),
+    Metric.RESPONSE_TIME: Label("Response time", "ms", 1e3),
+    Metric.DELAY_P50: Label("Transmission delay, median", "ms", 1e3),
+    Metric.DELAY_P90: Label("Transmission delay, 90th percentile", "ms", 1e3),
+    Metric.DELAY_P99: Label("Transmission delay, 99th percentile", "ms", 1e3),
+    Metric.DELAY_P999: Label("Transmission delay, 99.9th percentile", "ms", 1e3),
+    Metric.DELAY_MAX: Label("Transmission delay, largest", "ms", 1e3),
+    Metric.JAIN_INDEX: Label("Jain’s fairness index", from_zero=False, most=1.0),
+    Metric.ATTEMPTS_PER_FRAME: Label("Attempts per frame"),
+    Metric.COLLISIONS_PER_FRAME: Label("Collisions per frame"),
+    Metric.OFFERED_LOAD_G: Label("Offered load G"),
+    Metric.OFFERED_LOAD_Q: Label("Offered load Q", "stations"),
+    Metric.LOSS: Label("Loss", most=1.0),
+    Metric.DISCARDED: Label("Frames discarded"),
+    Metric.DROPPED: Label("Frames dropped"),
+    Metric.RESUMED: Label("Attempt limits passed"),
+    Metric.LATE_COLLISIONS: Label("Late collisions"),
+    Metric.DAMAGED: Label("Frames damaged"),
+    Metric.FRAMES: Label("Frames delivered"),
+    Metric.TIME_FRAME: Label("Share of time: frames"),
+    Metric.TIME_PREAMBLE: Label("Share of time: preambles"),
+    Metric.TIME_GAP: Label("Share of time: gaps"),
+    Metric.TIME_COLLISION: Label("Share of time: collisions"),
+    Metric.TIME_IDLE: Label("Share of time: idle"),
+}
+
+STUDY_GRAPHS: tuple[Metric, ...] = (
+    Metric.BIT_RATE,
+    Metric.BIT_RATE_SD,
+    Metric.PACKET_RATE,
+    Metric.PACKET_RATE_SD,
+    Metric.TRANSMISSION_DELAY,
+    Metric.TRANSMISSION_DELAY_SD,
+    Metric.EXCESS_DELAY,
+    Metric.UTILISATION_SD_OVER_MEAN,
+)
+"""The eight graphs of a page of the 1988 study's appendix, in its order."""
+
+MAIN_METRICS: tuple[Metric, ...] = (
+    Metric.UTILISATION,
+    Metric.GOODPUT,
+    Metric.PACKET_RATE,
+    Metric.TRANSMISSION_DELAY,
+    Metric.RESPONSE_TIME,
+    Metric.DELAY_P99,
+    Metric.LOSS,
+    Metric.COLLISIONS_PER_FRAME,
+    Metric.OFFERED_LOAD_Q,
+    Metric.JAIN_INDEX,
+    Metric.UTILISATION_SD_OVER_MEAN,
+)
+"""What a report on any other run shows."""
+
+TIME_KINDS: dict[Metric, str] = {
+    Metric.TIME_FRAME: "frames",
+    Metric.TIME_PREAMBLE: "preambles",
+    Metric.TIME_GAP: "gaps",
+    Metric.TIME_COLLISION: "collisions",
+    Metric.TIME_IDLE: "idle",
+}
+
+AXIS_TITLES: dict[str, str] = {"stations.count": "Number of hosts", "stations.frames": "Frame length", "engine": "Engine"}
+"""Axis titles of keys that are varied often; another key is its own title."""
+
+CAUTIONS: dict[str, str] = {
+    "beyond-round-trip": "the segment is longer than its slot time allows",
+    "illegal-frame-length": "a frame is shorter or longer than the standard allows",
+    "late-collision": "collisions happened later than the slot time",
+    "damaged-frames": "a sender did not notice its collision",
+    "no-samples": "nothing was delivered, so the value is undefined",
+    "few-samples": "fewer than 30 frames are behind the value",
+    "one-replication": "fewer than three replications: intervals come from batches, and are missing where batches say nothing",
+    "unbounded-queue": "an unlimited queue is offered more than the segment carries",
+}
+
+
+def meaning(metric: Metric) -> str:
+    """Say what the metric counts, as a sentence."""
+    text = DEFINITIONS[metric].meaning
+    return text[0].upper() + text[1:] + "."
+
+
+def number(value: float, half_width: float = math.nan) -> str:
+    """Write a value to the second digit of its interval's half width, or to four digits where it has none.
+
+    Examples
+    --------
+    >>> number(8.493217, 0.0123)
+    '8.493'
+    >>> number(13637.2, 41.0)
+    '13,637'
+    >>> number(0.97)
+    '0.97'
+    >>> number(float("nan"))
+    '–'
+    """
+    if not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    if math.isfinite(half_width) and half_width > 0:
+        places = 1 - math.floor(math.log10(half_width))
+        # No more than five digits, however narrow the interval.
+        places = min(places, 4 - math.floor(math.log10(abs(value))))
+        return f"{value:,.{max(places, 0)}f}" if places < 9 else f"{value:.4g}"
+    places = 3 - math.floor(math.log10(abs(value)))
+    if places > 8:
+        return f"{value:.3e}"
+    text = f"{value:,.{max(places, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,161 @@
+"""Parameters: what a run was made with, each with where it comes from."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ethermeter.faults import Fault, InputError
+
+KINDS = ("standard", "study", "fit", "assumption")
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """An experiment file of the run: its name, title and tables."""
+
+    name: str
+    title: str
+    content: Mapping[str, Any]
+
+    def parameters(self) -> list[tuple[str, str, str, str]]:
+        """Key, value, kind and text of the source, of everything the file says and everything a source speaks of."""
+        values = flat({key: value for key, value in self.content.items() if key not in ("title", "sources", "run")})
+        sources = {key: _source(source) for key, source in flat(self.content.get("sources", {}), leaves=("source", "basis")).items()}
+        rows = []
+        used: set[str] = set()
+        for key, value in values.items():
+            at = _nearest(key, sources)
+            if at is not None:
+                used.add(at)
+            kind, text = sources[at] if at is not None else ("", "")
+            rows.append((key, written(value), kind, text))
+        return rows + [(key, "", *source) for key, source in sources.items() if key not in used]
+
+
+def _nearest(key: str, sources: Mapping[str, object]) -> str | None:
+    """Return the key of the source that speaks of this key or, failing that, of the table around it."""
+    bare = key.replace("[1]", "").replace("[2]", "")
+    for candidate in (key, bare):
+        parts = candidate.split(".")
+        for length in range(len(parts), 0, -1):
+            if ".".join(parts[:length]) in sources:
+                return ".".join(parts[:length])
+    return None
+
+
+def _source(source: object) -> tuple[str, str]:
+    if isinstance(source, Mapping):
+        return str(source.get("basis", "")), str(source.get("source", ""))
+    kind, colon, text = str(source).partition(": ")
+    return (kind, text) if colon and kind in KINDS else ("", str(source))
+
+
+def flat(table: Mapping[str, Any], *, prefix: str = "", leaves: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Nested tables as dotted keys; a list of tables is numbered if it has more than one.
+
+    Examples
+    --------
+    >>> flat({"a": {"b": 1}, "c": [{"d": 2}, {"d": 3}]})
+    {'a.b': 1, 'c[1].d': 2, 'c[2].d': 3}
+    """
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        name = prefix + key
+        if isinstance(value, Mapping) and not set(leaves) & set(value):
+            found |= flat(value, prefix=f"{name}.", leaves=leaves)
+        elif isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):
+            for number, part in enumerate(value, 1):
+                found |= flat(part, prefix=f"{name}." if len(value) == 1 else f"{name}[{number}].", leaves=leaves)
+        else:
+            found[name] = value
+    return found
+
+
+def written(value: object) -> str:
+    """Write a value of a TOML file for people."""
+    if isinstance(value, list):
+        return ", ".join(map(written, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def experiments(run_dir: Path) -> list[Experiment]:
+    """Experiment files kept in a run directory, in the order of their names.
+
+    Raises
+    ------
+    InputError
+        If one is not TOML.
+    """
+    paths = sorted(run_dir.glob("experiment*.toml")) + sorted((run_dir / "experiments").glob("*.toml"))
+    found = []
+    for path in paths:
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
+            raise InputError([Fault(str(path), "content", str(fault), "expected TOML")]) from fault
+        found.append(Experiment(path.stem, str(content.get("title", path.stem)), content))
+    return found
+
+
+def shared(owners: Mapping[str, Sequence[tuple[str, ...]]]) -> list[tuple[tuple[str, ...], list[str]]]:
+    """Rows of several owners as one list, each with whose it is; rows that begin alike stand together.
+
+    Examples
+    --------
+    >>> shared({"I-1": [("jam", "32"), ("delay", "0 us")], "I-2": [("jam", "32"), ("delay", "6 us")]})
+    [(('jam', '32'), ['I-1', 'I-2']), (('delay', '0 us'), ['I-1']), (('delay', '6 us'), ['I-2'])]
+    """
+    order: dict[str, dict[tuple[str, ...], list[str]]] = {}
+    for owner, rows in owners.items():
+        for row in rows:
+            order.setdefault(row[0], {}).setdefault(row, []).append(owner)
+    return [(row, of) for alike in order.values() for row, of in alike.items()]
+
+
+def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and value of the segment's constants and of the first group's, as they were run."""
+    segment, group, phases = scenario["segment"], scenario["groups"][0], scenario["phases"]
+    reach_ps = max(max(row) for row in segment["delay_ps"])
+    rows = [
+        ("line rate", f"{1e6 / segment['bit_ps']:g} Mb/s"),
+        ("slot time", _bits(segment["slot_bits"], segment)),
+        ("inter-frame gap", f"{_bits(segment['gap_bits'], segment)}, the first part {segment['gap_part1_bits']} bit times"),
+        ("preamble", _bits(segment["preamble_bits"], segment)),
+        ("jam", _bits(segment["jam_bits"], segment)),
+        ("longest one-way propagation", f"{reach_ps / 1e6:.4g} µs, {reach_ps / segment['bit_ps']:.3g} bit times"),
+        ("backoff", written_table(group["backoff"])),
+        ("attempt limit", f"{group['attempt_limit']}, then {group['after_attempt_limit']}"),
+        ("after a late collision", str(group["after_late_collision"])),
+        ("host service time", written_table(group["service"])),
+        ("arrivals", written_table(group["arrivals"])),
+        ("queue", "unlimited" if group["queue_frames"] is None else f"{group['queue_frames']} frames"),
+        ("generator", written_table(group["generator"]) if group["generator"] else "none"),
+        ("measured", f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s, {scenario['batches']} batches"),
+    ]
+    return rows
+
+
+def _bits(count: int, segment: Mapping[str, Any]) -> str:
+    return f"{count} bit times ({count * segment['bit_ps'] / 1e6:g} µs)"
+
+
+def written_table(table: Mapping[str, Any]) -> str:
+    """Write a small table of a scenario for people; times in µs."""
+    parts = []
+    for key, value in table.items():
+        if key in ("kind", "rule"):
+            parts.append(str(value))
+        elif isinstance(value, Mapping):
+            parts.append(f"{key} {written_table(value)}")
+        elif key.endswith("ps") and isinstance(value, int | float):
+            name = key.removesuffix("ps").removesuffix("_")
+            parts.append(f"{name} {value / 1e6:g} µs".strip())
+        elif isinstance(value, list):
+            parts.append(f"{len(value)} {key.removesuffix('_ps')}")
+        else:
+            parts.append(f"{key} {value}")
+    return ", ".join(parts)

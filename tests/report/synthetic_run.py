@@ -1,0 +1,181 @@
+"""Run directories made of drawn numbers with known statistics: no simulator behind them, only the files of `docs/formats.md`."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from ethermeter.analysis.graphs import Sums, graphs
+from ethermeter.observation import Metric
+
+FIXED = ("64 B", "128 B", "256 B", "512 B", "1024 B", "1536 B", "2048 B", "3072 B", "4000 B")
+BIMODAL = ("64 B", *(f"64 B x {8 - longs} + 1536 B x {longs}" for longs in range(1, 8)), "1536 B")
+STUDY = {"I-1": (FIXED, 23, 0.4), "I-2": (FIXED, 24, 1.0), "I-3": (FIXED, 24, 3.0), "I-4": (BIMODAL, 24, 1.1), "I-5": (BIMODAL, 24, 1.0)}
+WINDOW_S = 10.0
+BATCHES = 20
+
+
+@dataclass
+class Recorder:
+    """Collects trials and tables, then writes them."""
+
+    plan: list[dict[str, Any]] = field(default_factory=list)
+    observations: list[tuple[str, Any, Any, Any, Any]] = field(default_factory=list)
+    batches: list[tuple[str, Sums]] = field(default_factory=list)
+
+
+def mean_octets(frames: str) -> float:
+    """Mean length of a text such as "64 B x 7 + 1536 B x 1"."""
+    parts = [part.strip().split(" ") for part in frames.split("+")]
+    weights = [float(part[3]) if len(part) > 2 else 1.0 for part in parts]
+    return sum(float(part[0]) * weight for part, weight in zip(parts, weights, strict=True)) / sum(weights)
+
+
+def scenario(count: int, octets: float) -> dict[str, Any]:
+    """A scenario with the study's constants."""
+    return {
+        "segment": {"bit_ps": 100000, "slot_bits": 512, "gap_bits": 96, "gap_part1_bits": 0, "preamble_bits": 64, "jam_bits": 32,
+                    "delay_ps": [[1000000]]},
+        "groups": [{"name": "host", "places": [0] * count, "frames": {"kind": "fixed", "bits": int((octets + 4) * 8)},
+                    "arrivals": {"kind": "saturated"}, "generator": None, "queue_frames": None,
+                    "service": {"kind": "uniform", "low_ps": 60000000, "high_ps": 90000000},
+                    "backoff": {"rule": "exponential", "limit": 10}, "attempt_limit": 16, "after_attempt_limit": "resume",
+                    "after_late_collision": "backoff"}],
+        "phases": {"begin_ps": 5 * 10**12, "stop_ps": 25 * 10**12, "measure_from_ps": 10**13, "measure_to_ps": 2 * 10**13,
+                   "end_ps": 3 * 10**13, "spread_ps": 0},
+        "batches": BATCHES,
+    }  # fmt: skip
+
+
+def efficiency(count: int, octets: float, reach: float) -> float:
+    """A curve of the study's kind: full until three stations, then falling with their number, more for short frames."""
+    cycle_s = (octets + 24) * 8e-7
+    if count <= 2:
+        return min(0.96, count * cycle_s / (cycle_s + 75e-6))
+    lost_s = 12.0e-6 * reach * (1 + count / 60)
+    return cycle_s / (cycle_s + lost_s)
+
+
+def add(recorder: Recorder, identity: str, series: str, point: dict[str, str], count: int, frames: str, *, reach: float,
+        rng: np.random.Generator, replication: int = 0, caution: str = "", per_station: bool = True) -> None:  # fmt: skip
+    """Draw one trial."""
+    octets = mean_octets(frames)
+    cycle_s = (octets + 24) * 8e-7
+    share = efficiency(count, octets, reach) / count
+    per_batch = share * WINDOW_S / BATCHES / cycle_s
+    uneven = 1 + (0.9 / np.sqrt(count) if count > 2 else 0.0) * 0.6 * rng.standard_normal((BATCHES, count))
+    counted = np.maximum(np.round(per_batch * uneven * count / np.maximum(uneven.sum(axis=1, keepdims=True), 1e-9)), 1)
+    delay_s = count * cycle_s / efficiency(count, octets, reach)
+    sums = Sums(
+        frames=counted,
+        charged_s=counted * cycle_s,
+        delay_sum_s=counted * delay_s * (1 + 0.02 * rng.standard_normal(counted.shape)),
+        delay_square_sum_s2=counted * delay_s**2 * (2.0 + 0.1 * count),
+        window_s=np.asarray(WINDOW_S),
+        line_rate_bps=np.asarray(1e7),
+    )
+    recorder.plan.append({"id": identity, "series": series, "replication": replication, "seed": len(recorder.plan) + 1,
+                          "engine": "simulation", "point": point, "scenario": scenario(count, octets)})  # fmt: skip
+    total = Sums(sums.frames.sum(axis=0), sums.charged_s.sum(axis=0), sums.delay_sum_s.sum(axis=0),
+                 sums.delay_square_sum_s2.sum(axis=0), sums.window_s, sums.line_rate_bps)  # fmt: skip
+    values = {metric.value: float(value) for metric, value in graphs(total).items()}
+    busy = values["utilisation"]
+    collisions = 0.0 if count <= 2 else 0.1 * count / 3
+    values |= {"goodput": busy * 1e7 * (octets + 4) / (octets + 24), "collisions_per_frame": collisions, "loss": 0.0,
+               "delay_p99": delay_s * 6, "time_preamble": busy * 8 / (octets + 24), "time_gap": busy * 12 / (octets + 24),
+               "time_frame": busy * (octets + 4) / (octets + 24), "time_collision": (1 - busy) * 0.7,
+               "time_idle": (1 - busy) * 0.3}  # fmt: skip
+    order = [metric.value for metric in Metric if metric.value in values]
+    stations = np.full(len(order), -1, dtype=np.int32)
+    numbers = np.array([values[name] for name in order])
+    if per_station:
+        order += ["utilisation"] * count
+        stations = np.concatenate([stations, np.arange(count, dtype=np.int32)])
+        numbers = np.concatenate([numbers, total.charged_s / WINDOW_S])
+    recorder.observations.append((identity, stations, order, numbers, caution))
+    recorder.batches.append((identity, sums))
+
+
+def write(recorder: Recorder, path: Path, experiment: str, *, files: dict[str, str] | None = None) -> Path:
+    """Write the run directory."""
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "plan.jsonl").write_text("".join(json.dumps(line) + "\n" for line in recorder.plan), encoding="utf-8")
+    (path / "experiment.toml").write_text(experiment, encoding="utf-8")
+    for name, text in (files or {}).items():
+        target = path / name
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    provenance = {"ethermeter": "0.1.0", "seed": 1988, "host": "<lab & co>", "command": "ethermeter run x.toml --set \"a\"='<b>'",
+                  "finished": "2026-01-01T00:00:00+00:00"}  # fmt: skip
+    (path / "provenance.json").write_text(json.dumps(provenance), encoding="utf-8")
+    rows = [(identity, len(order)) for identity, _, order, _, _ in recorder.observations]
+    observations = pa.table({
+        "trial": pa.array(np.repeat([identity for identity, _ in rows], [length for _, length in rows])),
+        "station": np.concatenate([part[1] for part in recorder.observations]),
+        "metric": pa.array([name for part in recorder.observations for name in part[2]]),
+        "value": np.concatenate([part[3] for part in recorder.observations]),
+        "caution": pa.array(np.repeat([part[4] for part in recorder.observations], [length for _, length in rows])),
+    })  # fmt: skip
+    pq.write_table(observations, path / "observations.parquet")
+    pq.write_table(_batch_table(recorder.batches), path / "batches.parquet")
+    histograms = {"trial": pa.array([], pa.string()), "metric": pa.array([], pa.string()), "low_s": pa.array([], pa.float64()),
+                  "high_s": pa.array([], pa.float64()), "count": pa.array([], pa.uint64())}  # fmt: skip
+    pq.write_table(pa.table(histograms), path / "histograms.parquet")
+    return path
+
+
+def _batch_table(batches: Sequence[tuple[str, Sums]]) -> pa.Table:
+    def flat(pick: Any) -> Any:
+        return np.concatenate([pick(sums).ravel() for _, sums in batches])
+
+    return pa.table({
+        "trial": pa.array(np.repeat([identity for identity, _ in batches], [sums.frames.size for _, sums in batches])),
+        "batch": np.concatenate([np.repeat(np.arange(BATCHES, dtype=np.int32), sums.frames.shape[1]) for _, sums in batches]),
+        "station": np.concatenate([np.tile(np.arange(sums.frames.shape[1], dtype=np.int32), BATCHES) for _, sums in batches]),
+        "frames": flat(lambda sums: sums.frames.astype(np.uint32)),
+        "charged_ps": flat(lambda sums: np.round(sums.charged_s * 1e12).astype(np.uint64)),
+        "delay_sum_s": flat(lambda sums: sums.delay_sum_s),
+        "delay_square_sum_s2": flat(lambda sums: sums.delay_square_sum_s2),
+    })  # fmt: skip
+
+
+def study(path: Path, *, replications: int = 1, series: Sequence[str] = tuple(STUDY), counts: Sequence[int] | None = None) -> Path:
+    """A run with the shape of the 1988 study."""
+    recorder, rng = Recorder(), np.random.default_rng(1988)
+    for name in series:
+        lengths, most, reach = STUDY[name]
+        for frames in lengths:
+            for count in counts or range(1, most + 1):
+                for replication in range(replications):
+                    identity = f"{name.lower()}/{len(recorder.plan):05d}"
+                    caution = "illegal-frame-length" if frames in ("2048 B", "3072 B", "4000 B") else ""
+                    add(recorder, identity, name, {"stations.count": str(count), "stations.frames": frames}, count, frames, reach=reach,
+                        rng=rng, replication=replication, caution=caution, per_station=replications < 5)  # fmt: skip
+    files = {f"experiments/{name.lower()}.toml": EXPERIMENT.replace("@", name) for name in series}
+    return write(recorder, path, EXPERIMENT.replace("@", series[0]), files=files)
+
+
+def other(path: Path, keys: dict[str, tuple[str, ...]]) -> Path:
+    """A run of no study: every combination of the values of some keys."""
+    recorder, rng = Recorder(), np.random.default_rng(4)
+    points: list[dict[str, str]] = [{}]
+    for key, values in keys.items():
+        points = [{**point, key: value} for point in points for value in values]
+    for number, point in enumerate(points):
+        add(recorder, f"other/{number:05d}", "Fish & <chips>", point, 5 + number, "512 B", reach=1.0, rng=rng)
+    return write(recorder, path, 'title = "A <b>bold</b> title"\n[sources]\nsegment = "standard: 802.3"\n')
+
+
+EXPERIMENT = """
+title = "Measured capacity of an Ethernet, figure @"
+seed = 1988
+[segment]
+standard = "dix-10"
+[sources]
+"stations.service" = "fitted on two published numbers <script>alert(1)</script>"
+"phases" = "Boggs, Mogul and Kent 1988, section 3.3"
+"""

@@ -1,0 +1,116 @@
+"""The report in a real browser: offline, without an error, with every figure, at two widths, on screen and on paper."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import synthetic_run
+from ethermeter import report
+from ethermeter.analysis import estimates
+from ethermeter.papers import boggs1988
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = Path("/usr/bin/chromium")
+
+pytestmark = pytest.mark.browser
+RENDERED = "document.querySelectorAll('.plot').length === document.querySelectorAll('.plot[data-rendered] svg').length"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def url(study_run: Path) -> str:
+    estimates.write(study_run)
+    boggs1988.write_claims(study_run)
+    return report.write(study_run).resolve().as_uri()
+
+
+class Visit:
+    """A page, and what it asked for and complained about."""
+
+    def __init__(self, browser: object, url: str, width: int, scheme: str) -> None:
+        self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(url)
+        self.page.wait_for_function(RENDERED, timeout=120_000)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "light"), (390, "dark")])
+def test_every_figure_renders_without_a_request_an_error_or_sideways_scrolling(browser: object, url: str, width: int, scheme: str) -> None:
+    visit = Visit(browser, url, width, scheme)
+    assert visit.requests == [url]
+    assert visit.complaints == []
+    assert visit.page.locator(f".plot[data-rendered={scheme}]").count() == 50
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    # Every drawing stays within its box, and has lines or bars in it.
+    assert visit.page.evaluate(
+        "[...document.querySelectorAll('.plot')].every(p => p.querySelector('svg').getBoundingClientRect().right "
+        "<= p.getBoundingClientRect().right + 1 && p.querySelectorAll('.mark-line path, .mark-rect path').length > 0)"
+    )
+    visit.page.close()
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"segment.length": ("100 m", "500 m", "1 km")},
+        {"stations.count": ("4", "8", "12"), "stations.backoff": ("exponential", "linear"), "b": ("on", "off")},
+    ],
+)
+def test_any_run_renders_without_a_complaint(browser: object, tmp_path: Path, keys: dict[str, tuple[str, ...]]) -> None:
+    visit = Visit(browser, report.write(synthetic_run.other(tmp_path / "other", keys)).resolve().as_uri(), 1280, "light")
+    assert visit.page.locator(".plot").count() > 5
+    assert visit.complaints == []
+    visit.page.close()
+
+
+def test_hovering_a_point_shows_its_value_with_its_interval(browser: object, url: str, study_run: Path) -> None:
+    visit = Visit(browser, url, 1280, "light")
+    found = next(
+        p for p in estimates.read(study_run) if p.series == "I-2" and p.point == {"stations.count": "12", "stations.frames": "64 B"}
+    )
+    plot = visit.page.locator("#series-I-2 .plot").first
+    plot.scroll_into_view_if_needed()
+    # Points are drawn curve by curve, one for every number of hosts: the twelfth is 64 B, 12 hosts.
+    point = plot.locator(".mark-symbol path").nth(11).bounding_box()
+    visit.page.mouse.move(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
+    tip = visit.page.locator("#vg-tooltip-element.visible")
+    tip.wait_for(timeout=10_000)
+    text = tip.inner_text()
+    estimate = next(value for metric, value in found.estimates.items() if metric == "bit_rate")
+    assert f"{estimate.value / 1e6:.3f}"[:5] in text
+    assert f"{estimate.low / 1e6:.3f}"[:5] in text
+    for expected in ("Mb/s", "95% interval", "Number of hosts", "12", "64 B"):
+        assert expected in text
+    assert visit.complaints == []
+    visit.page.close()
+
+
+def test_paper_is_light_and_has_every_figure(browser: object, url: str) -> None:
+    visit = Visit(browser, url, 1280, "dark")
+    visit.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    visit.page.wait_for_function("document.querySelectorAll('.plot[data-rendered=light]').length === 50", timeout=120_000)
+    assert visit.page.pdf()[:5] == b"%PDF-"
+    assert visit.complaints == []
+    visit.page.close()
+
+
+def test_sections_can_be_reached_by_keyboard(browser: object, url: str) -> None:
+    visit = Visit(browser, url, 1280, "light")
+    visit.page.keyboard.press("Tab")
+    assert visit.page.evaluate("document.activeElement.className") == "skip"
+    visit.page.keyboard.press("Enter")
+    assert visit.page.evaluate("location.hash") == "#content"
+    assert visit.page.locator("h1").count() == 1
+    assert visit.page.evaluate("[...document.querySelectorAll('main > section')].every(s => s.querySelector('h2'))")
+    visit.page.close()

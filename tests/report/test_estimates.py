@@ -1,0 +1,108 @@
+"""Estimates of whole runs: which interval applies, what carries which caution, and what it costs."""
+
+import json
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import synthetic_run
+from ethermeter.analysis import estimates
+from ethermeter.analysis.interval import quantile
+from ethermeter.observation import Metric
+
+
+@pytest.fixture(scope="module")
+def replicated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return synthetic_run.study(tmp_path_factory.mktemp("runs") / "five", replications=5, series=("I-2",), counts=(1, 2, 5, 9))
+
+
+def whole(run: Path, trial: str, metric: Metric) -> float:
+    rows = pq.read_table(run / "observations.parquet").to_pylist()
+    found = [row["value"] for row in rows if row["trial"] == trial and row["metric"] == metric.value and row["station"] == -1]
+    return float(found[0])
+
+
+def test_five_replications_give_students_interval(replicated: Path) -> None:
+    point = next(p for p in estimates.compute(replicated) if p.point == {"stations.count": "9", "stations.frames": "512 B"})
+    plan = [json.loads(line) for line in (replicated / "plan.jsonl").read_text(encoding="utf-8").splitlines()]
+    trials = [line["id"] for line in plan if line["point"] == point.point]
+    values = np.array([whole(replicated, trial, Metric.BIT_RATE) for trial in trials])
+    found = point.estimates[Metric.BIT_RATE]
+    assert point.replications == len(values) == 5
+    assert found.value == pytest.approx(values.mean(), rel=1e-12)
+    assert found.half_width == pytest.approx(2.776445 * values.std(ddof=1) / math.sqrt(5), rel=1e-6)  # t(4) = 2.776445
+    assert found.cautions == ()
+
+
+def test_one_replication_takes_its_interval_from_batches_and_says_so(study_run: Path) -> None:
+    point = next(p for p in estimates.compute(study_run) if p.series == "I-2" and p.point["stations.count"] == "9")
+    delay, percentile = point.estimates[Metric.TRANSMISSION_DELAY], point.estimates[Metric.DELAY_P99]
+    assert delay.degrees == synthetic_run.BATCHES - 1
+    assert delay.has_interval
+    assert not percentile.has_interval
+    assert "one-replication" in delay.cautions
+    assert "one-replication" in percentile.cautions
+
+
+def test_batch_interval_equals_leaving_batches_out_by_hand(study_run: Path) -> None:
+    points = estimates.compute(study_run)
+    point = next(p for p in points if p.series == "I-2" and p.point == {"stations.count": "5", "stations.frames": "1536 B"})
+    plan = [json.loads(line) for line in (study_run / "plan.jsonl").read_text(encoding="utf-8").splitlines()]
+    trial = next(line["id"] for line in plan if line["series"] == "I-2" and line["point"] == point.point)
+    rows = [row for row in pq.read_table(study_run / "batches.parquet").to_pylist() if row["trial"] == trial]
+
+    def mean_delay(kept: list[dict[str, float]]) -> float:
+        return sum(row["delay_sum_s"] for row in kept) / sum(row["frames"] for row in kept)
+
+    without = np.array([mean_delay([row for row in rows if row["batch"] != batch]) for batch in range(20)])
+    error = math.sqrt(19 / 20 * float(np.square(without - without.mean()).sum()))
+    assert point.estimates[Metric.TRANSMISSION_DELAY].half_width == pytest.approx(error * quantile(19), rel=1e-9)
+
+
+def test_two_replications_pool_their_batches(tmp_path: Path) -> None:
+    run = synthetic_run.study(tmp_path / "two", replications=2, series=("I-2",), counts=(6,))
+    found = estimates.compute(run)[0].estimates[Metric.PACKET_RATE]
+    assert found.degrees == 2 * (synthetic_run.BATCHES - 1)
+    assert "one-replication" in found.cautions
+
+
+def test_order_of_rows_does_not_matter(study_run: Path, tmp_path: Path) -> None:
+    for name in ("plan.jsonl", "provenance.json"):
+        (tmp_path / name).write_bytes((study_run / name).read_bytes())
+    rng = np.random.default_rng(2)
+    for name in ("observations.parquet", "batches.parquet", "histograms.parquet"):
+        table = pq.read_table(study_run / name)
+        pq.write_table(table.take(pa.array(rng.permutation(table.num_rows))), tmp_path / name)
+    assert estimates.to_json(estimates.compute(tmp_path)) == estimates.to_json(estimates.compute(study_run))
+
+
+def test_cautions_reach_their_points_only(study_run: Path) -> None:
+    for point in estimates.compute(study_run):
+        is_long = point.point["stations.frames"] in ("2048 B", "3072 B", "4000 B")
+        assert ("illegal-frame-length" in point.estimates[Metric.UTILISATION].cautions) == is_long
+
+
+def test_file_survives_reading_and_writing(study_run: Path) -> None:
+    path = estimates.write(study_run)
+    text = path.read_text(encoding="utf-8")
+    assert "NaN" not in text
+    assert estimates.to_json(estimates.from_json(text)) == text
+    one = json.loads(text)["points"][0]["estimates"]["bit_rate_sd"]
+    assert one["value"] is None  # one host has no spread over hosts
+
+
+def test_a_broken_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "estimates.json").write_text('{"points": [{}]}', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"estimates\.json: content = .*: not an estimates file"):
+        estimates.read(tmp_path)
+
+
+def test_analysis_of_the_study_takes_well_under_a_second_of_processor_time(study_run: Path) -> None:
+    estimates.compute(study_run)
+    before = time.process_time()
+    estimates.write(study_run)
+    assert time.process_time() - before < 3  # measured 0.4 s; three seconds leave room for a slow and busy machine

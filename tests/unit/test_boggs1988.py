@@ -1,0 +1,152 @@
+"""Claims: a world that bears every one of them out, and for each a change of that world that does not."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.interval import Estimate
+from ethermeter.observation import Metric
+from ethermeter.papers import boggs1988, claims
+from ethermeter.papers.evidence import MissingError, lengths
+
+FIXED = (64, 512, 1536, 4000)
+MIXED = ("64 B", "64 B x 7 + 1536 B x 1", "1536 B")
+World = Callable[[str, int, str, Metric], float]
+
+
+def ideal(series: str, hosts: int, frames: str, metric: Metric) -> float:
+    """Return numbers that agree with everything the text says."""
+    octets = sum(o * w for o, w in lengths(frames)) / sum(w for _, w in lengths(frames))
+    if metric is Metric.UTILISATION:
+        loss = {"I-1": 0.3, "I-4": 1 + 0.011 * 0.85 / 0.15}.get(series, 1.0) if octets == 64 else {"I-1": 0.3}.get(series, 1.0)
+        return 1 - loss * {64: 0.15, 1536: 0.03}.get(int(octets), 6 / octets)
+    if metric is Metric.PACKET_RATE:
+        return {1: 7000.0, 2: 13500.0}.get(hosts, 13000 - 10.0 * hosts)
+    if metric is Metric.TRANSMISSION_DELAY:
+        return hosts * 31e-3 / 24 * octets / 1536 * (1.015 if series == "I-4" and octets == 64 else 1)
+    if metric is Metric.TRANSMISSION_DELAY_SD:
+        return 2 * hosts * 31e-3 / 24 * octets / 1536
+    if metric is Metric.EXCESS_DELAY:
+        return hosts * 1e-3 / 24
+    if metric in (Metric.BIT_RATE_SD, Metric.PACKET_RATE_SD):
+        return 1e6 / hosts
+    if metric is Metric.UTILISATION_SD_OVER_MEAN:
+        return 0.2 * math.sqrt(20 / hosts)
+    return 0.0 if hosts <= 2 else 0.1 * hosts
+
+
+def judged(world: World, *, error: float = 1e-4) -> dict[str, claims.Claim]:
+    used = [Metric.UTILISATION, Metric.PACKET_RATE, Metric.TRANSMISSION_DELAY, Metric.TRANSMISSION_DELAY_SD, Metric.EXCESS_DELAY,
+            Metric.BIT_RATE_SD, Metric.PACKET_RATE_SD, Metric.UTILISATION_SD_OVER_MEAN, Metric.COLLISIONS_PER_FRAME]  # fmt: skip
+    points, trials = [], []
+    for series in ("I-1", "I-2", "I-4", "I-5"):
+        for frames in MIXED if series in ("I-4", "I-5") else tuple(f"{octets} B" for octets in FIXED):
+            for hosts in range(1, 25):
+                point = {"stations.count": str(hosts), "stations.frames": frames}
+                values = {metric: world(series, hosts, frames, metric) for metric in used}
+                points.append(Point(series, point, "simulation", 5, {m: Estimate(v, abs(v) * error, 4) for m, v in values.items()}))
+            segment = {"bit_ps": 100000, "preamble_bits": 64, "gap_bits": 96}
+            bits = int((lengths(frames)[0][0] + 4) * 8)
+            scenario = {"segment": segment, "groups": [{"frames": {"kind": "fixed", "bits": bits}}]}
+            trials.append(SimpleNamespace(id="", series=series, engine="simulation", point=point, scenario=scenario))
+    return {claim.id: claim for claim in boggs1988.claims(points, trials)}
+
+
+def changed(metric: Metric, change: Callable[[str, int, str, float], float]) -> World:
+    def world(series: str, hosts: int, frames: str, asked: Metric) -> float:
+        found = ideal(series, hosts, frames, asked)
+        return change(series, hosts, frames, found) if asked is metric else found
+
+    return world
+
+
+def test_every_claim_is_borne_out_by_a_world_that_agrees() -> None:
+    verdicts = {claim.id: claim.verdict for claim in judged(ideal).values()}
+    assert {name for name, verdict in verdicts.items() if verdict not in ("met", "holds")} == set()
+    assert len(verdicts) == 23
+
+
+@pytest.mark.parametrize(
+    ("claim", "metric", "change"),
+    [
+        ("achieved-packet-rate", Metric.PACKET_RATE, lambda s, n, f, v: v * 0.96),
+        ("packet-rate-peak", Metric.PACKET_RATE, lambda s, n, f, v: 13501.0 if n == 3 else v),
+        ("no-collisions-up-to-two", Metric.COLLISIONS_PER_FRAME, lambda s, n, f, v: 1e-6 if n == 2 else v),
+        ("efficiency-long-packets", Metric.UTILISATION, lambda s, n, f, v: v * 0.96),
+        ("delay-long-packets", Metric.TRANSMISSION_DELAY, lambda s, n, f, v: v * 1.04),
+        ("excess-delay-long-packets", Metric.EXCESS_DELAY, lambda s, n, f, v: v * 1.6),
+        ("efficiency-short-packets", Metric.UTILISATION, lambda s, n, f, v: v * 1.04),
+        ("unfairness-20-hosts", Metric.UTILISATION_SD_OVER_MEAN, lambda s, n, f, v: v * 1.3),
+        ("delay-spread-worst-case", Metric.TRANSMISSION_DELAY_SD, lambda s, n, f, v: v * 1.6),
+        ("delay-grows-linearly", Metric.TRANSMISSION_DELAY, lambda s, n, f, v: v * n**2 if f == "64 B" else v),
+        ("delay-spread-grows-linearly", Metric.TRANSMISSION_DELAY_SD, lambda s, n, f, v: -v),
+        ("excess-delay-grows-linearly", Metric.EXCESS_DELAY, lambda s, n, f, v: math.exp(n)),
+        ("unfairness-bit-rate", Metric.BIT_RATE_SD, lambda s, n, f, v: 1 / v),
+        ("unfairness-packet-rate", Metric.PACKET_RATE_SD, lambda s, n, f, v: 1 / v),
+        ("unfairness-relative", Metric.UTILISATION_SD_OVER_MEAN, lambda s, n, f, v: 1 / v),
+        ("unfairness-relative", Metric.UTILISATION_SD_OVER_MEAN, lambda s, n, f, v: v * 2 if n == 5 else v),
+        ("two-clusters-delay", Metric.TRANSMISSION_DELAY, lambda s, n, f, v: v * 1.001 if s == "I-4" else v),
+        ("two-clusters-utilisation", Metric.UTILISATION, lambda s, n, f, v: v * 1.001 if s == "I-4" else v),
+        ("two-clusters-long-packets", Metric.UTILISATION, lambda s, n, f, v: v * 0.99 if s == "I-4" else v),
+        ("one-long-in-eight", Metric.UTILISATION, lambda s, n, f, v: 0.88 if "+" in f else v),
+        ("shorter-net-more-efficient", Metric.UTILISATION, lambda s, n, f, v: 0.85 if (s, n, f) == ("I-1", 9, "64 B") else v),
+        ("shorter-net-more-efficient", Metric.UTILISATION, lambda s, n, f, v: 0.97 if (s, f) == ("I-1", "1536 B") else v),
+        ("shorter-net-short-packets", Metric.UTILISATION, lambda s, n, f, v: v + 0.2 if (s, f) == ("I-1", "512 B") else v),
+    ],
+)
+def test_every_claim_can_fail(claim: str, metric: Metric, change: Callable[[str, int, str, float], float]) -> None:
+    found = judged(changed(metric, change))[claim]
+    assert found.verdict in ("missed", "fails")
+    assert "likeliest cause" in found.note
+
+
+def test_a_wide_interval_decides_nothing_for_a_difference() -> None:
+    assert judged(ideal, error=0.03)["two-clusters-long-packets"].verdict == "fails"
+    assert judged(ideal, error=0.03)["packet-rate-peak"].verdict == "fails"
+
+
+def test_a_line_may_scatter_within_its_intervals() -> None:
+    scattered = changed(Metric.EXCESS_DELAY, lambda s, n, f, v: v * (1 + 0.3 * (-1) ** n))
+    assert judged(scattered)["excess-delay-grows-linearly"].verdict == "fails"
+    assert judged(scattered, error=0.2)["excess-delay-grows-linearly"].verdict == "holds"  # 0.2 x t(4) = 0.56 of each value
+
+
+def test_a_partial_run_leaves_claims_not_run() -> None:
+    assert {claim.verdict for claim in boggs1988.claims([], [])} == {"not-run"}
+
+
+def test_theory_comes_from_the_scenario_by_hand() -> None:
+    found = judged(ideal)
+    assert found["theoretical-packet-rate"].ours == pytest.approx(1e7 / (88 * 8))
+    assert found["delay-without-collisions"].ours == pytest.approx(24 * 1560 * 8e-4)
+
+
+def test_difference_of_two_series_by_hand() -> None:
+    found = judged(ideal)["two-clusters-delay"]
+    assert found.ours == pytest.approx(0.015)
+    assert found.high - found.ours == pytest.approx(1.015 * math.sqrt(2) * 1e-4 * 2.306, rel=1e-3)  # t(8) = 2.306
+
+
+def test_claims_survive_their_file(tmp_path: Path) -> None:
+    found = tuple(judged(ideal).values())
+    (tmp_path / "claims.json").write_text(claims.to_json("boggs1988", found), encoding="utf-8")
+    study, read = claims.read(tmp_path) or ("", ())
+    assert study == "boggs1988"
+    assert [str(claim) for claim in read] == [str(claim) for claim in found]
+    assert "NaN" not in (tmp_path / "claims.json").read_text(encoding="utf-8")
+
+
+def test_a_broken_claims_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "claims.json").write_text(json.dumps({"study": "x", "claims": [{}]}), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"claims\.json: content = .*: not a claims file"):
+        claims.read(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "64", "64 kB", "64 B +", "64 B x"])
+def test_lengths_refuses(text: str) -> None:
+    with pytest.raises(MissingError, match="not of the form"):
+        lengths(text)
