@@ -22,7 +22,7 @@ LIMIT_S = 120.0
 BUILD_LIMIT_S = 300.0
 NS3_LIBRARIES = ("-lns3-csma", "-lns3-network", "-lns3-core")
 OURS_RUNS = 3
-NS2_NOTE = "Mac/802_3: no preamble; a collision ends without jam or a whole preamble"
+NS2_NOTE = "Mac/802_3: no preamble; the jam is waited for, not sent; frames are dropped after 16 attempts, as in ours"
 NS3_NOTE = "CsmaHelper: no collisions, the medium is seen busy everywhere at once; a station that finds it busy backs off; no preamble"
 
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
+#include <vector>
 
 #include <ns3/core-module.h>
 #include <ns3/csma-module.h>
@@ -60,6 +61,12 @@ main(int argc, char** argv)
         return 2;
     }
     const auto count = static_cast<uint32_t>(std::atoi(argv[1]));
+    if (count < 2)
+    {
+        // What a station sends to itself never reaches the medium.
+        std::cerr << "STATIONS must be at least 2, got " << count << "\n";
+        return 2;
+    }
     const auto octets = static_cast<uint32_t>(std::atoi(argv[2]));
     RngSeedManager::SetSeed(static_cast<uint32_t>(std::atoi(argv[5])));
 

@@ -12,6 +12,11 @@ if {[llength $argv] != 6} {
     exit 2
 }
 foreach {stations frame_octets seconds delay_s seed manner} $argv break
+if {$stations < 2} {
+    # What a station sends to itself never reaches the medium.
+    puts stderr "STATIONS must be at least 2, got $stations"
+    exit 2
+}
 
 set header_octets 14
 set line_bps 10e6
