@@ -20,13 +20,14 @@ class Effort:
     runs: int
     simulated_s: dict[Length, int]
     reference_s: int
-    peers_s: dict[Length, int]
+    peers_cpu_s: float
+    """CPU time, start-up apart, that a peer's run takes at least."""
     judged: bool
     """Whether the runs are long enough to be held against a target."""
 
 
-FULL = Effort(RUNS, {SHORT: 600, LONG: 3000}, 20, {SHORT: 20, LONG: 90}, judged=True)
-QUICK = Effort(1, {SHORT: 5, LONG: 25}, 1, {SHORT: 1, LONG: 5}, judged=False)
+FULL = Effort(RUNS, {SHORT: 600, LONG: 3000}, 20, 2.0, judged=True)
+QUICK = Effort(1, {SHORT: 5, LONG: 25}, 1, 0.1, judged=False)
 
 
 @dataclass(frozen=True, slots=True)
