@@ -77,41 +77,49 @@ class Metric(StrEnum):
         return DEFINITIONS[self]
 
 
-_D = MetricDefinition
+def _each(unit: str, meaning: str) -> MetricDefinition:
+    """Define a metric of each station and of the whole segment."""
+    return MetricDefinition(unit, per_station=True, meaning=meaning)
+
+
+def _whole(unit: str, meaning: str) -> MetricDefinition:
+    """Define a metric of the whole segment only."""
+    return MetricDefinition(unit, per_station=False, meaning=meaning)
+
 
 DEFINITIONS: dict[Metric, MetricDefinition] = {
-    Metric.UTILISATION: _D("", True, "charged channel time of delivered frames over the window; at most 1"),
-    Metric.BIT_RATE: _D("bit/s", True, "utilisation times the line rate: preamble, frame and gap of delivered frames"),
-    Metric.BIT_RATE_SD: _D("bit/s", False, "sample standard deviation of the stations' bit rates"),
-    Metric.PACKET_RATE: _D("1/s", True, "frames delivered per second, counted at their end"),
-    Metric.PACKET_RATE_SD: _D("1/s", False, "sample standard deviation of the stations' packet rates"),
-    Metric.TRANSMISSION_DELAY: _D("s", True, "mean time from the transmitter taking up a frame to the end of its successful attempt"),
-    Metric.TRANSMISSION_DELAY_SD: _D("s", True, "sample standard deviation of the transmission delay over frames"),
-    Metric.EXCESS_DELAY: _D("s", False, "mean transmission delay minus stations x mean charged time of a frame"),
-    Metric.UTILISATION_SD_OVER_MEAN: _D("", False, "standard deviation of the stations' bit rates over their mean"),
-    Metric.GOODPUT: _D("bit/s", True, "bits of delivered frames per second, destination address to FCS"),
-    Metric.ACCESS_DELAY: _D("s", True, "mean time from taking up a frame to the start of its successful attempt"),
-    Metric.RESPONSE_TIME: _D("s", True, "mean time from arrival in the queue to the end of the successful attempt"),
-    Metric.DELAY_P50: _D("s", False, "median transmission delay"),
-    Metric.DELAY_P90: _D("s", False, "90th percentile of the transmission delay"),
-    Metric.DELAY_P99: _D("s", False, "99th percentile of the transmission delay"),
-    Metric.DELAY_P999: _D("s", False, "99.9th percentile of the transmission delay"),
-    Metric.DELAY_MAX: _D("s", False, "largest transmission delay, to the width of its histogram bucket"),
-    Metric.JAIN_INDEX: _D("", False, "Jain's fairness index of the stations' bit rates, 1/n to 1"),
-    Metric.ATTEMPTS_PER_FRAME: _D("", True, "attempts ended in the window over frames delivered in it"),
-    Metric.COLLISIONS_PER_FRAME: _D("", True, "failed attempts over frames delivered"),
-    Metric.OFFERED_LOAD_G: _D("", True, "sum over stations of the share of line rate each would use alone"),
-    Metric.OFFERED_LOAD_Q: _D("", True, "time-average number of stations with a frame in the transmitter"),
-    Metric.LOSS: _D("", True, "frames dropped or discarded over frames offered (sources) or taken up (saturated)"),
-    Metric.DISCARDED: _D("", True, "frames given up after the attempt limit or a late collision"),
-    Metric.DROPPED: _D("", True, "frames refused by a full queue"),
-    Metric.RESUMED: _D("", True, "times the attempt limit was passed and the frame handed over again"),
-    Metric.LATE_COLLISIONS: _D("", True, "collisions later than one slot time after the attempt began"),
-    Metric.DAMAGED: _D("", True, "frames overlapped by a transmission their sender did not notice"),
-    Metric.FRAMES: _D("", True, "frames delivered in the window"),
-    Metric.TIME_FRAME: _D("", False, "share of channel time carrying frames that succeeded, destination address to FCS"),
-    Metric.TIME_PREAMBLE: _D("", False, "share of channel time in the preambles of these"),
-    Metric.TIME_GAP: _D("", False, "share of channel time in inter-frame gaps"),
-    Metric.TIME_COLLISION: _D("", False, "share of channel time in attempts that collided"),
-    Metric.TIME_IDLE: _D("", False, "the rest: nobody sends, beyond the gap (propagation included)"),
+    Metric.UTILISATION: _each("", "charged channel time of delivered frames over the window; at most 1"),
+    Metric.BIT_RATE: _each("bit/s", "utilisation times the line rate: preamble, frame and gap of delivered frames"),
+    Metric.BIT_RATE_SD: _whole("bit/s", "sample standard deviation of the stations' bit rates"),
+    Metric.PACKET_RATE: _each("1/s", "frames delivered per second, counted at their end"),
+    Metric.PACKET_RATE_SD: _whole("1/s", "sample standard deviation of the stations' packet rates"),
+    Metric.TRANSMISSION_DELAY: _each("s", "mean time from the transmitter taking up a frame to the end of its successful attempt"),
+    Metric.TRANSMISSION_DELAY_SD: _each("s", "sample standard deviation of the transmission delay over frames"),
+    Metric.EXCESS_DELAY: _whole("s", "mean transmission delay minus stations x mean charged time of a frame"),
+    Metric.UTILISATION_SD_OVER_MEAN: _whole("", "standard deviation of the stations' bit rates over their mean"),
+    Metric.GOODPUT: _each("bit/s", "bits of delivered frames per second, destination address to FCS"),
+    Metric.ACCESS_DELAY: _each("s", "mean time from taking up a frame to the start of its successful attempt"),
+    Metric.RESPONSE_TIME: _each("s", "mean time from arrival in the queue to the end of the successful attempt"),
+    Metric.DELAY_P50: _whole("s", "median transmission delay"),
+    Metric.DELAY_P90: _whole("s", "90th percentile of the transmission delay"),
+    Metric.DELAY_P99: _whole("s", "99th percentile of the transmission delay"),
+    Metric.DELAY_P999: _whole("s", "99.9th percentile of the transmission delay"),
+    Metric.DELAY_MAX: _whole("s", "largest transmission delay, to the width of its histogram bucket"),
+    Metric.JAIN_INDEX: _whole("", "Jain's fairness index of the stations' bit rates, 1/n to 1"),
+    Metric.ATTEMPTS_PER_FRAME: _each("", "attempts ended in the window over frames delivered in it"),
+    Metric.COLLISIONS_PER_FRAME: _each("", "failed attempts over frames delivered"),
+    Metric.OFFERED_LOAD_G: _each("", "sum over stations of the share of line rate each would use alone"),
+    Metric.OFFERED_LOAD_Q: _each("", "time-average number of stations with a frame in the transmitter"),
+    Metric.LOSS: _each("", "frames dropped or discarded over frames offered (sources) or taken up (saturated)"),
+    Metric.DISCARDED: _each("", "frames given up after the attempt limit or a late collision"),
+    Metric.DROPPED: _each("", "frames refused by a full queue"),
+    Metric.RESUMED: _each("", "times the attempt limit was passed and the frame handed over again"),
+    Metric.LATE_COLLISIONS: _each("", "collisions later than one slot time after the attempt began"),
+    Metric.DAMAGED: _each("", "frames overlapped by a transmission their sender did not notice"),
+    Metric.FRAMES: _each("", "frames delivered in the window"),
+    Metric.TIME_FRAME: _whole("", "share of channel time carrying frames that succeeded, destination address to FCS"),
+    Metric.TIME_PREAMBLE: _whole("", "share of channel time in the preambles of these"),
+    Metric.TIME_GAP: _whole("", "share of channel time in inter-frame gaps"),
+    Metric.TIME_COLLISION: _whole("", "share of channel time in attempts that collided"),
+    Metric.TIME_IDLE: _whole("", "the rest: nobody sends, beyond the gap (propagation included)"),
 }

@@ -81,6 +81,8 @@ pub(crate) struct Sender {
     pub(crate) end: i64,
     /// When it heard the collision.
     pub(crate) heard: i64,
+    /// When it hears the last of the others begin.
+    last_arrival: i64,
     /// When it hears the last of the others end, or its own end if that is later.
     silent: i64,
 }
@@ -122,6 +124,8 @@ struct Contention<'w> {
     deferral: Vec<u64>,
     candidates: Vec<u64>,
     senders: Vec<Sender>,
+    /// Delays between each sender and those before it, sender by sender.
+    between: Vec<i64>,
     /// Last end of a sender at each place, where there is one.
     ends: Vec<(u32, i64)>,
     end: i64,
@@ -141,6 +145,7 @@ impl<'w> Contention<'w> {
             next: vec![NO_START; stations],
             deferral: deferral.collect(),
             senders: Vec::with_capacity(stations),
+            between: Vec::new(),
             ends: Vec::with_capacity(world.place_count),
             end: world.phases.end_ps.cast_signed(),
             storm: Storm::new(world),
@@ -173,10 +178,10 @@ impl<'w> Contention<'w> {
             // Whoever starts later than this has heard the earliest by then, wherever it is.
             let until = time_key((time_of(earliest) + self.world.max_delay + 1).min(self.end));
             let count: u64 = self.next.iter().map(|&next| u64::from(next < until)).sum();
-            earliest = if count == 1 {
-                self.deliver(station_of(earliest), time_of(earliest), stations, tally)
-            } else {
-                self.resolve(until, stations, tally)
+            earliest = match count {
+                1 => self.deliver(station_of(earliest), time_of(earliest), stations, tally),
+                2 => self.pair(earliest, stations, tally),
+                _ => self.resolve(until, stations, tally),
             };
         }
     }
@@ -210,26 +215,78 @@ impl<'w> Contention<'w> {
         earliest
     }
 
+    /// The station of `first` and one other would start before they hear each other, or nearly. Returns the earliest next start.
+    ///
+    /// Two senders hear each other before their jams are over, so their collision is closed, unless a frame was over before.
+    #[inline(always)]
+    fn pair(&mut self, first: u64, stations: &mut [Station], tally: &mut Tally) -> u64 {
+        let world = self.world;
+        let second =
+            self.next.iter().fold(NO_START, |least, &next| least.min(if next > first { next } else { NO_START }));
+        let ((a, start_a), (b, start_b)) = ((station_of(first), time_of(first)), (station_of(second), time_of(second)));
+        let (place_a, place_b) = (world.places[a], world.places[b]);
+        let delay = world.delay(place_a, place_b);
+        if start_b > start_a + delay {
+            return self.deliver(a, start_a, stations, tally);
+        }
+        let (heard_a, heard_b) = (start_b + delay, start_a + delay);
+        let unnoticed = heard_a >= start_a + world.packet_time(stations[a].bits())
+            || heard_b >= start_b + world.packet_time(stations[b].bits());
+        if unnoticed {
+            self.senders.clear();
+            return self.weather(stations, tally);
+        }
+        let end_a = heard_a.max(start_a + world.preamble) + world.jam;
+        let end_b = heard_b.max(start_b + world.preamble) + world.jam;
+        self.next[a] = NO_START;
+        self.next[b] = NO_START;
+        let others = self.defer_to_two((place_a, end_a), (place_b, end_b));
+        let own_a = self.back_off(stations, tally, (a, start_a, end_a, heard_a), end_a.max(end_b + delay));
+        let own_b = self.back_off(stations, tally, (b, start_b, end_b, heard_b), end_b.max(end_a + delay));
+        others.min(own_a).min(own_b)
+    }
+
+    /// A sender, its start and end and when it heard the collision; `silent` is when it hears the last of it. Returns its next start.
+    #[inline(always)]
+    fn back_off(
+        &mut self,
+        stations: &mut [Station],
+        tally: &mut Tally,
+        (station, start, end, heard): (usize, i64, i64, i64),
+        silent: i64,
+    ) -> u64 {
+        let (attempt, ready) = stations[station].collide(start, end, heard - start > self.world.slot);
+        tally.record(&attempt);
+        let own = self.key(station, ready.max(silent + self.world.gap));
+        self.next[station] = own;
+        own
+    }
+
+    /// Everybody defers to transmissions that ended at these places and times. Returns the earliest start.
+    #[inline(always)]
+    fn defer_to_two(&mut self, (place_a, end_a): (u32, i64), (place_b, end_b): (u32, i64)) -> u64 {
+        if place_a == place_b {
+            return self.defer(place_a, end_a.max(end_b));
+        }
+        let n = self.next.len();
+        let row_a = &self.deferral[place_a as usize * n..place_a as usize * n + n];
+        let row_b = &self.deferral[place_b as usize * n..place_b as usize * n + n];
+        let (end_a, end_b) = (time_key(end_a), time_key(end_b));
+        let mut earliest = NO_START;
+        for ((next, &a), &b) in self.next.iter_mut().zip(row_a).zip(row_b) {
+            let put_off = (*next).max((end_a + a).max(end_b + b));
+            *next = put_off;
+            earliest = earliest.min(put_off);
+        }
+        earliest
+    }
+
     /// Several stations would start before `until`, perhaps before they hear each other. Returns the earliest next start.
     #[inline(always)]
     fn resolve(&mut self, until: u64, stations: &mut [Station], tally: &mut Tally) -> u64 {
-        // Every key is written and the cursor moves past those that count: a branch would be a guess each time.
-        let mut count = 0;
-        for &next in &self.next {
-            self.candidates[count] = next;
-            count += usize::from(next < until);
-        }
+        let count = self.collect_candidates(until);
         insertion_sort(&mut self.candidates[..count]);
-        self.senders.clear();
-        for &key in &self.candidates[..count] {
-            let (start, station) = (time_of(key), small(station_of(key)));
-            let place = self.world.places[station as usize];
-            // What it hears in the instant in which it starts does not keep it from starting.
-            let hears = |other: &Sender| other.start + self.world.delay(other.place, place);
-            if self.senders.iter().all(|other| start <= hears(other)) {
-                self.senders.push(Sender { station, place, start, end: 0, heard: NEVER, silent: 0 });
-            }
-        }
+        self.choose_senders(count);
         if let [alone] = self.senders[..] {
             return self.deliver(alone.station as usize, alone.start, stations, tally);
         }
@@ -240,6 +297,48 @@ impl<'w> Contention<'w> {
                 self.senders.clear();
                 self.weather(stations, tally)
             }
+        }
+    }
+
+    /// The keys before `until`, in no order. Returns how many there are.
+    #[inline(always)]
+    fn collect_candidates(&mut self, until: u64) -> usize {
+        // Every key is written and the cursor moves past those that count: a branch would be a guess each time.
+        let mut count = 0;
+        for &next in &self.next {
+            self.candidates[count] = next;
+            count += usize::from(next < until);
+        }
+        count
+    }
+
+    /// Of the first `count` candidates, in their order, those that start before they hear another; and when each hears others.
+    #[inline(always)]
+    fn choose_senders(&mut self, count: usize) {
+        self.senders.clear();
+        self.between.clear();
+        for &key in &self.candidates[..count] {
+            let (start, station) = (time_of(key), small(station_of(key)));
+            let place = self.world.places[station as usize];
+            let row = self.world.delays_from(place);
+            let known = self.between.len();
+            let (mut first, mut last) = (NEVER, 0);
+            for other in &self.senders {
+                let delay = row[other.place as usize];
+                self.between.push(delay);
+                first = first.min(other.start + delay);
+                last = last.max(other.start + delay);
+            }
+            // What it hears in the instant in which it starts does not keep it from starting.
+            if start > first {
+                self.between.truncate(known);
+                continue;
+            }
+            for (other, delay) in self.senders.iter_mut().zip(&self.between[known..]) {
+                other.heard = other.heard.min(start + delay);
+                other.last_arrival = other.last_arrival.max(start + delay);
+            }
+            self.senders.push(Sender { station, place, start, end: 0, heard: first, last_arrival: last, silent: 0 });
         }
     }
 
@@ -254,40 +353,33 @@ impl<'w> Contention<'w> {
         self.earliest()
     }
 
-    /// Work out when each sender hears the collision and ends.
+    /// Work out when each sender ends and when it hears the last of the others.
     #[inline(always)]
     fn close(&mut self, stations: &[Station]) -> Course {
         let world = self.world;
         let mut closed = true;
-        for index in 0..self.senders.len() {
-            let this = self.senders[index];
-            let (mut first, mut last) = (NEVER, 0);
-            for (_, other) in self.senders.iter().enumerate().filter(|(other, _)| *other != index) {
-                let arrival = other.start + world.delay(other.place, this.place);
-                first = first.min(arrival);
-                last = last.max(arrival);
-            }
-            let heard = first.max(this.start);
-            let end = heard.max(this.start + world.preamble) + world.jam;
-            if heard >= this.start + world.packet_time(stations[this.station as usize].bits()) {
+        for sender in &mut self.senders {
+            sender.heard = sender.heard.max(sender.start);
+            sender.end = sender.heard.max(sender.start + world.preamble) + world.jam;
+            sender.silent = sender.end;
+            if sender.heard >= sender.start + world.packet_time(stations[sender.station as usize].bits()) {
                 return Course::Unnoticed;
             }
-            closed &= last <= end;
-            self.senders[index] = Sender { end, heard, ..this };
+            closed &= sender.last_arrival <= sender.end;
         }
-        for index in 0..self.senders.len() {
-            let this = self.senders[index];
-            let mut silent = this.end;
-            for (_, other) in self.senders.iter().enumerate().filter(|(other, _)| *other != index) {
-                silent = silent.max(other.end + world.delay(other.place, this.place));
+        if !closed {
+            return Course::Overlapping;
+        }
+        let mut between = self.between.iter();
+        for index in 1..self.senders.len() {
+            let (before, this) = self.senders.split_at_mut(index);
+            let this = &mut this[0];
+            for (other, &delay) in before.iter_mut().zip(&mut between) {
+                this.silent = this.silent.max(other.end + delay);
+                other.silent = other.silent.max(this.end + delay);
             }
-            self.senders[index].silent = silent;
         }
-        if closed {
-            Course::Closed
-        } else {
-            Course::Overlapping
-        }
+        Course::Closed
     }
 
     #[inline(always)]
@@ -301,18 +393,18 @@ impl<'w> Contention<'w> {
             }
         }
         let mut earliest = NO_START;
-        for index in 0..self.ends.len() {
-            let (place, end) = self.ends[index];
-            earliest = self.defer(place, end);
+        let mut index = 0;
+        while index < self.ends.len() {
+            let first = self.ends[index];
+            earliest = match self.ends.get(index + 1) {
+                Some(&second) => self.defer_to_two(first, second),
+                None => self.defer(first.0, first.1),
+            };
+            index += 2;
         }
         for index in 0..self.senders.len() {
-            let sender = self.senders[index];
-            let station = sender.station as usize;
-            let late = sender.heard - sender.start > self.world.slot;
-            let (attempt, ready) = stations[station].collide(sender.start, sender.end, late);
-            tally.record(&attempt);
-            let own = self.key(station, ready.max(sender.silent + self.world.gap));
-            self.next[station] = own;
+            let Sender { station, start, end, heard, silent, .. } = self.senders[index];
+            let own = self.back_off(stations, tally, (station as usize, start, end, heard), silent);
             earliest = earliest.min(own);
         }
         earliest

@@ -112,10 +112,18 @@ impl Tally {
             trace.push(*attempt);
         }
         let delivered = attempt.ending == Ending::Delivered;
-        self.occupy(attempt, delivered);
-        if attempt.end + self.gap <= self.from {
-            return; // before the window in every respect
+        if attempt.start >= self.to && attempt.taken_up >= self.to {
+            return; // after the window, as is all that follows
         }
+        if attempt.end + self.gap <= self.from {
+            // Before the window in every respect but what it leaves owed.
+            if attempt.end > self.covered {
+                self.covered = attempt.end;
+                self.owed_gap_until = attempt.end + self.gap;
+            }
+            return;
+        }
+        self.occupy(attempt, delivered);
         if delivered {
             self.deliver(attempt);
         } else {

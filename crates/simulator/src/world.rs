@@ -111,6 +111,14 @@ impl World {
         self.delays[from_place as usize * self.place_count + to_place as usize]
     }
 
+    /// One-way propagation from a place to every place.
+    #[inline]
+    #[must_use]
+    pub fn delays_from(&self, place: u32) -> &[i64] {
+        let first = place as usize * self.place_count;
+        &self.delays[first..first + self.place_count]
+    }
+
     /// How long the preamble and a frame of `bits` take.
     #[inline]
     #[must_use]

@@ -6,7 +6,8 @@
 use ethermeter_simulator::scenario::{
     AfterAttemptLimit, AfterLateCollision, Backoff, Group, Phases, Scenario, Segment,
 };
-use ethermeter_simulator::{traces, Trial};
+use ethermeter_simulator::station::Ending;
+use ethermeter_simulator::{traces, Attempt, Outcome, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
@@ -160,6 +161,55 @@ fn trial() -> impl Strategy<Value = Trial> {
         })
 }
 
+/// Count again from the attempts, plainly.
+fn recount(trial: &Trial, outcome: &Outcome, trace: &[Attempt]) -> Result<(), TestCaseError> {
+    let phases = trial.scenario.phases;
+    let segment = &trial.scenario.segment;
+    let (from, to) = (phases.measure_from_ps.cast_signed(), phases.measure_to_ps.cast_signed());
+    let (gap, preamble) = ((segment.gap_bits * BIT).cast_signed(), (segment.preamble_bits * BIT).cast_signed());
+    let within = |start: i64, end: i64| (end.min(to) - start.max(from)).max(0);
+    for station in 0..outcome.station_frames.len() {
+        let own = || trace.iter().filter(|a| a.station as usize == station);
+        let counted = || own().filter(|a| (from..to).contains(&a.end));
+        let delivered = |a: &&Attempt| a.ending == Ending::Delivered;
+        prop_assert_eq!(outcome.station_frames[station], counted().filter(delivered).count() as u64);
+        prop_assert_eq!(outcome.station_attempts[station], counted().count() as u64);
+        let charged: i64 = own().filter(delivered).map(|a| within(a.start, a.end + gap)).sum();
+        prop_assert_eq!(outcome.station_charged_ps[station], charged.cast_unsigned());
+        let ended = own().filter(|a| matches!(a.ending, Ending::Delivered | Ending::Discarded));
+        let waited: i64 = ended.map(|a| within(a.taken_up, a.end)).sum();
+        // What is still held at the end comes on top: at most one frame's share of the window.
+        #[allow(clippy::cast_precision_loss)]
+        let rest = outcome.station_waiting[station] - waited as f64 / (to - from) as f64;
+        prop_assert!((-1e-12..=1.0 + 1e-12).contains(&rest), "{rest}");
+        if let Some(last) = own().next_back().filter(|a| a.end >= to) {
+            if last.taken_up < to && matches!(last.ending, Ending::Delivered | Ending::Discarded) {
+                prop_assert!(rest.abs() < 1e-12, "nothing was held that is not counted: {rest}");
+            }
+        }
+    }
+    let (mut busy_until, mut time) = (0, [0i64; 4]);
+    for attempt in trace {
+        if attempt.start > busy_until && busy_until > 0 {
+            time[2] += within(busy_until, attempt.start.min(busy_until + gap));
+        }
+        let begin = attempt.start.max(busy_until);
+        if attempt.end > begin {
+            if attempt.ending == Ending::Delivered {
+                let frame = (attempt.start + preamble).clamp(begin, attempt.end);
+                time[1] += within(begin, frame);
+                time[0] += within(frame, attempt.end);
+            } else {
+                time[3] += within(begin, attempt.end);
+            }
+            busy_until = attempt.end;
+        }
+    }
+    time[2] += if busy_until > 0 { within(busy_until, busy_until + gap) } else { 0 };
+    prop_assert_eq!(&outcome.time_ps[..4], &time.map(i64::cast_unsigned)[..]);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -175,6 +225,7 @@ proptest! {
         );
         // As text, so that "no samples" (NaN) equals itself.
         prop_assert_eq!(format!("{fast:?}"), format!("{reference:?}"));
+        recount(&trial, &fast, &fast_trace)?;
         prop_assert_eq!(fast.time_ps.iter().sum::<u64>(), fast.window_ps);
         prop_assert!(fast.time_ps[4] <= fast.window_ps, "idle time is not negative");
     }
