@@ -22,6 +22,8 @@ LIMIT_S = 120.0
 BUILD_LIMIT_S = 300.0
 NS3_LIBRARIES = ("-lns3-csma", "-lns3-network", "-lns3-core")
 OURS_RUNS = 3
+FIRST_SIMULATED_S = 5
+SMALLEST_CPU_S = 0.01
 NS2_NOTE = "Mac/802_3: no preamble; the jam is waited for, not sent; frames are dropped after 16 attempts, as in ours"
 NS3_NOTE = "CsmaHelper: no collisions, the medium is seen busy everywhere at once; a station that finds it busy backs off; no preamble"
 
@@ -140,16 +142,15 @@ def measure_peers(effort: Effort, *, follow: Callable[[str], None]) -> list[dict
                 found[name] = f"failed: {error}"
         for stations in STATIONS:
             for length in LENGTHS:
-                simulated_s = effort.peers_s[length]
                 line = line_for_peers(stations=stations, length=length, simulated_s=effort.simulated_s[length])
                 ours = time_trial(simulate, line, runs=min(effort.runs, OURS_RUNS))
                 for name, peer in found.items():
                     follow(f"peers: {name}, {stations} stations, {length.name}")
-                    rows.append(_row(name, peer, ours, stations=stations, length=length, simulated_s=simulated_s))
+                    rows.append(_row(name, peer, ours, stations=stations, length=length, effort=effort))
     return rows
 
 
-def _row(name: str, peer: Peer | str, ours: Timing, *, stations: int, length: Length, simulated_s: int) -> dict[str, Any]:
+def _row(name: str, peer: Peer | str, ours: Timing, *, stations: int, length: Length, effort: Effort) -> dict[str, Any]:
     row: dict[str, Any] = {
         "peer": name,
         "version": peer.version if isinstance(peer, Peer) else None,
@@ -157,7 +158,7 @@ def _row(name: str, peer: Peer | str, ours: Timing, *, stations: int, length: Le
         "status": "measured" if isinstance(peer, Peer) else peer,
         "stations": stations,
         "length": length.name,
-        "simulated_s": simulated_s,
+        "simulated_s": None,
         "frames": None,
         "cpu_s": None,
         "frames_per_cpu_s": None,
@@ -168,23 +169,35 @@ def _row(name: str, peer: Peer | str, ours: Timing, *, stations: int, length: Le
     }
     if isinstance(peer, Peer):
         try:
-            row.update(_run(peer, stations=stations, length=length, simulated_s=simulated_s))
+            row.update(_run(peer, stations=stations, length=length, wanted_s=effort.peers_cpu_s))
             row["ratio"] = ours.best / row["frames_per_cpu_s"]
         except ChildError as error:
             row["status"] = f"failed: {error}"
     return row
 
 
-def _run(peer: Peer, *, stations: int, length: Length, simulated_s: int) -> dict[str, Any]:
+def _run(peer: Peer, *, stations: int, length: Length, wanted_s: float) -> dict[str, Any]:
     # What a run that simulates nothing takes is start-up, which is not what is compared: our own is not counted either.
     start_up = run_child(peer.command(stations, length, 0), limit_s=LIMIT_S)
-    done = run_child(peer.command(stations, length, simulated_s), limit_s=LIMIT_S)
-    printed = re.search(r"^frames (\d+)$", done.out, re.MULTILINE)
-    frames = int(printed[1]) if printed else 0
-    cpu_s = done.cpu_s - start_up.cpu_s
-    if frames == 0 or not math.isfinite(cpu_s) or cpu_s <= 0:
-        raise ChildError(f"{peer.name}: {frames} frames in {cpu_s:.3f} CPU-seconds")
-    return {"frames": frames, "cpu_s": cpu_s, "frames_per_cpu_s": frames / cpu_s, "frames_per_simulated_s": frames / simulated_s}
+    simulated_s = FIRST_SIMULATED_S
+    while True:
+        done = run_child(peer.command(stations, length, simulated_s), limit_s=LIMIT_S)
+        printed = re.search(r"^frames ([1-9]\d*)$", done.out, re.MULTILINE)
+        if printed is None:
+            raise ChildError(f"{peer.name}: delivered nothing in {simulated_s} s")
+        cpu_s = done.cpu_s - start_up.cpu_s
+        if cpu_s >= wanted_s:
+            break
+        # Too short beside start-up to be told from it. Aim a little beyond what is wanted, in strides that survive a bad guess.
+        simulated_s = math.ceil(simulated_s * min(10.0, 1.2 * wanted_s / max(cpu_s, SMALLEST_CPU_S)))
+    frames = int(printed[1])
+    return {
+        "simulated_s": simulated_s,
+        "frames": frames,
+        "cpu_s": cpu_s,
+        "frames_per_cpu_s": frames / cpu_s,
+        "frames_per_simulated_s": frames / simulated_s,
+    }
 
 
 def _ns3_version() -> str | None:

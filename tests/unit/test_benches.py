@@ -16,7 +16,7 @@ from benches.study import Case, measure_study
 from benches.tables import print_results
 
 ROOT = Path(__file__).parents[2]
-INSTANT = Effort(runs=1, simulated_s={SHORT: 1, LONG: 1}, reference_s=1, peers_s={SHORT: 1, LONG: 1}, judged=False)
+INSTANT = Effort(runs=1, simulated_s={SHORT: 1, LONG: 1}, reference_s=1, peers_cpu_s=0.1, judged=False)
 
 
 def ignore(step: str) -> None:
