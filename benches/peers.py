@@ -146,11 +146,32 @@ def measure_peers(effort: Effort, *, follow: Callable[[str], None]) -> list[dict
                 ours = time_trial(simulate, line, runs=min(effort.runs, OURS_RUNS))
                 for name, peer in found.items():
                     follow(f"peers: {name}, {stations} stations, {length.name}")
-                    rows.append(_row(name, peer, ours, stations=stations, length=length, effort=effort))
+                    rows.append(row_of(name, peer, ours, stations=stations, length=length, effort=effort))
     return rows
 
 
-def _row(name: str, peer: Peer | str, ours: Timing, *, stations: int, length: Length, effort: Effort) -> dict[str, Any]:
+def row_of(name: str, peer: Peer | str, ours: Timing, *, stations: int, length: Length, effort: Effort) -> dict[str, Any]:
+    """Time a peer on one trial.
+
+    Parameters
+    ----------
+    name
+        Of the peer.
+    peer
+        The peer, or why there is none.
+    ours
+        What we took for the same trial.
+    stations, length
+        The trial.
+    effort
+        How long to measure.
+
+    Returns
+    -------
+    :
+        A row of `measure_peers`.
+
+    """
     row: dict[str, Any] = {
         "peer": name,
         "version": peer.version if isinstance(peer, Peer) else None,

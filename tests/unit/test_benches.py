@@ -11,7 +11,7 @@ from benches import peers
 from benches.__main__ import main
 from benches.children import ChildError, run_child
 from benches.scenario import LENGTHS, LONG, LONG_NET, NETS, PEERS_NET, PS_PER_US, SHORT, Length, Net, line_1988, line_for_peers
-from benches.speed import Effort, measure_reference, target
+from benches.speed import Effort, measure_reference, target, time_trial
 from benches.study import Case, measure_study
 from benches.tables import print_results
 
@@ -96,6 +96,33 @@ def test_peers_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch)
     assert {row["peer"] for row in rows} == set(peers.PEERS)
     assert all(row["status"].startswith("not installed: no command") for row in rows)
     assert all(row["ratio"] is None and row["ours_frames_per_cpu_s"] > 0 for row in rows)
+
+
+def spinning(frames_per_s: int) -> peers.Peer:
+    """A peer that takes 10 ms of CPU time for a second of its own."""
+
+    def command(stations: int, length: Length, simulated_s: int) -> list[str]:
+        spin = f"import time\nend = time.process_time() + {simulated_s} * 0.01\nwhile time.process_time() < end: pass"
+        return [sys.executable, "-c", f"{spin}\nprint('frames', {frames_per_s * simulated_s})"]
+
+    return peers.Peer("spinning", None, "", command)
+
+
+def test_a_peer_is_given_more_to_do_until_its_start_up_does_not_matter() -> None:
+    ours = time_trial(simulate, line_for_peers(stations=2, length=SHORT, simulated_s=1), runs=1)
+    row = peers.row_of("spinning", spinning(1000), ours, stations=2, length=SHORT, effort=INSTANT)
+    assert row["status"] == "measured"
+    assert row["simulated_s"] > peers.FIRST_SIMULATED_S
+    assert row["cpu_s"] >= INSTANT.peers_cpu_s
+    assert row["frames_per_simulated_s"] == 1000
+    assert row["ratio"] == ours.best / row["frames_per_cpu_s"]
+
+
+def test_a_peer_that_delivers_nothing_has_failed() -> None:
+    ours = time_trial(simulate, line_for_peers(stations=2, length=SHORT, simulated_s=1), runs=1)
+    row = peers.row_of("spinning", spinning(0), ours, stations=2, length=SHORT, effort=INSTANT)
+    assert row["status"] == "failed: spinning: delivered nothing in 5 s"
+    assert row["ratio"] is None
 
 
 @pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed")
