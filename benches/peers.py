@@ -1,0 +1,228 @@
+"""Other simulators on the same scenario: saturated stations, 10 Mb/s, 6 us between any two, each sending to the next."""
+
+import math
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benches.children import ChildError, run_child
+from benches.scenario import LENGTHS, PEERS_NET, Length, line_for_peers
+from benches.speed import Effort, Timing, time_trial
+
+FILES = Path(__file__).parent / "peer_scenarios"
+STATIONS = (2, 24)
+DELAY_NS = PEERS_NET.round_trip_us * 1000 // 2
+SEED = 1988
+LIMIT_S = 120.0
+BUILD_LIMIT_S = 300.0
+NS3_LIBRARIES = ("-lns3-csma", "-lns3-network", "-lns3-core")
+OURS_RUNS = 3
+FIRST_SIMULATED_S = 5
+SMALLEST_CPU_S = 0.01
+NS2_NOTE = "Mac/802_3: no preamble; the jam is waited for, not sent; frames are dropped after 16 attempts, as in ours"
+NS3_NOTE = "CsmaHelper: no collisions, the medium is seen busy everywhere at once; a station that finds it busy backs off; no preamble"
+
+
+class NotInstalledError(Exception):
+    """The peer is not on this machine; the message says what was looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A simulator that is ready to run."""
+
+    name: str
+    version: str | None
+    note: str
+    command: Callable[[int, Length, int], list[str]]
+    """Command line for stations, length and time to simulate, in s."""
+
+
+@contextmanager
+def ns2(manner: str) -> Iterator[Peer]:
+    """Find ns-2.
+
+    Parameters
+    ----------
+    manner
+        `shipped`, or `lean`: with every advantage that ns-2 offers.
+
+    Raises
+    ------
+    NotInstalledError
+        If there is no command `ns`.
+
+    """
+    program = shutil.which("ns")
+    if program is None:
+        raise NotInstalledError("no command ns (Debian package ns2)")
+
+    def command(stations: int, length: Length, simulated_s: int) -> list[str]:
+        script = str(FILES / "segment.tcl")
+        return [program, script, str(stations), str(length.frame_octets), str(simulated_s), f"{DELAY_NS}e-9", str(SEED), manner]
+
+    version = re.search(r"^version (\S+)$", run_child(command(2, LENGTHS[0], 0), limit_s=LIMIT_S).out, re.MULTILINE)
+    notes = {"shipped": NS2_NOTE, "lean": f"{NS2_NOTE}; fewer headers, shared packets, splay tree"}
+    yield Peer(f"ns-2 {manner}", version[1] if version else None, notes[manner], command)
+
+
+@contextmanager
+def ns3() -> Iterator[Peer]:
+    """Find ns-3 and build our scenario against it, in a folder that is removed at the end.
+
+    Raises
+    ------
+    NotInstalledError
+        If there is no C++ compiler, or it does not find the headers of ns-3.
+    ChildError
+        If the scenario cannot be built.
+
+    """
+    compiler = shutil.which("c++")
+    if compiler is None:
+        raise NotInstalledError("no command c++")
+    with tempfile.TemporaryDirectory(prefix="ethermeter-bench-") as folder:
+        probe = Path(folder) / "probe.cc"
+        probe.write_text("#if !__has_include(<ns3/csma-module.h>)\n#error no ns-3\n#endif\n", encoding="utf-8")
+        try:
+            run_child([compiler, "-std=c++17", "-fsyntax-only", str(probe)], limit_s=LIMIT_S)
+        except ChildError:
+            raise NotInstalledError("no header ns3/csma-module.h (Debian package libns3-dev)") from None
+        program = str(Path(folder) / "segment")
+        source = str(FILES / "segment.cc")
+        run_child([compiler, "-std=c++17", "-O2", "-o", program, source, *NS3_LIBRARIES], limit_s=BUILD_LIMIT_S)
+
+        def command(stations: int, length: Length, simulated_s: int) -> list[str]:
+            return [program, str(stations), str(length.frame_octets), str(simulated_s), str(DELAY_NS), str(SEED)]
+
+        yield Peer("ns-3", _ns3_version(), NS3_NOTE, command)
+
+
+PEERS: dict[str, Callable[[], Any]] = {
+    "ns-2 shipped": lambda: ns2("shipped"),
+    "ns-2 lean": lambda: ns2("lean"),
+    "ns-3": ns3,
+}
+
+
+def measure_peers(effort: Effort, *, follow: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Time every peer and ourselves, in turn, on the same trials.
+
+    Parameters
+    ----------
+    effort
+        How long to measure.
+    follow
+        Told what is measured next.
+
+    Returns
+    -------
+    :
+        A row a peer and trial; `ratio` is our frames per CPU-second over the peer's. A peer that could not be run has rows too:
+        their `status` says why, and they have no numbers.
+
+    """
+    from ethermeter._core import simulate
+
+    rows = []
+    with ExitStack() as ready:
+        found: dict[str, Peer | str] = {}
+        for name, find in PEERS.items():
+            follow(f"peers: looking for {name}")
+            try:
+                found[name] = ready.enter_context(find())
+            except NotInstalledError as error:
+                found[name] = f"not installed: {error}"
+            except ChildError as error:
+                found[name] = f"failed: {error}"
+        for stations in STATIONS:
+            for length in LENGTHS:
+                line = line_for_peers(stations=stations, length=length, simulated_s=effort.simulated_s[length])
+                ours = time_trial(simulate, line, runs=min(effort.runs, OURS_RUNS))
+                for name, peer in found.items():
+                    follow(f"peers: {name}, {stations} stations, {length.name}")
+                    rows.append(row_of(name, peer, ours, stations=stations, length=length, effort=effort))
+    return rows
+
+
+def row_of(name: str, peer: Peer | str, ours: Timing, *, stations: int, length: Length, effort: Effort) -> dict[str, Any]:
+    """Time a peer on one trial.
+
+    Parameters
+    ----------
+    name
+        Of the peer.
+    peer
+        The peer, or why there is none.
+    ours
+        What we took for the same trial.
+    stations, length
+        The trial.
+    effort
+        How long to measure.
+
+    Returns
+    -------
+    :
+        A row of `measure_peers`.
+
+    """
+    row: dict[str, Any] = {
+        "peer": name,
+        "version": peer.version if isinstance(peer, Peer) else None,
+        "note": peer.note if isinstance(peer, Peer) else None,
+        "status": "measured" if isinstance(peer, Peer) else peer,
+        "stations": stations,
+        "length": length.name,
+        "simulated_s": None,
+        "frames": None,
+        "cpu_s": None,
+        "frames_per_cpu_s": None,
+        "frames_per_simulated_s": None,
+        "ours_frames_per_cpu_s": ours.best,
+        "ours_frames_per_simulated_s": ours.frames_per_simulated_s,
+        "ratio": None,
+    }
+    if isinstance(peer, Peer):
+        try:
+            row.update(_run(peer, stations=stations, length=length, wanted_s=effort.peers_cpu_s))
+            row["ratio"] = ours.best / row["frames_per_cpu_s"]
+        except ChildError as error:
+            row["status"] = f"failed: {error}"
+    return row
+
+
+def _run(peer: Peer, *, stations: int, length: Length, wanted_s: float) -> dict[str, Any]:
+    # What a run that simulates nothing takes is start-up, which is not what is compared: our own is not counted either.
+    start_up = run_child(peer.command(stations, length, 0), limit_s=LIMIT_S)
+    simulated_s = FIRST_SIMULATED_S
+    while True:
+        done = run_child(peer.command(stations, length, simulated_s), limit_s=LIMIT_S)
+        printed = re.search(r"^frames ([1-9]\d*)$", done.out, re.MULTILINE)
+        if printed is None:
+            raise ChildError(f"{peer.name}: delivered nothing in {simulated_s} s")
+        cpu_s = done.cpu_s - start_up.cpu_s
+        if cpu_s >= wanted_s:
+            break
+        # Too short beside start-up to be told from it. Aim a little beyond what is wanted, in strides that survive a bad guess.
+        simulated_s = math.ceil(simulated_s * min(10.0, 1.2 * wanted_s / max(cpu_s, SMALLEST_CPU_S)))
+    frames = int(printed[1])
+    return {
+        "simulated_s": simulated_s,
+        "frames": frames,
+        "cpu_s": cpu_s,
+        "frames_per_cpu_s": frames / cpu_s,
+        "frames_per_simulated_s": frames / simulated_s,
+    }
+
+
+def _ns3_version() -> str | None:
+    try:
+        return run_child(["pkg-config", "--modversion", "ns3-core"], limit_s=LIMIT_S).out.strip() or None
+    except ChildError:
+        return None  # the version is for the reader; the numbers do not need it

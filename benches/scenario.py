@@ -1,0 +1,152 @@
+"""Scenarios that are timed: saturated stations on the nets of 1988, and the one that peers can simulate too."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+PS_PER_S = 10**12
+PS_PER_US = 10**6
+BITS_PER_OCTET = 8
+FCS_OCTETS = 4
+STANDARD = "dix-10"
+
+
+@dataclass(frozen=True, slots=True)
+class Net:
+    """A segment by its longest round trip; its places are equally far from one another."""
+
+    name: str
+    round_trip_us: int
+    places: int
+
+    @property
+    def delay_ps(self) -> list[list[int]]:
+        """One-way delay between places, in ps; two stations at one of several places are 1 us apart, as behind one repeater."""
+        farthest_ps = self.round_trip_us * PS_PER_US // 2
+        if self.places == 1:
+            return [[farthest_ps]]
+        step_ps = (farthest_ps - PS_PER_US) // (self.places - 1)
+        return [[PS_PER_US + step_ps * abs(p - q) for q in range(self.places)] for p in range(self.places)]
+
+
+LONG_NET = Net("long", 12, 4)
+NETS = (LONG_NET, Net("short", 3, 1), Net("two ends", 45, 2))
+PEERS_NET = Net("equal delays", 12, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """A packet length as the study counts it: without the FCS."""
+
+    octets: int
+
+    @property
+    def name(self) -> str:
+        """As in the study's figures."""
+        return f"{self.octets} B"
+
+    @property
+    def frame_octets(self) -> int:
+        """Destination address to FCS."""
+        return self.octets + FCS_OCTETS
+
+
+SHORT, LONG = Length(64), Length(1536)
+LENGTHS = (SHORT, LONG)
+
+
+def line_1988(net: Net, *, stations: int, length: Length, simulated_s: int) -> str:
+    """Write a trial as the study ran it: hosts that need 60 to 90 us between frames and hand a frame over again after 16 attempts.
+
+    Parameters
+    ----------
+    net
+        The segment.
+    stations
+        Saturated stations, spread over the net's places in turn; at least 1.
+    length
+        Length of every frame.
+    simulated_s
+        Time to simulate, in s; all of it is measured.
+
+    Returns
+    -------
+    :
+        A line of a plan (docs/formats.md).
+
+    """
+    hosts = {
+        "service": {"kind": "uniform", "low_ps": 60 * PS_PER_US, "high_ps": 90 * PS_PER_US},
+        "after_attempt_limit": "resume",
+    }
+    return _line(net, hosts, stations=stations, length=length, simulated_s=simulated_s)
+
+
+def line_for_peers(*, stations: int, length: Length, simulated_s: int) -> str:
+    """Write the trial that peers can simulate too: no preamble, no time between frames but the gap, the same delay between any two.
+
+    Parameters
+    ----------
+    stations
+        Saturated stations, 6 us from one another; at least 1.
+    length
+        Length of every frame.
+    simulated_s
+        Time to simulate, in s; all of it is measured.
+
+    Returns
+    -------
+    :
+        A line of a plan (docs/formats.md).
+
+    """
+    hosts = {"service": {"kind": "constant", "ps": 0}, "after_attempt_limit": "discard"}
+    return _line(PEERS_NET, hosts, stations=stations, length=length, simulated_s=simulated_s, segment={"preamble_bits": 0})
+
+
+def _line(
+    net: Net, hosts: dict[str, Any], *, stations: int, length: Length, simulated_s: int, segment: dict[str, int] | None = None
+) -> str:
+    from ethermeter._core import standards
+
+    if stations < 1:
+        raise ValueError(f"stations must be at least 1, got {stations}")
+    constants = standards()[STANDARD]
+    end_ps = simulated_s * PS_PER_S
+    keys = ("bit_ps", "slot_bits", "gap_bits", "gap_part1_bits", "preamble_bits", "jam_bits")
+    return json.dumps(
+        {
+            "id": "bench/00000",
+            "series": "bench",
+            "replication": 0,
+            "seed": 1988,
+            "engine": "simulation",
+            "point": {"stations.count": str(stations), "stations.frames": length.name},
+            "scenario": {
+                "segment": {**{key: constants[key] for key in keys}, "delay_ps": net.delay_ps, **(segment or {})},
+                "groups": [
+                    {
+                        "name": "host",
+                        "places": [station % net.places for station in range(stations)],
+                        "frames": {"kind": "fixed", "bits": length.frame_octets * BITS_PER_OCTET},
+                        "arrivals": {"kind": "saturated"},
+                        "generator": None,
+                        "queue_frames": None,
+                        "backoff": {"rule": "exponential", "limit": constants["backoff_limit"]},
+                        "attempt_limit": constants["attempt_limit"],
+                        "after_late_collision": "backoff",
+                        **hosts,
+                    }
+                ],
+                "phases": {
+                    "begin_ps": 0,
+                    "stop_ps": end_ps,
+                    "measure_from_ps": 0,
+                    "measure_to_ps": end_ps,
+                    "end_ps": end_ps,
+                    "spread_ps": 0,
+                },
+                "batches": 20,
+            },
+        }
+    )

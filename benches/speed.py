@@ -1,0 +1,186 @@
+"""Speed of the simulator: delivered frames per CPU-second, in this process and on one thread."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from benches.scenario import LENGTHS, LONG, LONG_NET, NETS, PS_PER_S, SHORT, Length, Net, line_1988
+
+STATIONS = (1, 2, 5, 24)
+RUNS = 5
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long the benchmarks take: the full measure, or enough to see that they work."""
+
+    runs: int
+    simulated_s: dict[Length, int]
+    reference_s: int
+    peers_cpu_s: float
+    """CPU time, start-up apart, that a peer's run takes at least."""
+    judged: bool
+    """Whether the runs are long enough to be held against a target."""
+
+
+FULL = Effort(RUNS, {SHORT: 600, LONG: 3000}, 20, 2.0, judged=True)
+QUICK = Effort(1, {SHORT: 5, LONG: 25}, 1, 0.1, judged=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What several runs of one trial gave."""
+
+    rates: tuple[float, ...]
+    """Delivered frames per CPU-second, run by run."""
+    frames: int
+    attempts_per_frame: float
+    utilisation: float
+    frames_per_simulated_s: float
+
+    @property
+    def best(self) -> float:
+        """The highest rate: other load on the machine can only lower it."""
+        return max(self.rates)
+
+    @property
+    def median(self) -> float:
+        """The middle rate."""
+        return median(self.rates)
+
+
+def time_trial(simulate: Callable[[str], dict[str, Any]], line: str, *, runs: int) -> Timing:
+    """Time a trial.
+
+    Parameters
+    ----------
+    simulate
+        `simulate` of the compiled core, or `simulate_reference`.
+    line
+        The trial.
+    runs
+        How often it is run, at least 1.
+
+    Returns
+    -------
+    :
+        CPU-time rates, and what the trial itself gave.
+
+    """
+    rates = []
+    found: dict[str, Any] = {}
+    for _ in range(runs):
+        begun_s = time.process_time()
+        found = simulate(line)
+        rates.append(int(found["station_frames"].sum()) / (time.process_time() - begun_s))
+    frames = int(found["station_frames"].sum())
+    return Timing(
+        rates=tuple(rates),
+        frames=frames,
+        attempts_per_frame=int(found["station_attempts"].sum()) / frames,
+        utilisation=int(found["station_charged_ps"].sum()) / found["window_ps"],
+        frames_per_simulated_s=frames / (found["window_ps"] / PS_PER_S),
+    )
+
+
+def target(net: Net, *, stations: int, length: Length) -> float | None:
+    """Delivered frames per CPU-second that we set out to reach on the long net; None where nothing was set."""
+    if net != LONG_NET:
+        return None
+    if stations <= 2:
+        return 30.0 * MILLION
+    if stations == 24:
+        return (15.0 if length == SHORT else 5.0) * MILLION
+    return None
+
+
+def measure_speed(effort: Effort, *, follow: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Time the simulator on every net, number of stations and length.
+
+    Parameters
+    ----------
+    effort
+        How long to measure.
+    follow
+        Told what is measured next.
+
+    Returns
+    -------
+    :
+        A row a trial; `met` is None where nothing is judged.
+
+    """
+    from ethermeter._core import simulate
+
+    # The first trial of a process pays for pages and caches that all others find warm.
+    simulate(line_1988(LONG_NET, stations=24, length=SHORT, simulated_s=5))
+    rows = []
+    for net in NETS:
+        for stations in STATIONS:
+            for length in LENGTHS:
+                follow(f"simulator: {net.name} net, {stations} stations, {length.name}")
+                line = line_1988(net, stations=stations, length=length, simulated_s=effort.simulated_s[length])
+                timing = time_trial(simulate, line, runs=effort.runs)
+                aim = target(net, stations=stations, length=length)
+                rows.append(
+                    {
+                        "net": net.name,
+                        "round_trip_us": net.round_trip_us,
+                        "stations": stations,
+                        "length": length.name,
+                        "frame_octets": length.frame_octets,
+                        "runs": effort.runs,
+                        "frames": timing.frames,
+                        "best_frames_per_cpu_s": timing.best,
+                        "median_frames_per_cpu_s": timing.median,
+                        "attempts_per_frame": timing.attempts_per_frame,
+                        "utilisation": timing.utilisation,
+                        "target_frames_per_cpu_s": aim,
+                        "met": timing.best >= aim if aim is not None and effort.judged else None,
+                    }
+                )
+    return rows
+
+
+def measure_reference(effort: Effort, *, follow: Callable[[str], None]) -> dict[str, Any]:
+    """Time the fast implementation against the reference on the same trial.
+
+    Parameters
+    ----------
+    effort
+        How long to measure.
+    follow
+        Told what is measured next.
+
+    Returns
+    -------
+    :
+        Both rates in frames per CPU-second, and their ratio.
+
+    Raises
+    ------
+    RuntimeError
+        If the two do not deliver the same frames: then their ratio says nothing.
+
+    """
+    from ethermeter._core import simulate, simulate_reference
+
+    follow("simulator: fast and reference")
+    stations, length = 24, SHORT
+    line = line_1988(LONG_NET, stations=stations, length=length, simulated_s=effort.reference_s)
+    fast = time_trial(simulate, line, runs=effort.runs)
+    reference = time_trial(simulate_reference, line, runs=effort.runs)
+    if fast.frames != reference.frames:
+        raise RuntimeError(f"fast delivered {fast.frames} frames and reference {reference.frames} of the same trial")
+    return {
+        "net": LONG_NET.name,
+        "stations": stations,
+        "length": length.name,
+        "frames": fast.frames,
+        "fast_frames_per_cpu_s": fast.best,
+        "reference_frames_per_cpu_s": reference.best,
+        "ratio": fast.best / reference.best,
+    }

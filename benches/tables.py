@@ -1,0 +1,129 @@
+"""What was measured, as tables for a person."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ethermeter.cli.output import number, print_table
+
+MILLION = 1e6
+
+
+def print_results(results: dict[str, Any]) -> None:
+    """Print all results, the targets last.
+
+    Parameters
+    ----------
+    results
+        As `--json` prints them.
+
+    """
+    machine = results["machine"]
+    print(f"{machine['cpu']}, {machine['processors']} processors, {machine['system']}, Python {machine['python']}")
+    print(f"load {machine['load']} before, {machine['load_at_end']} after; whatever else ran meanwhile has made all of this slower")
+    if results["quick"]:
+        print("--quick: too short for numbers worth keeping")
+    _print_speed(results["speed"])
+    _print_reference(results["reference"])
+    if results["peers"] is not None:
+        _print_peers(results["peers"])
+    _print_study(results["study"])
+    _print_targets(results)
+
+
+def _print_speed(rows: Sequence[dict[str, Any]]) -> None:
+    print("\nSimulator: delivered frames per CPU-second, in millions; all statistics on, one thread, hosts of 1988")
+    print_table(
+        ["net", "round trip us", "stations", "length", "best", "median", "runs", "attempts/frame", "utilisation"],
+        [
+            [
+                row["net"],
+                str(row["round_trip_us"]),
+                str(row["stations"]),
+                row["length"],
+                _millions(row["best_frames_per_cpu_s"]),
+                _millions(row["median_frames_per_cpu_s"]),
+                str(row["runs"]),
+                f"{row['attempts_per_frame']:.2f}",
+                f"{row['utilisation']:.4f}",
+            ]
+            for row in rows
+        ],
+    )
+
+
+def _print_reference(row: dict[str, Any]) -> None:
+    print(
+        f"\nThe same frames by both implementations ({row['net']} net, {row['stations']} stations, {row['length']}): "
+        f"fast {_millions(row['fast_frames_per_cpu_s'])} M, reference {_millions(row['reference_frames_per_cpu_s'])} M "
+        f"frames per CPU-second; ratio {row['ratio']:.0f}"
+    )
+
+
+def _print_peers(rows: Sequence[dict[str, Any]]) -> None:
+    print("\nPeers: delivered frames per CPU-second, in millions; equal delays of 6 us, no preamble, no time between frames but the gap")
+    print_table(
+        ["peer", "stations", "length", "peer M/s", "ours M/s", "ratio", "peer frames/s simulated", "ours", "status"],
+        [
+            [
+                f"{row['peer']} {row['version'] or ''}".strip(),
+                str(row["stations"]),
+                row["length"],
+                _millions(row["frames_per_cpu_s"]),
+                _millions(row["ours_frames_per_cpu_s"]),
+                number(row["ratio"], digits=3),
+                number(row["frames_per_simulated_s"], digits=5),
+                number(row["ours_frames_per_simulated_s"], digits=5),
+                row["status"],
+            ]
+            for row in rows
+        ],
+    )
+    for name, note in {row["peer"]: row["note"] for row in rows}.items():
+        if note is not None:
+            print(f"{name}: {note}")
+
+
+def _print_study(rows: Sequence[dict[str, Any]]) -> None:
+    print("\nStudy: ethermeter reproduce boggs1988, times in s")
+    print_table(
+        ["what", "trials", "threads", "until last trial", "in the simulator", "whole command", "its CPU", "status"],
+        [
+            [
+                row["what"],
+                *("–" if row[key] is None else str(row[key]) for key in ("trials", "jobs")),
+                number(row["trials_wall_s"], digits=3),
+                number(row["trials_thread_s"], digits=3),
+                number(row["command_wall_s"], digits=3),
+                number(row["command_cpu_s"], digits=3),
+                row["status"],
+            ]
+            for row in rows
+        ],
+    )
+
+
+def _print_targets(results: dict[str, Any]) -> None:
+    rows = [
+        [
+            f"{row['net']} net, {row['stations']} stations, {row['length']}",
+            f"at least {_millions(row['target_frames_per_cpu_s'])} M/CPU-s",
+            f"{_millions(row['best_frames_per_cpu_s'])} M/CPU-s",
+            _verdict(row),
+        ]
+        for row in results["speed"]
+        if row["target_frames_per_cpu_s"] is not None
+    ] + [
+        [row["what"], f"at most {row['target_s']:.0f} s", f"{number(row[row['judged']], digits=3)} s", _verdict(row)]
+        for row in results["study"]
+        if row["target_s"] is not None
+    ]
+    print("\nTargets")
+    print_table(["what", "target", "measured", "verdict"], rows)
+
+
+def _millions(rate: float | None) -> str:
+    return "–" if rate is None else number(rate / MILLION, digits=3)
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    return "not judged" if row["met"] is None else "met" if row["met"] else "missed"

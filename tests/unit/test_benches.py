@@ -1,0 +1,192 @@
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ethermeter._core import simulate
+
+from benches import peers
+from benches.__main__ import main
+from benches.children import ChildError, run_child
+from benches.scenario import LENGTHS, LONG, LONG_NET, NETS, PEERS_NET, PS_PER_US, SHORT, Length, Net, line_1988, line_for_peers
+from benches.speed import Effort, measure_reference, target, time_trial
+from benches.study import Case, measure_study
+from benches.tables import print_results
+
+ROOT = Path(__file__).parents[2]
+INSTANT = Effort(runs=1, simulated_s={SHORT: 1, LONG: 1}, reference_s=1, peers_cpu_s=0.1, judged=False)
+
+
+def ignore(step: str) -> None:
+    """Follow nothing."""
+
+
+@pytest.mark.parametrize("net", [*NETS, PEERS_NET], ids=lambda net: net.name)
+def test_the_ends_of_a_net_are_half_its_round_trip_apart(net: Net) -> None:
+    delays_ps = net.delay_ps
+    assert max(max(row) for row in delays_ps) == pytest.approx(net.round_trip_us * PS_PER_US / 2, abs=net.places)
+    assert delays_ps == [list(column) for column in zip(*delays_ps, strict=True)]
+
+
+@pytest.mark.parametrize("length", LENGTHS, ids=lambda length: length.name)
+@pytest.mark.parametrize("stations", [1, 24])
+@pytest.mark.parametrize("net", NETS, ids=lambda net: net.name)
+def test_the_core_accepts_and_delivers_what_is_timed(net: Net, stations: int, length: Length) -> None:
+    outcome = simulate(line_1988(net, stations=stations, length=length, simulated_s=1))
+    assert len(outcome["station_frames"]) == stations
+    assert outcome["station_bits"].sum() == outcome["station_frames"].sum() * (length.octets + 4) * 8
+    assert outcome["station_frames"].sum() > 0
+
+
+def test_a_station_alone_in_the_scenario_for_peers_sends_frames_and_gaps_only() -> None:
+    # 68 octets at 10 Mb/s are 54.4 us, the gap is 9.6 us: 15 625 frames in a second.
+    outcome = simulate(line_for_peers(stations=1, length=SHORT, simulated_s=1))
+    assert abs(int(outcome["station_frames"].sum()) - 15625) <= 1
+
+
+def test_a_scenario_without_stations_is_refused() -> None:
+    with pytest.raises(ValueError, match="stations must be at least 1, got 0"):
+        line_1988(LONG_NET, stations=0, length=SHORT, simulated_s=1)
+
+
+def test_targets_are_set_on_the_long_net_only() -> None:
+    assert target(LONG_NET, stations=24, length=SHORT) == 15e6
+    assert target(LONG_NET, stations=24, length=LONG) == 5e6
+    assert target(LONG_NET, stations=2, length=LONG) == 30e6
+    assert target(LONG_NET, stations=5, length=SHORT) is None
+    assert target(NETS[1], stations=24, length=SHORT) is None
+
+
+def test_both_implementations_deliver_the_same_frames_before_they_are_compared() -> None:
+    row = measure_reference(INSTANT, follow=ignore)
+    assert row["frames"] > 0
+    assert row["ratio"] == pytest.approx(row["fast_frames_per_cpu_s"] / row["reference_frames_per_cpu_s"])
+
+
+def test_a_child_that_fails_is_named_with_its_last_words() -> None:
+    with pytest.raises(ChildError, match="ended with 3: out of luck"):
+        run_child([sys.executable, "-c", "import sys; print('out of luck', file=sys.stderr); sys.exit(3)"], limit_s=60)
+    with pytest.raises(ChildError, match="no-such-program: No such file"):
+        run_child(["no-such-program"], limit_s=60)
+    with pytest.raises(ChildError, match="not finished after"):
+        run_child([sys.executable, "-c", "import time; time.sleep(60)"], limit_s=0.1)
+
+
+def test_a_childs_cpu_time_is_its_own() -> None:
+    spin = "import time\nwhile time.process_time() < 0.3: pass"
+    busy = run_child([sys.executable, "-c", spin], limit_s=60)
+    assert busy.cpu_s >= 0.3
+    idle = run_child([sys.executable, "-c", "print('done')"], limit_s=60)
+    assert idle.out == "done\n"
+    assert idle.cpu_s < busy.cpu_s
+
+
+def test_a_study_that_fails_says_so_and_has_no_times() -> None:
+    (row,) = measure_study([Case("bad", ("--replications", "0"), "trials_wall_s", 1.0)], follow=ignore)
+    assert row["status"].startswith("failed: ")
+    assert row["trials_wall_s"] is None
+    assert row["met"] is None
+
+
+def test_peers_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    rows = peers.measure_peers(INSTANT, follow=ignore)
+    assert {row["peer"] for row in rows} == set(peers.PEERS)
+    assert all(row["status"].startswith("not installed: no command") for row in rows)
+    assert all(row["ratio"] is None and row["ours_frames_per_cpu_s"] > 0 for row in rows)
+
+
+def spinning(frames_per_s: int) -> peers.Peer:
+    """A peer that takes 10 ms of CPU time for a second of its own."""
+
+    def command(stations: int, length: Length, simulated_s: int) -> list[str]:
+        spin = f"import time\nend = time.process_time() + {simulated_s} * 0.01\nwhile time.process_time() < end: pass"
+        return [sys.executable, "-c", f"{spin}\nprint('frames', {frames_per_s * simulated_s})"]
+
+    return peers.Peer("spinning", None, "", command)
+
+
+def test_a_peer_is_given_more_to_do_until_its_start_up_does_not_matter() -> None:
+    ours = time_trial(simulate, line_for_peers(stations=2, length=SHORT, simulated_s=1), runs=1)
+    row = peers.row_of("spinning", spinning(1000), ours, stations=2, length=SHORT, effort=INSTANT)
+    assert row["status"] == "measured"
+    assert row["simulated_s"] > peers.FIRST_SIMULATED_S
+    assert row["cpu_s"] >= INSTANT.peers_cpu_s
+    assert row["frames_per_simulated_s"] == 1000
+    assert row["ratio"] == ours.best / row["frames_per_cpu_s"]
+
+
+def test_a_peer_that_delivers_nothing_has_failed() -> None:
+    ours = time_trial(simulate, line_for_peers(stations=2, length=SHORT, simulated_s=1), runs=1)
+    row = peers.row_of("spinning", spinning(0), ours, stations=2, length=SHORT, effort=INSTANT)
+    assert row["status"] == "failed: spinning: delivered nothing in 5 s"
+    assert row["ratio"] is None
+
+
+@pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed")
+def test_ns2_simulates_the_same_segment_as_we_do() -> None:
+    # Two models that order what happens at the same instant differently; they agree on what the segment carries.
+    with peers.ns2("lean") as peer:
+        out = run_child(peer.command(2, SHORT, 5), limit_s=60).out
+    ours = simulate(line_for_peers(stations=2, length=SHORT, simulated_s=5))
+    assert int(out.rsplit("frames ", 1)[1]) == pytest.approx(int(ours["station_frames"].sum()), rel=0.01)
+
+
+def test_json_has_all_that_was_promised_and_nothing_else_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [sys.executable, "-m", "benches", "--quick", "--no-peers", "--json"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)
+    assert set(results) == {"machine", "quick", "speed", "reference", "study", "peers"}
+    assert set(results["machine"]) == {"cpu", "processors", "system", "python", "ethermeter", "load", "load_at_end"}
+    assert results["quick"] is True
+    assert results["peers"] is None
+    assert {(row["round_trip_us"], row["stations"], row["length"]) for row in results["speed"]} == {
+        (net.round_trip_us, stations, length.name) for net in NETS for stations in (1, 2, 5, 24) for length in LENGTHS
+    }
+    for row in results["speed"]:
+        assert 0 < row["median_frames_per_cpu_s"] <= row["best_frames_per_cpu_s"]
+        assert row["attempts_per_frame"] >= 1
+        assert 0 < row["utilisation"] <= 1
+        assert row["met"] is None
+    assert results["reference"]["ratio"] > 0
+    (study,) = results["study"]
+    assert study["status"] == "measured"
+    assert 0 < study["trials_wall_s"] < study["command_wall_s"]
+
+    # What is printed for a person has every row, also of peers that are missing.
+    results["peers"] = [_missing_peer()]
+    print_results(results)
+    shown = capsys.readouterr().out
+    assert "not installed: no command ns" in shown
+    assert shown.count("two ends") == 8
+    assert "not judged" in shown
+
+
+def _missing_peer() -> dict[str, object]:
+    numbers = ("frames", "cpu_s", "frames_per_cpu_s", "frames_per_simulated_s", "ratio", "version", "note")
+    return {
+        **dict.fromkeys(numbers),
+        "peer": "ns-2",
+        "status": "not installed: no command ns",
+        "stations": 2,
+        "length": "64 B",
+        "ours_frames_per_cpu_s": 1e7,
+        "ours_frames_per_simulated_s": 1e4,
+    }
+
+
+def test_a_wrong_option_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--fast"])
+    assert ended.value.code == 2
+    assert "--fast" in capsys.readouterr().err
+
+
+def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    assert "python -m benches --json > bench.json" in capsys.readouterr().out
