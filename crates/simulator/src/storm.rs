@@ -80,10 +80,6 @@ impl Deferrals {
         }
         ready
     }
-
-    fn last_over(&self, gap: i64) -> i64 {
-        self.list.last().map_or(0, |d| d.carrier_off + gap)
-    }
 }
 
 /// Overlapping contentions, until they are closed again.
@@ -165,10 +161,10 @@ impl Storm {
         for place in 0..world.place_count {
             self.find_first_ready(place);
         }
-        self.hear_everywhere(world);
         if !senders.is_empty() && self.is_closed(world) {
             return self.settle(world, tally);
         }
+        self.hear_everywhere(world);
         let end = world.phases.end_ps.cast_signed();
         loop {
             match self.next(world) {
@@ -338,55 +334,55 @@ impl Storm {
     }
 
     /// Whether every signal of the next contention arrives after the last gap is over, everywhere.
+    ///
+    /// Leaves in `overs` when that is at each place, and in `own_starts` when each sender starts next.
     fn is_closed(&mut self, world: &World) -> bool {
-        let (mut firsts, mut overs) = (std::mem::take(&mut self.firsts), std::mem::take(&mut self.overs));
-        firsts.clear();
-        overs.clear();
-        let closed = self.is_closed_with(world, &mut firsts, &mut overs);
-        (self.firsts, self.overs) = (firsts, overs);
-        closed
-    }
-
-    /// [`Self::is_closed`], leaving in `firsts` the first start at each place and in `overs` when the last gap is over there.
-    fn is_closed_with(&mut self, world: &World, firsts: &mut Vec<i64>, overs: &mut Vec<i64>) -> bool {
-        let (gap, places) = (world.gap, world.place_count);
+        let places = world.place_count;
+        self.firsts.clear();
+        self.overs.clear();
         self.own_starts.clear();
-        for place in 0..places {
-            let first = self.deferrals[place].start(self.first_ready[place], gap);
-            if self.first_ready[place] < NEVER && first < self.deferrals[place].last_over(gap) {
-                return false;
-            }
-            firsts.push(if self.first_ready[place] < NEVER { first } else { NEVER });
-        }
-        overs.extend(self.deferrals.iter().map(|d| d.last_over(gap)));
-        for index in 0..self.senders.len() {
-            let station = self.senders[index];
-            let start = self.own_start(world, station);
-            self.own_starts.push(start);
-            let over = &mut overs[world.places[station as usize] as usize];
-            *over = (*over).max(self.scratch.last_over(gap));
-            let heard_all = self
-                .sent
-                .iter()
-                .filter(|s| s.station != station)
-                .all(|s| s.end + world.delay(s.place, world.places[station as usize]) + gap <= start);
-            if self.ready[station as usize] < NEVER {
-                if start < self.scratch.last_over(gap) || !heard_all {
+        for place in 0..small(places) {
+            let last = self.sent.iter().map(|s| s.end + world.delay(s.place, place)).max().unwrap_or(0);
+            let over = last + world.gap;
+            let mut first = self.first_ready[place as usize];
+            if first < over {
+                // Somebody is ready before all is over here: only what is heard tells when that one starts.
+                self.scratch.list.clear();
+                self.hear_into_scratch(world, place, NONE, i64::MIN);
+                first = self.scratch.start(first, world.gap);
+                if first < over {
                     return false;
                 }
-                let place = world.places[station as usize] as usize;
-                firsts[place] = firsts[place].min(start);
             }
+            self.firsts.push(first);
+            self.overs.push(over);
         }
-        let earliest = firsts.iter().copied().min().unwrap_or(NEVER);
-        if overs.iter().all(|&over| earliest >= over) {
+        for index in 0..self.senders.len() {
+            let station = self.senders[index];
+            let place = world.places[station as usize] as usize;
+            let mut start = self.ready[station as usize];
+            if start < self.overs[place] {
+                start = self.own_start(world, station);
+                let others = self.sent.iter().filter(|s| s.station != station);
+                let mut heard = others.map(|s| s.end + world.delay(s.place, world.places[station as usize]));
+                if heard.any(|end| start < end + world.gap) {
+                    return false;
+                }
+            }
+            self.own_starts.push(start);
+            self.firsts[place] = self.firsts[place].min(start);
+        }
+        let earliest = self.firsts.iter().copied().min().unwrap_or(NEVER);
+        if self.overs.iter().all(|&over| earliest >= over) {
             return true;
         }
+        let (firsts, overs) = (&self.firsts, &self.overs);
         places <= MOST_PLACES_FOR_EARLY_CALM
             && (0..small(places)).all(|p| {
+                let first = firsts[p as usize];
                 (0..small(places)).all(|q| {
                     let alone = p == q && self.members[p as usize].len() < 2;
-                    firsts[p as usize] == NEVER || alone || firsts[p as usize] + world.delay(p, q) >= overs[q as usize]
+                    first == NEVER || alone || first + world.delay(p, q) >= overs[q as usize]
                 })
             })
     }
@@ -455,7 +451,9 @@ impl Storm {
 
     /// Report finished attempts that started before `before`, in the order of their starts.
     fn report(&mut self, tally: &mut Tally, before: i64) {
-        self.finished.sort_unstable_by_key(|a| (a.start, a.station));
+        if !self.finished.is_sorted_by_key(|a| (a.start, a.station)) {
+            self.finished.sort_unstable_by_key(|a| (a.start, a.station));
+        }
         let ready = self.finished.partition_point(|a| a.start < before);
         for attempt in self.finished.drain(..ready) {
             tally.record(&attempt);
@@ -480,8 +478,7 @@ impl Storm {
     fn settle(&mut self, world: &World, tally: &mut Tally) {
         // Nobody starts before the last gap at its place is over, so whoever is ready before that starts then.
         for (ready, &place) in self.ready.iter_mut().zip(&world.places) {
-            let over = self.deferrals[place as usize].last_over(world.gap);
-            *ready = if *ready < NEVER { (*ready).max(over) } else { NEVER };
+            *ready = (*ready).max(self.overs[place as usize]);
         }
         for (&station, &start) in self.senders.iter().zip(&self.own_starts) {
             self.ready[station as usize] = start;
