@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 from conftest import SMALL
 from ethermeter.experiment import json_schema, load, shipped, toml_text
+from ethermeter.faults import InputError
 from ethermeter.plan import expand
 from faults_at import faults_of
 from hypothesis import given
@@ -169,3 +170,24 @@ def test_the_study_covers_every_number_of_hosts_and_every_length(name: str, coun
     assert experiment.series == name.upper()
     assert experiment.points == counts * frames
     assert experiment.replications == 5
+
+
+def test_an_unknown_standard_does_not_hide_other_faults(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(SMALL.replace('"ieee-10"', '"dix-11"') + "\ncolour = 1\n", encoding="utf-8")
+    assert "dix-11" in path.read_text(encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load(path)
+    keys = [fault.key for fault in caught.value.faults]
+    assert "segment.standard" in keys
+    assert len(keys) == 2
+
+
+def test_a_wrong_word_is_told_of_tables_too(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(SMALL, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load(path, overrides=["stations.0.arrivals=sometimes", "stations.0.backoff=never"])
+    told = {fault.key: fault.allowed for fault in caught.value.faults}
+    assert "poisson_load" in told["stations.0.arrivals"]
+    assert "linear" in told["stations.0.backoff"]

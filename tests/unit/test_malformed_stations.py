@@ -72,7 +72,7 @@ MALFORMED = {
     ),
     "queue saturated": (host("queue = 4"), "stations.0.queue", "not allowed with saturated"),
     "queue zero": (host("queue = 0"), "stations.0.queue", '"unlimited"'),
-    "backoff unknown": (host('backoff = "quadratic"'), "stations.0.backoff", '"exponential" or "none"'),
+    "backoff unknown": (host('backoff = "quadratic"'), "stations.0.backoff", "{ linear = { limit = 10 } }"),
     "backoff without slots": (host("backoff = { constant = {} }"), "stations.0.backoff.constant.slots", "required"),
     "backoff limit too large": (host("backoff = { exponential = { limit = 31 } }"), "stations.0.backoff.exponential.limit", "at most 30"),
     "attempt limit zero": (host("attempt_limit = 0"), "stations.0.attempt_limit", "at least 1"),

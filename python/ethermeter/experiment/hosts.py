@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, PlainValidator, Tag, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
 
 from ethermeter import units
 from ethermeter.experiment.quantity import Frequency, Load, PositiveTime, Time, Weight
@@ -23,6 +23,17 @@ _ALLOWED_ARRIVALS = (
 _ALLOWED_BACKOFF = (
     'expected "exponential", "none", { exponential = { limit = 10 } }, { linear = { limit = 10 } } or { constant = { slots = 4 } }'
 )
+
+
+def _word(*words: str, allowed: str) -> BeforeValidator:
+    """Refuse other words with all that is allowed, not only the words."""
+
+    def known(value: object) -> object:
+        if value not in words:
+            raise complaint(allowed)
+        return value
+
+    return BeforeValidator(known)
 
 
 def _constant(value: object) -> int:
@@ -157,7 +168,7 @@ class OnOff(Table):
 
 
 Arrivals = Annotated[
-    Annotated[Literal["saturated"], Tag(tag("text"))]
+    Annotated[Literal["saturated"], _word("saturated", allowed=_ALLOWED_ARRIVALS), Tag(tag("text"))]
     | Annotated[Poisson, Tag(tag("poisson"))]
     | Annotated[PoissonLoad, Tag(tag("poisson_load"))]
     | Annotated[Regular, Tag(tag("regular"))]
@@ -203,7 +214,7 @@ class ConstantBackoff(Table):
 
 
 Backoff = Annotated[
-    Annotated[Literal["exponential", "none"], Tag(tag("text"))]
+    Annotated[Literal["exponential", "none"], _word("exponential", "none", allowed=_ALLOWED_BACKOFF), Tag(tag("text"))]
     | Annotated[ExponentialBackoff, Tag(tag("exponential"))]
     | Annotated[LinearBackoff, Tag(tag("linear"))]
     | Annotated[ConstantBackoff, Tag(tag("constant"))],

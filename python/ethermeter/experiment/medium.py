@@ -5,7 +5,7 @@ from typing import Any
 from ethermeter.experiment.complaints import dotted
 from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.standards import standards
-from ethermeter.faults import Fault, InputError, shown
+from ethermeter.faults import Fault, InputError
 
 CONSTANTS = ("bit_ps", "slot_bits", "gap_bits", "gap_part1_bits", "preamble_bits", "jam_bits")
 """The constants that an engine is told, in this order."""
@@ -20,13 +20,10 @@ def medium(segment: Segment, *, file: str) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If the standard is unknown, a time is no whole number of bits, or the gap contradicts itself.
+        If a time is no whole number of bits, or the gap contradicts itself.
 
     """
-    known = standards()
-    if segment.standard not in known:
-        raise InputError([Fault(file, "segment.standard", shown(segment.standard), f"expected one of {', '.join(known)}")])
-    constants = {name: value for name, value in known[segment.standard].items() if name != "sources"}
+    constants = {name: value for name, value in standards()[segment.standard].items() if name != "sources"}
     if segment.rate is not None:
         constants["bit_ps"] = segment.rate
     faults = []

@@ -2,13 +2,20 @@
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from ethermeter.experiment.quantity import BitsOrTime, BitTime, Delay, Length, Velocity
-from ethermeter.experiment.table import Table
+from ethermeter.experiment.standards import standards
+from ethermeter.experiment.table import Table, complaint
 
 MOST_PLACES = 1024
 """Places a segment may have; no standard has room for more stations."""
+
+
+def _known(name: str) -> str:
+    if name not in standards():
+        raise complaint(f"expected one of {', '.join(standards())}")
+    return name
 
 
 class Star(Table):
@@ -25,7 +32,7 @@ class Star(Table):
 class Segment(Table):
     """The shared medium."""
 
-    standard: Annotated[str, StringConstraints(max_length=40)]
+    standard: Annotated[str, StringConstraints(max_length=40), AfterValidator(_known)]
     """Name of the standard whose constants hold."""
     rate: BitTime | None = None
     """Line rate."""
