@@ -24,6 +24,8 @@ use crate::world::{small, World, NEVER};
 const STATION_BITS: u32 = 10;
 /// The key of a station that does not start any more. Times end far below.
 const NO_START: u64 = u64::MAX;
+/// No station has this number.
+const NOBODY: usize = usize::MAX;
 
 /// Run a world. Returns its figures and, when `tracing`, every attempt in the order of their starts.
 #[must_use]
@@ -193,24 +195,24 @@ impl<'w> Contention<'w> {
         let (attempt, ready) = stations[station].deliver(start, end);
         tally.record(&attempt);
         // It hears its own end at once; the others, also those at its place, later.
-        self.next[station] = NO_START;
-        let earliest = self.defer(self.world.places[station], end);
         let own = self.key(station, ready.max(end + self.world.gap));
-        self.next[station] = own;
-        earliest.min(own)
+        self.defer(self.world.places[station], end, station, own)
     }
 
-    /// Everybody defers to a transmission that ended at `end` at `place`. Returns the earliest start.
+    /// Everybody but `station`, which starts at `own`, defers to a transmission that ended at `end` at `place`. Returns the earliest start.
+    ///
+    /// The one that differs is blended in within the pass: writing it before or after would make the next wide read wait for the write.
     #[inline(always)]
-    fn defer(&mut self, place: u32, end: i64) -> u64 {
+    fn defer(&mut self, place: u32, end: i64, station: usize, own: u64) -> u64 {
         let n = self.next.len();
         let row = &self.deferral[place as usize * n..place as usize * n + n];
-        let end = time_key(end);
+        let (end, station) = (time_key(end), station as u64);
         let mut earliest = NO_START;
-        for (next, &deferral) in self.next.iter_mut().zip(row) {
+        for ((next, &deferral), index) in self.next.iter_mut().zip(row).zip(0u64..) {
             let put_off = (*next).max(end + deferral);
-            *next = put_off;
-            earliest = earliest.min(put_off);
+            let start = if index == station { own } else { put_off };
+            *next = start;
+            earliest = earliest.min(start);
         }
         earliest
     }
@@ -238,18 +240,15 @@ impl<'w> Contention<'w> {
         }
         let end_a = heard_a.max(start_a + world.preamble) + world.jam;
         let end_b = heard_b.max(start_b + world.preamble) + world.jam;
-        self.next[a] = NO_START;
-        self.next[b] = NO_START;
-        let others = self.defer_to_two((place_a, end_a), (place_b, end_b));
         let own_a = self.back_off(stations, tally, (a, start_a, end_a, heard_a), end_a.max(end_b + delay));
         let own_b = self.back_off(stations, tally, (b, start_b, end_b, heard_b), end_b.max(end_a + delay));
-        others.min(own_a).min(own_b)
+        self.defer_to_two((place_a, end_a), (place_b, end_b), [(a, own_a), (b, own_b)])
     }
 
     /// A sender, its start and end and when it heard the collision; `silent` is when it hears the last of it. Returns its next start.
     #[inline(always)]
     fn back_off(
-        &mut self,
+        &self,
         stations: &mut [Station],
         tally: &mut Tally,
         (station, start, end, heard): (usize, i64, i64, i64),
@@ -257,26 +256,29 @@ impl<'w> Contention<'w> {
     ) -> u64 {
         let (attempt, ready) = stations[station].collide(start, end, heard - start > self.world.slot);
         tally.record(&attempt);
-        let own = self.key(station, ready.max(silent + self.world.gap));
-        self.next[station] = own;
-        own
+        self.key(station, ready.max(silent + self.world.gap))
     }
 
-    /// Everybody defers to transmissions that ended at these places and times. Returns the earliest start.
+    /// Everybody but those `own`, with their starts, defers to transmissions that ended at these places and times. Returns the earliest start.
     #[inline(always)]
-    fn defer_to_two(&mut self, (place_a, end_a): (u32, i64), (place_b, end_b): (u32, i64)) -> u64 {
-        if place_a == place_b {
-            return self.defer(place_a, end_a.max(end_b));
-        }
+    fn defer_to_two(
+        &mut self,
+        (place_a, end_a): (u32, i64),
+        (place_b, end_b): (u32, i64),
+        own: [(usize, u64); 2],
+    ) -> u64 {
         let n = self.next.len();
         let row_a = &self.deferral[place_a as usize * n..place_a as usize * n + n];
         let row_b = &self.deferral[place_b as usize * n..place_b as usize * n + n];
         let (end_a, end_b) = (time_key(end_a), time_key(end_b));
+        let [(a, own_a), (b, own_b)] = own.map(|(station, key)| (station as u64, key));
         let mut earliest = NO_START;
-        for ((next, &a), &b) in self.next.iter_mut().zip(row_a).zip(row_b) {
-            let put_off = (*next).max((end_a + a).max(end_b + b));
-            *next = put_off;
-            earliest = earliest.min(put_off);
+        for (((next, &row_a), &row_b), index) in self.next.iter_mut().zip(row_a).zip(row_b).zip(0u64..) {
+            let put_off = (*next).max((end_a + row_a).max(end_b + row_b));
+            let start = if index == a { own_a } else { put_off };
+            let start = if index == b { own_b } else { start };
+            *next = start;
+            earliest = earliest.min(start);
         }
         earliest
     }
@@ -397,14 +399,15 @@ impl<'w> Contention<'w> {
         while index < self.ends.len() {
             let first = self.ends[index];
             earliest = match self.ends.get(index + 1) {
-                Some(&second) => self.defer_to_two(first, second),
-                None => self.defer(first.0, first.1),
+                Some(&second) => self.defer_to_two(first, second, [(NOBODY, NO_START); 2]),
+                None => self.defer(first.0, first.1, NOBODY, NO_START),
             };
             index += 2;
         }
         for index in 0..self.senders.len() {
             let Sender { station, start, end, heard, silent, .. } = self.senders[index];
             let own = self.back_off(stations, tally, (station as usize, start, end, heard), silent);
+            self.next[station as usize] = own;
             earliest = earliest.min(own);
         }
         earliest
