@@ -195,8 +195,10 @@ def compute(run_dir: Path) -> tuple[Point, ...]:
 
 def write(run_dir: Path) -> Path:
     """Estimate every point of a run and write `estimates.json` into its directory; the path of the file."""
+    from ethermeter.store import write_whole
+
     path = run_dir / FILE
-    path.write_text(to_json(compute(run_dir)), encoding="utf-8")
+    write_whole(path, to_json(compute(run_dir)))
     return path
 
 

@@ -25,7 +25,7 @@ def write(run_dir: Path) -> Path:
     from ethermeter.faults import Fault, InputError
     from ethermeter.papers import claims
     from ethermeter.report import page, parameters
-    from ethermeter.store import RunDirectory
+    from ethermeter.store import RunDirectory, write_whole
 
     run = RunDirectory(run_dir)
     points = estimates.read(run_dir)
@@ -52,5 +52,5 @@ def write(run_dir: Path) -> Path:
         scenarios=scenarios,
         provenance=run.provenance(),
     )
-    path.write_text(page.page(content), encoding="utf-8")
+    write_whole(path, page.page(content))
     return path

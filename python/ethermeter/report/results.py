@@ -62,15 +62,17 @@ def _gauge(claim: Claim) -> str:
     def place(deviation: float) -> float:
         return round(60 + max(-_GAUGE_RANGE, min(_GAUGE_RANGE, deviation)) * scale, 1)
 
-    low = place(min(-NEAR, claim.rounding[0] / claim.published - 1))
-    high = place(max(NEAR, claim.rounding[1] / claim.published - 1))
+    # The band is the deviations that count as met. A published single run within its prediction is as far from ours as ours from it.
+    spread = (claim.prediction[1] - claim.ours) / claim.published if claim.prediction else 0.0
+    low = place(min(-NEAR, claim.rounding[0] / claim.published - 1, -spread))
+    high = place(max(NEAR, claim.rounding[1] / claim.published - 1, spread))
     ends = [claim.low / claim.published - 1, claim.high / claim.published - 1]
     at = place(claim.deviation)
     out = " out" if claim.verdict == "missed" else ""
     mark = f'<circle class="dot{out}" cx="{at}" cy="9" r="4"/>'
     if abs(claim.deviation) > _GAUGE_RANGE:
         tip, back = (119, 112) if claim.deviation > 0 else (1, 8)
-        mark = f'<path class="off" d="M{back} 4L{tip} 9L{back} 14"/>'
+        mark = f'<path class="off{out}" d="M{back} 4L{tip} 9L{back} 14"/>'
     whisker = f'<path class="whisker" d="M{place(min(ends))} 9H{place(max(ends))}"/>' if all(map(math.isfinite, ends)) else ""
     # Beside the number it draws, it says nothing new to a screen reader.
     return (
