@@ -66,6 +66,31 @@ def whole_segment(observations: "pa.Table", trials: Sequence[Trial]) -> WholeSeg
     )
 
 
+def per_station(observations: "pa.Table", trials: Sequence[Trial], metrics: Sequence[Metric]) -> list[dict[Metric, Floats]]:
+    """Pick the rows that speak of single stations.
+
+    Returns
+    -------
+    :
+        For every trial the values of every metric, shape `(stations,)` with the stations of its scenario; NaN where there is none.
+    """
+    import pyarrow.compute as pc
+
+    table = observations.filter(pc.not_equal(observations["station"], WHOLE_SEGMENT))
+    trial, _ = _codes(table["trial"], [trial.id for trial in trials])
+    metric, _ = _codes(table["metric"], [metric.value for metric in metrics])
+    station = table["station"].to_numpy().astype(np.int64)
+    counts = np.array([sum(len(group["places"]) for group in trial.scenario["groups"]) for trial in trials], dtype=np.int64)
+    first = np.cumsum(counts) - counts
+    values = np.full((len(metrics), int(counts.sum())), np.nan)
+    known = (trial >= 0) & (metric >= 0) & (station < counts[trial])
+    values[metric[known], (first[trial] + station)[known]] = table["value"].to_numpy()[known]
+    return [
+        {metric: values[at, begin : begin + count] for at, metric in enumerate(metrics)}
+        for begin, count in zip(first.tolist(), counts.tolist(), strict=True)
+    ]
+
+
 def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integers, Sums]]:
     """Gather sums by batch, for trials with equal numbers of batches and stations together.
 

@@ -130,8 +130,9 @@ def _facts(content: Content, series: Sequence[str]) -> str:
 def _claims(claims: Sequence[Claim]) -> str:
     lead = (
         '<p class="lead">A number is <em>met</em> within 3% or within what the text’s rounding leaves open (the green band); a statement '
-        "<em>holds</em> by the rule under its note. Two published numbers are differences of two single runs of 10 s, which chance moves by "
-        "more than their rounding; they are met also where 95% of such differences lie (the interval is in the note). <em>Fitted</em> numbers set the hosts’ service time; everything else is predicted.</p>"
+        "<em>holds</em> by the rule under its note. Two numbers are differences of two single runs of 10 s, which chance moves by "
+        "more than their rounding: they are met also where 95% of such differences lie (the note has the interval). "
+        "<em>Fitted</em> numbers set the hosts’ service time; everything else is predicted.</p>"
     )
     return f'{lead}<div class="panel">{results.claims_table(claims)}</div>'
 
