@@ -1,17 +1,20 @@
 """Results: claims, cautions and estimates as HTML tables."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.interval import Estimate
 from ethermeter.observation import Metric
 from ethermeter.papers.claims import NEAR, Claim
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.chart import axis_title
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import AXIS_TITLES, CAUTIONS, LABELS, number
+from ethermeter.report.labels import AXIS_TITLES, CAUTIONS, LABELS, Label, number, plain
 
 _GAUGE_RANGE = 0.1
+UNSEEN = 5e-5
+"""Half width of an interval, relative to its value, that five digits do not show."""
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
@@ -82,6 +85,15 @@ def _gauge(claim: Claim) -> str:
     )
 
 
+def cell(estimate: Estimate | None, factor: float) -> str:
+    """Value and half width of its interval; only the value if the interval is narrower than the digits shown, a dash without one."""
+    if estimate is None or not math.isfinite(estimate.value):
+        return "–"
+    value, half = estimate.value * factor, estimate.half_width * factor
+    is_seen = math.isfinite(half) and half >= UNSEEN * abs(value)
+    return number(value, half) + (f" <small>±{number(half, half)}</small>" if is_seen and half > 0 else "")
+
+
 def figure_table(panel: Panel, metric: Metric, axes: Axes, *, title: str) -> str:
     """Numbers of a figure: x by curve, value and half width of the interval."""
     label = LABELS[metric]
@@ -91,35 +103,23 @@ def figure_table(panel: Panel, metric: Metric, axes: Axes, *, title: str) -> str
     for x in places:
         row = [f"{x:g}"]
         for curve in cells:
-            estimate = curve.get(x)
-            if estimate is None or not math.isfinite(estimate.value):
-                row.append("–")
-                continue
-            half = estimate.half_width * label.factor
-            spread = f" <small>±{number(half, half)}</small>" if math.isfinite(half) else ""
-            row.append(number(estimate.value * label.factor, half) + spread)
+            row.append(cell(curve.get(x), label.factor))
         rows.append(row)
     head = [safe(axis_title(axes.x or "", axes.x_unit)), *(safe(curve.name or label.axis) for curve in panel.curves)]
     return table(head, rows, caption=f"{title}: {label.axis}", kind="data")
 
 
-def estimates_table(points: Sequence[Point], metrics: Sequence[Metric]) -> str:
-    """Every point of a series with its main metrics."""
+def estimates_table(points: Sequence[Point], metrics: Sequence[Metric], *, labels: Mapping[Metric, Label] = LABELS) -> str:
+    """Every point of a series with some metrics, in the units of the labels."""
     varied = {key: {keys(point)[key] for point in points} for key in keys(points[0])}
     shown = [key for key, values in varied.items() if len(values) > 1] or list(points[0].point)
     rows = []
     for point in points:
-        row = [safe(keys(point)[key]) for key in shown]
+        row = [safe(plain(keys(point)[key])) for key in shown]
         for metric in metrics:
-            estimate = point.estimates.get(metric)
-            if estimate is None:
-                row.append("–")
-                continue
-            half = estimate.half_width * LABELS[metric].factor
-            spread = f" <small>±{number(half, half)}</small>" if math.isfinite(half) else ""
-            row.append(number(estimate.value * LABELS[metric].factor, half) + spread)
+            row.append(cell(point.estimates.get(metric), labels[metric].factor))
         rows.append(row)
-    head = [safe(AXIS_TITLES.get(key, key)) for key in shown] + [safe(LABELS[metric].axis) for metric in metrics]
+    head = [safe(AXIS_TITLES.get(key, key)) for key in shown] + [safe(labels[metric].axis) for metric in metrics]
     return table(head, rows, caption=f"Estimates of {points[0].series}", kind="data", headers=len(shown))
 
 
