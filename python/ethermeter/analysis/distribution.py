@@ -42,11 +42,13 @@ def distribution(histograms: "pa.Table", metric: str, trials: Sequence[Sequence[
     ids = [trial for group in trials for trial in group]
     owner = np.repeat(np.arange(len(trials)), [len(group) for group in trials])
     trial, _ = codes(histograms["trial"], ids)
-    kind, _ = codes(histograms["metric"], [metric])
-    rows = np.nonzero((trial >= 0) & (kind == 0))[0]
-    group = owner[trial[rows]]
-    low_s, high_s = (histograms[name].to_numpy()[rows] for name in ("low_s", "high_s"))
-    count = histograms["count"].to_numpy()[rows].astype(np.float64)
+    # Few of a study's trials are asked for: the other columns are looked at only where they are.
+    few = histograms.take(np.nonzero(trial >= 0)[0])
+    kind, _ = codes(few["metric"], [metric])
+    rows = kind == 0
+    group = owner[trial[trial >= 0][rows]]
+    low_s, high_s = (few[name].to_numpy()[rows] for name in ("low_s", "high_s"))
+    count = few["count"].to_numpy()[rows].astype(np.float64)
     found = []
     for at in range(len(trials)):
         mine = group == at

@@ -38,7 +38,7 @@ class Selection:
 
 
 def select(points: Sequence[Point], *, study: bool) -> list[Selection]:
-    """Pick points of a series: by curve at one x and, but not of a study, by x for the first curve.
+    """Pick points of a series: by curve at one x, and by x for the first curve.
 
     That x is the largest for a study; otherwise the one with the largest 99.9th percentile. Keys that make panels stay at their first
     value.
@@ -61,9 +61,7 @@ def select(points: Sequence[Point], *, study: bool) -> list[Selection]:
         found.append(_selection(axes.curve, across, {x: chosen, **start}))
         start[axes.curve] = keys(points[0])[axes.curve]
         points = [point for point in points if keys(point)[axes.curve] == start[axes.curve]]
-    if not study:
-        found.append(_selection(x, points, start))
-    return found
+    return [*found, _selection(x, points, start)]
 
 
 def _tail(point: Point) -> float:

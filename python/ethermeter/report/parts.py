@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import METRICS, PART
@@ -33,7 +34,7 @@ def parts_section(series: str, content: Content, sheet: Sheet) -> str:
     if of_shares:
         lead = "Half is fair. Near half over the whole window and near one over a batch of it is capture that changes sides."
         found += f'<h3>Who gets the segment</h3><p class="lead">{lead}</p>'
-        found += _figures(of_shares, Metric.UTILISATION, SHARE, "Share of the channel time that the two used.", sheet)
+        found += _grid(_figures(of_shares, Metric.UTILISATION, SHARE, "Share of the channel time that the two used.", sheet))
     if of_groups:
         found += _section(of_groups, "By group of stations", "Means over the stations of a group.", sheet)
     if of_places:
@@ -44,15 +45,22 @@ def parts_section(series: str, content: Content, sheet: Sheet) -> str:
 
 
 def _section(points: Sequence[Point], heading: str, lead: str, sheet: Sheet) -> str:
-    drawn = ""
-    for metric in METRICS:
-        if any(metric in point.estimates and point.estimates[metric].value > 0 for point in points):
-            label = MEANS.get(metric, LABELS[metric])
-            drawn += f"<h4>{label.title}</h4>" + _figures(points, metric, label, "", sheet)
-    return f'<h3>{heading}</h3><p class="lead">{lead}</p>{drawn}' if drawn else ""
+    shown = [metric for metric in METRICS if any(point.estimates[metric].value > 0 for point in points)]
+    drawn = [
+        (MEANS.get(metric, LABELS[metric]), _figures(points, metric, MEANS.get(metric, LABELS[metric]), "", sheet)) for metric in shown
+    ]
+    if all(len(figures) == 1 for _, figures in drawn):
+        body = _grid([figure for _, figures in drawn for figure in figures])
+    else:
+        body = "".join(f"<h4>{label.title}</h4>{_grid(figures)}" for label, figures in drawn)
+    return f'<h3>{heading}</h3><p class="lead">{lead}</p>{body}' if drawn else ""
 
 
-def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str, sheet: Sheet) -> str:
+def _grid(figures: Sequence[str]) -> str:
+    return f'<div class="grid">{"".join(figures)}</div>'
+
+
+def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str, sheet: Sheet) -> list[str]:
     """One figure for every combination of the keys that are neither on the x axis nor the part."""
     axes, is_barred = _axes(points)
     by_panel: dict[tuple[str, ...], list[Point]] = {}
@@ -60,21 +68,25 @@ def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str, s
         by_panel.setdefault(tuple(keys(point)[key] for key in axes.panels), []).append(point)
     drawn = []
     for values, members in by_panel.items():
-        if not any(math.isfinite(point.estimates[metric].value) for point in members):
-            continue
-        title = ", ".join(f"{AXIS_TITLES.get(key, key)}: {plain(value)}" for key, value in zip(axes.panels, values, strict=True))
-        x = axes.x or PART
-        x_title = chart.axis_title(x, "" if is_barred else axes.x_unit)
-        if is_barred:
-            spec = bars(members, metric, label=label, x=x, part=PART, title=x_title)
-        else:
-            spec = {key: value for key, value in chart.lines(panels(members, Axes(axes.x, axes.x_unit, PART, ()), metric)[0], metric,
-                                                             axes, label=label).items() if key != "title"}  # fmt: skip
-        table = estimates_table(members, [metric], labels={metric: label})
         silent = [keys(point)[PART] for point in members if not math.isfinite(point.estimates[metric].value)]
-        missing = f"No value, for nothing was delivered: {', '.join(dict.fromkeys(silent))}." if silent else ""
+        if len(silent) == len(members):
+            continue
+        missing = f"No value where nothing was delivered: {', '.join(dict.fromkeys(silent))}." if silent else ""
+        title = ", ".join(f"{AXIS_TITLES.get(key, key)}: {plain(value)}" for key, value in zip(axes.panels, values, strict=True))
+        spec = _bars(members, metric, label, axes) if is_barred else _lines(members, metric, label, axes)
+        table = estimates_table(members, [metric], labels={metric: label})
         drawn.append(sheet.add(spec, title=title or label.title, text=text or missing, numbers=table))
-    return f'<div class="grid">{"".join(drawn)}</div>'
+    return drawn
+
+
+def _bars(points: Sequence[Point], metric: Metric, label: Label, axes: Axes) -> dict[str, Any]:
+    x = axes.x or PART
+    return bars(points, metric, label=label, x=x, part=PART, title=chart.axis_title(x, ""))
+
+
+def _lines(points: Sequence[Point], metric: Metric, label: Label, axes: Axes) -> dict[str, Any]:
+    (panel,) = panels(points, Axes(axes.x, axes.x_unit, PART, ()), metric)
+    return chart.lines(panel, metric, axes, label=label)
 
 
 def _axes(points: Sequence[Point]) -> tuple[Axes, bool]:

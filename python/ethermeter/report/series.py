@@ -18,6 +18,8 @@ from ethermeter.report.parts import parts_section
 from ethermeter.report.sheet import Sheet
 
 OPEN_TABLE_ROWS = 60
+APART = (Metric.UTILISATION, Metric.PACKET_RATE, Metric.TRANSMISSION_DELAY, Metric.EXCESS_DELAY, Metric.COLLISIONS_PER_FRAME)
+"""What is shown of a study's series that is not one of its figures."""
 RISING = (Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME)
 """Metrics whose rise has a knee."""
 
@@ -27,13 +29,13 @@ def series_section(name: str, points: Sequence[Point], content: Content, sheet: 
     axes = choose(points)
     is_apart = bool(content.study) and axes.x != COUNT
     body = "" if is_apart else _main(name, points, axes, content, sheet)
-    body += parts_section(name, content, sheet) + _distributions(name, content, sheet)
+    body += parts_section(name, content, sheet) + ("" if is_apart else _distributions(name, content, sheet))
     times = "" if is_apart else _breakdowns(points, axes, sheet)
     if times:
         lead = '<p class="lead">Where the channel’s time goes; the parts sum to 1.</p>'
         body += f'<h3>Channel time</h3>{lead}<div class="grid">{times}</div>'
     if is_apart or not content.study:
-        body += _estimates(points)
+        body += _estimates(points, APART if is_apart else MAIN_METRICS)
     title = content.titles.get(name, "")
     if title and not content.study and len(content.scenarios) == 1:
         return section(anchor(name), "Results", body)  # the page's heading says the rest
@@ -88,14 +90,12 @@ def _distributions(name: str, content: Content, sheet: Sheet) -> str:
         drawn.append(sheet.add(distribution.figure(selection, found), title=title, text=text, numbers="", after=table))
     if not drawn:
         return ""
-    lead = (
-        '<p class="lead">The frames of all replications together; the percentiles are means over the replications with 95% intervals.</p>'
-    )
-    return f'<h3>How long frames take</h3>{lead}<div class="grid">{"".join(drawn)}</div>'
+    lead = "The frames of all replications together. Percentiles, in ms, are means over the replications, with 95% intervals from three on."
+    return f'<h3>How long frames take</h3><p class="lead">{lead}</p><div class="grid">{"".join(drawn)}</div>'
 
 
-def _estimates(points: Sequence[Point]) -> str:
-    present = [metric for metric in MAIN_METRICS if any(metric in point.estimates for point in points)]
+def _estimates(points: Sequence[Point], metrics: Sequence[Metric]) -> str:
+    present = [metric for metric in metrics if any(metric in point.estimates for point in points)]
     text = f'<div class="panel">{results.estimates_table(points, present)}</div>'
     return "<h3>Estimates</h3>" + (
         text if len(points) <= OPEN_TABLE_ROWS else f"<details><summary>{len(points)} points</summary>{text}</details>"
