@@ -89,6 +89,7 @@ def test_quantity(text: str, found: tuple[float, str] | None) -> None:
 @given(st.lists(st.floats(0, 1, allow_nan=False), min_size=1, max_size=12), st.floats(0, 1))
 @example([1.0], 1.0)
 @example([0.0, 0.0], 0.0)
+@example([0.6], 1.0)
 def test_labels_keep_their_order_and_distance_within_the_figure(values: list[float], zero: float) -> None:
     from ethermeter.analysis.interval import exact
 

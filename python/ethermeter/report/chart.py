@@ -62,7 +62,9 @@ def _domain(rows: Sequence[Json], *, from_zero: bool, most: float) -> tuple[floa
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     top = max(last, first + 1) * step
     top = min(top, most) if is_bounded else top
-    return (first if first * step < top else first - 1) * step, top
+    bottom = (first if first * step < top else first - 1) * step
+    # Three times 0.2 is more than 0.6: without the last digits a value at the end stays inside.
+    return float(f"{bottom:.12g}"), float(f"{top:.12g}")
 
 
 def _labels(panel: Panel, rows: Sequence[Json], domain: tuple[float, float], height: int) -> list[Json]:

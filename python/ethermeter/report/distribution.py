@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from ethermeter.analysis.distribution import Distribution
@@ -25,6 +26,8 @@ PERCENTILES = {
     Metric.DELAY_P999: "99.9%",
     Metric.DELAY_MAX: "largest",
 }
+STEP = 0.03
+"""Distance of points that are drawn, in natural logarithms: about a pixel."""
 HISTOGRAM = Metric.TRANSMISSION_DELAY.value
 
 
@@ -85,10 +88,9 @@ def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any
     factor = LABELS[Metric.TRANSMISSION_DELAY].factor
     names = list(selection.points)
     rows = [
-        {"x": float(f"{value * factor:.5g}"), "y": float(f"{share:.5g}"), "c": name}
+        {"x": float(f"{value_s * factor:.4g}"), "y": float(f"{share:.4g}"), "c": name}
         for name, of in zip(names, found, strict=True)
-        for value, share in zip(of.value_s.tolist(), of.exceeding.tolist(), strict=True)
-        if share > 0
+        for value_s, share in _thinned(of)
     ]
     title = AXIS_TITLES.get(selection.key, selection.key)
     is_ordered = all(quantity(name) for name in names)
@@ -114,7 +116,12 @@ def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any
                 "scale": {"type": "log", "nice": False, "domainMax": 1},
                 "axis": {"format": ".4~%", "tickCount": 6},
             },
-            "color": {"field": "c", "type": "nominal", "scale": {"domain": names}, "legend": {"title": title, "columns": 3}},
+            "color": {
+                "field": "c",
+                "type": "nominal",
+                "scale": {"domain": names},
+                "legend": {"title": title, "titleLimit": 400, "columns": 3},
+            },
             "tooltip": [
                 {"field": "x", "type": "quantitative", "title": "delay, ms", "format": ".4~r"},
                 {"field": "y", "type": "quantitative", "title": "take longer", "format": ".3~%"},
@@ -128,6 +135,17 @@ def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any
             }
         },
     }
+
+
+def _thinned(of: Distribution) -> list[tuple[float, float]]:
+    """Points with a share above 0, without those that on logarithmic axes lie next to the one before and the one after."""
+    points = [(value_s, share) for value_s, share in zip(of.value_s.tolist(), of.exceeding.tolist(), strict=True) if share > 0]
+    kept = points[:1]
+    for before, point in pairwise(points):
+        if abs(math.log(point[0] / kept[-1][0])) + abs(math.log(point[1] / kept[-1][1])) > STEP:
+            # A flat stretch keeps its end, or the line would run slantwise where it falls.
+            kept += [before, point] if before != kept[-1] else [point]
+    return kept if kept[-1:] == points[-1:] else [*kept, points[-1]]
 
 
 def percentiles(selection: Selection, found: Sequence[Distribution], *, title: str) -> str:
