@@ -12,7 +12,8 @@ import synthetic_run
 from ethermeter import report
 from ethermeter.analysis import estimates
 from ethermeter.papers import boggs1988
-from ethermeter.report import parameters
+from ethermeter.papers.claims import Claim
+from ethermeter.report import parameters, results
 from ethermeter.report.html import safe
 
 
@@ -124,6 +125,19 @@ def test_partial_study_says_not_run(tmp_path: Path) -> None:
     page = without_scripts(report.write(run).read_text(encoding="utf-8"))
     assert page.count(">not run<") == 13  # 6 need I-1, I-4 or I-5; 6 more than two numbers from three hosts on; 1 needs 20
     assert page.count(">met<") + page.count(">missed<") > 5
+
+
+@pytest.mark.parametrize(("prediction", "cx"), [(None, None), ((-0.001, 0.021), 41.2)])
+def test_a_difference_of_single_runs_is_drawn_on_a_scale_of_its_own(prediction: tuple[float, float] | None, cx: float | None) -> None:
+    # Ours is 0.0103, 31% below the published 0.015: beyond a scale of 10%, at 60 - 0.313 x 60 on one of 100%.
+    claim = Claim("x", "X", "1", 0.015, (0.0145, 0.0155), "", "predicted", "", 0.0103, 0.008, 0.0127, "met", "", prediction)
+    drawn = results.claims_table([claim])
+    assert (f'<circle class="dot" cx="{cx}"' in drawn) is (cx is not None)
+    assert ('class="off"' in drawn) is (cx is None)
+    assert ("drawn to ±100%" in drawn) is (cx is not None)
+    # The band is 3.3% (the rounding) of 10% either way, or (0.021 - 0.0103) / 0.015 = 71% of 100%.
+    width = float(re.findall(r'class="band" x="[\d.]+" y="2" width="([\d.]+)"', drawn)[0])
+    assert width == pytest.approx(120 * (0.0107 / 0.015 if prediction else 0.5 / 15 / 0.1), abs=0.2)
 
 
 def test_a_series_that_is_none_of_the_figures_stands_apart(tmp_path: Path) -> None:

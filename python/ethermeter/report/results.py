@@ -12,7 +12,7 @@ from ethermeter.report.chart import axis_title
 from ethermeter.report.html import safe, table
 from ethermeter.report.labels import AXIS_TITLES, CAUTIONS, LABELS, Label, number, plain
 
-_GAUGE_RANGE = 0.1
+_GAUGE_RANGE, _WIDE_RANGE = 0.1, 1.0
 UNSEEN = 5e-5
 """Half width of an interval, relative to its value, that five digits do not show."""
 
@@ -30,6 +30,8 @@ def _claim_row(claim: Claim) -> list[str]:
     if half > 0:
         ours += f'<small class="nowrap">{number(claim.low, half)} to {number(claim.high, half)}</small>'
     deviation = "" if math.isnan(claim.deviation) else f"{claim.deviation:+.1%}".replace("-", "−")
+    if claim.prediction:
+        deviation += f", drawn to ±{_WIDE_RANGE:.0%}"
     measure = f"<small>Ours: {safe(claim.measure)}</small>" if claim.measure else ""
     return [
         f"{safe(claim.what)}<small>section {safe(claim.where)}</small>",
@@ -56,14 +58,20 @@ def _published(claim: Claim) -> str:
     return text
 
 
+def _reach(claim: Claim) -> float:
+    """Return the largest deviation that is drawn; a difference of single runs needs more room."""
+    return _WIDE_RANGE if claim.prediction else _GAUGE_RANGE
+
+
 def _gauge(claim: Claim) -> str:
     """Draw the deviation with its interval over the band in which the claim is met."""
     if math.isnan(claim.deviation) or not claim.rounding:
         return ""
-    width, height, scale = 120, 18, 60 / _GAUGE_RANGE
+    reach = _reach(claim)
+    width, height = 120, 18
 
     def place(deviation: float) -> float:
-        return round(60 + max(-_GAUGE_RANGE, min(_GAUGE_RANGE, deviation)) * scale, 1)
+        return round(60 + max(-reach, min(reach, deviation)) / reach * 60, 1)
 
     # The band is the deviations that count as met. A published single run within its prediction is as far from ours as ours from it.
     spread = (claim.prediction[1] - claim.ours) / claim.published if claim.prediction else 0.0
@@ -73,7 +81,7 @@ def _gauge(claim: Claim) -> str:
     at = place(claim.deviation)
     out = " out" if claim.verdict == "missed" else ""
     mark = f'<circle class="dot{out}" cx="{at}" cy="9" r="4"/>'
-    if abs(claim.deviation) > _GAUGE_RANGE:
+    if abs(claim.deviation) > reach:
         tip, back = (119, 112) if claim.deviation > 0 else (1, 8)
         mark = f'<path class="off{out}" d="M{back} 4L{tip} 9L{back} 14"/>'
     whisker = f'<path class="whisker" d="M{place(min(ends))} 9H{place(max(ends))}"/>' if all(map(math.isfinite, ends)) else ""
