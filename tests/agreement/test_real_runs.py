@@ -175,7 +175,10 @@ def test_the_study_is_reproduced_from_one_command(tmp_path):
     summary = json.loads(ended.stdout)
     assert summary["plan"] == "boggs1988"
     assert len(summary["claims"]["claims"]) >= 20
-    assert {file.name for file in (tmp_path / "run" / "experiments").iterdir()} == {f"i-{number}.toml" for number in range(1, 6)}
+    assert {file.name for file in (tmp_path / "run" / "experiments").iterdir()} == {
+        "clusters.toml",
+        *(f"i-{number}.toml" for number in range(1, 6)),
+    }
 
 
 @pytest.mark.parametrize("module", ["ethermeter.store.directory", "ethermeter.api", "ethermeter"])

@@ -26,6 +26,7 @@ class Recorder:
     plan: list[dict[str, Any]] = field(default_factory=list)
     observations: list[tuple[str, Any, Any, Any, Any]] = field(default_factory=list)
     batches: list[tuple[str, Sums]] = field(default_factory=list)
+    histograms: list[tuple[str, str, float, float, int]] = field(default_factory=list)
 
 
 def mean_octets(frames: str) -> float:
@@ -86,7 +87,8 @@ def add(recorder: Recorder, identity: str, series: str, point: dict[str, str], c
     busy = values["utilisation"]
     collisions = 0.0 if count <= 2 else 0.1 * count / 3
     values |= {"goodput": busy * 1e7 * (octets + 4) / (octets + 24), "collisions_per_frame": collisions, "loss": 0.0,
-               "delay_p99": delay_s * 6, "time_preamble": busy * 8 / (octets + 24), "time_gap": busy * 12 / (octets + 24),
+               "delay_p50": delay_s / 2, "delay_p90": delay_s * 3, "delay_p99": delay_s * 6, "delay_max": delay_s * 8,
+               "time_preamble": busy * 8 / (octets + 24), "time_gap": busy * 12 / (octets + 24),
                "time_frame": busy * (octets + 4) / (octets + 24), "time_collision": (1 - busy) * 0.7,
                "time_idle": (1 - busy) * 0.3}  # fmt: skip
     order = [metric.value for metric in Metric if metric.value in values]
@@ -98,6 +100,9 @@ def add(recorder: Recorder, identity: str, series: str, point: dict[str, str], c
         numbers = np.concatenate([numbers, total.charged_s / WINDOW_S])
     recorder.observations.append((identity, stations, order, numbers, caution))
     recorder.batches.append((identity, sums))
+    frames = int(total.frames.sum())
+    recorder.histograms += [(identity, "transmission_delay", delay_s * low, delay_s * low * 2, frames // share + 1)
+                            for low, share in ((0.25, 2), (0.5, 4), (1.0, 8), (4.0, 64))]  # fmt: skip
 
 
 def write(recorder: Recorder, path: Path, experiment: str, *, files: dict[str, str] | None = None) -> Path:
@@ -122,9 +127,8 @@ def write(recorder: Recorder, path: Path, experiment: str, *, files: dict[str, s
     })  # fmt: skip
     pq.write_table(observations, path / "observations.parquet")
     pq.write_table(_batch_table(recorder.batches), path / "batches.parquet")
-    histograms = {"trial": pa.array([], pa.string()), "metric": pa.array([], pa.string()), "low_s": pa.array([], pa.float64()),
-                  "high_s": pa.array([], pa.float64()), "count": pa.array([], pa.uint64())}  # fmt: skip
-    pq.write_table(pa.table(histograms), path / "histograms.parquet")
+    names = ("trial", "metric", "low_s", "high_s", "count")
+    pq.write_table(pa.table(dict(zip(names, map(list, zip(*recorder.histograms, strict=True)), strict=True))), path / "histograms.parquet")
     return path
 
 
@@ -168,6 +172,28 @@ def other(path: Path, keys: dict[str, tuple[str, ...]]) -> Path:
     for number, point in enumerate(points):
         add(recorder, f"other/{number:05d}", "Fish & <chips>", point, 5 + number, "512 B", reach=1.0, rng=rng)
     return write(recorder, path, 'title = "A <b>bold</b> title"\n[sources]\nsegment = "standard: 802.3"\n')
+
+
+def parted(path: Path, keys: dict[str, tuple[str, ...]], groups: dict[str, list[int]], *, replications: int = 3) -> Path:
+    """A run whose stations are of several groups or at several places; only their bit rate and delay are observed."""
+    recorder, rng = Recorder(), np.random.default_rng(7)
+    points: list[dict[str, str]] = [{}]
+    for key, values in keys.items():
+        points = [{**point, key: value} for point in points for value in values]
+    count = sum(map(len, groups.values()))
+    for point in points:
+        for replication in range(replications):
+            add(recorder, f"parted/{len(recorder.plan):05d}", "parted", point, count, "512 B", reach=1.0, rng=rng, replication=replication)
+            trial = recorder.plan[-1]
+            host = trial["scenario"]["groups"][0]
+            trial["scenario"]["groups"] = [{**host, "name": name, "places": places} for name, places in groups.items()]
+            identity, stations, order, numbers, caution = recorder.observations[-1]
+            for metric, scale in (("bit_rate", 1e6), ("transmission_delay", 1e-3)):
+                stations = np.concatenate([stations, np.arange(count, dtype=np.int32)])
+                numbers = np.concatenate([numbers, scale * (1 + np.arange(count) + 0.1 * rng.random(count))])
+                order = [*order, *[metric] * count]
+            recorder.observations[-1] = (identity, stations, order, numbers, caution)
+    return write(recorder, path, 'title = "Parts"\n')
 
 
 EXPERIMENT = """

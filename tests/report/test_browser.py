@@ -50,7 +50,7 @@ def test_every_figure_renders_without_a_request_an_error_or_sideways_scrolling(b
     visit = Visit(browser, url, width, scheme)
     assert visit.requests == [url]
     assert visit.complaints == []
-    assert visit.page.locator(f".plot[data-rendered={scheme}]").count() == 50
+    assert visit.page.locator(f".plot[data-rendered={scheme}]").count() == 60
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
     # Every drawing stays within its box, and has lines or bars in it.
     assert visit.page.evaluate(
@@ -70,6 +70,19 @@ def test_every_figure_renders_without_a_request_an_error_or_sideways_scrolling(b
 def test_any_run_renders_without_a_complaint(browser: object, tmp_path: Path, keys: dict[str, tuple[str, ...]]) -> None:
     visit = Visit(browser, report.write(synthetic_run.other(tmp_path / "other", keys)).resolve().as_uri(), 1280, "light")
     assert visit.page.locator(".plot").count() > 5
+    assert visit.complaints == []
+    visit.page.close()
+
+
+@pytest.mark.parametrize("groups", [{"odd": [0], "others": [1, 1, 2, 2]}, {"host": [0, 1]}])
+@pytest.mark.parametrize("keys", [{"a.b": ("x", "y"), "c.d": ("1 us", "2 us")}, {"a.b": tuple(f"{at / 10:g}" for at in range(9))}, {}])
+def test_parts_render_without_a_complaint(
+    browser: object, tmp_path: Path, groups: dict[str, list[int]], keys: dict[str, tuple[str, ...]]
+) -> None:
+    run = synthetic_run.parted(tmp_path / "run", keys, groups)
+    visit = Visit(browser, report.write(run).resolve().as_uri(), 390, "dark")
+    assert visit.page.locator("h3 ~ .grid .plot, h3 ~ h4 ~ .grid .plot").count() > 0
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert visit.complaints == []
     visit.page.close()
 
@@ -99,7 +112,7 @@ def test_hovering_a_point_shows_its_value_with_its_interval(browser: object, url
 def test_paper_is_light_and_has_every_figure(browser: object, url: str) -> None:
     visit = Visit(browser, url, 1280, "dark")
     visit.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    visit.page.wait_for_function("document.querySelectorAll('.plot[data-rendered=light]').length === 50", timeout=120_000)
+    visit.page.wait_for_function("document.querySelectorAll('.plot[data-rendered=light]').length === 60", timeout=120_000)
     assert visit.page.pdf()[:5] == b"%PDF-"
     assert visit.complaints == []
     visit.page.close()

@@ -1,17 +1,21 @@
 """Figures: valid Vega-Lite, labels that do not overlap, exports that open."""
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import altair
 import jsonschema
+import numpy as np
 import pytest
 import synthetic_run
+from ethermeter import report
 from ethermeter.analysis import estimates
+from ethermeter.analysis.distribution import Distribution
 from ethermeter.observation import Metric
-from ethermeter.report import axes, chart, figures, labels, theme
+from ethermeter.report import axes, chart, distribution, figures, labels, theme
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -32,6 +36,27 @@ def test_every_figure_of_the_study_is_valid_vega_lite(study_run: Path, validator
         assert len(drawn) == 9
         for spec in drawn:
             validator.validate({**spec, "config": theme.config("dark", font="sans-serif")})
+
+
+def test_figures_of_parts_and_distributions_are_valid_vega_lite(tmp_path: Path, validator: Any) -> None:
+    keys = {"stations.odd.backoff": ("exponential", "{ linear = { limit = 10 } }"), "a.load": ("0.1", "0.2", "0.3", "0.4", "0.5")}
+    run = synthetic_run.parted(tmp_path / "run", keys, {"odd": [0], "others": [1, 1, 2, 2]})
+    text = report.write(run).read_text(encoding="utf-8")
+    specs = [json.loads(found) for found in re.findall(r'<script type="application/json" id="figure-\d+-spec">(.*?)</script>', text)]
+    assert len(specs) > 15
+    for spec in specs:
+        validator.validate({**spec, "config": theme.config("light", font="sans-serif")})
+
+
+def test_a_thinned_distribution_stays_within_a_pixel() -> None:
+    value_s = np.geomspace(1e-5, 1.0, 3000)
+    share = np.where(value_s < 0.01, 1.0, (0.01 / value_s) ** 2)
+    kept = distribution._thinned(Distribution(value_s, share, 100))
+    assert kept[0] == (value_s[0], 1.0)
+    assert kept[-1] == (value_s[-1], share[-1])
+    assert len(kept) < 1500
+    between = np.exp(np.interp(np.log(value_s), np.log([x for x, _ in kept]), np.log([y for _, y in kept])))
+    assert np.abs(np.log(between / share)).max() < 2 * distribution.STEP
 
 
 @pytest.mark.parametrize("series", ["I-2", None])
@@ -89,6 +114,7 @@ def test_quantity(text: str, found: tuple[float, str] | None) -> None:
 @given(st.lists(st.floats(0, 1, allow_nan=False), min_size=1, max_size=12), st.floats(0, 1))
 @example([1.0], 1.0)
 @example([0.0, 0.0], 0.0)
+@example([0.6], 1.0)
 def test_labels_keep_their_order_and_distance_within_the_figure(values: list[float], zero: float) -> None:
     from ethermeter.analysis.interval import exact
 

@@ -5,12 +5,15 @@ import time
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import synthetic_run
 from ethermeter import report
 from ethermeter.analysis import estimates
 from ethermeter.papers import boggs1988
-from ethermeter.report import parameters
+from ethermeter.papers.claims import Claim
+from ethermeter.report import parameters, results
 from ethermeter.report.html import safe
 
 
@@ -61,9 +64,9 @@ def test_page_is_well_formed_and_refers_to_itself_only(text: str) -> None:
         assert reference == "data:," or reference.removeprefix("#") in elements.ids, reference
 
 
-def test_study_has_eight_graphs_and_two_breakdowns_a_series(text: str) -> None:
-    assert text.count("<figure id=") == 5 * 10
-    assert len(re.findall(r'data-spec="figure-\d+-spec"', text)) == 50
+def test_study_has_eight_graphs_two_distributions_and_two_breakdowns_a_series(text: str) -> None:
+    assert text.count("<figure id=") == 5 * 12
+    assert len(re.findall(r'data-spec="figure-\d+-spec"', text)) == 60
 
 
 def test_every_claim_is_in_the_table(text: str) -> None:
@@ -122,6 +125,97 @@ def test_partial_study_says_not_run(tmp_path: Path) -> None:
     page = without_scripts(report.write(run).read_text(encoding="utf-8"))
     assert page.count(">not run<") == 13  # 6 need I-1, I-4 or I-5; 6 more than two numbers from three hosts on; 1 needs 20
     assert page.count(">met<") + page.count(">missed<") > 5
+
+
+@pytest.mark.parametrize(("prediction", "cx"), [(None, None), ((-0.001, 0.021), 41.2)])
+def test_a_difference_of_single_runs_is_drawn_on_a_scale_of_its_own(prediction: tuple[float, float] | None, cx: float | None) -> None:
+    # Ours is 0.0103, 31% below the published 0.015: beyond a scale of 10%, at 60 - 0.313 x 60 on one of 100%.
+    claim = Claim("x", "X", "1", 0.015, (0.0145, 0.0155), "", "predicted", "", 0.0103, 0.008, 0.0127, "met", "", prediction)
+    drawn = results.claims_table([claim])
+    assert (f'<circle class="dot" cx="{cx}"' in drawn) is (cx is not None)
+    assert ('class="off"' in drawn) is (cx is None)
+    assert ("drawn to ±100%" in drawn) is (cx is not None)
+    # The band is 3.3% (the rounding) of 10% either way, or (0.021 - 0.0103) / 0.015 = 71% of 100%.
+    width = float(re.findall(r'class="band" x="[\d.]+" y="2" width="([\d.]+)"', drawn)[0])
+    assert width == pytest.approx(120 * (0.0107 / 0.015 if prediction else 0.5 / 15 / 0.1), abs=0.2)
+
+
+def test_a_series_that_is_none_of_the_figures_stands_apart(tmp_path: Path) -> None:
+    run = synthetic_run.study(tmp_path / "apart", series=("I-2",), counts=(1, 2, 3, 24))
+    before = boggs1988.write_claims(run) and report.write(run).read_text(encoding="utf-8").count("<figure id=")
+    plan = (run / "plan.jsonl").read_text(encoding="utf-8").splitlines()
+    # The trials of three hosts become a series that varies something else.
+    moved = [line.replace('"series": "I-2"', '"series": "clusters"').replace('"stations.count": "3"', '"segment.clusters": "2"')
+             if '"stations.count": "3"' in line else line for line in plan]  # fmt: skip
+    (run / "plan.jsonl").write_text("\n".join(moved) + "\n", encoding="utf-8")
+    page = without_scripts(report.write(run).read_text(encoding="utf-8"))
+    assert page.count("<figure id=") == before
+    section = page.split('<section id="series-clusters">')[1].split("</section>")[0]
+    assert "<figure" not in section
+    assert "Excess delay (ms)" in section
+
+
+GROUPS = {"odd": [0], "others": [1, 1, 2, 2]}
+
+
+def figure_titles(page: str, heading: str) -> list[str]:
+    """Titles of the figures under a heading of the third level."""
+    return re.findall(r"<figcaption>(.*?)<span>", page.split(f"<h3>{heading}</h3>")[1].split("<h3>")[0])
+
+
+def test_groups_and_places_are_shown_by_metric_with_one_figure_for_each_of_the_other_keys(tmp_path: Path) -> None:
+    keys = {"stations.odd.backoff": ("exponential", "none"), "stations.odd.frames": ("64 B", "512 B", "1518 B")}
+    page = without_scripts(report.write(synthetic_run.parted(tmp_path / "run", keys, GROUPS)).read_text(encoding="utf-8"))
+    both = ["stations.odd.backoff: exponential", "stations.odd.backoff: none"]
+    assert figure_titles(page, "By group of stations") == both * 2  # bit rate, transmission delay: what was observed
+    assert figure_titles(page, "By place of the stations") == both * 2
+    assert "Who gets the segment" not in page
+    # Station 0 has 1 Mb/s and a little; the mean of stations 1 to 4 is 3.5 Mb/s and a little.
+    assert re.search(r'<th scope="row">others</th><td>3\.5\d* <small>±0\.0\d+</small>', page)
+    assert re.search(r'<th scope="row">others, place 2</th><td>2\.5\d* <small>', page)
+
+
+def test_many_numbers_on_the_axis_make_curves_in_one_grid(tmp_path: Path) -> None:
+    run = synthetic_run.parted(tmp_path / "run", {"stations.pupils.count": ("4", "8", "12", "16", "20")}, GROUPS)
+    page = without_scripts(report.write(run).read_text(encoding="utf-8"))
+    assert figure_titles(page, "By group of stations") == ["Bit rate of a station", "Transmission delay"]
+    assert "<h4>" not in page
+
+
+@pytest.mark.parametrize(
+    ("groups", "shown"),
+    [({"host": [0, 0, 0]}, set()), ({"host": [0, 1, 2]}, set()), ({"host": [0, 1, 1]}, {"By place of the stations"}),
+     ({"host": [0, 1]}, {"Who gets the segment"}), ({"a": [0], "b": [1, 2, 3]}, {"By group of stations"})],
+)  # fmt: skip
+def test_parts_are_shown_where_they_say_something(tmp_path: Path, groups: dict[str, list[int]], shown: set[str]) -> None:
+    page = report.write(synthetic_run.parted(tmp_path / "run", {"x.y": ("a", "b")}, groups)).read_text(encoding="utf-8")
+    every = {"By group of stations", "By place of the stations", "Who gets the segment"}
+    assert {heading for heading in every if f"<h3>{heading}</h3>" in page} == shown
+
+
+def test_the_knee_of_a_load_curve_is_marked_with_its_rule(tmp_path: Path) -> None:
+    loads = tuple(f"{at / 10:g}" for at in range(1, 16))
+    run = synthetic_run.other(tmp_path / "run", {"stations.arrivals.poisson_load": loads})
+    table = pq.read_table(run / "observations.parquet").to_pylist()
+    for row in table:
+        if row["metric"] == "transmission_delay" and row["station"] == -1:
+            load = int(row["trial"][-2:]) / 10 + 0.1
+            row["value"] = 1e-3 if load < 0.75 else 1e-3 + 0.1 * (load - 0.7)
+    pq.write_table(pa.Table.from_pylist(table), run / "observations.parquet")
+    page = report.write(run).read_text(encoding="utf-8")
+    assert "Diamonds mark the knee (0.7): up to the curve’s highest point, the point farthest below" in page
+    assert '"shape":"diamond"' in page
+
+
+def test_delay_has_a_distribution_with_its_percentiles(text: str) -> None:
+    page = without_scripts(text)
+    section = page.split('<section id="series-I-2">')[1].split("</section>")[0]
+    assert figure_titles(section, "How long frames take") == [
+        "Distribution of the transmission delay by frame length",
+        "Distribution of the transmission delay by number of hosts",
+    ]
+    rows = section.split("by frame length: percentiles (ms)</caption>")[1].split("</table>")[0]
+    assert re.findall(r'<th scope="row">(.*?)</th>', rows) == ["64 B", "1536 B", "4000 B"]
 
 
 def test_sources_stand_beside_what_they_speak_of() -> None:

@@ -39,7 +39,17 @@ def ideal(series: str, hosts: int, frames: str, metric: Metric) -> float:
     return 0.0 if hosts <= 2 else 0.1 * hosts
 
 
-def judged(world: World, *, error: float = 1e-4) -> dict[str, claims.Claim]:
+def scenario(frames: str, window_s: float) -> dict[str, object]:
+    return {
+        "segment": {"bit_ps": 100000, "preamble_bits": 64, "gap_bits": 96},
+        "groups": [{"places": [0] * 24, "frames": {"kind": "fixed", "bits": int((lengths(frames)[0][0] + 4) * 8)}}],
+        "phases": {"measure_from_ps": 10**13, "measure_to_ps": 10**13 + round(window_s * 1e12)},
+    }
+
+
+def judged(
+    world: World, *, error: float = 1e-4, replications: int = 5, window_s: float = 10.0, clusters: World | None = None
+) -> dict[str, claims.Claim]:
     used = [Metric.UTILISATION, Metric.PACKET_RATE, Metric.TRANSMISSION_DELAY, Metric.TRANSMISSION_DELAY_SD, Metric.EXCESS_DELAY,
             Metric.BIT_RATE_SD, Metric.PACKET_RATE_SD, Metric.UTILISATION_SD_OVER_MEAN, Metric.COLLISIONS_PER_FRAME]  # fmt: skip
     points, trials = [], []
@@ -48,11 +58,15 @@ def judged(world: World, *, error: float = 1e-4) -> dict[str, claims.Claim]:
             for hosts in range(1, 25):
                 point = {"stations.count": str(hosts), "stations.frames": frames}
                 values = {metric: world(series, hosts, frames, metric) for metric in used}
-                points.append(Point(series, point, "simulation", 5, {m: Estimate(v, abs(v) * error, 4) for m, v in values.items()}))
-            segment = {"bit_ps": 100000, "preamble_bits": 64, "gap_bits": 96}
-            bits = int((lengths(frames)[0][0] + 4) * 8)
-            scenario = {"segment": segment, "groups": [{"frames": {"kind": "fixed", "bits": bits}}]}
-            trials.append(SimpleNamespace(id="", series=series, engine="simulation", point=point, scenario=scenario))
+                found = {m: Estimate(v, abs(v) * error, replications - 1) for m, v in values.items()}
+                points.append(Point(series, point, "simulation", replications, found))
+            trials.append(SimpleNamespace(series=series, point=point, scenario=scenario(frames, window_s)))
+    for series, number in (("I-4", "2"), ("I-5", "4")) if clusters else ():
+        for frames in ("64 B", "1536 B"):
+            point = {"segment.clusters": number, "stations.frames": frames}  # the scenario says how many hosts there are
+            values = {metric: clusters(series, 24, frames, metric) for metric in used}
+            points.append(Point("clusters", point, "simulation", 20, {m: Estimate(v, abs(v) * error, 19) for m, v in values.items()}))
+            trials.append(SimpleNamespace(series="clusters", point=point, scenario=scenario(frames, window_s)))
     return {claim.id: claim for claim in boggs1988.claims(points, trials)}
 
 
@@ -129,6 +143,43 @@ def test_difference_of_two_series_by_hand() -> None:
     found = judged(ideal)["two-clusters-delay"]
     assert found.ours == pytest.approx(0.015)
     assert found.high - found.ours == pytest.approx(1.015 * math.sqrt(2) * 1e-4 * 2.306, rel=1e-3)  # t(8) = 2.306
+
+
+def shifted(series: str, hosts: int, frames: str, metric: Metric) -> float:
+    """Return a world in which two clusters cost nothing."""
+    return ideal("I-5" if series == "I-4" else series, hosts, frames, metric)
+
+
+def test_a_single_difference_may_lie_where_single_runs_do() -> None:
+    # Mean difference 0, relative standard error of a mean of 5 runs 0.003: a single run's s is 0.003 sqrt(5), that of the difference of two
+    # sqrt(2) times as much, and a further one lies within t(8) s sqrt(1 + 1/5) = 2.306 x 0.003 x sqrt(2 x 6) = 0.02396 of 0.
+    found = judged(shifted, error=0.003)["two-clusters-utilisation"]
+    assert found.verdict == "met"
+    assert found.prediction == (pytest.approx(-0.02396, rel=1e-3), pytest.approx(0.02396, rel=1e-3))
+    assert "between -2.40% and 2.40% (95% prediction interval from 5 replications each of I-4 and I-5)" in found.note
+    assert found.high - found.low == pytest.approx(2 * 2.306 * 0.003 * math.sqrt(2), rel=1e-3)  # the mean's own is narrower
+    narrow = judged(shifted, error=0.0005)["two-clusters-utilisation"]
+    assert (narrow.verdict, narrow.basis) == ("missed", "fitted")
+
+
+@pytest.mark.parametrize("change", [{"replications": 2}, {"window_s": 1.0}])
+def test_a_prediction_needs_replications_of_the_studys_window(change: dict[str, float]) -> None:
+    found = judged(shifted, error=0.003, **change)["two-clusters-delay"]
+    assert (found.verdict, found.prediction) == ("missed", None)
+
+
+def test_little_s_law_links_delay_and_utilisation() -> None:
+    # 24 hosts, 12760 packets a second: a cycle of 24 / 12760 s = 1.8809 ms, of which 1.2917 ms are delay.
+    assert "= 1.46 times the utilisation’s fall, so that the published 1.5% and 1.1%" in judged(ideal)["two-clusters-delay"].note
+
+
+def test_the_series_made_for_two_clusters_goes_before_the_figures() -> None:
+    found = judged(shifted, clusters=ideal)
+    assert found["two-clusters-delay"].ours == pytest.approx(0.015)
+    assert "20 replications each of clusters 2 and clusters 4" in found["two-clusters-delay"].note
+    assert judged(ideal, clusters=shifted)["two-clusters-delay"].ours == 0.0
+    worse = changed(Metric.UTILISATION, lambda s, n, f, v: v * 0.99 if s == "I-4" else v)
+    assert judged(ideal, clusters=worse)["two-clusters-long-packets"].verdict == "fails"
 
 
 def test_claims_survive_their_file(tmp_path: Path) -> None:

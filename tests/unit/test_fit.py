@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ethermeter.analysis.fairness import jain_index
 from ethermeter.analysis.fit import line, rank_correlation
-from ethermeter.analysis.knee import knee
+from ethermeter.analysis.knee import knee, rise
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -95,3 +95,19 @@ def test_jain_index_by_hand() -> None:
     # (1+2+3)^2 / (3 * (1+4+9)) = 36/42
     assert float(jain_index(np.array([1.0, 2.0, 3.0]))) == pytest.approx(36 / 42)
     assert math.isnan(float(jain_index(np.array([0.0, 0.0]))))
+
+
+def test_a_rise_begins_where_the_floor_ends_whatever_follows_the_top() -> None:
+    load = np.arange(0.1, 2.01, 0.1)
+    delay = np.where(load < 0.75, 1.0, np.minimum(1 + 40 * (load - 0.7), 9.0))
+    found = rise(load, delay)
+    assert found is not None
+    assert found.x == pytest.approx(0.7)
+    falling_after = np.where(load > 1.2, delay - load, delay)
+    assert rise(load, falling_after) == found
+    assert rise(load * 3, delay * 1e-3).x == pytest.approx(2.1)  # units do not matter
+
+
+@pytest.mark.parametrize("y", [[1, 2, 3, 4], [1, 4, 5, 5.5], [5, 4, 3, 2], [1, 1, 1, 1], [1, float("nan"), float("nan"), 2]])
+def test_a_line_a_concave_curve_and_a_fall_have_no_rise(y: list[float]) -> None:
+    assert rise(np.array([1.0, 2.0, 3.0, 4.0]), np.array(y, dtype=float)) is None

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import SMALL
 from ethermeter import plan
+from ethermeter.cli.running import STUDY_EXPERIMENTS
 from ethermeter.experiment import load, shipped
 from faults_at import faults_of
 
@@ -124,13 +125,13 @@ def test_nothing_to_plan_is_a_mistake_of_the_caller() -> None:
 
 
 def test_the_whole_study_is_planned_in_a_moment() -> None:
-    experiments = [load(path) for name, path in shipped().items() if name.startswith("boggs1988/i-")]
+    experiments = [load(path) for name, path in shipped().items() if name in STUDY_EXPERIMENTS["boggs1988"]]
     # CPU time of this process, for other processes share the machine.
     before_s = time.process_time()
     made = plan.expand(experiments)
     assert time.process_time() - before_s < 2
     assert made.name == "boggs1988"
-    assert len(made.trials) == 5 * (230 + 240 + 240 + 216 + 216)
+    assert len(made.trials) == 5 * (230 + 240 + 240 + 216 + 216) + 20 * 4
     assert len({trial.seed for trial in made.trials}) == len(made.trials)
 
 

@@ -53,27 +53,14 @@ def estimate(trials: Sequence[Trial], observations: Any, batches: Any) -> tuple[
     observations, batches
         Arrow tables as `docs/formats.md` has them.
     """
-    groups, firsts, replications = _group(trials)
+    groups, firsts, replications = grouped(trials)
     whole = whole_segment(observations, trials)
-    count = np.bincount(groups, minlength=len(firsts)).astype(np.float64)
-
-    def mean(values: Floats) -> Floats:
-        return np.bincount(groups, weights=values, minlength=len(firsts)) / count
-
-    several = count >= ENOUGH_REPLICATIONS
+    several = np.array(replications) >= ENOUGH_REPLICATIONS
     within = _errors_within(whole, trials, batches) if not several.all() else {}
-    columns: list[list[tuple[float, float, float]]] = []
-    for position, metric in enumerate(whole.metrics):
-        values = whole.values[:, position]
-        value = mean(values)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            between = np.sqrt(mean(np.square(values - value[groups])) / (count - 1))
-        error, degrees = np.where(several, between, np.nan), np.where(several, count - 1, np.nan)
-        if metric in within:
-            inside, batch_degrees = within[metric]
-            error = np.where(several, error, np.sqrt(mean(np.square(inside)) / count))
-            degrees = np.where(several, degrees, mean(batch_degrees) * count)
-        columns.append(list(zip(value.tolist(), error.tolist(), degrees.tolist(), strict=True)))
+    columns = [
+        summarised(whole.values[:, position], groups, replications, within=within.get(metric))
+        for position, metric in enumerate(whole.metrics)
+    ]
 
     words: dict[tuple[int, int], set[str]] = {}
     for trial, position, word in whole.cautions:
@@ -91,8 +78,41 @@ def estimate(trials: Sequence[Trial], observations: Any, batches: Any) -> tuple[
     return tuple(points)
 
 
-def _group(trials: Sequence[Trial]) -> tuple[Integers, list[int], list[int]]:
-    """Group of every trial, the first trial of every group, and how many it has."""
+def summarised(
+    values: Floats, groups: Integers, replications: Sequence[int], *, within: tuple[Floats, Floats] | None
+) -> list[tuple[float, float, float]]:
+    """Value, standard error and degrees of freedom at every point, by the rule above.
+
+    Parameters
+    ----------
+    values
+        One a trial; NaN where undefined, which makes its point undefined. Shape `(trials,)`.
+    groups
+        Point of every trial, shape `(trials,)`.
+    replications
+        Trials of every point.
+    within
+        Standard error within every trial and its degrees of freedom, both of shape `(trials,)`; None where batches say nothing.
+    """
+    count = np.array(replications, dtype=np.float64)
+
+    def mean(of: Floats) -> Floats:
+        return np.bincount(groups, weights=of, minlength=count.size) / count
+
+    several = count >= ENOUGH_REPLICATIONS
+    value = mean(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        between = np.sqrt(mean(np.square(values - value[groups])) / (count - 1))
+    error, degrees = np.where(several, between, np.nan), np.where(several, count - 1, np.nan)
+    if within is not None:
+        inside, batch_degrees = within
+        error = np.where(several, error, np.sqrt(mean(np.square(inside)) / count))
+        degrees = np.where(several, degrees, mean(batch_degrees) * count)
+    return list(zip(value.tolist(), error.tolist(), degrees.tolist(), strict=True))
+
+
+def grouped(trials: Sequence[Trial]) -> tuple[Integers, list[int], list[int]]:
+    """Find the point of every trial, the first trial of every point, and how many it has."""
     keys: dict[tuple[object, ...], int] = {}
     groups: list[int] = []
     firsts: list[int] = []
@@ -195,8 +215,10 @@ def compute(run_dir: Path) -> tuple[Point, ...]:
 
 def write(run_dir: Path) -> Path:
     """Estimate every point of a run and write `estimates.json` into its directory; the path of the file."""
+    from ethermeter.store import write_whole
+
     path = run_dir / FILE
-    path.write_text(to_json(compute(run_dir)), encoding="utf-8")
+    write_whole(path, to_json(compute(run_dir)))
     return path
 
 

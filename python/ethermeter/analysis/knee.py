@@ -42,3 +42,42 @@ def knee(x: Floats, y: Floats) -> Knee:
     distance = np.abs(y - chord) / extent if extent > 0 else np.zeros_like(y)
     at = int(np.argmax(distance))
     return Knee(float(x[at]), float(y[at]), float(distance[at]))
+
+
+CLEAR = 0.1
+"""Distance from which a rise counts as a knee; below, the curve is nearly straight."""
+
+
+def rise(x: Floats, y: Floats) -> Knee | None:
+    """Return where a rising curve leaves its floor, such as delay against load; None if it has no clear knee.
+
+    The rule: of the part up to the curve's highest point, the point farthest below the chord between its ends, both axes scaled to run
+    from 0 to 1 (`knee`, looking below the chord only). What follows the highest point, such as the plateau of full queues, says nothing
+    about where the rise began. Nearer than `CLEAR` to the chord it is none.
+
+    Parameters
+    ----------
+    x
+        Increasing, shape `(points,)`.
+    y
+        Shape `(points,)`; points that are not finite are left out.
+
+    Examples
+    --------
+    >>> found = rise(np.array([0.2, 0.4, 0.6, 0.8, 1.0, 1.2]), np.array([1.0, 1.1, 1.2, 1.5, 9.0, 8.9]))
+    >>> found.x
+    0.8
+    >>> rise(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0])) is None
+    True
+    """
+    known = np.isfinite(y)
+    x, y = x[known], y[known]
+    if x.size < 3:
+        return None
+    last = int(np.argmax(y)) + 1
+    x, y = x[:last], y[:last]
+    if x.size < 3:
+        return None
+    chord = y[0] + (y[-1] - y[0]) * (x - x[0]) / (x[-1] - x[0])
+    found = knee(x, np.minimum(y, chord))
+    return found if found.distance >= CLEAR else None

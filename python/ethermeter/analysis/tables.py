@@ -48,15 +48,15 @@ def whole_segment(observations: "pa.Table", trials: Sequence[Trial]) -> WholeSeg
     import pyarrow.compute as pc
 
     table = observations.filter(pc.equal(observations["station"], WHOLE_SEGMENT))
-    trial, _ = _codes(table["trial"], [trial.id for trial in trials])
+    trial, _ = codes(table["trial"], [trial.id for trial in trials])
     names = pc.unique(table["metric"]).to_pylist()
     metrics = tuple(metric for metric in Metric if metric.value in names)
-    metric, _ = _codes(table["metric"], [metric.value for metric in metrics])
+    metric, _ = codes(table["metric"], [metric.value for metric in metrics])
     values = np.full((len(trials), len(metrics)), np.nan)
     known = (trial >= 0) & (metric >= 0)
     values[trial[known], metric[known]] = table["value"].to_numpy()[known]
 
-    words, texts = _codes(table["caution"], None)
+    words, texts = codes(table["caution"], None)
     cautioned = np.array([bool(_words(text)) for text in texts] + [False], dtype=bool)
     rows = np.nonzero(known & cautioned[words])[0]
     return WholeSegment(
@@ -64,6 +64,31 @@ def whole_segment(observations: "pa.Table", trials: Sequence[Trial]) -> WholeSeg
         values,
         tuple((int(trial[row]), int(metric[row]), word) for row in rows for word in _words(texts[words[row]])),
     )
+
+
+def per_station(observations: "pa.Table", trials: Sequence[Trial], metrics: Sequence[Metric]) -> list[dict[Metric, Floats]]:
+    """Pick the rows that speak of single stations.
+
+    Returns
+    -------
+    :
+        For every trial the values of every metric, shape `(stations,)` with the stations of its scenario; NaN where there is none.
+    """
+    import pyarrow.compute as pc
+
+    table = observations.filter(pc.not_equal(observations["station"], WHOLE_SEGMENT))
+    trial, _ = codes(table["trial"], [trial.id for trial in trials])
+    metric, _ = codes(table["metric"], [metric.value for metric in metrics])
+    station = table["station"].to_numpy().astype(np.int64)
+    counts = np.array([sum(len(group["places"]) for group in trial.scenario["groups"]) for trial in trials], dtype=np.int64)
+    first = np.cumsum(counts) - counts
+    values = np.full((len(metrics), int(counts.sum())), np.nan)
+    known = (trial >= 0) & (metric >= 0) & (station < counts[trial])
+    values[metric[known], (first[trial] + station)[known]] = table["value"].to_numpy()[known]
+    return [
+        {metric: values[at, begin : begin + count] for at, metric in enumerate(metrics)}
+        for begin, count in zip(first.tolist(), counts.tolist(), strict=True)
+    ]
 
 
 def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integers, Sums]]:
@@ -74,7 +99,7 @@ def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integ
     :
         Positions of the trials, shape `(trials,)`, and their sums by batch; trials whose rows are not complete are left out.
     """
-    trial, _ = _codes(batches["trial"], [trial.id for trial in trials])
+    trial, _ = codes(batches["trial"], [trial.id for trial in trials])
     batch = batches["batch"].to_numpy().astype(np.int64)
     station = batches["station"].to_numpy().astype(np.int64)
     step = np.int64(1) << 20
@@ -120,8 +145,8 @@ def _words(text: str | None) -> list[str]:
     return re.findall(r"[a-z-]+", text or "")
 
 
-def _codes(column: "pa.ChunkedArray", names: list[str] | None) -> tuple[Integers, list[str]]:
-    """Position of every text among the names (-1 for one that is not there); without names, among those that occur."""
+def codes(column: "pa.ChunkedArray", names: list[str] | None) -> tuple[Integers, list[str]]:
+    """Find every text's position among the names (-1 for one that is not there); without names, among those that occur."""
     import pyarrow as pa
 
     encoded = column.combine_chunks()

@@ -22,7 +22,7 @@ REPRODUCE_EXAMPLES = """\
   ethermeter reproduce boggs1988 --replications 1
   ethermeter reproduce boggs1988 --quick --json"""
 
-STUDY_EXPERIMENTS = {"boggs1988": tuple(f"boggs1988/i-{number}" for number in range(1, 6))}
+STUDY_EXPERIMENTS = {"boggs1988": (*(f"boggs1988/i-{number}" for number in range(1, 6)), "boggs1988/clusters")}
 QUICK = ("phases.settle='500 ms'", "phases.transmit='2 s'", "phases.measure='middle 1 s'", "phases.drain='500 ms'")
 """A tenth of the study's phases: the same points, wider intervals."""
 TABLE_METRICS = ("utilisation", "goodput", "transmission_delay", "loss", "jain_index")

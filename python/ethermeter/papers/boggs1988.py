@@ -45,8 +45,8 @@ def claims(points: Sequence[Point], trials: Sequence[Trial]) -> tuple[Claim, ...
 
 def write_claims(run_dir: Path) -> Path:
     """Hold a run against the study and write `claims.json` into its directory; the path of the file."""
-    from ethermeter.store import RunDirectory
+    from ethermeter.store import RunDirectory, write_whole
 
     path = run_dir / FILE
-    path.write_text(to_json(STUDY, claims(estimates.read(run_dir), RunDirectory(run_dir).trials())), encoding="utf-8")
+    write_whole(path, to_json(STUDY, claims(estimates.read(run_dir), RunDirectory(run_dir).trials())))
     return path

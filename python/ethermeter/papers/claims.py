@@ -11,17 +11,23 @@ from ethermeter.analysis.interval import Estimate
 from ethermeter.faults import Fault, InputError
 
 FILE = "claims.json"
+Entry = dict[str, Any]
+"""A claim as the paper's file has it."""
 NEAR = 0.03
 """Relative deviation within which a number counts as met, if the text's own rounding is narrower."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a run says: a number with its interval, for a statement whether it holds, and a remark."""
+    """What a run says: a number with its interval, for a statement whether it holds, and a remark.
+
+    `prediction` is the interval that a further single measurement would fall into with 95%, where that is what was published.
+    """
 
     ours: Estimate
     holds: bool | None = None
     remark: str = ""
+    prediction: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,7 @@ class Claim:
     high: float
     verdict: str
     note: str
+    prediction: tuple[float, float] | None = None
 
     @property
     def deviation(self) -> float:
@@ -48,11 +55,12 @@ class Claim:
         return self.ours / self.published - 1 if self.published else math.nan
 
 
-def judge(entry: dict[str, Any], finding: Finding | None) -> Claim:
+def judge(entry: Entry, finding: Finding | None) -> Claim:
     """Hold a finding against an entry of the paper's file; no finding means that the run lacks its points.
 
-    A number is `met` within 3% of the published one or within the text's own rounding, `missed` otherwise; a statement `holds` or
-    `fails` by the rule in its `measure`; a claim without its points is `not-run`.
+    A number is `met` within 3% of the published one or within the text's own rounding, or if the published one lies where single
+    measurements fall (the finding's prediction); `missed` otherwise. A statement `holds` or `fails` by the rule in its `measure`; a claim
+    without its points is `not-run`.
     """
     published = float(entry.get("published", math.nan))
     rounding = (float(entry["rounding"][0]), float(entry["rounding"][1])) if "rounding" in entry else None
@@ -67,7 +75,8 @@ def judge(entry: dict[str, Any], finding: Finding | None) -> Claim:
     else:
         near = abs(ours.value - published) <= NEAR * abs(published)
         rounded = rounding is not None and rounding[0] <= ours.value <= rounding[1]
-        verdict = "met" if near or rounded else "missed"
+        drawn = finding.prediction is not None and finding.prediction[0] <= published <= finding.prediction[1]
+        verdict = "met" if near or rounded or drawn else "missed"
         if verdict == "missed" and ours.has_interval and rounding and ours.low <= rounding[1] and ours.high >= rounding[0]:
             notes.append("the interval reaches the published number")
     if verdict in ("missed", "fails") and "cause" in entry:
@@ -86,6 +95,7 @@ def judge(entry: dict[str, Any], finding: Finding | None) -> Claim:
         high=ours.high,
         verdict=verdict,
         note="; ".join(notes),
+        prediction=finding.prediction if finding else None,
     )
 
 
@@ -106,6 +116,7 @@ def to_json(study: str, claims: Sequence[Claim]) -> str:
             "ours": _number(claim.ours),
             "low": _number(claim.low),
             "high": _number(claim.high),
+            "prediction": claim.prediction,
             "deviation": _number(claim.deviation),
             "basis": claim.basis,
             "verdict": claim.verdict,
@@ -149,6 +160,7 @@ def read(run_dir: Path) -> tuple[str, tuple[Claim, ...]] | None:
                 high=number(row["high"]),
                 verdict=row["verdict"],
                 note=row["note"],
+                prediction=tuple(row["prediction"]) if row["prediction"] else None,
             )
             for row in content["claims"]
         )

@@ -5,14 +5,14 @@ Estimates of different points come from different trials and are taken as indepe
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ethermeter.analysis.fit import Line, line, rank_correlation
 from ethermeter.analysis.interval import Estimate, average, difference, exact, ratio
 from ethermeter.observation import Metric
-from ethermeter.papers.claims import Finding
+from ethermeter.papers.claims import Entry, Finding
+from ethermeter.papers.differences import difference_of_runs, no_appreciable_difference
 from ethermeter.papers.evidence import Evidence, Lengths, MissingError, lengths
 
 CONTENTION_FROM = 3
@@ -23,11 +23,9 @@ LINEAR = 0.95
 """R squared from which a curve counts as a line."""
 REACHED = 0.9
 """Share of a curve's intervals that must reach a line for the curve to count as one although its R squared is lower."""
-NO_DIFFERENCE = 0.005
 LARGE_OCTETS = 1024
 SIGNIFICANT = 0.05
 
-Entry = dict[str, Any]
 Rule = Callable[[Entry, Evidence], Finding]
 
 
@@ -145,24 +143,6 @@ def unfairness_falls(entry: Entry, evidence: Evidence) -> Finding:
     return Finding(exact(ranks.rho), falls and largest, remark)
 
 
-def relative_difference(entry: Entry, evidence: Evidence) -> Finding:
-    """How much higher (or, with `lower`, lower) one series is than another, relative to the other."""
-    found = _relative(entry, evidence)
-    return Finding(Estimate(-found.value, found.error, found.degrees) if entry.get("lower") else found)
-
-
-def no_appreciable_difference(entry: Entry, evidence: Evidence) -> Finding:
-    """Whether one series differs from another by less than 0.5%, interval included; exact zero without one does not count."""
-    found = _relative(entry, evidence)
-    return Finding(found, found.low > -NO_DIFFERENCE and found.high < NO_DIFFERENCE)
-
-
-def _relative(entry: Entry, evidence: Evidence) -> Estimate:
-    ends = [evidence.at(entry[name], entry["hosts"], lengths(entry["frames"]), Metric(entry["metric"])) for name in ("series", "against")]
-    found = ratio(ends[0], ends[1])
-    return Estimate(found.value - 1, found.error, found.degrees)
-
-
 def lift(entry: Entry, evidence: Evidence) -> Finding:
     """Share of the way from all short to all long that one long frame in eight goes."""
     metric = Metric(entry["metric"])
@@ -241,7 +221,7 @@ RULES: dict[str, Rule] = {
         worst_delay_spread,
         linear,
         unfairness_falls,
-        relative_difference,
+        difference_of_runs,
         no_appreciable_difference,
         lift,
         shorter_net,

@@ -1,11 +1,12 @@
 """Charts: curves and stacks as Vega-Lite, as plain dictionaries, so that a page of forty costs milliseconds."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis.knee import Knee
 from ethermeter.observation import Caution, Metric
 from ethermeter.report.axes import Axes, Curve, Panel, curve_names, keys, quantity
 from ethermeter.report.labels import AXIS_TITLES, LABELS, TIME_KINDS, Label
@@ -28,15 +29,16 @@ def _rounded(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
-def _row(curve: str, x: float, estimate: Estimate, factor: float) -> Json:
-    row: Json = {"x": x, "c": curve, "y": _rounded(estimate.value * factor)}
+def datum(curve: str, x: float | str, estimate: Estimate, factor: float) -> Json:
+    """One estimate as a figure's data: x, curve, y, ends of the interval and cautions, those that there are."""
+    found: Json = {"x": x, "c": curve, "y": _rounded(estimate.value * factor)}
     half = estimate.half_width
     if math.isfinite(half):
-        row |= {"l": _rounded((estimate.value - half) * factor), "h": _rounded((estimate.value + half) * factor)}
+        found |= {"l": _rounded((estimate.value - half) * factor), "h": _rounded((estimate.value + half) * factor)}
     words = [word for word in estimate.cautions if word != Caution.ONE_REPLICATION]
     if words:
-        row["w"] = ", ".join(words)
-    return row
+        found["w"] = ", ".join(words)
+    return found
 
 
 def _domain(rows: Sequence[Json], *, from_zero: bool, most: float) -> tuple[float, float]:
@@ -60,7 +62,9 @@ def _domain(rows: Sequence[Json], *, from_zero: bool, most: float) -> tuple[floa
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     top = max(last, first + 1) * step
     top = min(top, most) if is_bounded else top
-    return (first if first * step < top else first - 1) * step, top
+    bottom = (first if first * step < top else first - 1) * step
+    # Three times 0.2 is more than 0.6: without the last digits a value at the end stays inside.
+    return float(f"{bottom:.12g}"), float(f"{top:.12g}")
 
 
 def _labels(panel: Panel, rows: Sequence[Json], domain: tuple[float, float], height: int) -> list[Json]:
@@ -89,7 +93,15 @@ def _begin(cluster: tuple[float, int]) -> float:
 
 
 def lines(
-    panel: Panel, metric: Metric, axes: Axes, *, width: int | str = "container", height: int = HEIGHT, is_nearest: bool = True
+    panel: Panel,
+    metric: Metric,
+    axes: Axes,
+    *,
+    width: int | str = "container",
+    height: int = HEIGHT,
+    is_nearest: bool = True,
+    label: Label | None = None,
+    knees: Mapping[str, Knee] | None = None,
 ) -> Json:
     """One metric against x, one curve each, with 95% bands, names at the ends and tooltips.
 
@@ -102,9 +114,13 @@ def lines(
     is_nearest
         Whether the pointer picks the nearest point, or only one it touches. Vega-Lite 6.4 loses the texts of a tooltip in the first
         case; the page mends that, others cannot.
+    label
+        Instead of the metric's own.
+    knees
+        Marked by a diamond, by the curve's name.
     """
-    label = LABELS[metric]
-    rows = [_row(curve.name, x, estimate, label.factor) for curve in panel.curves for x, estimate in curve.points]
+    label = label or LABELS[metric]
+    rows = [datum(curve.name, x, estimate, label.factor) for curve in panel.curves for x, estimate in curve.points]
     domain = _domain(rows, from_zero=label.from_zero, most=label.most)
     names = [curve.name for curve in panel.curves]
     is_single = names == [""]
@@ -131,7 +147,7 @@ def lines(
             "encoding": {"x": x, "y": y, "color": colour, "opacity": faint},
         },
         {
-            "transform": [{"filter": "isValid(datum.y)"}, *_texts(label)],
+            "transform": [{"filter": "isValid(datum.y)"}, *values_as_texts(label)],
             "params": [
                 {
                     "name": "hover",
@@ -146,7 +162,9 @@ def lines(
                 "opacity": faint,
                 "shape": {"condition": {"test": "isValid(datum.w)", "value": "triangle-up"}, "value": "circle"},
                 "size": {"condition": {"test": "isValid(datum.w)", "value": 26}, "value": 13},
-                "tooltip": _tooltip(label, axes, is_single=is_single),
+                "tooltip": tooltip(
+                    label, x_title=axis_title(axes.x or "", axes.x_unit), curve_title="" if is_single else _curve_title(axes)
+                ),
             },
         },
     ]
@@ -158,6 +176,8 @@ def lines(
                 "encoding": {"x": x, "y": y, "color": colour, "text": {"field": "c"}, "opacity": faint},
             }
         )
+    if knees:
+        layers.append(_knees(knees, label, x, y, colour))
     right = 10 if is_single else round(10 + _LABEL_WIDTH * max(map(len, names)))
     spec: Json = {
         "width": width,
@@ -176,6 +196,16 @@ def lines(
     return {**spec, "title": panel.title} if panel.title else spec
 
 
+def _knees(knees: Mapping[str, Knee], label: Label, x: Json, y: Json, colour: Json) -> Json:
+    """Diamonds on the curves, filled so that they stand out from the points."""
+    marks = [{"x": knee.x, "y": _rounded(knee.y * label.factor), "c": name} for name, knee in knees.items()]
+    return {
+        "data": {"values": marks},
+        "mark": {"type": "point", "shape": "diamond", "filled": True, "size": 110, "opacity": 1, "aria": False},
+        "encoding": {"x": x, "y": y, "color": colour},
+    }
+
+
 def _x_axis(curves: Sequence[Curve]) -> Json:
     values = sorted({x for curve in curves for x, _ in curve.points})
     is_count = all(value.is_integer() for value in values) and values[-1] <= 64
@@ -185,7 +215,8 @@ def _x_axis(curves: Sequence[Curve]) -> Json:
     return {"format": ",.6~r" if 1e-3 <= max(map(abs, values)) < 1e5 else "~s"}
 
 
-def _texts(label: Label) -> list[Json]:
+def values_as_texts(label: Label) -> list[Json]:
+    """Return transforms that write value, interval and cautions of a row for its tooltip."""
     unit = f" + ' {label.unit}'" if label.unit else ""
     interval = f"format(datum.l, '.5~r') + ' to ' + format(datum.h, '.5~r'){unit}"
     return [
@@ -195,14 +226,20 @@ def _texts(label: Label) -> list[Json]:
     ]
 
 
-def _tooltip(label: Label, axes: Axes, *, is_single: bool) -> list[Json]:
+def _curve_title(axes: Axes) -> str:
+    return AXIS_TITLES.get(axes.curve or "", axes.curve or "")
+
+
+def tooltip(label: Label, *, x_title: str, curve_title: str, is_number: bool = True) -> list[Json]:
+    """Lines of a tooltip; `curve_title` is empty if there is one curve only."""
+    place: Json = {"field": "x", "title": x_title}
     shown: list[Json] = [
         {"field": "value", "title": label.title},
         {"field": "interval", "title": "95% interval"},
-        {"field": "x", "type": "quantitative", "title": axis_title(axes.x or "", axes.x_unit), "format": ".5~r"},
+        {**place, "type": "quantitative", "format": ".5~r"} if is_number else place,
     ]
-    if not is_single:
-        shown.append({"field": "c", "title": AXIS_TITLES.get(axes.curve or "", axes.curve or "")})
+    if curve_title:
+        shown.append({"field": "c", "title": curve_title})
     return [*shown, {"field": "caution", "title": "caution"}]
 
 

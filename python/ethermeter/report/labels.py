@@ -1,6 +1,7 @@
 """Labels: what a metric is called in a figure, and in which unit it is shown."""
 
 import math
+import re
 from dataclasses import dataclass
 
 from ethermeter.observation import DEFINITIONS, Metric
@@ -95,7 +96,12 @@ TIME_KINDS: dict[Metric, str] = {
     Metric.TIME_IDLE: "idle",
 }
 
-AXIS_TITLES: dict[str, str] = {"stations.count": "Number of hosts", "stations.frames": "Frame length", "engine": "Engine"}
+AXIS_TITLES: dict[str, str] = {
+    "stations.count": "Number of hosts",
+    "stations.frames": "Frame length",
+    "engine": "Engine",
+    "stations": "Stations",
+}
 """Axis titles of keys that are varied often; another key is its own title."""
 
 CAUTIONS: dict[str, str] = {
@@ -114,6 +120,20 @@ def meaning(metric: Metric) -> str:
     """Say what the metric counts, as a sentence."""
     text = DEFINITIONS[metric].meaning
     return text[0].upper() + text[1:] + "."
+
+
+def plain(text: str) -> str:
+    """Write a varied value without the marks of its file's syntax.
+
+    Examples
+    --------
+    >>> plain("{ linear = { limit = 10 } }"), plain("[1, 23]"), plain("64 B")
+    ('linear, limit 10', '1, 23', '64 B')
+    """
+    if not text.startswith(("{", "[")):
+        return text
+    bare = re.sub(r"\s*=\s*\{\s*", ", ", text.strip("{}[] "))
+    return re.sub(r"\s*=\s*", " ", re.sub(r'\s*[{}"]', "", bare)).strip()
 
 
 def number(value: float, half_width: float = math.nan) -> str:

@@ -1,17 +1,20 @@
 """Results: claims, cautions and estimates as HTML tables."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.interval import Estimate
 from ethermeter.observation import Metric
 from ethermeter.papers.claims import NEAR, Claim
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.chart import axis_title
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import AXIS_TITLES, CAUTIONS, LABELS, number
+from ethermeter.report.labels import AXIS_TITLES, CAUTIONS, LABELS, Label, number, plain
 
-_GAUGE_RANGE = 0.1
+_GAUGE_RANGE, _WIDE_RANGE = 0.1, 1.0
+UNSEEN = 5e-5
+"""Half width of an interval, relative to its value, that five digits do not show."""
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
@@ -27,6 +30,8 @@ def _claim_row(claim: Claim) -> list[str]:
     if half > 0:
         ours += f'<small class="nowrap">{number(claim.low, half)} to {number(claim.high, half)}</small>'
     deviation = "" if math.isnan(claim.deviation) else f"{claim.deviation:+.1%}".replace("-", "−")
+    if claim.prediction:
+        deviation += f", drawn to ±{_WIDE_RANGE:.0%}"
     measure = f"<small>Ours: {safe(claim.measure)}</small>" if claim.measure else ""
     return [
         f"{safe(claim.what)}<small>section {safe(claim.where)}</small>",
@@ -53,24 +58,32 @@ def _published(claim: Claim) -> str:
     return text
 
 
+def _reach(claim: Claim) -> float:
+    """Return the largest deviation that is drawn; a difference of single runs needs more room."""
+    return _WIDE_RANGE if claim.prediction else _GAUGE_RANGE
+
+
 def _gauge(claim: Claim) -> str:
     """Draw the deviation with its interval over the band in which the claim is met."""
     if math.isnan(claim.deviation) or not claim.rounding:
         return ""
-    width, height, scale = 120, 18, 60 / _GAUGE_RANGE
+    reach = _reach(claim)
+    width, height = 120, 18
 
     def place(deviation: float) -> float:
-        return round(60 + max(-_GAUGE_RANGE, min(_GAUGE_RANGE, deviation)) * scale, 1)
+        return round(60 + max(-reach, min(reach, deviation)) / reach * 60, 1)
 
-    low = place(min(-NEAR, claim.rounding[0] / claim.published - 1))
-    high = place(max(NEAR, claim.rounding[1] / claim.published - 1))
+    # The band is the deviations that count as met. A published single run within its prediction is as far from ours as ours from it.
+    spread = (claim.prediction[1] - claim.ours) / claim.published if claim.prediction else 0.0
+    low = place(min(-NEAR, claim.rounding[0] / claim.published - 1, -spread))
+    high = place(max(NEAR, claim.rounding[1] / claim.published - 1, spread))
     ends = [claim.low / claim.published - 1, claim.high / claim.published - 1]
     at = place(claim.deviation)
     out = " out" if claim.verdict == "missed" else ""
     mark = f'<circle class="dot{out}" cx="{at}" cy="9" r="4"/>'
-    if abs(claim.deviation) > _GAUGE_RANGE:
+    if abs(claim.deviation) > reach:
         tip, back = (119, 112) if claim.deviation > 0 else (1, 8)
-        mark = f'<path class="off" d="M{back} 4L{tip} 9L{back} 14"/>'
+        mark = f'<path class="off{out}" d="M{back} 4L{tip} 9L{back} 14"/>'
     whisker = f'<path class="whisker" d="M{place(min(ends))} 9H{place(max(ends))}"/>' if all(map(math.isfinite, ends)) else ""
     # Beside the number it draws, it says nothing new to a screen reader.
     return (
@@ -78,6 +91,15 @@ def _gauge(claim: Claim) -> str:
         f'<rect class="band" x="{low}" y="2" width="{round(high - low, 1)}" height="14" rx="3"/>'
         f'<path class="mid" d="M60 1V17"/>{whisker}{mark}</svg>'
     )
+
+
+def cell(estimate: Estimate | None, factor: float) -> str:
+    """Value and half width of its interval; only the value if the interval is narrower than the digits shown, a dash without one."""
+    if estimate is None or not math.isfinite(estimate.value):
+        return "–"
+    value, half = estimate.value * factor, estimate.half_width * factor
+    is_seen = math.isfinite(half) and half >= UNSEEN * abs(value)
+    return number(value, half) + (f" <small>±{number(half, half)}</small>" if is_seen and half > 0 else "")
 
 
 def figure_table(panel: Panel, metric: Metric, axes: Axes, *, title: str) -> str:
@@ -89,35 +111,23 @@ def figure_table(panel: Panel, metric: Metric, axes: Axes, *, title: str) -> str
     for x in places:
         row = [f"{x:g}"]
         for curve in cells:
-            estimate = curve.get(x)
-            if estimate is None or not math.isfinite(estimate.value):
-                row.append("–")
-                continue
-            half = estimate.half_width * label.factor
-            spread = f" <small>±{number(half, half)}</small>" if math.isfinite(half) else ""
-            row.append(number(estimate.value * label.factor, half) + spread)
+            row.append(cell(curve.get(x), label.factor))
         rows.append(row)
     head = [safe(axis_title(axes.x or "", axes.x_unit)), *(safe(curve.name or label.axis) for curve in panel.curves)]
     return table(head, rows, caption=f"{title}: {label.axis}", kind="data")
 
 
-def estimates_table(points: Sequence[Point], metrics: Sequence[Metric]) -> str:
-    """Every point of a series with its main metrics."""
+def estimates_table(points: Sequence[Point], metrics: Sequence[Metric], *, labels: Mapping[Metric, Label] = LABELS) -> str:
+    """Every point of a series with some metrics, in the units of the labels."""
     varied = {key: {keys(point)[key] for point in points} for key in keys(points[0])}
     shown = [key for key, values in varied.items() if len(values) > 1] or list(points[0].point)
     rows = []
     for point in points:
-        row = [safe(keys(point)[key]) for key in shown]
+        row = [safe(plain(keys(point)[key])) for key in shown]
         for metric in metrics:
-            estimate = point.estimates.get(metric)
-            if estimate is None:
-                row.append("–")
-                continue
-            half = estimate.half_width * LABELS[metric].factor
-            spread = f" <small>±{number(half, half)}</small>" if math.isfinite(half) else ""
-            row.append(number(estimate.value * LABELS[metric].factor, half) + spread)
+            row.append(cell(point.estimates.get(metric), labels[metric].factor))
         rows.append(row)
-    head = [safe(AXIS_TITLES.get(key, key)) for key in shown] + [safe(LABELS[metric].axis) for metric in metrics]
+    head = [safe(AXIS_TITLES.get(key, key)) for key in shown] + [safe(labels[metric].axis) for metric in metrics]
     return table(head, rows, caption=f"Estimates of {points[0].series}", kind="data", headers=len(shown))
 
 

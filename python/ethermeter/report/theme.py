@@ -89,6 +89,7 @@ def config(ground: Ground, *, font: str) -> dict[str, Any]:
         },
         "axisX": {"grid": False},
         "axisY": {"domain": False, "ticks": False, "labelPadding": 6},
+        "rule": {"color": ink["text"]},
         "text": {"fontSize": 11, "color": ink["text"]},
         "title": {"color": ink["text"], "fontSize": 13, "fontWeight": 600, "anchor": "start"},
         "legend": {"labelColor": ink["muted"], "titleColor": ink["muted"], "labelFontSize": 11, "titleFontSize": 11, "orient": "top"},

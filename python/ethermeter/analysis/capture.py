@@ -1,0 +1,65 @@
+"""Capture: how unequally two stations share a segment, and for how long."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point, grouped, summarised
+from ethermeter.analysis.groups import PART
+from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis.tables import Trial, batch_sums
+from ethermeter.observation import Caution, Metric
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def larger_shares(trials: Sequence[Trial], batches: "pa.Table") -> tuple[Point, ...]:
+    """Estimate the larger of two stations' shares of the channel time they used, over the measured window and over each of its batches.
+
+    Half is a fair division. A share that is near half over the window and near one over a batch is capture that changes sides.
+
+    Parameters
+    ----------
+    trials
+        The plan, in its order; every trial has two stations.
+    batches
+        Arrow table as `docs/formats.md` has it.
+
+    Returns
+    -------
+    :
+        Two points for every point, "the window" and "one batch" under `PART`; the share stands as `Metric.UTILISATION`. The interval is
+        by replications; from fewer than three there is one for a batch only, whose share is a mean over the batches.
+    """
+    window, batch, error, degrees = (np.full(len(trials), np.nan) for _ in range(4))
+    for positions, sums in batch_sums(batches, trials):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total = sums.charged_s.sum(axis=1)
+            window[positions] = total.max(axis=-1) / total.sum(axis=-1)
+            shares = sums.charged_s.max(axis=-1) / sums.charged_s.sum(axis=-1)
+        count = shares.shape[1]
+        batch[positions] = shares.mean(axis=-1)
+        if count > 1:
+            error[positions], degrees[positions] = shares.std(axis=-1, ddof=1) / np.sqrt(count), count - 1
+    points, firsts, replications = grouped(trials)
+    found = {
+        "the window": summarised(window, points, replications, within=None),
+        "one batch": summarised(batch, points, replications, within=(error, degrees)),
+    }
+    return tuple(
+        Point(
+            trials[first].series,
+            {**trials[first].point, PART: name},
+            trials[first].engine,
+            replications[at],
+            {
+                Metric.UTILISATION: Estimate(
+                    *values[at], () if replications[at] >= ENOUGH_REPLICATIONS else (Caution.ONE_REPLICATION.value,)
+                )
+            },
+        )
+        for at, first in enumerate(firsts)
+        for name, values in found.items()
+    )

@@ -1,0 +1,63 @@
+"""Distributions: histograms of several trials put together, as the share of frames above each value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ethermeter.analysis.interval import Floats
+from ethermeter.analysis.tables import codes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """`exceeding[i]` is the share of the frames that lie at or above `value_s[i]`: 1 at the first, 0 at the last. Shapes `(edges,)`."""
+
+    value_s: Floats
+    exceeding: Floats
+    frames: int
+
+
+def distribution(histograms: "pa.Table", metric: str, trials: Sequence[Sequence[str]]) -> list[Distribution]:
+    """Put the histograms of trials together, for each group of trials; frames count alike, whatever trial they are from.
+
+    Parameters
+    ----------
+    histograms
+        Arrow table as `docs/formats.md` has it.
+    metric
+        Name of a histogram, such as "transmission_delay".
+    trials
+        Ids of the trials of every group; no trial is in two.
+
+    Returns
+    -------
+    :
+        One for every group: the shares at the edges of its buckets, where they are exact; empty if the group has no frame.
+    """
+    ids = [trial for group in trials for trial in group]
+    owner = np.repeat(np.arange(len(trials)), [len(group) for group in trials])
+    trial, _ = codes(histograms["trial"], ids)
+    # Few of a study's trials are asked for: the other columns are looked at only where they are.
+    few = histograms.take(np.nonzero(trial >= 0)[0])
+    kind, _ = codes(few["metric"], [metric])
+    rows = kind == 0
+    group = owner[trial[trial >= 0][rows]]
+    low_s, high_s = (few[name].to_numpy()[rows] for name in ("low_s", "high_s"))
+    count = few["count"].to_numpy()[rows].astype(np.float64)
+    found = []
+    for at in range(len(trials)):
+        mine = group == at
+        edges, place = np.unique(high_s[mine], return_inverse=True)
+        frames = np.bincount(place, weights=count[mine], minlength=edges.size)
+        total = float(frames.sum())
+        above = np.concatenate([[total], total - np.cumsum(frames)]).astype(np.float64) / (total or 1.0)
+        first = low_s[mine].min(initial=np.inf)
+        found.append(
+            Distribution(np.concatenate([[first], edges]), above, round(total)) if total else Distribution(np.empty(0), np.empty(0), 0)
+        )
+    return found

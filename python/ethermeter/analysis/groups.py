@@ -1,0 +1,132 @@
+"""Groups: estimates over a part of the stations, such as those of one group of the experiment or those at one place.
+
+A value is the mean over the part's stations of a trial; a station without one (it delivered nothing) is left out. The interval follows
+the rule of `ethermeter.analysis.estimates`. From batches, with fewer than three replications, follow bit rate and transmission delay.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point, grouped, summarised
+from ethermeter.analysis.graphs import Sums, left_out
+from ethermeter.analysis.interval import Estimate, Floats, jackknife_error
+from ethermeter.analysis.tables import Trial, batch_sums, per_station
+from ethermeter.observation import Caution, Metric
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PART = "stations"
+"""Key that a point of a part has besides those that the experiment varies; its value is the part's name."""
+METRICS = (Metric.BIT_RATE, Metric.TRANSMISSION_DELAY, Metric.ACCESS_DELAY, Metric.COLLISIONS_PER_FRAME, Metric.LOSS)
+"""What is estimated for a part."""
+
+Stations = NDArray[np.int64]
+Parts = Mapping[str, Stations]
+"""Stations of every part of a scenario by the part's name."""
+
+
+def by_group(scenario: Mapping[str, Any]) -> Parts:
+    """Divide the stations by their group; the names are the groups'."""
+    ends = np.cumsum([len(group["places"]) for group in scenario["groups"]])
+    return {
+        group["name"]: np.arange(end - len(group["places"]), end, dtype=np.int64)
+        for group, end in zip(scenario["groups"], ends.tolist(), strict=True)
+    }
+
+
+def by_place(scenario: Mapping[str, Any]) -> Parts:
+    """Divide the stations of every group by their place; names are such as "pupils, place 2", or "place 2" if there is one group only."""
+    found: dict[str, Stations] = {}
+    groups = by_group(scenario)
+    for group in scenario["groups"]:
+        places = np.array(group["places"], dtype=np.int64)
+        name = f"{group['name']}, " if len(groups) > 1 else ""
+        for place in np.unique(places).tolist():
+            found[f"{name}place {place + 1}"] = groups[group["name"]][places == place]
+    return found
+
+
+def estimate(
+    trials: Sequence[Trial], observations: "pa.Table", batches: "pa.Table", divide: Callable[[Mapping[str, Any]], Parts]
+) -> tuple[Point, ...]:
+    """Estimate the metrics of every part at every point, in the order of the plan.
+
+    Parameters
+    ----------
+    trials
+        The plan, in its order.
+    observations, batches
+        Arrow tables as `docs/formats.md` has them.
+    divide
+        `by_group`, `by_place`, or another division of a scenario's stations.
+
+    Returns
+    -------
+    :
+        One point for every part of every point; `point` has the part's name under `PART`.
+    """
+    parts = [divide(trial.scenario) for trial in trials]
+    names = list(dict.fromkeys(name for found in parts for name in found))
+    points, firsts, replications = grouped(trials)
+    stations = per_station(observations, trials, METRICS)
+    within = _errors_within(trials, parts, batches) if min(replications, default=ENOUGH_REPLICATIONS) < ENOUGH_REPLICATIONS else {}
+    nowhere = np.full(len(trials), np.nan)
+    found: dict[str, dict[Metric, list[tuple[float, float, float]]]] = {}
+    for name in names:
+        found[name] = {}
+        for metric in METRICS:
+            values = np.array([_mean(stations[at][metric], parts[at].get(name)) for at in range(len(trials))])
+            errors = within.get((name, metric), (nowhere, nowhere))
+            found[name][metric] = summarised(values, points, replications, within=errors)
+    return tuple(
+        Point(
+            series=trials[first].series,
+            point={**trials[first].point, PART: name},
+            engine=trials[first].engine,
+            replications=replications[at],
+            estimates={
+                metric: Estimate(*column[at], () if replications[at] >= ENOUGH_REPLICATIONS else (Caution.ONE_REPLICATION.value,))
+                for metric, column in found[name].items()
+            },
+        )
+        for at, first in enumerate(firsts)
+        for name in parts[first]
+    )
+
+
+def _mean(values: Floats, members: Stations | None) -> float:
+    """Mean over the members that have a value; NaN if none has."""
+    if members is None:
+        return float("nan")
+    of = values[members]
+    known = of[np.isfinite(of)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _errors_within(trials: Sequence[Trial], parts: Sequence[Parts], batches: "pa.Table") -> dict[tuple[str, Metric], tuple[Floats, Floats]]:
+    """Find the standard error within each trial of every part, and its degrees of freedom; shape `(trials,)`, NaN without batches."""
+    errors: dict[tuple[str, Metric], tuple[Floats, Floats]] = {}
+    for positions, sums in batch_sums(batches, trials):
+        count = sums.frames.shape[1]
+        if count < 2:
+            continue
+        for metric, values in _of_stations(left_out(sums)).items():
+            for at, trial in enumerate(positions.tolist()):
+                for name, members in parts[trial].items():
+                    error, degrees = errors.setdefault((name, metric), (np.full(len(trials), np.nan), np.full(len(trials), np.nan)))
+                    error[trial] = jackknife_error(values[at][:, members].mean(axis=-1))
+                    degrees[trial] = count - 1
+    return errors
+
+
+def _of_stations(sums: Sums) -> dict[Metric, Floats]:
+    """Return what follows from the sums for each station; shape as the sums, NaN where a station delivered nothing."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {
+            Metric.BIT_RATE: sums.charged_s / sums.window_s[..., None] * sums.line_rate_bps[..., None],
+            Metric.TRANSMISSION_DELAY: sums.delay_sum_s / sums.frames,
+        }

@@ -1,0 +1,140 @@
+"""Content: what the report shows of a run, gathered from its files."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ethermeter.analysis import capture, estimates, groups
+from ethermeter.analysis.distribution import Distribution, distribution
+from ethermeter.analysis.estimates import Point
+from ethermeter.faults import Fault, InputError
+from ethermeter.papers import claims
+from ethermeter.papers.claims import Claim
+from ethermeter.report.distribution import HISTOGRAM, Selection, select
+from ethermeter.report.parameters import Experiment, experiments
+
+if TYPE_CHECKING:
+    from ethermeter.plan import Trial
+    from ethermeter.store import RunDirectory
+
+MOST_PLACES = 8
+"""Places that are still told apart; with more, stations are spread over the segment rather than clustered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Everything the report shows."""
+
+    name: str
+    points: Sequence[Point]
+    study: str
+    claims: Sequence[Claim]
+    experiments: Sequence[Experiment]
+    titles: Mapping[str, str]  # of the series
+    scenarios: Mapping[str, Mapping[str, Any]]  # of each series, with the most stations
+    provenance: Mapping[str, Any]
+    groups: Sequence[Point]  # of every group of stations, where there are several
+    places: Sequence[Point]  # of the stations at every place, where they are clustered
+    shares: Sequence[Point]  # of the larger of two stations
+    distributions: Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]  # of each series
+
+
+def gather(run_dir: Path) -> Content:
+    """Read a finished run: estimates and claims from their files if they are there, the rest from its tables.
+
+    Raises
+    ------
+    InputError
+        If a file of the run is not what it should be.
+    """
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(run_dir)
+    points = estimates.read(run_dir)
+    if not points:
+        raise InputError([Fault(str(run_dir), "trials", "0", "a run with at least one trial")])
+    found = claims.read(run_dir)
+    files = experiments(run_dir)
+    by_name = {experiment.name: experiment.title for experiment in files}
+    titles: dict[str, str] = {}
+    scenarios: dict[str, Mapping[str, Any]] = {}
+    trials = run.trials()
+    for trial in trials:
+        if trial.series not in scenarios or _stations(trial.scenario) > _stations(scenarios[trial.series]):
+            scenarios[trial.series] = trial.scenario
+            # A trial's id begins with the name of the experiment it comes from.
+            titles[trial.series] = by_name.get(trial.id.split("/")[0], files[0].title if len(files) == 1 else "")
+    study = found[0] if found else ""
+    # The study's hosts are alike; its graphs are what the paper shows.
+    by_group, by_place, shares = ((), (), ()) if study else _parts(run, trials)
+    return Content(
+        name=run_dir.resolve().name,
+        points=points,
+        study=study,
+        claims=found[1] if found else (),
+        experiments=files,
+        titles=titles,
+        scenarios=scenarios,
+        provenance=run.provenance(),
+        groups=by_group,
+        places=by_place,
+        shares=shares,
+        distributions=_distributions(run, trials, points, study=bool(study)),
+    )
+
+
+def _stations(scenario: Mapping[str, Any]) -> int:
+    return sum(len(group["places"]) for group in scenario["groups"])
+
+
+def _parts(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Point], Sequence[Point], Sequence[Point]]:
+    """Estimates by group, by place, and the shares of two stations, each where it says something."""
+    several = [trial for trial in trials if len(trial.scenario["groups"]) > 1]
+    clustered = [trial for trial in trials if any(_is_clustered(group["places"]) for group in trial.scenario["groups"])]
+    pairs = [trial for trial in trials if _stations(trial.scenario) == 2]
+    observations = run.observations() if several or clustered else None
+    batches = run.batches() if several or clustered or pairs else None
+    return (
+        groups.estimate(several, observations, batches, groups.by_group) if several else (),
+        groups.estimate(clustered, observations, batches, groups.by_place) if clustered else (),
+        capture.larger_shares(pairs, batches) if pairs else (),
+    )
+
+
+def _is_clustered(places: Sequence[int]) -> bool:
+    different = len(set(places))
+    return 2 <= different <= MOST_PLACES and different < len(places)
+
+
+def _distributions(
+    run: "RunDirectory", trials: "Sequence[Trial]", points: Sequence[Point], *, study: bool
+) -> dict[str, list[tuple[Selection, list[Distribution]]]]:
+    """Find the distributions of the delay that the figures of every series show."""
+    ids: dict[tuple[object, ...], list[str]] = {}
+    for trial in trials:
+        ids.setdefault(_key(trial.series, trial.engine, trial.point), []).append(trial.id)
+    of_series: dict[str, list[Point]] = {}
+    for point in points:
+        of_series.setdefault(point.series, []).append(point)
+    chosen = {series: select(members, study=study) for series, members in of_series.items()}
+    wanted = {
+        _key(point.series, point.engine, point.point): None
+        for selections in chosen.values()
+        for selection in selections
+        for point in selection.points.values()
+    }
+    if not wanted:
+        return {}
+    merged = dict(zip(wanted, distribution(run.histograms(), HISTOGRAM, [ids[key] for key in wanted]), strict=True))
+    found: dict[str, list[tuple[Selection, list[Distribution]]]] = {}
+    for series, selections in chosen.items():
+        for selection in selections:
+            of = [merged[_key(point.series, point.engine, point.point)] for point in selection.points.values()]
+            if any(each.frames for each in of):
+                found.setdefault(series, []).append((selection, of))
+    return found
+
+
+def _key(series: str, engine: str, point: Mapping[str, str]) -> tuple[object, ...]:
+    return (series, engine, *sorted(point.items()))

@@ -1,0 +1,159 @@
+"""Distribution of the delay: the share of frames that take longer, for a few points of a series, with its percentiles."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from ethermeter.analysis.distribution import Distribution
+from ethermeter.analysis.estimates import Point
+from ethermeter.observation import Metric
+from ethermeter.report import results
+from ethermeter.report.axes import choose, curve_names, keys, quantity
+from ethermeter.report.chart import HEIGHT
+from ethermeter.report.html import safe, table
+from ethermeter.report.labels import AXIS_TITLES, LABELS
+from ethermeter.report.theme import colours
+
+MOST_CURVES = 6
+STUDY_FRAMES = ("64 B", "1536 B", "4000 B")
+"""The study's shortest, its maximal and its longest frame."""
+PERCENTILES = {
+    Metric.DELAY_P50: "median",
+    Metric.DELAY_P90: "90%",
+    Metric.DELAY_P99: "99%",
+    Metric.DELAY_P999: "99.9%",
+    Metric.DELAY_MAX: "largest",
+}
+STEP = 0.03
+"""Distance of points that are drawn, in natural logarithms: about a pixel."""
+HISTOGRAM = Metric.TRANSMISSION_DELAY.value
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Points that share a figure: what their names are values of, the points by name, and what is the same for all."""
+
+    key: str
+    points: Mapping[str, Point]
+    fixed: str
+
+
+def select(points: Sequence[Point], *, study: bool) -> list[Selection]:
+    """Pick points of a series: by curve at one x, and by x for the first curve.
+
+    That x is the largest for a study; otherwise the one with the largest 99.9th percentile. Keys that make panels stay at their first
+    value.
+    """
+    if not any(math.isfinite(point.estimates[Metric.DELAY_P50].value) for point in points if Metric.DELAY_P50 in point.estimates):
+        return []
+    axes = choose(points)
+    start = {key: keys(points[0])[key] for key in axes.panels}
+    points = [point for point in points if all(keys(point)[key] == value for key, value in start.items())]
+    if axes.x is None:
+        return [_selection(axes.curve, points, start)] if axes.curve else []
+    x = axes.x
+    furthest = max(points, key=lambda point: quantity(keys(point)[x]) or (0.0, "")) if study else max(points, key=_tail)
+    chosen = keys(furthest)[x]
+    found = []
+    if axes.curve is not None:
+        across = [point for point in points if keys(point)[x] == chosen]
+        if study:
+            across = [point for point in across if keys(point)[axes.curve] in STUDY_FRAMES] or across
+        found.append(_selection(axes.curve, across, {x: chosen, **start}))
+        start[axes.curve] = keys(points[0])[axes.curve]
+        points = [point for point in points if keys(point)[axes.curve] == start[axes.curve]]
+    return [*found, _selection(x, points, start)]
+
+
+def _tail(point: Point) -> float:
+    found = point.estimates.get(Metric.DELAY_P999)
+    return found.value if found is not None and math.isfinite(found.value) else -math.inf
+
+
+def _selection(key: str, points: Sequence[Point], fixed: Mapping[str, str]) -> Selection:
+    names = curve_names(list(dict.fromkeys(keys(point)[key] for point in points)))
+    by_name = {names[keys(point)[key]]: point for point in points}
+    ordered = [name for name in names.values() if name in by_name]
+    # Evenly among them, the first and the last included.
+    count = min(len(ordered), MOST_CURVES)
+    places = [round(at * (len(ordered) - 1) / max(count - 1, 1)) for at in range(count)]
+    text = ", ".join(f"{AXIS_TITLES.get(of, of)}: {value}" for of, value in fixed.items())
+    return Selection(key, {ordered[at]: by_name[ordered[at]] for at in places}, text)
+
+
+def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any]:
+    """Draw the shares above each delay, both axes logarithmic."""
+    factor = LABELS[Metric.TRANSMISSION_DELAY].factor
+    names = list(selection.points)
+    rows = [
+        {"x": float(f"{value_s * factor:.4g}"), "y": float(f"{share:.4g}"), "c": name}
+        for name, of in zip(names, found, strict=True)
+        for value_s, share in _thinned(of)
+    ]
+    title = AXIS_TITLES.get(selection.key, selection.key)
+    is_ordered = all(quantity(name) for name in names)
+    return {
+        "width": "container",
+        "height": HEIGHT,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "padding": {"left": 2, "top": 2, "bottom": 2, "right": 10},
+        "data": {"values": rows},
+        "mark": {"type": "line", "strokeWidth": 1.6, "aria": False, "interpolate": "linear"},
+        "encoding": {
+            "x": {
+                "field": "x",
+                "type": "quantitative",
+                "title": "Transmission delay (ms)",
+                "scale": {"type": "log", "nice": False},
+                "axis": {"format": ",.6~r", "labelOverlap": True, "grid": True, "tickCount": 6},
+            },
+            "y": {
+                "field": "y",
+                "type": "quantitative",
+                "title": "Share of frames that take longer",
+                "scale": {"type": "log", "nice": False, "domainMax": 1},
+                "axis": {"format": ".4~%", "tickCount": 6},
+            },
+            "color": {
+                "field": "c",
+                "type": "nominal",
+                "scale": {"domain": names},
+                "legend": {"title": title, "titleLimit": 400, "columns": 3},
+            },
+            "tooltip": [
+                {"field": "x", "type": "quantitative", "title": "delay, ms", "format": ".4~r"},
+                {"field": "y", "type": "quantitative", "title": "take longer", "format": ".3~%"},
+                {"field": "c", "title": title},
+            ],
+        },
+        "usermeta": {
+            "colours": {
+                "light": colours(len(names), ground="light", is_ordered=is_ordered),
+                "dark": colours(len(names), ground="dark", is_ordered=is_ordered),
+            }
+        },
+    }
+
+
+def _thinned(of: Distribution) -> list[tuple[float, float]]:
+    """Points with a share above 0, without those that on logarithmic axes lie next to the one before and the one after."""
+    points = [(value_s, share) for value_s, share in zip(of.value_s.tolist(), of.exceeding.tolist(), strict=True) if share > 0]
+    kept = points[:1]
+    for before, point in pairwise(points):
+        if abs(math.log(point[0] / kept[-1][0])) + abs(math.log(point[1] / kept[-1][1])) > STEP:
+            # A flat stretch keeps its end, or the line would run slantwise where it falls.
+            kept += [before, point] if before != kept[-1] else [point]
+    return kept if kept[-1:] == points[-1:] else [*kept, points[-1]]
+
+
+def percentiles(selection: Selection, found: Sequence[Distribution], *, title: str) -> str:
+    """Tabulate the percentiles in ms, mean over the replications with its interval, and the number of frames behind it."""
+    label = LABELS[Metric.TRANSMISSION_DELAY]
+    rows = []
+    for (name, point), of in zip(selection.points.items(), found, strict=True):
+        estimates = [point.estimates.get(metric) for metric in PERCENTILES]
+        rows.append([safe(name), *(results.cell(estimate, label.factor) for estimate in estimates), f"{of.frames:,}"])
+    head = [safe(AXIS_TITLES.get(selection.key, selection.key)), *PERCENTILES.values(), "frames"]
+    return table(head, rows, caption=f"{title}: percentiles ({label.unit})", kind="data stacked")

@@ -1,0 +1,155 @@
+"""Series: the section of one series of a run."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.knee import CLEAR, Knee, rise
+from ethermeter.observation import Metric
+from ethermeter.papers.evidence import COUNT
+from ethermeter.report import chart, distribution, results
+from ethermeter.report.axes import Axes, Panel, choose, keys, panels
+from ethermeter.report.content import Content
+from ethermeter.report.html import safe, section, table
+from ethermeter.report.labels import AXIS_TITLES, LABELS, MAIN_METRICS, STUDY_GRAPHS, TIME_KINDS, meaning
+from ethermeter.report.parts import parts_section
+from ethermeter.report.sheet import Sheet
+
+OPEN_TABLE_ROWS = 60
+APART = (Metric.UTILISATION, Metric.PACKET_RATE, Metric.TRANSMISSION_DELAY, Metric.EXCESS_DELAY, Metric.COLLISIONS_PER_FRAME)
+"""What is shown of a study's series that is not one of its figures."""
+RISING = (Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME)
+"""Metrics whose rise has a knee."""
+
+
+def series_section(name: str, points: Sequence[Point], content: Content, sheet: Sheet) -> str:
+    """One series: its main figures, what its stations and its delays are like, channel time, and a table of estimates."""
+    axes = choose(points)
+    is_apart = bool(content.study) and axes.x != COUNT
+    body = "" if is_apart else _main(name, points, axes, content, sheet)
+    body += parts_section(name, content, sheet) + ("" if is_apart else _distributions(name, content, sheet))
+    times = "" if is_apart else _breakdowns(points, axes, sheet)
+    if times:
+        lead = '<p class="lead">Where the channel’s time goes; the parts sum to 1.</p>'
+        body += f'<h3>Channel time</h3>{lead}<div class="grid">{times}</div>'
+    if is_apart or not content.study:
+        body += _estimates(points, APART if is_apart else MAIN_METRICS)
+    title = content.titles.get(name, "")
+    if title and not content.study and len(content.scenarios) == 1:
+        return section(anchor(name), "Results", body)  # the page's heading says the rest
+    return section(anchor(name), name, (f'<p class="lead">{safe(title)}</p>' if title and title != name else "") + body)
+
+
+def anchor(series: str) -> str:
+    """Return the id of a series' section."""
+    return "series-" + re.sub(r"[^A-Za-z0-9_-]+", "-", series)
+
+
+def _main(name: str, points: Sequence[Point], axes: Axes, content: Content, sheet: Sheet) -> str:
+    metrics = [metric for metric in (STUDY_GRAPHS if content.study else MAIN_METRICS) if _is_worth_showing(points, metric)]
+    drawn = []
+    for metric in metrics:
+        for panel in panels(points, axes, metric):
+            title = LABELS[metric].title + (f", {panel.title}" if panel.title else "")
+            numbers = results.figure_table(panel, metric, axes, title=f"{name}, {title}")
+            knees = _knees(panel, metric, axes)
+            spec = {key: value for key, value in chart.lines(panel, metric, axes, knees=knees).items() if key != "title"}
+            drawn.append(sheet.add(spec, title=title, text=meaning(metric) + _said(knees, axes), numbers=numbers))
+    return f'<div class="grid">{"".join(drawn)}</div>' if drawn else ""
+
+
+def _knees(panel: Panel, metric: Metric, axes: Axes) -> dict[str, Knee]:
+    """Knees of delays against offered load, by curve."""
+    if metric not in RISING or axes.x is None or not axes.x.endswith("load"):
+        return {}
+    found = {
+        curve.name: rise(np.array([x for x, _ in curve.points]), np.array([estimate.value for _, estimate in curve.points]))
+        for curve in panel.curves
+    }
+    return {name: knee for name, knee in found.items() if knee is not None}
+
+
+def _said(knees: Mapping[str, Knee], axes: Axes) -> str:
+    if not knees:
+        return ""
+    places = ", ".join(f"{knee.x:g}" + (f" at {name}" if name else "") for name, knee in knees.items())
+    return (
+        f" Diamonds mark the knee ({places}): up to the curve’s highest point, the point farthest below the line between the ends, "
+        f"both axes scaled to run from 0 to 1; nearer than {CLEAR:g} it is none."
+    )
+
+
+def _distributions(name: str, content: Content, sheet: Sheet) -> str:
+    drawn = []
+    for selection, found in content.distributions.get(name, ()):
+        title = f"Distribution of the transmission delay by {_small(AXIS_TITLES.get(selection.key, selection.key))}"
+        text = "Share of frames whose delay is larger, both axes logarithmic." + (f" {selection.fixed}." if selection.fixed else "")
+        table = distribution.percentiles(selection, found, title=f"{name}, {title}")
+        drawn.append(sheet.add(distribution.figure(selection, found), title=title, text=text, numbers="", after=table))
+    if not drawn:
+        return ""
+    lead = "The frames of all replications together. Percentiles, in ms, are means over the replications, with 95% intervals from three on."
+    return f'<h3>How long frames take</h3><p class="lead">{lead}</p><div class="grid">{"".join(drawn)}</div>'
+
+
+def _estimates(points: Sequence[Point], metrics: Sequence[Metric]) -> str:
+    present = [metric for metric in metrics if any(metric in point.estimates for point in points)]
+    text = f'<div class="panel">{results.estimates_table(points, present)}</div>'
+    return "<h3>Estimates</h3>" + (
+        text if len(points) <= OPEN_TABLE_ROWS else f"<details><summary>{len(points)} points</summary>{text}</details>"
+    )
+
+
+def _is_worth_showing(points: Sequence[Point], metric: Metric) -> bool:
+    """Whether a metric has a value at two points or more that is not always zero, and is not another's double."""
+    values = [point.estimates[metric].value for point in points if metric in point.estimates]
+    finite = [value for value in values if value == value]
+    if metric is Metric.RESPONSE_TIME:
+        delays = [point.estimates[Metric.TRANSMISSION_DELAY].value for point in points if metric in point.estimates]
+        return len(finite) > 1 and values != delays
+    return len(finite) > 1 and any(finite)
+
+
+def _breakdowns(points: Sequence[Point], axes: Axes, sheet: Sheet) -> str:
+    """Channel time against x for the first curve, and against the curves at the largest x."""
+    known = [point for point in points if all(metric in point.estimates for metric in TIME_KINDS)]
+    if axes.x is None or not known:
+        return ""
+    first = {key: keys(known[0])[key] for key in axes.panels}
+    known = [point for point in known if all(keys(point)[key] == value for key, value in first.items())]
+    fixed = "".join(f", {key} = {value}" for key, value in first.items())
+    x_title = AXIS_TITLES.get(axes.x, axes.x)
+    if axes.curve is None:
+        spec = chart.breakdown(known, axes.x, title=x_title)
+        return sheet.add(
+            spec, title="Channel time", text=f"Against {_small(x_title)}{fixed}.", numbers=_time_table(known, axes.x), kind="low"
+        )
+    curve_title = AXIS_TITLES.get(axes.curve, axes.curve)
+    last = keys(known[-1])[axes.x]
+    across = [point for point in known if keys(point)[axes.x] == last]
+    start = keys(known[0])[axes.curve]
+    along = [point for point in known if keys(point)[axes.curve] == start]
+    return sheet.add(
+        chart.breakdown(across, axes.curve, title=curve_title),
+        title=f"Channel time by {_small(curve_title)}",
+        text=f"{x_title}: {last}{fixed}.",
+        numbers=_time_table(across, axes.curve),
+        kind="low",
+    ) + sheet.add(
+        chart.breakdown(along, axes.x, title=x_title),
+        title=f"Channel time by {_small(x_title)}",
+        text=f"{curve_title}: {start}{fixed}.",
+        numbers=_time_table(along, axes.x),
+        kind="low",
+    )
+
+
+def _small(title: str) -> str:
+    return title[:1].lower() + title[1:]
+
+
+def _time_table(points: Sequence[Point], key: str) -> str:
+    rows = [[safe(keys(point)[key]), *(f"{point.estimates[metric].value:.2%}" for metric in TIME_KINDS)] for point in points]
+    return table([safe(AXIS_TITLES.get(key, key)), *TIME_KINDS.values()], rows, caption="Shares of channel time", kind="data")
