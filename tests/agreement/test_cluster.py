@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from small_runs import SUPPORT, call, contents, fake, write_experiment
+from small_runs import EXPERIMENT, SUPPORT, call, contents, fake, real, write_experiment
 
 pytest.importorskip("distributed")
 
@@ -29,8 +29,9 @@ def wait_until(condition, what):
 
 
 @pytest.fixture
-def cluster(tmp_path):
-    """Address of a scheduler, and its two worker processes."""
+def cluster(tmp_path, request):
+    """Address of a scheduler, and its two worker processes; their preload is the fixture's parameter."""
+    module = getattr(request, "param", "slow_worker")
     file = tmp_path / "scheduler.json"
     ports = ("--port", 0, "--no-dashboard", "--scheduler-file", file)
     processes = [launch("distributed.cli.dask_scheduler", "--host", "127.0.0.1", *ports)]
@@ -38,7 +39,7 @@ def cluster(tmp_path):
         wait_until(file.exists, "the scheduler did not start")
         for name in ("one", "two"):
             scratch = ("--local-directory", tmp_path / name, "--scheduler-file", file)
-            preload = ("--preload", "slow_worker")
+            preload = ("--preload", module)
             processes.append(
                 launch("distributed.cli.dask_worker", "--no-nanny", "--nthreads", 1, "--no-dashboard", "--name", name, *scratch, *preload)
             )
@@ -61,6 +62,31 @@ def test_a_cluster_gives_the_same_bytes_though_a_worker_is_killed(tmp_path, clus
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
         try:
             wait_until(lambda: list((out / "parts").glob("*.parquet")), "no part file appeared")
+            workers[0].send_signal(signal.SIGKILL)
+            workers[0].wait()
+            assert process.poll() is None, "the run was over before the worker was killed"
+            _, said = process.communicate(timeout=100)
+        finally:
+            process.kill()
+    assert process.returncode == 0, said
+    assert contents(out) == contents(tmp_path / "here")
+
+
+@pytest.mark.parametrize("cluster", ["ready_worker"], indirect=True)
+def test_the_compiled_core_gives_the_same_bytes_on_a_cluster_though_a_worker_is_killed(tmp_path, cluster):
+    address, workers = cluster
+    # Some seconds of work, so that the kill falls into the middle of it.
+    text = EXPERIMENT.replace('transmit = "100 ms"', 'transmit = "100 s"').replace('"middle 50 ms"', '"middle 90 s"')
+    text = text.replace("replications = 5", "replications = 20")
+    experiment = write_experiment(tmp_path, text=text)
+    assert call(real("run", experiment, "--out", tmp_path / "here", "--no-report")).returncode == 0
+    out = tmp_path / "there"
+    command = real("run", experiment, "--out", out, "--no-report", "--cluster", address)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
+        try:
+            wait_until((out / "parts").exists, "the run did not begin")
+            # Between this and the end lies more work than one worker does in the time that the kill takes.
+            time.sleep(0.3)
             workers[0].send_signal(signal.SIGKILL)
             workers[0].wait()
             assert process.poll() is None, "the run was over before the worker was killed"
