@@ -44,6 +44,7 @@ pub struct Tally {
     counters: Vec<Counters>,
     cells: Vec<Cell>,
     batch: usize,
+    batch_from: i64,
     batch_ends: Vec<i64>,
     transmission_delay: Histogram,
     access_delay: Histogram,
@@ -80,6 +81,7 @@ impl Tally {
             counters: vec![Counters::default(); stations],
             cells: vec![Cell::default(); stations * world.batches],
             batch: 0,
+            batch_from: from,
             batch_ends: (1..=world.batches).map(part).collect(),
             transmission_delay: Histogram::default(),
             access_delay: Histogram::default(),
@@ -99,9 +101,14 @@ impl Tally {
         }
     }
 
+    /// A time, moved to the nearest edge of the window. `INSIDE` promises that it lies within.
     #[inline]
-    fn clip(&self, time: i64) -> i64 {
-        time.clamp(self.from, self.to)
+    fn clip<const INSIDE: bool>(&self, time: i64) -> i64 {
+        if INSIDE {
+            time
+        } else {
+            time.clamp(self.from, self.to)
+        }
     }
 
     /// Count an attempt. Attempts come in the order of their starts.
@@ -123,28 +130,29 @@ impl Tally {
             }
             return;
         }
-        self.occupy(attempt, delivered);
-        if delivered {
-            self.deliver(attempt);
-        } else {
-            self.fail(attempt);
+        let inside = self.from <= self.covered.min(attempt.taken_up) && attempt.end + self.gap < self.to;
+        match (inside, delivered) {
+            (true, true) => self.deliver::<true>(attempt),
+            (true, false) => self.fail::<true>(attempt),
+            (false, true) => self.deliver::<false>(attempt),
+            (false, false) => self.fail::<false>(attempt),
         }
     }
 
     /// Channel time: a moment belongs to the transmission that began first among those under way.
     #[inline]
-    fn occupy(&mut self, attempt: &Attempt, delivered: bool) {
+    fn occupy<const INSIDE: bool, const DELIVERED: bool>(&mut self, attempt: &Attempt) {
         let (start, end) = (attempt.start, attempt.end);
         if start > self.covered {
             let gap_end = self.owed_gap_until.min(start);
-            self.time_gap += self.clip(gap_end) - self.clip(self.covered);
+            self.time_gap += self.clip::<INSIDE>(gap_end) - self.clip::<INSIDE>(self.covered);
         }
         let from = start.max(self.covered);
         if end > from {
-            let busy = self.clip(end) - self.clip(from);
-            if delivered {
+            let busy = self.clip::<INSIDE>(end) - self.clip::<INSIDE>(from);
+            if DELIVERED {
                 let preamble_end = (start + self.preamble).clamp(from, end);
-                let preamble = self.clip(preamble_end) - self.clip(from);
+                let preamble = self.clip::<INSIDE>(preamble_end) - self.clip::<INSIDE>(from);
                 self.time_preamble += preamble;
                 self.time_frame += busy - preamble;
             } else {
@@ -157,8 +165,12 @@ impl Tally {
 
     #[inline]
     fn batch_of(&mut self, end: i64) -> usize {
+        if self.batch_from <= end && end < self.batch_ends[self.batch] {
+            return self.batch;
+        }
         // Ends come nearly in order; step to the batch in which this one lies.
         while self.batch + 1 < self.batch_ends.len() && end >= self.batch_ends[self.batch] {
+            self.batch_from = self.batch_ends[self.batch];
             self.batch += 1;
         }
         let mut batch = self.batch;
@@ -169,16 +181,17 @@ impl Tally {
     }
 
     #[inline]
-    fn deliver(&mut self, attempt: &Attempt) {
+    fn deliver<const INSIDE: bool>(&mut self, attempt: &Attempt) {
+        self.occupy::<INSIDE, true>(attempt);
         let batch = self.batch_of(attempt.end);
         let station = attempt.station as usize;
-        let charged = self.clip(attempt.end + self.gap) - self.clip(attempt.start);
-        let waiting = self.clip(attempt.end) - self.clip(attempt.taken_up);
+        let charged = self.clip::<INSIDE>(attempt.end + self.gap) - self.clip::<INSIDE>(attempt.start);
+        let waiting = self.clip::<INSIDE>(attempt.end) - self.clip::<INSIDE>(attempt.taken_up);
         let cell = &mut self.cells[batch * self.stations + station];
         let counters = &mut self.counters[station];
         cell.charged += charged;
         counters.waiting += waiting;
-        if attempt.end < self.from || attempt.end >= self.to {
+        if !INSIDE && (attempt.end < self.from || attempt.end >= self.to) {
             return;
         }
         let delay = attempt.end - attempt.taken_up;
@@ -202,12 +215,13 @@ impl Tally {
     }
 
     #[inline]
-    fn fail(&mut self, attempt: &Attempt) {
+    fn fail<const INSIDE: bool>(&mut self, attempt: &Attempt) {
+        self.occupy::<INSIDE, false>(attempt);
         if attempt.ending == Ending::Discarded {
-            let waiting = self.clip(attempt.end) - self.clip(attempt.taken_up);
+            let waiting = self.clip::<INSIDE>(attempt.end) - self.clip::<INSIDE>(attempt.taken_up);
             self.counters[attempt.station as usize].waiting += waiting;
         }
-        if attempt.end < self.from || attempt.end >= self.to {
+        if !INSIDE && (attempt.end < self.from || attempt.end >= self.to) {
             return;
         }
         let counters = &mut self.counters[attempt.station as usize];
@@ -238,7 +252,7 @@ impl Tally {
     #[allow(clippy::cast_precision_loss)] // sums become measurements here
     pub fn finish(mut self, world: &World, stations: &mut [Station]) -> (Outcome, Vec<Attempt>) {
         self.close_group();
-        self.time_gap += self.clip(self.owed_gap_until) - self.clip(self.covered);
+        self.time_gap += self.clip::<false>(self.owed_gap_until) - self.clip::<false>(self.covered);
         let end = world.phases.end_ps.cast_signed();
         for (station, counters) in stations.iter().zip(&mut self.counters) {
             if let Some(since) = station.holding_since() {
