@@ -103,8 +103,8 @@ def test_caution_is_marked_and_listed(text: str) -> None:
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        ({"segment.length": ("100 m", "500 m", "1 km")}, "segment.length (m)"),
-        ({"stations.service": ("50 us", "100 us"), "stations.backoff": ("exponential", "linear")}, "stations.service (s)"),
+        ({"segment.length": ("100 m", "500 m", "1 km")}, "Length of the cable (m)"),
+        ({"stations.service": ("50 us", "100 us"), "stations.backoff": ("exponential", "linear")}, "Service time (s)"),
         ({"stations.count": ("4", "8"), "a.x": ("1", "2", "3"), "b": ("on", "off")}, "b = on"),
         ({"stations.backoff": ("exponential", "linear")}, "Estimates"),
         ({}, "Estimates"),
@@ -166,7 +166,7 @@ def figure_titles(page: str, heading: str) -> list[str]:
 def test_groups_and_places_are_shown_by_metric_with_one_figure_for_each_of_the_other_keys(tmp_path: Path) -> None:
     keys = {"stations.odd.backoff": ("exponential", "none"), "stations.odd.frames": ("64 B", "512 B", "1518 B")}
     page = without_scripts(report.write(synthetic_run.parted(tmp_path / "run", keys, GROUPS)).read_text(encoding="utf-8"))
-    both = ["stations.odd.backoff: exponential", "stations.odd.backoff: none"]
+    both = ["Backoff (odd): exponential", "Backoff (odd): none"]
     assert figure_titles(page, "By group of stations") == both * 2  # bit rate, transmission delay: what was observed
     assert figure_titles(page, "By place of the stations") == both * 2
     assert "Who gets the segment" not in page

@@ -9,7 +9,7 @@ from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.knee import Knee
 from ethermeter.observation import Caution, Metric
 from ethermeter.report.axes import Axes, Curve, Panel, curve_names, keys, quantity
-from ethermeter.report.labels import AXIS_TITLES, LABELS, TIME_KINDS, Label
+from ethermeter.report.labels import LABELS, TIME_KINDS, Label, key_title
 from ethermeter.report.theme import KIND_COLOURS, colours
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 def axis_title(key: str, unit: str) -> str:
     """Title of the axis of a varied key."""
-    title = AXIS_TITLES.get(key, key)
+    title = key_title(key)
     return f"{title} ({unit})" if unit else title
 
 
@@ -227,7 +227,7 @@ def values_as_texts(label: Label) -> list[Json]:
 
 
 def _curve_title(axes: Axes) -> str:
-    return AXIS_TITLES.get(axes.curve or "", axes.curve or "")
+    return key_title(axes.curve or "")
 
 
 def tooltip(label: Label, *, x_title: str, curve_title: str, is_number: bool = True) -> list[Json]:

@@ -13,7 +13,7 @@ from ethermeter.report import results
 from ethermeter.report.axes import choose, curve_names, keys, quantity
 from ethermeter.report.chart import HEIGHT
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import AXIS_TITLES, LABELS
+from ethermeter.report.labels import LABELS, key_title
 from ethermeter.report.theme import colours
 
 MOST_CURVES = 6
@@ -79,7 +79,7 @@ def _selection(key: str, points: Sequence[Point], fixed: Mapping[str, str]) -> S
     # Evenly among them, the first and the last included.
     count = min(len(ordered), MOST_CURVES)
     places = [round(at * (len(ordered) - 1) / max(count - 1, 1)) for at in range(count)]
-    text = ", ".join(f"{AXIS_TITLES.get(of, of)}: {value}" for of, value in fixed.items())
+    text = ", ".join(f"{key_title(of)}: {value}" for of, value in fixed.items())
     return Selection(key, {ordered[at]: by_name[ordered[at]] for at in places}, text)
 
 
@@ -92,7 +92,7 @@ def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any
         for name, of in zip(names, found, strict=True)
         for value_s, share in _thinned(of)
     ]
-    title = AXIS_TITLES.get(selection.key, selection.key)
+    title = key_title(selection.key)
     is_ordered = all(quantity(name) for name in names)
     return {
         "width": "container",
@@ -155,5 +155,5 @@ def percentiles(selection: Selection, found: Sequence[Distribution], *, title: s
     for (name, point), of in zip(selection.points.items(), found, strict=True):
         estimates = [point.estimates.get(metric) for metric in PERCENTILES]
         rows.append([safe(name), *(results.cell(estimate, label.factor) for estimate in estimates), f"{of.frames:,}"])
-    head = [safe(AXIS_TITLES.get(selection.key, selection.key)), *PERCENTILES.values(), "frames"]
+    head = [safe(key_title(selection.key)), *PERCENTILES.values(), "frames"]
     return table(head, rows, caption=f"{title}: percentiles ({label.unit})", kind="data stacked")

@@ -96,13 +96,60 @@ TIME_KINDS: dict[Metric, str] = {
     Metric.TIME_IDLE: "idle",
 }
 
-AXIS_TITLES: dict[str, str] = {
+KEY_TITLES: dict[str, str] = {
     "stations.count": "Number of hosts",
-    "stations.frames": "Frame length",
     "engine": "Engine",
     "stations": "Stations",
+    "segment.rate": "Line rate",
+    "segment.length": "Length of the cable",
+    "segment.round_trip": "Round trip",
+    "segment.clusters": "Clusters",
+    "segment.gap_part1": "First part of the gap",
 }
-"""Axis titles of keys that are varied often; another key is its own title."""
+"""Titles of keys that are varied often."""
+
+STATION_TITLES: dict[str, str] = {
+    "count": "Number of stations",
+    "frames": "Frame length",
+    "arrivals": "Arrivals",
+    "arrivals.poisson": "Arrivals",
+    "arrivals.poisson_load": "Offered load",
+    "arrivals.regular": "Time between arrivals",
+    "service": "Service time",
+    "queue": "Room in the queue",
+    "backoff": "Backoff",
+    "backoff.exponential.limit": "Backoff limit",
+    "backoff.linear.limit": "Backoff limit",
+    "attempt_limit": "Attempt limit",
+    "per_cluster": "Stations in each cluster",
+    "position": "Position",
+    "cluster": "Cluster",
+}
+"""Titles of the keys of a group of stations."""
+
+
+def key_title(key: str) -> str:
+    """Return the title of a varied key; a key that is not known is its own title.
+
+    Examples
+    --------
+    >>> key_title("stations.count"), key_title("stations.frames"), key_title("stations.pupils.count")
+    ('Number of hosts', 'Frame length', 'Number of stations (pupils)')
+    >>> key_title("stations.0.arrivals.poisson_load"), key_title("phases.drain")
+    ('Offered load', 'phases.drain')
+    """
+    if key in KEY_TITLES:
+        return KEY_TITLES[key]
+    top, _, rest = key.partition(".")
+    if top != "stations":
+        return key
+    if rest in STATION_TITLES:
+        return STATION_TITLES[rest]
+    group, _, leaf = rest.partition(".")
+    if leaf not in STATION_TITLES:
+        return key
+    return STATION_TITLES[leaf] if group.isdigit() else f"{STATION_TITLES[leaf]} ({group})"
+
 
 CAUTIONS: dict[str, str] = {
     "beyond-round-trip": "the segment is longer than its slot time allows",

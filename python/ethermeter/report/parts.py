@@ -11,7 +11,7 @@ from ethermeter.report import chart
 from ethermeter.report.axes import ENGINE, Axes, keys, panels, quantity
 from ethermeter.report.bars import bars
 from ethermeter.report.content import Content
-from ethermeter.report.labels import AXIS_TITLES, LABELS, Label, plain
+from ethermeter.report.labels import LABELS, Label, key_title, plain
 from ethermeter.report.results import estimates_table
 from ethermeter.report.sheet import Sheet
 
@@ -72,7 +72,7 @@ def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str, s
         if len(silent) == len(members):
             continue
         missing = f"No value where nothing was delivered: {', '.join(dict.fromkeys(silent))}." if silent else ""
-        title = ", ".join(f"{AXIS_TITLES.get(key, key)}: {plain(value)}" for key, value in zip(axes.panels, values, strict=True))
+        title = ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in zip(axes.panels, values, strict=True))
         spec = _bars(members, metric, label, axes) if is_barred else _lines(members, metric, label, axes)
         table = estimates_table(members, [metric], labels={metric: label})
         drawn.append(sheet.add(spec, title=title or label.title, text=text or missing, numbers=table))

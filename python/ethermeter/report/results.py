@@ -10,7 +10,7 @@ from ethermeter.papers.claims import NEAR, Claim
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.chart import axis_title
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import AXIS_TITLES, CAUTIONS, LABELS, Label, number, plain
+from ethermeter.report.labels import CAUTIONS, LABELS, Label, key_title, number, plain
 
 _GAUGE_RANGE, _WIDE_RANGE = 0.1, 1.0
 UNSEEN = 5e-5
@@ -127,7 +127,7 @@ def estimates_table(points: Sequence[Point], metrics: Sequence[Metric], *, label
         for metric in metrics:
             row.append(cell(point.estimates.get(metric), labels[metric].factor))
         rows.append(row)
-    head = [safe(AXIS_TITLES.get(key, key)) for key in shown] + [safe(labels[metric].axis) for metric in metrics]
+    head = [safe(key_title(key)) for key in shown] + [safe(labels[metric].axis) for metric in metrics]
     return table(head, rows, caption=f"Estimates of {points[0].series}", kind="data", headers=len(shown))
 
 
@@ -159,5 +159,5 @@ def _where(points: Sequence[Point]) -> str:
     for key in points[0].point:
         values = list(dict.fromkeys(point.point[key] for point in points))
         text = ", ".join(values) if len(values) <= 4 else f"{len(values)} values from {values[0]} to {values[-1]}"
-        parts.append(f"{AXIS_TITLES.get(key, key)}: {text}")
+        parts.append(f"{key_title(key)}: {text}")
     return "; ".join(parts)

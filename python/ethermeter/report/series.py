@@ -13,7 +13,7 @@ from ethermeter.report import chart, distribution, results
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import AXIS_TITLES, LABELS, MAIN_METRICS, STUDY_GRAPHS, TIME_KINDS, meaning
+from ethermeter.report.labels import LABELS, MAIN_METRICS, STUDY_GRAPHS, TIME_KINDS, key_title, meaning
 from ethermeter.report.parts import parts_section
 from ethermeter.report.sheet import Sheet
 
@@ -84,7 +84,7 @@ def _said(knees: Mapping[str, Knee], axes: Axes) -> str:
 def _distributions(name: str, content: Content, sheet: Sheet) -> str:
     drawn = []
     for selection, found in content.distributions.get(name, ()):
-        title = f"Distribution of the transmission delay by {_small(AXIS_TITLES.get(selection.key, selection.key))}"
+        title = f"Distribution of the transmission delay by {_small(key_title(selection.key))}"
         text = "Share of frames whose delay is larger, both axes logarithmic." + (f" {selection.fixed}." if selection.fixed else "")
         table = distribution.percentiles(selection, found, title=f"{name}, {title}")
         drawn.append(sheet.add(distribution.figure(selection, found), title=title, text=text, numbers="", after=table))
@@ -120,13 +120,13 @@ def _breakdowns(points: Sequence[Point], axes: Axes, sheet: Sheet) -> str:
     first = {key: keys(known[0])[key] for key in axes.panels}
     known = [point for point in known if all(keys(point)[key] == value for key, value in first.items())]
     fixed = "".join(f", {key} = {value}" for key, value in first.items())
-    x_title = AXIS_TITLES.get(axes.x, axes.x)
+    x_title = key_title(axes.x)
     if axes.curve is None:
         spec = chart.breakdown(known, axes.x, title=x_title)
         return sheet.add(
             spec, title="Channel time", text=f"Against {_small(x_title)}{fixed}.", numbers=_time_table(known, axes.x), kind="low"
         )
-    curve_title = AXIS_TITLES.get(axes.curve, axes.curve)
+    curve_title = key_title(axes.curve)
     last = keys(known[-1])[axes.x]
     across = [point for point in known if keys(point)[axes.x] == last]
     start = keys(known[0])[axes.curve]
@@ -152,4 +152,4 @@ def _small(title: str) -> str:
 
 def _time_table(points: Sequence[Point], key: str) -> str:
     rows = [[safe(keys(point)[key]), *(f"{point.estimates[metric].value:.2%}" for metric in TIME_KINDS)] for point in points]
-    return table([safe(AXIS_TITLES.get(key, key)), *TIME_KINDS.values()], rows, caption="Shares of channel time", kind="data")
+    return table([safe(key_title(key)), *TIME_KINDS.values()], rows, caption="Shares of channel time", kind="data")
