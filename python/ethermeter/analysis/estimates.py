@@ -13,6 +13,7 @@ Trials with the same series, point and engine are replications. A value is the m
   null, with the caution, rather than one nobody has measured.
 """
 
+import functools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -182,6 +183,8 @@ def _point_json(point: Point) -> dict[str, Any]:
     }
 
 
+# The claims and the report read one after the other what was just written.
+@functools.lru_cache(maxsize=1)
 def from_json(text: str) -> tuple[Point, ...]:
     """Read the text of `estimates.json` back."""
 
