@@ -77,16 +77,14 @@ def test_the_compiled_core_gives_the_same_bytes_on_a_cluster_though_a_worker_is_
     address, workers = cluster
     # Some seconds of work, so that the kill falls into the middle of it.
     text = EXPERIMENT.replace('transmit = "100 ms"', 'transmit = "100 s"').replace('"middle 50 ms"', '"middle 90 s"')
-    text = text.replace("replications = 5", "replications = 20")
+    text = text.replace("replications = 5", "replications = 40")
     experiment = write_experiment(tmp_path, text=text)
     assert call(real("run", experiment, "--out", tmp_path / "here", "--no-report")).returncode == 0
     out = tmp_path / "there"
     command = real("run", experiment, "--out", out, "--no-report", "--cluster", address)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
         try:
-            wait_until((out / "parts").exists, "the run did not begin")
-            # Between this and the end lies more work than one worker does in the time that the kill takes.
-            time.sleep(0.3)
+            wait_until(lambda: list((out / "parts").glob("*.parquet")), "no part file appeared")
             workers[0].send_signal(signal.SIGKILL)
             workers[0].wait()
             assert process.poll() is None, "the run was over before the worker was killed"

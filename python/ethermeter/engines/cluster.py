@@ -113,14 +113,17 @@ def _check_workers(client: Any, address: str, version: str) -> int:
         client.wait_for_workers(1, timeout=CONNECT_S)
     except TimeoutError as error:
         raise TrialError(f"--cluster {address}: the scheduler has no worker") from error
-    try:
-        versions = client.run(_version)
-    except Exception as error:
-        raise TrialError(f"--cluster {address}: a worker has no ethermeter: {(str(error).splitlines() or ['unknown'])[0]}") from error
-    for worker, its_version in versions.items():
-        if its_version != version:
-            raise TrialError(f"--cluster {address}: worker {worker} has ethermeter {its_version}, here it is {version}")
-    return len(versions)
+    answers = client.run(_version, on_error="return")
+    # A worker that dies while it is asked is lost like one that dies later: the others take its work.
+    answers = {worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)}
+    for worker, answer in answers.items():
+        if isinstance(answer, BaseException):
+            raise TrialError(f"--cluster {address}: a worker has no ethermeter: {(str(answer).splitlines() or ['unknown'])[0]}") from answer
+        if answer != version:
+            raise TrialError(f"--cluster {address}: worker {worker} has ethermeter {answer}, here it is {version}")
+    if not answers:
+        raise TrialError(f"--cluster {address}: no worker answers")
+    return len(answers)
 
 
 def _version() -> str:
