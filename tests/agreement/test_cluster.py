@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from small_runs import EXPERIMENT, SUPPORT, call, contents, fake, real, write_experiment
+from small_runs import EXPERIMENT, SUPPORT, call, contents, fake, real, started, write_experiment
 
 pytest.importorskip("distributed")
 
@@ -54,15 +54,12 @@ def cluster(tmp_path, request):
 
 
 def run_while_a_worker_is_killed(command, out, workers):
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
-        try:
-            wait_until(lambda: list((out / "parts").glob("*.parquet")), "no part file appeared")
-            workers[0].send_signal(signal.SIGKILL)
-            workers[0].wait()
-            assert process.poll() is None, "the run was over before the worker was killed"
-            _, said = process.communicate(timeout=100)
-        finally:
-            process.kill()
+    with started(command, env=ENVIRONMENT) as process:
+        wait_until(lambda: list((out / "parts").glob("*.parquet")), "no part file appeared")
+        workers[0].send_signal(signal.SIGKILL)
+        workers[0].wait()
+        assert process.poll() is None, "the run was over before the worker was killed"
+        _, said = process.communicate(timeout=100)
     assert process.returncode == 0, said
 
 
@@ -109,14 +106,11 @@ def test_control_c_on_a_cluster_stops_soon_and_says_how_to_go_on(tmp_path, clust
     address, _ = cluster
     out = tmp_path / "run"
     command = fake("run", write_experiment(tmp_path), "--out", out, "--no-report", "--cluster", address)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
-        try:
-            wait_until(lambda: list((out / "parts").glob("*.parquet")), "no part file appeared")
-            process.send_signal(signal.SIGINT)
-            begin_s = time.monotonic()
-            _, said = process.communicate(timeout=30)
-        finally:
-            process.kill()
+    with started(command, env=ENVIRONMENT) as process:
+        wait_until(lambda: list((out / "parts").glob("*.parquet")), "no part file appeared")
+        process.send_signal(signal.SIGINT)
+        begin_s = time.monotonic()
+        _, said = process.communicate(timeout=30)
     # One second for the run, and up to one more for the client to take its leave.
     assert time.monotonic() - begin_s < 2
     assert process.returncode == 130

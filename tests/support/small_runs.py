@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 SUPPORT = Path(__file__).parent
@@ -58,6 +59,17 @@ def real(*arguments):
 
 def call(command, *, cwd=None, env=None):
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120, env={**os.environ, **(env or {})}, check=False)
+
+
+@contextmanager
+def started(command, *, env=None):
+    """A process under way; killed and awaited at the end of the block, so that a test that fails leaves nothing to others."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def contents(directory):
