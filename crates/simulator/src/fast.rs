@@ -14,6 +14,7 @@
     reason = "what is inlined into a function with wide instructions is compiled with them"
 )]
 
+use crate::lanes::{defer, puts_off, select, Lanes, LANES, NO_START};
 use crate::outcome::Outcome;
 use crate::station::{Attempt, Station};
 use crate::storm::Storm;
@@ -22,11 +23,6 @@ use crate::world::{small, World, NEVER};
 
 /// Bits of a key that hold the station; 1024 stations at most.
 const STATION_BITS: u32 = 10;
-/// The key of a station that does not start any more. Times end far below.
-const NO_START: u64 = u64::MAX;
-/// No station has this number.
-const NOBODY: usize = usize::MAX;
-
 /// Run a world. Returns its figures and, when `tracing`, every attempt in the order of their starts.
 #[must_use]
 pub fn run(world: &World, tracing: bool) -> (Outcome, Vec<Attempt>) {
@@ -42,11 +38,11 @@ fn contend(world: &World, stations: &mut [Station], first: &[i64], tally: &mut T
     {
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,bmi2")]
         fn widest(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally) {
-            Contention::new(world, first).run(stations, tally);
+            Contention::<true>::new(world, first).run(stations, tally);
         }
         #[target_feature(enable = "avx2,bmi2")]
         fn wide(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally) {
-            Contention::new(world, first).run(stations, tally);
+            Contention::<false>::new(world, first).run(stations, tally);
         }
         let avx2 = std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("bmi2");
         let avx512 = std::arch::is_x86_feature_detected!("avx512f")
@@ -61,17 +57,7 @@ fn contend(world: &World, stations: &mut [Station], first: &[i64], tally: &mut T
             return unsafe { wide(world, stations, first, tally) };
         }
     }
-    Contention::new(world, first).run(stations, tally);
-}
-
-/// How a collision goes on.
-enum Course {
-    /// Every sender hears every other before its own jam is over.
-    Closed,
-    /// Some sender is silent before it hears another.
-    Overlapping,
-    /// Some frame is over before its sender hears another.
-    Unnoticed,
+    Contention::<false>::new(world, first).run(stations, tally);
 }
 
 /// A sender of a collision.
@@ -87,6 +73,8 @@ pub(crate) struct Sender {
     last_arrival: i64,
     /// When it hears the last of the others end, or its own end if that is later.
     silent: i64,
+    /// When it is ready for its next attempt.
+    pub(crate) ready: i64,
 }
 
 #[inline(always)]
@@ -119,41 +107,51 @@ fn insertion_sort(keys: &mut [u64]) {
     }
 }
 
-struct Contention<'w> {
+struct Contention<'w, const WIDE: bool> {
     world: &'w World,
-    next: Vec<u64>,
-    /// `deferral[p * stations + i]`, a key: from the end of a transmission at place p to the end of the gap at station i.
-    deferral: Vec<u64>,
+    next: Vec<Lanes>,
+    /// Row p, a key for each station: from the end of a transmission at place p to the end of the gap at the station.
+    deferral: Vec<Lanes>,
     candidates: Vec<u64>,
     senders: Vec<Sender>,
+    attempts: Vec<Attempt>,
+    /// The next starts of the senders, if nobody else starts first.
+    own: Vec<(u32, u64)>,
     /// Delays between each sender and those before it, sender by sender.
     between: Vec<i64>,
     /// Last end of a sender at each place, where there is one.
-    ends: Vec<(u32, i64)>,
+    ends: Vec<(u32, u64)>,
     end: i64,
     storm: Storm,
 }
 
-impl<'w> Contention<'w> {
+impl<'w, const WIDE: bool> Contention<'w, WIDE> {
     fn new(world: &'w World, first: &[i64]) -> Self {
         let stations = world.stations();
-        let deferral = (0..small(world.place_count)).flat_map(|p| {
-            let keys = world.places.iter().zip(0u64..);
-            keys.map(move |(&q, station)| time_key(world.delay(p, q) + world.gap) + station)
-        });
+        let blocks = stations.div_ceil(LANES);
+        let mut deferral = vec![[0; LANES]; world.place_count * blocks];
+        for (p, row) in (0u32..).zip(deferral.chunks_exact_mut(blocks)) {
+            for ((key, &q), station) in row.as_flattened_mut().iter_mut().zip(&world.places).zip(0u64..) {
+                *key = time_key(world.delay(p, q) + world.gap) + station;
+            }
+        }
         let mut new = Self {
             world,
-            candidates: vec![NO_START; stations + 1],
-            next: vec![NO_START; stations],
-            deferral: deferral.collect(),
+            candidates: vec![NO_START; (blocks + 1) * LANES],
+            // The lanes of the last block beyond the last station never start.
+            next: vec![[NO_START; LANES]; blocks],
+            deferral,
             senders: Vec::with_capacity(stations),
+            attempts: Vec::with_capacity(stations),
+            own: Vec::with_capacity(stations),
             between: Vec::new(),
             ends: Vec::with_capacity(world.place_count),
             end: world.phases.end_ps.cast_signed(),
             storm: Storm::new(world),
         };
         for (station, &time) in first.iter().enumerate() {
-            new.next[station] = new.key(station, time);
+            let key = new.key(station, time);
+            new.next.as_flattened_mut()[station] = key;
         }
         new
     }
@@ -170,7 +168,7 @@ impl<'w> Contention<'w> {
 
     #[inline(always)]
     fn earliest(&self) -> u64 {
-        self.next.iter().fold(NO_START, |least, &next| least.min(next))
+        self.next.as_flattened().iter().fold(NO_START, |least, &next| least.min(next))
     }
 
     #[inline(always)]
@@ -179,11 +177,11 @@ impl<'w> Contention<'w> {
         while time_of(earliest) < self.end {
             // Whoever starts later than this has heard the earliest by then, wherever it is.
             let until = time_key((time_of(earliest) + self.world.max_delay + 1).min(self.end));
-            let count: u64 = self.next.iter().map(|&next| u64::from(next < until)).sum();
+            let count = select::<WIDE>(&self.next, until, &mut self.candidates);
             earliest = match count {
                 1 => self.deliver(station_of(earliest), time_of(earliest), stations, tally),
-                2 => self.pair(earliest, stations, tally),
-                _ => self.resolve(until, stations, tally),
+                2 => self.pair(stations, tally),
+                _ => self.resolve(count, stations, tally),
             };
         }
     }
@@ -193,38 +191,24 @@ impl<'w> Contention<'w> {
     fn deliver(&mut self, station: usize, start: i64, stations: &mut [Station], tally: &mut Tally) -> u64 {
         let end = start + self.world.packet_time(stations[station].bits());
         let (attempt, ready) = stations[station].deliver(start, end);
-        tally.record(&attempt);
         // It hears its own end at once; the others, also those at its place, later.
         let own = self.key(station, ready.max(end + self.world.gap));
-        self.defer(self.world.places[station], end, station, own)
-    }
-
-    /// Everybody but `station`, which starts at `own`, defers to a transmission that ended at `end` at `place`. Returns the earliest start.
-    ///
-    /// The one that differs is blended in within the pass: writing it before or after would make the next wide read wait for the write.
-    #[inline(always)]
-    fn defer(&mut self, place: u32, end: i64, station: usize, own: u64) -> u64 {
-        let n = self.next.len();
-        let row = &self.deferral[place as usize * n..place as usize * n + n];
-        let (end, station) = (time_key(end), station as u64);
-        let mut earliest = NO_START;
-        for ((next, &deferral), index) in self.next.iter_mut().zip(row).zip(0u64..) {
-            let put_off = (*next).max(end + deferral);
-            let start = if index == station { own } else { put_off };
-            *next = start;
-            earliest = earliest.min(start);
-        }
+        let place = self.world.places[station];
+        let earliest =
+            defer::<WIDE>(&mut self.next, &self.deferral, &[(place, time_key(end))], &[(small(station), own)]);
+        // After the pass: what it wrote one by one is then in place when the next pass reads it at once.
+        tally.record(&attempt);
         earliest
     }
 
-    /// The station of `first` and one other would start before they hear each other, or nearly. Returns the earliest next start.
+    /// The two candidates would start before they hear each other, or nearly. Returns the earliest next start.
     ///
     /// Two senders hear each other before their jams are over, so their collision is closed, unless a frame was over before.
     #[inline(always)]
-    fn pair(&mut self, first: u64, stations: &mut [Station], tally: &mut Tally) -> u64 {
+    fn pair(&mut self, stations: &mut [Station], tally: &mut Tally) -> u64 {
         let world = self.world;
-        let second =
-            self.next.iter().fold(NO_START, |least, &next| least.min(if next > first { next } else { NO_START }));
+        let [first, second] = [self.candidates[0], self.candidates[1]];
+        let (first, second) = (first.min(second), first.max(second));
         let ((a, start_a), (b, start_b)) = ((station_of(first), time_of(first)), (station_of(second), time_of(second)));
         let (place_a, place_b) = (world.places[a], world.places[b]);
         let delay = world.delay(place_a, place_b);
@@ -240,78 +224,47 @@ impl<'w> Contention<'w> {
         }
         let end_a = heard_a.max(start_a + world.preamble) + world.jam;
         let end_b = heard_b.max(start_b + world.preamble) + world.jam;
-        let own_a = self.back_off(stations, tally, (a, start_a, end_a, heard_a), end_a.max(end_b + delay));
-        let own_b = self.back_off(stations, tally, (b, start_b, end_b, heard_b), end_b.max(end_a + delay));
-        self.defer_to_two((place_a, end_a), (place_b, end_b), [(a, own_a), (b, own_b)])
+        let (attempt_a, own_a) = self.back_off(stations, (a, start_a, end_a, heard_a), end_a.max(end_b + delay));
+        let (attempt_b, own_b) = self.back_off(stations, (b, start_b, end_b, heard_b), end_b.max(end_a + delay));
+        let ends = [(place_a, time_key(end_a)), (place_b, time_key(end_b))];
+        let earliest = defer::<WIDE>(&mut self.next, &self.deferral, &ends, &[(small(a), own_a), (small(b), own_b)]);
+        tally.record_collision(&[attempt_a, attempt_b]);
+        earliest
     }
 
-    /// A sender, its start and end and when it heard the collision; `silent` is when it hears the last of it. Returns its next start.
+    /// A sender, its start and end and when it heard the collision; `silent` is when it hears the last of it. Returns its attempt and its next start.
     #[inline(always)]
     fn back_off(
         &self,
         stations: &mut [Station],
-        tally: &mut Tally,
         (station, start, end, heard): (usize, i64, i64, i64),
         silent: i64,
-    ) -> u64 {
+    ) -> (Attempt, u64) {
         let (attempt, ready) = stations[station].collide(start, end, heard - start > self.world.slot);
-        tally.record(&attempt);
-        self.key(station, ready.max(silent + self.world.gap))
+        (attempt, self.key(station, ready.max(silent + self.world.gap)))
     }
 
-    /// Everybody but those `own`, with their starts, defers to transmissions that ended at these places and times. Returns the earliest start.
+    /// `count` candidates would start, perhaps before they hear each other. Returns the earliest next start.
     #[inline(always)]
-    fn defer_to_two(
-        &mut self,
-        (place_a, end_a): (u32, i64),
-        (place_b, end_b): (u32, i64),
-        own: [(usize, u64); 2],
-    ) -> u64 {
-        let n = self.next.len();
-        let row_a = &self.deferral[place_a as usize * n..place_a as usize * n + n];
-        let row_b = &self.deferral[place_b as usize * n..place_b as usize * n + n];
-        let (end_a, end_b) = (time_key(end_a), time_key(end_b));
-        let [(a, own_a), (b, own_b)] = own.map(|(station, key)| (station as u64, key));
-        let mut earliest = NO_START;
-        for (((next, &row_a), &row_b), index) in self.next.iter_mut().zip(row_a).zip(row_b).zip(0u64..) {
-            let put_off = (*next).max((end_a + row_a).max(end_b + row_b));
-            let start = if index == a { own_a } else { put_off };
-            let start = if index == b { own_b } else { start };
-            *next = start;
-            earliest = earliest.min(start);
-        }
-        earliest
-    }
-
-    /// Several stations would start before `until`, perhaps before they hear each other. Returns the earliest next start.
-    #[inline(always)]
-    fn resolve(&mut self, until: u64, stations: &mut [Station], tally: &mut Tally) -> u64 {
-        let count = self.collect_candidates(until);
+    fn resolve(&mut self, count: usize, stations: &mut [Station], tally: &mut Tally) -> u64 {
         insertion_sort(&mut self.candidates[..count]);
         self.choose_senders(count);
         if let [alone] = self.senders[..] {
             return self.deliver(alone.station as usize, alone.start, stations, tally);
         }
-        match self.close(stations) {
-            Course::Closed => self.collide(stations, tally),
-            Course::Overlapping => self.weather(stations, tally),
-            Course::Unnoticed => {
-                self.senders.clear();
-                self.weather(stations, tally)
-            }
+        let Some(closed) = self.end_senders(stations) else {
+            self.senders.clear();
+            return self.weather(stations, tally);
+        };
+        self.silence_senders();
+        let calm = self.back_off_senders(stations);
+        // A collision that parts is like a closed one as long as nobody starts between its parts.
+        if !closed && (!calm || puts_off::<WIDE>(&self.next, &self.deferral, &self.ends, &self.own)) {
+            return self.weather(stations, tally);
         }
-    }
-
-    /// The keys before `until`, in no order. Returns how many there are.
-    #[inline(always)]
-    fn collect_candidates(&mut self, until: u64) -> usize {
-        // Every key is written and the cursor moves past those that count: a branch would be a guess each time.
-        let mut count = 0;
-        for &next in &self.next {
-            self.candidates[count] = next;
-            count += usize::from(next < until);
-        }
-        count
+        let earliest = defer::<WIDE>(&mut self.next, &self.deferral, &self.ends, &self.own);
+        tally.record_collision(&self.attempts);
+        earliest
     }
 
     /// Of the first `count` candidates, in their order, those that start before they hear another; and when each hears others.
@@ -340,24 +293,36 @@ impl<'w> Contention<'w> {
                 other.heard = other.heard.min(start + delay);
                 other.last_arrival = other.last_arrival.max(start + delay);
             }
-            self.senders.push(Sender { station, place, start, end: 0, heard: first, last_arrival: last, silent: 0 });
+            self.senders.push(Sender {
+                station,
+                place,
+                start,
+                end: 0,
+                heard: first,
+                last_arrival: last,
+                silent: 0,
+                ready: 0,
+            });
         }
     }
 
     /// Contentions overlap for a while, after the collision of `senders`, if there are any.
     #[inline(never)]
     fn weather(&mut self, stations: &mut [Station], tally: &mut Tally) -> u64 {
-        let starts = self.next.iter().map(|&key| if key == NO_START { NEVER } else { time_of(key) });
-        self.storm.run(self.world, starts, &self.senders, stations, tally);
-        for station in 0..self.next.len() {
-            self.next[station] = self.key(station, self.storm.starts()[station]);
+        let keys = &self.next.as_flattened()[..stations.len()];
+        let starts = keys.iter().map(|&key| if key == NO_START { NEVER } else { time_of(key) });
+        self.storm.run(self.world, starts, &self.senders, &self.attempts, stations, tally);
+        for station in 0..stations.len() {
+            let key = self.key(station, self.storm.starts()[station]);
+            self.next.as_flattened_mut()[station] = key;
         }
         self.earliest()
     }
 
-    /// Work out when each sender ends and when it hears the last of the others.
+    /// Work out when each sender ends. Returns whether every one hears every other before its own end; nothing if a frame is
+    /// over before its sender hears another.
     #[inline(always)]
-    fn close(&mut self, stations: &[Station]) -> Course {
+    fn end_senders(&mut self, stations: &[Station]) -> Option<bool> {
         let world = self.world;
         let mut closed = true;
         for sender in &mut self.senders {
@@ -365,13 +330,16 @@ impl<'w> Contention<'w> {
             sender.end = sender.heard.max(sender.start + world.preamble) + world.jam;
             sender.silent = sender.end;
             if sender.heard >= sender.start + world.packet_time(stations[sender.station as usize].bits()) {
-                return Course::Unnoticed;
+                return None;
             }
             closed &= sender.last_arrival <= sender.end;
         }
-        if !closed {
-            return Course::Overlapping;
-        }
+        Some(closed)
+    }
+
+    /// Work out when each sender hears the last of the others.
+    #[inline(always)]
+    fn silence_senders(&mut self) {
         let mut between = self.between.iter();
         for index in 1..self.senders.len() {
             let (before, this) = self.senders.split_at_mut(index);
@@ -381,35 +349,31 @@ impl<'w> Contention<'w> {
                 other.silent = other.silent.max(this.end + delay);
             }
         }
-        Course::Closed
     }
 
+    /// Note the attempts of the senders, where and when they ended, and when they start next: after all is silent.
+    ///
+    /// Returns whether that is so: not for one that is silent itself before it hears another, and ready before that is over.
     #[inline(always)]
-    fn collide(&mut self, stations: &mut [Station], tally: &mut Tally) -> u64 {
+    fn back_off_senders(&mut self, stations: &mut [Station]) -> bool {
         self.ends.clear();
-        for sender in &self.senders {
-            self.next[sender.station as usize] = NO_START;
-            match self.ends.iter_mut().find(|(place, _)| *place == sender.place) {
-                Some((_, end)) => *end = (*end).max(sender.end),
-                None => self.ends.push((sender.place, sender.end)),
+        self.own.clear();
+        self.attempts.clear();
+        let mut calm = true;
+        for index in 0..self.senders.len() {
+            let Sender { station, place, start, end, heard, last_arrival, silent, .. } = self.senders[index];
+            let late = heard - start > self.world.slot;
+            let (attempt, ready) = stations[station as usize].collide(start, end, late);
+            self.senders[index].ready = ready;
+            self.attempts.push(attempt);
+            self.own.push((station, self.key(station as usize, ready.max(silent + self.world.gap))));
+            calm &= last_arrival <= end || ready >= silent + self.world.gap;
+            let end = time_key(end);
+            match self.ends.iter_mut().find(|(other, _)| *other == place) {
+                Some((_, last)) => *last = (*last).max(end),
+                None => self.ends.push((place, end)),
             }
         }
-        let mut earliest = NO_START;
-        let mut index = 0;
-        while index < self.ends.len() {
-            let first = self.ends[index];
-            earliest = match self.ends.get(index + 1) {
-                Some(&second) => self.defer_to_two(first, second, [(NOBODY, NO_START); 2]),
-                None => self.defer(first.0, first.1, NOBODY, NO_START),
-            };
-            index += 2;
-        }
-        for index in 0..self.senders.len() {
-            let Sender { station, start, end, heard, silent, .. } = self.senders[index];
-            let own = self.back_off(stations, tally, (station as usize, start, end, heard), silent);
-            self.next[station as usize] = own;
-            earliest = earliest.min(own);
-        }
-        earliest
+        calm
     }
 }

@@ -12,6 +12,7 @@
 
 pub mod fast;
 pub mod histogram;
+mod lanes;
 pub mod outcome;
 pub mod reference;
 pub mod scenario;

@@ -28,6 +28,7 @@ struct Sent {
     over: bool,
     /// Another transmission overlaps it at some place.
     overlapped: bool,
+    /// Once it is over.
     attempt: Option<Attempt>,
 }
 
@@ -143,20 +144,21 @@ impl Storm {
 
     /// A storm that begins when contentions are closed and `starts` are the next starts if nobody else starts first.
     ///
-    /// `senders`, if there are any, collide at its beginning; nobody else starts before they are over.
+    /// `senders`, if there are any, collided at its beginning; `attempts` are theirs, and nobody else starts before they are over.
     pub(crate) fn run(
         &mut self,
         world: &World,
         starts: impl Iterator<Item = i64>,
         senders: &[Sender],
+        attempts: &[Attempt],
         stations: &mut [Station],
         tally: &mut Tally,
     ) {
         self.ready.clear();
         self.ready.extend(starts);
         self.prune_above = PRUNE_ABOVE;
-        for sender in senders {
-            self.add_collided(world, sender, stations);
+        for (sender, attempt) in senders.iter().zip(attempts) {
+            self.add_collided(sender, *attempt);
         }
         for place in 0..world.place_count {
             self.find_first_ready(place);
@@ -309,15 +311,21 @@ impl Storm {
     }
 
     /// Add a transmission that collided, and is over.
-    fn add_collided(&mut self, world: &World, sender: &Sender, stations: &mut [Station]) {
-        let &Sender { station, place, start, end, heard, .. } = sender;
-        let late = heard - start > world.slot;
-        let (attempt, ready) = stations[station as usize].collide(start, end, late);
+    fn add_collided(&mut self, sender: &Sender, attempt: Attempt) {
+        let &Sender { station, place, start, end, heard, ready, .. } = sender;
         self.ready[station as usize] = ready;
         self.latest[station as usize] = small(self.sent.len());
         self.senders.push(station);
-        let attempt = Some(attempt);
-        self.sent.push(Sent { station, place, start, end, heard, over: true, overlapped: false, attempt });
+        self.sent.push(Sent {
+            station,
+            place,
+            start,
+            end,
+            heard,
+            over: true,
+            overlapped: false,
+            attempt: Some(attempt),
+        });
     }
 
     fn finish(&mut self, world: &World, index: usize, stations: &mut [Station]) {

@@ -1,0 +1,271 @@
+//! Operations on the next starts of all stations, eight at a time.
+//!
+//! Each exists twice, portable and with 512-bit registers. The caller says which it wants by a constant, so that
+//! no operation costs a choice; the portable ones are compiled with whatever the caller is compiled with.
+
+#![expect(
+    clippy::inline_always,
+    reason = "what is inlined into a function with wide instructions is compiled with them"
+)]
+
+/// The key of a station that does not start any more, and of lanes without a station.
+pub(crate) const NO_START: u64 = u64::MAX;
+
+/// Stations handled at once.
+pub(crate) const LANES: usize = 8;
+
+/// The keys of eight stations.
+pub(crate) type Lanes = [u64; LANES];
+
+/// The most stations for which the wide form of [`defer`] is made: their lanes fit into one mask.
+const WIDEST: usize = 64 / LANES;
+
+/// Write the keys before `until` to `found`, in the order of the stations. Returns how many there are.
+///
+/// `found` is longer than `next` by a block.
+#[inline(always)]
+pub(crate) fn select<const WIDE: bool>(next: &[Lanes], until: u64, found: &mut [u64]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if WIDE {
+        #[expect(unsafe_code, reason = "whoever says WIDE has detected the features")]
+        return unsafe { wide::select(next, until, found) };
+    }
+    // Every key is written and the cursor moves past those that count: a branch would be a guess each time.
+    let mut count = 0;
+    for &key in next.as_flattened() {
+        found[count] = key;
+        count += usize::from(key < until);
+    }
+    count
+}
+
+/// Put every start off to the end of the gap after transmissions. Returns the earliest start.
+///
+/// `ends` are places and times, these as keys; row p of `rows`, as long as `next`, says how long the gap is over after an end at
+/// place p. The stations of `own` start at the keys given there.
+#[inline(always)]
+pub(crate) fn defer<const WIDE: bool>(
+    next: &mut [Lanes],
+    rows: &[Lanes],
+    ends: &[(u32, u64)],
+    own: &[(u32, u64)],
+) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if WIDE && next.len() <= WIDEST {
+        #[expect(unsafe_code, reason = "whoever says WIDE has detected the features")]
+        return unsafe { wide::defer(next, rows, ends, own) };
+    }
+    for &(station, _) in own {
+        next.as_flattened_mut()[station as usize] = NO_START;
+    }
+    let blocks = next.len();
+    let next = next.as_flattened_mut();
+    let mut earliest = NO_START;
+    for &(place, end) in ends {
+        earliest = defer_to_one(next, rows[place as usize * blocks..][..blocks].as_flattened(), end);
+    }
+    for &(station, key) in own {
+        next[station as usize] = key;
+        earliest = earliest.min(key);
+    }
+    earliest
+}
+
+/// Whether [`defer`] would put off the start of a station that is not one of `own`.
+#[inline(always)]
+pub(crate) fn puts_off<const WIDE: bool>(
+    next: &[Lanes],
+    rows: &[Lanes],
+    ends: &[(u32, u64)],
+    own: &[(u32, u64)],
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if WIDE && next.len() <= WIDEST {
+        #[expect(unsafe_code, reason = "whoever says WIDE has detected the features")]
+        return unsafe { wide::puts_off(next, rows, ends, own) };
+    }
+    let blocks = next.len();
+    let next = next.as_flattened();
+    let early = |&&(place, end): &&(u32, u64)| {
+        let row = rows[place as usize * blocks..][..blocks].as_flattened();
+        let before = |station: usize| next[station] < end + row[station];
+        let all = (0..next.len()).filter(|&station| before(station)).count();
+        all > own.iter().filter(|&&(station, _)| before(station as usize)).count()
+    };
+    ends.iter().find(early).is_some()
+}
+
+#[inline(always)]
+fn defer_to_one(next: &mut [u64], row: &[u64], end: u64) -> u64 {
+    let mut earliest = NO_START;
+    for (next, &row) in next.iter_mut().zip(row) {
+        // Lanes that never start stay so: no sum of an end and a row comes near them.
+        *next = (*next).max(end + row);
+        earliest = earliest.min(*next);
+    }
+    earliest
+}
+
+#[cfg(target_arch = "x86_64")]
+mod wide {
+    use super::{Lanes, LANES, NO_START};
+    use std::arch::x86_64::{
+        __m512i, _mm512_add_epi64, _mm512_cmplt_epu64_mask, _mm512_loadu_si512, _mm512_mask_mov_epi64,
+        _mm512_maskz_compress_epi64, _mm512_max_epu64, _mm512_min_epu64, _mm512_reduce_min_epu64, _mm512_set1_epi64,
+        _mm512_storeu_si512,
+    };
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn load(lanes: &Lanes) -> __m512i {
+        #[expect(unsafe_code, reason = "eight lanes are 64 bytes")]
+        unsafe {
+            _mm512_loadu_si512(lanes.as_ptr().cast())
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn store(lanes: &mut Lanes, value: __m512i) {
+        #[expect(unsafe_code, reason = "eight lanes are 64 bytes")]
+        unsafe {
+            _mm512_storeu_si512(lanes.as_mut_ptr().cast(), value);
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn all(key: u64) -> __m512i {
+        _mm512_set1_epi64(key.cast_signed())
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn select(next: &[Lanes], until: u64, found: &mut [u64]) -> usize {
+        let bound = all(until);
+        let mut count = 0;
+        for lanes in next {
+            let keys = load(lanes);
+            let before = _mm512_cmplt_epu64_mask(keys, bound);
+            let room = found[count..].first_chunk_mut().expect("found is longer by a block");
+            store(room, _mm512_maskz_compress_epi64(before, keys));
+            count += before.count_ones() as usize;
+        }
+        count
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn defer(next: &mut [Lanes], rows: &[Lanes], ends: &[(u32, u64)], own: &[(u32, u64)]) -> u64 {
+        let blocks = next.len();
+        let mut kept = members(own);
+        let mut least = all(NO_START);
+        for (block, lanes) in next.iter_mut().enumerate() {
+            let mut keys = load(lanes);
+            for &(place, end) in ends {
+                let row = &rows[place as usize * blocks + block];
+                keys = _mm512_max_epu64(keys, _mm512_add_epi64(all(end), load(row)));
+            }
+            #[allow(clippy::cast_possible_truncation)] // the mask of eight lanes
+            let here = kept as u8;
+            kept >>= LANES;
+            keys = _mm512_mask_mov_epi64(keys, here, all(NO_START));
+            least = _mm512_min_epu64(least, keys);
+            store(lanes, keys);
+        }
+        let mut earliest = _mm512_reduce_min_epu64(least);
+        for &(station, key) in own {
+            next.as_flattened_mut()[station as usize] = key;
+            earliest = earliest.min(key);
+        }
+        earliest
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn puts_off(next: &[Lanes], rows: &[Lanes], ends: &[(u32, u64)], own: &[(u32, u64)]) -> bool {
+        let blocks = next.len();
+        let mut early = 0u64;
+        for (block, lanes) in next.iter().enumerate() {
+            let keys = load(lanes);
+            for &(place, end) in ends {
+                let row = &rows[place as usize * blocks + block];
+                let over = _mm512_add_epi64(all(end), load(row));
+                early |= u64::from(_mm512_cmplt_epu64_mask(keys, over)) << (block * LANES);
+            }
+        }
+        early & !members(own) != 0
+    }
+
+    /// A bit for each station.
+    #[inline]
+    fn members(own: &[(u32, u64)]) -> u64 {
+        own.iter().fold(0, |members, &(station, _)| members | 1 << station)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Next starts, rows of two places, ends at some of them, and stations that start on their own.
+    type Case = (Vec<Lanes>, Vec<Lanes>, Vec<(u32, u64)>, Vec<(u32, u64)>);
+
+    fn case() -> impl Strategy<Value = Case> {
+        (1usize..=8).prop_flat_map(|blocks| {
+            let key = prop_oneof![4 => 0u64..1000, 1 => Just(NO_START)];
+            let lanes = || prop::array::uniform8(0u64..300);
+            let stations = u32::try_from(blocks * LANES).unwrap();
+            (
+                prop::collection::vec(prop::array::uniform8(key), blocks),
+                prop::collection::vec(lanes(), 2 * blocks),
+                prop::collection::vec((0u32..2, 0u64..1000), 1..4),
+                prop::collection::btree_map(0..stations, 0u64..2000, 0..4).prop_map(|own| own.into_iter().collect()),
+            )
+        })
+    }
+
+    /// What the documentation says, station by station.
+    fn plainly((next, rows, ends, own): &Case) -> (Vec<u64>, bool) {
+        let over = |station: usize| {
+            let keys = ends
+                .iter()
+                .map(|&(place, end)| end + rows.as_flattened()[place as usize * next.len() * LANES + station]);
+            keys.max().unwrap()
+        };
+        let mut early = false;
+        let starts = next.as_flattened().iter().enumerate().map(|(station, &key)| {
+            let of_its_own = own.iter().find(|(other, _)| *other as usize == station);
+            early |= of_its_own.is_none() && key < over(station);
+            of_its_own.map_or(key.max(over(station)), |&(_, key)| key)
+        });
+        (starts.collect(), early)
+    }
+
+    fn agrees<const WIDE: bool>(case: &Case, until: u64) {
+        let (next, rows, ends, own) = case;
+        let (starts, early) = plainly(case);
+        assert_eq!(puts_off::<WIDE>(next, rows, ends, own), early);
+        let mut after = next.clone();
+        assert_eq!(defer::<WIDE>(&mut after, rows, ends, own), *starts.iter().min().unwrap());
+        assert_eq!(after.as_flattened(), starts);
+        let mut found = vec![0; (next.len() + 1) * LANES];
+        let count = select::<WIDE>(next, until, &mut found);
+        let before: Vec<u64> = next.as_flattened().iter().copied().filter(|&key| key < until).collect();
+        assert_eq!(found[..count], before);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn every_form_does_what_it_says(case in case(), until in 0u64..1500) {
+            agrees::<false>(&case, until);
+            #[cfg(target_arch = "x86_64")]
+            if is_x86_feature_detected!("avx512f") {
+                agrees::<true>(&case, until);
+            }
+        }
+    }
+}
