@@ -11,6 +11,7 @@ Trials with the same series, point and engine are replications. A value is the m
   freedom: batches - 1 for each. Such an estimate carries the caution `one-replication`. It exists for the metrics that follow from sums
   over batches (the eight graphs, utilisation and Jain's index). The others (percentiles, counts of attempts) have no interval then:
   null, with the caution, rather than one nobody has measured.
+- What a theory says is known without error: its interval is the value itself.
 """
 
 import functools
@@ -31,6 +32,7 @@ from ethermeter.observation import DEFINITIONS, Caution, Metric
 
 FILE = "estimates.json"
 ENOUGH_REPLICATIONS = 3
+_MANY = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +70,16 @@ def estimate(trials: Sequence[Trial], observations: Any, batches: Any) -> tuple[
         words.setdefault((int(groups[trial]), position), set()).add(word)
     points = []
     for group, first in enumerate(firsts):
-        alone = () if several[group] else (Caution.ONE_REPLICATION.value,)
+        example = trials[first]
+        formula = example.engine.startswith("theory/")
+        alone = () if several[group] or formula else (Caution.ONE_REPLICATION.value,)
         estimates = {}
         for position, metric in enumerate(whole.metrics):
             more = words.get((group, position))
             cautions = tuple(sorted({*more, *alone})) if more else alone
-            estimates[metric] = Estimate(*columns[position][group], cautions)
-        example = trials[first]
+            value, error, degrees = columns[position][group]
+            # A formula has no sampling error; null stands for no degrees of freedom, so infinitely many are written as many.
+            estimates[metric] = Estimate(value, 0.0, _MANY, cautions) if formula else Estimate(value, error, degrees, cautions)
         points.append(Point(example.series, dict(example.point), example.engine, replications[group], estimates))
     return tuple(points)
 

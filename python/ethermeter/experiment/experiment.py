@@ -26,6 +26,8 @@ class Experiment:
         Name of the series in figures.
     engines
         Engines that answer.
+    models
+        Models that the engines "theory" and "idealised" use; None for all that apply.
     replications
         Trials of each point.
     batches
@@ -47,6 +49,7 @@ class Experiment:
     seed: int
     series: str
     engines: tuple[str, ...]
+    models: tuple[str, ...] | None
     replications: int
     batches: int
     sources: Mapping[str, str]
@@ -64,5 +67,9 @@ class Experiment:
 
     @property
     def trials(self) -> int:
-        """How many trials it makes: points, engines and replications."""
-        return self.points * len(self.engines) * self.replications
+        """How many trials it makes: points, engines and replications; models that are chosen point by point count once."""
+        models = 1 if self.models is None else len(self.models)
+        return sum(
+            self.points * (1 if engine == "simulation" else models) * (1 if engine == "theory" else self.replications)
+            for engine in self.engines
+        )
