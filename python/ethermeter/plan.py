@@ -17,7 +17,7 @@ from ethermeter.experiment.reading import raise_all, scenarios
 from ethermeter.experiment.scenario import Piece, Scenarios, compact
 from ethermeter.faults import Fault, InputError
 
-SIMULATION, THEORY = "simulation", "theory"
+SIMULATION, THEORY, IDEALISED = "simulation", "theory", "idealised"
 
 MOST_REPLICATIONS = 1000
 """Replications a plan may have."""
@@ -43,7 +43,7 @@ class Trial:
     seed
         Where its chance comes from, below 2^63.
     engine
-        The engine that answers: "simulation", or "theory" or "idealised" with a slash and the model.
+        The engine that answers: "simulation", or "theory", "idealised" or "switched" with a slash and the model; "switched" also with the step.
     point
         The varied keys with their values, as text.
     scenario
@@ -199,7 +199,7 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
             silent &= not answers
             point = {key: sweep.texts[index] for key, sweep, index in zip(keys, experiment.sweeps, choice, strict=True)}
             for by, scenario in answers:
-                never.pop(by.partition("/")[2], None)
+                never.pop("".join(by.split("/")[1:2]), None)
                 tail = f'"engine":{compact(by)},"point":{compact(point)},"scenario":{scenario.text}}}'
                 # A formula says the same every time.
                 for replication in range(1 if engine == THEORY else replications):
@@ -235,12 +235,19 @@ def _answers(experiment: Experiment, made: Scenarios, engine: str, choice: Seque
         return [(SIMULATION, scenario)]
     from ethermeter.applied.choice import applicable
     from ethermeter.applied.situation import situation_of
+    from ethermeter.applied.switches import steps
+    from ethermeter.applied.worlds import has_world
 
     assumed = made.assumed(choice)
     told = Piece({**scenario.value, "theory": assumed.value}, f'{scenario.text.removesuffix("}")},"theory":{assumed.text}}}')
-    names = applicable(situation_of(scenario.value, assumed.value))
-    wanted = names if experiment.models is None else [name for name in experiment.models if name in names]
-    return [(f"{engine}/{name}", told) for name in wanted]
+    situation = situation_of(scenario.value, assumed.value)
+    names = [name for name in applicable(situation) if experiment.models is None or name in experiment.models]
+    if engine == THEORY:
+        return [(f"{engine}/{name}", told) for name in names]
+    if engine == IDEALISED:
+        return [(f"{engine}/{name}", told) for name in names if has_world(name)]
+    # The last step is the experiment itself, which the simulation answers.
+    return [(f"{engine}/{name}/{step.name}", told) for name in names for step in steps(name, situation)[:-1]]
 
 
 def _report(experiment: Experiment, first: Sequence[int]) -> None:
@@ -286,7 +293,7 @@ def read(path: Path) -> Plan:
 
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
 _SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
-_ENGINE = re.compile(rf"simulation|(theory|idealised)/({'|'.join(MODELS)})")
+_ENGINE = re.compile(rf"simulation|(theory|idealised|switched)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII)
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[0-9]{5,6}", re.ASCII)
 
 
@@ -311,7 +318,10 @@ def _trial(line: str) -> Trial | str:
             (_is_text(read["series"]) and read["series"], "series as a text"),
             (_is_count(read["replication"]), "replication as an integer, 0 or above"),
             (_is_count(read["seed"]) and read["seed"] <= LARGEST_SEED, f"seed as an integer from 0 to {LARGEST_SEED}"),
-            (isinstance(engine, str) and _ENGINE.fullmatch(engine), 'engine as "simulation", "theory/MODEL" or "idealised/MODEL"'),
+            (
+                isinstance(engine, str) and _ENGINE.fullmatch(engine),
+                'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "switched/MODEL/STEP"',
+            ),
             (isinstance(point, dict) and all(_is_text(text) for item in point.items() for text in item), "point as texts"),
             (isinstance(scenario, dict) and tuple(scenario) == keys, f"scenario with the keys {', '.join(keys)}"),
         )

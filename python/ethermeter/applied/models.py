@@ -41,6 +41,8 @@ class Entry:
         Arguments of its function.
     predict
         Its prediction.
+    attempt_load
+        For a model that has the rate of attempts for an input: the one that carries what arrives, in attempts a packet time.
 
     """
 
@@ -48,6 +50,7 @@ class Entry:
     obstacles: Callable[[Situation], list[str]]
     parameters: Callable[[Situation], Parameters]
     predict: Callable[[Situation], Prediction]
+    attempt_load: Callable[[Situation], float] | None = None
 
 
 def _obstacles(*conditions: Callable[[Situation], str | None]) -> Callable[[Situation], list[str]]:
@@ -142,17 +145,27 @@ def _almes_lazowska(s: Situation) -> Prediction:
 
 def _attempts(function: str, parameters: Callable[[Situation], Parameters], *, each_sends: bool) -> Callable[[Situation], Prediction]:
     """Return the prediction of a model that has the rate of attempts for an input."""
+    load_of = _attempt_load(function, parameters)
 
     def predict(s: Situation) -> Prediction:
-        model = getattr(theory, function)
-        most = float(theory.capacity(model, **parameters(s)).capacity)
-        load = float(theory.load_of(s.load, model, **parameters(s))) if s.load <= most else math.nan
+        most = float(theory.capacity(getattr(theory, function), **parameters(s)).capacity)
         values = _rates(s, min(s.load, most) / s.packet_s)
         if each_sends:
-            values[Metric.ATTEMPTS_PER_FRAME] = load / s.load
+            values[Metric.ATTEMPTS_PER_FRAME] = load_of(s) / min(s.load, most)
         return Prediction(values, s.load > most)
 
     return predict
+
+
+def _attempt_load(function: str, parameters: Callable[[Situation], Parameters]) -> Callable[[Situation], float]:
+    """Return the smallest rate of attempts that carries what arrives; where nothing does, the rate that carries most."""
+
+    def load(s: Situation) -> float:
+        model = getattr(theory, function)
+        best = theory.capacity(model, **parameters(s))
+        return float(theory.load_of(s.load, model, **parameters(s))) if s.load <= best.capacity else float(best.load)
+
+    return load
 
 
 def _slots(s: Situation) -> Parameters:
@@ -301,18 +314,21 @@ ENTRIES: dict[str, Entry] = {
         _ONE_OF_MANY,
         _slots,
         _attempts("tobagi_hunt_1980_non_persistent", _slots, each_sends=False),
+        _attempt_load("tobagi_hunt_1980_non_persistent", _slots),
     ),
     "tobagi-hunt-1980-one-persistent": Entry(
         _assume("slotted infinite-population poisson-attempts equally-far no-overhead constant-collision"),
         _obstacles(_poisson, _apart, _several, _one_length),
         _slots,
         _attempts("tobagi_hunt_1980_one_persistent", _slots, each_sends=True),
+        _attempt_load("tobagi_hunt_1980_one_persistent", _slots),
     ),
     "tobagi-hunt-1980-p-persistent": Entry(
         _assume("slotted p-persistent infinite-population poisson-attempts equally-far no-overhead constant-collision"),
         _obstacles(_poisson, _apart, _several, _one_length),
         _p_slots,
         _attempts("tobagi_hunt_1980_p_persistent", _p_slots, each_sends=False),
+        _attempt_load("tobagi_hunt_1980_p_persistent", _p_slots),
     ),
     "tobagi-hunt-1980-finite": Entry(
         _assume("slotted non-persistent fixed-retransmission equally-far no-overhead constant-collision"),
@@ -349,6 +365,7 @@ ENTRIES: dict[str, Entry] = {
         _obstacles(_poisson, _apart, _several, _one_length),
         _aborting,
         _attempts("takagi_kleinrock_1985", _aborting, each_sends=True),
+        _attempt_load("takagi_kleinrock_1985", _aborting),
     ),
     "takagi-kleinrock-1985-finite": Entry(
         _assume("lost-after-collision equally-far no-overhead"),

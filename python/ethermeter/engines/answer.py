@@ -28,14 +28,14 @@ def answer(line: str) -> TrialRows:
 
     """
     trial = json.loads(line)
-    engine, _, model = trial["engine"].partition("/")
+    engine, *rest = trial["engine"].split("/")
     # On demand: a simulation needs no theories, nor what these import.
     if engine == "theory":
         from ethermeter.engines import theory
 
-        return theory.run_trial(trial, model)
-    if engine == "idealised":
+        return theory.run_trial(trial, *rest)
+    if engine in ("idealised", "switched"):
         from ethermeter.engines import idealised
 
-        return idealised.run_trial(trial, model)
+        return idealised.run_trial(trial, *rest)
     return simulation.run_trial(line, trial["scenario"])

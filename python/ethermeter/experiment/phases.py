@@ -51,7 +51,7 @@ class Phases(Table):
     """Each station begins at a time drawn uniformly from this span."""
 
 
-Engine = Literal["simulation", "theory", "idealised"]
+Engine = Literal["simulation", "theory", "idealised", "switched"]
 """An engine that can answer."""
 
 
@@ -62,8 +62,9 @@ def _usual() -> list[Engine]:
 class Run(Table):
     """How the trials are run."""
 
-    engines: Annotated[list[Engine], Field(min_length=1, max_length=3), AfterValidator(distinct)] = Field(default_factory=_usual)
-    """Engines that answer: "simulation" of the segment as it is, "theory" by formulas, "idealised": simulation of what a theory assumes."""
+    engines: Annotated[list[Engine], Field(min_length=1, max_length=4), AfterValidator(distinct)] = Field(default_factory=_usual)
+    """Engines that answer: "simulation" of the segment as it is, "theory" by formulas, "idealised" by simulation of what a theory assumes,
+    "switched" by simulations on the way from there to the segment."""
     replications: Annotated[int, Field(ge=1, le=1000)] = 1
     """Trials of each point, with different seeds."""
     batches: Annotated[int, Field(ge=2, le=1000)] = 20
