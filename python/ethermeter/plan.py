@@ -43,7 +43,7 @@ class Trial:
     seed
         Where its chance comes from, below 2^63.
     engine
-        The engine that answers: "simulation", or "theory", "idealised" or "switched" with a slash and the model; "switched" also with the step.
+        The engine that answers: "simulation", "theory/MODEL", "idealised/MODEL" or "switched/MODEL/STEP".
     point
         The varied keys with their values, as text.
     scenario

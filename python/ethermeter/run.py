@@ -186,7 +186,7 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
     Returns
     -------
     :
-        Path of `estimates`, `claims` and `report`, of those that there are.
+        Path of `estimates`, `claims`, `agreement` and `report`, of those that there are.
 
     Raises
     ------
@@ -202,6 +202,8 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
     steps: dict[str, tuple[str, Callable[[Path], Path]]] = {"estimates": ("estimates.json", _estimates)}
     if run.provenance().get("study") in STUDIES:
         steps["claims"] = ("claims.json", _claims)
+    if any(trial.engine.startswith("theory/") for trial in run.trials()):
+        steps["agreement"] = ("agreement.json", _agreement)
     if report:
         steps["report"] = ("report.html", _report)
     written = {}
@@ -266,6 +268,12 @@ def _estimates(directory: Path) -> Path:
     from ethermeter.analysis import estimates
 
     return estimates.write(directory)
+
+
+def _agreement(directory: Path) -> Path:
+    from ethermeter.analysis import agreement
+
+    return agreement.write(directory)
 
 
 def _claims(directory: Path) -> Path:

@@ -147,5 +147,5 @@ def switched(model: str, step: str, situation: Situation, scenario: Mapping[str,
     return None
 
 
-STEP_NAMES = tuple(step.name for step in (_KNOWN_QUEUE, _SLOTTED, _PROTOCOL, _OVERHEAD, _SLOT_TIME, _TOPOLOGY, _HOST))
-"""Names that a step may have."""
+ALL_STEPS = (_KNOWN_QUEUE, _SLOTTED, _PROTOCOL, _OVERHEAD, _SLOT_TIME, _TOPOLOGY, _HOST)
+"""Every step that there may be."""

@@ -72,7 +72,7 @@ def in_slots(situation: Situation, scenario: Mapping[str, Any]) -> World:
     segment = {**scenario["segment"], "bit_ps": slot_ps, "preamble_bits": 0, "gap_bits": 0, "gap_part1_bits": 0}
 
     def slots(bits: int) -> int:
-        return max(1, round((bits + overhead) * bit_ps / slot_ps))
+        return max(1, round(float((bits + overhead) * bit_ps) / slot_ps))
 
     groups = [{**group, "frames": _mapped(group["frames"], slots)} for group in scenario["groups"]]
     return World(_without_theory({**scenario, "segment": segment, "groups": groups}), slot_ps / bit_ps, overhead)

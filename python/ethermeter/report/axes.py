@@ -72,7 +72,8 @@ def choose(points: Sequence[Point]) -> Axes:
     """Pick axes for the points of a series.
 
     The number of stations is the x axis if it varies; otherwise the numeric key with the most values (of one unit), the first in the
-    plan among equals. Of the other keys, the one with the most values that still fit as curves tells curves apart; the rest make panels.
+    plan among equals. Of the other keys, the engine, or the one with the most values that still
+    fit as curves, tells curves apart; the rest make panels.
     """
     values: dict[str, dict[str, None]] = {}
     for point in points:
@@ -85,7 +86,8 @@ def choose(points: Sequence[Point]) -> Axes:
         x = "stations.count" if "stations.count" in numeric else max(numeric, key=lambda key: len(varied[key]))
     others = {key: len(found) for key, found in varied.items() if key != x}
     fitting = [key for key, count in others.items() if count <= MOST_CURVES]
-    curve = max(fitting, key=lambda key: others[key]) if fitting else None
+    # Engines stand side by side: that is what several are asked for.
+    curve = ENGINE if ENGINE in fitting else max(fitting, key=lambda key: others[key]) if fitting else None
     return Axes(x, numeric[x] if x else "", curve, tuple(key for key in others if key != curve))
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethermeter.analysis import capture, estimates, groups
+from ethermeter.analysis import agreement, capture, estimates, groups
+from ethermeter.analysis.agreement import Agreement
 from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.estimates import Point
 from ethermeter.faults import Fault, InputError
@@ -37,6 +38,7 @@ class Content:
     groups: Sequence[Point]  # of every group of stations, where there are several
     places: Sequence[Point]  # of the stations at every place, where they are clustered
     shares: Sequence[Point]  # of the larger of two stations
+    agreements: Sequence[Agreement]  # of every theory with the simulations
     distributions: Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]  # of each series
 
 
@@ -80,6 +82,7 @@ def gather(run_dir: Path) -> Content:
         groups=by_group,
         places=by_place,
         shares=shares,
+        agreements=agreement.agreements(points),
         distributions=_distributions(run, trials, points, study=bool(study)),
     )
 

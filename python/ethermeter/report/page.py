@@ -7,6 +7,7 @@ from typing import Any
 from ethermeter.observation import Metric
 from ethermeter.papers.claims import Claim
 from ethermeter.report import bundle, parameters, results
+from ethermeter.report.agreement import agreement_section
 from ethermeter.report.content import Content
 from ethermeter.report.html import embedded, safe, section, table
 from ethermeter.report.labels import number
@@ -28,9 +29,12 @@ def page(content: Content) -> str:
     if content.claims:
         sections.append(("claims", "Claims", section("claims", "Published claims against this run", _claims(content.claims))))
     for name in series:
-        members = [point for point in content.points if point.series == name]
+        # What lies between a theory and the segment is shown where they are compared.
+        members = [point for point in content.points if point.series == name and not point.engine.startswith("switched/")]
         label = name if content.study or len(series) > 1 else "Results"
         sections.append((anchor(name), label, series_section(name, members, content, sheet)))
+    if content.agreements:
+        sections.append(("agreement", "Agreement", agreement_section(content.agreements)))
     sections.append(("parameters", "Parameters", section("parameters", "Parameters and their sources", _parameters(content))))
     cautions = f'<div class="panel">{results.cautions_table(content.points)}</div>'
     marks = "<p>A point that carries a caution other than <code>one-replication</code> is a triangle in the figures.</p>"
