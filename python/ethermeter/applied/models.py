@@ -70,7 +70,8 @@ def _no_generator(s: Situation) -> str | None:
 
 
 def _thinking(s: Situation) -> str | None:
-    return None if s.thinking_s is not None else "needs stations that think for an exponential time: saturated, with service = { mean = … }"
+    wanted = 'needs stations that think for an exponential time: saturated, service = { exponential = { offset = "0 s", mean = … } }'
+    return None if s.thinking_s is not None else wanted
 
 
 def _sensing(s: Situation) -> str | None:
@@ -89,6 +90,10 @@ def _apart(s: Situation) -> str | None:
     if s.propagation_s <= 0:
         return "needs stations that are some distance apart"
     return None if s.packet_s >= s.propagation_s else "needs packets longer than the propagation"
+
+
+def _hesitant(s: Situation) -> str | None:
+    return None if s.persistence < 1 else "needs theory.persistence below 1; with 1 it is the 1-persistent model"
 
 
 def _one_length(s: Situation) -> str | None:
@@ -325,7 +330,7 @@ ENTRIES: dict[str, Entry] = {
     ),
     "tobagi-hunt-1980-p-persistent": Entry(
         _assume("slotted p-persistent infinite-population poisson-attempts equally-far no-overhead constant-collision"),
-        _obstacles(_poisson, _apart, _several, _one_length),
+        _obstacles(_hesitant, _poisson, _apart, _several, _one_length),
         _p_slots,
         _attempts("tobagi_hunt_1980_p_persistent", _p_slots, each_sends=False),
         _attempt_load("tobagi_hunt_1980_p_persistent", _p_slots),

@@ -136,8 +136,12 @@ def _print_points(estimates: dict[str, Any]) -> None:
     """Print the main metrics of the first points, for who does not open the report."""
     points = estimates["points"]
     keys = list(dict.fromkeys(key for point in points for key in point["point"]))
+    # What lies between a theory and the segment is for the agreement in the report.
+    points = [point for point in points if not point["engine"].startswith("switched/")]
+    several = len({point["engine"] for point in points}) > 1
     rows = [
         [
+            *([point["engine"]] if several else []),
             *(point["point"].get(key, "") for key in keys),
             *(number(point["estimates"].get(metric, {}).get("value")) for metric in TABLE_METRICS),
         ]
@@ -145,7 +149,7 @@ def _print_points(estimates: dict[str, Any]) -> None:
     ]
     units = estimates["metrics"]
     heads = [f"{metric} {units.get(metric, {}).get('unit', '')}".strip() for metric in TABLE_METRICS]
-    print_table([*keys, *heads], rows)
+    print_table([*(["engine"] if several else []), *keys, *heads], rows)
     if len(points) > TABLE_ROWS:
         typer.echo(f"… {len(points) - TABLE_ROWS} more points in the report")
 
