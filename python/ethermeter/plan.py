@@ -221,8 +221,12 @@ def _why_silent(experiment: Experiment, made: Scenarios, model: str | None = Non
 
     first = [0] * len(experiment.sweeps)
     situation = situation_of(made.at(first).value, made.assumed(first).value)
-    reasons = [f"{name} {judge(name, situation).obstacles[0]}" for name in ((experiment.models or MODELS) if model is None else (model,))]
-    return f"expected a model that applies somewhere; at the first point {'; '.join(reasons)}"
+    reasons: dict[str, int] = {}
+    for name in (experiment.models or MODELS) if model is None else (model,):
+        reason = judge(name, situation).obstacles[0]
+        reasons[reason] = reasons.get(reason, 0) + 1
+    said = "; ".join(f"{reason} ({count} {'model' if count == 1 else 'models'})" for reason, count in reasons.items())
+    return f"expected a model that applies somewhere; at the first point {said}"
 
 
 def _answers(experiment: Experiment, made: Scenarios, engine: str, choice: Sequence[int]) -> list[tuple[str, Piece]]:
