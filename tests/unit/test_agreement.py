@@ -60,14 +60,14 @@ def test_the_cause_is_the_step_that_changes_most():
         ("known-queue", False),
         ("slotted", True),
         ("no-overhead", True),
-        ("the-rest", False),
+        ("contention-slot", False),
     ]
     assert found.changes[1].change == pytest.approx(0.29)
 
 
-def test_what_no_step_explains_is_the_rest():
+def test_what_happens_behind_the_last_step_is_named_after_what_the_segment_itself_gives_up():
     (found,) = agreements(way(0.5, 0.5, 0.5, last=0.7))
-    assert found.cause == "the-rest"
+    assert found.cause == "contention-slot"
 
 
 def test_steps_that_cancel_leave_no_cause_where_the_ends_agree():

@@ -46,19 +46,23 @@ fn standards(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 /// Simulate the trial in a line of a plan. The figures are described in docs/formats.md.
 #[pyfunction]
 fn simulate<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, PyDict>> {
-    run(py, line, ethermeter_simulator::simulate)
+    run(py, || ethermeter_simulator::simulate(&Trial::from_line(line)?))
 }
 
 /// Simulate the trial in a line of a plan with the reference implementation: the same figures, slowly.
 #[pyfunction]
 fn simulate_reference<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, PyDict>> {
-    run(py, line, ethermeter_simulator::simulate_reference)
+    run(py, || ethermeter_simulator::simulate_reference(&Trial::from_line(line)?))
 }
 
-fn run<'py>(py: Python<'py>, line: &str, engine: fn(&Trial) -> Result<Outcome, Error>) -> PyResult<Bound<'py, PyDict>> {
-    let outcome = py
-        .detach(|| engine(&Trial::from_line(line)?))
-        .map_err(|error: Error| PyValueError::new_err(error.to_string()))?;
+/// Simulate the trial in a line of a plan in the idealised world that its scenario describes.
+#[pyfunction]
+fn simulate_idealised<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, PyDict>> {
+    run(py, || ethermeter_simulator::simulate_idealised(&ethermeter_simulator::idealised::Trial::from_line(line)?))
+}
+
+fn run<'py>(py: Python<'py>, engine: impl FnOnce() -> Result<Outcome, Error> + Send) -> PyResult<Bound<'py, PyDict>> {
+    let outcome = py.detach(engine).map_err(|error: Error| PyValueError::new_err(error.to_string()))?;
     convert(py, outcome)
 }
 
@@ -128,5 +132,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(standards, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate_idealised, module)?)?;
     Ok(())
 }

@@ -18,6 +18,7 @@ from typing import Any
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, upper_tail
+from ethermeter.applied.switches import after
 from ethermeter.observation import DEFINITIONS, Metric
 
 FILE = "agreement.json"
@@ -114,7 +115,7 @@ def agreements(points: Sequence[Point]) -> tuple[Agreement, ...]:
     judged = []
     for number, case in enumerate(cases):
         verdicts = {name: _verdict(case.get(name), against[name][number], limits[name]) for name in against}
-        changes = tuple(Change(step, _value(after), change, chance < limit) for step, after, change, chance in moves[number])
+        changes = tuple(Change(step, _value(then), change, chance < limit) for step, then, change, chance in moves[number])
         seen = [change for change in changes if change.is_seen]
         cause = max(seen, key=lambda change: abs(change.change)).step if seen and verdicts["simulation"] == "differs" else ""
         point: Point = case["point"]
@@ -169,14 +170,14 @@ def _cases(engines: Mapping[str, Point]) -> list[dict[str, Any]]:
 
 def _moves(case: Mapping[str, Any]) -> list[tuple[str, Estimate, float, float]]:
     """List the steps with a value: name, value after, change, and how probable such a change is by chance."""
-    stations = [*case["steps"], ("the-rest", case["simulation"])] if case["steps"] else []
+    stations = [*case["steps"], (after(case["steps"][-1][0]), case["simulation"])] if case["steps"] else []
     before: Estimate | None = case["idealised"] or case["theory"]
     found = []
-    for step, after in stations:
-        if after is None or before is None or not math.isfinite(after.value):
+    for step, then in stations:
+        if then is None or before is None or not math.isfinite(then.value):
             continue
-        found.append((step, after, after.value - before.value, _chance(after, before)))
-        before = after
+        found.append((step, then, then.value - before.value, _chance(then, before)))
+        before = then
     return found
 
 

@@ -132,7 +132,8 @@ def situation_of(scenario: Mapping[str, Any], assumed: Mapping[str, Any]) -> Sit
     jam_s = segment["jam_bits"] * bit_s
     slot_s = segment["slot_bits"] * bit_s
     contention = assumed["contention_slot"]
-    contention_s = {ROUND_TRIP: 2 * propagation_s, SLOT_TIME: slot_s}.get(contention)
+    # Without any distance a slot still has a length: nothing depends on it then.
+    contention_s = {ROUND_TRIP: max(2 * propagation_s, bit_s), SLOT_TIME: slot_s}.get(contention)
     collision = assumed["collision_ps"]
     return Situation(
         stations=len(places),

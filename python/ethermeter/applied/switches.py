@@ -6,6 +6,7 @@ assumption is worth. The steps end where the experiment itself begins.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from ethermeter.applied.differences import Assumption
@@ -145,6 +146,22 @@ def switched(model: str, step: str, situation: Situation, scenario: Mapping[str,
         if each.name == step:
             return each.make(situation, scenario)
     return None
+
+
+_TO_THE_SEGMENT = (_OVERHEAD, _SLOT_TIME, _TOPOLOGY, _HOST)
+
+
+def after(step: str) -> str:
+    """Return the name of the step that follows; of the last one before the experiment, what that itself gives up.
+
+    Raises
+    ------
+    KeyError
+        If no step that is simulated on the way has this name, or nothing follows.
+
+    """
+    names = [each.name for each in _TO_THE_SEGMENT]
+    return dict(pairwise([_SLOTTED.name, *names]))[step]
 
 
 ALL_STEPS = (_KNOWN_QUEUE, _SLOTTED, _PROTOCOL, _OVERHEAD, _SLOT_TIME, _TOPOLOGY, _HOST)

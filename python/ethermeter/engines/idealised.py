@@ -49,7 +49,7 @@ def run_trial(trial: Mapping[str, Any], model: str, step: str = "") -> TrialRows
     world = switched(model, step, situation, scenario) if step else ideal(model, situation, scenario)
     if world is None:
         raise ValueError(f"{model} has no world of its own{f' with the step {step}' if step else ''}")
-    line = json.dumps({**trial, "scenario": world.scenario})
+    line = json.dumps({**trial, "engine": "simulation", "scenario": world.scenario})
     result, core_s = timed(_core.simulate_idealised if "idealised" in world.scenario else _core.simulate, line)
     mended = {**result, "station_bits": _frame_bits(result, world)}
     if situation.arrivals == "poisson":

@@ -10,7 +10,6 @@ from ethermeter.report.labels import LABELS, key_title, number, plain
 from ethermeter.report.results import UNSEEN
 
 OPEN_ROWS = 40
-REST = "the-rest"
 _WORDS = {"agrees": "holds", "differs": "missed", "not-run": "not-run", "no-value": "not-run"}
 
 
@@ -114,7 +113,7 @@ def _steps(model: str, rows: Sequence[Agreement]) -> str:
                 *cells,
             ]
         )
-    says = {step.name: step.says for step in ALL_STEPS} | {REST: "what is left: the segment as it is"}
+    says = {step.name: step.says for step in ALL_STEPS}
     legend = "".join(f"<li><code>{safe(name)}</code>: {safe(says.get(name, ''))}</li>" for name in names)
     numbers = table(head, body, caption=f"Assumptions of {model} given up one by one", kind="data", headers=len(keys) + 1)
     panel = f'<div class="panel">{numbers}</div>'

@@ -50,7 +50,13 @@ pub(super) fn run(world: &World, polling: Polling, tracing: bool) -> (Outcome, V
     for station in 0..world.stations() {
         let arrived = supplies.next(station);
         if arrived < end {
-            held.push(Frame { station: small(station), arrived, taken_up: arrived.max(free[station]), bits: 0, attempts: 0 });
+            held.push(Frame {
+                station: small(station),
+                arrived,
+                taken_up: arrived.max(free[station]),
+                bits: 0,
+                attempts: 0,
+            });
         }
         while supplies.next(station) < end {
             let arrived = supplies.take(station);
