@@ -300,12 +300,7 @@ impl Tally {
     /// was taken up; `supplied` are the frames offered and dropped within the window, by station.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // sums become measurements here
-    pub fn close(
-        mut self,
-        world: &World,
-        held: &[(usize, i64)],
-        supplied: &[(u64, u64)],
-    ) -> (Outcome, Vec<Attempt>) {
+    pub fn close(mut self, world: &World, held: &[(usize, i64)], supplied: &[(u64, u64)]) -> (Outcome, Vec<Attempt>) {
         self.close_group();
         self.time_gap += self.clip::<false>(self.owed_gap_until) - self.clip::<false>(self.covered);
         let end = world.phases.end_ps.cast_signed();

@@ -42,7 +42,9 @@ impl<'w> Account<'w> {
     }
 
     fn within(&self, at: i64) -> u64 {
-        u64::from(self.world.phases.measure_from_ps.cast_signed() <= at && at < self.world.phases.measure_to_ps.cast_signed())
+        u64::from(
+            self.world.phases.measure_from_ps.cast_signed() <= at && at < self.world.phases.measure_to_ps.cast_signed(),
+        )
     }
 
     /// A frame comes to a station.

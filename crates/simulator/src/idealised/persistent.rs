@@ -32,12 +32,7 @@ trait Population {
 }
 
 /// Run such a world.
-pub(super) fn run(
-    world: &World,
-    propagation: i64,
-    access: OnePersistent,
-    tracing: bool,
-) -> (Outcome, Vec<Attempt>) {
+pub(super) fn run(world: &World, propagation: i64, access: OnePersistent, tracing: bool) -> (Outcome, Vec<Attempt>) {
     let account = Account::new(world, tracing);
     let Some(mean_ps) = access.infinite_mean_ps else {
         return run_with(Users { supplies: Supplies::new(world, 1) }, world, propagation, access, account);
@@ -85,9 +80,7 @@ fn send(starting: &mut [Start], propagation: i64, access: OnePersistent, account
             let longest = starting.iter().map(|(_, frame)| account.packet(frame.bits)).max().expect("two or more");
             (first + longest, first + longest + propagation)
         }
-        Some(rival) if unnoticed || !several => {
-            (rival + propagation + abort, rival + 2 * propagation + abort)
-        }
+        Some(rival) if unnoticed || !several => (rival + propagation + abort, rival + 2 * propagation + abort),
         _ => (rivals_stop, rivals_stop + propagation),
     };
     for (start, frame) in starting {

@@ -295,7 +295,10 @@ impl Slotted {
         check_whole_slots(self.slot_ps, world)?;
         match (self.persistence, self.idle) {
             (Persistence::Non, None) => {
-                return Err(fault("idealised.idle", "must be \"same-slot\" or \"whole-slot\" where persistence is \"non\""));
+                return Err(fault(
+                    "idealised.idle",
+                    "must be \"same-slot\" or \"whole-slot\" where persistence is \"non\"",
+                ));
             }
             (Persistence::Persistent(_), Some(_)) => {
                 return Err(fault("idealised.idle", "must be null where persistence is a probability"));
@@ -341,7 +344,12 @@ impl Unslotted {
         match &self.access {
             Access::NonPersistent(access) => {
                 let key = "idealised.access.non-persistent";
-                check_range(&format!("{key}.collision_ps"), access.collision_ps, self.propagation_ps, LONGEST_DELAY_PS)?;
+                check_range(
+                    &format!("{key}.collision_ps"),
+                    access.collision_ps,
+                    self.propagation_ps,
+                    LONGEST_DELAY_PS,
+                )?;
                 check_mean(&format!("{key}.sensing_mean_ps"), access.sensing_mean_ps)?;
                 check_no_generator(world)
             }
@@ -381,7 +389,7 @@ fn check_slot(slot_ps: u64, world: &World) -> Result<(), Error> {
 }
 
 fn check_probability(key: &str, value: f64) -> Result<(), Error> {
-    if value >= 1e-12 && value <= 1.0 {
+    if (1e-12..=1.0).contains(&value) {
         return Ok(());
     }
     Err(fault(key, format!("must be a probability from 1e-12 to 1, got {value}")))

@@ -17,12 +17,7 @@ use crate::Outcome;
 use ethermeter_traffic::{Purpose, Stream};
 
 /// Run such a world.
-pub(super) fn run(
-    world: &World,
-    propagation: i64,
-    access: NonPersistent,
-    tracing: bool,
-) -> (Outcome, Vec<Attempt>) {
+pub(super) fn run(world: &World, propagation: i64, access: NonPersistent, tracing: bool) -> (Outcome, Vec<Attempt>) {
     let collision = signed(access.collision_ps);
     let mut chances: Vec<Stream> =
         (0..world.stations()).map(|station| Stream::new(world.seed, small(station), Purpose::Sensing)).collect();

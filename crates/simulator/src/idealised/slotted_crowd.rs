@@ -20,12 +20,7 @@ use ethermeter_traffic::{Coin, Purpose, Stream};
 
 /// Run such a world.
 #[allow(clippy::cast_precision_loss)] // a mean, and a load
-pub(super) fn run(
-    world: &World,
-    slotted: &Slotted,
-    infinite: Infinite,
-    tracing: bool,
-) -> (Outcome, Vec<Attempt>) {
+pub(super) fn run(world: &World, slotted: &Slotted, infinite: Infinite, tracing: bool) -> (Outcome, Vec<Attempt>) {
     let slot = signed(slotted.slot_ps);
     let collision = signed(slotted.collision_slots) * slot;
     let probability = match slotted.persistence {
@@ -88,7 +83,8 @@ pub(super) fn run(
         now = busy_until;
     }
     let (mut outcome, trace) = account.finish(ready.iter());
-    let bits: f64 = (0..world.stations()).map(|i| world.group(i).frames.mean_bits()).sum::<f64>() / world.stations() as f64;
+    let bits: f64 =
+        (0..world.stations()).map(|i| world.group(i).frames.mean_bits()).sum::<f64>() / world.stations() as f64;
     let load = infinite.attempts_per_slot * bits * world.bit as f64 / slot as f64;
     outcome.station_offered_load.fill(load / world.stations() as f64);
     (outcome, trace)
