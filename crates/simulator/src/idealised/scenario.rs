@@ -389,7 +389,7 @@ fn check_slot(slot_ps: u64, world: &World) -> Result<(), Error> {
 }
 
 fn check_probability(key: &str, value: f64) -> Result<(), Error> {
-    if value >= 1e-12 && value <= 1.0 {
+    if (1e-12..=1.0).contains(&value) {
         return Ok(());
     }
     Err(fault(key, format!("must be a probability from 1e-12 to 1, got {value}")))
