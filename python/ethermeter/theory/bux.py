@@ -147,7 +147,8 @@ def bux_1981_token_ring(
 
     Assumptions
     -----------
-    Poisson arrivals, the same at all stations; the token is released with the end of the packet; receivers are half a ring away on the average.
+    Poisson arrivals, the same at all stations; the token is released with the end of the packet; receivers are half a ring away
+    on the average.
 
     Source
     ------

@@ -1,6 +1,8 @@
 """Coyle and Liu 1983: a finite population, non-persistent, without slots; and whether it is stable."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy import special
@@ -196,7 +198,7 @@ def _crossings(drift: Array) -> tuple[list[float], list[float]]:
     moving = np.nonzero(drift)[0]
     if moving.size and moving[0] > 0 and drift[moving[0]] < 0:
         down.append(0.0)
-    for n, following in zip(moving[:-1], moving[1:], strict=True):
+    for n, following in pairwise(moving):
         here, there = drift[n], drift[following]
         if np.sign(here) != np.sign(there):
             (down if here > 0 else up).append(float(n + (following - n) * here / (here - there)))
@@ -205,7 +207,7 @@ def _crossings(drift: Array) -> tuple[list[float], list[float]]:
     return down, up
 
 
-def _padded(rows: list[Array] | list[list[float]], shape: tuple[int, ...]) -> Array:
+def _padded(rows: Sequence[Sequence[float] | Array], shape: tuple[int, ...]) -> Array:
     """Return rows as one array, filled up with NaN."""
     padded = np.full((len(rows), max((len(row) for row in rows), default=0)), np.nan)
     for at, row in enumerate(rows):

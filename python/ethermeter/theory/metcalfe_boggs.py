@@ -34,7 +34,7 @@ class Saturation:
 
 def waiting_slots(stations: Array) -> Array:
     """Return the mean number of slots without a success, 1/A - 1, for a number of stations of at least 1."""
-    return np.asarray(np.expm1(-_log_acquisition(stations)))
+    return np.asarray(np.expm1(0.0 - _log_acquisition(stations)))
 
 
 def acquisition(stations: Array) -> Array:

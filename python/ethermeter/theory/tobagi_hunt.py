@@ -9,7 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from ethermeter.theory.arguments import COLLISION_SLOTS, LOAD, PROPAGATION, SAME, SHARE, SLOTS, Array, Flags, Numbers, TheoryError, choice, plain, together
+from ethermeter.theory.arguments import (
+    COLLISION_SLOTS,
+    LOAD,
+    PROPAGATION,
+    SAME,
+    SHARE,
+    SLOTS,
+    Array,
+    Flags,
+    Numbers,
+    TheoryError,
+    choice,
+    plain,
+    together,
+)
 from ethermeter.theory.special import mean_decay, two_or_more
 from ethermeter.theory.throughput import Throughput
 

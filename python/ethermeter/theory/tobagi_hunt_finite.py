@@ -165,7 +165,9 @@ def immediate_cycles(stations: int, new: float, again: float, lengths: Array, sh
         made = some_of(np.asarray(length + 1), new)
         transition += share * by_new[:, None] * binomial(column - row, (free - 1)[:, None], made)
         transition += share * by_old[:, None] * binomial(column - row + 1, free[:, None], made)
-        area += share * (by_new * _sum_of_backlog(stations, n + 1, new, length + 1) + by_old * _sum_of_backlog(stations, n, new, length + 1))
+        area += share * (
+            by_new * _sum_of_backlog(stations, n + 1, new, length + 1) + by_old * _sum_of_backlog(stations, n, new, length + 1)
+        )
         slots += share * (by_new + by_old) * (length + 1)
     made = some_of(np.asarray(collision), new)
     transition += old_only[:, None] * binomial(column - row, free[:, None], made)
