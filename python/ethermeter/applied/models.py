@@ -7,6 +7,7 @@ gap. Models that have the rate of all attempts for an input (G, new and repeated
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -153,7 +154,7 @@ def _attempts(function: str, parameters: Callable[[Situation], Parameters], *, e
     load_of = _attempt_load(function, parameters)
 
     def predict(s: Situation) -> Prediction:
-        most = float(theory.capacity(getattr(theory, function), **parameters(s)).capacity)
+        most, _ = _capacity(function, **parameters(s))
         values = _rates(s, min(s.load, most) / s.packet_s)
         if each_sends:
             values[Metric.ATTEMPTS_PER_FRAME] = load_of(s) / min(s.load, most)
@@ -166,11 +167,23 @@ def _attempt_load(function: str, parameters: Callable[[Situation], Parameters]) 
     """Return the smallest rate of attempts that carries what arrives; where nothing does, the rate that carries most."""
 
     def load(s: Situation) -> float:
-        model = getattr(theory, function)
-        best = theory.capacity(model, **parameters(s))
-        return float(theory.load_of(s.load, model, **parameters(s))) if s.load <= best.capacity else float(best.load)
+        most, best = _capacity(function, **parameters(s))
+        return _load_of(s.load, function, **parameters(s)) if s.load <= most else best
 
     return load
+
+
+# Replications ask the same again, and a search takes a while.
+@lru_cache(maxsize=1024)
+def _capacity(function: str, **parameters: float) -> tuple[float, float]:
+    """Return the most that a model carries, and the rate of attempts at which it does."""
+    best = theory.capacity(getattr(theory, function), **parameters)
+    return float(best.capacity), float(best.load)
+
+
+@lru_cache(maxsize=1024)
+def _load_of(throughput: float, function: str, **parameters: float) -> float:
+    return float(theory.load_of(throughput, getattr(theory, function), **parameters))
 
 
 def _slots(s: Situation) -> Parameters:
