@@ -12,9 +12,9 @@ pub const SLOT: u64 = 1_000_000;
 
 const BATCHES: u32 = 64;
 const REPLICATIONS: u64 = 32;
-// Student's t at an error probability of 1e-8, two-sided, with one degree of freedom less.
-const T_OF_BATCHES: f64 = 6.60;
-const T_OF_REPLICATIONS: f64 = 7.74;
+// Student's t at an error probability of 5e-9, two-sided, with one degree of freedom less.
+const T_OF_BATCHES: f64 = 6.77;
+const T_OF_REPLICATIONS: f64 = 7.99;
 
 /// A world and the slots that it is measured for.
 pub struct Stretch {
