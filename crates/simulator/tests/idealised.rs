@@ -16,6 +16,7 @@
 mod worlds;
 
 use ethermeter_simulator::idealised::{run, Trial};
+use ethermeter_simulator::scenario::Backoff;
 use ethermeter_simulator::station::Ending;
 use ethermeter_simulator::{simulate_idealised, Outcome};
 use serde_json::{json, Value};
@@ -755,6 +756,10 @@ fn what_is_wrong_is_told_with_key_value_and_what_was_allowed() {
         (changed("more", json!(1)), &["more", "slot_ps"]),
         (slotted(2, json!(1.5), Value::Null, infinite(0.4)), &["idealised.persistence", "1e-12 to 1", "1.5"]),
         (slotted(2, json!("non"), json!("whole-slot"), finite(0.0, "immediate")), &["retransmission", "got 0"]),
+        (
+            slotted(2, json!("non"), json!("whole-slot"), infinite(1e-13)),
+            &["attempts_per_slot", "from 1e-9", "got 0.0000000000001"],
+        ),
         (adaptive(0, 0, "one-over-e", "at-once"), &["idealised.slot_ps", "got 0"]),
         (adaptive(1, 0, "two-over-e", "at-once"), &["two-over-e", "one-over-e"]),
         (coyle_liu(0.04, 0.03, 1.0), &["collision_ps", "from 4000000", "got 3000000"]),
@@ -767,6 +772,46 @@ fn what_is_wrong_is_told_with_key_value_and_what_was_allowed() {
             assert!(error.contains(word), "{world}: {error:?} does not say {word:?}");
         }
     }
+}
+
+#[test]
+fn a_damaged_line_is_refused_or_runs() {
+    for world in [
+        slotted(2, json!("non"), json!("whole-slot"), finite(0.1, "immediate")),
+        slotted(2, json!("non"), json!("same-slot"), infinite(0.4)),
+        adaptive(2, 1, "binary-exponential", "next-slot"),
+        json!({"world": "unslotted", "propagation_ps": 20_000, "access": {"one-persistent":
+            {"abort_ps": 30_000, "simultaneous_starts_unnoticed": true, "infinite_mean_ps": 7e6}}}),
+        json!({"world": "polling", "walk_ps": 20_000, "discipline": "gated"}),
+    ] {
+        let good = worlds::line(3, 20, &stretch(100, world)).to_string();
+        let (mut refused, mut ran) = (0, 0);
+        for (at, byte) in (0..good.len()).flat_map(|at| b"019-.x\"{".iter().map(move |&byte| (at, byte))) {
+            let mut line = good.clone().into_bytes();
+            line[at] = byte;
+            let line = String::from_utf8(line).expect("ASCII");
+            match Trial::from_line(&line).and_then(|trial| simulate_idealised(&trial)) {
+                Ok(outcome) => {
+                    assert_eq!(outcome.time_ps.iter().sum::<u64>(), outcome.window_ps, "{line}");
+                    ran += 1;
+                }
+                Err(error) => {
+                    assert!(!error.to_string().is_empty());
+                    refused += 1;
+                }
+            }
+        }
+        assert!(refused > 1000 && (ran > 100 || good.contains("polling")), "{refused} {ran} {good}");
+    }
+}
+
+#[test]
+fn a_backoff_without_end_is_refused() {
+    let mut trial = saturated(2, 20, 0, &stretch(1000, adaptive(1_000_000, 0, "binary-exponential", "at-once")));
+    trial.scenario.groups[0].backoff = Backoff::Exponential { limit: 30 };
+    let error = simulate_idealised(&trial).expect_err("a backoff of 34 years").to_string();
+    assert!(error.starts_with("groups[0].backoff: must not last longer than"), "{error}");
+    assert!(error.contains("got slots of 1000000000000 ps"), "{error}");
 }
 
 #[test]

@@ -26,7 +26,8 @@ pub fn stretch(slots: u64, world: Value) -> Stretch {
     Stretch { slots, world }
 }
 
-fn line(stations: usize, bits: u64, stretch: &Stretch) -> Value {
+/// A line of a plan.
+pub fn line(stations: usize, bits: u64, stretch: &Stretch) -> Value {
     let measured = stretch.slots * SLOT;
     let settles = measured / 10;
     json!({
