@@ -120,6 +120,11 @@ def _rates(s: Situation, packets_per_s: float) -> dict[Metric, float]:
     }
 
 
+def _held(packets_per_s: float, delay_s: float, backlog: float, *, beyond_end_s: float) -> dict[Metric, float]:
+    """Return the delay and the mean number of frames held, of a model that counts both until some time after the last bit."""
+    return {Metric.TRANSMISSION_DELAY: delay_s - beyond_end_s, Metric.OFFERED_LOAD_Q: backlog - packets_per_s * beyond_end_s}
+
+
 def _metcalfe_boggs_parameters(s: Situation) -> Parameters:
     return {"stations": s.stations, "packet_bits": s.packet_s * s.rate_bps, "rate_bps": s.rate_bps, "slot_s": s.contention_slot_s}
 
@@ -213,10 +218,10 @@ def _finite_parameters(s: Situation) -> Parameters:
 
 def _finite(s: Situation) -> Prediction:
     found = theory.tobagi_hunt_1980_finite(**_finite_parameters(s))
-    values = _rates(s, float(found.throughput) / s.packet_s) | {
-        Metric.TRANSMISSION_DELAY: float(found.delay_slots) * s.propagation_slot_s,
-        Metric.OFFERED_LOAD_Q: float(found.backlog),
-    }
+    packets_per_s = float(found.throughput) / s.packet_s
+    values = _rates(s, packets_per_s) | _held(
+        packets_per_s, float(found.delay_slots) * s.propagation_slot_s, float(found.backlog), beyond_end_s=s.propagation_slot_s
+    )
     return Prediction(values, bool(found.outside_range))
 
 
@@ -270,10 +275,10 @@ def _coyle_liu_parameters(s: Situation) -> Parameters:
 
 def _coyle_liu(s: Situation) -> Prediction:
     found = theory.coyle_liu_1983(**_coyle_liu_parameters(s))
-    values = _rates(s, float(found.throughput) / s.packet_s) | {
-        Metric.TRANSMISSION_DELAY: float(found.delay) * s.packet_s,
-        Metric.OFFERED_LOAD_Q: float(found.backlog),
-    }
+    packets_per_s = float(found.throughput) / s.packet_s
+    values = _rates(s, packets_per_s) | _held(
+        packets_per_s, float(found.delay) * s.packet_s, float(found.backlog), beyond_end_s=s.propagation_s
+    )
     return Prediction(values, bool(found.outside_range))
 
 
@@ -301,7 +306,8 @@ def _tasaka_parameters(s: Situation) -> Parameters:
 def _tasaka(s: Situation) -> Prediction:
     found = theory.tasaka_1986(**_tasaka_parameters(s))
     values = _rates(s, float(found.throughput) / s.packet_s) | {
-        Metric.RESPONSE_TIME: float(found.delay_slots) * s.propagation_slot_s,
+        # The model counts the slot in which the last bit still travels.
+        Metric.RESPONSE_TIME: (float(found.delay_slots) - 1) * s.propagation_slot_s,
         Metric.LOSS: float(found.loss),
     }
     return Prediction(values, bool(found.outside_range))

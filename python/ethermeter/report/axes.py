@@ -106,7 +106,8 @@ def _engine_name(engine: str) -> str:
 def curve_names(texts: Sequence[str]) -> dict[str, str]:
     """Short names of the values that tell curves apart, in the order of the legend.
 
-    Theories go by the names of their models. Frame lengths go from short to long; mixes of two lengths are named as the 1988 study names them, short to long: "7/1".
+    Theories go by the names of their models. Frame lengths go from short to long; mixes of two lengths are named as the 1988 study names
+    them, short to long: "7/1".
     """
     if any(text.startswith(("theory/", "idealised/")) for text in texts):
         return {text: _engine_name(text) for text in texts}
