@@ -85,7 +85,7 @@ def test_choosing_says_what_applies_and_why_not(run):
     models = {each["model"]: each for each in json.loads(ended.stdout)["models"]}
     assert models["metcalfe-boggs-1976"]["applies"]
     assert "75 us" in models["metcalfe-boggs-1976"]["differences"]["always-ready"]
-    assert models["lam-1980"]["obstacles"] == ["needs Poisson arrivals; they are saturated"]
+    assert models["lam-1980"]["obstacles"][0] == "needs Poisson arrivals; they are saturated"
     shown = call(real("theory", "choose", run.parent / "x.toml")).stdout
     assert "lam-1980: does not apply\n  needs Poisson arrivals; they are saturated" in shown
 
