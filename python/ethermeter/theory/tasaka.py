@@ -32,8 +32,8 @@ class Buffered:
         Numbers of stations with a packet at which arrivals and departures balance, in ascending order along the last axis, NaN after
         the last. One is stable; of three the outer two are, and the channel is bistable.
     outside_range
-        Where a collision is shorter than two slots or longer than a success; and with "equilibrium" where there are several equilibria
-        (the values are those of the lowest).
+        Where a collision is shorter than two slots or longer than a success, and where there are several equilibria, so that one value
+        does not tell it ("equilibrium" gives those of the lowest).
 
     """
 
@@ -114,9 +114,8 @@ def tasaka_1986(
     equilibria = np.full((n.size, max((row.size for row in roots), default=0)), np.nan)
     for at, row in enumerate(roots):
         equilibria[at, : row.size] = row
-    outside = (gam < 2) | (gam > length + 1)
-    if method == "equilibrium":
-        outside = outside | np.array([row.size > 1 for row in roots], dtype=np.bool_).reshape(n.shape)
+    bistable = np.array([row.size > 1 for row in roots], dtype=np.bool_).reshape(n.shape)
+    outside = bistable | (gam < 2) | (gam > length + 1)
     return Buffered(
         throughput=plain(throughput.reshape(n.shape)),
         delay_slots=plain(delay.reshape(n.shape)),
