@@ -12,7 +12,7 @@ POINTS = 10_000
 LOADS = np.geomspace(1e-3, 1e3, POINTS)
 RATES = np.linspace(0, 900, POINTS)
 STABLE = np.linspace(0, 0.84, POINTS)
-SEGMENT = {"packet_bits": 512, "rate_bps": 3e6, "slot_s": 16e-6}
+SEGMENT: dict[str, Any] = {"packet_bits": 512, "rate_bps": 3e6, "slot_s": 16e-6}
 
 MANY: dict[str, Callable[[], Any]] = {
     "metcalfe-boggs-1976": lambda: theory.metcalfe_boggs_1976(np.arange(1, POINTS + 1), **SEGMENT),

@@ -149,10 +149,8 @@ def test_tobagi_hunt_p_persistent_humps() -> None:
 
 def test_tobagi_hunt_bimodal() -> None:
     found = theory.tobagi_hunt_1980_bimodal([1, 0.99, 0.95, 0.9, 0.8, 0.5, 0], short_slots=10, long_slots=100)
-    capacity, short = (
-        [".7513", ".7670", ".8141", ".8516", ".8943", ".9432", ".9680"],
-        ["_", ".6966", ".5334", ".4034", ".2555", ".0857", "_"],
-    )
+    capacity = [".7513", ".7670", ".8141", ".8516", ".8943", ".9432", ".9680"]
+    short = ["_", ".6966", ".5334", ".4034", ".2555", ".0857", "_"]
     assert [text for value, text in zip(found.capacity, capacity, strict=True) if not rounds_to(value, text)] == []
     assert [text for value, text in zip(found.short, short, strict=True) if text != "_" and not rounds_to(value, text)] == []
 

@@ -35,7 +35,7 @@ def refused(model: Model, argument: str, value: Any) -> str:
 def test_numbers_outside_the_range_are_refused_with_the_range(model: Model, symbol: Symbol) -> None:
     allowed = symbol.allowed
     assert isinstance(allowed, Range)
-    below = allowed.low if allowed.above else np.nextafter(allowed.low, -math.inf)
+    below = np.nextafter(allowed.low, -math.inf)
     for value in (
         below,
         -1.0,
@@ -328,4 +328,4 @@ def test_almes_lazowska_answers_below_its_limit(load: float, ratio: float, metho
     g = load / (1 + math.expm1(1) * ratio)
     found = theory.almes_lazowska_1979(g, packet_bits=1000, rate_bps=1e6, slot_s=ratio * 1e-3, method=method)
     assert found.response_s >= 1e-3 * (1 - 1e-9)
-    assert found.waiting == pytest.approx(g * found.response_s / 1e-3, rel=1e-9, abs=1e-300)
+    assert found.waiting == pytest.approx(g * found.response_s / 1e-3, rel=1e-9, abs=1e-249)

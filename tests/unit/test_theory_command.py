@@ -1,23 +1,24 @@
 """`ethermeter theory`: what it prints, and what it says of values it cannot use."""
 
 import json
-import subprocess
 
 import numpy as np
 import pytest
 from ethermeter import theory
+from ethermeter.cli.app import app
 from ethermeter.cli.theory_values import read
 from ethermeter.faults import InputError
 from ethermeter.theory.catalogue import model, models
 from small_runs import call, real
 from theory_points import POINTS
+from typer.testing import CliRunner, Result
 
 SATURATION = ("packet_bits=512 bit", "rate_bps=3 Mb/s", "slot_s=16 us")
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    ended: subprocess.CompletedProcess[str] = call(real("theory", *words))
-    assert "Traceback" not in ended.stderr
+def run(*words: str) -> Result:
+    ended = CliRunner().invoke(app, ["theory", *words])
+    assert ended.exception is None or isinstance(ended.exception, SystemExit)
     return ended
 
 
@@ -129,10 +130,11 @@ def test_units_are_read_where_the_symbol_has_one() -> None:
     assert values("300 /s,60 /min", argument="arrival_rate", name="lam-1980") == [300, 1]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", ",", "x", "1 us", "1..", "..1", "4..1", "1..2.5", "1..4/1", "0..1/4log", "1..4/0log", "1..1e9", "1..2/999999", "nan", "1e9999", "1..2..3", "1,,2", "0x10"],
-)  # fmt: skip
+UNREADABLE = ["", ",", "x", "1 us", "1..", "..1", "4..1", "1..2.5", "1..4/1", "0..1/4log", "1..4/0log", "1..1e9", "1..2/999999"]
+UNREADABLE += ["nan", "1..2..3", "1,,2", "0x10", "1e9999"]
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
 def test_what_cannot_be_read_is_a_fault(text: str) -> None:
     with pytest.raises(InputError) as error:
         values(text)
@@ -158,15 +160,21 @@ def test_what_cannot_be_read_is_a_fault(text: str) -> None:
 )
 def test_a_fault_is_a_line_and_exit_code_2(words: tuple[str, ...], said: str) -> None:
     ended = run(*words)
-    assert ended.returncode == 2
+    assert ended.exit_code == 2
     assert ended.stdout == ""
     assert any(said in line for line in ended.stderr.splitlines())
+
+
+def test_the_program_ends_with_2_and_without_a_traceback() -> None:
+    ended = call(real("theory", "eval", "kleinrock-tobagi-1975", "load=-1", "propagation=0"))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "command line: load = -1: a number from 0 to 1e+09\n"
 
 
 @pytest.mark.parametrize("words", [("--help",), ("list", "--help"), ("show", "--help"), ("eval", "--help")])
 def test_the_help_ends_with_examples(words: tuple[str, ...]) -> None:
     ended = run(*words)
-    assert ended.returncode == 0
+    assert ended.exit_code == 0
     examples = [line.strip() for line in ended.stdout.partition("Examples:")[2].splitlines() if line.strip()]
     assert examples
     assert all(line.startswith("ethermeter theory ") for line in examples)
