@@ -196,6 +196,15 @@ def test_a_capacity_without_end_is_cautioned() -> None:
     assert found.capacity == pytest.approx(1, rel=1e-8)
 
 
+def test_where_nothing_gets_through_there_is_no_delay() -> None:
+    # 2000 stations that always start together.
+    found = theory.tobagi_hunt_1980_finite(2000, generation=1, retransmission=[0.5, 1 - 2**-53, 1], packet_slots=10)
+    assert (found.throughput < 1e-250).all()
+    assert np.isnan(found.delay_slots).all()
+    assert theory.coyle_liu_1983(100, generation=1, retransmission=1e6, window=1, collision=1).throughput < 1e-250
+    assert np.isnan(theory.tasaka_1986(2000, buffers=2, generation=1, retransmission=1, packet_slots=10).delay_slots)
+
+
 LOAD = st.floats(0, 1e9)
 A = st.floats(0, 1)
 

@@ -16,7 +16,8 @@ Numbers = npt.ArrayLike
 SAME = 1e-9
 """Relative difference up to which two lengths count as equal where a range ends at one of them."""
 
-_NOTHING = 1e-250
+NOTHING = 1e-250
+"""What is nearer to 0 counts as 0, so that no quotient overflows."""
 
 
 class TheoryError(InputError):
@@ -76,7 +77,7 @@ class Range:
             good &= array == np.rint(array)
         if not good.all():
             raise TheoryError(model, name, f"{array[~good].flat[0]:.12g}", str(self))
-        return np.where(np.abs(array) < _NOTHING, 0.0, array)
+        return np.where(np.abs(array) < NOTHING, 0.0, array)
 
 
 def _floats(model: str, name: str, value: Numbers, allowed: Range) -> Array:

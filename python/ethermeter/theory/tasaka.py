@@ -5,7 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
-from ethermeter.theory.arguments import CHAIN_STATIONS, PROBABILITY, WHOLE_SLOTS, Array, Flags, Numbers, Range, choice, plain, together
+from ethermeter.theory.arguments import (
+    CHAIN_STATIONS,
+    NOTHING,
+    PROBABILITY,
+    WHOLE_SLOTS,
+    Array,
+    Flags,
+    Numbers,
+    Range,
+    choice,
+    plain,
+    together,
+)
 from ethermeter.theory.markov import stationary_falling_by_one
 from ethermeter.theory.tobagi_hunt_finite import delayed_cycles
 
@@ -25,7 +37,7 @@ class Buffered:
     throughput
         S, fraction of time in which packets that succeed are sent.
     delay_slots
-        Mean time from the arrival of a packet in its buffer to the end of its success [slots].
+        Mean time from the arrival of a packet in its buffer to the end of its success [slots]; NaN if nothing gets through.
     loss
         Fraction of the packets that find all buffers full.
     equilibria
@@ -217,5 +229,5 @@ def _figures(point: _Point, busy: float, rate: float) -> tuple[float, float, flo
     ratio = _ratio(point, np.array([busy]), np.array([rate]))
     # Among the busy, 1 … K packets have the shares of 0 … K - 1 with one packet more.
     _, full, more = _terms(_Point(0, point.buffers - 1, 0, 0, 0, 0), ratio)
-    delay = busy * (1 + float(more[0])) / rate if rate > 0 else float("nan")
+    delay = busy * (1 + float(more[0])) / rate if rate > NOTHING else float("nan")
     return rate * point.packet_slots, delay, busy / point.stations * float(full[0])
