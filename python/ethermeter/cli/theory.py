@@ -1,5 +1,6 @@
 """Commands on the models: what there is, what each assumes, what it gives."""
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -150,7 +151,7 @@ def _plain(value: Any) -> Any:
         while row and row[-1] is None:
             row.pop()
         return row
-    return float(value) if value == value else None
+    return float(value) if math.isfinite(value) else None
 
 
 def _print_rows(entry: "Model", found: "Evaluation") -> None:

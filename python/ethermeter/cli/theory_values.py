@@ -16,6 +16,10 @@ from ethermeter.theory.entry import Model, Symbol
 from ethermeter.units import PS_PER_S, Dimension, UnitError, parse
 
 MOST_POINTS = 100_000
+"""Combinations that are evaluated at once, and values of one argument."""
+
+MOST_ROWS = 2000
+"""The same for models that give a row for each."""
 
 _DIMENSIONS = {"s": Dimension.TIME, "bit": Dimension.SIZE, "bit/s": Dimension.RATE, "1/s": Dimension.FREQUENCY}
 _RANGE = re.compile(r"(.+?)\.\.(.+?)(?:/([0-9]{1,6})(log)?)?", re.ASCII)
@@ -71,8 +75,9 @@ def evaluate(entry: Model, arguments: Sequence[str]) -> Evaluation:
     numbers = {name: values for name, values in given.items() if name not in rows and isinstance(values, list)}
     words = {name: value for name, value in given.items() if not isinstance(value, list)}
     points = math.prod(len(values) for values in numbers.values())
-    if points > MOST_POINTS:
-        raise InputError([Fault("command line", "values", f"{points} combinations", f"at most {MOST_POINTS}")])
+    most = MOST_ROWS if any(output.axis for output in entry.outputs) else MOST_POINTS
+    if points > most:
+        raise InputError([Fault("command line", "values", f"{points} combinations", f"at most {most}")])
     grids = np.meshgrid(*(np.array(values) for values in numbers.values()), indexing="ij")
     flat = {name: grid.reshape(-1) for name, grid in zip(numbers, grids, strict=True)}
     try:

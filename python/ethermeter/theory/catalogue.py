@@ -24,5 +24,5 @@ def model(name: str) -> Model:
     """
     known = models()
     if name not in known:
-        raise TheoryError("theory", "MODEL", name, f"one of {', '.join(known)}")
+        raise TheoryError("command line", "MODEL", name, f"one of {', '.join(known)}")
     return known[name]

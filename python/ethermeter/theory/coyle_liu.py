@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import special
 
-from ethermeter.theory.arguments import CHAIN_STATIONS, SAME, Array, Flags, Numbers, Range, TheoryError, plain, together
+from ethermeter.theory.arguments import CHAIN_STATIONS, NOTHING, SAME, Array, Flags, Numbers, Range, TheoryError, plain, together
 from ethermeter.theory.markov import stationary_falling_by_one
 from ethermeter.theory.special import binomial, mean_decay
 
@@ -28,7 +28,7 @@ class Drift:
     backlog
         Mean number of stations with a packet, the one being sent included.
     delay
-        Mean time from the generation of a packet to its success [packet times].
+        Mean time from the generation of a packet to its success [packet times]; NaN if nothing gets through.
     drift
         Mean change of the backlog n from one end of a busy period to the next, for n = 0 … stations, along the last axis; NaN beyond.
     stable, unstable
@@ -128,8 +128,7 @@ def coyle_liu_1983(stations: Numbers, *, generation: Numbers, retransmission: Nu
         down, up = _crossings(drifts[-1])
         falls.append(down)
         climbs.append(up)
-    with np.errstate(divide="ignore"):
-        delay = np.where(throughput > 0, backlog / throughput, np.nan)
+    delay = np.where(throughput > NOTHING, backlog / np.maximum(throughput, NOTHING), np.nan)
     return Drift(
         throughput=plain(throughput.reshape(n.shape)),
         backlog=plain(backlog.reshape(n.shape)),

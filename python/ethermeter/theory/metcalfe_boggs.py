@@ -55,9 +55,9 @@ def metcalfe_boggs_1976(stations: Numbers, *, packet_bits: Numbers, rate_bps: Nu
     stations
         Q, stations that always have a packet; whole, at least 1.
     packet_bits
-        P, length of a packet [bit]; above 0.
+        P, length of a packet [bit]; from 0.001 to 1e12.
     rate_bps
-        C, line rate [bit/s]; above 0.
+        C, line rate [bit/s]; from 0.001 to 1e15.
     slot_s
         T, time to detect a collision [s]; at least 0.
 

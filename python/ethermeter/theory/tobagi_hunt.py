@@ -170,7 +170,7 @@ def tobagi_hunt_1980_bimodal(
     short_fraction
         alpha, fraction of the packets that are short; from 0 to 1.
     short_slots, long_slots
-        T1 and T2, their lengths [slots]; above 0.
+        T1 and T2, their lengths [slots]; at least 1e-6.
     collision_slots
         gam, length of a collision, whatever collides [slots]; at least 1.
     idle

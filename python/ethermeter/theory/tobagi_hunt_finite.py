@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from ethermeter.theory.arguments import CHAIN_STATIONS, PROBABILITY, WHOLE_SLOTS, Array, Flags, Numbers, flag, plain, together
+from ethermeter.theory.arguments import CHAIN_STATIONS, NOTHING, PROBABILITY, WHOLE_SLOTS, Array, Flags, Numbers, flag, plain, together
 from ethermeter.theory.lengths import mix
 from ethermeter.theory.markov import stationary_falling_by_one
 from ethermeter.theory.special import binomial, some_of, two_or_more_of
@@ -22,7 +22,7 @@ class FiniteNonPersistent:
     throughput
         S, fraction of time in which packets that succeed are sent.
     delay_slots
-        Mean time from the generation of a packet to the end of its success [slots].
+        Mean time from the generation of a packet to the end of its success [slots]; NaN if nothing gets through.
     backlog
         Mean number of stations that have a packet, the one being sent included.
     outside_range
@@ -131,7 +131,7 @@ def tobagi_hunt_1980_finite(
         rate = (pi @ cycles.success) / (pi @ cycles.slots)
         throughput[at], backlog[at] = rate * (lengths[at] @ shares[at]), (pi @ cycles.area) / (pi @ cycles.slots)
         # Little: the mean number is the rate times the mean time.
-        delay[at] = backlog[at] / rate if rate > 0 else np.nan
+        delay[at] = backlog[at] / rate if rate > NOTHING else np.nan
     shortest = lengths.min(axis=1).reshape(m.shape)
     return FiniteNonPersistent(
         throughput=plain(throughput.reshape(m.shape)),
