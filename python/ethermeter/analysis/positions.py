@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ethermeter.analysis import groups
-from ethermeter.analysis.estimates import estimate_json, read_estimate
+from ethermeter.analysis.estimates import Point, estimate_json, read_estimate
 from ethermeter.analysis.interval import LEVEL, Estimate
 from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.faults import Fault, InputError
@@ -127,7 +127,7 @@ def estimate(trials: Sequence[Trial], observations: "pa.Table", batches: "pa.Tab
     scenarios: dict[tuple[object, ...], Mapping[str, Any]] = {}
     for trial in lined:
         scenarios.setdefault(_key(trial.series, trial.engine, trial.point), trial.scenario)
-    lines: dict[tuple[object, ...], tuple[groups.Point, list[Place]]] = {}
+    lines: dict[tuple[object, ...], tuple[Point, list[Place]]] = {}
     for point in groups.estimate(lined, observations, batches, _by_place, metrics=METRICS):
         varied = {key: value for key, value in point.point.items() if key != groups.PART}
         key = _key(point.series, point.engine, varied)
