@@ -190,6 +190,15 @@ def stand_in(number: int) -> Any:
     return Stand()
 
 
+def test_a_part_that_delivered_nothing_has_no_ratio() -> None:
+    nothing = [{Metric.BIT_RATE: np.array([0.0, 2.0, 4.0]), Metric.TRANSMISSION_DELAY: np.array([np.nan, 1.0, 1.0])}] * 3
+    of = shares.Shares((), [stand_in(number) for number in range(3)], nothing)
+    with pytest.raises(MissingError, match="is zero"):
+        of.contrast("s", {}, Metric.BIT_RATE, "larger")
+    with pytest.raises(MissingError, match="delivered nothing"):
+        of.contrast("s", {}, Metric.TRANSMISSION_DELAY, "larger")
+
+
 def test_the_middle_is_the_half_of_the_line_between_the_quarters() -> None:
     delays = [[abs(a - b) for a in (0, 25, 26, 74, 75, 100)] for b in (0, 25, 26, 74, 75, 100)]
     scenario = {"groups": [{"places": [0, 1, 2, 3, 4, 5]}], "segment": {"delay_ps": delays}}
