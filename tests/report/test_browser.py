@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import synthetic_run
 from ethermeter import report
-from ethermeter.analysis import estimates
-from ethermeter.papers import boggs1988
+from ethermeter.analysis import estimates, positions
+from ethermeter.papers import boggs1988, gonsalves_tobagi1986
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = Path("/usr/bin/chromium")
@@ -83,6 +83,25 @@ def test_parts_render_without_a_complaint(
     visit = Visit(browser, report.write(run).resolve().as_uri(), 390, "dark")
     assert visit.page.locator("h3 ~ .grid .plot, h3 ~ h4 ~ .grid .plot").count() > 0
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert visit.complaints == []
+    visit.page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_stations_along_the_cable_render_without_a_complaint(browser: object, tmp_path: Path, width: int) -> None:
+    distributions = {"[1, 3]": [0, 2, 2, 2], "[2, 2]": [0, 0, 2, 2]}
+    run = synthetic_run.located(tmp_path / "run", distributions, (0.0, 4.0, 10.0), study=gonsalves_tobagi1986.STUDY)
+    positions.write(run)
+    gonsalves_tobagi1986.write_claims(run)
+    visit = Visit(browser, report.write(run).resolve().as_uri(), width, "light")
+    along = visit.page.locator("h3:text-is('Along the cable') ~ .grid .plot")
+    assert along.count() >= 2
+    # A line and a band for each of the two distributions, and their names at the ends.
+    assert along.first.locator(".mark-line path").count() == 2
+    assert along.first.locator(".mark-area path").count() == 2
+    for expected in ("Position along the cable (µs)", "1 + 3", "2 + 2"):
+        assert expected in along.first.inner_text()
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
     assert visit.complaints == []
     visit.page.close()
 
