@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import synthetic_run
-from ethermeter import report
+from ethermeter import api, report
 from ethermeter.analysis import estimates, positions
 from ethermeter.papers import boggs1988, gonsalves_tobagi1986
 
@@ -146,3 +146,44 @@ def test_sections_can_be_reached_by_keyboard(browser: object, url: str) -> None:
     assert visit.page.locator("h1").count() == 1
     assert visit.page.evaluate("[...document.querySelectorAll('main > section')].every(s => s.querySelector('h2'))")
     visit.page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_theory_its_world_and_the_segment_stand_side_by_side(browser: object, tmp_path: Path, width: int) -> None:
+    (tmp_path / "x.toml").write_text(THREE_WAYS, encoding="utf-8")
+    run = api.load(tmp_path / "x.toml").run(out=tmp_path / "run", report=True)
+    visit = Visit(browser, (run.path / "report.html").resolve().as_uri(), width, "light")
+    assert visit.complaints == []
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    shown = visit.page.locator("#agreement").inner_text()
+    assert "metcalfe-boggs-1976" in shown
+    assert "Agrees with the world it assumes in" in shown
+    assert "known-queue: stations with queues of their own" in shown
+    # The table of steps has a value after each, and the marks of what is beyond chance.
+    assert visit.page.locator("#agreement strong").count() > 3
+    drawn = [figure for figure in visit.page.locator(".plot svg").all_text_contents() if "Utilisation" in figure]
+    assert "metcalfe-boggs-1976, its world" in drawn[0]
+    assert "simulation" in drawn[0]
+    visit.page.close()
+
+
+THREE_WAYS = """
+title = "three ways"
+[segment]
+standard = "dix-10"
+round_trip = "12 us"
+clusters = 2
+[[stations]]
+count = 4
+frames = "64 B"
+arrivals = "saturated"
+service = "75 us"
+[vary]
+"stations.count" = [2, 8, 16]
+[phases]
+transmit = "1 s"
+measure = "all"
+[run]
+engines = ["simulation", "theory", "idealised", "switched"]
+replications = 3
+"""

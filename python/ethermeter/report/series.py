@@ -33,7 +33,9 @@ def series_section(name: str, points: Sequence[Point], content: Content, sheet: 
     is_apart = study.against_hosts and axes.x != COUNT
     along = along_section([line for line in content.lines if line.series == name], sheet)
     graphs = study.compared if along else study.graphs
-    body = along + ("" if is_apart else _main(name, points, axes, graphs, sheet))
+    main = "" if is_apart else _main(name, points, axes, graphs, sheet)
+    # A study of places begins with them; elsewhere they come after what was asked for.
+    body = along + main if content.study else main + along
     body += parts_section(name, content, sheet) + (_distributions(name, content, sheet) if study.has_details and not is_apart else "")
     times = _breakdowns(points, axes, sheet) if study.has_details and not is_apart else ""
     if times:
