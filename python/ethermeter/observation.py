@@ -22,6 +22,8 @@ class Caution(StrEnum):
     FEW_SAMPLES = "few-samples"  # fewer than 30 frames behind the value
     ONE_REPLICATION = "one-replication"  # interval from batches within one replication
     UNBOUNDED_QUEUE = "unbounded-queue"  # an unlimited queue is offered more than the segment carries
+    OUTSIDE_MODEL_RANGE = "outside-model-range"  # a theory's own validity ends before this point
+    OTHER_PROTOCOL = "other-protocol"  # a theory of another medium access than the experiment's
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,19 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ethermeter.applied.words import MODELS
 from ethermeter.experiment import Experiment
 from ethermeter.experiment.document import LARGEST_SEED, MOST_TRIALS
 from ethermeter.experiment.reading import raise_all, scenarios
-from ethermeter.experiment.scenario import compact
+from ethermeter.experiment.scenario import Piece, Scenarios, compact
 from ethermeter.faults import Fault, InputError
+
+SIMULATION, THEORY, IDEALISED = "simulation", "theory", "idealised"
 
 MOST_REPLICATIONS = 1000
 """Replications a plan may have."""
@@ -23,6 +26,7 @@ LARGEST_PLAN_CHARACTERS = 500_000_000
 """The longest a plan's text may be."""
 
 _POINTS_CHECKED_AT_ONCE = 50
+_ALLOWED_TRIALS = f"expected at most {MOST_TRIALS} trials in a plan: points x engines x replications"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Trial:
     seed
         Where its chance comes from, below 2^63.
     engine
-        The engine that answers.
+        The engine that answers: "simulation", "theory/MODEL", "idealised/MODEL" or "switched/MODEL/STEP".
     point
         The varied keys with their values, as text.
     scenario
@@ -139,6 +143,8 @@ def expand(experiments: Sequence[Experiment], *, name: str | None = None, seed: 
             if length > LARGEST_PLAN_CHARACTERS:
                 allowed = f"expected a plan of at most {LARGEST_PLAN_CHARACTERS} characters; vary less, or use fewer places"
                 raise InputError([Fault(str(experiment.path), "vary", f"{len(trials)} trials and more", allowed)])
+            if len(trials) == MOST_TRIALS:
+                raise InputError([Fault(str(experiment.path), "vary", f"more than {MOST_TRIALS}", _ALLOWED_TRIALS)])
             trials.append(trial)
     return Plan(slug(name) if name is not None and slug(name) else _name(experiments), tuple(trials))
 
@@ -169,10 +175,9 @@ def _check(experiments: Sequence[Experiment], *, seed: int | None, replications:
                 Fault(str(experiment.path), "series", experiment.series, f"expected a series of its own; {taken[short]} has the same")
             )
         taken[short] = str(experiment.path)
-        total += experiment.trials // experiment.replications * (experiment.replications if replications is None else replications)
+        total += replace(experiment, replications=experiment.replications if replications is None else replications).trials
     if total > MOST_TRIALS:
-        allowed = f"expected at most {MOST_TRIALS} trials in a plan: points x engines x replications"
-        faults.append(Fault(str(experiments[0].path), "vary", str(total), allowed))
+        faults.append(Fault(str(experiments[0].path), "vary", str(total), _ALLOWED_TRIALS))
     if faults:
         raise InputError(faults)
 
@@ -183,22 +188,72 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
     series_text = compact(experiment.series)
     keys = [sweep.key for sweep in experiment.sweeps]
     number = 0
+    never = dict.fromkeys(experiment.models or (), "")
     for engine in experiment.engines:
+        silent = True
         for choice in itertools.product(*(range(len(sweep.values)) for sweep in experiment.sweeps)):
             try:
-                scenario = made.at(choice)
+                answers = _answers(experiment, made, engine, choice)
             except InputError:
                 # One point is wrong, so others may be: report them together.
                 _report(experiment, choice)
                 raise
+            silent &= not answers
             point = {key: sweep.texts[index] for key, sweep, index in zip(keys, experiment.sweeps, choice, strict=True)}
-            tail = f'"engine":{compact(engine)},"point":{compact(point)},"scenario":{scenario.text}}}'
-            for replication in range(replications):
-                chosen = trial_seed(seed, series=experiment.series, point=point, replication=replication)
-                trial_id = f"{short}/{number:05d}"
-                line = f'{{"id":"{trial_id}","series":{series_text},"replication":{replication},"seed":{chosen},{tail}'
-                yield Trial(trial_id, experiment.series, replication, chosen, engine, point, scenario.value, line)
-                number += 1
+            for by, scenario in answers:
+                never.pop("".join(by.split("/")[1:2]), None)
+                tail = f'"engine":{compact(by)},"point":{compact(point)},"scenario":{scenario.text}}}'
+                # A formula says the same every time.
+                for replication in range(1 if engine == THEORY else replications):
+                    chosen = trial_seed(seed, series=experiment.series, point=point, replication=replication)
+                    trial_id = f"{short}/{number:05d}"
+                    line = f'{{"id":"{trial_id}","series":{series_text},"replication":{replication},"seed":{chosen},{tail}'
+                    yield Trial(trial_id, experiment.series, replication, chosen, by, point, scenario.value, line)
+                    number += 1
+        if silent:
+            raise InputError([Fault(str(experiment.path), "run.engines", engine, _why_silent(experiment, made))])
+    if never and set(experiment.engines) != {SIMULATION}:
+        raise InputError([Fault(str(experiment.path), "theory.models", model, _why_silent(experiment, made, model)) for model in never])
+
+
+def _why_silent(experiment: Experiment, made: Scenarios, model: str | None = None) -> str:
+    """Say why a model, or every model, does not apply at the first point."""
+    from ethermeter.applied.choice import judge
+    from ethermeter.applied.situation import situation_of
+
+    first = [0] * len(experiment.sweeps)
+    situation = situation_of(made.at(first).value, made.assumed(first).value)
+    reasons: dict[str, int] = {}
+    for name in (experiment.models or MODELS) if model is None else (model,):
+        reason = judge(name, situation).obstacles[0]
+        reasons[reason] = reasons.get(reason, 0) + 1
+    said = "; ".join(f"{reason} ({count} {'model' if count == 1 else 'models'})" for reason, count in reasons.items())
+    return f"expected a model that applies somewhere; at the first point {said}"
+
+
+def _answers(experiment: Experiment, made: Scenarios, engine: str, choice: Sequence[int]) -> list[tuple[str, Piece]]:
+    """Return who answers at a point, and what each is told.
+
+    Models that the experiment names and that do not apply at this point are left out, unless they apply nowhere.
+    """
+    scenario = made.at(choice)
+    if engine == SIMULATION:
+        return [(SIMULATION, scenario)]
+    from ethermeter.applied.choice import applicable
+    from ethermeter.applied.situation import situation_of
+    from ethermeter.applied.switches import steps
+    from ethermeter.applied.worlds import has_world
+
+    assumed = made.assumed(choice)
+    told = Piece({**scenario.value, "theory": assumed.value}, f'{scenario.text.removesuffix("}")},"theory":{assumed.text}}}')
+    situation = situation_of(scenario.value, assumed.value)
+    names = [name for name in applicable(situation) if experiment.models is None or name in experiment.models]
+    if engine == THEORY:
+        return [(f"{engine}/{name}", told) for name in names]
+    if engine == IDEALISED:
+        return [(f"{engine}/{name}", told) for name in names if has_world(name)]
+    # The last step is the experiment itself, which the simulation answers.
+    return [(f"{engine}/{name}/{step.name}", told) for name in names for step in steps(name, situation)[:-1]]
 
 
 def _report(experiment: Experiment, first: Sequence[int]) -> None:
@@ -244,6 +299,7 @@ def read(path: Path) -> Plan:
 
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
 _SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
+_ENGINE = re.compile(rf"simulation|(theory|idealised|switched)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII)
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[0-9]{5,6}", re.ASCII)
 
 
@@ -259,7 +315,8 @@ def _trial(line: str) -> Trial | str:
         return f"expected a trial as JSON: {type(error).__name__ if isinstance(error, RecursionError) else error}"
     if not isinstance(read, dict) or tuple(read) != _KEYS:
         return f"expected a JSON object with the keys {', '.join(_KEYS)}, in this order"
-    point, scenario = read["point"], read["scenario"]
+    point, scenario, engine = read["point"], read["scenario"], read["engine"]
+    keys = _SCENARIO_KEYS if engine == SIMULATION else (*_SCENARIO_KEYS, "theory")
     wrong = [
         text
         for holds, text in (
@@ -267,9 +324,12 @@ def _trial(line: str) -> Trial | str:
             (_is_text(read["series"]) and read["series"], "series as a text"),
             (_is_count(read["replication"]), "replication as an integer, 0 or above"),
             (_is_count(read["seed"]) and read["seed"] <= LARGEST_SEED, f"seed as an integer from 0 to {LARGEST_SEED}"),
-            (read["engine"] == "simulation", 'engine as "simulation"'),
+            (
+                isinstance(engine, str) and _ENGINE.fullmatch(engine),
+                'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "switched/MODEL/STEP"',
+            ),
             (isinstance(point, dict) and all(_is_text(text) for item in point.items() for text in item), "point as texts"),
-            (isinstance(scenario, dict) and tuple(scenario) == _SCENARIO_KEYS, f"scenario with the keys {', '.join(_SCENARIO_KEYS)}"),
+            (isinstance(scenario, dict) and tuple(scenario) == keys, f"scenario with the keys {', '.join(keys)}"),
         )
         if not holds
     ]

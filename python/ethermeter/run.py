@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from ethermeter.plan import Plan, Trial
 
 RUNS = Path("runs")
-STUDIES = ("boggs1988",)
+STUDIES = {"boggs1988": "boggs1988", "gonsalves-tobagi1986": "gonsalves_tobagi1986"}
+"""Module of `ethermeter.papers` of every study, by its name."""
+ALONG_THE_CABLE = ("gonsalves-tobagi1986",)
+"""Studies that are about where stations are: what is estimated of every place is kept with the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +190,7 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
     Returns
     -------
     :
-        Path of `estimates`, `claims` and `report`, of those that there are.
+        Path of `estimates`, `positions`, `claims`, `agreement` and `report`, of those that there are.
 
     Raises
     ------
@@ -199,9 +203,14 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
     run = RunDirectory(directory)
     if not run.is_finished():
         raise InputError([Fault(str(directory), "run", "unfinished", "a finished run; continue it with --resume")])
+    study = run.provenance().get("study")
     steps: dict[str, tuple[str, Callable[[Path], Path]]] = {"estimates": ("estimates.json", _estimates)}
-    if run.provenance().get("study") in STUDIES:
+    if study in ALONG_THE_CABLE:
+        steps["positions"] = ("positions.json", _positions)
+    if study in STUDIES:
         steps["claims"] = ("claims.json", _claims)
+    if any(trial.engine.startswith("theory/") for trial in run.trials()):
+        steps["agreement"] = ("agreement.json", _agreement)
     if report:
         steps["report"] = ("report.html", _report)
     written = {}
@@ -230,6 +239,8 @@ def effort_of(trial: "Trial") -> float:
 
     Packets that fit into the simulated time, each of which every station takes a part in.
     """
+    if trial.engine.startswith("theory/"):
+        return 1.0
     scenario: Mapping[str, Any] = trial.scenario
     segment, phases = scenario["segment"], scenario["phases"]
     stations = sum(len(group["places"]) for group in scenario["groups"])
@@ -266,10 +277,22 @@ def _estimates(directory: Path) -> Path:
     return estimates.write(directory)
 
 
-def _claims(directory: Path) -> Path:
-    from ethermeter.papers import boggs1988
+def _agreement(directory: Path) -> Path:
+    from ethermeter.analysis import agreement
 
-    return boggs1988.write_claims(directory)
+    return agreement.write(directory)
+
+
+def _positions(directory: Path) -> Path:
+    from ethermeter.analysis import positions
+
+    return positions.write(directory)
+
+
+def _claims(directory: Path) -> Path:
+    study = import_module(f"ethermeter.papers.{STUDIES[RunDirectory(directory).provenance()['study']]}")
+    written: Path = study.write_claims(directory)
+    return written
 
 
 def _report(directory: Path) -> Path:

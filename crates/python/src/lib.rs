@@ -1,7 +1,7 @@
 //! The glue between Python and the simulator: converts, releases the GIL, decides nothing.
 
 use ethermeter_ethernet::STANDARDS;
-use ethermeter_simulator::{Error, Outcome, Trial};
+use ethermeter_simulator::{idealised, Error, Outcome, Trial};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -55,10 +55,21 @@ fn simulate_reference<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, P
     run(py, line, ethermeter_simulator::simulate_reference)
 }
 
+/// Simulate the trial in a line of a plan whose scenario is idealised, as a theory assumes it: the same figures of another medium access.
+#[pyfunction]
+fn simulate_idealised<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, PyDict>> {
+    convert_or_raise(py, || ethermeter_simulator::simulate_idealised(&idealised::Trial::from_line(line)?))
+}
+
 fn run<'py>(py: Python<'py>, line: &str, engine: fn(&Trial) -> Result<Outcome, Error>) -> PyResult<Bound<'py, PyDict>> {
-    let outcome = py
-        .detach(|| engine(&Trial::from_line(line)?))
-        .map_err(|error: Error| PyValueError::new_err(error.to_string()))?;
+    convert_or_raise(py, || engine(&Trial::from_line(line)?))
+}
+
+fn convert_or_raise(
+    py: Python<'_>,
+    simulate: impl FnOnce() -> Result<Outcome, Error> + Send,
+) -> PyResult<Bound<'_, PyDict>> {
+    let outcome = py.detach(simulate).map_err(|error: Error| PyValueError::new_err(error.to_string()))?;
     convert(py, outcome)
 }
 
@@ -128,5 +139,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(standards, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate_idealised, module)?)?;
     Ok(())
 }

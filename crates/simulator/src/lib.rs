@@ -5,13 +5,15 @@
 //! - [`scenario`]: a trial as it is written in a plan, and what is wrong with it.
 //! - [`world`]: the same in picoseconds, ready to run.
 //! - [`station`]: one station's transmitter: attempts, backoff, what follows a failure. Shared by both implementations.
-//! - [`reference`]: the medium access procedures of 802.3, event by event. Written to be read.
+//! - [`mod@reference`]: the medium access procedures of 802.3, event by event. Written to be read.
 //! - [`fast`] and [`storm`]: the same, one contention after another over flat arrays. This is what runs.
+//! - [`idealised`]: the worlds that theories assume, each by brute force, into the same figures.
 //! - [`tally`]: what is counted, from attempts in the order of their starts. [`histogram`] holds delays.
 //! - [`outcome`]: the figures of a trial.
 
 pub mod fast;
 pub mod histogram;
+pub mod idealised;
 mod lanes;
 pub mod outcome;
 pub mod reference;
@@ -41,6 +43,14 @@ pub fn simulate(trial: &Trial) -> Result<Outcome, Error> {
 pub fn simulate_reference(trial: &Trial) -> Result<Outcome, Error> {
     let world = world::World::new(trial)?;
     Ok(reference::run(&world).0)
+}
+
+/// Run a trial of an idealised world, the one that a theory assumes.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_idealised(trial: &idealised::Trial) -> Result<Outcome, Error> {
+    Ok(idealised::run(trial, false)?.0)
 }
 
 /// The attempts of a trial in the order of their starts, from the fast and from the reference implementation.

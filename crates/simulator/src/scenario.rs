@@ -4,7 +4,7 @@ use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::Times;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -41,7 +41,7 @@ pub struct Trial {
 /// A line of a plan with the keys that only people and the analysis read.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct Line<S> {
     #[serde(rename = "id")]
     _id: String,
     #[serde(rename = "series")]
@@ -52,7 +52,16 @@ struct Line {
     engine: String,
     #[serde(rename = "point")]
     _point: IgnoredAny,
-    scenario: Scenario,
+    scenario: S,
+}
+
+/// The seed and the scenario of a line of a plan.
+pub(crate) fn read_line<S: DeserializeOwned>(line: &str) -> Result<(u64, S), Error> {
+    let line: Line<S> = serde_json::from_str(line)?;
+    if line.engine != "simulation" {
+        return Err(fault("engine", format!("must be \"simulation\", got {:?}", line.engine)));
+    }
+    Ok((line.seed, line.scenario))
 }
 
 impl Trial {
@@ -61,11 +70,8 @@ impl Trial {
     /// # Errors
     /// If it is not JSON of the right shape, or not for this engine.
     pub fn from_line(line: &str) -> Result<Self, Error> {
-        let line: Line = serde_json::from_str(line)?;
-        if line.engine != "simulation" {
-            return Err(fault("engine", format!("must be \"simulation\", got {:?}", line.engine)));
-        }
-        Ok(Self { seed: line.seed, scenario: line.scenario })
+        let (seed, scenario) = read_line(line)?;
+        Ok(Self { seed, scenario })
     }
 }
 

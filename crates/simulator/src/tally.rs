@@ -289,15 +289,24 @@ impl Tally {
 
     /// The figures, once nothing more happens.
     #[must_use]
+    pub fn finish(self, world: &World, stations: &mut [Station]) -> (Outcome, Vec<Attempt>) {
+        let since = |(index, station): (usize, &Station)| station.holding_since().map(|since| (index, since));
+        let held: Vec<(usize, i64)> = stations.iter().enumerate().filter_map(since).collect();
+        let supplied: Vec<(u64, u64)> = stations.iter_mut().map(Station::finish).collect();
+        self.close(world, &held, &supplied)
+    }
+
+    /// The figures, once nothing more happens. `held` are the frames that are still there, each with its station and the time when it
+    /// was taken up; `supplied` are the frames offered and dropped within the window, by station.
+    #[must_use]
     #[allow(clippy::cast_precision_loss)] // sums become measurements here
-    pub fn finish(mut self, world: &World, stations: &mut [Station]) -> (Outcome, Vec<Attempt>) {
+    pub fn close(mut self, world: &World, held: &[(usize, i64)], supplied: &[(u64, u64)]) -> (Outcome, Vec<Attempt>) {
         self.close_group();
         self.time_gap += self.clip::<false>(self.owed_gap_until) - self.clip::<false>(self.covered);
         let end = world.phases.end_ps.cast_signed();
-        for (station, counters) in stations.iter().zip(&mut self.counters) {
-            if let Some(since) = station.holding_since() {
-                counters.waiting += end.max(since).clamp(self.from, self.to) - since.clamp(self.from, self.to);
-            }
+        for &(station, since) in held {
+            self.counters[station].waiting +=
+                end.max(since).clamp(self.from, self.to) - since.clamp(self.from, self.to);
         }
         let window = self.to - self.from;
         let idle = window - self.time_frame - self.time_preamble - self.time_gap - self.time_collision;
@@ -330,7 +339,7 @@ impl Tally {
             events: self.events,
             ..Outcome::default()
         };
-        (outcome.station_offered, outcome.station_dropped) = stations.iter_mut().map(Station::finish).unzip();
+        (outcome.station_offered, outcome.station_dropped) = supplied.iter().copied().unzip();
         for index in 0..self.stations {
             let cells = || self.cells.iter().skip(index).step_by(self.stations);
             let n: u64 = cells().map(|c| u64::from(c.frames)).sum();

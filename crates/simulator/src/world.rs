@@ -1,6 +1,6 @@
 //! A scenario in picoseconds, checked and ready to run.
 
-use crate::scenario::{fault, Error, Group, Phases, Trial};
+use crate::scenario::{fault, Error, Group, Phases, Scenario, Trial};
 use ethermeter_traffic::{SourceSpec, Window};
 
 /// A time that never comes. Far beyond every simulated time, and far from overflow.
@@ -8,7 +8,7 @@ pub const NEVER: i64 = 1 << 62;
 
 const MOST_STATIONS: usize = 1024;
 const LONGEST_END_PS: u64 = 10_000_000_000_000_000; // 10 000 s
-const LONGEST_DELAY_PS: u64 = 1_000_000_000_000; // 1 s
+pub(crate) const LONGEST_DELAY_PS: u64 = 1_000_000_000_000; // 1 s
 const LONGEST_BITS: u64 = 1 << 24;
 const LONGEST_PACKET_PS: u64 = 1_000_000_000_000_000; // 1000 s
 
@@ -55,9 +55,19 @@ impl World {
     /// # Errors
     /// With the key and what was allowed.
     pub fn new(trial: &Trial) -> Result<Self, Error> {
-        let scenario = &trial.scenario;
+        // Without a gap, a station could start in the very instant in which it hears silence and carrier at once.
+        Self::with_least(1, trial.seed, &trial.scenario)
+    }
+
+    /// Check and convert the part of an idealised world that it shares with a segment: gap and jam may be empty.
+    pub(crate) fn idealised(seed: u64, scenario: &Scenario) -> Result<Self, Error> {
+        Self::with_least(0, seed, scenario)
+    }
+
+    /// `least` is the smallest gap and the smallest jam, in bits.
+    fn with_least(least: u64, seed: u64, scenario: &Scenario) -> Result<Self, Error> {
         let segment = &scenario.segment;
-        check_segment(segment)?;
+        check_segment(segment, least)?;
         check_phases(&scenario.phases, scenario.batches)?;
         let place_count = segment.delay_ps.len();
         let mut places = Vec::new();
@@ -78,7 +88,7 @@ impl World {
         let delays: Vec<i64> = segment.delay_ps.iter().flatten().map(|&d| signed(d)).collect();
         check_delays(&delays, place_count, &places)?;
         let mut world = Self {
-            seed: trial.seed,
+            seed,
             places,
             place_count,
             delays,
@@ -193,21 +203,20 @@ fn count_places(places: &[u32], place_count: usize) -> Vec<u32> {
     counts
 }
 
-fn check_range(key: &str, value: u64, least: u64, most: u64) -> Result<(), Error> {
+pub(crate) fn check_range(key: &str, value: u64, least: u64, most: u64) -> Result<(), Error> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
     Err(fault(key, format!("must be from {least} to {most}, got {value}")))
 }
 
-fn check_segment(segment: &crate::scenario::Segment) -> Result<(), Error> {
+fn check_segment(segment: &crate::scenario::Segment, least: u64) -> Result<(), Error> {
     check_range("segment.bit_ps", segment.bit_ps, 1, 1_000_000_000)?;
     check_range("segment.slot_bits", segment.slot_bits, 1, LONGEST_BITS)?;
-    // Without a gap, a station could start in the very instant in which it hears silence and carrier at once.
-    check_range("segment.gap_bits", segment.gap_bits, 1, LONGEST_BITS)?;
+    check_range("segment.gap_bits", segment.gap_bits, least, LONGEST_BITS)?;
     check_range("segment.gap_part1_bits", segment.gap_part1_bits, 0, segment.gap_bits)?;
     check_range("segment.preamble_bits", segment.preamble_bits, 0, LONGEST_BITS)?;
-    check_range("segment.jam_bits", segment.jam_bits, 1, LONGEST_BITS)?;
+    check_range("segment.jam_bits", segment.jam_bits, least, LONGEST_BITS)?;
     let places = segment.delay_ps.len();
     check_range("segment.delay_ps", places as u64, 1, MOST_STATIONS as u64)?;
     for (p, row) in segment.delay_ps.iter().enumerate() {

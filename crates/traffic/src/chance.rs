@@ -20,6 +20,12 @@ pub enum Purpose {
     Begin = 4,
     /// Time to fill a buffer.
     Generation = 5,
+    /// When a station senses the medium again (idealised worlds).
+    Sensing = 6,
+    /// Who sends in a slot of contention (idealised worlds).
+    Contention = 7,
+    /// Whose a frame of an infinite population is (idealised worlds).
+    Assignment = 8,
 }
 
 /// A sequence of uniform 64-bit draws.
@@ -75,9 +81,51 @@ impl Stream {
     }
 }
 
+/// A coin that is tossed until it shows heads: many tosses for one draw.
+#[derive(Clone, Copy, Debug)]
+pub struct Coin {
+    tails_per_log: f64, // 1 / ln(1 - p), not positive
+}
+
+impl Coin {
+    /// A coin that shows heads with probability `heads`, above 0 and at most 1.
+    #[must_use]
+    pub fn new(heads: f64) -> Self {
+        Self { tails_per_log: 1.0 / libm::log1p(-heads) }
+    }
+
+    /// How many tails come before the next head: at least k with probability (1 - p)^k.
+    #[inline]
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded down; saturates, and is not negative
+    pub fn tails(&self, chance: &mut Stream) -> u64 {
+        (libm::log(chance.unit()) * self.tails_per_log) as u64
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_coin_shows_heads_as_often_as_it_should() {
+        for heads in [0.001, 0.3, 0.9] {
+            let coin = Coin::new(heads);
+            let mut chance = Stream::new(1, 0, Purpose::Contention);
+            let n = 100_000;
+            #[allow(clippy::cast_precision_loss)]
+            let mean = (0..n).map(|_| coin.tails(&mut chance) as f64).sum::<f64>() / f64::from(n);
+            // geometric: mean (1 - p)/p, variance (1 - p)/p^2; five standard errors
+            let error = ((1.0 - heads) / f64::from(n)).sqrt() / heads;
+            assert!((mean - (1.0 - heads) / heads).abs() < 5.0 * error, "{heads}: {mean}");
+        }
+    }
+
+    #[test]
+    fn a_coin_that_always_shows_heads_never_shows_tails() {
+        let mut chance = Stream::new(1, 0, Purpose::Contention);
+        assert!((0..1000).all(|_| Coin::new(1.0).tails(&mut chance) == 0));
+    }
 
     #[test]
     fn draws_are_splitmix64() {

@@ -14,5 +14,5 @@ pub mod lengths;
 pub mod source;
 pub mod times;
 
-pub use chance::{Purpose, Stream};
+pub use chance::{Coin, Purpose, Stream};
 pub use source::{Offer, Source, SourceSpec, Window};

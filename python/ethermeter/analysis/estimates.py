@@ -11,6 +11,7 @@ Trials with the same series, point and engine are replications. A value is the m
   freedom: batches - 1 for each. Such an estimate carries the caution `one-replication`. It exists for the metrics that follow from sums
   over batches (the eight graphs, utilisation and Jain's index). The others (percentiles, counts of attempts) have no interval then:
   null, with the caution, rather than one nobody has measured.
+- What a theory says is known without error: its interval is the value itself.
 """
 
 import functools
@@ -31,6 +32,7 @@ from ethermeter.observation import DEFINITIONS, Caution, Metric
 
 FILE = "estimates.json"
 ENOUGH_REPLICATIONS = 3
+_MANY = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +70,16 @@ def estimate(trials: Sequence[Trial], observations: Any, batches: Any) -> tuple[
         words.setdefault((int(groups[trial]), position), set()).add(word)
     points = []
     for group, first in enumerate(firsts):
-        alone = () if several[group] else (Caution.ONE_REPLICATION.value,)
+        example = trials[first]
+        formula = example.engine.startswith("theory/")
+        alone = () if several[group] or formula else (Caution.ONE_REPLICATION.value,)
         estimates = {}
         for position, metric in enumerate(whole.metrics):
             more = words.get((group, position))
             cautions = tuple(sorted({*more, *alone})) if more else alone
-            estimates[metric] = Estimate(*columns[position][group], cautions)
-        example = trials[first]
+            value, error, degrees = columns[position][group]
+            # A formula has no sampling error; null stands for no degrees of freedom, so infinitely many are written as many.
+            estimates[metric] = Estimate(value, 0.0, _MANY, cautions) if formula else Estimate(value, error, degrees, cautions)
         points.append(Point(example.series, dict(example.point), example.engine, replications[group], estimates))
     return tuple(points)
 
@@ -160,26 +165,37 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def estimate_json(found: Estimate) -> dict[str, Any]:
+    """One estimate as the files of a run have it; an undefined number is null."""
+    half = found.half_width
+    entry: dict[str, Any] = {
+        "value": _number(found.value),
+        "low": _number(found.value - half),
+        "high": _number(found.value + half),
+        "error": _number(found.error),
+        "degrees": _number(found.degrees),
+    }
+    if found.cautions:
+        entry["cautions"] = found.cautions
+    return entry
+
+
+def read_estimate(entry: Mapping[str, Any]) -> Estimate:
+    """Read one estimate back."""
+
+    def number(value: float | None) -> float:
+        return math.nan if value is None else value
+
+    return Estimate(number(entry["value"]), number(entry["error"]), number(entry["degrees"]), tuple(entry.get("cautions", ())))
+
+
 def _point_json(point: Point) -> dict[str, Any]:
-    estimates: dict[str, Any] = {}
-    for metric, found in point.estimates.items():
-        half = found.half_width
-        entry: dict[str, Any] = {
-            "value": _number(found.value),
-            "low": _number(found.value - half),
-            "high": _number(found.value + half),
-            "error": _number(found.error),
-            "degrees": _number(found.degrees),
-        }
-        if found.cautions:
-            entry["cautions"] = found.cautions
-        estimates[metric.value] = entry
     return {
         "series": point.series,
         "point": point.point,
         "engine": point.engine,
         "replications": point.replications,
-        "estimates": estimates,
+        "estimates": {metric.value: estimate_json(found) for metric, found in point.estimates.items()},
     }
 
 
@@ -187,22 +203,13 @@ def _point_json(point: Point) -> dict[str, Any]:
 @functools.lru_cache(maxsize=1)
 def from_json(text: str) -> tuple[Point, ...]:
     """Read the text of `estimates.json` back."""
-
-    def number(value: float | None) -> float:
-        return math.nan if value is None else value
-
     return tuple(
         Point(
             series=point["series"],
             point=point["point"],
             engine=point["engine"],
             replications=point["replications"],
-            estimates={
-                Metric(name): Estimate(
-                    number(entry["value"]), number(entry["error"]), number(entry["degrees"]), tuple(entry.get("cautions", ()))
-                )
-                for name, entry in point["estimates"].items()
-            },
+            estimates={Metric(name): read_estimate(entry) for name, entry in point["estimates"].items()},
         )
         for point in json.loads(text)["points"]
     )

@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from ethermeter.engines.simulation import run_trial
+from ethermeter.engines.answer import answer as run_trial
 from ethermeter.engines.work import Finished, TrialError, Work, failure
 from ethermeter.faults import Fault, InputError
 from ethermeter.store.rows import TrialRows

@@ -5,7 +5,7 @@ import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
 
-from ethermeter.engines.simulation import run_trial
+from ethermeter.engines.answer import answer
 from ethermeter.engines.work import Finished, Work, failure
 from ethermeter.store.rows import TrialRows
 
@@ -19,7 +19,7 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-def run(trials: Sequence[Work], *, jobs: int, simulate: Callable[[str], TrialRows] = run_trial) -> Generator[Finished | None, None, None]:
+def run(trials: Sequence[Work], *, jobs: int, simulate: Callable[[str], TrialRows] = answer) -> Generator[Finished | None, None, None]:
     """Run trials on threads; the compiled core lets go of the interpreter, so they really run side by side.
 
     Parameters

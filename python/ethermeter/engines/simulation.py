@@ -1,8 +1,7 @@
 """The simulation engine: one trial through the compiled core, its result turned into observations."""
 
-import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,13 +62,15 @@ _FROM_FRAMES = np.array([metric not in NOT_ESTIMATED_FROM_FRAMES for metric in M
 _STATION_FROM_FRAMES = np.array([metric not in NOT_ESTIMATED_FROM_FRAMES for metric in STATION_METRICS])
 
 
-def run_trial(line: str) -> TrialRows:
+def run_trial(line: str, scenario: Mapping[str, Any]) -> TrialRows:
     """Simulate one trial and return its rows.
 
     Parameters
     ----------
     line
         The trial as JSON text, a line of `plan.jsonl`.
+    scenario
+        The trial's scenario, from the same text.
 
     Returns
     -------
@@ -86,16 +87,28 @@ def run_trial(line: str) -> TrialRows:
     """
     from ethermeter import _core
 
+    result, core_s = timed(_core.simulate, line)
+    return observe(scenario, result, core_s=core_s)
+
+
+def timed(simulate: Callable[[str], dict[str, Any]], line: str) -> tuple[dict[str, Any], float]:
+    """Call the compiled core; what it gave back, and the time it took in s.
+
+    Raises
+    ------
+    RuntimeError
+        If it breaks off because of a fault of its own.
+
+    """
     begin_s = time.perf_counter()
     try:
-        result = _core.simulate(line)
+        result = simulate(line)
     except BaseException as error:
         # The class is made inside the extension and cannot be imported; it is no `Exception`, so it would kill a thread unseen.
         if type(error).__name__ == "PanicException":
             raise RuntimeError(f"the simulator broke off: {error}") from None
         raise
-    core_s = time.perf_counter() - begin_s
-    return observe(json.loads(line)["scenario"], result, core_s=core_s)
+    return result, time.perf_counter() - begin_s
 
 
 def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: float) -> TrialRows:

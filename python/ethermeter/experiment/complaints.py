@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ethermeter.experiment import hosts
+from ethermeter.experiment.assumptions import Theory
 from ethermeter.experiment.document import Document
 from ethermeter.experiment.frames import Mixed
 from ethermeter.experiment.phases import Phases, Run
@@ -25,6 +26,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "star": Star,
     "stations": StationGroup,
     "phases": Phases,
+    "theory": Theory,
     "run": Run,
     "generator": hosts.Generator,
     "on_off": hosts.OnOffTimes,

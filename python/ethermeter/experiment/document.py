@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
 
+from ethermeter.experiment.assumptions import Theory
 from ethermeter.experiment.phases import Phases, Run
 from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.stations import StationGroup
@@ -72,6 +73,8 @@ class Document(Table):
     """What is varied; read by `sweep`, which knows the values' exact arithmetic."""
     phases: Phases = Field(default_factory=Phases)
     """What happens when."""
+    theory: Theory = Field(default_factory=Theory)
+    """What theories assume beyond what is said above."""
     run: Run = Field(default_factory=Run)
     """How the trials are run."""
     sources: dict[

@@ -26,6 +26,8 @@ class Experiment:
         Name of the series in figures.
     engines
         Engines that answer.
+    models
+        Models that the engines "theory" and "idealised" use; None for all that apply.
     replications
         Trials of each point.
     batches
@@ -47,6 +49,7 @@ class Experiment:
     seed: int
     series: str
     engines: tuple[str, ...]
+    models: tuple[str, ...] | None
     replications: int
     batches: int
     sources: Mapping[str, str]
@@ -64,5 +67,9 @@ class Experiment:
 
     @property
     def trials(self) -> int:
-        """How many trials it makes: points, engines and replications."""
-        return self.points * len(self.engines) * self.replications
+        """How many trials it makes: points, engines and replications.
+
+        Exact where only the simulation answers. Which theories apply shows point by point in the plan; here each other engine counts as one
+        trial a point.
+        """
+        return sum(self.points * (self.replications if engine == "simulation" else 1) for engine in self.engines)

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from ethermeter.experiment.assumptions import Theory
 from ethermeter.experiment.complaints import Part
 from ethermeter.experiment.phases import Phases, Run
 from ethermeter.experiment.segment import Segment
@@ -13,7 +14,7 @@ from ethermeter.experiment.stations import StationGroup
 LONGEST_PATH = 8
 """Parts a dotted key may have."""
 
-_TOP: dict[str, type[BaseModel]] = {"segment": Segment, "stations": StationGroup, "phases": Phases, "run": Run}
+_TOP: dict[str, type[BaseModel]] = {"segment": Segment, "stations": StationGroup, "phases": Phases, "theory": Theory, "run": Run}
 
 
 class PathError(ValueError):

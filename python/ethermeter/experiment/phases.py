@@ -2,11 +2,11 @@
 
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 
 from ethermeter import units
 from ethermeter.experiment.quantity import PhaseTime
-from ethermeter.experiment.table import Table, complaint
+from ethermeter.experiment.table import Table, complaint, distinct
 from ethermeter.units import UnitError
 
 
@@ -51,19 +51,20 @@ class Phases(Table):
     """Each station begins at a time drawn uniformly from this span."""
 
 
-Engine = Literal["simulation"]
+Engine = Literal["simulation", "theory", "idealised", "switched"]
 """An engine that can answer."""
 
 
-def _all_engines() -> list[Engine]:
+def _usual() -> list[Engine]:
     return ["simulation"]
 
 
 class Run(Table):
     """How the trials are run."""
 
-    engines: Annotated[list[Engine], Field(min_length=1, max_length=1)] = Field(default_factory=_all_engines)
-    """Engines that answer; now only "simulation"."""
+    engines: Annotated[list[Engine], Field(min_length=1, max_length=4), AfterValidator(distinct)] = Field(default_factory=_usual)
+    """Engines that answer: "simulation" of the segment as it is, "theory" by formulas, "idealised" by simulation of what a theory assumes,
+    "switched" by simulations on the way from there to the segment."""
     replications: Annotated[int, Field(ge=1, le=1000)] = 1
     """Trials of each point, with different seeds."""
     batches: Annotated[int, Field(ge=2, le=1000)] = 20

@@ -61,7 +61,8 @@ def _bits_or_time(value: object) -> tuple[str, int]:
     raise UnitError('expected a size such as "96 bit" or a time such as "9.6 us"')
 
 
-def _number(*, least: float | None, above: float | None = None, most: float) -> PlainValidator:
+def number(*, least: float | None, above: float | None = None, most: float) -> PlainValidator:
+    """Return the reader of a number without a unit, between bounds, as an exact fraction."""
     lower = f"above {above:g}" if above is not None else f"from {least:g}"
 
     def read(value: object) -> Fraction:
@@ -108,21 +109,21 @@ Frequency = Annotated[Fraction, _reader(units.interval_ps), _text(Dimension.FREQ
 
 Weight = Annotated[
     Fraction,
-    _number(least=0, most=1e12),
+    number(least=0, most=1e12),
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1e12, "description": "a weight, relative to the others"}),
 ]
 """A weight, relative to the others of its list."""
 
 Load = Annotated[
     Fraction,
-    _number(least=None, above=0, most=100),
+    number(least=None, above=0, most=100),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 100, "description": "offered load, a share of the line rate"}),
 ]
 """Offered load as a share of the line rate."""
 
 Velocity = Annotated[
     Fraction,
-    _number(least=0.01, most=1),
+    number(least=0.01, most=1),
     WithJsonSchema({"type": "number", "minimum": 0.01, "maximum": 1, "description": "propagation velocity, a share of the speed of light"}),
 ]
 """Propagation velocity as a share of the speed of light."""

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from ethermeter.experiment import toml_source, toml_text
+from ethermeter.experiment.assumptions import Theory
 from ethermeter.experiment.complaints import Part, dotted, faults_of
 from ethermeter.experiment.document import MOST_TRIALS, Document
 from ethermeter.experiment.experiment import Experiment
@@ -19,7 +20,7 @@ from ethermeter.experiment.stations import StationGroup
 from ethermeter.experiment.sweep import Sweep, sweeps_of
 from ethermeter.faults import Fault, InputError, shown
 
-_MODELS: dict[str, type[BaseModel]] = {"segment": Segment, "stations": StationGroup, "phases": Phases}
+_MODELS: dict[str, type[BaseModel]] = {"segment": Segment, "stations": StationGroup, "phases": Phases, "theory": Theory}
 
 
 def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
@@ -61,6 +62,7 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
         seed=model.seed,
         series=model.series if model.series is not None else path.stem,
         engines=tuple(model.run.engines),
+        models=None if model.theory.models is None else tuple(model.theory.models),
         replications=model.run.replications,
         batches=model.run.batches,
         sources=model.sources,
@@ -120,6 +122,9 @@ def _values(document: Mapping[str, Any], sweeps: Sequence[Sweep], *, file: str) 
     """Return the varied values that their key does not allow."""
     faults = []
     for sweep in sweeps:
+        if sweep.path == ("theory", "models"):
+            faults.append(Fault(file, dotted(("vary", sweep.key)), "varied", "expected all models in one list, theory.models"))
+            continue
         size = 2 if sweep.path[0] == "stations" else 1
         table = _table(document, sweep.path[:size])
         model = _MODELS[str(sweep.path[0])]

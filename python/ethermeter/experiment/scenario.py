@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ethermeter.experiment import traffic
+from ethermeter.experiment.assumptions import Theory, assumed
 from ethermeter.experiment.complaints import Part, dotted, faults_of
 from ethermeter.experiment.layout import Layout, layout, placement
 from ethermeter.experiment.medium import CONSTANTS, medium
@@ -51,6 +52,7 @@ class Parts:
     layout: Layout
     hosts: Sequence[Piece]
     moments: Piece
+    assumed: Piece
 
 
 def compact(value: object) -> str:
@@ -109,6 +111,17 @@ class Scenarios:
         groups = [self._group(index, host, place) for index, (host, place) in enumerate(zip(parts.hosts, places, strict=True))]
         return self._joined(segment, groups, parts.moments)
 
+    def assumed(self, choice: Sequence[int]) -> Piece:
+        """Return what theories assume at a point beyond its scenario.
+
+        Raises
+        ------
+        InputError
+            With every fault of this point.
+
+        """
+        return self.parts(choice).assumed
+
     def parts(self, choice: Sequence[int]) -> Parts:
         """Return what the scenario of a point is made of; enough to know that it is sound.
 
@@ -129,6 +142,7 @@ class Scenarios:
 
         segment_key = self._key(("segment",), choice)
         phases_key = self._key(("phases",), choice)
+        theory_key = self._key(("theory",), choice)
         group_keys = [self._key(("stations", index), choice) for index in range(self._groups)]
         segment = tried(lambda: self._model(segment_key, Segment))
         groups = []
@@ -138,6 +152,7 @@ class Scenarios:
             except InputError as error:
                 faults += error.faults
         when = tried(lambda: self._once(("moments", phases_key), lambda: self._moments(phases_key)))
+        theory = tried(lambda: self._once(("assumed", theory_key), lambda: _piece(assumed(self._model(theory_key, Theory)))))
         if segment is None or len(groups) < len(group_keys):
             raise InputError(faults)
         constants = tried(lambda: self._once(("medium", segment_key), lambda: medium(segment, file=self._file)))
@@ -151,9 +166,9 @@ class Scenarios:
                 hosts.append(self._host(index, group, (key, segment_key), constants))
             except InputError as error:
                 faults += error.faults
-        if faults or constants is None or laid is None or when is None:
+        if faults or constants is None or laid is None or when is None or theory is None:
             raise InputError(faults)
-        return Parts(constants, layout_key, laid, hosts, when)
+        return Parts(constants, layout_key, laid, hosts, when, theory)
 
     def _key(self, table: tuple[Part, ...], choice: Sequence[int]) -> TableKey:
         """Return what a table depends on: which values of the sweeps that touch it."""

@@ -14,7 +14,7 @@ from ethermeter.experiment.paths import PathError, resolved
 from ethermeter.faults import Fault, shown
 from ethermeter.units import UnitError
 
-VARIABLE = ("segment", "stations", "phases")
+VARIABLE = ("segment", "stations", "phases", "theory")
 """Tables whose keys can be varied."""
 
 _ALLOWED = 'expected a list of values or { from = …, to = …, step = … }, the dotted key in quotes, such as "stations.count"'

@@ -1,11 +1,12 @@
 """Tables: what every table of an experiment file has in common, and the choice between kinds of one."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator
 from pydantic_core import PydanticCustomError
 
+T = TypeVar("T")
 ALLOWED = "allowed"
 """Type of our own complaints; their context says what was allowed."""
 
@@ -20,6 +21,20 @@ def complaint(allowed: str) -> PydanticCustomError:
     """Return the error of a value that is not what was allowed."""
     # The text is passed as context, not as the template: what people write may hold braces.
     return PydanticCustomError(ALLOWED, "{allowed}", {"allowed": allowed})
+
+
+def distinct(values: list[T]) -> list[T]:
+    """Return a list in which nothing stands twice.
+
+    Raises
+    ------
+    PydanticCustomError
+        If something does.
+
+    """
+    if len(set(values)) < len(values):
+        raise complaint("expected each of them once")
+    return values
 
 
 def tag(name: str) -> str:

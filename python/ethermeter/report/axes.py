@@ -72,7 +72,8 @@ def choose(points: Sequence[Point]) -> Axes:
     """Pick axes for the points of a series.
 
     The number of stations is the x axis if it varies; otherwise the numeric key with the most values (of one unit), the first in the
-    plan among equals. Of the other keys, the one with the most values that still fit as curves tells curves apart; the rest make panels.
+    plan among equals. Of the other keys, the engine, or the one with the most values that still
+    fit as curves, tells curves apart; the rest make panels.
     """
     values: dict[str, dict[str, None]] = {}
     for point in points:
@@ -85,7 +86,8 @@ def choose(points: Sequence[Point]) -> Axes:
         x = "stations.count" if "stations.count" in numeric else max(numeric, key=lambda key: len(varied[key]))
     others = {key: len(found) for key, found in varied.items() if key != x}
     fitting = [key for key, count in others.items() if count <= MOST_CURVES]
-    curve = max(fitting, key=lambda key: others[key]) if fitting else None
+    # Engines stand side by side: that is what several are asked for.
+    curve = ENGINE if ENGINE in others else max(fitting, key=lambda key: others[key]) if fitting else None
     return Axes(x, numeric[x] if x else "", curve, tuple(key for key in others if key != curve))
 
 
@@ -96,11 +98,19 @@ def _units(texts: Sequence[str]) -> str | None:
     return units.pop() if all(read) and len(units) == 1 else None
 
 
+def _engine_name(engine: str) -> str:
+    kind, _, model = engine.partition("/")
+    return {"theory": model, "idealised": f"{model}, its world"}.get(kind, engine)
+
+
 def curve_names(texts: Sequence[str]) -> dict[str, str]:
     """Short names of the values that tell curves apart, in the order of the legend.
 
-    Frame lengths go from short to long; mixes of two lengths are named as the 1988 study names them, short to long: "7/1".
+    Theories go by the names of their models. Frame lengths go from short to long; mixes of two lengths are named as the 1988 study names
+    them, short to long: "7/1".
     """
+    if any(text.startswith(("theory/", "idealised/")) for text in texts):
+        return {text: _engine_name(text) for text in texts}
     try:
         mixes = {text: lengths(text) for text in texts}
     except MissingError:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethermeter.analysis import capture, estimates, groups
+from ethermeter.analysis import agreement, capture, estimates, groups, positions
+from ethermeter.analysis.agreement import Agreement
 from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.positions import Line
 from ethermeter.faults import Fault, InputError
 from ethermeter.papers import claims
 from ethermeter.papers.claims import Claim
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from ethermeter.plan import Trial
     from ethermeter.store import RunDirectory
 
+MOST_POINTS = 60
+"""Points of a run up to which its stations are looked at place by place."""
 MOST_PLACES = 8
 """Places that are still told apart; with more, stations are spread over the segment rather than clustered."""
 
@@ -37,6 +41,8 @@ class Content:
     groups: Sequence[Point]  # of every group of stations, where there are several
     places: Sequence[Point]  # of the stations at every place, where they are clustered
     shares: Sequence[Point]  # of the larger of two stations
+    agreements: Sequence[Agreement]  # of every theory with the simulations
+    lines: Sequence[Line]  # of the stations along the cable, where they are on one
     distributions: Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]  # of each series
 
 
@@ -67,7 +73,10 @@ def gather(run_dir: Path) -> Content:
             titles[trial.series] = by_name.get(trial.id.split("/")[0], files[0].title if len(files) == 1 else "")
     study = found[0] if found else ""
     # The study's hosts are alike; its graphs are what the paper shows.
-    by_group, by_place, shares = ((), (), ()) if study else _parts(run, trials)
+    # Theories have no stations of their own, and those of idealised worlds are in no place.
+    real = [trial for trial in trials if trial.engine == "simulation"]
+    simulated = [point for point in points if point.engine == "simulation"]
+    by_group, by_place, shares = ((), (), ()) if study else _parts(run, real)
     return Content(
         name=run_dir.resolve().name,
         points=points,
@@ -80,7 +89,9 @@ def gather(run_dir: Path) -> Content:
         groups=by_group,
         places=by_place,
         shares=shares,
-        distributions=_distributions(run, trials, points, study=bool(study)),
+        agreements=agreement.agreements(points),
+        lines=_lines(run, real, simulated, is_study=bool(study)),
+        distributions=_distributions(run, real, simulated, study=bool(study)),
     )
 
 
@@ -100,6 +111,14 @@ def _parts(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Poi
         groups.estimate(clustered, observations, batches, groups.by_place) if clustered else (),
         capture.larger_shares(pairs, batches) if pairs else (),
     )
+
+
+def _lines(run: "RunDirectory", trials: "Sequence[Trial]", points: Sequence[Point], *, is_study: bool) -> Sequence[Line]:
+    """Estimates along the cable: from their file, or of a run that is no study's and small enough to look at place by place."""
+    kept = positions.read(run.path)
+    if kept or is_study or len(points) > MOST_POINTS:
+        return kept
+    return positions.estimate(trials, run.observations(), run.batches())
 
 
 def _is_clustered(places: Sequence[int]) -> bool:

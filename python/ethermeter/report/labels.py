@@ -100,6 +100,7 @@ KEY_TITLES: dict[str, str] = {
     "stations.count": "Number of hosts",
     "engine": "Engine",
     "stations": "Stations",
+    "position": "Position along the cable",
     "segment.rate": "Line rate",
     "segment.length": "Length of the cable",
     "segment.round_trip": "Round trip",
@@ -160,6 +161,8 @@ CAUTIONS: dict[str, str] = {
     "few-samples": "fewer than 30 frames are behind the value",
     "one-replication": "fewer than three replications: intervals come from batches, and are missing where batches say nothing",
     "unbounded-queue": "an unlimited queue is offered more than the segment carries",
+    "outside-model-range": "a theory's own validity ends before this point",
+    "other-protocol": "a theory of another medium access than the experiment's",
 }
 
 

@@ -1,0 +1,105 @@
+//! What is counted of an idealised world, and the frames that it is counted of.
+
+use crate::outcome::Outcome;
+use crate::station::{Attempt, Ending};
+use crate::tally::Tally;
+use crate::world::World;
+
+/// A frame that waits or is sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    /// Whose it is.
+    pub station: u32,
+    /// When it came to the queue.
+    pub arrived: i64,
+    /// When its contention for the medium began.
+    pub taken_up: i64,
+    /// Its length.
+    pub bits: u64,
+    /// Attempts so far.
+    pub attempts: u32,
+}
+
+/// Running sums of a trial.
+pub(super) struct Account<'w> {
+    world: &'w World,
+    tally: Tally,
+    colliding: Vec<Attempt>,
+    supplied: Vec<(u64, u64)>,
+}
+
+impl<'w> Account<'w> {
+    /// Nothing counted yet. `tracing` keeps every attempt.
+    pub fn new(world: &'w World, tracing: bool) -> Self {
+        let supplied = vec![(0, 0); world.stations()];
+        Self { world, tally: Tally::new(world, tracing), colliding: Vec::new(), supplied }
+    }
+
+    /// How long a frame of `bits` takes.
+    #[inline]
+    pub fn packet(&self, bits: u64) -> i64 {
+        bits.cast_signed() * self.world.bit
+    }
+
+    fn within(&self, at: i64) -> u64 {
+        u64::from(
+            self.world.phases.measure_from_ps.cast_signed() <= at && at < self.world.phases.measure_to_ps.cast_signed(),
+        )
+    }
+
+    /// A frame comes to a station.
+    #[inline]
+    pub fn offer(&mut self, station: u32, at: i64) {
+        self.supplied[station as usize].0 += self.within(at);
+    }
+
+    /// A frame is refused: by a full queue, or, in a population without end, by a busy medium.
+    #[inline]
+    pub fn drop(&mut self, station: u32, at: i64) {
+        self.supplied[station as usize].1 += self.within(at);
+    }
+
+    /// A frame is sent from `start` on, alone. Returns the end of its last bit.
+    #[inline]
+    pub fn deliver(&mut self, frame: &Frame, start: i64) -> i64 {
+        let end = start + self.packet(frame.bits);
+        self.tally.record(&attempt(frame, start, end, Ending::Delivered));
+        end
+    }
+
+    /// A frame is sent from `start` to `end`, in vain. Those of one collision come in the order of their starts, then [`Self::collide`].
+    #[inline]
+    pub fn fail(&mut self, frame: &mut Frame, start: i64, end: i64, ending: Ending) {
+        self.colliding.push(attempt(frame, start, end, ending));
+        frame.attempts += 1;
+    }
+
+    /// Count the collision of those that failed since the last one.
+    #[inline]
+    pub fn collide(&mut self) {
+        self.tally.record_collision(&self.colliding);
+        self.colliding.clear();
+    }
+
+    /// The figures, when nothing more happens. `held` are the frames still there.
+    pub fn finish<'f>(self, held: impl Iterator<Item = &'f Frame>) -> (Outcome, Vec<Attempt>) {
+        let held: Vec<(usize, i64)> = held.map(|frame| (frame.station as usize, frame.taken_up)).collect();
+        self.tally.close(self.world, &held, &self.supplied)
+    }
+}
+
+#[inline]
+fn attempt(frame: &Frame, start: i64, end: i64, ending: Ending) -> Attempt {
+    Attempt {
+        station: frame.station,
+        ending,
+        late: false,
+        damaged: false,
+        attempts: frame.attempts + 1,
+        start,
+        end,
+        taken_up: frame.taken_up,
+        arrived: frame.arrived,
+        bits: frame.bits,
+    }
+}

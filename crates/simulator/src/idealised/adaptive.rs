@@ -1,0 +1,156 @@
+//! One implied queue: frames wait, and the contention for who is next adapts to how many they are.
+//!
+//! ```text
+//! silence ──► slot, in vain ──► slot, in vain ──► … ──► packet ──► clear ──► silence
+//! ```
+//!
+//! One of waiting: each of n waiting frames sends with probability 1/n (Metcalfe and Boggs 1976; Almes and Lazowska 1979). One over e: n = 1
+//! is sent at once; otherwise all collide in the first slot, and from then on one is alone with probability 1/e (Lam 1980).
+//! What comes in a slot joins at its end.
+
+use super::account::{Account, Frame};
+use super::scenario::{Adaptive, Empty, Policy};
+use super::supply::{Supplies, MEDIUM};
+use crate::station::{Attempt, Ending};
+use crate::world::{signed, small, World, NEVER};
+use crate::Outcome;
+use ethermeter_traffic::{Coin, Purpose, Stream};
+use std::f64::consts::E;
+
+struct Queue<'w> {
+    supplies: Supplies<'w>,
+    account: Account<'w>,
+    waiting: Vec<Frame>,
+    held: Vec<u32>,
+    rooms: Vec<u32>,
+    chance: Stream,
+}
+
+/// Who sends in a slot: nobody, or the frames from the start of the queue up to this many.
+enum Senders {
+    Nobody,
+    One(usize),
+    First(usize),
+}
+
+/// Run such a world.
+pub(super) fn run(world: &World, adaptive: Adaptive, tracing: bool) -> (Outcome, Vec<Attempt>) {
+    let (slot, clear) = (signed(adaptive.slot_ps), signed(adaptive.clear_ps));
+    let mut queue = Queue {
+        supplies: Supplies::new(world, 1),
+        account: Account::new(world, tracing),
+        waiting: Vec::new(),
+        held: vec![0; world.stations()],
+        rooms: (0..world.stations()).map(|i| world.group(i).queue_frames.unwrap_or(u32::MAX)).collect(),
+        chance: Stream::new(world.seed, MEDIUM, Purpose::Contention),
+    };
+    let end = world.phases.end_ps.cast_signed();
+    let mut now = world.phases.begin_ps.cast_signed();
+    let mut first_slot = true;
+    queue.admit(now);
+    while now < end {
+        if queue.waiting.is_empty() {
+            let next = queue.supplies.soonest().0;
+            if next == NEVER {
+                break;
+            }
+            now = match adaptive.empty {
+                Empty::AtOnce => next,
+                Empty::NextSlot => now + ((next - now) / slot + 1) * slot,
+            };
+            queue.admit(now);
+            continue;
+        }
+        let senders = match adaptive.policy {
+            Policy::OneOverE => queue.one_over_e(first_slot),
+            _ => queue.one_of_waiting(),
+        };
+        first_slot = false;
+        match senders {
+            Senders::One(index) => {
+                now = queue.deliver(index, now, clear);
+                first_slot = true;
+            }
+            Senders::First(count) => {
+                now += slot;
+                for frame in &mut queue.waiting[..count] {
+                    queue.account.fail(frame, now - slot, now, Ending::Collided);
+                }
+                queue.account.collide();
+            }
+            Senders::Nobody => now += slot,
+        }
+        queue.admit(now);
+    }
+    queue.admit(end);
+    queue.account.finish(queue.waiting.iter())
+}
+
+impl Queue<'_> {
+    /// Let in what is there by `until`.
+    fn admit(&mut self, until: i64) {
+        loop {
+            let (time, station) = self.supplies.soonest();
+            if time > until {
+                return;
+            }
+            self.supplies.take(station);
+            self.account.offer(small(station), time);
+            if self.held[station] < self.rooms[station] {
+                self.held[station] += 1;
+                let bits = self.supplies.bits(station);
+                self.waiting.push(Frame { station: small(station), arrived: time, taken_up: time, bits, attempts: 0 });
+            } else {
+                self.account.drop(small(station), time);
+            }
+        }
+    }
+
+    fn deliver(&mut self, index: usize, now: i64, clear: i64) -> i64 {
+        let frame = self.waiting.swap_remove(index);
+        let over = self.account.deliver(&frame, now) + clear;
+        self.held[frame.station as usize] -= 1;
+        self.supplies.think(frame.station as usize, over);
+        over
+    }
+
+    /// Each of n waiting frames tosses a coin that shows heads with probability 1/n.
+    #[allow(clippy::cast_precision_loss)]
+    fn one_of_waiting(&mut self) -> Senders {
+        let n = self.waiting.len() as u64;
+        let coin = Coin::new(1.0 / n as f64);
+        let mut heads = 0;
+        let mut toss = coin.tails(&mut self.chance);
+        while toss < n {
+            // Those with heads to the start of the queue; its order means nothing.
+            self.waiting.swap(heads, usize::try_from(toss).expect("an index"));
+            heads += 1;
+            toss += 1 + coin.tails(&mut self.chance);
+        }
+        match heads {
+            0 => Senders::Nobody,
+            1 => Senders::One(0),
+            _ => Senders::First(heads),
+        }
+    }
+
+    /// Alone with probability 1/e, after a slot in which all collide. In a slot in vain nobody sends, or two, as often as a Poisson number
+    /// of mean 1 is none, or at least two.
+    fn one_over_e(&mut self, first_slot: bool) -> Senders {
+        let n = self.waiting.len();
+        match n {
+            1 => return Senders::One(0),
+            _ if first_slot => return Senders::First(n),
+            _ => {}
+        }
+        let toss = self.chance.unit() * E;
+        if toss <= 1.0 {
+            let chosen = self.chance.below(n as u64);
+            Senders::One(usize::try_from(chosen).expect("an index"))
+        } else if toss <= 2.0 {
+            Senders::Nobody
+        } else {
+            Senders::First(2)
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Carrier sense without slots, 1-persistent (Takagi and Kleinrock 1985).
+//!
+//! A busy period begins with one frame, or with all that waited for the silence. All are at distance a of each other; whoever starts within a of
+//! the first start has not heard it; who comes later waits for the end of the period. Whoever hears a collision stops b later.
+//!
+//! ```text
+//! one start, alone         packet, a                     delivered
+//! one start, rival at Z    Z + a heard, b, a             the first sends Z + a + b, its rivals until a + b
+//! several at once          a heard, b, a                 unless `simultaneous_starts_unnoticed`: then as one start, never delivered
+//! ```
+//!
+//! Afterwards all that took part are idle again: their frames are gone, and come anew.
+
+use super::account::{Account, Frame};
+use super::scenario::OnePersistent;
+use super::supply::{Crowd, Supplies};
+use crate::station::{Attempt, Ending};
+use crate::world::{signed, small, World, NEVER};
+use crate::Outcome;
+
+/// A frame and its start.
+type Start = (i64, Frame);
+
+/// Who offers frames, and when the next busy period begins.
+trait Population {
+    /// The frames that start the next period and those that start before they hear it, in the order of their starts; none: it is over.
+    /// The medium has been idle since `idle_from`.
+    fn start(&mut self, idle_from: i64, propagation: i64, account: &mut Account, starting: &mut Vec<Start>);
+
+    /// The period is over, and those that took part are idle.
+    fn rest(&mut self, idle_from: i64, starting: &[Start], account: &mut Account);
+}
+
+/// Run such a world.
+pub(super) fn run(world: &World, propagation: i64, access: OnePersistent, tracing: bool) -> (Outcome, Vec<Attempt>) {
+    let account = Account::new(world, tracing);
+    let Some(mean_ps) = access.infinite_mean_ps else {
+        return run_with(Users { supplies: Supplies::new(world, 1) }, world, propagation, access, account);
+    };
+    let crowd = Waiting { crowd: Crowd::new(world, mean_ps), waiting: Vec::new() };
+    let (mut outcome, trace) = run_with(crowd, world, propagation, access, account);
+    outcome.station_offered_load.fill(mean_packet_ps(world) / mean_ps / count(world));
+    (outcome, trace)
+}
+
+fn run_with(
+    mut population: impl Population,
+    world: &World,
+    propagation: i64,
+    access: OnePersistent,
+    mut account: Account,
+) -> (Outcome, Vec<Attempt>) {
+    let end = world.phases.end_ps.cast_signed();
+    let mut idle_from = world.phases.begin_ps.cast_signed();
+    let mut starting: Vec<Start> = Vec::new();
+    loop {
+        starting.clear();
+        population.start(idle_from, propagation, &mut account, &mut starting);
+        if starting.first().is_none_or(|&(start, _)| start >= end) {
+            return account.finish(starting.iter().map(|(_, frame)| frame));
+        }
+        idle_from = send(&mut starting, propagation, access, &mut account);
+        population.rest(idle_from, &starting, &mut account);
+    }
+}
+
+/// Send the frames of one busy period. Returns when the medium is idle again.
+fn send(starting: &mut [Start], propagation: i64, access: OnePersistent, account: &mut Account) -> i64 {
+    let abort = signed(access.abort_ps);
+    let first = starting[0].0;
+    let unnoticed = access.simultaneous_starts_unnoticed;
+    if let [(start, frame)] = starting {
+        return account.deliver(frame, *start) + propagation;
+    }
+    let rival = starting.iter().map(|&(start, _)| start).find(|&start| start > first);
+    let several = starting[1].0 == first;
+    let rivals_stop = first + propagation + abort;
+    let (first_stop, idle_from) = match rival {
+        None if unnoticed => {
+            let longest = starting.iter().map(|(_, frame)| account.packet(frame.bits)).max().expect("two or more");
+            (first + longest, first + longest + propagation)
+        }
+        Some(rival) if unnoticed || !several => (rival + propagation + abort, rival + 2 * propagation + abort),
+        _ => (rivals_stop, rivals_stop + propagation),
+    };
+    for (start, frame) in starting {
+        let stop = if *start == first { first_stop } else { rivals_stop };
+        account.fail(frame, *start, stop, Ending::Discarded);
+    }
+    account.collide();
+    idle_from
+}
+
+/// A population without end, and those of it that wait for silence.
+struct Waiting<'w> {
+    crowd: Crowd<'w>,
+    waiting: Vec<Start>,
+}
+
+impl Waiting<'_> {
+    fn take(&mut self, account: &mut Account) -> Frame {
+        let mut frame = self.crowd.take();
+        account.offer(frame.station, frame.arrived);
+        frame.bits = self.crowd.bits(frame.station);
+        frame
+    }
+}
+
+impl Population for Waiting<'_> {
+    fn start(&mut self, idle_from: i64, propagation: i64, account: &mut Account, starting: &mut Vec<Start>) {
+        std::mem::swap(starting, &mut self.waiting);
+        if starting.is_empty() && self.crowd.next() == NEVER {
+            return;
+        }
+        let first = if starting.is_empty() { self.crowd.next() } else { idle_from };
+        while self.crowd.next() < first + propagation {
+            let frame = self.take(account);
+            starting.push((frame.arrived, frame));
+        }
+    }
+
+    fn rest(&mut self, idle_from: i64, _: &[Start], account: &mut Account) {
+        while self.crowd.next() < idle_from {
+            let frame = self.take(account);
+            self.waiting.push((idle_from, frame));
+        }
+    }
+}
+
+/// Stations, each with one frame, whose users think from the end of a period in which they took part.
+struct Users<'w> {
+    supplies: Supplies<'w>,
+}
+
+impl Population for Users<'_> {
+    fn start(&mut self, idle_from: i64, propagation: i64, account: &mut Account, starting: &mut Vec<Start>) {
+        let first = self.supplies.soonest().0.max(idle_from);
+        for station in 0..self.supplies.stations() {
+            let arrived = self.supplies.next(station);
+            if arrived < first + propagation && arrived < NEVER {
+                self.supplies.take(station);
+                account.offer(small(station), arrived);
+                let bits = self.supplies.bits(station);
+                let frame = Frame { station: small(station), arrived, taken_up: arrived, bits, attempts: 0 };
+                starting.push((arrived.max(first), frame));
+            }
+        }
+        starting.sort_unstable_by_key(|&(start, frame)| (start, frame.station));
+    }
+
+    fn rest(&mut self, idle_from: i64, starting: &[Start], _: &mut Account) {
+        for (_, frame) in starting {
+            self.supplies.think(frame.station as usize, idle_from);
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn count(world: &World) -> f64 {
+    world.stations() as f64
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn mean_packet_ps(world: &World) -> f64 {
+    let bits: f64 = (0..world.stations()).map(|station| world.group(station).frames.mean_bits()).sum();
+    bits / count(world) * world.bit as f64
+}

@@ -1,0 +1,82 @@
+//! Carrier sense without slots, non-persistent: a waiting frame senses again after exponential times (Coyle and Liu 1983).
+//!
+//! ```text
+//!                       nobody starts within a: packet, and a more
+//! idle ── first look ─┤                                            ├─► idle
+//!                       somebody does: `collision_ps`, from the first start
+//! ```
+//!
+//! All are at distance a of each other. Who looks while the medium is heard waits, and looks again.
+
+use super::account::Account;
+use super::scenario::NonPersistent;
+use super::users::Users;
+use crate::station::{Attempt, Ending};
+use crate::world::{signed, small, World, NEVER};
+use crate::Outcome;
+use ethermeter_traffic::{Purpose, Stream};
+
+/// Run such a world.
+pub(super) fn run(world: &World, propagation: i64, access: NonPersistent, tracing: bool) -> (Outcome, Vec<Attempt>) {
+    let collision = signed(access.collision_ps);
+    let mut chances: Vec<Stream> =
+        (0..world.stations()).map(|station| Stream::new(world.seed, small(station), Purpose::Sensing)).collect();
+    let mut wait = |station: u32| chances[station as usize].exponential_ps(access.sensing_mean_ps).cast_signed();
+    let mut users = Users::new(world, 1);
+    let mut account = Account::new(world, tracing);
+    let mut looks = vec![NEVER; world.stations()]; // when the waiting frame of a station senses next
+    let mut starting: Vec<(i64, u32)> = Vec::new();
+    let end = world.phases.end_ps.cast_signed();
+    loop {
+        let arrival = users.supplies.soonest().0;
+        if arrival < end && looks.iter().all(|&look| arrival < look) {
+            match users.admit(arrival, &mut account) {
+                Some((station, true)) => looks[station as usize] = arrival, // a new frame looks at once
+                _ => continue,
+            }
+        }
+        let now = looks.iter().copied().min().expect("at least one station");
+        if now >= end {
+            break;
+        }
+        // All who look before they can hear the first.
+        let heard = now + propagation;
+        while let Some((station, is_head)) = users.admit(heard - 1, &mut account) {
+            if is_head {
+                looks[station as usize] = users.head(station).taken_up;
+            }
+        }
+        starting.clear();
+        starting.extend((0..).zip(&looks).filter(|(_, &look)| look < heard).map(|(station, &look)| (look, station)));
+        starting.sort_unstable();
+        let delivered = if let [(_, station)] = starting[..] { Some(station) } else { None };
+        let idle_from = if let Some(station) = delivered {
+            account.deliver(users.head(station), now) + propagation
+        } else {
+            for &(start, station) in &starting {
+                account.fail(users.head(station), start, now + collision, Ending::Collided);
+            }
+            account.collide();
+            now + collision
+        };
+        for &(_, station) in &starting {
+            looks[station as usize] = idle_from + wait(station);
+        }
+        while let Some((station, is_head)) = users.admit(idle_from - 1, &mut account) {
+            if is_head {
+                looks[station as usize] = users.head(station).taken_up + wait(station);
+            }
+        }
+        for (station, look) in (0..).zip(&mut looks) {
+            while *look < idle_from {
+                *look += wait(station).max(1);
+            }
+        }
+        if let Some(station) = delivered {
+            let more = users.leave(station, idle_from);
+            looks[station as usize] = if more { idle_from + wait(station) } else { NEVER };
+        }
+    }
+    while users.admit(end, &mut account).is_some() {}
+    account.finish(users.held())
+}

@@ -1,0 +1,91 @@
+//! Carrier sense in slots, for a population without end (Tobagi and Hunt 1980; without collision detection, Kleinrock and Tobagi 1975).
+//!
+//! ```text
+//!             nobody starts                        someone starts
+//! idle slot ────────────────► idle slot … ──────────────────────────► busy: packet and one slot, or a collision
+//!     ▲                                                                 │ what comes meanwhile vanishes, or waits if persistent
+//!     └─────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Frames that start collide unless they are alone. A frame that does not start now, and finds the medium busy in the next slot, vanishes:
+//! when it comes again, it is one of the stream.
+
+use super::account::{Account, Frame};
+use super::scenario::{Idle, Infinite, Persistence, Slotted};
+use super::supply::{Crowd, MEDIUM};
+use crate::station::{Attempt, Ending};
+use crate::world::{signed, World, NEVER};
+use crate::Outcome;
+use ethermeter_traffic::{Coin, Purpose, Stream};
+
+/// Run such a world.
+#[allow(clippy::cast_precision_loss)] // a mean, and a load
+pub(super) fn run(world: &World, slotted: &Slotted, infinite: Infinite, tracing: bool) -> (Outcome, Vec<Attempt>) {
+    let slot = signed(slotted.slot_ps);
+    let collision = signed(slotted.collision_slots) * slot;
+    let probability = match slotted.persistence {
+        Persistence::Persistent(probability) => probability,
+        Persistence::Non => 1.0, // what senses the medium idle starts
+    };
+    let coin = Coin::new(probability);
+    let mut chance = Stream::new(world.seed, MEDIUM, Purpose::Contention);
+    let mut crowd = Crowd::new(world, slotted.slot_ps as f64 / infinite.attempts_per_slot);
+    let mut account = Account::new(world, tracing);
+    let (mut ready, mut starting): (Vec<Frame>, Vec<Frame>) = (Vec::new(), Vec::new());
+    let mut now = world.phases.begin_ps.cast_signed();
+    let end = world.phases.end_ps.cast_signed();
+    while now < end && (!ready.is_empty() || crowd.next() < NEVER) {
+        // Toss for every frame that is ready; only heads cost a draw.
+        let mut head = if ready.is_empty() { 0 } else { coin.tails(&mut chance) };
+        if head >= ready.len() as u64 {
+            now += slot;
+            while crowd.next() < now {
+                let frame = crowd.take();
+                account.offer(frame.station, frame.arrived);
+                ready.push(frame);
+            }
+            continue;
+        }
+        for (toss, frame) in (0..).zip(ready.drain(..)) {
+            if toss == head {
+                starting.push(frame);
+                head += 1 + coin.tails(&mut chance);
+            } else {
+                account.drop(frame.station, frame.arrived); // it senses the others, and vanishes
+            }
+        }
+        let busy_until = if let [frame] = starting.as_mut_slice() {
+            frame.bits = crowd.bits(frame.station);
+            account.deliver(frame, now) + slot
+        } else {
+            for frame in &mut starting {
+                frame.bits = crowd.bits(frame.station);
+                account.fail(frame, now, now + collision, Ending::Discarded);
+            }
+            account.collide();
+            now + collision
+        };
+        starting.clear();
+        let waits_from = match (slotted.persistence, slotted.idle) {
+            (Persistence::Persistent(_), _) => now,
+            (Persistence::Non, Some(Idle::SameSlot)) => busy_until - slot,
+            (Persistence::Non, _) => busy_until,
+        };
+        while crowd.next() < busy_until {
+            let frame = crowd.take();
+            account.offer(frame.station, frame.arrived);
+            if frame.arrived >= waits_from {
+                ready.push(frame);
+            } else {
+                account.drop(frame.station, frame.arrived);
+            }
+        }
+        now = busy_until;
+    }
+    let (mut outcome, trace) = account.finish(ready.iter());
+    let bits: f64 =
+        (0..world.stations()).map(|i| world.group(i).frames.mean_bits()).sum::<f64>() / world.stations() as f64;
+    let load = infinite.attempts_per_slot * bits * world.bit as f64 / slot as f64;
+    outcome.station_offered_load.fill(load / world.stations() as f64);
+    (outcome, trace)
+}

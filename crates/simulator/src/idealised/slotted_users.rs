@@ -1,0 +1,88 @@
+//! Carrier sense in slots, non-persistent, for a finite population (Tobagi and Hunt 1980; with buffers, Tasaka 1986).
+//!
+//! ```text
+//!            comes in an idle slot, immediate                       alone: delivered
+//! thinking ───────────────────────────────────► starts ─────────────────────────────► thinking, or the next of the queue waits
+//!    │  comes in a busy slot, or delayed          ▲ │ collides
+//!    └──────────────────────────► waiting ────────┘ │
+//!                                    ▲  senses in an idle slot, with probability `retransmission`
+//!                                    └──────────────┘
+//! ```
+//!
+//! Every idle period has a slot at least. A frame that comes in a slot is there at its end; a delivered one leaves a slot after
+//! its packet. A buffer is free again then.
+
+use super::account::Account;
+use super::scenario::{Finite, First, Slotted};
+use super::supply::MEDIUM;
+use super::users::Users;
+use crate::station::{Attempt, Ending};
+use crate::world::{signed, World, NEVER};
+use crate::Outcome;
+use ethermeter_traffic::{Coin, Purpose, Stream};
+
+/// Run such a world.
+pub(super) fn run(world: &World, slotted: &Slotted, finite: Finite, tracing: bool) -> (Outcome, Vec<Attempt>) {
+    let slot = signed(slotted.slot_ps);
+    let collision = signed(slotted.collision_slots) * slot;
+    let coin = Coin::new(finite.retransmission);
+    let mut chance = Stream::new(world.seed, MEDIUM, Purpose::Sensing);
+    // Waiting frames toss in turn, slot after slot: only heads cost a draw.
+    let mut tails = coin.tails(&mut chance);
+    let mut users = Users::new(world, slot);
+    let mut account = Account::new(world, tracing);
+    let (mut waiting, mut starting): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+    let mut now = world.phases.begin_ps.cast_signed();
+    let end = world.phases.end_ps.cast_signed();
+    while now + slot < end {
+        if waiting.is_empty() {
+            // Nothing happens until a frame comes.
+            let next = users.supplies.soonest().0;
+            if next == NEVER {
+                break;
+            }
+            now = now.max(next - slot);
+        }
+        // An idle slot. From the back, so that those who start may be taken out.
+        let mut tosses = waiting.len() as u64;
+        while tails < tosses {
+            tosses -= tails + 1;
+            starting.push(waiting.swap_remove(usize::try_from(tosses).expect("an index")));
+            tails = coin.tails(&mut chance);
+        }
+        tails -= tosses;
+        now += slot;
+        while let Some((station, is_head)) = users.admit(now, &mut account) {
+            if is_head {
+                let list = if finite.first == First::Immediate { &mut starting } else { &mut waiting };
+                list.push(station);
+            }
+        }
+        if starting.is_empty() || now >= end {
+            continue;
+        }
+        let delivered = if let [station] = starting[..] { Some(station) } else { None };
+        now = if let Some(station) = delivered {
+            account.deliver(users.head(station), now) + slot
+        } else {
+            for &station in &starting {
+                account.fail(users.head(station), now, now + collision, Ending::Collided);
+            }
+            account.collide();
+            now + collision
+        };
+        while let Some((station, is_head)) = users.admit(now, &mut account) {
+            if is_head {
+                waiting.push(station);
+            }
+        }
+        match delivered {
+            Some(station) if users.leave(station, now) => waiting.push(station),
+            Some(_) => {}
+            None => waiting.extend_from_slice(&starting),
+        }
+        starting.clear();
+    }
+    while users.admit(end, &mut account).is_some() {}
+    account.finish(users.held())
+}

@@ -1,0 +1,246 @@
+"""Agreement: theory against simulation of what it assumes and of the segment as it is, and which assumption parts them.
+
+The rule
+--------
+Two values *differ* if Student's t of their difference is beyond what chance leaves in 5% of all such comparisons of a run together
+(Bonferroni): with so many comparisons, some of 95% intervals would miss by chance alone. A theory has no error of its own; simulations are
+taken as independent. On the way from a theory to the segment, every step's change is judged in the same way, together with all other steps
+of the run; the *cause* of a difference is the step that changes most among those that change something.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ethermeter.analysis import estimates
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.interval import Estimate, upper_tail
+from ethermeter.applied.switches import after
+from ethermeter.observation import DEFINITIONS, Metric
+
+FILE = "agreement.json"
+ERROR = 0.05
+COMPARED = (
+    Metric.UTILISATION,
+    Metric.TRANSMISSION_DELAY,
+    Metric.RESPONSE_TIME,
+    Metric.ATTEMPTS_PER_FRAME,
+    Metric.OFFERED_LOAD_Q,
+    Metric.LOSS,
+)
+"""Metrics that theories speak of; the others follow from these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value with the half width of its 95% interval; NaN where there is none."""
+
+    value: float
+    half_width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a step on the way to the segment changes.
+
+    Parameters
+    ----------
+    step
+        Name of the step: the assumption that it gives up.
+    after
+        The value after it.
+    change
+        By how much it changed.
+    is_seen
+        Whether that is beyond chance.
+
+    """
+
+    step: str
+    after: Value
+    change: float
+    is_seen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One metric at one point, by one theory and by simulations.
+
+    Parameters
+    ----------
+    series, point, model, metric
+        What is compared.
+    theory
+        What the model predicts.
+    cautions
+        Words that the prediction carries.
+    idealised, simulation
+        In the world of the model, and of the segment as it is; None if the run has no such trials.
+    idealised_verdict, verdict
+        "agrees" or "differs"; "not-run" without simulation, "no-value" where it has no value or no interval.
+    changes
+        The steps from the world of the model to the segment.
+    cause
+        The step that parts theory and segment most; empty if none is seen, or they agree.
+
+    """
+
+    series: str
+    point: Mapping[str, str]
+    model: str
+    metric: Metric
+    theory: float
+    cautions: tuple[str, ...]
+    idealised: Value | None
+    idealised_verdict: str
+    simulation: Value | None
+    verdict: str
+    changes: tuple[Change, ...]
+    cause: str
+
+
+def agreements(points: Sequence[Point], *, error: float = ERROR) -> tuple[Agreement, ...]:
+    """Compare every theory of a run with its simulations, in the order of the plan.
+
+    Parameters
+    ----------
+    points
+        Estimates of the run.
+    error
+        Probability with which chance alone makes any of the comparisons of a kind differ.
+
+    """
+    by_engine: dict[tuple[object, ...], dict[str, Point]] = {}
+    for each in points:
+        by_engine.setdefault((each.series, *sorted(each.point.items())), {})[each.engine] = each
+    cases = [case for engines in by_engine.values() for case in _cases(engines)]
+    against = {name: [_chance(case.get(name), case["theory"]) for case in cases] for name in ("idealised", "simulation")}
+    limits = {name: _limit(found, error) for name, found in against.items()}
+    moves = [_moves(case) for case in cases]
+    limit = _limit([chance for found in moves for _, _, _, chance in found], error)
+    judged = []
+    for number, case in enumerate(cases):
+        verdicts = {name: _verdict(case.get(name), against[name][number], limits[name]) for name in against}
+        changes = tuple(Change(step, _value(then), change, chance < limit) for step, then, change, chance in moves[number])
+        seen = [change for change in changes if change.is_seen]
+        cause = max(seen, key=lambda change: abs(change.change)).step if seen and verdicts["simulation"] == "differs" else ""
+        point: Point = case["point"]
+        judged.append(
+            Agreement(
+                point.series,
+                point.point,
+                case["model"],
+                case["metric"],
+                case["theory"].value,
+                case["theory"].cautions,
+                _value(case["idealised"]) if case["idealised"] else None,
+                verdicts["idealised"],
+                _value(case["simulation"]) if case["simulation"] else None,
+                verdicts["simulation"],
+                changes,
+                cause,
+            )
+        )
+    return tuple(judged)
+
+
+def _cases(engines: Mapping[str, Point]) -> list[dict[str, Any]]:
+    """Every metric that a theory has a value of at a point, with what the simulations say of it."""
+    found = []
+    for engine, point in engines.items():
+        kind, _, model = engine.partition("/")
+        if kind != "theory":
+            continue
+        ways = [name for name in engines if name.startswith(f"switched/{model}/")]
+        for metric in COMPARED:
+            predicted = point.estimates.get(metric)
+            if predicted is None or not math.isfinite(predicted.value):
+                continue
+
+            def of(name: str, metric: Metric = metric) -> Estimate | None:
+                return engines[name].estimates.get(metric) if name in engines else None
+
+            found.append(
+                {
+                    "point": point,
+                    "model": model,
+                    "metric": metric,
+                    "theory": predicted,
+                    "idealised": of(f"idealised/{model}"),
+                    "simulation": of("simulation"),
+                    "steps": [(name.split("/")[2], of(name)) for name in ways],
+                }
+            )
+    return found
+
+
+def _moves(case: Mapping[str, Any]) -> list[tuple[str, Estimate, float, float]]:
+    """List the steps with a value: name, value after, change, and how probable such a change is by chance."""
+    stations = [*case["steps"], (after(case["steps"][-1][0]), case["simulation"])] if case["steps"] else []
+    before: Estimate | None = case["idealised"] or case["theory"]
+    found = []
+    for step, then in stations:
+        if then is None or before is None or not math.isfinite(then.value):
+            continue
+        found.append((step, then, then.value - before.value, _chance(then, before)))
+        before = then
+    return found
+
+
+def _chance(one: Estimate | None, other: Estimate) -> float:
+    """How probable a difference as large as this is by chance; NaN if one has no value or no interval."""
+    if one is None or not all(math.isfinite(each.value) and math.isfinite(each.error) for each in (one, other)):
+        return math.nan
+    error = math.hypot(one.error, other.error)
+    if error == 0:
+        return 1.0 if math.isclose(one.value, other.value, rel_tol=1e-9, abs_tol=1e-12) else 0.0
+    # Welch and Satterthwaite; of a theory, whose degrees of freedom are as good as infinite, nothing remains.
+    parts = [(each.error**2 / error**2) ** 2 / each.degrees for each in (one, other) if each.error > 0]
+    return 2 * upper_tail(abs(one.value - other.value) / error, 1 / sum(parts))
+
+
+def _limit(chances: Sequence[float], error: float) -> float:
+    return error / max(1, sum(math.isfinite(chance) for chance in chances))
+
+
+def _verdict(found: Estimate | None, chance: float, limit: float) -> str:
+    if found is None:
+        return "not-run"
+    if math.isnan(chance):
+        return "no-value"
+    return "differs" if chance < limit else "agrees"
+
+
+def _value(found: Estimate) -> Value:
+    return Value(found.value, found.half_width)
+
+
+def write(run_dir: Path) -> Path:
+    """Compare the theories of a run with its simulations and write `agreement.json` into its directory; the path of the file."""
+    from ethermeter.store import write_whole
+
+    path = run_dir / FILE
+    write_whole(path, to_json(agreements(estimates.read(run_dir))))
+    return path
+
+
+def to_json(found: Sequence[Agreement]) -> str:
+    """Text of `agreement.json`; an undefined number is null."""
+    used = dict.fromkeys(each.metric for each in found)
+    head = {
+        "error": ERROR,
+        "metrics": {metric.value: {"unit": DEFINITIONS[metric].unit, "meaning": DEFINITIONS[metric].meaning} for metric in used},
+        "comparisons": [_plain(asdict(each)) for each in found],
+    }
+    return json.dumps(head, ensure_ascii=False, indent=1) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,63 @@
+"""The theory engine: one trial answered by a formula, as observations."""
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ethermeter.applied.choice import judge
+from ethermeter.applied.situation import situation_of
+from ethermeter.observation import Caution
+from ethermeter.store.rows import CAUTION_BIT, METRICS, STATION_METRICS, TrialRows
+
+
+def run_trial(trial: Mapping[str, Any], model: str) -> TrialRows:
+    """Ask a model for what it predicts.
+
+    Parameters
+    ----------
+    trial
+        The trial, as a line of `plan.jsonl` has it.
+    model
+        Name of the model.
+
+    Returns
+    -------
+    :
+        The rows. What the model says nothing about, and every value of a single station, is NaN with the caution `no-samples`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such model, or it does not apply.
+
+    """
+    begin_s = time.perf_counter()
+    scenario = trial["scenario"]
+    verdict = judge(model, situation_of(scenario, scenario["theory"]))
+    if not verdict.applies:
+        raise ValueError(f"{model} does not apply: {verdict.obstacles[0]}")
+    stations = sum(len(group["places"]) for group in scenario["groups"])
+    values = np.full(len(METRICS) + stations * len(STATION_METRICS), math.nan)
+    values[: len(METRICS)] = [verdict.values.get(metric, math.nan) for metric in METRICS]
+    mask = np.full(len(values), sum(CAUTION_BIT[word] for word in verdict.cautions), np.uint16)
+    mask[np.isnan(values)] |= CAUTION_BIT[Caution.NO_SAMPLES]
+    cells = stations * scenario["batches"]
+    none = np.empty(0, np.int64)
+    return TrialRows(
+        stations=stations,
+        values=values,
+        cautions=mask,
+        batch_frames=np.zeros(cells, np.int64),
+        batch_charged_ps=np.zeros(cells, np.int64),
+        batch_delay_sum_s=np.zeros(cells),
+        batch_delay_square_sum_s2=np.zeros(cells),
+        histogram=np.empty(0, np.uint8),
+        low_ps=none,
+        high_ps=none,
+        count=none,
+        events=0,
+        core_s=time.perf_counter() - begin_s,
+    )

@@ -1,0 +1,43 @@
+"""Theory: the models of the studies, as pure functions over arrays.
+
+Each takes numbers or arrays, which broadcast, and gives a frozen value with a field `outside_range`: true where the model's own
+assumptions do not hold. `catalogue` says of each what it assumes, in which units, and how far it is to be trusted. Nothing here knows
+of experiments, trials or simulators.
+"""
+
+from ethermeter.theory.almes_lazowska import almes_lazowska_1979
+from ethermeter.theory.arguments import TheoryError
+from ethermeter.theory.bux import bux_1981_csma_cd, bux_1981_slotted_ring, bux_1981_token_ring
+from ethermeter.theory.coyle_liu import coyle_liu_1983
+from ethermeter.theory.kleinrock_tobagi import kleinrock_tobagi_1975
+from ethermeter.theory.lam import lam_1980
+from ethermeter.theory.metcalfe_boggs import metcalfe_boggs_1976
+from ethermeter.theory.search import capacity, load_of
+from ethermeter.theory.takagi_kleinrock import takagi_kleinrock_1985, takagi_kleinrock_1985_double_peak, takagi_kleinrock_1985_finite
+from ethermeter.theory.tasaka import tasaka_1986
+from ethermeter.theory.tobagi_hunt import tobagi_hunt_1980_bimodal, tobagi_hunt_1980_non_persistent, tobagi_hunt_1980_one_persistent
+from ethermeter.theory.tobagi_hunt_finite import tobagi_hunt_1980_finite
+from ethermeter.theory.tobagi_hunt_p_persistent import tobagi_hunt_1980_p_persistent
+
+__all__ = [
+    "TheoryError",
+    "almes_lazowska_1979",
+    "bux_1981_csma_cd",
+    "bux_1981_slotted_ring",
+    "bux_1981_token_ring",
+    "capacity",
+    "coyle_liu_1983",
+    "kleinrock_tobagi_1975",
+    "lam_1980",
+    "load_of",
+    "metcalfe_boggs_1976",
+    "takagi_kleinrock_1985",
+    "takagi_kleinrock_1985_double_peak",
+    "takagi_kleinrock_1985_finite",
+    "tasaka_1986",
+    "tobagi_hunt_1980_bimodal",
+    "tobagi_hunt_1980_finite",
+    "tobagi_hunt_1980_non_persistent",
+    "tobagi_hunt_1980_one_persistent",
+    "tobagi_hunt_1980_p_persistent",
+]

@@ -1,0 +1,160 @@
+"""Lam 1980: delay of a slotted CSMA/CD channel with adaptive backoff, as one queue."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ethermeter.theory.arguments import ARRIVAL_RATE, SAME, TIME_S, Array, Flags, Numbers, choice, plain, same_shape, stable
+from ethermeter.theory.delay import Delay
+from ethermeter.theory.lengths import packet_times
+from ethermeter.theory.special import mean_decay
+
+MODEL = "lam-1980"
+CONTENTIONS = ("geometric", "exponential")
+_E = np.e
+
+
+def lam_1980(
+    arrival_rate: Numbers,
+    *,
+    packet_s: Numbers,
+    propagation_s: Numbers,
+    weights: Numbers | None = None,
+    lengths: str = "fixed",
+    contention: str = "geometric",
+    unstable: str = "error",
+) -> Delay:
+    """Mean delay of a slotted CSMA/CD channel.
+
+    Parameters
+    ----------
+    arrival_rate
+        lambda, of all stations together [1/s]; at least 0.
+    packet_s
+        Packet time: the fixed one, the mean, or those of a mix, shape (lengths,) [s]; from 1e-15 to 1e6.
+    propagation_s
+        tau, one-way end-to-end propagation [s]; at least 0.
+    weights
+        Weights of the lengths of a mix, shape (lengths,).
+    lengths
+        "fixed", "exponential" or "mix".
+    contention
+        How many slots it takes to resolve a collision: "geometric", each slot succeeds with probability 1/e; or "exponential", a time of
+        the same mean beyond the first slot, which is the model that the printed formula solves exactly.
+    unstable
+        "error" or "nan": what happens to rates beyond the limit.
+
+    Returns
+    -------
+    :
+        From arrival to the end of the packet everywhere; of the broadcast shape.
+
+    Raises
+    ------
+    TheoryError
+        If an argument is out of its range, the shapes do not broadcast, or a rate is not stable and `unstable` is "error".
+
+    Assumptions
+    -----------
+    Infinite Poisson population; slots of 2 tau begin after each success; a single packet succeeds at once, several collide for 2 tau and
+    then contend with adaptive backoff that succeeds with probability 1/e in a slot; a success takes the packet time and tau.
+
+    Source
+    ------
+    Lam, Computer Networks 4(1), 1980. The geometric form is derived from these assumptions.
+
+    """
+    choice(MODEL, "contention", contention, CONTENTIONS)
+    queue = read_queue(MODEL, arrival_rate, packet_s, propagation_s, weights, lengths, unstable)
+    if contention == "exponential":
+        delay = printed_delay_s(queue) + 2 * queue.tau_s
+    else:
+        rate, tau = queue.rate, queue.tau_s
+        # E[N^2] = 2 e^2 - e of the contention slots, where the exponential has 2 e^2 - 2 e + 1.
+        square = queue.square_s2 + (4 * _E + 2) * tau * queue.mean_s + (1 + 4 * _E + 4 * _E * (2 * _E - 1)) * tau**2
+        # (1 - w)/lambda, w = e^(-2 lambda tau), without cancellation.
+        slot = 2 * tau * mean_decay(2 * rate * tau)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            delay = (
+                rate * square / (2 * (1 - queue.busy))
+                + (queue.mean_s + 2 * _E * tau + 2 * tau)
+                - slot * (1 - 2 * rate * tau) / queue.none_in_slot
+            )
+    return finish(queue, delay)
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """What the two forms share; all of the broadcast shape.
+
+    Parameters
+    ----------
+    rate
+        Arrivals [1/s].
+    tau_s
+        Propagation [s].
+    mean_s, square_s2
+        Moments of the packet time [s, s^2].
+    busy
+        rate times mean service time, contention included; below 1 where stable.
+    none_in_slot
+        B(lambda) e^(-1 - lambda tau) - 1 + e^(-2 lambda tau), which must be above 0.
+    good
+        Where the queue is stable.
+    fits
+        Where the formula has a value, and a packet is as long as a round trip.
+
+    """
+
+    rate: Array
+    tau_s: Array
+    mean_s: Array
+    square_s2: Array
+    busy: Array
+    none_in_slot: Array
+    good: Flags
+    fits: Flags
+
+
+def read_queue(
+    model: str, arrival_rate: Numbers, packet_s: Numbers, propagation_s: Numbers, weights: Numbers | None, lengths: str, unstable: str
+) -> Queue:
+    """Check what both forms take."""
+    packet = packet_times(model, packet_s, weights, lengths)
+    rate, mean, square, tau = same_shape(
+        model,
+        ["arrival_rate", "packet_s", "packet_s", "propagation_s"],
+        [
+            ARRIVAL_RATE.read(model, "arrival_rate", arrival_rate),
+            packet.mean_s,
+            packet.square_s2,
+            TIME_S.read(model, "propagation_s", propagation_s),
+        ],
+    )
+    service = mean + tau + 2 * _E * tau
+    good = stable(model, "arrival_rate", rate, 1 / service, unstable)
+    none = packet.transform(rate) * np.exp(-1 - rate * tau) + np.expm1(-2 * rate * tau)
+    return Queue(rate, tau, mean, square, rate * service, none, good, np.asarray((none > 0) & (mean >= 2 * tau * (1 - SAME))))
+
+
+def printed_delay_s(queue: Queue) -> Array:
+    """Return the printed form without its term for the way from sender to receiver [s]."""
+    rate, tau = queue.rate, queue.tau_s
+    square = queue.square_s2 + (4 * _E + 2) * tau * queue.mean_s + (5 + 4 * _E * (2 * _E - 1)) * tau**2
+    slot = 2 * tau * mean_decay(2 * rate * tau)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(
+            rate * square / (2 * (1 - queue.busy))
+            - slot * (1 + rate * tau / _E - 3 * rate * tau) / queue.none_in_slot
+            + queue.mean_s
+            + 2 * _E * tau
+        )
+
+
+def finish(queue: Queue, delay: Array) -> Delay:
+    """Return the delay where there is one, NaN elsewhere."""
+    return Delay(
+        delay_s=plain(np.where(queue.good & (queue.none_in_slot > 0), delay, np.nan)),
+        utilisation=plain(queue.rate * queue.mean_s),
+        outside_range=plain(~queue.good | ~queue.fits),
+    )

@@ -1,0 +1,148 @@
+"""The largest throughput of a model over its load, and the load that carries a given throughput."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ethermeter.theory.arguments import LOAD, SHARE, Array, Flags, Numbers, TheoryError, plain, same_shape
+from ethermeter.theory.throughput import Throughput
+
+Model = Callable[..., Throughput]
+
+_POINTS_A_DECADE = 24
+_LEAST = 1e-3
+_ROUNDS, _FINER = 5, 17
+_HALVINGS = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """The largest throughput of a model.
+
+    Parameters
+    ----------
+    capacity
+        Of two humps that of the higher.
+    load
+        G at which it is reached.
+    outside_range
+        Where the model's assumptions do not hold there, or the throughput still rises at the largest load that is looked at.
+
+    """
+
+    capacity: Array
+    load: Array
+    outside_range: Flags
+
+
+def capacity(function: Model, **parameters: Any) -> Capacity:
+    """Find the largest throughput over all loads.
+
+    Parameters
+    ----------
+    function
+        A model of throughput against load.
+    parameters
+        What else it takes; arrays broadcast.
+
+    Returns
+    -------
+    :
+        Of the broadcast shape of the parameters. The load is found to about 1e-6, the capacity to the last digits.
+
+    Raises
+    ------
+    TheoryError
+        If the function has no load to vary, or refuses a parameter.
+
+    Examples
+    --------
+    >>> from ethermeter.theory import tobagi_hunt_1980_one_persistent
+    >>> found = capacity(tobagi_hunt_1980_one_persistent, propagation=0.01, collision_slots=2)
+    >>> f"{found.capacity:.4f} at {found.load:.1f}"
+    '0.9478 at 50.5'
+
+    """
+    shape, evaluate = _prepared(function, parameters)
+    grid, curve = _curve(evaluate, shape)
+    at = curve.argmax(axis=0)
+    low, high = grid[np.maximum(at - 1, 0)], grid[np.minimum(at + 1, grid.size - 1)]
+    for _ in range(_ROUNDS):
+        finer = low + (high - low) * np.linspace(0.0, 1.0, _FINER).reshape(-1, *(1 for _ in shape))
+        best = evaluate(finer).argmax(axis=0)
+        low, high = (np.take_along_axis(finer, np.clip(best + step, 0, _FINER - 1)[None], axis=0)[0] for step in (-1, 1))
+    load = np.where(at == grid.size - 1, grid[-1], (low + high) / 2)
+    found = function(load, **parameters)
+    return Capacity(
+        capacity=plain(found.throughput), load=plain(load), outside_range=plain(np.asarray(found.outside_range) | (at == grid.size - 1))
+    )
+
+
+def load_of(throughput: Numbers, function: Model, **parameters: Any) -> Array:
+    """Find the smallest load that carries a throughput.
+
+    Parameters
+    ----------
+    throughput
+        S; from 0 to 1.
+    function
+        A model of throughput against load.
+    parameters
+        What else it takes; arrays broadcast.
+
+    Returns
+    -------
+    :
+        G, of the broadcast shape; NaN beyond the capacity.
+
+    Raises
+    ------
+    TheoryError
+        If the throughput is out of range, the function has no load to vary, or it refuses a parameter.
+
+    """
+    wanted = SHARE.read("load_of", "throughput", throughput)
+    shape, evaluate = _prepared(function, parameters)
+    (wanted, _) = same_shape("load_of", ["throughput", "parameters"], [wanted, np.empty(shape)])
+    shape = wanted.shape
+    most = capacity(function, **parameters)
+    peak = np.broadcast_to(most.load, shape)
+    grid, curve = _curve(evaluate, np.broadcast_shapes(shape))
+    reaches = (curve >= wanted) & (grid.reshape(-1, *(1 for _ in shape)) < peak)
+    first = np.where(reaches.any(axis=0), reaches.argmax(axis=0), -1)
+    below_peak = np.searchsorted(grid, peak) - 1
+    high = np.where(first >= 0, grid[first], peak)
+    low = np.where(first >= 0, np.where(first > 0, grid[np.maximum(first - 1, 0)], 0.0), grid[np.maximum(below_peak, 0)])
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        enough = evaluate(middle) >= wanted
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    found = np.where(wanted == 0, 0.0, np.where(wanted <= most.capacity, high, np.nan))
+    return np.asarray(plain(found))[()]
+
+
+def _prepared(function: Model, parameters: dict[str, Any]) -> tuple[tuple[int, ...], Callable[[Array], Array]]:
+    """Return the shape of the parameters, and the throughput as a function of the load."""
+    try:
+        # Whatever is wrong with a parameter is found here, and named by the model.
+        found = function(1.0, **parameters)
+    except TypeError as error:
+        raise TheoryError("capacity", "parameters", ", ".join(parameters) or "none", str(error)) from None
+    if not isinstance(found, Throughput):
+        name = getattr(function, "__name__", str(function))
+        raise TheoryError("capacity", "function", name, "a model of throughput against load")
+
+    def evaluate(load: Array) -> Array:
+        return np.asarray(function(load, **parameters).throughput)
+
+    return np.shape(found.throughput), evaluate
+
+
+def _curve(evaluate: Callable[[Array], Array], shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return loads, shape (k,), and throughputs, shape (k, *shape)."""
+    decades = np.log10(LOAD.high / _LEAST)
+    grid = np.geomspace(_LEAST, LOAD.high, int(decades * _POINTS_A_DECADE) + 1)
+    grid[-1] = LOAD.high
+    return grid, evaluate(np.broadcast_to(grid.reshape(-1, *(1 for _ in shape)), (grid.size, *shape)))

@@ -1,0 +1,194 @@
+"""Takagi and Kleinrock 1985: 1-persistent CSMA/CD without slots."""
+
+import numpy as np
+
+from ethermeter.theory.arguments import LOAD, PROPAGATION, SAME, Array, Flags, Numbers, Range, plain, together
+from ethermeter.theory.markov import stationary
+from ethermeter.theory.special import binomial, two_or_more
+from ethermeter.theory.throughput import Throughput
+
+MODEL, DOUBLE_PEAK, FINITE = "takagi-kleinrock-1985", "takagi-kleinrock-1985-double-peak", "takagi-kleinrock-1985-finite"
+ABORT = Range(0, 1e6)
+FINITE_STATIONS = Range(2, 1000, whole=True)
+_NODES = 24
+
+
+def takagi_kleinrock_1985(load: Numbers, *, propagation: Numbers, abort: Numbers) -> Throughput:
+    """Throughput of unslotted 1-persistent CSMA/CD.
+
+    Parameters
+    ----------
+    load
+        G, attempts a packet time; at least 0.
+    propagation
+        a, propagation between any two stations over packet time; from 0 to 1.
+    abort
+        b, time from hearing a collision to falling silent, over packet time; at least 0, sensible up to 1 - a.
+
+    Returns
+    -------
+    :
+        Of the broadcast shape.
+
+    Raises
+    ------
+    TheoryError
+        If an argument is out of its range or the shapes do not broadcast.
+
+    Assumptions
+    -----------
+    Infinite Poisson population; packets that start together are noticed by their senders a propagation time later, as any collision.
+
+    Source
+    ------
+    Takagi and Kleinrock, IEEE T-COM 33(7), 1985: the physics of their model; whether the formula is theirs is doubtful, as it has no
+    second peak.
+
+    """
+    g, a, b = together(MODEL, load=(load, LOAD), propagation=(propagation, PROPAGATION), abort=(abort, ABORT))
+    with np.errstate(under="ignore"):
+        from_single = _single_after_single(g, a, b)
+        waiting = g * (a + b)
+        from_several = np.exp(-waiting) * (1 + waiting)
+        single = np.divide(from_several, 1 - from_single + from_several, out=np.zeros_like(g), where=from_several > 0)
+        # Times G, so that there is a value without load.
+        cycle = single * _cycle_of_single(g, a, b) + (1 - single) * (g * (2 * a + b) + np.exp(-waiting))
+        value = np.divide(single * np.exp(-a * g) * g, cycle, out=np.zeros_like(g), where=cycle > 0)
+    return Throughput(throughput=plain(value), outside_range=plain(_too_long(a, b)))
+
+
+def takagi_kleinrock_1985_double_peak(load: Numbers, *, propagation: Numbers, abort: Numbers) -> Throughput:
+    """Throughput of a variant that shows the second peak reported of the paper: an artefact.
+
+    Packets that start together are not noticed as a collision unless a further one comes within the propagation time, so that they last
+    as long as a success.
+
+    Parameters
+    ----------
+    load
+        G, attempts a packet time; at least 0.
+    propagation
+        a, propagation between any two stations over packet time; from 0 to 1.
+    abort
+        b, time from hearing a collision to falling silent, over packet time; at least 0, sensible up to 1 - a.
+
+    Returns
+    -------
+    :
+        Of the broadcast shape.
+
+    Raises
+    ------
+    TheoryError
+        If an argument is out of its range or the shapes do not broadcast.
+
+    Assumptions
+    -----------
+    Infinite Poisson population. A hypothesis about what the paper computes; do not use it to predict.
+
+    Source
+    ------
+    Takagi and Kleinrock, IEEE T-COM 33(7), 1985, as reported by Boggs, Mogul and Kent, WRL 88/4, 1988, section 2.4.6.
+
+    """
+    g, a, b = together(DOUBLE_PEAK, load=(load, LOAD), propagation=(propagation, PROPAGATION), abort=(abort, ABORT))
+    with np.errstate(under="ignore"):
+        value = _single_after_single(g, a, b) * np.exp(-a * g) * g / _cycle_of_single(g, a, b)
+    return Throughput(throughput=plain(value), outside_range=plain(_too_long(a, b)))
+
+
+def _single_after_single(g: Array, a: Array, b: Array) -> Array:
+    """Return the probability that a period begun by one packet is followed by another such."""
+    rivals, waiting = 2 * a * g, g * (a + b)
+    some = -np.expm1(-rivals)
+    after_success = np.exp(-a * g) * np.exp(-g) * (1 + g)
+    return np.asarray(after_success + np.exp(-waiting) * (some / 2 + waiting * some / 2 + two_or_more(rivals) / 4))
+
+
+def _cycle_of_single(g: Array, a: Array, b: Array) -> Array:
+    """Return the mean length of a period begun by one packet, with the silence after it, times G."""
+    quiet, waiting = np.exp(-a * g), g * (a + b)
+    success = quiet * (g * (1 + a) + np.exp(-g))
+    collision = -np.expm1(-a * g) * (2 * a + b) * g + two_or_more(a * g)
+    return np.asarray(success + collision + np.exp(-waiting) * -np.expm1(-2 * a * g) / 2)
+
+
+def _too_long(a: Array, b: Array) -> Flags:
+    """Return where a collision would outlast a packet."""
+    return np.asarray(a + b > 1 + SAME)
+
+
+def takagi_kleinrock_1985_finite(load: Numbers, *, stations: Numbers, propagation: Numbers, abort: Numbers) -> Throughput:
+    """Throughput of unslotted 1-persistent CSMA/CD with a finite population.
+
+    Parameters
+    ----------
+    load
+        G, attempts a packet time of all stations together while they are idle; at least 0.
+    stations
+        M; whole, from 2 to 1000.
+    propagation
+        a, propagation between any two stations over packet time; from 0 to 1.
+    abort
+        b, time from hearing a collision to falling silent, over packet time; at least 0, sensible up to 1 - a.
+
+    Returns
+    -------
+    :
+        Of the broadcast shape.
+
+    Raises
+    ------
+    TheoryError
+        If an argument is out of its range or the shapes do not broadcast.
+
+    Assumptions
+    -----------
+    An idle station gets a packet at rate G/M and has at most one; whoever took part in a busy period is idle again at its end.
+
+    Source
+    ------
+    Takagi and Kleinrock, IEEE T-COM 33(7), 1985 (reconstruction).
+
+    """
+    g, m, a, b = together(
+        FINITE, load=(load, LOAD), stations=(stations, FINITE_STATIONS), propagation=(propagation, PROPAGATION), abort=(abort, ABORT)
+    )
+    value = np.zeros(g.size)
+    for at, (gi, mi, ai, bi) in enumerate(zip(g.flat, m.flat, a.flat, b.flat, strict=True)):
+        if gi > 0:
+            value[at] = _finite(float(gi), int(mi), float(ai), float(bi))
+    return Throughput(throughput=plain(value.reshape(g.shape)), outside_range=plain(_too_long(a, b)))
+
+
+def _finite(g: float, stations: int, a: float, b: float) -> float:
+    """Return the throughput by the chain of how many start a busy period.
+
+    With k = 0 ready at the end of one, all are idle until one starts. A single start at 0 fails if the first rival comes at z < a; by
+    2a+b+z all is quiet again. Every other station takes part too if its packet comes in (z, a), and waits if it comes after a.
+    """
+    each = g / stations
+    starters = np.arange(1.0, stations + 1)
+    ready = np.arange(0.0, stations + 1)
+    with np.errstate(under="ignore"):
+        quiet = np.exp(-(stations - 1) * each * a)
+        # After several starts: a packet that comes in (a, 2a+b) waits.
+        waits = np.exp(-each * a) * -np.expm1(-each * (a + b))
+        to = binomial(ready[None, :], (stations - starters)[:, None], waits)
+        nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+        # The first rival's time, by its probability u to have come: u is uniform below 1 - quiet, which makes the integrand smooth.
+        u = (nodes + 1) / 2 * (1 - quiet)
+        z = -np.log1p(-u) / ((stations - 1) * each)
+        waits_z = np.exp(-each * (a - z)) * -np.expm1(-each * (a + b + z))
+        rivals = weights / 2 * (1 - quiet)
+        to[0] = quiet * binomial(ready, np.asarray(stations - 1.0), -np.expm1(-each)) + rivals @ binomial(
+            ready[None, :], np.asarray(stations - 2.0), waits_z[:, None]
+        )
+        length = np.full(stations, 2 * a + b)
+        length[0] = quiet * (1 + a) + (1 - quiet) * (2 * a + b) + rivals @ z
+        length += to[:, 0] / g
+    # Nobody ready: the next starter is single.
+    chain = to[:, 1:].copy()
+    chain[:, 0] += to[:, 0]
+    pi = stationary(chain)
+    return float(pi[0] * quiet / (pi @ length))
