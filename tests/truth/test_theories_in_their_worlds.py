@@ -13,6 +13,7 @@ from ethermeter.analysis.agreement import agreements
 from ethermeter.observation import Metric
 
 ERROR = 1e-3
+PROPAGATION_S = 20e-6
 POISSON_LOADS = "[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65]"
 LENGTHS = '["256 B", "512 B", "1518 B"]'
 THINKING = '["400 ms", "200 ms", "100 ms", "50 ms", "25 ms", "12.5 ms", "6 ms"]'
@@ -83,3 +84,19 @@ def test_a_model_agrees_with_the_world_that_it_assumes(tmp_path, model):
 
     wrong = [each for each in judged if each.idealised_verdict == "differs" and abs(each.idealised.value - each.theory) > allowed(each)]
     assert [(each.point, str(each.metric), each.theory, each.idealised) for each in wrong] == []
+
+
+def test_bux_s_correction_is_the_world_of_lam_without_its_wait_for_a_slot(tmp_path):
+    # t_f without half a propagation is Lam's delay to the last bit at the sender, less one propagation: the mean wait for a slot. The form
+    # that Bux prints has an exponential contention where Lam's has a geometric one; that moves it by less than 1% up to 0.8 of the capacity.
+    path = tmp_path / "world.toml"
+    loads = "[0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5]"
+    text = experiment("lam-1980", "arrivals = { poisson_load = 0.1 }", f'"stations.arrivals.poisson_load" = {loads}')
+    path.write_text(text.replace('models = ["lam-1980"]', 'models = ["lam-1980", "bux-1981-csma-cd"]'), encoding="utf-8")
+    run = api.load(path).run(out=tmp_path / "run")
+    found = {(each.engine, *each.point.values()): each.estimates[Metric.RESPONSE_TIME] for each in estimates.read(run.path)}
+    worlds = {key[1:]: value for key, value in found.items() if key[0] == "idealised/lam-1980"}
+    assert len(worlds) >= 20
+    for point, simulated in worlds.items():
+        predicted = found["theory/bux-1981-csma-cd", *point].value
+        assert abs(predicted + PROPAGATION_S - simulated.value) < 0.01 * predicted + 2 * simulated.half_width, point
