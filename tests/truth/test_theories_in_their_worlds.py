@@ -88,7 +88,7 @@ def test_a_model_agrees_with_the_world_that_it_assumes(tmp_path, model):
 
 def test_bux_s_correction_is_the_world_of_lam_without_its_wait_for_a_slot(tmp_path):
     # t_f without half a propagation is Lam's delay to the last bit at the sender, less one propagation: the mean wait for a slot. The form
-    # that Bux prints has an exponential contention where Lam's has a geometric one; that moves it by less than 1% up to 0.8 of the capacity.
+    # that Bux prints has an exponential contention where Lam's has a geometric one; that moves it by less than 1% up to 0.8 of capacity.
     path = tmp_path / "world.toml"
     loads = "[0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5]"
     text = experiment("lam-1980", "arrivals = { poisson_load = 0.1 }", f'"stations.arrivals.poisson_load" = {loads}')
