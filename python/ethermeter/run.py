@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from ethermeter.plan import Plan, Trial
 
 RUNS = Path("runs")
-STUDIES = ("boggs1988",)
+STUDIES = {"boggs1988": "boggs1988", "gonsalves-tobagi1986": "gonsalves_tobagi1986"}
+"""Module of `ethermeter.papers` of every study, by its name."""
+ALONG_THE_CABLE = ("gonsalves-tobagi1986",)
+"""Studies that are about where stations are: what is estimated of every place is kept with the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +190,7 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
     Returns
     -------
     :
-        Path of `estimates`, `claims`, `agreement` and `report`, of those that there are.
+        Path of `estimates`, `positions`, `claims`, `agreement` and `report`, of those that there are.
 
     Raises
     ------
@@ -199,8 +203,11 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
     run = RunDirectory(directory)
     if not run.is_finished():
         raise InputError([Fault(str(directory), "run", "unfinished", "a finished run; continue it with --resume")])
+    study = run.provenance().get("study")
     steps: dict[str, tuple[str, Callable[[Path], Path]]] = {"estimates": ("estimates.json", _estimates)}
-    if run.provenance().get("study") in STUDIES:
+    if study in ALONG_THE_CABLE:
+        steps["positions"] = ("positions.json", _positions)
+    if study in STUDIES:
         steps["claims"] = ("claims.json", _claims)
     if any(trial.engine.startswith("theory/") for trial in run.trials()):
         steps["agreement"] = ("agreement.json", _agreement)
@@ -276,10 +283,16 @@ def _agreement(directory: Path) -> Path:
     return agreement.write(directory)
 
 
-def _claims(directory: Path) -> Path:
-    from ethermeter.papers import boggs1988
+def _positions(directory: Path) -> Path:
+    from ethermeter.analysis import positions
 
-    return boggs1988.write_claims(directory)
+    return positions.write(directory)
+
+
+def _claims(directory: Path) -> Path:
+    study = import_module(f"ethermeter.papers.{STUDIES[RunDirectory(directory).provenance()['study']]}")
+    written: Path = study.write_claims(directory)
+    return written
 
 
 def _report(directory: Path) -> Path:

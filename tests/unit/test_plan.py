@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import SMALL
 from ethermeter import plan
-from ethermeter.cli.running import STUDY_EXPERIMENTS
+from ethermeter.cli.running import STUDIES
 from ethermeter.experiment import load, shipped
 from faults_at import faults_of
 
@@ -125,7 +125,7 @@ def test_nothing_to_plan_is_a_mistake_of_the_caller() -> None:
 
 
 def test_the_whole_study_is_planned_in_a_moment() -> None:
-    experiments = [load(path) for name, path in shipped().items() if name in STUDY_EXPERIMENTS["boggs1988"]]
+    experiments = [load(path) for name, path in shipped().items() if name in STUDIES["boggs1988"].experiments]
     # CPU time of this process, for other processes share the machine.
     before_s = time.process_time()
     made = plan.expand(experiments)

@@ -165,26 +165,37 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def estimate_json(found: Estimate) -> dict[str, Any]:
+    """One estimate as the files of a run have it; an undefined number is null."""
+    half = found.half_width
+    entry: dict[str, Any] = {
+        "value": _number(found.value),
+        "low": _number(found.value - half),
+        "high": _number(found.value + half),
+        "error": _number(found.error),
+        "degrees": _number(found.degrees),
+    }
+    if found.cautions:
+        entry["cautions"] = found.cautions
+    return entry
+
+
+def read_estimate(entry: Mapping[str, Any]) -> Estimate:
+    """Read one estimate back."""
+
+    def number(value: float | None) -> float:
+        return math.nan if value is None else value
+
+    return Estimate(number(entry["value"]), number(entry["error"]), number(entry["degrees"]), tuple(entry.get("cautions", ())))
+
+
 def _point_json(point: Point) -> dict[str, Any]:
-    estimates: dict[str, Any] = {}
-    for metric, found in point.estimates.items():
-        half = found.half_width
-        entry: dict[str, Any] = {
-            "value": _number(found.value),
-            "low": _number(found.value - half),
-            "high": _number(found.value + half),
-            "error": _number(found.error),
-            "degrees": _number(found.degrees),
-        }
-        if found.cautions:
-            entry["cautions"] = found.cautions
-        estimates[metric.value] = entry
     return {
         "series": point.series,
         "point": point.point,
         "engine": point.engine,
         "replications": point.replications,
-        "estimates": estimates,
+        "estimates": {metric.value: estimate_json(found) for metric, found in point.estimates.items()},
     }
 
 
@@ -192,22 +203,13 @@ def _point_json(point: Point) -> dict[str, Any]:
 @functools.lru_cache(maxsize=1)
 def from_json(text: str) -> tuple[Point, ...]:
     """Read the text of `estimates.json` back."""
-
-    def number(value: float | None) -> float:
-        return math.nan if value is None else value
-
     return tuple(
         Point(
             series=point["series"],
             point=point["point"],
             engine=point["engine"],
             replications=point["replications"],
-            estimates={
-                Metric(name): Estimate(
-                    number(entry["value"]), number(entry["error"]), number(entry["degrees"]), tuple(entry.get("cautions", ()))
-                )
-                for name, entry in point["estimates"].items()
-            },
+            estimates={Metric(name): read_estimate(entry) for name, entry in point["estimates"].items()},
         )
         for point in json.loads(text)["points"]
     )

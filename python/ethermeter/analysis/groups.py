@@ -51,7 +51,12 @@ def by_place(scenario: Mapping[str, Any]) -> Parts:
 
 
 def estimate(
-    trials: Sequence[Trial], observations: "pa.Table", batches: "pa.Table", divide: Callable[[Mapping[str, Any]], Parts]
+    trials: Sequence[Trial],
+    observations: "pa.Table",
+    batches: "pa.Table",
+    divide: Callable[[Mapping[str, Any]], Parts],
+    *,
+    metrics: Sequence[Metric] = METRICS,
 ) -> tuple[Point, ...]:
     """Estimate the metrics of every part at every point, in the order of the plan.
 
@@ -63,6 +68,8 @@ def estimate(
         Arrow tables as `docs/formats.md` has them.
     divide
         `by_group`, `by_place`, or another division of a scenario's stations.
+    metrics
+        What is estimated.
 
     Returns
     -------
@@ -72,13 +79,13 @@ def estimate(
     parts = [divide(trial.scenario) for trial in trials]
     names = list(dict.fromkeys(name for found in parts for name in found))
     points, firsts, replications = grouped(trials)
-    stations = per_station(observations, trials, METRICS)
+    stations = per_station(observations, trials, metrics)
     within = _errors_within(trials, parts, batches) if min(replications, default=ENOUGH_REPLICATIONS) < ENOUGH_REPLICATIONS else {}
     nowhere = np.full(len(trials), np.nan)
     found: dict[str, dict[Metric, list[tuple[float, float, float]]]] = {}
     for name in names:
         found[name] = {}
-        for metric in METRICS:
+        for metric in metrics:
             values = np.array([_mean(stations[at][metric], parts[at].get(name)) for at in range(len(trials))])
             errors = within.get((name, metric), (nowhere, nowhere))
             found[name][metric] = summarised(values, points, replications, within=errors)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethermeter.analysis import agreement, capture, estimates, groups
+from ethermeter.analysis import agreement, capture, estimates, groups, positions
 from ethermeter.analysis.agreement import Agreement
 from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.positions import Line
 from ethermeter.faults import Fault, InputError
 from ethermeter.papers import claims
 from ethermeter.papers.claims import Claim
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from ethermeter.plan import Trial
     from ethermeter.store import RunDirectory
 
+MOST_POINTS = 60
+"""Points of a run up to which its stations are looked at place by place."""
 MOST_PLACES = 8
 """Places that are still told apart; with more, stations are spread over the segment rather than clustered."""
 
@@ -39,6 +42,7 @@ class Content:
     places: Sequence[Point]  # of the stations at every place, where they are clustered
     shares: Sequence[Point]  # of the larger of two stations
     agreements: Sequence[Agreement]  # of every theory with the simulations
+    lines: Sequence[Line]  # of the stations along the cable, where they are on one
     distributions: Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]  # of each series
 
 
@@ -83,6 +87,7 @@ def gather(run_dir: Path) -> Content:
         places=by_place,
         shares=shares,
         agreements=agreement.agreements(points),
+        lines=_lines(run, trials, points, is_study=bool(study)),
         distributions=_distributions(run, trials, points, study=bool(study)),
     )
 
@@ -103,6 +108,14 @@ def _parts(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Poi
         groups.estimate(clustered, observations, batches, groups.by_place) if clustered else (),
         capture.larger_shares(pairs, batches) if pairs else (),
     )
+
+
+def _lines(run: "RunDirectory", trials: "Sequence[Trial]", points: Sequence[Point], *, is_study: bool) -> Sequence[Line]:
+    """Estimates along the cable: from their file, or of a run that is no study's and small enough to look at place by place."""
+    kept = positions.read(run.path)
+    if kept or is_study or len(points) > MOST_POINTS:
+        return kept
+    return positions.estimate(trials, run.observations(), run.batches())
 
 
 def _is_clustered(places: Sequence[int]) -> bool:

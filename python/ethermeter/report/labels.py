@@ -100,6 +100,7 @@ KEY_TITLES: dict[str, str] = {
     "stations.count": "Number of hosts",
     "engine": "Engine",
     "stations": "Stations",
+    "position": "Position along the cable",
     "segment.rate": "Line rate",
     "segment.length": "Length of the cable",
     "segment.round_trip": "Round trip",

@@ -5,7 +5,6 @@ from importlib.resources import files
 from typing import Any
 
 from ethermeter.observation import Metric
-from ethermeter.papers.claims import Claim
 from ethermeter.report import bundle, parameters, results
 from ethermeter.report.agreement import agreement_section
 from ethermeter.report.content import Content
@@ -14,6 +13,7 @@ from ethermeter.report.labels import number
 from ethermeter.report.parameters import constants, flat
 from ethermeter.report.series import anchor, series_section
 from ethermeter.report.sheet import Sheet
+from ethermeter.report.studies import OTHER, STUDIES
 from ethermeter.report.theme import config
 
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif'
@@ -27,7 +27,7 @@ def page(content: Content) -> str:
     series = list(dict.fromkeys(point.series for point in content.points))
     sections: list[tuple[str, str, str]] = []
     if content.claims:
-        sections.append(("claims", "Claims", section("claims", "Published claims against this run", _claims(content.claims))))
+        sections.append(("claims", "Claims", section("claims", "Published claims against this run", _claims(content))))
     for name in series:
         # What lies between a theory and the segment is shown where they are compared.
         members = [point for point in content.points if point.series == name and not point.engine.startswith("switched/")]
@@ -64,15 +64,16 @@ def page(content: Content) -> str:
 
 
 def _title(content: Content) -> str:
-    if content.study == "boggs1988":
-        return "Measured Capacity of an Ethernet (Boggs, Mogul and Kent, 1988), re-measured"
+    if content.study in STUDIES:
+        return STUDIES[content.study].title
     titles = list(dict.fromkeys(experiment.title for experiment in content.experiments))
     return titles[0] if titles else content.name
 
 
 def _facts(content: Content, series: Sequence[str]) -> str:
     facts: list[tuple[str, str]] = []
-    judged = [claim for claim in content.claims if claim.verdict != "not-run"]
+    # A reference is our own; only what was published counts as a claim.
+    judged = [claim for claim in content.claims if claim.verdict != "not-run" and claim.basis != "reference"]
     if judged:
         good = sum(claim.verdict in ("met", "holds") for claim in judged)
         facts.append(("Claims met or holding", f"{good} <small>of {len(judged)}</small>"))
@@ -90,14 +91,9 @@ def _facts(content: Content, series: Sequence[str]) -> str:
     return '<dl class="facts">' + "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts) + "</dl>"
 
 
-def _claims(claims: Sequence[Claim]) -> str:
-    lead = (
-        '<p class="lead">A number is <em>met</em> within 3% or within what the text’s rounding leaves open (the green band); a statement '
-        "<em>holds</em> by the rule under its note. Two numbers are differences of two single runs of 10 s, which chance moves by "
-        "more than their rounding: they are met also where 95% of such differences lie (the note has the interval). "
-        "<em>Fitted</em> numbers set the hosts’ service time; everything else is predicted.</p>"
-    )
-    return f'{lead}<div class="panel">{results.claims_table(claims)}</div>'
+def _claims(content: Content) -> str:
+    lead = STUDIES.get(content.study, OTHER).lead
+    return f'<p class="lead">{lead}</p><div class="panel">{results.claims_table(content.claims)}</div>'
 
 
 def _parameters(content: Content) -> str:

@@ -34,7 +34,7 @@ def _claim_row(claim: Claim) -> list[str]:
         deviation += f", drawn to ±{_WIDE_RANGE:.0%}"
     measure = f"<small>Ours: {safe(claim.measure)}</small>" if claim.measure else ""
     return [
-        f"{safe(claim.what)}<small>section {safe(claim.where)}</small>",
+        f"{safe(claim.what)}<small>{'section ' if claim.where[:1].isdigit() else ''}{safe(claim.where)}</small>",
         _published(claim),
         ours,
         f"{_gauge(claim)}<small>{deviation}</small>",
@@ -102,9 +102,9 @@ def cell(estimate: Estimate | None, factor: float) -> str:
     return number(value, half) + (f" <small>±{number(half, half)}</small>" if is_seen and half > 0 else "")
 
 
-def figure_table(panel: Panel, metric: Metric, axes: Axes, *, title: str) -> str:
-    """Numbers of a figure: x by curve, value and half width of the interval."""
-    label = LABELS[metric]
+def figure_table(panel: Panel, metric: Metric, axes: Axes, *, title: str, label: Label | None = None) -> str:
+    """Numbers of a figure: x by curve, value and half width of the interval; `label` instead of the metric's own."""
+    label = label or LABELS[metric]
     places = sorted({x for curve in panel.curves for x, _ in curve.points})
     cells = [{x: estimate for x, estimate in curve.points} for curve in panel.curves]
     rows = []

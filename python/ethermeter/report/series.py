@@ -10,12 +10,14 @@ from ethermeter.analysis.knee import CLEAR, Knee, rise
 from ethermeter.observation import Metric
 from ethermeter.papers.evidence import COUNT
 from ethermeter.report import chart, distribution, results
+from ethermeter.report.along import along_section
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import LABELS, MAIN_METRICS, STUDY_GRAPHS, TIME_KINDS, key_title, meaning
+from ethermeter.report.labels import LABELS, MAIN_METRICS, TIME_KINDS, key_title, meaning
 from ethermeter.report.parts import parts_section
 from ethermeter.report.sheet import Sheet
+from ethermeter.report.studies import OTHER, STUDIES
 
 OPEN_TABLE_ROWS = 60
 APART = (Metric.UTILISATION, Metric.PACKET_RATE, Metric.TRANSMISSION_DELAY, Metric.EXCESS_DELAY, Metric.COLLISIONS_PER_FRAME)
@@ -27,14 +29,19 @@ RISING = (Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME)
 def series_section(name: str, points: Sequence[Point], content: Content, sheet: Sheet) -> str:
     """One series: its main figures, what its stations and its delays are like, channel time, and a table of estimates."""
     axes = choose(points)
-    is_apart = bool(content.study) and axes.x != COUNT
-    body = "" if is_apart else _main(name, points, axes, content, sheet)
-    body += parts_section(name, content, sheet) + ("" if is_apart else _distributions(name, content, sheet))
-    times = "" if is_apart else _breakdowns(points, axes, sheet)
+    study = STUDIES.get(content.study, OTHER)
+    is_apart = study.against_hosts and axes.x != COUNT
+    along = along_section([line for line in content.lines if line.series == name], sheet)
+    # A study that is about places shows less of the rest, which its table of estimates has.
+    is_whole = study in (OTHER, STUDIES["boggs1988"])
+    graphs = study.compared if along else study.graphs
+    body = along + ("" if is_apart else _main(name, points, axes, graphs, sheet))
+    body += parts_section(name, content, sheet) + (_distributions(name, content, sheet) if is_whole and not is_apart else "")
+    times = _breakdowns(points, axes, sheet) if is_whole and not is_apart else ""
     if times:
         lead = '<p class="lead">Where the channel’s time goes; the parts sum to 1.</p>'
         body += f'<h3>Channel time</h3>{lead}<div class="grid">{times}</div>'
-    if is_apart or not content.study:
+    if is_apart or not study.against_hosts:
         body += _estimates(points, APART if is_apart else MAIN_METRICS)
     title = content.titles.get(name, "")
     if title and not content.study and len(content.scenarios) == 1:
@@ -47,8 +54,8 @@ def anchor(series: str) -> str:
     return "series-" + re.sub(r"[^A-Za-z0-9_-]+", "-", series)
 
 
-def _main(name: str, points: Sequence[Point], axes: Axes, content: Content, sheet: Sheet) -> str:
-    metrics = [metric for metric in (STUDY_GRAPHS if content.study else MAIN_METRICS) if _is_worth_showing(points, metric)]
+def _main(name: str, points: Sequence[Point], axes: Axes, graphs: Sequence[Metric], sheet: Sheet) -> str:
+    metrics = [metric for metric in graphs if _is_worth_showing(points, metric)]
     drawn = []
     for metric in metrics:
         for panel in panels(points, axes, metric):

@@ -1,0 +1,245 @@
+"""Positions: where stations are along a segment that is a line, and what they get there.
+
+A place's value is the mean over its stations; intervals follow the rule of `ethermeter.analysis.estimates`.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ethermeter.analysis import groups
+from ethermeter.analysis.estimates import Point, estimate_json, read_estimate
+from ethermeter.analysis.interval import LEVEL, Estimate
+from ethermeter.analysis.tables import PS_PER_S, Trial
+from ethermeter.faults import Fault, InputError
+from ethermeter.observation import DEFINITIONS, Metric
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FILE = "positions.json"
+METRICS = (Metric.BIT_RATE, Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME, Metric.LOSS, Metric.COLLISIONS_PER_FRAME)
+"""What is estimated for a place; those that the observations have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place of the segment: its number, its position in s from the first end, its stations, and the estimates of their mean."""
+
+    place: int
+    position_s: float
+    stations: int
+    estimates: Mapping[Metric, Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One point of the experiment, with the places that have stations, along the line."""
+
+    series: str
+    point: Mapping[str, str]
+    engine: str
+    replications: int
+    places: tuple[Place, ...]
+
+
+def along_a_line(delay_ps: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
+    """Find how far along a line every place is, from the delays between them.
+
+    Two places of one cable are their distance and two taps apart. Of the two ends, the one with the lower number is at 0.
+
+    Parameters
+    ----------
+    delay_ps
+        One-way delays between places, ps; the diagonal is that between two stations of one place, 0 where there are not two.
+
+    Returns
+    -------
+    :
+        Propagation from the first end without taps, ps; None where the delays are not those of a line, or have no extent. Three places
+        are always on some line, whatever joins them.
+
+    Examples
+    --------
+    >>> along_a_line([[0, 600, 1100], [600, 0, 700], [1100, 700, 0]])
+    (0, 400, 900)
+    >>> along_a_line([[0, 5, 5, 5], [5, 0, 5, 5], [5, 5, 0, 5], [5, 5, 5, 0]]) is None
+    True
+    """
+    delays = np.asarray(delay_ps, dtype=np.int64)
+    if delays.ndim != 2 or delays.shape[0] != delays.shape[1] or delays.shape[0] < 2:
+        return None
+    size = delays.shape[0]
+    first, last = (int(index) for index in np.unravel_index(int(np.argmax(np.triu(delays, 1))), delays.shape))
+    known = np.diagonal(delays)[np.diagonal(delays) > 0]
+    inner = [place for place in range(size) if place not in (first, last)]
+    if known.size:
+        taps_ps = int(known[0])
+    elif inner:
+        taps_ps = int(delays[first, inner[0]] + delays[inner[0], last] - delays[first, last])
+    else:
+        taps_ps = 0
+    along = delays[first] - taps_ps
+    along[first] = 0
+    expected = np.abs(along[:, None] - along[None, :]) + taps_ps
+    is_between = ~np.eye(size, dtype=bool)
+    if not (delays == expected)[is_between].all() or not np.isin(known, taps_ps).all() or along.max() <= 0:
+        return None
+    return tuple(int(position) for position in along)
+
+
+def occupied(scenario: Mapping[str, Any]) -> dict[int, int] | None:
+    """Positions in ps by place, of the places that have stations; None unless these are two or more along a line."""
+    used = sorted({int(place) for group in scenario["groups"] for place in group["places"]})
+    delay_ps = scenario["segment"]["delay_ps"]
+    if len(used) < 2 or used[-1] >= len(delay_ps):
+        return None
+    along = along_a_line(delay_ps)
+    return {place: along[place] for place in used} if along is not None else None
+
+
+def estimate(trials: Sequence[Trial], observations: "pa.Table", batches: "pa.Table") -> tuple[Line, ...]:
+    """Estimate the metrics at every place of every point whose stations are along a line, in the order of the plan.
+
+    Parameters
+    ----------
+    trials
+        The plan, in its order.
+    observations, batches
+        Arrow tables as `docs/formats.md` has them.
+    """
+    found: dict[str, dict[int, int] | None] = {}
+
+    def positions(scenario: Mapping[str, Any]) -> dict[int, int] | None:
+        key = json.dumps([scenario["segment"]["delay_ps"], [group["places"] for group in scenario["groups"]]])
+        if key not in found:
+            found[key] = occupied(scenario)
+        return found[key]
+
+    lined = [trial for trial in trials if positions(trial.scenario)]
+    if not lined:
+        return ()
+    scenarios: dict[tuple[object, ...], Mapping[str, Any]] = {}
+    for trial in lined:
+        scenarios.setdefault(_key(trial.series, trial.engine, trial.point), trial.scenario)
+    lines: dict[tuple[object, ...], tuple[Point, list[Place]]] = {}
+    for point in groups.estimate(lined, observations, batches, _by_place, metrics=METRICS):
+        varied = {key: value for key, value in point.point.items() if key != groups.PART}
+        key = _key(point.series, point.engine, varied)
+        place = int(point.point[groups.PART])
+        position_ps = (positions(scenarios[key]) or {})[place]
+        known = {metric: value for metric, value in point.estimates.items() if math.isfinite(value.value)}
+        stations = _by_place(scenarios[key])[str(place)].size
+        lines.setdefault(key, (point, []))[1].append(Place(place, position_ps / PS_PER_S, stations, known))
+    return tuple(
+        Line(
+            point.series,
+            {key: value for key, value in point.point.items() if key != groups.PART},
+            point.engine,
+            point.replications,
+            tuple(sorted(places, key=lambda place: place.position_s)),
+        )
+        for point, places in lines.values()
+    )
+
+
+def _by_place(scenario: Mapping[str, Any]) -> groups.Parts:
+    """Divide the stations by their place, whatever their group; the names are the places' numbers."""
+    places = np.array([place for group in scenario["groups"] for place in group["places"]], dtype=np.int64)
+    return {str(place): np.nonzero(places == place)[0] for place in np.unique(places).tolist()}
+
+
+def _key(series: str, engine: str, point: Mapping[str, str]) -> tuple[object, ...]:
+    return (series, engine, *sorted(point.items()))
+
+
+def to_json(lines: Sequence[Line]) -> str:
+    """Text of `positions.json`: one point of the experiment a line; what is undefined is left out."""
+    used = [metric for metric in METRICS if any(metric in place.estimates for line in lines for place in line.places)]
+    head = {
+        "level": LEVEL,
+        "metrics": {metric.value: {"unit": DEFINITIONS[metric].unit, "meaning": DEFINITIONS[metric].meaning} for metric in used},
+    }
+    rows = (json.dumps(_line_json(line), ensure_ascii=False, separators=(",", ":")) for line in lines)
+    return json.dumps(head, ensure_ascii=False)[:-1] + ', "lines": [\n' + ",\n".join(rows) + "\n]}\n"
+
+
+def _line_json(line: Line) -> dict[str, Any]:
+    return {
+        "series": line.series,
+        "point": line.point,
+        "engine": line.engine,
+        "replications": line.replications,
+        "places": [
+            {
+                "place": place.place,
+                "position_s": place.position_s,
+                "stations": place.stations,
+                "estimates": {metric.value: estimate_json(found) for metric, found in place.estimates.items()},
+            }
+            for place in line.places
+        ],
+    }
+
+
+def from_json(text: str) -> tuple[Line, ...]:
+    """Read the text of `positions.json` back."""
+    return tuple(
+        Line(
+            line["series"],
+            line["point"],
+            line["engine"],
+            line["replications"],
+            tuple(
+                Place(
+                    place["place"],
+                    place["position_s"],
+                    place["stations"],
+                    {Metric(name): read_estimate(entry) for name, entry in place["estimates"].items()},
+                )
+                for place in line["places"]
+            ),
+        )
+        for line in json.loads(text)["lines"]
+    )
+
+
+def compute(run_dir: Path) -> tuple[Line, ...]:
+    """Estimate every place of a run."""
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(run_dir)
+    return estimate(run.trials(), run.observations(), run.batches())
+
+
+def write(run_dir: Path) -> Path:
+    """Estimate every place of a run and write `positions.json` into its directory; the path of the file."""
+    from ethermeter.store import write_whole
+
+    path = run_dir / FILE
+    write_whole(path, to_json(compute(run_dir)))
+    return path
+
+
+def read(run_dir: Path) -> tuple[Line, ...]:
+    """Read the places of a run from its `positions.json`; none if it has no such file.
+
+    Raises
+    ------
+    InputError
+        If the file is not what `write` left.
+    """
+    path = run_dir / FILE
+    if not path.exists():
+        return ()
+    try:
+        return from_json(path.read_text(encoding="utf-8"))
+    except (ValueError, KeyError, TypeError, AttributeError) as fault:
+        raise InputError(
+            [Fault(str(path), "content", str(fault), "not a positions file; write it anew with: ethermeter report")]
+        ) from fault

@@ -1,0 +1,48 @@
+"""Studies: how a published study's run is presented."""
+
+from dataclasses import dataclass
+
+from ethermeter.observation import Metric
+from ethermeter.report.labels import MAIN_METRICS, STUDY_GRAPHS
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Title of the page, what its claims are read by (HTML), and the graphs of a series.
+
+    `against_hosts` if its figures are against the number of hosts, and a series that is not stands apart; `compared` are the graphs of a
+    series whose stations are shown along the cable.
+    """
+
+    title: str
+    lead: str
+    graphs: tuple[Metric, ...]
+    against_hosts: bool
+    compared: tuple[Metric, ...] = MAIN_METRICS
+
+
+OTHER = Study("", "", MAIN_METRICS, against_hosts=False)
+"""A run that reproduces no study."""
+STUDIES = {
+    "boggs1988": Study(
+        "Measured Capacity of an Ethernet (Boggs, Mogul and Kent, 1988), re-measured",
+        "A number is <em>met</em> within 3% or within what the text’s rounding leaves open (the green band); a statement "
+        "<em>holds</em> by the rule under its note. Two numbers are differences of two single runs of 10 s, which chance moves by "
+        "more than their rounding: they are met also where 95% of such differences lie (the note has the interval). "
+        "<em>Fitted</em> numbers set the hosts’ service time; everything else is predicted.",
+        STUDY_GRAPHS,
+        against_hosts=True,
+    ),
+    "gonsalves-tobagi1986": Study(
+        "Station location on an Ethernet (Gonsalves and Tobagi, 1986), simulated anew",
+        "The paper is not at hand: its findings are known as statements, from its abstract and from section 2.4.7 of Boggs, Mogul and "
+        "Kent (1988), without a number. Its cable, stations, frames, sources, buffers and modified backoff are assumed here, as the "
+        "parameters below say, and nothing is fitted. A statement <em>holds</em> by the rule under its note, which is ours; it "
+        "<em>fails</em> if one point that the rule asks for does not bear it out. <em>References</em> are not the paper’s: they are single "
+        "runs of 20 s of an earlier simulation of ours, met within 3%, within their spread, or where 95% of single runs lie.",
+        (Metric.UTILISATION, Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME, Metric.LOSS),
+        against_hosts=False,
+        compared=(Metric.UTILISATION,),
+    ),
+}
+"""How a study is presented, by its name in `claims.json`."""
