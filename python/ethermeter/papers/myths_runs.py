@@ -6,13 +6,16 @@ Series and keys are those of `experiments/myths`. Estimates of different points 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, Floats, difference, exact, ratio, student
-from ethermeter.analysis.knee import rise
-from ethermeter.analysis.tables import Trial
+from ethermeter.analysis.knee import knee, rise
+from ethermeter.analysis.tables import PS_PER_S, Trial
+from ethermeter.applied.models import ENTRIES
+from ethermeter.applied.situation import situation_of
 from ethermeter.observation import Metric
 from ethermeter.papers.evidence import COUNT, FRAMES, MissingError
 
@@ -22,6 +25,8 @@ ONE_SLOT, SATURATED, CSMA, CSMA_CD = "one slot", "saturated", "carrier sense", "
 ASSUMPTIONS, RING, KNEES, REGIME = "assumptions", "ring", "knees", "regime"
 SIMULATION = "simulation"
 FORMULA = "metcalfe-boggs-1976"
+RING_MODEL = "bux-1981-token-ring"
+RING_WORLD = f"idealised/{RING_MODEL}"
 PACKET_AS_SLOT = "70.4 us"
 CROWDED = 2
 """Stations from which a segment is saturated: one alone waits for its host."""
@@ -70,6 +75,34 @@ class Runs:
             raise MissingError(f"no {metric.value} for {series}, {engine}, {dict(point)}")
         return found.estimates[metric]
 
+    def packet_s(self, series: str, point: Mapping[str, str]) -> float:
+        """Return the mean time of a packet with its preamble and gap, in s, of the first group of stations.
+
+        Raises
+        ------
+        MissingError
+            If the run does not hold the point.
+
+        """
+        scenario = self.scenario(series, SIMULATION, point)
+        segment, frames = scenario["segment"], scenario["groups"][0]["frames"]
+        bits = frames["bits"] if frames["kind"] == "fixed" else float(np.average(frames["bits"], weights=frames["weights"]))
+        return float((bits + segment["preamble_bits"] + segment["gap_bits"]) * segment["bit_ps"] / PS_PER_S)
+
+    def scenario(self, series: str, engine: str, point: Mapping[str, str]) -> Mapping[str, Any]:
+        """Return what the engine was told at a point.
+
+        Raises
+        ------
+        MissingError
+            If the run does not hold it.
+
+        """
+        for trial in self._trials:
+            if (trial.series, trial.engine, trial.point) == (series, engine, point):
+                return trial.scenario
+        raise MissingError(f"no scenario for {series}, {engine}, {dict(point)}")
+
     def replications(self, series: str, point: Mapping[str, str], metric: Metric) -> Floats:
         """Return a metric of every replication of a simulated point, shape `(replications,)`; at least one.
 
@@ -98,11 +131,14 @@ def lengths_of(runs: Runs, series: str) -> list[str]:
 class Knees:
     """Where the response time of one frame length rises, in the same trials: against offered load, and against throughput.
 
-    Either is the mean over the replications with its interval; NaN if a replication has no clear knee.
+    `apart` is the one less the other; `queue` is Q where throughput stops rising with it. Each is a mean over the replications with its
+    interval; NaN if a replication has no clear knee.
     """
 
     load: Estimate
     throughput: Estimate
+    apart: Estimate
+    queue: Estimate
 
 
 def knees(runs: Runs, frames: str) -> Knees:
@@ -112,19 +148,27 @@ def knees(runs: Runs, frames: str) -> Knees:
         raise MissingError(f"no curve for {frames}")
     loads = np.array([float(point[LOAD]) for point in points])
     order = np.argsort(loads)
-    response, throughput = (
-        np.array([runs.replications(KNEES, points[at], metric) for at in order]) for metric in (Metric.RESPONSE_TIME, Metric.UTILISATION)
+    response, throughput, queue = (
+        np.array([runs.replications(KNEES, points[at], metric) for at in order])
+        for metric in (Metric.RESPONSE_TIME, Metric.UTILISATION, Metric.OFFERED_LOAD_Q)
     )
     by_load = [_rise(loads[order], each) for each in response.T]
     by_throughput = [_rise(of, each) for of, each in zip(throughput.T, response.T, strict=True)]
-    return Knees(_mean(by_load), _mean(by_throughput))
+    by_queue = [knee(*_sorted(of, each)).x for of, each in zip(queue.T, throughput.T, strict=True)]
+    # Both knees come from the same trials, so their difference is taken replication by replication.
+    apart = [one - other for one, other in zip(by_load, by_throughput, strict=True)]
+    return Knees(_mean(by_load), _mean(by_throughput), _mean(apart), _mean(by_queue))
 
 
-def _rise(x: Floats, y: Floats) -> float:
+def _sorted(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     # A plateau goes up and down by chance; the curve is taken by its x, as it is drawn.
     order = np.argsort(x, kind="stable")
     distinct = np.concatenate([[True], np.diff(x[order]) > 0])
-    found = rise(x[order][distinct], y[order][distinct])
+    return x[order][distinct], y[order][distinct]
+
+
+def _rise(x: Floats, y: Floats) -> float:
+    found = rise(*_sorted(x, y))
     return found.x if found is not None else math.nan
 
 
@@ -195,9 +239,8 @@ def _spread(runs: Runs) -> Found:
 def _knees_apart(runs: Runs) -> Found:
     """By how much the knee against throughput lies below that against offered load, where it does so least."""
     found = {frames: knees(runs, frames) for frames in lengths_of(runs, KNEES)}
-    apart = {frames: difference(each.load, each.throughput) for frames, each in found.items()}
     said = "; ".join(f"{frames}: load {each.load.value:.2f}, throughput {each.throughput.value:.2f}" for frames, each in found.items())
-    return min(apart.values(), key=lambda each: each.value), f"{said}; loads were tried in steps of 5%"
+    return min((each.apart for each in found.values()), key=lambda each: each.value), f"{said}; loads were tried in steps of 5%"
 
 
 def _worst_case(runs: Runs) -> Found:
@@ -211,27 +254,35 @@ def _worst_case(runs: Runs) -> Found:
     return min(found.values(), key=lambda each: each.value), said
 
 
-def ring_capacity(packet_s: float, *, stations: int, latency_s: float) -> float:
-    """Largest throughput of a token ring whose stations send one packet a turn: N E / (N E + R)."""
-    return stations * packet_s / (stations * packet_s + latency_s)
+def ring_capacity(runs: Runs, frames: str) -> float:
+    """Return the largest throughput of the series' token ring if a station sends one packet a turn: N E / (N E + R).
+
+    N E is what all stations send in a turn, and R is how long a bit takes around the ring.
+    """
+    point = next((dict(each.point) for each in runs.members(RING, frames=frames)), None)
+    if point is None:
+        raise MissingError(f"no ring with {frames}")
+    told = runs.scenario(RING, RING_WORLD, point)
+    parameters = ENTRIES[RING_MODEL].parameters(situation_of(told, told["theory"]))
+    turn_s = parameters["stations"] * runs.packet_s(RING, point)
+    return float(turn_s / (turn_s + parameters["latency_s"]))
 
 
 def _stress_on_delay(runs: Runs) -> Found:
     """How much farther apart ring and segment are in delay than in saturated throughput, as a ratio of ratios; long frames, 70% load."""
     point = {FRAMES: "1536 B", LOAD: "0.7"}
-    delay = ratio(runs.at(Metric.RESPONSE_TIME, RING, point), runs.at(Metric.RESPONSE_TIME, RING, point, "idealised/bux-1981-token-ring"))
+    delay = ratio(runs.at(Metric.RESPONSE_TIME, RING, point), runs.at(Metric.RESPONSE_TIME, RING, point, RING_WORLD))
     segment = runs.at(Metric.UTILISATION, SATURATED, {FRAMES: "1536 B", COUNT: "24"})
-    ring = exact(ring_capacity((1536 + 24) * 8 / 1e7, stations=24, latency_s=12e-6 + 24e-7))
-    carried = ratio(ring, segment)
+    carried = ratio(exact(ring_capacity(runs, "1536 B")), segment)
     remark = f"delay at 70% load {delay.value:.2f} times the ring’s, but saturated the ring carries only {carried.value:.3f} times as much"
     return ratio(delay, carried), remark
 
 
 def _typical_delay(runs: Runs) -> Found:
     """Transmission delay over packet time at a load of 5%, where it is longest."""
-    packet_s = (7 * 88 + 1560) / 8 * 8 / 1e7
     found = {}
     for point in runs.members(REGIME):
+        packet_s = runs.packet_s(REGIME, point.point)
         kind = regime(point.point[ARRIVALS])
         delay = point.estimates[Metric.TRANSMISSION_DELAY]
         found[kind] = Estimate(delay.value / packet_s, delay.error / packet_s, delay.degrees)

@@ -10,6 +10,7 @@ from ethermeter.report.agreement import agreement_section
 from ethermeter.report.content import Content
 from ethermeter.report.html import embedded, safe, section, table
 from ethermeter.report.labels import number
+from ethermeter.report.myths import myths_sections
 from ethermeter.report.parameters import constants, flat
 from ethermeter.report.series import anchor, series_section
 from ethermeter.report.sheet import Sheet
@@ -28,6 +29,8 @@ def page(content: Content) -> str:
     sections: list[tuple[str, str, str]] = []
     if content.claims:
         sections.append(("claims", "Claims", section("claims", "Published claims against this run", _claims(content))))
+    if content.runs is not None:
+        sections += myths_sections(content.runs, sheet)
     for name in series:
         # What lies between a theory and the segment is shown where they are compared.
         members = [point for point in content.points if point.series == name and not point.engine.startswith("switched/")]
