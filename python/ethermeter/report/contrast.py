@@ -13,7 +13,7 @@ from ethermeter.report.theme import colours
 
 Json = dict[str, Any]
 KINDS = {"theory": "theory", "world": "simulation of what it assumes", "segment": "simulation of the segment"}
-LEGEND = "Dashed: theory. Open points: simulation of what it assumes. Solid: simulation of the segment. Bands and bars: 95%."
+LEGEND = "Dashed: theory. Open points: simulation of what it assumes. Solid: simulation of the segment. Bands and whiskers: 95%."
 
 
 def contrast(
@@ -48,7 +48,7 @@ def contrast(
     scale: Json = {"domain": list(domain), "nice": False, **({"type": "log"} if is_y_logarithmic else {})}
     y: Json = {"field": "y", "type": "quantitative", "title": label.axis, "scale": scale}
     if is_y_logarithmic:
-        y["axis"] = {"format": "~g", "tickCount": 4}
+        y["axis"] = {"format": "~g", "values": _ticks(*domain)}
     layers = _layers(rows, x, y, _colour(names), label, x_title)
     if marked:
         values = [{"x": at, "y": up, "c": name} for name, (at, up) in marked.items()]
@@ -86,10 +86,17 @@ def ladder(
     names = _names(traces)
     scale: Json = {"type": "log"} if is_logarithmic else {"zero": False, "nice": True}
     value: Json = {"field": "y", "type": "quantitative", "title": label.axis, "scale": scale | ({"domain": list(domain)} if domain else {})}
-    if is_logarithmic:
-        value["axis"] = {"format": "~g", "tickCount": 4}
+    if is_logarithmic and domain:
+        value["axis"] = {"format": "~g", "values": _ticks(*domain)}
     down: Json = {"field": "x", "type": "ordinal", "title": None, "sort": list(places), "axis": {"labelLimit": 150, "grid": True}}
     colour = _colour(names)
+    # Later points are smaller, so that those that lie on one another are all seen.
+    size = {
+        "field": "c",
+        "type": "nominal",
+        "legend": None,
+        "scale": {"domain": names, "range": [100 * 0.6**at for at in range(len(names))]},
+    }
     layers: list[Json] = []
     if is_joined:
         joined = {"x": value, "y": down, "color": colour, "order": {"field": "o", "type": "quantitative"}}
@@ -105,8 +112,8 @@ def ladder(
     layers.append(
         {
             "transform": values_as_texts(label),
-            "mark": {"type": "point", "filled": True, "size": 46, "opacity": 1, "aria": False},
-            "encoding": {"x": value, "y": down, "color": colour, "tooltip": _tooltip(label, "at", is_number=False)},
+            "mark": {"type": "point", "filled": True, "opacity": 1, "aria": False},
+            "encoding": {"x": value, "y": down, "color": colour, "size": size, "tooltip": _tooltip(label, "at", is_number=False)},
         }
     )
     return _spec(rows, layers, names)
@@ -140,8 +147,11 @@ def _names(traces: Sequence[Trace]) -> list[str]:
 
 
 def _colour(names: Sequence[str]) -> Json:
-    legend = {"title": None, "columns": 2, "symbolType": "stroke", "symbolStrokeWidth": 3, "labelLimit": 190} if len(names) > 1 else None
-    return {"field": "c", "type": "nominal", "scale": {"domain": list(names)}, "legend": legend}
+    # On a narrow page long names fit one below the other only.
+    longest = max(map(len, names))
+    columns = 1 if longest > 20 else 2 if longest > 12 else 4
+    legend = {"title": None, "columns": columns, "symbolType": "stroke", "symbolStrokeWidth": 3, "symbolOpacity": 1, "labelLimit": 260}
+    return {"field": "c", "type": "nominal", "scale": {"domain": list(names)}, "legend": legend if len(names) > 1 else None}
 
 
 def _layers(rows: Sequence[Json], x: Json, y: Json, colour: Json, label: Label, x_title: str) -> list[Json]:
@@ -174,7 +184,7 @@ def _layers(rows: Sequence[Json], x: Json, y: Json, colour: Json, label: Label, 
         {
             "transform": [{"filter": "isValid(datum.y)"}, *values_as_texts(label)],
             "params": [hover],
-            "mark": {"type": "point", "filled": False, "strokeWidth": 1.4, "clip": True, "aria": False},
+            "mark": {"type": "point", "filled": False, "strokeWidth": 1.4, "aria": False},
             "encoding": {**common, "size": size, "tooltip": _tooltip(label, x_title, is_number=True)},
         }
     )
@@ -226,3 +236,11 @@ def _nice(value: float, *, is_up: bool) -> float:
     decade = 10.0 ** math.floor(math.log10(value))
     steps = [decade * factor for factor in (1, 2, 5, 10)]
     return float(f"{min(step for step in steps if step >= value) if is_up else max(step for step in steps if step <= value):.6g}")
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """List the powers of ten between the ends, ends included; and twice and five times these where there is room."""
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    factors = (1, 2, 5) if high / low < 300 else (1,)
+    found = [float(f"{factor * 10.0**exponent:.6g}") for exponent in exponents for factor in factors]
+    return [tick for tick in found if low <= tick <= high]

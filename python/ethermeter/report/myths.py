@@ -36,7 +36,8 @@ def myths_sections(runs: Runs, sheet: Sheet) -> list[Section]:
         except MissingError:
             continue
         if drawn:
-            body = f'<p>{text}</p><p class="lead">{contrast.LEGEND}</p><div class="grid">{"".join(drawn)}</div>'
+            lead = contrast.LEGEND if figures in (_thirty_seven, _protocol, _dependent) else "Bands and whiskers: 95%."
+            body = f'<p>{text}</p><p class="lead">{lead}</p><div class="grid">{"".join(drawn)}</div>'
             found.append((anchor, name, section(anchor, title, body)))
     return found
 
@@ -253,53 +254,56 @@ PITFALLS: tuple[tuple[str, str, str, str, Figures], ...] = (
         "myth-37",
         "37%",
         "“Ethernets saturate at 37%”",
-        "The number is the limit of a formula for endlessly many stations whose packets are no longer than the contention slot. On a real "
-        "segment a packet of 64 B is several round trips long, and collisions are over soon after one of them. What the formula gives "
-        "then, and what the segment carries, is about twice as much.",
+        "The number is the limit of a formula for endlessly many stations whose packets are no longer than the contention slot. On a "
+        "real segment a packet of 64 B is several round trips long, and collisions are over soon after one of them. What the formula "
+        "gives then, and what the segment carries, is about twice as much.",
         _thirty_seven,
     ),
     (
         "myth-protocol",
         "Protocol",
         "Not the same protocol",
-        "CSMA/CD has relatives that sense the carrier and differ in what they do next. Without collision detection a collision costs a whole "
-        "packet, and throughput collapses beyond one attempt in a packet time. With it, curves stay high over a decade and more. None of "
-        "these theories has backoff: attempts come at a given rate whatever happens, so they say nothing about overload, where an "
-        "Ethernet slows its stations down.",
+        "CSMA/CD has relatives that sense the carrier and differ in what they do next. Without collision detection a collision costs a "
+        "whole packet, and throughput collapses beyond one attempt in a packet time. With it, curves stay high over a decade and more. "
+        "None of these theories has backoff: attempts come at a given rate whatever happens, so they say nothing about overload, where "
+        "an Ethernet slows its stations down.",
         _protocol,
     ),
     (
         "myth-assumptions",
         "Assumptions",
         "Unrealistic assumptions",
-        "All stations in a balanced star as wide as the standard allows, starting in common slots of 51.2 µs, each knowing how many others "
-        "wait: that is how the formula begins. Here the assumptions are given up in turn until what remains is 24 hosts on a short cable.",
+        "All stations in a balanced star as wide as the standard allows, starting in common slots of 51.2 µs, each knowing how many "
+        "others wait: that is how the formula begins. Here the assumptions are given up in turn until what remains is 24 hosts on a "
+        "short cable. With short frames the largest step is backoff itself, and it is no gift: a station that has just sent starts "
+        "anew while the others still wait, so that the median delay falls to about a packet time and its standard deviation grows to "
+        "many times the mean.",
         _assumptions,
     ),
     (
         "myth-dependent",
         "What is measured",
         "The wrong dependent variable",
-        "Near its capacity an Ethernet has long delays, and a token ring of the same rate and length has short ones; under light load it is "
-        "the other way round, for nobody waits for a token. Who moves files asks what is carried in the end, and there the two are close, "
-        "the closer the longer the frames.",
+        "Near its capacity an Ethernet has long delays, and a token ring of the same rate and length has short ones; under light load "
+        "it is the other way round, for nobody waits for a token. Who moves files asks what is carried in the end, and there the two "
+        "are close, the closer the longer the frames.",
         _dependent,
     ),
     (
         "myth-independent",
         "Against what",
         "The wrong independent variable",
-        "Offered load, throughput and the number of waiting stations are all called load. The figures draw the very same trials against each "
-        "of them. Throughput ends at the capacity, so delay rises like a wall there; offered load goes on, and the same delay looks like a "
-        "slope. A knee read off one figure must not be compared with a knee read off another.",
+        "Offered load, throughput and the number of waiting stations are all called load. The figures draw the very same trials "
+        "against each of them. Throughput ends at the capacity, so delay rises like a wall there; offered load goes on, and the same "
+        "delay looks like a slope. A knee read off one figure must not be compared with a knee read off another.",
         _independent,
     ),
     (
         "myth-regime",
         "Regime",
         "Operating in the wrong regime",
-        "Theories look at high load because something happens there. A network that carries 5% is another world: frames find the medium "
-        "free, smooth load or bursts, and collisions are rare.",
+        "Theories look at high load because something happens there. A network that carries 5% is another world: frames find the "
+        "medium free, smooth load or bursts, and collisions are rare.",
         _regime,
     ),
 )
