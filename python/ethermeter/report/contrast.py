@@ -91,12 +91,8 @@ def ladder(
     down: Json = {"field": "x", "type": "ordinal", "title": None, "sort": list(places), "axis": {"labelLimit": 150, "grid": True}}
     colour = _colour(names)
     # Later points are smaller, so that those that lie on one another are all seen.
-    size = {
-        "field": "c",
-        "type": "nominal",
-        "legend": None,
-        "scale": {"domain": names, "range": [100 * 0.6**at for at in range(len(names))]},
-    }
+    rows = [row | {"s": 100 * 0.6 ** names.index(row["c"])} for row in rows]
+    size: Json = {"field": "s", "type": "quantitative", "scale": None, "legend": None}
     layers: list[Json] = []
     if is_joined:
         joined = {"x": value, "y": down, "color": colour, "order": {"field": "o", "type": "quantitative"}}
