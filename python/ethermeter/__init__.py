@@ -14,12 +14,13 @@ Examples
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ethermeter import theory
     from ethermeter._core import version
     from ethermeter.api import Figure, Loaded, Run, load, open
 
     __version__: str = version()
 
-__all__ = ["Figure", "InputError", "Loaded", "Run", "RunError", "TrialError", "__version__", "load", "open"]
+__all__ = ["Figure", "InputError", "Loaded", "Run", "RunError", "TrialError", "__version__", "load", "open", "theory"]
 
 
 def __getattr__(name: str) -> Any:
@@ -28,6 +29,10 @@ def __getattr__(name: str) -> Any:
         from ethermeter._core import version
 
         return version()
+    if name == "theory":
+        from importlib import import_module
+
+        return import_module("ethermeter.theory")
     if name in __all__:
         from ethermeter import api
 

@@ -26,6 +26,7 @@ LARGEST_PLAN_CHARACTERS = 500_000_000
 """The longest a plan's text may be."""
 
 _POINTS_CHECKED_AT_ONCE = 50
+_ALLOWED_TRIALS = f"expected at most {MOST_TRIALS} trials in a plan: points x engines x replications"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,8 @@ def expand(experiments: Sequence[Experiment], *, name: str | None = None, seed: 
             if length > LARGEST_PLAN_CHARACTERS:
                 allowed = f"expected a plan of at most {LARGEST_PLAN_CHARACTERS} characters; vary less, or use fewer places"
                 raise InputError([Fault(str(experiment.path), "vary", f"{len(trials)} trials and more", allowed)])
+            if len(trials) == MOST_TRIALS:
+                raise InputError([Fault(str(experiment.path), "vary", f"more than {MOST_TRIALS}", _ALLOWED_TRIALS)])
             trials.append(trial)
     return Plan(slug(name) if name is not None and slug(name) else _name(experiments), tuple(trials))
 
@@ -174,8 +177,7 @@ def _check(experiments: Sequence[Experiment], *, seed: int | None, replications:
         taken[short] = str(experiment.path)
         total += replace(experiment, replications=experiment.replications if replications is None else replications).trials
     if total > MOST_TRIALS:
-        allowed = f"expected at most {MOST_TRIALS} trials in a plan: points x engines x replications"
-        faults.append(Fault(str(experiments[0].path), "vary", str(total), allowed))
+        faults.append(Fault(str(experiments[0].path), "vary", str(total), _ALLOWED_TRIALS))
     if faults:
         raise InputError(faults)
 

@@ -196,6 +196,53 @@ def parted(path: Path, keys: dict[str, tuple[str, ...]], groups: dict[str, list[
     return write(recorder, path, 'title = "Parts"\n')
 
 
+def located(
+    path: Path,
+    distributions: dict[str, list[int]],
+    coordinates_us: Sequence[float],
+    *,
+    frames: Sequence[str] = ("512 B",),
+    key: str = "stations.per_cluster",
+    study: str | None = None,
+) -> Path:
+    """A run with stations along a cable without taps: a station's bit rate is 0.1 Mb/s and 0.01 Mb/s for every µs from its first place.
+
+    Its delay is 1 ms and 0.1 ms for every µs; the three replications are 0.9, 1 and 1.1 times as much.
+    """
+    recorder, rng = Recorder(), np.random.default_rng(11)
+    for length in frames:
+        for text, places in distributions.items():
+            for replication in range(3):
+                count = len(places)
+                point = {key: text, "stations.frames": length}
+                add(
+                    recorder,
+                    f"located/{len(recorder.plan):05d}",
+                    "located",
+                    point,
+                    count,
+                    length,
+                    reach=1.0,
+                    rng=rng,
+                    replication=replication,
+                )
+                segment = recorder.plan[-1]["scenario"]["segment"]
+                segment["delay_ps"] = [[round(1e6 * abs(here - there)) for there in coordinates_us] for here in coordinates_us]
+                recorder.plan[-1]["scenario"]["groups"][0]["places"] = places
+                identity, stations, order, numbers, caution = recorder.observations[-1]
+                at_us = np.array([coordinates_us[place] for place in places])
+                for metric, base, slope in (("bit_rate", 1e5, 1e4), ("transmission_delay", 1e-3, 1e-4)):
+                    stations = np.concatenate([stations, np.arange(count, dtype=np.int32)])
+                    numbers = np.concatenate([numbers, (base + slope * at_us) * (0.9 + 0.1 * replication)])
+                    order = [*order, *[metric] * count]
+                recorder.observations[-1] = (identity, stations, order, numbers, caution)
+    write(recorder, path, 'title = "Located"\n')
+    if study:
+        provenance = json.loads((path / "provenance.json").read_text(encoding="utf-8"))
+        (path / "provenance.json").write_text(json.dumps({**provenance, "study": study}), encoding="utf-8")
+    return path
+
+
 EXPERIMENT = """
 title = "Measured capacity of an Ethernet, figure @"
 seed = 1988

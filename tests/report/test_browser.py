@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import synthetic_run
-from ethermeter import report
-from ethermeter.analysis import estimates
-from ethermeter.papers import boggs1988
+from ethermeter import api, report
+from ethermeter.analysis import estimates, positions
+from ethermeter.papers import boggs1988, gonsalves_tobagi1986
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = Path("/usr/bin/chromium")
@@ -87,6 +87,25 @@ def test_parts_render_without_a_complaint(
     visit.page.close()
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_stations_along_the_cable_render_without_a_complaint(browser: object, tmp_path: Path, width: int) -> None:
+    distributions = {"[1, 3]": [0, 2, 2, 2], "[2, 2]": [0, 0, 2, 2]}
+    run = synthetic_run.located(tmp_path / "run", distributions, (0.0, 4.0, 10.0), study=gonsalves_tobagi1986.STUDY)
+    positions.write(run)
+    gonsalves_tobagi1986.write_claims(run)
+    visit = Visit(browser, report.write(run).resolve().as_uri(), width, "light")
+    along = visit.page.locator("h3:text-is('Along the cable') ~ .grid .plot")
+    assert along.count() >= 2
+    # A line and a band for each of the two distributions, and their names at the ends.
+    assert along.first.locator(".mark-line path").count() == 2
+    assert along.first.locator(".mark-area path").count() == 2
+    for expected in ("Position along the cable (µs)", "1 + 3", "2 + 2"):
+        assert expected in along.first.inner_text()
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert visit.complaints == []
+    visit.page.close()
+
+
 def test_hovering_a_point_shows_its_value_with_its_interval(browser: object, url: str, study_run: Path) -> None:
     visit = Visit(browser, url, 1280, "light")
     found = next(
@@ -127,3 +146,44 @@ def test_sections_can_be_reached_by_keyboard(browser: object, url: str) -> None:
     assert visit.page.locator("h1").count() == 1
     assert visit.page.evaluate("[...document.querySelectorAll('main > section')].every(s => s.querySelector('h2'))")
     visit.page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_theory_its_world_and_the_segment_stand_side_by_side(browser: object, tmp_path: Path, width: int) -> None:
+    (tmp_path / "x.toml").write_text(THREE_WAYS, encoding="utf-8")
+    run = api.load(tmp_path / "x.toml").run(out=tmp_path / "run", report=True)
+    visit = Visit(browser, (run.path / "report.html").resolve().as_uri(), width, "light")
+    assert visit.complaints == []
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    shown = visit.page.locator("#agreement").inner_text()
+    assert "metcalfe-boggs-1976" in shown
+    assert "Agrees with the world it assumes in" in shown
+    assert "known-queue: stations with queues of their own" in shown
+    # The table of steps has a value after each, and the marks of what is beyond chance.
+    assert visit.page.locator("#agreement strong").count() > 3
+    drawn = [figure for figure in visit.page.locator(".plot svg").all_text_contents() if "Utilisation" in figure]
+    assert "metcalfe-boggs-1976, its world" in drawn[0]
+    assert "simulation" in drawn[0]
+    visit.page.close()
+
+
+THREE_WAYS = """
+title = "three ways"
+[segment]
+standard = "dix-10"
+round_trip = "12 us"
+clusters = 2
+[[stations]]
+count = 4
+frames = "64 B"
+arrivals = "saturated"
+service = "75 us"
+[vary]
+"stations.count" = [2, 8, 16]
+[phases]
+transmit = "1 s"
+measure = "all"
+[run]
+engines = ["simulation", "theory", "idealised", "switched"]
+replications = 3
+"""

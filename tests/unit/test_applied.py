@@ -24,7 +24,8 @@ def told(
     """Scenario with assumptions of one point, as an engine is told."""
     path = tmp_path / "x.toml"
     path.write_text(
-        f'title = "t"\n[segment]\nstandard = "dix-10"\n{segment}\n[[stations]]\n{stations}\n[theory]\n{theory}\n[run]\nengines = ["theory"]\n',
+        f'title = "t"\n[segment]\nstandard = "dix-10"\n{segment}\n[[stations]]\n{stations}\n'
+        f'[theory]\n{theory}\n[run]\nengines = ["theory"]\n',
         encoding="utf-8",
     )
     return expand([load(path)]).trials[0].scenario

@@ -131,7 +131,8 @@ def test_toml_text_reads_back_as_what_was_written(tree: dict[str, object]) -> No
 def test_every_shipped_file_is_sound_and_says_where_its_numbers_come_from(name: str) -> None:
     experiment = load(SHIPPED[name])
     assert experiment.notes.strip()
-    assert experiment.trials == len(expand([experiment]).trials)
+    trials = expand([experiment]).trials
+    assert experiment.trials == len(trials) or (set(experiment.engines) != {"simulation"} and experiment.trials < len(trials))
     for sweep in experiment.sweeps:
         said = [key for key in experiment.sources if sweep.key == key or sweep.key.startswith(f"{key}.")]
         assert said, f"{sweep.key} has no source"

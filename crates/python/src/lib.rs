@@ -1,7 +1,7 @@
 //! The glue between Python and the simulator: converts, releases the GIL, decides nothing.
 
 use ethermeter_ethernet::STANDARDS;
-use ethermeter_simulator::{Error, Outcome, Trial};
+use ethermeter_simulator::{idealised, Error, Outcome, Trial};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -46,23 +46,30 @@ fn standards(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 /// Simulate the trial in a line of a plan. The figures are described in docs/formats.md.
 #[pyfunction]
 fn simulate<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, PyDict>> {
-    run(py, || ethermeter_simulator::simulate(&Trial::from_line(line)?))
+    run(py, line, ethermeter_simulator::simulate)
 }
 
 /// Simulate the trial in a line of a plan with the reference implementation: the same figures, slowly.
 #[pyfunction]
 fn simulate_reference<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, PyDict>> {
-    run(py, || ethermeter_simulator::simulate_reference(&Trial::from_line(line)?))
+    run(py, line, ethermeter_simulator::simulate_reference)
 }
 
-/// Simulate the trial in a line of a plan in the idealised world that its scenario describes.
+/// Simulate the trial in a line of a plan whose scenario is idealised, as a theory assumes it: the same figures of another medium access.
 #[pyfunction]
 fn simulate_idealised<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, PyDict>> {
-    run(py, || ethermeter_simulator::simulate_idealised(&ethermeter_simulator::idealised::Trial::from_line(line)?))
+    convert_or_raise(py, || ethermeter_simulator::simulate_idealised(&idealised::Trial::from_line(line)?))
 }
 
-fn run<'py>(py: Python<'py>, engine: impl FnOnce() -> Result<Outcome, Error> + Send) -> PyResult<Bound<'py, PyDict>> {
-    let outcome = py.detach(engine).map_err(|error: Error| PyValueError::new_err(error.to_string()))?;
+fn run<'py>(py: Python<'py>, line: &str, engine: fn(&Trial) -> Result<Outcome, Error>) -> PyResult<Bound<'py, PyDict>> {
+    convert_or_raise(py, || engine(&Trial::from_line(line)?))
+}
+
+fn convert_or_raise(
+    py: Python<'_>,
+    simulate: impl FnOnce() -> Result<Outcome, Error> + Send,
+) -> PyResult<Bound<'_, PyDict>> {
+    let outcome = py.detach(simulate).map_err(|error: Error| PyValueError::new_err(error.to_string()))?;
     convert(py, outcome)
 }
 

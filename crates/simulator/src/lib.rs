@@ -5,7 +5,7 @@
 //! - [`scenario`]: a trial as it is written in a plan, and what is wrong with it.
 //! - [`world`]: the same in picoseconds, ready to run.
 //! - [`station`]: one station's transmitter: attempts, backoff, what follows a failure. Shared by both implementations.
-//! - [`reference`]: the medium access procedures of 802.3, event by event. Written to be read.
+//! - [`mod@reference`]: the medium access procedures of 802.3, event by event. Written to be read.
 //! - [`fast`] and [`storm`]: the same, one contention after another over flat arrays. This is what runs.
 //! - [`idealised`]: the worlds that theories assume, each by brute force, into the same figures.
 //! - [`tally`]: what is counted, from attempts in the order of their starts. [`histogram`] holds delays.

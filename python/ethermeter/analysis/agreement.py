@@ -102,16 +102,25 @@ class Agreement:
     cause: str
 
 
-def agreements(points: Sequence[Point]) -> tuple[Agreement, ...]:
-    """Compare every theory of a run with its simulations, in the order of the plan."""
+def agreements(points: Sequence[Point], *, error: float = ERROR) -> tuple[Agreement, ...]:
+    """Compare every theory of a run with its simulations, in the order of the plan.
+
+    Parameters
+    ----------
+    points
+        Estimates of the run.
+    error
+        Probability with which chance alone makes any of the comparisons of a kind differ.
+
+    """
     by_engine: dict[tuple[object, ...], dict[str, Point]] = {}
     for each in points:
         by_engine.setdefault((each.series, *sorted(each.point.items())), {})[each.engine] = each
     cases = [case for engines in by_engine.values() for case in _cases(engines)]
     against = {name: [_chance(case.get(name), case["theory"]) for case in cases] for name in ("idealised", "simulation")}
-    limits = {name: _limit(found) for name, found in against.items()}
+    limits = {name: _limit(found, error) for name, found in against.items()}
     moves = [_moves(case) for case in cases]
-    limit = _limit([chance for found in moves for _, _, _, chance in found])
+    limit = _limit([chance for found in moves for _, _, _, chance in found], error)
     judged = []
     for number, case in enumerate(cases):
         verdicts = {name: _verdict(case.get(name), against[name][number], limits[name]) for name in against}
@@ -193,8 +202,8 @@ def _chance(one: Estimate | None, other: Estimate) -> float:
     return 2 * upper_tail(abs(one.value - other.value) / error, 1 / sum(parts))
 
 
-def _limit(chances: Sequence[float]) -> float:
-    return ERROR / max(1, sum(math.isfinite(chance) for chance in chances))
+def _limit(chances: Sequence[float], error: float) -> float:
+    return error / max(1, sum(math.isfinite(chance) for chance in chances))
 
 
 def _verdict(found: Estimate | None, chance: float, limit: float) -> str:

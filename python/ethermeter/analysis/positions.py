@@ -71,10 +71,10 @@ def along_a_line(delay_ps: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
     >>> along_a_line([[0, 5, 5, 5], [5, 0, 5, 5], [5, 5, 0, 5], [5, 5, 5, 0]]) is None
     True
     """
-    delays = np.asarray(delay_ps, dtype=np.int64)
-    if delays.ndim != 2 or delays.shape[0] != delays.shape[1] or delays.shape[0] < 2:
+    size = len(delay_ps)
+    if size < 2 or any(len(row) != size for row in delay_ps):
         return None
-    size = delays.shape[0]
+    delays = np.asarray(delay_ps, dtype=np.int64)
     first, last = (int(index) for index in np.unravel_index(int(np.argmax(np.triu(delays, 1))), delays.shape))
     known = np.diagonal(delays)[np.diagonal(delays) > 0]
     inner = [place for place in range(size) if place not in (first, last)]

@@ -7,6 +7,7 @@ gap. Models that have the rate of all attempts for an input (G, new and repeated
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,11 @@ def _rates(s: Situation, packets_per_s: float) -> dict[Metric, float]:
     }
 
 
+def _held(packets_per_s: float, delay_s: float, backlog: float, *, beyond_end_s: float) -> dict[Metric, float]:
+    """Return the delay and the mean number of frames held, of a model that counts both until some time after the last bit."""
+    return {Metric.TRANSMISSION_DELAY: delay_s - beyond_end_s, Metric.OFFERED_LOAD_Q: backlog - packets_per_s * beyond_end_s}
+
+
 def _metcalfe_boggs_parameters(s: Situation) -> Parameters:
     return {"stations": s.stations, "packet_bits": s.packet_s * s.rate_bps, "rate_bps": s.rate_bps, "slot_s": s.contention_slot_s}
 
@@ -153,7 +159,7 @@ def _attempts(function: str, parameters: Callable[[Situation], Parameters], *, e
     load_of = _attempt_load(function, parameters)
 
     def predict(s: Situation) -> Prediction:
-        most = float(theory.capacity(getattr(theory, function), **parameters(s)).capacity)
+        most, _ = _capacity(function, **parameters(s))
         values = _rates(s, min(s.load, most) / s.packet_s)
         if each_sends:
             values[Metric.ATTEMPTS_PER_FRAME] = load_of(s) / min(s.load, most)
@@ -166,11 +172,23 @@ def _attempt_load(function: str, parameters: Callable[[Situation], Parameters]) 
     """Return the smallest rate of attempts that carries what arrives; where nothing does, the rate that carries most."""
 
     def load(s: Situation) -> float:
-        model = getattr(theory, function)
-        best = theory.capacity(model, **parameters(s))
-        return float(theory.load_of(s.load, model, **parameters(s))) if s.load <= best.capacity else float(best.load)
+        most, best = _capacity(function, **parameters(s))
+        return _load_of(s.load, function, **parameters(s)) if s.load <= most else best
 
     return load
+
+
+# Replications ask the same again, and a search takes a while.
+@lru_cache(maxsize=1024)
+def _capacity(function: str, **parameters: float) -> tuple[float, float]:
+    """Return the most that a model carries, and the rate of attempts at which it does."""
+    best = theory.capacity(getattr(theory, function), **parameters)
+    return float(best.capacity), float(best.load)
+
+
+@lru_cache(maxsize=1024)
+def _load_of(throughput: float, function: str, **parameters: float) -> float:
+    return float(theory.load_of(throughput, getattr(theory, function), **parameters))
 
 
 def _slots(s: Situation) -> Parameters:
@@ -200,10 +218,10 @@ def _finite_parameters(s: Situation) -> Parameters:
 
 def _finite(s: Situation) -> Prediction:
     found = theory.tobagi_hunt_1980_finite(**_finite_parameters(s))
-    values = _rates(s, float(found.throughput) / s.packet_s) | {
-        Metric.TRANSMISSION_DELAY: float(found.delay_slots) * s.propagation_slot_s,
-        Metric.OFFERED_LOAD_Q: float(found.backlog),
-    }
+    packets_per_s = float(found.throughput) / s.packet_s
+    values = _rates(s, packets_per_s) | _held(
+        packets_per_s, float(found.delay_slots) * s.propagation_slot_s, float(found.backlog), beyond_end_s=s.propagation_slot_s
+    )
     return Prediction(values, bool(found.outside_range))
 
 
@@ -257,10 +275,10 @@ def _coyle_liu_parameters(s: Situation) -> Parameters:
 
 def _coyle_liu(s: Situation) -> Prediction:
     found = theory.coyle_liu_1983(**_coyle_liu_parameters(s))
-    values = _rates(s, float(found.throughput) / s.packet_s) | {
-        Metric.TRANSMISSION_DELAY: float(found.delay) * s.packet_s,
-        Metric.OFFERED_LOAD_Q: float(found.backlog),
-    }
+    packets_per_s = float(found.throughput) / s.packet_s
+    values = _rates(s, packets_per_s) | _held(
+        packets_per_s, float(found.delay) * s.packet_s, float(found.backlog), beyond_end_s=s.propagation_s
+    )
     return Prediction(values, bool(found.outside_range))
 
 
@@ -288,7 +306,8 @@ def _tasaka_parameters(s: Situation) -> Parameters:
 def _tasaka(s: Situation) -> Prediction:
     found = theory.tasaka_1986(**_tasaka_parameters(s))
     values = _rates(s, float(found.throughput) / s.packet_s) | {
-        Metric.RESPONSE_TIME: float(found.delay_slots) * s.propagation_slot_s,
+        # The model counts the slot in which the last bit still travels.
+        Metric.RESPONSE_TIME: (float(found.delay_slots) - 1) * s.propagation_slot_s,
         Metric.LOSS: float(found.loss),
     }
     return Prediction(values, bool(found.outside_range))

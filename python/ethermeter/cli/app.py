@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ethermeter.cli import inspecting, reporting, running
+from ethermeter.cli import choosing, inspecting, reporting, running, theory
 from ethermeter.cli.guard import Settings, command
 
 # Plain help: without Rich it comes in half the time, and it can be copied from.
@@ -48,3 +48,6 @@ command(app, "figures", examples=reporting.FIGURES_EXAMPLES)(reporting.figures)
 command(app, "compare", examples="  ethermeter compare runs/before runs/after\n  ethermeter compare runs/before runs/after --json")(
     reporting.compare
 )
+command(app, "agreement", examples=choosing.AGREEMENT_EXAMPLES)(choosing.agreement)
+command(theory.app, "choose", examples=choosing.CHOOSE_EXAMPLES)(choosing.choose)
+app.add_typer(theory.app)

@@ -47,8 +47,8 @@ STUDIES = {
             for name in ("equal-load", "equal", "unequal-load", "unequal", "isolated", "hosts", "buffers", "backoff")
         ),
         ("phases.transmit='2.1 s'", "phases.measure='last 2 s'"),
-        # Its claims are about differences between replications, and those need three.
-        3,
+        # Its claims are differences that must be seen in three replications at the least.
+        5,
     ),
     "myths": Study(
         tuple(

@@ -67,9 +67,9 @@ class Experiment:
 
     @property
     def trials(self) -> int:
-        """How many trials it makes: points, engines and replications; models that are chosen point by point count once."""
-        models = 1 if self.models is None else len(self.models)
-        return sum(
-            self.points * (1 if engine == "simulation" else models) * (1 if engine == "theory" else self.replications)
-            for engine in self.engines
-        )
+        """How many trials it makes: points, engines and replications.
+
+        Exact where only the simulation answers. Which theories apply shows point by point in the plan; here each other engine counts as one
+        trial a point.
+        """
+        return sum(self.points * (self.replications if engine == "simulation" else 1) for engine in self.engines)

@@ -79,9 +79,8 @@ def contrast(entry: Entry, shares: Shares) -> Finding:
     found = [
         (where, shares.contrast(entry["series"], where, Metric(entry["metric"]), entry["division"])) for where in combinations(entry["at"])
     ]
-    is_higher = entry["better"] == "higher"
-    against = [where for where, of in found if not (of.low > 1 if is_higher else of.high < 1)]
-    return Finding(_geometric([of for _, of in found]), not against, _range(found) + _but(against, found, "not beyond its interval"))
+    holds, but = _judged([(where, Estimate(of.value - 1, of.error, of.degrees)) for where, of in found], entry["better"])
+    return Finding(_geometric([of for _, of in found]), holds, _range(found) + but)
 
 
 def slight(entry: Entry, shares: Shares) -> Finding:
@@ -92,8 +91,8 @@ def slight(entry: Entry, shares: Shares) -> Finding:
         middle = shares.contrast(entry["series"], slightly, metric, "middle")
         larger = shares.contrast(entry["against"], greatly, metric, "larger")
         found.append((slightly, difference(larger, middle)))
-    against = [where for where, of in found if not of.low > 0]
-    return Finding(average([of for _, of in found]), not against, _range(found) + _but(against, found, "not above zero by its interval"))
+    holds, but = _judged(found, "higher")
+    return Finding(average([of for _, of in found]), holds, _range(found) + but)
 
 
 def differs(entry: Entry, shares: Shares) -> Finding:
@@ -103,10 +102,8 @@ def differs(entry: Entry, shares: Shares) -> Finding:
     for here, there in zip(combinations(entry["at"]), combinations(entry["other"]), strict=True):
         of = ratio(shares.whole(entry["series"], here, metric), shares.whole(entry["against"], there, metric))
         found.append((here, Estimate(of.value - 1, of.error, of.degrees)))
-    against = [where for where, of in found if not (of.low > 0 or of.high < 0)]
-    return Finding(
-        average([of for _, of in found]), not against, _range(found) + _but(against, found, "not apart from zero by its interval")
-    )
+    undecided = [where for where, of in found if not (of.low > 0 or of.high < 0)]
+    return Finding(average([of for _, of in found]), not undecided, _range(found) + _but(undecided, found, "too close to tell"))
 
 
 def more_of(entry: Entry, shares: Shares) -> Finding:
@@ -125,7 +122,7 @@ def more_of(entry: Entry, shares: Shares) -> Finding:
             against.append(where)
     scale = entry.get("scale", 1.0)
     scaled = [(where, Estimate(of.value * scale, of.error * scale, of.degrees)) for where, of in found]
-    return Finding(average([of for _, of in scaled]), not against, _range(scaled) + _but(against, found, "not so"))
+    return Finding(average([of for _, of in scaled]), not against, _range(scaled) + _but(against, found, "not so by its intervals"))
 
 
 def carries_more(entry: Entry, shares: Shares) -> Finding:
@@ -138,9 +135,9 @@ def carries_more(entry: Entry, shares: Shares) -> Finding:
             for where in combinations(entry["at"])
         ]
         found.append(({FRAMES: octets}, average(gains)))
-    against = [where for where, of in found if not of.low > 0]
+    holds, but = _judged(found, "higher")
     said = "; ".join(f"{of.value:+.3f} at {where[FRAMES]}" for where, of in found).replace("-", "−")
-    return Finding(average([of for _, of in found]), not against, said + _but(against, found, "not above zero by its interval"))
+    return Finding(average([of for _, of in found]), holds, said + but)
 
 
 def reference_ratio(entry: Entry, shares: Shares) -> Finding:
@@ -159,6 +156,15 @@ def reference_ratio(entry: Entry, shares: Shares) -> Finding:
     return Finding(found, remark=remark, prediction=(single.low, single.high))
 
 
+def _judged(found: Found, better: str) -> tuple[bool, str]:
+    """Whether all are above (or below) zero by their intervals; for a person, where they are the other way and where it is too close."""
+    is_higher = better == "higher"
+    contrary = [where for where, of in found if (of.high < 0 if is_higher else of.low > 0)]
+    undecided = [where for where, of in found if where not in contrary and not (of.low > 0 if is_higher else of.high < 0)]
+    said = _but(contrary, found, "the other way round, by its interval,") + _but(undecided, found, "too close to tell")
+    return not contrary and not undecided, said
+
+
 def _geometric(ratios: Sequence[Estimate]) -> Estimate:
     """Return the geometric mean of independent ratios, which treats a ratio and its inverse alike, by the delta method."""
     logs = average([Estimate(math.log(of.value), of.error / of.value, of.degrees) for of in ratios])
@@ -174,7 +180,7 @@ def _range(found: Found) -> str:
 def _but(against: Sequence[Mapping[str, str]], found: Found, how: str) -> str:
     if not against:
         return ""
-    places = "any point" if len(against) == len(found) > 1 else "; ".join(map(_name, against))
+    places = "every point" if len(against) == len(found) > 1 else "; ".join(map(_name, against))
     return f"; {how} at {places}"
 
 

@@ -104,6 +104,8 @@ class Shares:
             raise MissingError(f"fewer than {ENOUGH_REPLICATIONS} replications for {series}, {dict(where)}")
         means = [self._means(at, metric, division) for at in trials]
         first, second = (np.array([mean[part] for mean in means]) for part in (0, 1))
+        if not (first.mean() > 0 and second.mean() > 0):
+            raise MissingError(f"{metric.value} of one of the two parts is zero, and has no ratio")
         return paired_ratio(first, second)
 
     def _means(self, at: int, metric: Metric, division: str) -> tuple[float, float]:

@@ -4,10 +4,11 @@ import math
 from collections.abc import Sequence
 
 from ethermeter.analysis.agreement import Agreement, Value
+from ethermeter.analysis.interval import Estimate, quantile
 from ethermeter.applied.switches import ALL_STEPS
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import LABELS, key_title, number, plain
-from ethermeter.report.results import UNSEEN
+from ethermeter.report.results import UNSEEN, cell
 
 OPEN_ROWS = 40
 _WORDS = {"agrees": "holds", "differs": "missed", "not-run": "not-run", "no-value": "not-run"}
@@ -69,7 +70,7 @@ def _table(model: str, rows: Sequence[Agreement]) -> str:
     body = []
     for each in rows:
         factor = LABELS[each.metric].factor
-        words = f"<small>{safe(', '.join(each.cautions))}</small>" if each.cautions else ""
+        words = f"<br><small>{safe(', '.join(each.cautions))}</small>" if each.cautions else ""
         body.append(
             [
                 *([safe(each.series)] if several else []),
@@ -104,7 +105,7 @@ def _steps(model: str, rows: Sequence[Agreement]) -> str:
                 continue
             sign = number(change.change * factor, abs(change.change * factor) * 1e-2)
             mark = f"<strong>{'+' if change.change > 0 else ''}{sign}</strong>" if change.is_seen else "–"
-            cells.append(f"{_number(change.after, factor)}<small>{mark}</small>")
+            cells.append(f"{_number(change.after, factor)}<br><small>{mark}</small>")
         body.append(
             [
                 *(safe(plain(each.point.get(key, ""))) for key in keys),
@@ -132,6 +133,4 @@ def _cell(value: Value | None, verdict: str, factor: float) -> str:
 def _number(value: Value, factor: float) -> str:
     if not math.isfinite(value.value):
         return "–"
-    half = value.half_width * factor
-    shown = number(value.value * factor, half)
-    return shown + (f" <small>±{number(half, half)}</small>" if math.isfinite(half) and half > 0 else "")
+    return cell(Estimate(value.value, value.half_width / quantile(math.inf), math.inf), factor)

@@ -87,7 +87,7 @@ def choose(points: Sequence[Point]) -> Axes:
     others = {key: len(found) for key, found in varied.items() if key != x}
     fitting = [key for key, count in others.items() if count <= MOST_CURVES]
     # Engines stand side by side: that is what several are asked for.
-    curve = ENGINE if ENGINE in fitting else max(fitting, key=lambda key: others[key]) if fitting else None
+    curve = ENGINE if ENGINE in others else max(fitting, key=lambda key: others[key]) if fitting else None
     return Axes(x, numeric[x] if x else "", curve, tuple(key for key in others if key != curve))
 
 
@@ -98,11 +98,19 @@ def _units(texts: Sequence[str]) -> str | None:
     return units.pop() if all(read) and len(units) == 1 else None
 
 
+def _engine_name(engine: str) -> str:
+    kind, _, model = engine.partition("/")
+    return {"theory": model, "idealised": f"{model}, its world"}.get(kind, engine)
+
+
 def curve_names(texts: Sequence[str]) -> dict[str, str]:
     """Short names of the values that tell curves apart, in the order of the legend.
 
-    Frame lengths go from short to long; mixes of two lengths are named as the 1988 study names them, short to long: "7/1".
+    Theories go by the names of their models. Frame lengths go from short to long; mixes of two lengths are named as the 1988 study names
+    them, short to long: "7/1".
     """
+    if any(text.startswith(("theory/", "idealised/")) for text in texts):
+        return {text: _engine_name(text) for text in texts}
     try:
         mixes = {text: lengths(text) for text in texts}
     except MissingError:

@@ -16,6 +16,7 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 HEIGHT = 280
 _LABEL_STEP = 11.5
 _LABEL_WIDTH = 6.4
+_LONG_NAME = 20
 Json = dict[str, Any]
 
 
@@ -124,6 +125,9 @@ def lines(
     domain = _domain(rows, from_zero=label.from_zero, most=label.most)
     names = [curve.name for curve in panel.curves]
     is_single = names == [""]
+    # Long names at the ends of curves would leave no room for these.
+    longest = max(map(len, names))
+    is_named_below = longest > _LONG_NAME
     colour: Json = {"field": "c", "type": "nominal", "scale": {"domain": names}, "legend": None}
     x: Json = {
         "field": "x",
@@ -168,7 +172,16 @@ def lines(
             },
         },
     ]
-    if not is_single:
+    if is_named_below:
+        colour["legend"] = {
+            "orient": "bottom",
+            "title": None,
+            "columns": 1 if longest > _LONG_NAME * 1.5 else 2,
+            "labelLimit": 0,
+            "symbolOpacity": 1,
+            "symbolType": "stroke",
+        }
+    elif not is_single:
         layers.append(
             {
                 "data": {"values": _labels(panel, rows, domain, height)},
@@ -178,7 +191,7 @@ def lines(
         )
     if knees:
         layers.append(_knees(knees, label, x, y, colour))
-    right = 10 if is_single else round(10 + _LABEL_WIDTH * max(map(len, names)))
+    right = 10 if is_single or is_named_below else round(10 + _LABEL_WIDTH * longest)
     spec: Json = {
         "width": width,
         "height": height,

@@ -75,7 +75,10 @@ def gather(run_dir: Path) -> Content:
             titles[trial.series] = by_name.get(trial.id.split("/")[0], files[0].title if len(files) == 1 else "")
     study = found[0] if found else ""
     # The study's hosts are alike; its graphs are what the paper shows.
-    by_group, by_place, shares = ((), (), ()) if study else _parts(run, trials)
+    # Theories have no stations of their own, and those of idealised worlds are in no place.
+    real = [trial for trial in trials if trial.engine == "simulation"]
+    simulated = [point for point in points if point.engine == "simulation"]
+    by_group, by_place, shares = ((), (), ()) if study else _parts(run, real)
     return Content(
         name=run_dir.resolve().name,
         points=points,
@@ -89,8 +92,8 @@ def gather(run_dir: Path) -> Content:
         places=by_place,
         shares=shares,
         agreements=agreement.agreements(points),
-        lines=_lines(run, trials, points, is_study=bool(study)),
-        distributions=_distributions(run, trials, points, study=bool(study)),
+        lines=_lines(run, real, simulated, is_study=bool(study)),
+        distributions=_distributions(run, real, simulated, study=bool(study)),
         runs=myths.runs_of(run_dir, points, trials) if study == myths.STUDY else None,
     )
 

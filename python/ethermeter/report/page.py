@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from ethermeter.analysis.estimates import Point
 from ethermeter.observation import Metric
 from ethermeter.report import bundle, parameters, results
 from ethermeter.report.agreement import agreement_section
+from ethermeter.report.axes import MOST_CURVES
 from ethermeter.report.content import Content
 from ethermeter.report.html import embedded, safe, section, table
 from ethermeter.report.labels import number
@@ -32,8 +34,7 @@ def page(content: Content) -> str:
     if content.runs is not None:
         sections += myths_sections(content.runs, sheet)
     for name in series:
-        # What lies between a theory and the segment is shown where they are compared.
-        members = [point for point in content.points if point.series == name and not point.engine.startswith("switched/")]
+        members = _drawn([point for point in content.points if point.series == name])
         label = name if content.study or len(series) > 1 else "Results"
         sections.append((anchor(name), label, series_section(name, members, content, sheet)))
     if content.agreements:
@@ -64,6 +65,17 @@ def page(content: Content) -> str:
         f'<script type="application/json" id="config">{embedded(settings)}</script>\n{sheet.scripts()}'
         f"<script>{bundle.javascript()}</script>\n<script>{own.joinpath('page.js').read_text(encoding='utf-8')}</script>\n</body></html>\n"
     )
+
+
+def _drawn(points: Sequence[Point]) -> list[Point]:
+    """Points that figures show: without what lies between theories and the segment, and without the worlds of theories if that is too much.
+
+    All of these are shown where theories and simulations are compared.
+    """
+    shown = [point for point in points if not point.engine.startswith("switched/")]
+    if len({point.engine for point in shown}) <= MOST_CURVES:
+        return shown
+    return [point for point in shown if not point.engine.startswith("idealised/")]
 
 
 def _title(content: Content) -> str:

@@ -32,12 +32,12 @@ def series_section(name: str, points: Sequence[Point], content: Content, sheet: 
     study = STUDIES.get(content.study, OTHER)
     is_apart = study.against_hosts and axes.x != COUNT
     along = along_section([line for line in content.lines if line.series == name], sheet)
-    # A study that is about places shows less of the rest, which its table of estimates has.
-    is_whole = study in (OTHER, STUDIES["boggs1988"])
     graphs = study.compared if along else study.graphs
-    body = along + ("" if is_apart else _main(name, points, axes, graphs, sheet))
-    body += parts_section(name, content, sheet) + (_distributions(name, content, sheet) if is_whole and not is_apart else "")
-    times = _breakdowns(points, axes, sheet) if is_whole and not is_apart else ""
+    main = "" if is_apart else _main(name, points, axes, graphs, sheet)
+    # A study of places begins with them; elsewhere they come after what was asked for.
+    body = along + main if content.study else main + along
+    body += parts_section(name, content, sheet) + (_distributions(name, content, sheet) if study.has_details and not is_apart else "")
+    times = _breakdowns(points, axes, sheet) if study.has_details and not is_apart else ""
     if times:
         lead = '<p class="lead">Where the channel’s time goes; the parts sum to 1.</p>'
         body += f'<h3>Channel time</h3>{lead}<div class="grid">{times}</div>'

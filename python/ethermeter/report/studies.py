@@ -11,7 +11,8 @@ class Study:
     """Title of the page, what its claims are read by (HTML), and the graphs of a series.
 
     `against_hosts` if its figures are against the number of hosts, and a series that is not stands apart; `compared` are the graphs of a
-    series whose stations are shown along the cable.
+    series whose stations are shown along the cable. Without `has_details`, what the study is not about, distributions of delay and
+    channel time, is left to the table of estimates.
     """
 
     title: str
@@ -19,6 +20,7 @@ class Study:
     graphs: tuple[Metric, ...]
     against_hosts: bool
     compared: tuple[Metric, ...] = MAIN_METRICS
+    has_details: bool = True
 
 
 OTHER = Study("", "", MAIN_METRICS, against_hosts=False)
@@ -43,6 +45,7 @@ STUDIES = {
         (Metric.UTILISATION, Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME, Metric.LOSS),
         against_hosts=False,
         compared=(Metric.UTILISATION,),
+        has_details=False,
     ),
     "myths": Study(
         "Myths about the Ethernet, and what theory and segment say",
@@ -52,6 +55,7 @@ STUDIES = {
         "at hand: their models are reconstructions, and a miss may be the reconstruction’s.",
         (Metric.UTILISATION, Metric.RESPONSE_TIME, Metric.TRANSMISSION_DELAY, Metric.COLLISIONS_PER_FRAME, Metric.OFFERED_LOAD_Q),
         against_hosts=False,
+        has_details=False,
     ),
 }
 """How a study is presented, by its name in `claims.json`."""

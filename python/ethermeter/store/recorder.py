@@ -31,7 +31,7 @@ FLUSH_OCTETS = 1 << 24
 """Results are not held back beyond this, to keep memory flat."""
 PARTS_OPEN = 3
 
-DERIVED = ("estimates.json", "claims.json", "report.html")
+DERIVED = ("estimates.json", "positions.json", "agreement.json", "claims.json", "report.html")
 EXPERIMENT, EXPERIMENTS = "experiment.toml", "experiments"
 
 

@@ -60,9 +60,9 @@ def almes_lazowska_1979(
     load
         G, packets offered a packet time; at least 0, below (P/C)/(P/C + (e-1)T).
     packet_bits
-        P, length of a packet [bit]; above 0.
+        P, length of a packet [bit]; from 0.001 to 1e12.
     rate_bps
-        C, line rate [bit/s]; above 0.
+        C, line rate [bit/s]; from 0.001 to 1e15.
     slot_s
         T, contention slot [s]; at least 0.
     method

@@ -16,6 +16,9 @@ Numbers = npt.ArrayLike
 SAME = 1e-9
 """Relative difference up to which two lengths count as equal where a range ends at one of them."""
 
+NOTHING = 1e-250
+"""What is nearer to 0 counts as 0, so that no quotient overflows."""
+
 
 class TheoryError(InputError):
     """An argument that a model has no value for.
@@ -45,8 +48,6 @@ class Range:
     ----------
     low, high
         Smallest and largest number.
-    above
-        Whether `low` itself is excluded.
     whole
         Whether it counts something, and so is an integer.
 
@@ -54,16 +55,15 @@ class Range:
 
     low: float
     high: float
-    above: bool = False
     whole: bool = False
 
     def __str__(self) -> str:
         """Return what is allowed, in words."""
         kind = "a whole number" if self.whole else "a number"
-        return f"{kind} above {self.low:g} and at most {self.high:g}" if self.above else f"{kind} from {self.low:g} to {self.high:g}"
+        return f"{kind} from {self.low:g} to {self.high:g}"
 
     def read(self, model: str, name: str, value: Numbers) -> Array:
-        """Return the value as an array of floats.
+        """Return the value as an array of floats; what is nearer to 0 than 1e-250 is 0, so that no quotient of two overflows.
 
         Raises
         ------
@@ -72,12 +72,12 @@ class Range:
 
         """
         array = _floats(model, name, value, self)
-        good = np.isfinite(array) & (array > self.low if self.above else array >= self.low) & (array <= self.high)
+        good = np.isfinite(array) & (array >= self.low) & (array <= self.high)
         if self.whole:
             good &= array == np.rint(array)
         if not good.all():
             raise TheoryError(model, name, f"{array[~good].flat[0]:.12g}", str(self))
-        return array
+        return np.where(np.abs(array) < NOTHING, 0.0, array)
 
 
 def _floats(model: str, name: str, value: Numbers, allowed: Range) -> Array:
@@ -97,14 +97,14 @@ SHARE = Range(0, 1)
 PROPAGATION = Range(0, 1)
 STATIONS = Range(1, 1e15, whole=True)
 CHAIN_STATIONS = Range(1, 2000, whole=True)
-PACKET_BITS = Range(0, 1e12, above=True)
-RATE_BPS = Range(0, 1e15, above=True)
+PACKET_BITS = Range(1e-3, 1e12)
+RATE_BPS = Range(1e-3, 1e15)
 TIME_S = Range(0, 1e6)
-PACKET_S = Range(0, 1e6, above=True)
+PACKET_S = Range(1e-15, 1e6)
 ARRIVAL_RATE = Range(0, 1e15)
 COLLISION_SLOTS = Range(1, 1e9)
 WHOLE_SLOTS = Range(1, 1e9, whole=True)
-SLOTS = Range(0, 1e9, above=True)
+SLOTS = Range(1e-6, 1e9)
 PROBABILITY = Range(1e-12, 1)
 WEIGHT = Range(0, 1e9)
 

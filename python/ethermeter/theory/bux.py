@@ -69,7 +69,7 @@ def bux_1981_csma_cd(
     arrival_rate
         lambda, of all stations together [1/s]; at least 0.
     packet_s
-        Packet time: the fixed one, the mean, or those of a mix, shape (lengths,) [s]; above 0.
+        Packet time: the fixed one, the mean, or those of a mix, shape (lengths,) [s]; from 1e-15 to 1e6.
     propagation_s
         tau, one-way end-to-end propagation [s]; at least 0.
     weights
@@ -122,7 +122,7 @@ def bux_1981_token_ring(
     stations
         N; whole, at least 1.
     packet_s
-        Packet time: the fixed one, the mean, or those of a mix, shape (lengths,) [s]; above 0.
+        Packet time: the fixed one, the mean, or those of a mix, shape (lengths,) [s]; from 1e-15 to 1e6.
     latency_s
         R, time of the token around the quiet ring, station delays included [s]; at least 0.
     discipline
@@ -147,7 +147,8 @@ def bux_1981_token_ring(
 
     Assumptions
     -----------
-    Poisson arrivals, the same at all stations; the token is released with the end of the packet; receivers are half a ring away on the average.
+    Poisson arrivals, the same at all stations; the token is released with the end of the packet; receivers are half a ring away
+    on the average.
 
     Source
     ------
@@ -192,11 +193,11 @@ def bux_1981_slotted_ring(
     arrival_rate
         lambda, of all stations together [1/s]; at least 0.
     packet_s
-        Mean packet time at line rate, without headers [s]; above 0.
+        Mean packet time at line rate, without headers [s]; from 1e-15 to 1e6.
     latency_s
         R, time around the ring [s]; at least 0.
     header_bits, data_bits
-        Of a slot [bit]; at least 0, and above 0.
+        Of a slot [bit]; at least 0, and at least 0.001.
     unstable
         "error" or "nan": what happens to rates beyond the limit.
 

@@ -1,11 +1,13 @@
 """Coyle and Liu 1983: a finite population, non-persistent, without slots; and whether it is stable."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy import special
 
-from ethermeter.theory.arguments import CHAIN_STATIONS, SAME, Array, Flags, Numbers, Range, TheoryError, plain, together
+from ethermeter.theory.arguments import CHAIN_STATIONS, NOTHING, SAME, Array, Flags, Numbers, Range, TheoryError, plain, together
 from ethermeter.theory.markov import stationary_falling_by_one
 from ethermeter.theory.special import binomial, mean_decay
 
@@ -26,7 +28,7 @@ class Drift:
     backlog
         Mean number of stations with a packet, the one being sent included.
     delay
-        Mean time from the generation of a packet to its success [packet times].
+        Mean time from the generation of a packet to its success [packet times]; NaN if nothing gets through.
     drift
         Mean change of the backlog n from one end of a busy period to the next, for n = 0 … stations, along the last axis; NaN beyond.
     stable, unstable
@@ -126,8 +128,7 @@ def coyle_liu_1983(stations: Numbers, *, generation: Numbers, retransmission: Nu
         down, up = _crossings(drifts[-1])
         falls.append(down)
         climbs.append(up)
-    with np.errstate(divide="ignore"):
-        delay = np.where(throughput > 0, backlog / throughput, np.nan)
+    delay = np.where(throughput > NOTHING, backlog / np.maximum(throughput, NOTHING), np.nan)
     return Drift(
         throughput=plain(throughput.reshape(n.shape)),
         backlog=plain(backlog.reshape(n.shape)),
@@ -196,7 +197,7 @@ def _crossings(drift: Array) -> tuple[list[float], list[float]]:
     moving = np.nonzero(drift)[0]
     if moving.size and moving[0] > 0 and drift[moving[0]] < 0:
         down.append(0.0)
-    for n, following in zip(moving[:-1], moving[1:], strict=True):
+    for n, following in pairwise(moving):
         here, there = drift[n], drift[following]
         if np.sign(here) != np.sign(there):
             (down if here > 0 else up).append(float(n + (following - n) * here / (here - there)))
@@ -205,7 +206,7 @@ def _crossings(drift: Array) -> tuple[list[float], list[float]]:
     return down, up
 
 
-def _padded(rows: list[Array] | list[list[float]], shape: tuple[int, ...]) -> Array:
+def _padded(rows: Sequence[Sequence[float] | Array], shape: tuple[int, ...]) -> Array:
     """Return rows as one array, filled up with NaN."""
     padded = np.full((len(rows), max((len(row) for row in rows), default=0)), np.nan)
     for at, row in enumerate(rows):

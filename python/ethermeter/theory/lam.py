@@ -31,7 +31,7 @@ def lam_1980(
     arrival_rate
         lambda, of all stations together [1/s]; at least 0.
     packet_s
-        Packet time: the fixed one, the mean, or those of a mix, shape (lengths,) [s]; above 0.
+        Packet time: the fixed one, the mean, or those of a mix, shape (lengths,) [s]; from 1e-15 to 1e6.
     propagation_s
         tau, one-way end-to-end propagation [s]; at least 0.
     weights

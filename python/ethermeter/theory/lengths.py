@@ -61,7 +61,9 @@ def packet_times(model: str, packet_s: Numbers, weights: Numbers | None, lengths
         if weights is None:
             raise TheoryError(model, "weights", "nothing", 'one for each length, as lengths is "mix"')
         of, share = mix(model, "packet_s", packet_s, weights, PACKET_S)
-        return PacketTimes(np.asarray(of @ share), np.asarray(of**2 @ share), lambda s: np.asarray(np.exp(-np.multiply.outer(s, of)) @ share))
+        return PacketTimes(
+            np.asarray(of @ share), np.asarray(of**2 @ share), lambda s: np.asarray(np.exp(-np.multiply.outer(s, of)) @ share)
+        )
     if weights is not None:
         raise TheoryError(model, "weights", "given", f'nothing, as lengths is "{lengths}"')
     mean = PACKET_S.read(model, "packet_s", packet_s)

@@ -34,7 +34,7 @@ class Saturation:
 
 def waiting_slots(stations: Array) -> Array:
     """Return the mean number of slots without a success, 1/A - 1, for a number of stations of at least 1."""
-    return np.asarray(np.expm1(-_log_acquisition(stations)))
+    return np.asarray(np.expm1(0.0 - _log_acquisition(stations)))
 
 
 def acquisition(stations: Array) -> Array:
@@ -55,9 +55,9 @@ def metcalfe_boggs_1976(stations: Numbers, *, packet_bits: Numbers, rate_bps: Nu
     stations
         Q, stations that always have a packet; whole, at least 1.
     packet_bits
-        P, length of a packet [bit]; above 0.
+        P, length of a packet [bit]; from 0.001 to 1e12.
     rate_bps
-        C, line rate [bit/s]; above 0.
+        C, line rate [bit/s]; from 0.001 to 1e15.
     slot_s
         T, time to detect a collision [s]; at least 0.
 

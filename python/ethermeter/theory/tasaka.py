@@ -5,7 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
-from ethermeter.theory.arguments import CHAIN_STATIONS, PROBABILITY, WHOLE_SLOTS, Array, Flags, Numbers, Range, choice, plain, together
+from ethermeter.theory.arguments import (
+    CHAIN_STATIONS,
+    NOTHING,
+    PROBABILITY,
+    WHOLE_SLOTS,
+    Array,
+    Flags,
+    Numbers,
+    Range,
+    choice,
+    plain,
+    together,
+)
 from ethermeter.theory.markov import stationary_falling_by_one
 from ethermeter.theory.tobagi_hunt_finite import delayed_cycles
 
@@ -25,15 +37,15 @@ class Buffered:
     throughput
         S, fraction of time in which packets that succeed are sent.
     delay_slots
-        Mean time from the arrival of a packet in its buffer to the end of its success [slots].
+        Mean time from the arrival of a packet in its buffer to the end of its success [slots]; NaN if nothing gets through.
     loss
         Fraction of the packets that find all buffers full.
     equilibria
         Numbers of stations with a packet at which arrivals and departures balance, in ascending order along the last axis, NaN after
         the last. One is stable; of three the outer two are, and the channel is bistable.
     outside_range
-        Where a collision is shorter than two slots or longer than a success; and with "equilibrium" where there are several equilibria
-        (the values are those of the lowest).
+        Where a collision is shorter than two slots or longer than a success, and where there are several equilibria, so that one value
+        does not tell it ("equilibrium" gives those of the lowest).
 
     """
 
@@ -114,9 +126,8 @@ def tasaka_1986(
     equilibria = np.full((n.size, max((row.size for row in roots), default=0)), np.nan)
     for at, row in enumerate(roots):
         equilibria[at, : row.size] = row
-    outside = (gam < 2) | (gam > length + 1)
-    if method == "equilibrium":
-        outside = outside | np.array([row.size > 1 for row in roots], dtype=np.bool_).reshape(n.shape)
+    bistable = np.array([row.size > 1 for row in roots], dtype=np.bool_).reshape(n.shape)
+    outside = bistable | (gam < 2) | (gam > length + 1)
     return Buffered(
         throughput=plain(throughput.reshape(n.shape)),
         delay_slots=plain(delay.reshape(n.shape)),
@@ -218,5 +229,5 @@ def _figures(point: _Point, busy: float, rate: float) -> tuple[float, float, flo
     ratio = _ratio(point, np.array([busy]), np.array([rate]))
     # Among the busy, 1 … K packets have the shares of 0 … K - 1 with one packet more.
     _, full, more = _terms(_Point(0, point.buffers - 1, 0, 0, 0, 0), ratio)
-    delay = busy * (1 + float(more[0])) / rate if rate > 0 else float("nan")
+    delay = busy * (1 + float(more[0])) / rate if rate > NOTHING else float("nan")
     return rate * point.packet_slots, delay, busy / point.stations * float(full[0])

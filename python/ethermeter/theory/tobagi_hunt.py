@@ -9,7 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from ethermeter.theory.arguments import COLLISION_SLOTS, LOAD, PROPAGATION, SAME, SHARE, SLOTS, Array, Flags, Numbers, TheoryError, choice, plain, together
+from ethermeter.theory.arguments import (
+    COLLISION_SLOTS,
+    LOAD,
+    PROPAGATION,
+    SAME,
+    SHARE,
+    SLOTS,
+    Array,
+    Flags,
+    Numbers,
+    TheoryError,
+    choice,
+    plain,
+    together,
+)
 from ethermeter.theory.special import mean_decay, two_or_more
 from ethermeter.theory.throughput import Throughput
 
@@ -156,7 +170,7 @@ def tobagi_hunt_1980_bimodal(
     short_fraction
         alpha, fraction of the packets that are short; from 0 to 1.
     short_slots, long_slots
-        T1 and T2, their lengths [slots]; above 0.
+        T1 and T2, their lengths [slots]; at least 1e-6.
     collision_slots
         gam, length of a collision, whatever collides [slots]; at least 1.
     idle

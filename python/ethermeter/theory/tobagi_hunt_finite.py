@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from ethermeter.theory.arguments import CHAIN_STATIONS, PROBABILITY, WHOLE_SLOTS, Array, Flags, Numbers, flag, plain, together
+from ethermeter.theory.arguments import CHAIN_STATIONS, NOTHING, PROBABILITY, WHOLE_SLOTS, Array, Flags, Numbers, flag, plain, together
 from ethermeter.theory.lengths import mix
 from ethermeter.theory.markov import stationary_falling_by_one
 from ethermeter.theory.special import binomial, some_of, two_or_more_of
@@ -22,7 +22,7 @@ class FiniteNonPersistent:
     throughput
         S, fraction of time in which packets that succeed are sent.
     delay_slots
-        Mean time from the generation of a packet to the end of its success [slots].
+        Mean time from the generation of a packet to the end of its success [slots]; NaN if nothing gets through.
     backlog
         Mean number of stations that have a packet, the one being sent included.
     outside_range
@@ -131,7 +131,7 @@ def tobagi_hunt_1980_finite(
         rate = (pi @ cycles.success) / (pi @ cycles.slots)
         throughput[at], backlog[at] = rate * (lengths[at] @ shares[at]), (pi @ cycles.area) / (pi @ cycles.slots)
         # Little: the mean number is the rate times the mean time.
-        delay[at] = backlog[at] / rate if rate > 0 else np.nan
+        delay[at] = backlog[at] / rate if rate > NOTHING else np.nan
     shortest = lengths.min(axis=1).reshape(m.shape)
     return FiniteNonPersistent(
         throughput=plain(throughput.reshape(m.shape)),
@@ -165,7 +165,9 @@ def immediate_cycles(stations: int, new: float, again: float, lengths: Array, sh
         made = some_of(np.asarray(length + 1), new)
         transition += share * by_new[:, None] * binomial(column - row, (free - 1)[:, None], made)
         transition += share * by_old[:, None] * binomial(column - row + 1, free[:, None], made)
-        area += share * (by_new * _sum_of_backlog(stations, n + 1, new, length + 1) + by_old * _sum_of_backlog(stations, n, new, length + 1))
+        area += share * (
+            by_new * _sum_of_backlog(stations, n + 1, new, length + 1) + by_old * _sum_of_backlog(stations, n, new, length + 1)
+        )
         slots += share * (by_new + by_old) * (length + 1)
     made = some_of(np.asarray(collision), new)
     transition += old_only[:, None] * binomial(column - row, free[:, None], made)

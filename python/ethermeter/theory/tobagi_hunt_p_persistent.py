@@ -17,9 +17,7 @@ _SURE = 40.0
 """e^-40 is nothing beside 1 in double precision."""
 
 
-def tobagi_hunt_1980_p_persistent(
-    load: Numbers, *, propagation: Numbers, persistence: Numbers, collision_slots: Numbers = 2
-) -> Throughput:
+def tobagi_hunt_1980_p_persistent(load: Numbers, *, propagation: Numbers, persistence: Numbers, collision_slots: Numbers = 2) -> Throughput:
     """Throughput of slotted p-persistent CSMA/CD.
 
     Parameters

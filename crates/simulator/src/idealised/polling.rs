@@ -25,7 +25,7 @@ pub(super) fn run(world: &World, polling: Polling, tracing: bool) -> (Outcome, V
         if next > now + round {
             now += (next - now) / round * round;
         }
-        for station in 0..world.stations() {
+        for (station, free) in free.iter_mut().enumerate() {
             let visited = now;
             loop {
                 let arrived = supplies.next(station);
@@ -35,10 +35,10 @@ pub(super) fn run(world: &World, polling: Polling, tracing: bool) -> (Outcome, V
                 }
                 supplies.take(station);
                 account.offer(small(station), arrived);
-                let taken_up = arrived.max(free[station]);
+                let taken_up = arrived.max(*free);
                 let bits = supplies.bits(station);
                 now = account.deliver(&Frame { station: small(station), arrived, taken_up, bits, attempts: 0 }, now);
-                free[station] = now;
+                *free = now;
                 if polling.discipline == Discipline::Limited {
                     break;
                 }
@@ -47,16 +47,10 @@ pub(super) fn run(world: &World, polling: Polling, tracing: bool) -> (Outcome, V
         }
     }
     let mut held = Vec::new();
-    for station in 0..world.stations() {
+    for (station, &free) in free.iter().enumerate() {
         let arrived = supplies.next(station);
         if arrived < end {
-            held.push(Frame {
-                station: small(station),
-                arrived,
-                taken_up: arrived.max(free[station]),
-                bits: 0,
-                attempts: 0,
-            });
+            held.push(Frame { station: small(station), arrived, taken_up: arrived.max(free), bits: 0, attempts: 0 });
         }
         while supplies.next(station) < end {
             let arrived = supplies.take(station);

@@ -8,6 +8,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
+const LONGEST_BACKOFF_PS: u128 = 1_000_000_000_000_000_000; // far from overflow
 const MOST_SLOTS: u64 = 1_000_000_000_000; // hours of work, and far from overflow
 
 /// A trial whose medium access is that of a theory.
@@ -313,6 +314,9 @@ impl Slotted {
                     let key = "idealised.population.infinite.attempts_per_slot";
                     return Err(fault(key, format!("must be from 1e-9 to 1000, got {g}")));
                 }
+                let key = "idealised.population.infinite.attempts_per_slot: time between attempts";
+                #[allow(clippy::cast_precision_loss)] // a mean
+                check_mean(key, self.slot_ps as f64 / g)?;
                 check_no_arrivals(world)
             }
             Population::Finite(finite) => {
@@ -332,7 +336,7 @@ impl Adaptive {
         check_slot(self.slot_ps, world)?;
         check_range("idealised.clear_ps", self.clear_ps, 0, LONGEST_DELAY_PS)?;
         match self.policy {
-            Policy::BinaryExponential => Ok(()),
+            Policy::BinaryExponential => check_backoff(self.slot_ps, world),
             Policy::OneOfWaiting | Policy::OneOverE => check_no_generator(world),
         }
     }
@@ -388,8 +392,21 @@ fn check_slot(slot_ps: u64, world: &World) -> Result<(), Error> {
     check_range("idealised.slot_ps", slot_ps, least, LONGEST_DELAY_PS)
 }
 
+fn check_backoff(slot_ps: u64, world: &World) -> Result<(), Error> {
+    let longest = |group: &Group| u128::from(group.backoff.range(u32::MAX)) * u128::from(slot_ps);
+    match world.groups.iter().position(|group| longest(group) > LONGEST_BACKOFF_PS) {
+        None => Ok(()),
+        Some(index) => {
+            let ps = longest(&world.groups[index]);
+            let what =
+                format!("must not last longer than {LONGEST_BACKOFF_PS} ps, got slots of {slot_ps} ps for {ps} ps");
+            Err(fault(format!("groups[{index}].backoff"), what))
+        }
+    }
+}
+
 fn check_probability(key: &str, value: f64) -> Result<(), Error> {
-    if value >= 1e-12 && value <= 1.0 {
+    if (1e-12..=1.0).contains(&value) {
         return Ok(());
     }
     Err(fault(key, format!("must be a probability from 1e-12 to 1, got {value}")))
@@ -408,8 +425,8 @@ fn check_whole_slots(slot_ps: u64, world: &World) -> Result<(), Error> {
             Lengths::Fixed { bits } => std::slice::from_ref(bits),
             Lengths::Mix { bits, .. } => bits,
         };
-        let packet_ps = |bits: u64| bits * world.bit.cast_unsigned(); // checked to be at most 1000 s where it occurs
-        if let Some(bits) = lengths.iter().find(|&&bits| bits > 1 << 40 || packet_ps(bits) % slot_ps != 0) {
+        let packet_ps = |bits: u64| bits * world.bit.cast_unsigned(); // a length is at most 1 GB, and a bit 1 ms
+        if let Some(bits) = lengths.iter().find(|&&bits| packet_ps(bits) % slot_ps != 0) {
             let what = format!("must take whole slots of {slot_ps} ps, got {bits} bits of {} ps", world.bit);
             return Err(fault(format!("groups[{index}].frames"), what));
         }

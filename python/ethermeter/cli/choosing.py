@@ -1,0 +1,105 @@
+"""Commands about what theories say of an experiment."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ethermeter.cli import options
+from ethermeter.cli.output import number, print_json, print_table
+
+CHOOSE_EXAMPLES = """\
+  ethermeter theory choose three-ways-poisson
+  ethermeter theory choose my-network.toml --set stations.0.count=12 --json"""
+AGREEMENT_EXAMPLES = """\
+  ethermeter run three-ways-saturated --out runs/three-ways
+  ethermeter agreement runs/three-ways
+  ethermeter agreement runs/three-ways --differing --json"""
+
+
+def choose(experiment: options.Experiment, *, overrides: options.Overrides = None, as_json: options.Json = False) -> None:
+    """Say which models apply to an experiment, which do not and why; run nothing."""
+    from ethermeter import api
+    from ethermeter.applied.choice import judge_all
+    from ethermeter.applied.situation import situation_of
+    from ethermeter.experiment.reading import scenarios
+
+    (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
+    made = scenarios(loaded)
+    first = [0] * len(loaded.sweeps)
+    verdicts = judge_all(situation_of(made.at(first).value, made.assumed(first).value))
+    point = {sweep.key: sweep.texts[0] for sweep in loaded.sweeps}
+    if as_json:
+        print_json({"point": point, "models": [_plain(verdict) for verdict in verdicts]})
+        return
+    at = ", ".join(f"{key} = {value}" for key, value in point.items())
+    typer.echo(f"At the first point{f' ({at})' if at else ''}:")
+    for verdict in verdicts:
+        words = f" ({', '.join(verdict.cautions)})" if verdict.cautions else ""
+        typer.echo(f"\n{verdict.model}: {'applies' if verdict.applies else 'does not apply'}{words}")
+        for obstacle in verdict.obstacles:
+            typer.echo(f"  {obstacle}")
+        for text in verdict.differences.values():
+            typer.echo(f"  assumes: {text}")
+        if verdict.values:
+            said = ", ".join(f"{metric} {number(value)} {metric.definition.unit}".rstrip() for metric, value in verdict.values.items())
+            typer.echo(f"  predicts: {said}")
+
+
+def _plain(verdict: Any) -> dict[str, Any]:
+    return {
+        "model": verdict.model,
+        "applies": verdict.applies,
+        "obstacles": list(verdict.obstacles),
+        "differences": {str(key): text for key, text in verdict.differences.items()},
+        "cautions": [str(word) for word in verdict.cautions],
+        "values": {str(metric): None if value != value else value for metric, value in verdict.values.items()},
+    }
+
+
+def agreement(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Directory of a finished run that has theories.")],
+    *,
+    differing: Annotated[bool, typer.Option("--differing", help="Only what differs.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Compare theories with simulations, and say which assumption parts them."""
+    import json
+
+    from ethermeter.analysis import estimates
+    from ethermeter.analysis.agreement import agreements, to_json
+    from ethermeter.api import open as open_run
+    from ethermeter.faults import Fault, InputError
+
+    found = agreements(estimates.read(open_run(run).path))
+    if not found:
+        raise InputError([Fault(str(run), "run.engines", "no theory", 'a run with the engine "theory"')])
+    shown = [each for each in found if not differing or "differs" in (each.verdict, each.idealised_verdict)]
+    if as_json:
+        print_json(json.loads(to_json(shown)))
+        return
+    keys = list(dict.fromkeys(key for each in shown for key in each.point))
+    rows = [
+        [
+            each.series,
+            *(each.point.get(key, "") for key in keys),
+            each.model,
+            str(each.metric),
+            number(each.theory),
+            _shown(each.idealised, each.idealised_verdict),
+            _shown(each.simulation, each.verdict),
+            each.cause,
+        ]
+        for each in shown
+    ]
+    print_table(["series", *keys, "model", "metric", "theory", "world it assumes", "segment as it is", "cause"], rows)
+    for name, verdicts in (
+        ("the worlds that they assume", [each.idealised_verdict for each in found]),
+        ("the segment as it is", [each.verdict for each in found]),
+    ):
+        judged = [verdict for verdict in verdicts if verdict in ("agrees", "differs")]
+        typer.echo(f"theories and {name}: {judged.count('agrees')} of {len(judged)} comparisons agree")
+
+
+def _shown(value: Any, verdict: str) -> str:
+    return "–" if value is None else f"{number(value.value)} ±{number(value.half_width, digits=2)} {verdict}"

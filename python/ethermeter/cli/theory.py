@@ -1,0 +1,186 @@
+"""Commands on the models: what there is, what each assumes, what it gives."""
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ethermeter.cli import options
+from ethermeter.cli.guard import command
+from ethermeter.cli.output import number, print_json, print_table
+
+if TYPE_CHECKING:
+    from ethermeter.cli.theory_values import Evaluation
+    from ethermeter.theory.entry import Model, Symbol
+
+CAUTION = "outside-model-range"
+TABLE_ROWS = 200
+_DIGITS = 6
+
+app = typer.Typer(
+    name="theory",
+    help="Models of the studies: list them, show what one assumes, evaluate it.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    epilog="Examples:\n\n\b\n  ethermeter theory list\n  ethermeter theory show lam-1980\n"
+    '  ethermeter theory eval metcalfe-boggs-1976 stations=1..24 packet_bits="64 B" rate_bps="10 Mb/s" slot_s="12 us"',
+)
+
+ModelName = Annotated[str, typer.Argument(metavar="MODEL", help="Name of a model, as `ethermeter theory list` has it.")]
+
+EVAL_EXAMPLES = """\
+  ethermeter theory eval metcalfe-boggs-1976 stations=1..24 packet_bits="64 B" rate_bps="10 Mb/s" slot_s="12 us"
+  ethermeter theory eval tobagi-hunt-1980-one-persistent load=1e-3..1e3/13log propagation=0.01,0.1
+  ethermeter theory eval lam-1980 arrival_rate=100,200 packet_s="1 ms,2 ms" weights=3,1 lengths=mix propagation_s="10 us"
+  ethermeter theory eval coyle-liu-1983 stations=50 generation=0.02 retransmission=3 window=0.04 collision=0.04 --json"""
+
+
+def list_models(*, as_json: options.Json = False) -> None:
+    """List the models."""
+    from ethermeter.theory.catalogue import models
+
+    if as_json:
+        print_json([{"name": name, "title": entry.title, "year": entry.year} for name, entry in models().items()])
+    else:
+        print_table(["model", "what it is"], [[name, entry.title] for name, entry in models().items()])
+
+
+def show(name: ModelName, *, as_json: options.Json = False) -> None:
+    """Show what a model takes, gives and assumes, and how far it is to be trusted."""
+    from ethermeter.theory.catalogue import model
+
+    entry = model(name)
+    if as_json:
+        print_json(_described(entry))
+        return
+    typer.echo(f"{entry.name}: {entry.title}\n")
+    takes = [[symbol.argument, symbol.symbol, symbol.unit, _range(symbol), symbol.meaning] for symbol in entry.symbols]
+    print_table(["takes", "symbol", "unit", "allowed", "meaning"], takes)
+    typer.echo()
+    print_table(["gives", "symbol", "unit", "meaning"], [[field.field, field.symbol, field.unit, field.meaning] for field in entry.outputs])
+    typer.echo()
+    print_table(["assumes", ""], [[assumption.key, assumption.text] for assumption in entry.assumptions])
+    typer.echo(f"\nvalidity: {entry.validity}\nconfidence: {entry.confidence}\nsource: {entry.source}")
+    for note in entry.notes:
+        typer.echo(f"note: {note}")
+
+
+def evaluate(
+    name: ModelName,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME=VALUE...",
+            show_default=False,
+            help="Numbers, with a unit or in the model's own; lists a,b,c; ranges from..to (step 1), from..to/50 "
+            "(50 points), from..to/50log (the same, by their logarithm). All combinations are evaluated.",
+        ),
+    ] = None,
+    *,
+    as_json: options.Json = False,
+) -> None:
+    """Evaluate a model."""
+    from ethermeter.cli.theory_values import evaluate as evaluate_model
+    from ethermeter.theory.catalogue import model
+
+    entry = model(name)
+    found = evaluate_model(entry, arguments or [])
+    if as_json:
+        print_json(_as_json(entry, found))
+    else:
+        _print_rows(entry, found)
+
+
+def _range(symbol: "Symbol") -> str:
+    default = "" if symbol.required or symbol.default is None else f"; {_word(symbol.default)} unless given"
+    return symbol.range + default
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def _described(entry: "Model") -> dict[str, Any]:
+    """Return an entry of the catalogue as JSON has it."""
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "year": entry.year,
+        "symbols": [
+            {
+                "argument": symbol.argument,
+                "symbol": symbol.symbol,
+                "unit": symbol.unit,
+                "meaning": symbol.meaning,
+                "range": symbol.range,
+                "required": symbol.required,
+                "default": None if symbol.required else symbol.default,
+            }
+            for symbol in entry.symbols
+        ],
+        "outputs": [
+            {"field": field.field, "symbol": field.symbol, "unit": field.unit, "meaning": field.meaning, "axis": field.axis}
+            for field in entry.outputs
+        ],
+        "assumptions": {str(assumption.key): assumption.text for assumption in entry.assumptions},
+        "validity": entry.validity,
+        "confidence": entry.confidence,
+        "source": entry.source,
+        "notes": list(entry.notes),
+    }
+
+
+def _as_json(entry: "Model", found: "Evaluation") -> dict[str, Any]:
+    """Return what was found, one point after the other; what is undefined is null."""
+    points = [
+        {
+            "given": {argument: values[at] for argument, values in found.varied.items()},
+            "found": {field.field: _plain(found.fields[field.field][at]) for field in entry.outputs},
+            "cautions": [CAUTION] if found.outside[at] else [],
+        }
+        for at in range(found.points)
+    ]
+    units = {symbol.argument: symbol.unit for symbol in entry.symbols} | {field.field: field.unit for field in entry.outputs}
+    return {"model": entry.name, "units": units, "fixed": found.fixed, "points": points}
+
+
+def _plain(value: Any) -> Any:
+    """Return a number, or a row of them without the filling at its end, as JSON has it."""
+    if getattr(value, "ndim", 0):
+        row = [_plain(item) for item in value]
+        while row and row[-1] is None:
+            row.pop()
+        return row
+    return float(value) if math.isfinite(value) else None
+
+
+def _print_rows(entry: "Model", found: "Evaluation") -> None:
+    """Print a row for each point; what has an axis more is printed where it is short."""
+    fields = [field for field in entry.outputs if not field.axis or field.axis in {"crossings", "equilibria"}]
+    units = {symbol.argument: symbol.unit for symbol in entry.symbols}
+    heads = [f"{argument} {units[argument]}".strip() for argument in found.varied]
+    heads += [f"{field.field} {field.unit}".strip() for field in fields]
+    shown = min(found.points, TABLE_ROWS)
+    cautioned = bool(found.outside[:shown].any())
+    rows = []
+    for at in range(shown):
+        row = [number(values[at], digits=_DIGITS) for values in found.varied.values()]
+        row += [_cell(_plain(found.fields[field.field][at])) for field in fields]
+        rows.append([*row, CAUTION if found.outside[at] else ""] if cautioned else row)
+    print_table([*heads, "caution"] if cautioned else heads, rows)
+    if found.points > shown:
+        typer.echo(f"… {found.points - shown} more with --json")
+    if cautioned:
+        typer.echo(f"{CAUTION}: {entry.validity}")
+    for field in entry.outputs:
+        if field not in fields:
+            typer.echo(f"{field.field}: with --json")
+
+
+def _cell(value: Any) -> str:
+    return (" ".join(number(item, digits=_DIGITS) for item in value) or "–") if isinstance(value, list) else number(value, digits=_DIGITS)
+
+
+command(app, "list", examples="  ethermeter theory list\n  ethermeter theory list --json")(list_models)
+command(app, "show", examples="  ethermeter theory show lam-1980\n  ethermeter theory show tasaka-1986 --json")(show)
+command(app, "eval", examples=EVAL_EXAMPLES)(evaluate)

@@ -1,0 +1,96 @@
+"""One experiment by theory, by simulation of what it assumes, and of the segment: as a person runs it."""
+
+import json
+
+import pytest
+from small_runs import call, contents, real
+
+ENGINES = """
+title = "three ways"
+seed = 3
+[segment]
+standard = "dix-10"
+round_trip = "12 us"
+clusters = 2
+[[stations]]
+count = 4
+frames = "64 B"
+arrivals = "saturated"
+service = "75 us"
+after_attempt_limit = "resume"
+[vary]
+"stations.count" = [1, 12]
+[phases]
+transmit = "1 s"
+measure = "all"
+[run]
+engines = ["simulation", "theory", "idealised", "switched"]
+replications = 4
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("three-ways")
+    (folder / "x.toml").write_text(ENGINES)
+    ended = call(real("run", folder / "x.toml", "--out", folder / "run", "--json"))
+    assert ended.returncode == 0, ended.stderr
+    return folder / "run"
+
+
+def test_a_theory_is_asked_once_and_every_simulation_as_often_as_it_has_replications(run):
+    engines = [json.loads(line)["engine"] for line in (run / "plan.jsonl").read_text().splitlines()]
+    assert engines.count("theory/metcalfe-boggs-1976") == 2
+    assert engines.count("idealised/metcalfe-boggs-1976") == engines.count("simulation") == 8
+    steps = ["known-queue", "slotted", "no-overhead", "contention-slot", "equally-far"]
+    assert [engine.split("/")[2] for engine in dict.fromkeys(engines) if engine.startswith("switched")] == steps
+
+
+def test_theory_and_its_world_agree_and_the_segment_differs_for_a_reason(run):
+    ended = call(real("agreement", run, "--json"))
+    assert ended.returncode == 0
+    found = json.loads(ended.stdout)["comparisons"]
+    assert {each["idealised_verdict"] for each in found} == {"agrees"}
+    utilisation = next(each for each in found if each["metric"] == "utilisation" and each["point"] == {"stations.count": "12"})
+    assert utilisation["verdict"] == "differs"
+    assert utilisation["cause"] in {"known-queue", "contention-slot", "no-overhead"}
+    # A way: every step starts where the one before ended, and the last ends at the segment.
+    changes = utilisation["changes"]
+    assert changes[-1]["step"] == "always-ready"
+    assert changes[-1]["after"] == utilisation["simulation"]
+    whole = utilisation["simulation"]["value"] - utilisation["idealised"]["value"]
+    assert sum(change["change"] for change in changes) == pytest.approx(whole, abs=1e-12)
+    assert json.loads((run / "agreement.json").read_text()) == json.loads(ended.stdout)
+
+
+def test_it_is_the_same_by_any_number_of_threads(run, tmp_path):
+    ended = call(real("run", run.parent / "x.toml", "--out", tmp_path / "run", "--no-report", "--jobs", 3))
+    assert ended.returncode == 0, ended.stderr
+    assert contents(tmp_path / "run") == contents(run)
+
+
+def test_a_run_without_theories_has_no_agreement(tmp_path):
+    (tmp_path / "x.toml").write_text(ENGINES)
+    assert call(real("run", tmp_path / "x.toml", "--set", 'run.engines=["simulation"]', "--out", tmp_path / "run")).returncode == 0
+    assert not (tmp_path / "run" / "agreement.json").exists()
+    ended = call(real("agreement", tmp_path / "run"))
+    assert ended.returncode == 2
+    assert 'a run with the engine "theory"' in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_choosing_says_what_applies_and_why_not(run):
+    ended = call(real("theory", "choose", run.parent / "x.toml", "--json"))
+    assert ended.returncode == 0, ended.stderr
+    models = {each["model"]: each for each in json.loads(ended.stdout)["models"]}
+    assert models["metcalfe-boggs-1976"]["applies"]
+    assert "75 us" in models["metcalfe-boggs-1976"]["differences"]["always-ready"]
+    assert models["lam-1980"]["obstacles"][0] == "needs Poisson arrivals; they are saturated"
+    shown = call(real("theory", "choose", run.parent / "x.toml")).stdout
+    assert "lam-1980: does not apply\n  needs Poisson arrivals; they are saturated" in shown
+
+
+def test_the_agreement_is_printed_as_a_table(run):
+    ended = call(real("agreement", run))
+    assert "theories and the worlds that they assume: 8 of 8 comparisons agree" in ended.stdout
+    assert call(real("agreement", run, "--differing")).stdout.count("\n") < ended.stdout.count("\n")
