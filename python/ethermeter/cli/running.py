@@ -22,7 +22,8 @@ REPRODUCE_EXAMPLES = """\
   ethermeter reproduce boggs1988
   ethermeter reproduce boggs1988 --replications 1
   ethermeter reproduce boggs1988 --quick --json
-  ethermeter reproduce gonsalves-tobagi1986"""
+  ethermeter reproduce gonsalves-tobagi1986
+  ethermeter reproduce myths"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,15 @@ STUDIES = {
         ("phases.transmit='2.1 s'", "phases.measure='last 2 s'"),
         # Its claims are differences that must be seen in three replications at the least.
         5,
+    ),
+    "myths": Study(
+        tuple(
+            f"myths/{name}"
+            for name in ("one-slot", "saturated", "carrier-sense", "collision-detection", "assumptions", "ring", "knees", "regime")
+        ),
+        ("phases.transmit='1.1 s'", "phases.measure='last 1 s'"),
+        # Knees have intervals from replications.
+        3,
     ),
 }
 """A quick run has a tenth of the study's time, or less: the same points, wider intervals."""

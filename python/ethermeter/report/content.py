@@ -11,8 +11,9 @@ from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.positions import Line
 from ethermeter.faults import Fault, InputError
-from ethermeter.papers import claims
+from ethermeter.papers import claims, myths
 from ethermeter.papers.claims import Claim
+from ethermeter.papers.myths_runs import Runs
 from ethermeter.report.distribution import HISTOGRAM, Selection, select
 from ethermeter.report.parameters import Experiment, experiments
 
@@ -44,6 +45,7 @@ class Content:
     agreements: Sequence[Agreement]  # of every theory with the simulations
     lines: Sequence[Line]  # of the stations along the cable, where they are on one
     distributions: Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]  # of each series
+    runs: Runs | None  # of the study of myths, for its figures
 
 
 def gather(run_dir: Path) -> Content:
@@ -92,6 +94,7 @@ def gather(run_dir: Path) -> Content:
         agreements=agreement.agreements(points),
         lines=_lines(run, real, simulated, is_study=bool(study)),
         distributions=_distributions(run, real, simulated, study=bool(study)),
+        runs=myths.runs_of(run_dir, points, trials) if study == myths.STUDY else None,
     )
 
 

@@ -12,6 +12,7 @@ from ethermeter.report.axes import MOST_CURVES
 from ethermeter.report.content import Content
 from ethermeter.report.html import embedded, safe, section, table
 from ethermeter.report.labels import number
+from ethermeter.report.myths import myths_sections
 from ethermeter.report.parameters import constants, flat
 from ethermeter.report.series import anchor, series_section
 from ethermeter.report.sheet import Sheet
@@ -30,6 +31,8 @@ def page(content: Content) -> str:
     sections: list[tuple[str, str, str]] = []
     if content.claims:
         sections.append(("claims", "Claims", section("claims", "Published claims against this run", _claims(content))))
+    if content.runs is not None:
+        sections += myths_sections(content.runs, sheet)
     for name in series:
         members = _drawn([point for point in content.points if point.series == name])
         label = name if content.study or len(series) > 1 else "Results"
