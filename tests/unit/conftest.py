@@ -4,24 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
+from files import SMALL
 from hypothesis import settings
 
 # Other processes share the machine, so no example has a deadline; what may not be slow has a test of its own.
 settings.register_profile("fast", deadline=None)
 settings.register_profile("slow", deadline=None, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
-
-SMALL = """
-title = "Two stations"
-[segment]
-standard = "ieee-10"
-length = "100 m"
-[[stations]]
-name = "host"
-count = 2
-frames = "64 B"
-arrivals = "saturated"
-"""
 
 
 @pytest.fixture

@@ -5,6 +5,18 @@ SEGMENT = '[segment]\nstandard = "ieee-10"\nlength = "100 m"\n'
 STATIONS = '[[stations]]\nname = "host"\ncount = 2\nframes = "64 B"\narrivals = "saturated"\n'
 VALID = HEAD + SEGMENT + STATIONS
 
+SMALL = """
+title = "Two stations"
+[segment]
+standard = "ieee-10"
+length = "100 m"
+[[stations]]
+name = "host"
+count = 2
+frames = "64 B"
+arrivals = "saturated"
+"""
+
 
 def segment(text: str) -> str:
     """A file whose segment says this instead of a length."""

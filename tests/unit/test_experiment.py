@@ -6,11 +6,11 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from conftest import SMALL
 from ethermeter.experiment import json_schema, load, shipped, toml_text
 from ethermeter.faults import InputError
 from ethermeter.plan import expand
 from faults_at import faults_of
+from files import SMALL
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -2,7 +2,6 @@
 
 import json
 
-from conftest import SMALL
 from ethermeter.experiment import Experiment, shipped, toml_text
 from ethermeter.experiment.hosts import Generator
 from ethermeter.experiment.phases import Phases, Run
@@ -10,6 +9,7 @@ from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.stations import StationGroup
 from ethermeter.faults import InputError
 from ethermeter.plan import Plan, expand
+from files import SMALL
 from fuzz_input import outcome_of_load, outcome_of_read
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import SMALL
 from ethermeter import plan
 from ethermeter.cli.running import STUDIES
 from ethermeter.experiment import load, shipped
 from faults_at import faults_of
+from files import SMALL
 
 VARIED = SMALL + '[vary]\n"stations.count" = [1, 2, 3]\n"stations.frames" = ["64 B", "65 B"]\n[run]\nreplications = 2\n'
 
