@@ -38,11 +38,11 @@ fn contend(world: &World, stations: &mut [Station], first: &[i64], tally: &mut T
     {
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,bmi2")]
         fn widest(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally) {
-            Contention::<true>::new(world, first).run(stations, tally);
+            resolve_all::<true>(world, stations, first, tally);
         }
         #[target_feature(enable = "avx2,bmi2")]
         fn wide(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally) {
-            Contention::<false>::new(world, first).run(stations, tally);
+            resolve_all::<false>(world, stations, first, tally);
         }
         let avx2 = std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("bmi2");
         let avx512 = std::arch::is_x86_feature_detected!("avx512f")
@@ -57,7 +57,16 @@ fn contend(world: &World, stations: &mut [Station], first: &[i64], tally: &mut T
             return unsafe { wide(world, stations, first, tally) };
         }
     }
-    Contention::<false>::new(world, first).run(stations, tally);
+    resolve_all::<false>(world, stations, first, tally);
+}
+
+#[inline(always)]
+fn resolve_all<const WIDE: bool>(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally) {
+    if world.is_plain() {
+        Contention::<WIDE, true>::new(world, first).run(stations, tally);
+    } else {
+        Contention::<WIDE, false>::new(world, first).run(stations, tally);
+    }
 }
 
 /// A sender of a collision.
@@ -107,7 +116,8 @@ fn insertion_sort(keys: &mut [u64]) {
     }
 }
 
-struct Contention<'w, const WIDE: bool> {
+/// `WIDE` says that there are wide instructions, `PLAIN` that no station sends voice, so that nothing need be asked frame by frame.
+struct Contention<'w, const WIDE: bool, const PLAIN: bool> {
     world: &'w World,
     next: Vec<Lanes>,
     /// Row p, a key for each station: from the end of a transmission at place p to the end of the gap at the station.
@@ -125,7 +135,7 @@ struct Contention<'w, const WIDE: bool> {
     storm: Storm,
 }
 
-impl<'w, const WIDE: bool> Contention<'w, WIDE> {
+impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     fn new(world: &'w World, first: &[i64]) -> Self {
         let stations = world.stations();
         let blocks = stations.div_ceil(LANES);
@@ -189,16 +199,31 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
     /// `station` sends alone from `start` on. Returns the earliest next start.
     #[inline(always)]
     fn deliver(&mut self, station: usize, start: i64, stations: &mut [Station], tally: &mut Tally) -> u64 {
-        let end = start + self.world.packet_time(stations[station].bits());
-        let (attempt, ready) = stations[station].deliver(start, end);
+        let end = start + self.packet_time(&stations[station], start);
+        let (attempt, ready) =
+            if PLAIN { stations[station].deliver_frame(start, end) } else { stations[station].deliver(start, end) };
         // It hears its own end at once; the others, also those at its place, later.
         let own = self.key(station, ready.max(end + self.world.gap));
         let place = self.world.places[station];
         let earliest =
             defer::<WIDE>(&mut self.next, &self.deferral, &[(place, time_key(end))], &[(small(station), own)]);
         // After the pass: what it wrote one by one is then in place when the next pass reads it at once.
-        tally.record(&attempt);
+        if PLAIN {
+            tally.record_frame(&attempt);
+        } else {
+            tally.record(&attempt);
+        }
         earliest
+    }
+
+    /// How long the packet of a station takes that starts at `start`.
+    #[inline(always)]
+    fn packet_time(&self, station: &Station, start: i64) -> i64 {
+        if PLAIN {
+            self.world.packet_time(station.bits())
+        } else {
+            station.packet_time(self.world, start)
+        }
     }
 
     /// The two candidates would start before they hear each other, or nearly. Returns the earliest next start.
@@ -216,8 +241,8 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
             return self.deliver(a, start_a, stations, tally);
         }
         let (heard_a, heard_b) = (start_b + delay, start_a + delay);
-        let unnoticed = heard_a >= start_a + world.packet_time(stations[a].bits())
-            || heard_b >= start_b + world.packet_time(stations[b].bits());
+        let unnoticed = heard_a >= start_a + self.packet_time(&stations[a], start_a)
+            || heard_b >= start_b + self.packet_time(&stations[b], start_b);
         if unnoticed {
             self.senders.clear();
             return self.weather(stations, tally);
@@ -329,7 +354,10 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
             sender.heard = sender.heard.max(sender.start);
             sender.end = sender.heard.max(sender.start + world.preamble) + world.jam;
             sender.silent = sender.end;
-            if sender.heard >= sender.start + world.packet_time(stations[sender.station as usize].bits()) {
+            let station = &stations[sender.station as usize];
+            let packet =
+                if PLAIN { world.packet_time(station.bits()) } else { station.packet_time(world, sender.start) };
+            if sender.heard >= sender.start + packet {
                 return None;
             }
             closed &= sender.last_arrival <= sender.end;

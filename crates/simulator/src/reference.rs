@@ -157,7 +157,7 @@ impl Reference<'_> {
             return; // the test is over; the frame stays where it is
         }
         let id = self.sent.len();
-        let end = now + self.world.packet_time(self.stations[station as usize].bits());
+        let end = now + self.stations[station as usize].packet_time(self.world, now);
         self.sent.push(Sent { station, start: now, end, version: 0, collision: None });
         let mac = &mut self.macs[station as usize];
         mac.transmission = Transmission::Sending(id);

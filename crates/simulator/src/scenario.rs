@@ -4,6 +4,8 @@ use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::Times;
+use ethermeter_traffic::voice::VoiceSpec;
+use ethermeter_traffic::SourceSpec;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -135,6 +137,32 @@ pub struct Group {
     pub after_attempt_limit: AfterAttemptLimit,
     /// What follows a collision after the slot time.
     pub after_late_collision: AfterLateCollision,
+}
+
+impl Group {
+    /// What a station offers.
+    #[must_use]
+    pub fn source_spec(&self) -> SourceSpec {
+        SourceSpec {
+            frames: self.frames.clone(),
+            arrivals: self.arrivals.clone(),
+            generator: self.generator.clone(),
+            queue_frames: self.queue_frames,
+            service: self.service.clone(),
+        }
+    }
+
+    /// Its coder and frames, if it sends voice.
+    #[must_use]
+    pub fn voice(&self) -> Option<VoiceSpec> {
+        self.source_spec().voice()
+    }
+
+    /// Whether it sends voice.
+    #[must_use]
+    pub fn is_voice(&self) -> bool {
+        matches!(self.arrivals, Arrivals::Coder { .. })
+    }
 }
 
 /// How many slots to wait after the n-th collision of a frame: r, uniform over a range.

@@ -282,7 +282,7 @@ impl Storm {
 
     fn start(&mut self, world: &World, station: u32, at: i64, stations: &[Station]) {
         let place = world.places[station as usize];
-        let end = at + world.packet_time(stations[station as usize].bits());
+        let end = at + stations[station as usize].packet_time(world, at);
         let mut this =
             Sent { station, place, start: at, end, heard: NEVER, over: false, overlapped: false, attempt: None };
         for other in self.sent.iter_mut().filter(|s| s.station != station) {
@@ -523,6 +523,7 @@ fn as_attempt(sent: &Sent) -> Attempt {
         late: false,
         damaged: false,
         attempts: 0,
+        samples: 0,
         start: sent.start,
         end: sent.end,
         taken_up: 0,

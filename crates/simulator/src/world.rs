@@ -1,6 +1,8 @@
 //! A scenario in picoseconds, checked and ready to run.
 
-use crate::scenario::{fault, Error, Group, Phases, Scenario, Trial};
+use crate::scenario::{fault, AfterAttemptLimit, AfterLateCollision, Error, Group, Phases, Scenario, Trial};
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::{SourceSpec, Window};
 
 /// A time that never comes. Far beyond every simulated time, and far from overflow.
@@ -74,6 +76,7 @@ impl World {
         let mut group_of = Vec::new();
         for (index, group) in scenario.groups.iter().enumerate() {
             check_group(group, index, place_count)?;
+            check_voice(group, index, segment.bit_ps)?;
             let longest = (segment.preamble_bits + group.frames.range_bits().1).checked_mul(segment.bit_ps);
             if longest.is_none_or(|ps| ps > LONGEST_PACKET_PS) {
                 return Err(fault(format!("groups[{index}].frames"), "a packet must not take longer than 1000 s"));
@@ -145,14 +148,19 @@ impl World {
     /// What a station offers.
     #[must_use]
     pub fn source_spec(&self, station: usize) -> SourceSpec {
-        let group = self.group(station);
-        SourceSpec {
-            frames: group.frames.clone(),
-            arrivals: group.arrivals.clone(),
-            generator: group.generator.clone(),
-            queue_frames: group.queue_frames,
-            service: group.service.clone(),
-        }
+        self.group(station).source_spec()
+    }
+
+    /// Whether a station sends voice.
+    #[must_use]
+    pub fn is_voice(&self, station: usize) -> bool {
+        self.group(station).is_voice()
+    }
+
+    /// Whether nobody sends voice.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        !(0..self.stations()).any(|station| self.is_voice(station))
     }
 
     /// When sources are active and measured, for one that begins at `begin_ps`.
@@ -262,7 +270,7 @@ fn check_group(group: &Group, index: usize, place_count: usize) -> Result<(), Er
             return Err(fault(key(name), what));
         }
     }
-    let saturated = matches!(group.arrivals, ethermeter_traffic::arrivals::Arrivals::Saturated {});
+    let saturated = matches!(group.arrivals, Arrivals::Saturated {});
     if let Some(generator) = &group.generator {
         check_range(&key("generator.buffers"), u64::from(generator.buffers), 1, 1_000_000)?;
         if !saturated {
@@ -286,6 +294,46 @@ fn check_group(group: &Group, index: usize, place_count: usize) -> Result<(), Er
         }
         crate::scenario::Backoff::None {} => Ok(()),
     }
+}
+
+/// A coder goes with frames of samples, and with a host that does not give up.
+fn check_voice(group: &Group, index: usize, bit_ps: u64) -> Result<(), Error> {
+    let key = |name: &str| format!("groups[{index}].{name}");
+    let (sample_bits, sample_ps, overhead_bits) = match (&group.arrivals, &group.frames) {
+        (Arrivals::Coder { sample_bits, sample_ps, .. }, Lengths::Samples { overhead_bits, .. }) => {
+            (*sample_bits, *sample_ps, *overhead_bits)
+        }
+        (Arrivals::Coder { .. }, _) => {
+            return Err(fault(key("frames"), "must be samples, because arrivals are of a coder"))
+        }
+        (_, Lengths::Samples { .. }) => {
+            return Err(fault(key("arrivals"), "must be of a coder, because frames are samples"))
+        }
+        _ => return Ok(()),
+    };
+    let (_, max_bits) = group.frames.range_bits();
+    check_range(&key("frames.max_bits"), max_bits, overhead_bits + 1, LONGEST_BITS)?;
+    if let Some(what) = group.voice().and_then(|voice| voice.fault()) {
+        return Err(fault(key("frames"), what));
+    }
+    if sample_bits * bit_ps >= sample_ps {
+        let what = format!(
+            "must be slower than the segment: more than {} ps for {sample_bits} bits, got {sample_ps}",
+            sample_bits * bit_ps
+        );
+        return Err(fault(key("arrivals.sample_ps"), what));
+    }
+    if group.queue_frames.is_some() {
+        return Err(fault(key("queue_frames"), "does not go with a coder, whose buffer is the frame"));
+    }
+    // The buffer goes on whatever becomes of attempts, so there is no frame that could be given up.
+    if group.after_attempt_limit != AfterAttemptLimit::Resume {
+        return Err(fault(key("after_attempt_limit"), "must be \"resume\" with a coder"));
+    }
+    if group.after_late_collision != AfterLateCollision::Backoff {
+        return Err(fault(key("after_late_collision"), "must be \"backoff\" with a coder"));
+    }
+    Ok(())
 }
 
 /// A signal takes the shortest way, so no detour may be shorter; the simulators rely on it.
