@@ -81,6 +81,12 @@ def test_the_slope_of_the_simple_form_is_the_printed_one_on_both_sides_of_its_be
     np.testing.assert_allclose(found.r, [94.2, 91.8, 94.2 - 0.024 * 177.3, 94.2 - 0.024 * 277.3 - 11], rtol=0, atol=1e-9)
 
 
+def test_the_worst_call_has_a_score_too() -> None:
+    assert voice.cole_rosenbluth_2001(10.0, 1.0, codec="g723.1-5.3k", base=0.0).mos == 1
+    worst = voice.Connection(send_loudness_db=18, receive_loudness_db=14, send_room_noise_dba=85, talker_echo_db=5, echo_path_loss_db=5)
+    assert voice.e_model(10.0, 1.0, connection=worst).mos == 1
+
+
 def test_loss_in_bursts_is_worse_than_random_loss_and_equal_to_it_at_ratio_1() -> None:
     random, bursts = voice.e_model(0.0, 0.02, codec="g711-plc", burst_ratio=[1.0, 2.0]).ie_eff
     assert random == pytest.approx(95 * 2 / (2 + 25.1), rel=1e-12)

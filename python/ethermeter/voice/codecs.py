@@ -182,7 +182,7 @@ _ALL = (
         is_narrowband=False,
         ie=None,
         bpl=None,
-        rated="not rated: G.113 has no numbers for it, and G.107 is for narrowband speech",
+        rated="nothing: G.113 has no numbers for it, and G.107 is for narrowband speech",
         source="RFC 6716 section 2 (frames, rates), RFC 7587 (packets); libopus (look-ahead)",
         confidence="frames and rates certain; look-ahead from memory: of the coder as libopus has it, 2.5 ms in its low-delay mode",
     ),

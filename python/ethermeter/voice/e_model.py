@@ -167,7 +167,7 @@ def e_model(
     inside = inside & PERMITTED_LOSS.holds(lost) & PERMITTED_BURST_RATIO.holds(burst)
     return Rating(
         r=plain(r),
-        mos=plain(_mos(r)),
+        mos=plain(opinion_of(r)),
         ro=plain(ro),
         is_=plain(simultaneous),
         id_=plain(talker + listener + late),
@@ -207,7 +207,7 @@ def mean_opinion(r: Numbers) -> Any:
     '4.41'
 
     """
-    return plain(_mos(RATING.read("mean-opinion", "r", r)))
+    return plain(opinion_of(RATING.read("mean-opinion", "r", r)))
 
 
 def impairment_of(function: str, codec: object, ie: Numbers | None, bpl: Numbers | None) -> Impairment:
@@ -223,7 +223,7 @@ def impairment_of(function: str, codec: object, ie: Numbers | None, bpl: Numbers
     ie, bpl = known.ie if ie is None else ie, known.bpl if bpl is None else bpl
     if ie is None or bpl is None:
         raise VoiceError(
-            function, "codec", shown(known.name), f"one that is rated, or ie and bpl of your own; {known.name} is {known.rated}"
+            function, "codec", shown(known.name), f"one that is rated, or ie and bpl of your own; {known.name} is rated for {known.rated}"
         )
     return Impairment(IMPAIRMENT.read(function, "ie", ie), ROBUSTNESS.read(function, "bpl", bpl))
 
@@ -234,7 +234,8 @@ def effective(ie: Array, bpl: Array, loss: Array, burst: Array) -> Array:
     return np.asarray(ie + (95 - ie) * percent / (percent / burst + bpl))
 
 
-def _mos(r: Array) -> Array:
+def opinion_of(r: Array) -> Array:
+    """Return the mean opinion score of any R."""
     cubic = 1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6
     return np.where(r <= 0, 1.0, np.where(r >= 100, 4.5, cubic))
 

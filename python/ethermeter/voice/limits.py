@@ -8,7 +8,7 @@ import numpy as np
 from ethermeter.voice.arguments import BASE, BURST_RATIO, DELAY_S, MOS, SHARE, Array, Flags, Numbers, plain, same_shape, together
 from ethermeter.voice.codecs import Codec
 from ethermeter.voice.connection import Connection
-from ethermeter.voice.e_model import PERMITTED_DELAY, PERMITTED_LOSS, e_model, effective, impairment_of, mean_opinion
+from ethermeter.voice.e_model import PERMITTED_DELAY, PERMITTED_LOSS, e_model, effective, impairment_of, opinion_of
 
 BEND_S = 0.1773
 """Delay from which Cole and Rosenbluth's line is steeper [s]."""
@@ -101,7 +101,7 @@ def cole_rosenbluth_2001(
     late = 24 * delay + 110 * np.maximum(delay - BEND_S, 0)
     ie_eff = effective(ie_, bpl_, lost, burst)
     r = start - late - ie_eff
-    return Simple(r=plain(r), mos=plain(mean_opinion(r)), id_=plain(late), ie_eff=plain(ie_eff))
+    return Simple(r=plain(r), mos=plain(opinion_of(r)), id_=plain(late), ie_eff=plain(ie_eff))
 
 
 def rating_for(mos: Numbers) -> Any:
@@ -137,7 +137,7 @@ def rating_for(mos: Numbers) -> Any:
     low, high = np.full(wanted.shape, 80 - np.sqrt(5400)), np.full(wanted.shape, 100.0)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        enough = np.asarray(mean_opinion(middle)) >= wanted
+        enough = opinion_of(middle) >= wanted
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return plain(high)
 

@@ -159,15 +159,15 @@ def talking(talkers: Numbers, *, activity: Numbers, room: Numbers) -> Talking:
     return Talking(mean=plain(n * a), deviation=plain(np.sqrt(n * a * (1 - a))), exceeding=plain(exceeding), frozen_out=plain(frozen))
 
 
-def talking_quantile(talkers: Numbers, *, activity: Numbers, probability: Numbers) -> Any:
-    """Smallest number that at most talk at the same time with a wanted probability.
+def talking_quantile(talkers: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
+    """Smallest number that more than talk at the same time with at most a wanted probability: the room that they need.
 
     Parameters
     ----------
     talkers, activity
         As for `talking`.
-    probability
-        From 1e-12 to 1 - 1e-9.
+    exceeding
+        The probability; from 1e-12 to 1 - 1e-9.
 
     Returns
     -------
@@ -181,16 +181,14 @@ def talking_quantile(talkers: Numbers, *, activity: Numbers, probability: Number
 
     Examples
     --------
-    >>> float(talking_quantile(10, activity=0.4, probability=0.99))
+    >>> float(talking_quantile(10, activity=0.4, exceeding=0.01))
     8.0
 
     """
-    n, a, p = together(
-        "talking-quantile", talkers=(talkers, TALKERS), activity=(activity, ACTIVITY), probability=(probability, PROBABILITY)
-    )
+    n, a, e = together("talking-quantile", talkers=(talkers, TALKERS), activity=(activity, ACTIVITY), exceeding=(exceeding, PROBABILITY))
     found = np.zeros(n.shape)
     for at in np.ndindex(n.shape):
-        found[at] = _quantile(int(n[at]), float(a[at]), float(p[at]))
+        found[at] = _quantile(int(n[at]), float(a[at]), float(e[at]))
     return plain(found)
 
 
@@ -247,12 +245,11 @@ def _beyond(talkers: int, activity: float, room: int) -> float:
     return float(_binomial(talkers, activity)[room + 1 :].sum())
 
 
-def _quantile(talkers: int, activity: float, probability: float) -> int:
+def _quantile(talkers: int, activity: float, exceeding: float) -> int:
     mass = _binomial(talkers, activity)
-    # Summed from the end where the probability is high, so that nothing is lost beside 1.
+    # Summed from above, so that small probabilities are not lost beside 1.
     above = np.append(np.cumsum(mass[::-1])[::-1][1:], 0.0)
-    good = above <= 1 - probability if probability > 0.5 else np.cumsum(mass) >= probability
-    return int(np.argmax(good))
+    return int(np.argmax(above <= exceeding))
 
 
 def _binomial(talkers: int, activity: float) -> Array:
