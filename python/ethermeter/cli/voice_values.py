@@ -39,7 +39,7 @@ _KINDS: Mapping[str, tuple[str, Range]] = {
     "activity": ("", arguments.ACTIVITY),
     "offered": ("", arguments.ERLANGS),
     "places": ("", arguments.PLACES),
-    "blocking": ("", arguments.PROBABILITY),
+    "blocking": ("", arguments.BLOCKING),
 }
 """What can be given: its unit, and its range."""
 

@@ -101,6 +101,8 @@ PLACES = Range(0, 10_000, whole=True)
 SOME_PLACES = Range(1, 10_000, whole=True)
 ERLANGS = Range(0, 1e9)
 PROBABILITY = Range(1e-12, 1 - 1e-9)
+BLOCKING = Range(1e-12, 0.999)
+"""Beyond, a logarithm near 0 no longer tells the load."""
 
 
 def together(function: str, **given: tuple[Numbers, Range]) -> tuple[Array, ...]:

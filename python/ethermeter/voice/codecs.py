@@ -67,8 +67,8 @@ class Codec:
 
 
 _G711 = "RFC 3551 section 4.5.14 (frames)"
-_G729 = "RFC 3551 section 4.5.6 (frames, look-ahead)"
-_G7231 = "RFC 3551 section 4.5.3 (frames, look-ahead)"
+_G729 = "RFC 3551 section 4.5.6 (frames); ITU-T G.729 (look-ahead)"
+_G7231 = "RFC 3551 section 4.5.3 (frames); ITU-T G.723.1 (look-ahead)"
 _G113 = "ITU-T G.113 Appendix I"
 _SECOND_HAND = "from memory; the pair is quoted alike by several programs, the text of G.113 was not at hand"
 _BORROWED = "Ie from memory (G.113 Table I.1); Bpl is borrowed from the neighbour that G.113 does rate: doubtful under loss"
@@ -120,7 +120,7 @@ _ALL = (
         bpl=19.0,
         rated="Ie without loss; Bpl is that of G.729A with silence suppression",
         source=f"{_G729}; {_G113} (Ie)",
-        confidence=f"frames certain; {_BORROWED}",
+        confidence=f"frames and look-ahead certain; {_BORROWED}",
     ),
     Codec(
         name="g729a",
@@ -136,7 +136,7 @@ _ALL = (
         bpl=19.0,
         rated="random loss, packets of 20 ms, its own concealment",
         source=f"{_G729}; {_G113} (Ie, Bpl)",
-        confidence=f"frames certain; Ie, Bpl {_SECOND_HAND}",
+        confidence=f"frames and look-ahead certain; Ie, Bpl {_SECOND_HAND}",
     ),
     Codec(
         name="g723.1-6.3k",
@@ -152,7 +152,7 @@ _ALL = (
         bpl=16.1,
         rated="random loss, packets of 30 ms, its own concealment",
         source=f"{_G7231}; {_G113} (Ie, Bpl)",
-        confidence=f"frames certain; Ie, Bpl {_SECOND_HAND}",
+        confidence=f"frames and look-ahead certain; Ie, Bpl {_SECOND_HAND}",
     ),
     Codec(
         name="g723.1-5.3k",
@@ -168,7 +168,7 @@ _ALL = (
         bpl=16.1,
         rated="Ie without loss; Bpl is that of 6.3 kb/s with silence suppression",
         source=f"{_G7231}; {_G113} (Ie)",
-        confidence=f"frames certain; {_BORROWED}",
+        confidence=f"frames and look-ahead certain; {_BORROWED}",
     ),
     Codec(
         name="opus",

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.voice.arguments import ERLANGS, PLACES, PROBABILITY, SOME_PLACES, Array, Flags, Numbers, VoiceError, plain, together
+from ethermeter.voice.arguments import BLOCKING, ERLANGS, PLACES, SOME_PLACES, Array, Flags, Numbers, VoiceError, plain, together
 
 _STEPS = 200
 _CLOSE = 1e-14
@@ -54,7 +54,7 @@ def erlang_b_offered(blocking: Numbers, *, places: Numbers) -> Any:
     Parameters
     ----------
     blocking
-        The probability; from 1e-12 to 1 - 1e-9.
+        The probability; from 1e-12 to 0.999.
     places
         How many calls there is room for; whole, from 1 to 10 000.
 
@@ -78,7 +78,7 @@ def erlang_b_offered(blocking: Numbers, *, places: Numbers) -> Any:
     '4.46'
 
     """
-    b, n = together("erlang-b-offered", blocking=(blocking, PROBABILITY), places=(places, SOME_PLACES))
+    b, n = together("erlang-b-offered", blocking=(blocking, BLOCKING), places=(places, SOME_PLACES))
     wanted = np.log(b)
     # B(n) is at most B(1), which is below a: so B(a = b) is too small, and Newton's method on a concave function stays below the root.
     log_a = np.log(b)
@@ -100,7 +100,7 @@ def erlang_b_places(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
     offered_erlangs
         Calls offered a second times their mean duration; from 0 to 1e9.
     blocking
-        The probability; from 1e-12 to 1 - 1e-9.
+        The probability; from 1e-12 to 0.999.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def erlang_b_places(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
 
     """
     function = "erlang-b-places"
-    a, b = together(function, offered_erlangs=(offered_erlangs, ERLANGS), blocking=(blocking, PROBABILITY))
+    a, b = together(function, offered_erlangs=(offered_erlangs, ERLANGS), blocking=(blocking, BLOCKING))
     found = np.full(a.shape, np.nan)
     state, wanted = np.zeros(a.shape), -np.log(b)
     for n in range(int(PLACES.high) + 1):
