@@ -14,13 +14,13 @@ Examples
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ethermeter import theory
+    from ethermeter import theory, voice
     from ethermeter._core import version
     from ethermeter.api import Figure, Loaded, Run, load, open
 
     __version__: str = version()
 
-__all__ = ["Figure", "InputError", "Loaded", "Run", "RunError", "TrialError", "__version__", "load", "open", "theory"]
+__all__ = ["Figure", "InputError", "Loaded", "Run", "RunError", "TrialError", "__version__", "load", "open", "theory", "voice"]
 
 
 def __getattr__(name: str) -> Any:
@@ -29,10 +29,10 @@ def __getattr__(name: str) -> Any:
         from ethermeter._core import version
 
         return version()
-    if name == "theory":
+    if name in {"theory", "voice"}:
         from importlib import import_module
 
-        return import_module("ethermeter.theory")
+        return import_module(f"ethermeter.{name}")
     if name in __all__:
         from ethermeter import api
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ethermeter.cli import choosing, inspecting, reporting, running, theory
+from ethermeter.cli import choosing, inspecting, reporting, running, theory, voice
 from ethermeter.cli.guard import Settings, command
 
 # Plain help: without Rich it comes in half the time, and it can be copied from.
@@ -50,4 +50,8 @@ command(app, "compare", examples="  ethermeter compare runs/before runs/after\n 
 )
 command(app, "agreement", examples=choosing.AGREEMENT_EXAMPLES)(choosing.agreement)
 command(theory.app, "choose", examples=choosing.CHOOSE_EXAMPLES)(choosing.choose)
+command(app, "emodel", examples=voice.EMODEL_EXAMPLES)(voice.emodel)
+command(app, "codecs", examples=voice.CODECS_EXAMPLES)(voice.codecs)
+command(app, "talkers", examples=voice.TALKERS_EXAMPLES)(voice.talkers)
+command(app, "erlang", examples=voice.ERLANG_EXAMPLES)(voice.erlang)
 app.add_typer(theory.app)

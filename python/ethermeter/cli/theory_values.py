@@ -115,7 +115,7 @@ def read(entry: Model, arguments: Sequence[str]) -> dict[str, Any]:
             faults.append(Fault("command line", name, text, "expected once"))
         else:
             try:
-                found[name] = _value(symbol, text.strip())
+                found[name] = value(symbol, text.strip())
             except UnitError as error:
                 faults.append(Fault("command line", name, text, str(error)))
                 found[name] = None
@@ -140,8 +140,8 @@ def _wanted(symbol: Symbol) -> str:
     return symbol.range + with_unit
 
 
-def _value(symbol: Symbol, text: str) -> Any:
-    """Read a value.
+def value(symbol: Symbol, text: str) -> Any:
+    """Read a value: numbers with units, lists and ranges, or one of the words allowed.
 
     Raises
     ------

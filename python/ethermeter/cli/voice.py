@@ -1,0 +1,248 @@
+"""Commands on calls: what one is worth, what it puts on an Ethernet, how many there is room for."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ethermeter.cli import options
+from ethermeter.cli.output import number, print_json, print_table
+
+if TYPE_CHECKING:
+    from ethermeter.cli.voice_values import Grid
+
+EMODEL_EXAMPLES = """\
+  ethermeter emodel
+  ethermeter emodel --delay "0 ms..400 ms/9" --loss 0,1%,5% --codec g711-plc
+  ethermeter emodel --delay "150 ms" --loss 2% --codec g729a --wanted 3.6 --json
+  ethermeter emodel --delay "30 ms" --connection TELR=45"""
+CODECS_EXAMPLES = """\
+  ethermeter codecs
+  ethermeter codecs g711 g729a --packet "10 ms,20 ms" --standard ieee-10
+  ethermeter codecs opus --packet "2.5 ms,20 ms" --bit-rate "32 kb/s" --standard ieee-100 --ip ipv6 --json
+  ethermeter codecs g711 --packet "8 ms" --standard experimental-3 --ip none --network "2 ms" --jitter-buffer "20 ms\""""
+TALKERS_EXAMPLES = """\
+  ethermeter talkers --talkers 80 --room 35..45
+  ethermeter talkers --talkers 80 --exceeding 1% --pattern p59
+  ethermeter talkers --room 40 --exceeding 1% --activity 0.4 --json"""
+ERLANG_EXAMPLES = """\
+  ethermeter erlang --places 40 --offered 20..40
+  ethermeter erlang --places 40 --blocking 0.1%,1%
+  ethermeter erlang --offered 30 --blocking 1% --json"""
+_DIGITS = 6
+
+_LISTS = "one, or a list a,b,c or a range from..to/points"
+
+
+def _list_option(name: str, meaning: str, metavar: str = "LIST") -> Any:
+    return typer.Option(name, metavar=metavar, show_default=False, help=meaning)
+
+
+Codec = Annotated[str, typer.Option("--codec", metavar="NAME", help="A codec, as `ethermeter codecs` lists it.")]
+
+
+def emodel(
+    *,
+    delay: Annotated[str, _list_option("--delay", f'Delay from mouth to ear, with a unit or in s: {_LISTS}. "0 s" unless given.')] = "0",
+    loss: Annotated[str, _list_option("--loss", f"Packets that do not come in time, a fraction or in %: {_LISTS}. 0 unless given.")] = "0",
+    codec: Codec = "g711",
+    burst_ratio: Annotated[str, _list_option("--burst-ratio", "Runs of losses over those of random loss. 1 unless given.")] = "1",
+    ie: Annotated[str | None, _list_option("--ie", "Equipment impairment factor, instead of the codec's.")] = None,
+    bpl: Annotated[str | None, _list_option("--bpl", "Packet-loss robustness factor, instead of the codec's.")] = None,
+    advantage: Annotated[str, _list_option("--advantage", "Advantage factor A. 0 unless given.")] = "0",
+    connection: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--connection",
+            metavar="NAME=VALUE",
+            show_default=False,
+            help="Another parameter of G.107, by its name or symbol (TELR=45); can be given several times.",
+        ),
+    ] = None,
+    wanted: Annotated[
+        str | None, _list_option("--wanted", "A mean opinion score: also the largest loss and the largest delay that allow it.", "MOS")
+    ] = None,
+    simple: Annotated[bool, typer.Option("--simple", help="By the form of Cole and Rosenbluth instead.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Rate narrowband calls by the E-model of ITU-T G.107."""
+    from ethermeter import voice
+    from ethermeter.cli.voice_values import connection_from, evaluated, one_of, refuse
+
+    texts = {"delay": delay, "loss": loss, "burst_ratio": burst_ratio, "ie": ie, "bpl": bpl, "advantage": advantage, "wanted": wanted}
+    one_of("--codec", codec, voice.CODECS)
+    known = connection_from(connection or [])
+    if simple:
+        for name, given in (("--wanted", wanted), ("--connection", connection), ("--advantage", advantage != "0")):
+            if given:
+                refuse(name, "given", "not with --simple, which knows of no such thing")
+        del texts["advantage"]
+
+    def rate(values: Mapping[str, Any]) -> dict[str, Any]:
+        rated = {"codec": codec, "burst_ratio": values["burst_ratio"], "ie": values.get("ie"), "bpl": values.get("bpl")}
+        if simple:
+            line = voice.cole_rosenbluth_2001(values["delay"], values["loss"], **rated)
+            return {"r": line.r, "mos": line.mos, "id": line.id_, "ie_eff": line.ie_eff}
+        rated |= {"advantage": values["advantage"], "connection": known}
+        full = voice.e_model(values["delay"], values["loss"], **rated)
+        found = {"r": full.r, "mos": full.mos, "ro": full.ro, "is": full.is_, "id": full.id_, "ie_eff": full.ie_eff}
+        outside = full.outside_range
+        if wanted is not None:
+            most_loss = voice.largest_loss(values["wanted"], delay_s=values["delay"], **rated)
+            most_delay = voice.largest_delay(values["wanted"], loss=values["loss"], **rated)
+            found |= {"largest_loss": most_loss.value, "largest_delay": most_delay.value}
+        return {**found, "outside_range": outside}
+
+    grid = evaluated(texts, rate)
+    _show(grid, {"codec": codec}, as_json=as_json)
+
+
+def codecs(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[CODEC...]", show_default=False, help="Codecs; all unless given.")] = None,
+    *,
+    packet: Annotated[str | None, _list_option("--packet", f"Speech in a packet, with a unit or in s: {_LISTS}.")] = None,
+    standard: Annotated[
+        str, typer.Option("--standard", metavar="NAME", help="Standard of the segment that carries the packets.")
+    ] = "ieee-10",
+    ip: Annotated[str, typer.Option("--ip", metavar="ipv4|ipv6|none", help="What is between the speech and the frame.")] = "ipv4",
+    bit_rate: Annotated[str | None, _list_option("--bit-rate", "Bit rate of a codec that has several.")] = None,
+    network: Annotated[str | None, _list_option("--network", "Delay of the network: adds the delay from mouth to ear.")] = None,
+    jitter_buffer: Annotated[str | None, _list_option("--jitter-buffer", "Delay of the receiver's buffer. 0 unless given.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """List codecs, or cut their speech into packets."""
+    from ethermeter import voice
+    from ethermeter.cli.voice_values import evaluated, medium_named, one_of, refuse
+
+    chosen = [one_of("CODEC", name, voice.CODECS) for name in names or voice.CODECS]
+    if packet is None:
+        for name, given in (("--bit-rate", bit_rate), ("--network", network), ("--jitter-buffer", jitter_buffer)):
+            if given is not None:
+                refuse(name, given, "only with --packet")
+        _show_codecs([voice.CODECS[name] for name in chosen], as_json=as_json)
+        return
+    if not names:
+        refuse("CODEC", "not given", f"with --packet, at least one of {', '.join(voice.CODECS)}")
+    if jitter_buffer is not None and network is None:
+        refuse("--jitter-buffer", jitter_buffer, "only with --network")
+    medium = medium_named(standard)
+    texts = {"packet": packet, "bit_rate": bit_rate, "network": network, "jitter_buffer": jitter_buffer}
+
+    def cut(name: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+        def function(values: Mapping[str, Any]) -> dict[str, Any]:
+            made = voice.packets(name, packet_s=values["packet"], medium=medium, ip=ip, bit_rate_bps=values.get("bit_rate"))
+            found = {field: getattr(made, field) for field in made.__slots__}
+            if network is not None:
+                buffer = values.get("jitter_buffer", 0.0)
+                found["mouth_to_ear"] = voice.mouth_to_ear(
+                    name, packet_s=values["packet"], network_s=values["network"], jitter_buffer_s=buffer
+                ).delay_s
+            return found
+
+        return function
+
+    grids = {name: evaluated(texts, cut(name)) for name in chosen}
+    if as_json:
+        print_json([{"codec": name, "standard": standard, "ip": ip, **grid.as_json()} for name, grid in grids.items()])
+        return
+    for name, grid in grids.items():
+        typer.echo(f"{name} on {standard}, {ip}, one direction:")
+        print_table(*grid.table(_DIGITS))
+
+
+def talkers(
+    *,
+    talkers: Annotated[str | None, _list_option("--talkers", f"Independent talkers, two a call: {_LISTS}.")] = None,
+    room: Annotated[str | None, _list_option("--room", "How many may talk at the same time.")] = None,
+    exceeding: Annotated[str | None, _list_option("--exceeding", "Probability that more do, a fraction or in %.")] = None,
+    pattern: Annotated[str, typer.Option("--pattern", metavar="NAME", help="Talk spurts: brady-1968 or p59.")] = "brady-1968",
+    activity: Annotated[str | None, _list_option("--activity", "Fraction of time in which each talks, instead of a pattern's.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Say how many talkers talk at the same time: of --talkers, --room and --exceeding give two, and get the third."""
+    from ethermeter import voice
+    from ethermeter.cli.voice_values import evaluated, one_of, two_of
+
+    two_of({"--talkers": talkers, "--room": room, "--exceeding": exceeding})
+    known = voice.PATTERNS[one_of("--pattern", pattern, voice.PATTERNS)]
+    texts = {"talkers": talkers, "room": room, "exceeding": exceeding, "activity": activity or repr(known.activity)}
+
+    def count(values: Mapping[str, Any]) -> dict[str, Any]:
+        share = values["activity"]
+        if exceeding is None:
+            found = voice.talking(values["talkers"], activity=share, room=values["room"])
+            return {"mean": found.mean, "deviation": found.deviation, "exceeding": found.exceeding, "frozen_out": found.frozen_out}
+        if room is None:
+            return {"room": voice.talking_quantile(values["talkers"], activity=share, exceeding=values["exceeding"])}
+        return {"talkers": voice.admitted(values["room"], activity=share, exceeding=values["exceeding"])}
+
+    about = {} if activity is not None else {"pattern": known.name, "confidence": known.confidence}
+    _show(evaluated(texts, count), about, as_json=as_json)
+
+
+def erlang(
+    *,
+    offered: Annotated[str | None, _list_option("--offered", f"Calls offered a second times their mean duration: {_LISTS}.")] = None,
+    places: Annotated[str | None, _list_option("--places", "How many calls there is room for.")] = None,
+    blocking: Annotated[str | None, _list_option("--blocking", "Probability that a call finds no place, a fraction or in %.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Evaluate Erlang's B formula: of --offered, --places and --blocking give two, and get the third."""
+    from ethermeter import voice
+    from ethermeter.cli.voice_values import evaluated, two_of
+
+    two_of({"--offered": offered, "--places": places, "--blocking": blocking})
+
+    def solve(values: Mapping[str, Any]) -> dict[str, Any]:
+        if blocking is None:
+            lost = voice.erlang_b(values["offered"], places=values["places"])
+            return {"blocking": lost, "carried": values["offered"] * (1 - lost)}
+        if offered is None:
+            return {"offered": voice.erlang_b_offered(values["blocking"], places=values["places"])}
+        return {"places": voice.erlang_b_places(values["offered"], blocking=values["blocking"])}
+
+    _show(evaluated({"offered": offered, "places": places, "blocking": blocking}, solve), {}, as_json=as_json)
+
+
+def _show(grid: "Grid", about: Mapping[str, str], *, as_json: bool) -> None:
+    if as_json:
+        print_json({**about, **grid.as_json()})
+        return
+    print_table(*grid.table(_DIGITS))
+    for key, text in about.items():
+        typer.echo(f"{key}: {text}")
+    if grid.any_outside:
+        typer.echo("outside-model-range: beyond the delay (0.5 s), loss (20%) or burst ratio (8) that G.107 permits")
+
+
+def _show_codecs(chosen: list[Any], *, as_json: bool) -> None:
+    if as_json:
+        fields = (
+            "name",
+            "title",
+            "bit_rates_bps",
+            "frames_s",
+            "look_ahead_s",
+            "decoder_s",
+            "longest_packet_s",
+            "is_narrowband",
+            "ie",
+            "bpl",
+        )
+        print_json([{field: getattr(codec, field) for field in (*fields, "rated", "source", "confidence")} for codec in chosen])
+        return
+    rows = [
+        [
+            codec.name,
+            "–".join(f"{rate / 1000:g}" for rate in dict.fromkeys(codec.bit_rates_bps)),
+            " ".join(f"{1000 * frame:g}" for frame in codec.frames_s),
+            f"{1000 * codec.look_ahead_s:g}",
+            number(codec.ie),
+            number(codec.bpl),
+            codec.title,
+        ]
+        for codec in chosen
+    ]
+    print_table(["codec", "kb/s", "frame ms", "look-ahead ms", "Ie", "Bpl", "what it is"], rows)
+    for codec in chosen if len(chosen) < 4 else ():
+        typer.echo(f"\n{codec.name}: rated for {codec.rated}\nsource: {codec.source}\nconfidence: {codec.confidence}")

@@ -1,0 +1,259 @@
+"""What is written after the commands on calls, and what is found for all combinations of it."""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ethermeter.cli.output import number
+from ethermeter.cli.theory_values import value as read_value
+from ethermeter.faults import Fault, InputError
+from ethermeter.theory.arguments import Range as TheoryRange
+from ethermeter.theory.entry import Symbol
+from ethermeter.units import UnitError
+from ethermeter.voice import Connection, Medium, arguments
+from ethermeter.voice.arguments import Range
+from ethermeter.voice.connection import QUANTITIES
+
+MOST_POINTS = 10_000
+"""Combinations that are evaluated at once."""
+
+_KINDS: Mapping[str, tuple[str, Range]] = {
+    "delay": ("s", arguments.DELAY_S),
+    "loss": ("", arguments.SHARE),
+    "burst_ratio": ("", arguments.BURST_RATIO),
+    "ie": ("", arguments.IMPAIRMENT),
+    "bpl": ("", arguments.ROBUSTNESS),
+    "advantage": ("", arguments.ADVANTAGE),
+    "wanted": ("", arguments.MOS),
+    "packet": ("s", arguments.PACKET_S),
+    "bit_rate": ("bit/s", arguments.BIT_RATE_BPS),
+    "network": ("s", arguments.DELAY_S),
+    "jitter_buffer": ("s", arguments.DELAY_S),
+    "talkers": ("", arguments.TALKERS),
+    "room": ("", arguments.PLACES),
+    "exceeding": ("", arguments.PROBABILITY),
+    "activity": ("", arguments.ACTIVITY),
+    "offered": ("", arguments.ERLANGS),
+    "places": ("", arguments.PLACES),
+    "blocking": ("", arguments.BLOCKING),
+}
+"""What can be given: its unit, and its range."""
+
+_UNITS = {"largest_delay": "s", "mouth_to_ear": "s", "payload_octets": "octet", "frame_octets": "octet", "charged_bits": "bit"}
+_UNITS |= {"packets_per_s": "1/s", "frame_bps": "bit/s", "offered": "erlang", "carried": "erlang"}
+_SAID = ("_octets", "_bits", "_per_s", "_bps")
+_PERCENT = re.compile(r"([0-9.]+)\s*%", re.ASCII)
+_ARGUMENTS = {"delay_s": "delay", "packet_s": "packet", "network_s": "network", "jitter_buffer_s": "jitter_buffer"}
+_ARGUMENTS |= {"bit_rate_bps": "bit_rate", "offered_erlangs": "offered", "mos": "wanted", "codec": "--codec"}
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What was found at all combinations of what was given.
+
+    Parameters
+    ----------
+    given
+        What was given, one value a point, in SI units.
+    found
+        What was found, the same.
+    outside
+        Where it is outside the model's range, shape (points,).
+
+    """
+
+    given: dict[str, list[float]]
+    found: dict[str, list[float]]
+    outside: list[bool] = field(default_factory=list)
+
+    @property
+    def any_outside(self) -> bool:
+        """Whether any of it is outside the model's range."""
+        return any(self.outside)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what was found, one point after the other; what is undefined is null."""
+        points = [
+            {
+                "given": {name: values[at] for name, values in self.given.items()},
+                "found": {name: values[at] if math.isfinite(values[at]) else None for name, values in self.found.items()},
+                "cautions": ["outside-model-range"] if self.outside and self.outside[at] else [],
+            }
+            for at in range(self._points)
+        ]
+        return {"units": {name: _unit(name) for name in (*self.given, *self.found)}, "points": points}
+
+    def table(self, digits: int) -> tuple[list[str], list[list[str]]]:
+        """Return heads and rows."""
+        columns = {**self.given, **self.found}
+        rows = [[number(values[at], digits=digits) for values in columns.values()] for at in range(self._points)]
+        heads = [name if name.endswith(_SAID) else f"{name} {_unit(name)}".rstrip() for name in columns]
+        if not self.any_outside:
+            return heads, rows
+        return [*heads, "caution"], [
+            [*row, "outside-model-range" if outside else ""] for row, outside in zip(rows, self.outside, strict=True)
+        ]
+
+    @property
+    def _points(self) -> int:
+        return len(next(iter(self.found.values())))
+
+
+def evaluated(texts: Mapping[str, str | None], function: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Grid:
+    """Evaluate a function at all combinations of what was written.
+
+    Parameters
+    ----------
+    texts
+        What was written, by the name of its option with underscores; none where it was not given.
+    function
+        Takes an array of points for each that was given; gives an array for each that it finds, `outside_range` apart.
+
+    Raises
+    ------
+    InputError
+        If something written is not what its option takes, every fault at once, or the function refuses it.
+
+    """
+    given = _read({name: text for name, text in texts.items() if text is not None})
+    points = math.prod(len(values) for values in given.values())
+    if points > MOST_POINTS:
+        refuse("values", f"{points} combinations", f"at most {MOST_POINTS}")
+    grids = np.meshgrid(*(np.array(values) for values in given.values()), indexing="ij")
+    flat = {name: grid.reshape(-1) for name, grid in zip(given, grids, strict=True)}
+    try:
+        found = function(flat)
+    except InputError as error:
+        keys = [_option(_ARGUMENTS.get(fault.key, fault.key)) for fault in error.faults]
+        raise InputError(Fault("command line", key, f.value, f.allowed) for key, f in zip(keys, error.faults, strict=True)) from None
+    outside = np.broadcast_to(found.pop("outside_range", False), points)
+    lists = {name: np.broadcast_to(values, points).astype(float).tolist() for name, values in found.items()}
+    return Grid({name: values.tolist() for name, values in flat.items()}, lists, outside.tolist())
+
+
+def connection_from(words: Sequence[str]) -> Connection:
+    """Return the connection that texts NAME=VALUE describe, by the names or the symbols of its parameters.
+
+    Raises
+    ------
+    InputError
+        With every fault found.
+
+    """
+    known = {quantity.field: quantity for quantity in QUANTITIES} | {quantity.symbol: quantity for quantity in QUANTITIES}
+    faults: list[Fault] = []
+    found: dict[str, float] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        quantity = known.get(name)
+        if not equals or quantity is None:
+            faults.append(Fault("command line", "--connection", word, f"NAME=VALUE of {', '.join(q.symbol for q in QUANTITIES)}"))
+            continue
+        if quantity.field in found:
+            faults.append(Fault("command line", "--connection", word, f"{name} once"))
+            continue
+        unit = "s" if quantity.unit == "s" else ""
+        values = _parsed(name, text, unit, quantity.allowed, faults)
+        if len(values) > 1:
+            faults.append(Fault("command line", name, text, "one number"))
+        found[quantity.field] = values[0] if values else math.nan
+    if faults:
+        raise InputError(faults)
+    return Connection(**found)
+
+
+def medium_named(standard: str) -> Medium:
+    """Return the medium of a standard.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+
+    """
+    from ethermeter.experiment.standards import standards
+
+    return Medium.of(one_of("--standard", standard, standards()), standards()[standard])
+
+
+def one_of(option: str, name: str, known: Iterable[str]) -> str:
+    """Return the name if it is known.
+
+    Raises
+    ------
+    InputError
+        If it is not.
+
+    """
+    if name not in (names := list(known)):
+        refuse(option, name, f"one of {', '.join(names)}")
+    return name
+
+
+def two_of(given: Mapping[str, str | None]) -> None:
+    """Check that all but one of the options are given.
+
+    Raises
+    ------
+    InputError
+        If they are not.
+
+    """
+    there = [name for name, text in given.items() if text is not None]
+    if len(there) != len(given) - 1:
+        refuse("options", ", ".join(there) or "none", f"two of {', '.join(given)}")
+
+
+def refuse(option: str, value: str, allowed: str) -> NoReturn:
+    """Say that something on the command line cannot be used.
+
+    Raises
+    ------
+    InputError
+        Always.
+
+    """
+    raise InputError([Fault("command line", option, value, allowed)])
+
+
+def _read(texts: Mapping[str, str]) -> dict[str, list[float]]:
+    faults: list[Fault] = []
+    found = {name: _parsed(_option(name), text, *_KINDS[name], faults) for name, text in texts.items()}
+    if faults:
+        raise InputError(faults)
+    return found
+
+
+def _parsed(option: str, text: str, unit: str, allowed: Range, faults: list[Fault]) -> list[float]:
+    """Return the numbers of a text, all within the range; faults are added to the list."""
+    symbol = Symbol(option, "", unit, "", TheoryRange(allowed.low, allowed.high, allowed.whole))
+    try:
+        # A fraction may be written in percent; what is no number is left for the reader to refuse.
+        plain = text if unit else _PERCENT.sub(_of_percent, text)
+        numbers: list[float] = read_value(symbol, plain.strip())
+        bad = [each for each in numbers if not allowed.holds(np.asarray(each))]
+        if bad:
+            raise UnitError(str(allowed))
+    except UnitError as error:
+        faults.append(Fault("command line", option, text, str(error)))
+        return []
+    return numbers
+
+
+def _of_percent(match: re.Match[str]) -> str:
+    try:
+        return repr(float(match[1]) / 100)
+    except ValueError:
+        return match[0]
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}" if name in _KINDS else name
+
+
+def _unit(name: str) -> str:
+    return _UNITS.get(name) or (_KINDS[name][0] if name in _KINDS else "")

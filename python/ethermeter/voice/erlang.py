@@ -1,0 +1,152 @@
+"""Calls that come and go: how many find no place, and how many can be offered (Erlang's B formula)."""
+
+from typing import Any
+
+import numpy as np
+
+from ethermeter.voice.arguments import BLOCKING, ERLANGS, PLACES, SOME_PLACES, Array, Flags, Numbers, VoiceError, plain, together
+
+_STEPS = 200
+_CLOSE = 1e-14
+
+
+def erlang_b(offered_erlangs: Numbers, *, places: Numbers) -> Any:
+    """Probability that a call finds no place.
+
+    Parameters
+    ----------
+    offered_erlangs
+        Calls offered a second times their mean duration; from 0 to 1e9.
+    places
+        How many calls there is room for; whole, from 0 to 10 000.
+
+    Returns
+    -------
+    :
+        From 0 to 1, of the broadcast shape.
+
+    Raises
+    ------
+    VoiceError
+        If an argument is out of its range, or the shapes do not broadcast.
+
+    Assumptions
+    -----------
+    Calls come as Poisson; one that finds no place is gone and does not come again. The distribution of durations does not matter.
+
+    Source
+    ------
+    Erlang 1917, in its recursion B(n) = a B(n-1) / (n + a B(n-1)).
+
+    Examples
+    --------
+    >>> f"{erlang_b(4.46, places=10):.4f}"
+    '0.0100'
+
+    """
+    a, n = together("erlang-b", offered_erlangs=(offered_erlangs, ERLANGS), places=(places, PLACES))
+    return plain(np.exp(-_negative_log(a, n)))
+
+
+def erlang_b_offered(blocking: Numbers, *, places: Numbers) -> Any:
+    """Most that can be offered so that a call finds no place with at most a wanted probability.
+
+    Parameters
+    ----------
+    blocking
+        The probability; from 1e-12 to 0.999.
+    places
+        How many calls there is room for; whole, from 1 to 10 000.
+
+    Returns
+    -------
+    :
+        Erlangs, of the broadcast shape.
+
+    Raises
+    ------
+    VoiceError
+        If an argument is out of its range, or the shapes do not broadcast.
+
+    Source
+    ------
+    Newton's method on the logarithms: log B rises with log a, ever more slowly, by the free places, n - a (1 - B).
+
+    Examples
+    --------
+    >>> f"{erlang_b_offered(0.01, places=10):.2f}"
+    '4.46'
+
+    """
+    b, n = together("erlang-b-offered", blocking=(blocking, BLOCKING), places=(places, SOME_PLACES))
+    wanted = np.log(b)
+    # B(n) is at most B(1), which is below a: so B(a = b) is too small, and Newton's method on a concave function stays below the root.
+    log_a = np.log(b)
+    for _ in range(_STEPS):
+        found = -_negative_log(np.exp(log_a), n)
+        free = n - np.exp(log_a) * -np.expm1(found)
+        step = np.maximum(wanted - found, 0.0) / np.maximum(free, 1e-300)
+        log_a = log_a + step
+        if np.all(step <= _CLOSE * np.maximum(np.abs(log_a), 1.0)):
+            break
+    return plain(np.exp(log_a))
+
+
+def erlang_b_places(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
+    """Fewest places at which a call finds none with at most a wanted probability.
+
+    Parameters
+    ----------
+    offered_erlangs
+        Calls offered a second times their mean duration; from 0 to 1e9.
+    blocking
+        The probability; from 1e-12 to 0.999.
+
+    Returns
+    -------
+    :
+        Whole numbers, of the broadcast shape.
+
+    Raises
+    ------
+    VoiceError
+        If an argument is out of its range, the shapes do not broadcast, or 10 000 places are too few.
+
+    Source
+    ------
+    As for `erlang_b`.
+
+    Examples
+    --------
+    >>> float(erlang_b_places(4.46, blocking=0.01))
+    10.0
+
+    """
+    function = "erlang-b-places"
+    a, b = together(function, offered_erlangs=(offered_erlangs, ERLANGS), blocking=(blocking, BLOCKING))
+    found = np.full(a.shape, np.nan)
+    state, wanted = np.zeros(a.shape), -np.log(b)
+    for n in range(int(PLACES.high) + 1):
+        state = _next(state, a, n) if n else state
+        enough: Flags = np.isnan(found) & (state >= wanted)
+        found = np.where(enough, float(n), found)
+        if not np.isnan(found).any():
+            return plain(found)
+    first = a[np.isnan(found)].flat[0]
+    raise VoiceError(function, "offered_erlangs", f"{first:.12g}", f"what at most {PLACES.high:g} places can carry at this blocking")
+
+
+def _next(state: Array, offered: Array, places: int) -> Array:
+    """Return -log B with `places` places from that with one fewer: 1 / B(n) = 1 + n / (a B(n-1)); infinite where nothing is offered."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.logaddexp(0.0, state + np.log(places) - np.log(offered)))
+
+
+def _negative_log(offered: Array, places: Array) -> Array:
+    """Return -log B, of their shape; logarithms, so that nothing underflows on the way."""
+    state = np.zeros(offered.shape)
+    found = state
+    for n in range(1, int(places.max(initial=0)) + 1):
+        state = _next(state, offered, n)
+        found = np.where(places == n, state, found)
+    return found

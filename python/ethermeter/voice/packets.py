@@ -1,0 +1,282 @@
+"""What a call puts on an Ethernet: packets, their overhead, their rate and load; and the delay from mouth to ear that they begin with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ethermeter.voice.arguments import BIT_RATE_BPS, DELAY_S, PACKET_S, Array, Numbers, VoiceError, choice, plain, same_shape
+from ethermeter.voice.codecs import Codec, codec_named
+
+OVERHEADS: Mapping[str, int] = MappingProxyType({"ipv4": 12 + 8 + 20, "ipv6": 12 + 8 + 40, "none": 0})
+"""Octets of RTP (RFC 3550), UDP (RFC 768) and IP (RFC 791, RFC 8200), no options; "none": speech straight into the frame."""
+
+HEADER_OCTETS: Mapping[str, int] = MappingProxyType({"experimental-3": 1 + 1 + 2})
+"""Octets of addresses and type where they are not `ETHERNET_HEADER`: the experimental Ethernet has addresses of one octet."""
+
+ETHERNET_HEADER = 6 + 6 + 2
+
+_PS_PER_S = 1e12
+_WHOLE = 1e-9
+_FUNCTION = "packets"
+
+
+@dataclass(frozen=True, slots=True)
+class Medium:
+    """What the standard of a segment adds to a packet.
+
+    Parameters
+    ----------
+    name
+        Name of the standard.
+    line_rate_bps
+        Bits a second on the wire.
+    header_octets, fcs_octets
+        What a frame has beside its data.
+    min_frame_octets, max_frame_octets
+        Shortest and longest frame, destination address to FCS.
+    preamble_bits, gap_bits
+        What surrounds a frame.
+
+    """
+
+    name: str
+    line_rate_bps: float
+    header_octets: int
+    fcs_octets: int
+    min_frame_octets: int
+    max_frame_octets: int
+    preamble_bits: int
+    gap_bits: int
+
+    @classmethod
+    def of(cls, name: str, constants: Mapping[str, Any]) -> "Medium":
+        """Return the medium of a standard, from its constants as the core lists them."""
+        return cls(
+            name=name,
+            line_rate_bps=_PS_PER_S / constants["bit_ps"],
+            header_octets=HEADER_OCTETS.get(name, ETHERNET_HEADER),
+            fcs_octets=constants["fcs_bits"] // 8,
+            min_frame_octets=constants["min_frame_bits"] // 8,
+            max_frame_octets=constants["max_frame_bits"] // 8,
+            preamble_bits=constants["preamble_bits"],
+            gap_bits=constants["gap_bits"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Packets:
+    """What one direction of a call puts on a medium while its talker talks.
+
+    Parameters
+    ----------
+    payload_octets
+        Speech of a packet [octet].
+    frame_octets
+        Frame that carries it, destination address to FCS, padding included [octet].
+    charged_bits
+        The same with preamble and inter-frame gap [bit].
+    packets_per_s
+        Packets a second.
+    frame_bps
+        Bits of frames a second [bit/s].
+    offered_load
+        Charged time over time: the share of the line rate that the direction asks for.
+    calls_shared
+        Most calls of two such directions, both always talking, that the bits of a shared segment leave room for; contention takes its
+        part of them.
+    calls_duplex
+        The same for a full-duplex link, where each direction has the line rate for itself.
+
+    """
+
+    payload_octets: Array
+    frame_octets: Array
+    charged_bits: Array
+    packets_per_s: Array
+    frame_bps: Array
+    offered_load: Array
+    calls_shared: Array
+    calls_duplex: Array
+
+
+@dataclass(frozen=True, slots=True)
+class MouthToEar:
+    """Delay from mouth to ear and its parts, all in seconds.
+
+    Parameters
+    ----------
+    packetisation_s
+        From the first sample of a packet to its last.
+    look_ahead_s
+        Speech beyond it that the coder waits for.
+    processing_s
+        What coder and decoder take.
+    network_s
+        From the packet's being ready to its arrival, its transmission included.
+    jitter_buffer_s
+        How long the receiver holds it back.
+    delay_s
+        Their sum.
+
+    """
+
+    packetisation_s: Array
+    look_ahead_s: Array
+    processing_s: Array
+    network_s: Array
+    jitter_buffer_s: Array
+    delay_s: Array
+
+
+def packets(codec: str | Codec, *, packet_s: Numbers, medium: Medium, ip: str = "ipv4", bit_rate_bps: Numbers | None = None) -> Packets:
+    """Cut a call into packets and put them on an Ethernet.
+
+    Parameters
+    ----------
+    codec
+        A name of `CODECS`, or a codec.
+    packet_s
+        Speech in a packet [s], whole frames of the codec; from 0.0001 to 1.
+    medium
+        What the standard adds.
+    ip
+        "ipv4" or "ipv6", with UDP and RTP; "none" puts the speech straight into the frame.
+    bit_rate_bps
+        Bit rate of the codec [bit/s], where it has several; within its range.
+
+    Returns
+    -------
+    :
+        Of the broadcast shape.
+
+    Raises
+    ------
+    VoiceError
+        If an argument is out of its range, a packet is not of whole frames or too long for the codec or the medium, or the codec needs a
+        bit rate.
+
+    Assumptions
+    -----------
+    Constant bit rate, to the nearest whole octet of a frame; no silence suppression; no header compression.
+
+    Source
+    ------
+    RFC 3550, RFC 3551; the medium's standard.
+
+    """
+    known = codec_named(_FUNCTION, codec)
+    choice(_FUNCTION, "ip", ip, list(OVERHEADS))
+    length = PACKET_S.read(_FUNCTION, "packet_s", packet_s)
+    rate = _bit_rate(known, bit_rate_bps)
+    length, rate = same_shape(_FUNCTION, ["packet_s", "bit_rate_bps"], [length, rate])
+    frame, frames = _frames(_FUNCTION, known, length)
+    octets = np.full(length.shape, float(known.frame_octets)) if known.frame_octets else np.rint(rate * frame / 8)
+    payload = frames * octets
+    whole = payload + OVERHEADS[ip] + medium.header_octets + medium.fcs_octets
+    if np.any(whole > medium.max_frame_octets):
+        most = medium.max_frame_octets
+        raise VoiceError(_FUNCTION, "packet_s", f"{length[whole > most].flat[0]:.12g}", f"frames of at most {most} octets on {medium.name}")
+    frame_octets = np.maximum(whole, medium.min_frame_octets)
+    charged = medium.preamble_bits + 8 * frame_octets + medium.gap_bits
+    load = charged / (length * medium.line_rate_bps)
+    return Packets(
+        payload_octets=plain(payload),
+        frame_octets=plain(frame_octets),
+        charged_bits=plain(charged),
+        packets_per_s=plain(1 / length),
+        frame_bps=plain(8 * frame_octets / length),
+        offered_load=plain(load),
+        # A quotient that is whole may come out a rounding error below.
+        calls_shared=plain(np.floor(1 / (2 * load) * (1 + _WHOLE))),
+        calls_duplex=plain(np.floor(1 / load * (1 + _WHOLE))),
+    )
+
+
+def mouth_to_ear(
+    codec: str | Codec, *, packet_s: Numbers, network_s: Numbers, jitter_buffer_s: Numbers, coder_s: Numbers = 0.0
+) -> MouthToEar:
+    """Add up the delay from mouth to ear.
+
+    Parameters
+    ----------
+    codec
+        A name of `CODECS`, or a codec.
+    packet_s
+        Speech in a packet [s], whole frames of the codec; from 0.0001 to 1.
+    network_s, jitter_buffer_s
+        Delay of the network, and of the receiver's buffer [s]; from 0 to 10.
+    coder_s
+        Time that coding takes beyond the speech it waits for [s]; from 0 to 10. G.114 reckons up to a frame.
+
+    Returns
+    -------
+    :
+        Of the broadcast shape.
+
+    Raises
+    ------
+    VoiceError
+        If an argument is out of its range, a packet is not of whole frames, or the shapes do not broadcast.
+
+    Source
+    ------
+    ITU-T G.114, Annex A, from memory: frames of a packet, then look-ahead; processing is an argument here and not a rule.
+
+    Examples
+    --------
+    >>> f"{mouth_to_ear('g729a', packet_s=0.02, network_s=0.01, jitter_buffer_s=0.04).delay_s:.4f}"
+    '0.0750'
+
+    """
+    function = "mouth-to-ear"
+    known = codec_named(function, codec)
+    given = {
+        "packet_s": PACKET_S.read(function, "packet_s", packet_s),
+        "network_s": DELAY_S.read(function, "network_s", network_s),
+        "jitter_buffer_s": DELAY_S.read(function, "jitter_buffer_s", jitter_buffer_s),
+        "coder_s": DELAY_S.read(function, "coder_s", coder_s),
+    }
+    length, network, buffer, coder = same_shape(function, list(given), list(given.values()))
+    _frames(function, known, length)
+    look_ahead, processing = np.full(length.shape, known.look_ahead_s), coder + known.decoder_s
+    return MouthToEar(
+        packetisation_s=plain(length),
+        look_ahead_s=plain(look_ahead),
+        processing_s=plain(processing),
+        network_s=plain(network),
+        jitter_buffer_s=plain(buffer),
+        delay_s=plain(length + look_ahead + processing + network + buffer),
+    )
+
+
+def _bit_rate(codec: Codec, bit_rate_bps: Numbers | None) -> Array:
+    low, high = codec.bit_rates_bps
+    if bit_rate_bps is None:
+        if low != high:
+            raise VoiceError(_FUNCTION, "bit_rate_bps", "not given", f"{codec.name} has bit rates from {low:g} to {high:g} bit/s")
+        return np.asarray(low)
+    rate = BIT_RATE_BPS.read(_FUNCTION, "bit_rate_bps", bit_rate_bps)
+    wrong = (rate < low) | (rate > high)
+    if wrong.any():
+        allowed = f"{low:g} bit/s" if low == high else f"from {low:g} to {high:g} bit/s"
+        raise VoiceError(_FUNCTION, "bit_rate_bps", f"{rate[wrong].flat[0]:.12g}", f"{codec.name} has {allowed}")
+    return rate
+
+
+def _frames(function: str, codec: Codec, length: Array) -> tuple[Array, Array]:
+    """Return the duration of the frames [s], the longest of the codec's that fits, and how many a packet has."""
+    frame, frames = np.zeros(length.shape), np.zeros(length.shape)
+    for duration in sorted(codec.frames_s):
+        count = np.rint(length / duration)
+        fits = (count >= 1) & (np.abs(count * duration - length) <= _WHOLE * length)
+        frame, frames = np.where(fits, duration, frame), np.where(fits, count, frames)
+    longest = np.inf if codec.longest_packet_s is None else codec.longest_packet_s * (1 + _WHOLE)
+    wrong = (frames == 0) | (length > longest)
+    if wrong.any():
+        of = " or ".join(f"{1e3 * duration:g}" for duration in codec.frames_s)
+        most = "" if codec.longest_packet_s is None else f", at most {1e3 * codec.longest_packet_s:g} ms of speech"
+        raise VoiceError(function, "packet_s", f"{length[wrong].flat[0]:.12g}", f"{codec.name}: whole frames of {of} ms{most}")
+    return frame, frames
