@@ -41,6 +41,8 @@ pub struct World {
     pub preamble: i64,
     /// Jam.
     pub jam: i64,
+    /// From a station's decision to start to its first bit; what arrives meanwhile it does not hear.
+    pub deaf: i64,
     /// When what happens.
     pub phases: Phases,
     /// Equal parts of the measured window.
@@ -57,17 +59,19 @@ impl World {
     /// # Errors
     /// With the key and what was allowed.
     pub fn new(trial: &Trial) -> Result<Self, Error> {
-        // Without a gap, a station could start in the very instant in which it hears silence and carrier at once.
-        Self::with_least(1, trial.seed, &trial.scenario)
+        // Without a gap and a deaf time, a station could start in the very instant in which it hears silence and carrier at once.
+        let least_gap = u64::from(trial.scenario.segment.deaf_ps == 0);
+        Self::with_least([least_gap, 1], trial.seed, &trial.scenario)
     }
 
     /// Check and convert the part of an idealised world that it shares with a segment: gap and jam may be empty.
     pub(crate) fn idealised(seed: u64, scenario: &Scenario) -> Result<Self, Error> {
-        Self::with_least(0, seed, scenario)
+        check_range("segment.deaf_ps", scenario.segment.deaf_ps, 0, 0)?;
+        Self::with_least([0, 0], seed, scenario)
     }
 
-    /// `least` is the smallest gap and the smallest jam, in bits.
-    fn with_least(least: u64, seed: u64, scenario: &Scenario) -> Result<Self, Error> {
+    /// `least` are the smallest gap and the smallest jam, in bits.
+    fn with_least(least: [u64; 2], seed: u64, scenario: &Scenario) -> Result<Self, Error> {
         let segment = &scenario.segment;
         check_segment(segment, least)?;
         check_phases(&scenario.phases, scenario.batches)?;
@@ -102,6 +106,7 @@ impl World {
             gap_part1: bits(segment.gap_part1_bits),
             preamble: bits(segment.preamble_bits),
             jam: bits(segment.jam_bits),
+            deaf: signed(segment.deaf_ps),
             phases: scenario.phases,
             batches: scenario.batches as usize,
             groups: scenario.groups.clone(),
@@ -157,10 +162,10 @@ impl World {
         self.group(station).is_voice()
     }
 
-    /// Whether nobody sends voice.
+    /// Whether nobody is ever deaf or sends voice.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        !(0..self.stations()).any(|station| self.is_voice(station))
+        self.deaf == 0 && !(0..self.stations()).any(|station| self.is_voice(station))
     }
 
     /// When sources are active and measured, for one that begins at `begin_ps`.
@@ -218,13 +223,14 @@ pub(crate) fn check_range(key: &str, value: u64, least: u64, most: u64) -> Resul
     Err(fault(key, format!("must be from {least} to {most}, got {value}")))
 }
 
-fn check_segment(segment: &crate::scenario::Segment, least: u64) -> Result<(), Error> {
+fn check_segment(segment: &crate::scenario::Segment, [least_gap, least_jam]: [u64; 2]) -> Result<(), Error> {
     check_range("segment.bit_ps", segment.bit_ps, 1, 1_000_000_000)?;
     check_range("segment.slot_bits", segment.slot_bits, 1, LONGEST_BITS)?;
-    check_range("segment.gap_bits", segment.gap_bits, least, LONGEST_BITS)?;
+    check_range("segment.gap_bits", segment.gap_bits, least_gap, LONGEST_BITS)?;
     check_range("segment.gap_part1_bits", segment.gap_part1_bits, 0, segment.gap_bits)?;
     check_range("segment.preamble_bits", segment.preamble_bits, 0, LONGEST_BITS)?;
-    check_range("segment.jam_bits", segment.jam_bits, least, LONGEST_BITS)?;
+    check_range("segment.jam_bits", segment.jam_bits, least_jam, LONGEST_BITS)?;
+    check_range("segment.deaf_ps", segment.deaf_ps, 0, LONGEST_DELAY_PS)?;
     let places = segment.delay_ps.len();
     check_range("segment.delay_ps", places as u64, 1, MOST_STATIONS as u64)?;
     for (p, row) in segment.delay_ps.iter().enumerate() {

@@ -55,15 +55,21 @@ fn segment() -> impl Strategy<Value = Segment> {
         0u64..=4,
         prop_oneof![Just(64u64), 0u64..100],
         prop_oneof![Just(32u64), 1u64..60],
+        prop_oneof![3 => Just(0u64), 1 => Just(50), 1 => 1u64..4000],
     )
-        .prop_map(|(positions, kind, grid, slot_bits, gap_bits, split, preamble_bits, jam_bits)| Segment {
-            bit_ps: BIT,
-            slot_bits,
-            gap_bits,
-            gap_part1_bits: gap_bits * split / 4,
-            preamble_bits,
-            jam_bits,
-            delay_ps: metric(kind, &positions, grid),
+        .prop_map(|(positions, kind, grid, slot_bits, gap_bits, split, preamble_bits, jam_bits, deaf_ps)| {
+            // Only where stations are deaf for a while can they do without a gap.
+            let gap_bits = if deaf_ps > 0 && split == 0 { 0 } else { gap_bits };
+            Segment {
+                bit_ps: BIT,
+                slot_bits,
+                gap_bits,
+                gap_part1_bits: gap_bits * split / 4,
+                preamble_bits,
+                jam_bits,
+                deaf_ps,
+                delay_ps: metric(kind, &positions, grid),
+            }
         })
 }
 

@@ -66,9 +66,9 @@ fn one_coder_alone_sends_the_shortest_packets_and_its_delay_is_dmin() {
 }
 
 /// Whether a transmission of one comes close to one of the other: within the propagation and the gap after it.
-fn meet(these: &[Attempt], others: &[Attempt]) -> bool {
+fn meet(first: &[Attempt], second: &[Attempt]) -> bool {
     let margin = (2_750_000 + BIT_3).cast_signed();
-    these.iter().any(|a| others.iter().any(|b| a.start <= b.end + margin && b.start <= a.end + margin))
+    first.iter().any(|a| second.iter().any(|b| a.start <= b.end + margin && b.start <= a.end + margin))
 }
 
 #[test]
