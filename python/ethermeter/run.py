@@ -13,7 +13,7 @@ from ethermeter import provenance
 from ethermeter.engines.work import Finished, TrialError, Work
 from ethermeter.faults import Fault, InputError
 from ethermeter.store import Recorder, RunDirectory, RunError
-from ethermeter.store.recorder import plan_hash_of
+from ethermeter.store.recorder import plan_hash_of, tidy
 
 if TYPE_CHECKING:
     from ethermeter.experiment import Experiment
@@ -92,7 +92,10 @@ def finished_run(directory: Path, plan: "Plan") -> RunDirectory | None:
     if plan_hash_of(directory) != plan.hash:
         return None
     found = RunDirectory(directory)
-    return found if found.is_finished() else None
+    if not found.is_finished():
+        return None
+    tidy(directory)
+    return found
 
 
 def execute(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ethermeter import theory
-from ethermeter.theory.arguments import Array
+from ethermeter.arguments import Array
 from ethermeter.theory.coyle_liu import cycles_of, drift_of
 from ethermeter.theory.markov import stationary, stationary_falling_by_one
 from ethermeter.theory.special import binomial, poisson, two_or_more, two_or_more_of

@@ -81,7 +81,7 @@ def test_almes_lazowska_limits_of_stability(bits: int, limit: str, method: str) 
         found = theory.almes_lazowska_1979(load, packet_bits=bits, rate_bps=3e6, slot_s=16e-6, method=method, unstable="nan")
         return not found.outside_range
 
-    with pytest.raises(theory.TheoryError) as refused:
+    with pytest.raises(theory.ArgumentError) as refused:
         theory.almes_lazowska_1979(0.99, packet_bits=bits, rate_bps=3e6, slot_s=16e-6, method=method)
     named = re.search(r"below ([0-9.]+)", refused.value.faults[0].allowed)
     assert named is not None

@@ -13,6 +13,7 @@ import pytest
 from ethermeter import api
 from ethermeter.engines.simulation import observe
 from ethermeter.faults import InputError
+from ethermeter.run import finished_run
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.recorder import DERIVED
 from ethermeter.store.rows import METRICS, STATION_METRICS
@@ -154,6 +155,19 @@ def test_a_finished_run_is_left_alone(out, plan):
     assert refused(out, plan).value == "finished"
     assert refused(out, plan, resume=True).value == "finished"
     assert contents(out) == before
+
+
+def test_parts_left_by_a_kill_after_the_last_word_are_removed_when_the_run_is_asked_for_again(out, plan):
+    finished(out, plan)
+    (out / "parts").mkdir()
+    (out / "parts" / "00001.parquet").write_bytes(b"left")
+    assert finished_run(out, plan) is not None
+    assert not (out / "parts").exists()
+    # An unfinished run keeps them: they are its results.
+    (out / "provenance.json").write_text('{"plan_hash": "' + plan.hash + '"}')
+    (out / "parts").mkdir()
+    assert finished_run(out, plan) is None
+    assert (out / "parts").exists()
 
 
 def test_a_run_of_another_plan_is_left_alone(out, plan, tmp_path):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ethermeter import InputError, theory
-from ethermeter.theory.arguments import Range
+from ethermeter.arguments import Range
 from ethermeter.theory.catalogue import Model, Symbol, models
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ def named(value: Any) -> str:
 
 def refused(model: Model, argument: str, value: Any) -> str:
     """Evaluate a model with one argument replaced, and return what is said of it."""
-    with pytest.raises(theory.TheoryError) as error:
+    with pytest.raises(theory.ArgumentError) as error:
         model.function(**{**POINTS[model.name], argument: value})
     (fault,) = error.value.faults
     assert (fault.file, fault.key) == (model.name, argument)
@@ -70,7 +70,7 @@ def test_words_are_those_of_the_list(model: Model, symbol: Symbol, value: Any) -
 @pytest.mark.parametrize("model", MODELS.values(), ids=named)
 def test_shapes_that_do_not_broadcast_are_refused(model: Model) -> None:
     (first, a), (second, b) = list(POINTS[model.name].items())[:2]
-    with pytest.raises(theory.TheoryError, match="shapes that broadcast") as error:
+    with pytest.raises(theory.ArgumentError, match="shapes that broadcast") as error:
         model.function(**{**POINTS[model.name], first: [a] * 2, second: [b] * 3})
     assert first in error.value.faults[0].key
 
@@ -144,10 +144,10 @@ def test_mixes_need_as_many_weights_as_lengths() -> None:
         ([], [], "packet_s"),
         ([0.0, 1e-3], [1, 1], "packet_s"),
     ):
-        with pytest.raises(theory.TheoryError) as error:
+        with pytest.raises(theory.ArgumentError) as error:
             lam.function(**{**point, "packet_s": packet_s, "weights": weights, "lengths": "mix"})
         assert error.value.faults[0].key == argument
-    with pytest.raises(theory.TheoryError, match="weights = given"):
+    with pytest.raises(theory.ArgumentError, match="weights = given"):
         lam.function(**{**point, "weights": [1]})
 
 
@@ -158,11 +158,11 @@ def test_a_collision_contains_its_window_and_short_packets_are_the_shorter() -> 
 
 @pytest.mark.parametrize("search", [theory.capacity, lambda function, **given: theory.load_of(0.5, function, **given)])
 def test_a_search_needs_throughput_against_load(search: Any) -> None:
-    with pytest.raises(theory.TheoryError, match="a model of throughput against load"):
+    with pytest.raises(theory.ArgumentError, match="a model of throughput against load"):
         search(theory.metcalfe_boggs_1976, packet_bits=512, rate_bps=3e6, slot_s=16e-6)
-    with pytest.raises(theory.TheoryError, match="propagation"):
+    with pytest.raises(theory.ArgumentError, match="propagation"):
         search(theory.kleinrock_tobagi_1975)
-    with pytest.raises(theory.TheoryError, match="propagation = 2"):
+    with pytest.raises(theory.ArgumentError, match="propagation = 2"):
         search(theory.kleinrock_tobagi_1975, propagation=2)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ethermeter import theory
-from ethermeter.theory.arguments import Range
+from ethermeter.arguments import Range
 from ethermeter.theory.catalogue import Aspect, Model, model, models
 from small_runs import call
 from theory_points import POINTS
@@ -57,7 +57,7 @@ def test_doubts_are_said() -> None:
 
 
 def test_an_unknown_model_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(theory.TheoryError, match="one of kleinrock-tobagi-1975, "):
+    with pytest.raises(theory.ArgumentError, match="one of kleinrock-tobagi-1975, "):
         model("lam")
 
 
@@ -81,7 +81,7 @@ def test_theory_comes_on_demand() -> None:
 def test_theory_needs_nothing_else_of_ethermeter() -> None:
     code = "import sys\nimport ethermeter.theory.catalogue\n"
     code += "print(sorted(name for name in sys.modules if name.startswith('ethermeter.') and '.theory' not in name))"
-    assert call([sys.executable, "-c", code]).stdout.strip() == "['ethermeter.faults']"
+    assert call([sys.executable, "-c", code]).stdout.strip() == "['ethermeter.arguments', 'ethermeter.faults']"
 
 
 def test_zero_dimensions_give_numbers() -> None:

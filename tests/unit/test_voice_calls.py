@@ -6,7 +6,7 @@ from math import comb, factorial
 import numpy as np
 import pytest
 from ethermeter import voice
-from ethermeter.voice import VoiceError
+from ethermeter.voice import ArgumentError
 from hypothesis import given
 from hypothesis import strategies as st
 from printed import rounds_to
@@ -153,7 +153,7 @@ def test_activity_is_the_share_of_the_spurts() -> None:
     ],
 )
 def test_what_cannot_be_is_named(call, said: str) -> None:
-    with pytest.raises(VoiceError) as error:
+    with pytest.raises(ArgumentError) as error:
         call()
     assert str(error.value).startswith(said)
 

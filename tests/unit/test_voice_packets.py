@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from ethermeter import voice
 from ethermeter.experiment.standards import standards
-from ethermeter.voice import CODECS, VoiceError
+from ethermeter.voice import CODECS, ArgumentError
 from ethermeter.voice.connection import QUANTITIES
 from ethermeter.voice.packets import Medium
 
@@ -60,7 +60,7 @@ def test_opus_has_frames_from_2_5_to_60_ms_and_packets_up_to_120() -> None:
     lengths = [0.0025, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12]
     found = voice.packets("opus", packet_s=lengths, medium=MEDIA["ieee-10"], bit_rate_bps=32_000)
     assert list(found.payload_octets) == [10, 20, 40, 80, 160, 240, 320, 400, 480]
-    with pytest.raises(VoiceError, match="at most 120 ms"):
+    with pytest.raises(ArgumentError, match="at most 120 ms"):
         voice.packets("opus", packet_s=0.14, medium=MEDIA["ieee-10"], bit_rate_bps=32_000)
 
 
@@ -94,7 +94,7 @@ def test_the_delay_from_mouth_to_ear_is_the_sum_of_its_parts() -> None:
 )
 def test_packets_that_cannot_be_are_refused(options: dict[str, object], said: str) -> None:
     given = {"codec": "g711", "packet_s": 0.02, "medium": MEDIA["ieee-10"], **options}
-    with pytest.raises(VoiceError) as error:
+    with pytest.raises(ArgumentError) as error:
         voice.packets(given.pop("codec"), **given)
     assert str(error.value).startswith("packets: " + said)
 
@@ -121,7 +121,7 @@ def test_packets_that_cannot_be_are_refused(options: dict[str, object], said: st
     ],
 )
 def test_what_the_e_model_has_no_value_for_is_named(call, said: str) -> None:
-    with pytest.raises(VoiceError) as error:
+    with pytest.raises(ArgumentError) as error:
         call()
     assert str(error.value).startswith(said)
 

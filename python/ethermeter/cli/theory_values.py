@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ethermeter.arguments import ArgumentError, Range
 from ethermeter.faults import Fault, InputError
-from ethermeter.theory.arguments import Range, TheoryError
 from ethermeter.theory.entry import Model, Symbol
 from ethermeter.units import PS_PER_S, Dimension, UnitError, parse
 
@@ -82,7 +82,7 @@ def evaluate(entry: Model, arguments: Sequence[str]) -> Evaluation:
     flat = {name: grid.reshape(-1) for name, grid in zip(numbers, grids, strict=True)}
     try:
         found = entry.function(**flat, **{name: np.array(values) for name, values in rows.items()}, **words)
-    except TheoryError as error:
+    except ArgumentError as error:
         raise InputError([Fault("command line", fault.key, fault.value, fault.allowed) for fault in error.faults]) from None
     varied = {name: flat[name].tolist() for name, values in numbers.items() if len(values) > 1}
     fixed: dict[str, Any] = {name: values[0] for name, values in numbers.items() if len(values) == 1}

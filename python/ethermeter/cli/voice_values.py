@@ -8,14 +8,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ethermeter.arguments import Range
+from ethermeter.arguments import Range as TheoryRange
 from ethermeter.cli.output import number
 from ethermeter.cli.theory_values import value as read_value
 from ethermeter.faults import Fault, InputError
-from ethermeter.theory.arguments import Range as TheoryRange
 from ethermeter.theory.entry import Symbol
 from ethermeter.units import UnitError
 from ethermeter.voice import Connection, Medium, arguments
-from ethermeter.voice.arguments import Range
 from ethermeter.voice.connection import QUANTITIES
 
 MOST_POINTS = 10_000

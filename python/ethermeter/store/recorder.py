@@ -301,6 +301,12 @@ def _clear(directory: Path) -> None:
     sync_directory(directory)
 
 
+def tidy(directory: Path) -> None:
+    """Remove what a run leaves behind that was killed between its last word and the end of its process; of a finished run only."""
+    if is_finished(directory):
+        _clear_parts(directory)
+
+
 def _clear_parts(directory: Path) -> None:
     shutil.rmtree(directory / PARTS, ignore_errors=True)
 

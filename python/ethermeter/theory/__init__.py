@@ -5,8 +5,8 @@ assumptions do not hold. `catalogue` says of each what it assumes, in which unit
 of experiments, trials or simulators.
 """
 
+from ethermeter.arguments import ArgumentError
 from ethermeter.theory.almes_lazowska import almes_lazowska_1979
-from ethermeter.theory.arguments import TheoryError
 from ethermeter.theory.bux import bux_1981_csma_cd, bux_1981_slotted_ring, bux_1981_token_ring
 from ethermeter.theory.coyle_liu import coyle_liu_1983
 from ethermeter.theory.kleinrock_tobagi import kleinrock_tobagi_1975
@@ -20,7 +20,7 @@ from ethermeter.theory.tobagi_hunt_finite import tobagi_hunt_1980_finite
 from ethermeter.theory.tobagi_hunt_p_persistent import tobagi_hunt_1980_p_persistent
 
 __all__ = [
-    "TheoryError",
+    "ArgumentError",
     "almes_lazowska_1979",
     "bux_1981_csma_cd",
     "bux_1981_slotted_ring",

@@ -4,20 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethermeter.theory.arguments import (
-    LOAD,
-    PACKET_BITS,
-    RATE_BPS,
-    SAME,
-    TIME_S,
-    Array,
-    Flags,
-    Numbers,
-    choice,
-    plain,
-    stable,
-    together,
-)
+from ethermeter.arguments import Array, Flags, Numbers, choice, plain, together
+from ethermeter.theory.arguments import LOAD, PACKET_BITS, RATE_BPS, SAME, TIME_S, stable
 from ethermeter.theory.metcalfe_boggs import acquisition, waiting_slots
 from ethermeter.theory.special import poisson
 
@@ -78,7 +66,7 @@ def almes_lazowska_1979(
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range, the shapes do not broadcast, or a load is not stable and `unstable` is "error".
 
     Assumptions

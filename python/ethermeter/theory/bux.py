@@ -4,23 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethermeter.theory.arguments import (
-    ARRIVAL_RATE,
-    PACKET_BITS,
-    PACKET_S,
-    SAME,
-    STATIONS,
-    TIME_S,
-    Array,
-    Flags,
-    Numbers,
-    Range,
-    choice,
-    plain,
-    same_shape,
-    stable,
-    together,
-)
+from ethermeter.arguments import Array, Flags, Numbers, Range, choice, plain, same_shape, together
+from ethermeter.theory.arguments import ARRIVAL_RATE, PACKET_BITS, PACKET_S, SAME, STATIONS, TIME_S, stable
 from ethermeter.theory.delay import Delay
 from ethermeter.theory.lam import finish, printed_delay_s, read_queue
 from ethermeter.theory.lengths import packet_times
@@ -86,7 +71,7 @@ def bux_1981_csma_cd(
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range, the shapes do not broadcast, or a rate is not stable and `unstable` is "error".
 
     Assumptions
@@ -142,7 +127,7 @@ def bux_1981_token_ring(
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range, the shapes do not broadcast, or a rate is not stable and `unstable` is "error".
 
     Assumptions
@@ -208,7 +193,7 @@ def bux_1981_slotted_ring(
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range, the shapes do not broadcast, or a rate is not stable and `unstable` is "error".
 
     Assumptions

@@ -1,7 +1,7 @@
 """The catalogue: every model, what it assumes, in which units, and how far it is to be trusted."""
 
+from ethermeter.arguments import ArgumentError
 from ethermeter.theory import entries_delay, entries_finite, entries_throughput
-from ethermeter.theory.arguments import TheoryError
 from ethermeter.theory.entry import Aspect, Assumption, Model, Output, Symbol
 
 __all__ = ["Aspect", "Assumption", "Model", "Output", "Symbol", "model", "models"]
@@ -18,11 +18,11 @@ def model(name: str) -> Model:
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If there is none.
 
     """
     known = models()
     if name not in known:
-        raise TheoryError("command line", "MODEL", name, f"one of {', '.join(known)}")
+        raise ArgumentError("command line", "MODEL", name, f"one of {', '.join(known)}")
     return known[name]

@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 from scipy import special
 
-from ethermeter.theory.arguments import CHAIN_STATIONS, NOTHING, SAME, Array, Flags, Numbers, Range, TheoryError, plain, together
+from ethermeter.arguments import NOTHING, ArgumentError, Array, Flags, Numbers, Range, plain, together
+from ethermeter.theory.arguments import CHAIN_STATIONS, SAME
 from ethermeter.theory.markov import stationary_falling_by_one
 from ethermeter.theory.special import binomial, mean_decay
 
@@ -94,7 +95,7 @@ def coyle_liu_1983(stations: Numbers, *, generation: Numbers, retransmission: Nu
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range or the shapes do not broadcast.
 
     Assumptions
@@ -116,7 +117,7 @@ def coyle_liu_1983(stations: Numbers, *, generation: Numbers, retransmission: Nu
         collision=(collision, COLLISION),
     )
     if (c < a).any():
-        raise TheoryError(MODEL, "collision", f"{c[c < a].flat[0]:g}", f"at least the window, {a[c < a].flat[0]:g}")
+        raise ArgumentError(MODEL, "collision", f"{c[c < a].flat[0]:g}", f"at least the window, {a[c < a].flat[0]:g}")
     throughput, backlog = np.empty(n.size), np.empty(n.size)
     drifts, falls, climbs = [], [], []
     for at, (users, *point) in enumerate(zip(n.flat, lam.flat, mu.flat, a.flat, c.flat, strict=True)):

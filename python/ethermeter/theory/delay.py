@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ethermeter.theory.arguments import Array, Flags
+from ethermeter.arguments import Array, Flags
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from ethermeter.theory.arguments import UNSTABLE, Range
+from ethermeter.arguments import Range
+from ethermeter.theory.arguments import UNSTABLE
 
 
 class Aspect(StrEnum):

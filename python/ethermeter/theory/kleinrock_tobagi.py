@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ethermeter.theory.arguments import LOAD, PROPAGATION, Array, Numbers, flag, plain, together
+from ethermeter.arguments import Array, Numbers, flag, plain, together
+from ethermeter.theory.arguments import LOAD, PROPAGATION
 from ethermeter.theory.special import mean_decay
 from ethermeter.theory.throughput import Throughput
 
@@ -28,7 +29,7 @@ def kleinrock_tobagi_1975(load: Numbers, *, propagation: Numbers, slotted: bool 
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range or the shapes do not broadcast.
 
     Assumptions

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethermeter.theory.arguments import ARRIVAL_RATE, SAME, TIME_S, Array, Flags, Numbers, choice, plain, same_shape, stable
+from ethermeter.arguments import Array, Flags, Numbers, choice, plain, same_shape
+from ethermeter.theory.arguments import ARRIVAL_RATE, SAME, TIME_S, stable
 from ethermeter.theory.delay import Delay
 from ethermeter.theory.lengths import packet_times
 from ethermeter.theory.special import mean_decay
@@ -51,7 +52,7 @@ def lam_1980(
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range, the shapes do not broadcast, or a rate is not stable and `unstable` is "error".
 
     Assumptions

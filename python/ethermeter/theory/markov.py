@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ethermeter.theory.arguments import Array
+from ethermeter.arguments import Array
 
 _LARGEST = 1e200
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethermeter.theory.arguments import PACKET_BITS, RATE_BPS, SAME, STATIONS, TIME_S, Array, Flags, Numbers, plain, together
+from ethermeter.arguments import Array, Flags, Numbers, plain, together
+from ethermeter.theory.arguments import PACKET_BITS, RATE_BPS, SAME, STATIONS, TIME_S
 
 MODEL = "metcalfe-boggs-1976"
 
@@ -68,7 +69,7 @@ def metcalfe_boggs_1976(stations: Numbers, *, packet_bits: Numbers, rate_bps: Nu
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range or the shapes do not broadcast.
 
     Assumptions

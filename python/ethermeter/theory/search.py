@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.theory.arguments import LOAD, SHARE, Array, Flags, Numbers, TheoryError, plain, same_shape
+from ethermeter.arguments import ArgumentError, Array, Flags, Numbers, plain, same_shape
+from ethermeter.theory.arguments import LOAD, SHARE
 from ethermeter.theory.throughput import Throughput
 
 Model = Callable[..., Throughput]
@@ -54,7 +55,7 @@ def capacity(function: Model, **parameters: Any) -> Capacity:
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If the function has no load to vary, or refuses a parameter.
 
     Examples
@@ -99,7 +100,7 @@ def load_of(throughput: Numbers, function: Model, **parameters: Any) -> Array:
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If the throughput is out of range, the function has no load to vary, or it refuses a parameter.
 
     """
@@ -129,10 +130,10 @@ def _prepared(function: Model, parameters: dict[str, Any]) -> tuple[tuple[int, .
         # Whatever is wrong with a parameter is found here, and named by the model.
         found = function(1.0, **parameters)
     except TypeError as error:
-        raise TheoryError("capacity", "parameters", ", ".join(parameters) or "none", str(error)) from None
+        raise ArgumentError("capacity", "parameters", ", ".join(parameters) or "none", str(error)) from None
     if not isinstance(found, Throughput):
         name = getattr(function, "__name__", str(function))
-        raise TheoryError("capacity", "function", name, "a model of throughput against load")
+        raise ArgumentError("capacity", "function", name, "a model of throughput against load")
 
     def evaluate(load: Array) -> Array:
         return np.asarray(function(load, **parameters).throughput)

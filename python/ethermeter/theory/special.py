@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import special
 
-from ethermeter.theory.arguments import Array
+from ethermeter.arguments import Array
 
 
 def mean_decay(x: Array) -> Array:

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ethermeter.theory.arguments import LOAD, PROPAGATION, SAME, Array, Flags, Numbers, Range, plain, together
+from ethermeter.arguments import Array, Flags, Numbers, Range, plain, together
+from ethermeter.theory.arguments import LOAD, PROPAGATION, SAME
 from ethermeter.theory.markov import stationary
 from ethermeter.theory.special import binomial, two_or_more
 from ethermeter.theory.throughput import Throughput
@@ -32,7 +33,7 @@ def takagi_kleinrock_1985(load: Numbers, *, propagation: Numbers, abort: Numbers
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range or the shapes do not broadcast.
 
     Assumptions
@@ -79,7 +80,7 @@ def takagi_kleinrock_1985_double_peak(load: Numbers, *, propagation: Numbers, ab
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range or the shapes do not broadcast.
 
     Assumptions
@@ -139,7 +140,7 @@ def takagi_kleinrock_1985_finite(load: Numbers, *, stations: Numbers, propagatio
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range or the shapes do not broadcast.
 
     Assumptions

@@ -5,19 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
-from ethermeter.theory.arguments import (
-    CHAIN_STATIONS,
-    NOTHING,
-    PROBABILITY,
-    WHOLE_SLOTS,
-    Array,
-    Flags,
-    Numbers,
-    Range,
-    choice,
-    plain,
-    together,
-)
+from ethermeter.arguments import NOTHING, Array, Flags, Numbers, Range, choice, plain, together
+from ethermeter.theory.arguments import CHAIN_STATIONS, PROBABILITY, WHOLE_SLOTS
 from ethermeter.theory.markov import stationary_falling_by_one
 from ethermeter.theory.tobagi_hunt_finite import delayed_cycles
 
@@ -92,7 +81,7 @@ def tasaka_1986(
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range or the shapes do not broadcast.
 
     Assumptions

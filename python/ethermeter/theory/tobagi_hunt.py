@@ -9,21 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from ethermeter.theory.arguments import (
-    COLLISION_SLOTS,
-    LOAD,
-    PROPAGATION,
-    SAME,
-    SHARE,
-    SLOTS,
-    Array,
-    Flags,
-    Numbers,
-    TheoryError,
-    choice,
-    plain,
-    together,
-)
+from ethermeter.arguments import ArgumentError, Array, Flags, Numbers, choice, plain, together
+from ethermeter.theory.arguments import COLLISION_SLOTS, LOAD, PROPAGATION, SAME, SHARE, SLOTS
 from ethermeter.theory.special import mean_decay, two_or_more
 from ethermeter.theory.throughput import Throughput
 
@@ -90,7 +77,7 @@ def tobagi_hunt_1980_non_persistent(
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range or the shapes do not broadcast.
 
     Assumptions
@@ -133,7 +120,7 @@ def tobagi_hunt_1980_one_persistent(load: Numbers, *, propagation: Numbers, coll
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range or the shapes do not broadcast.
 
     Assumptions
@@ -183,7 +170,7 @@ def tobagi_hunt_1980_bimodal(
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range, short packets are the longer ones, or the shapes do not broadcast.
 
     Assumptions
@@ -209,7 +196,7 @@ def tobagi_hunt_1980_bimodal(
     )
     if (short > long).any():
         wrong = short > long
-        raise TheoryError(BIMODAL, "short_slots", f"{short[wrong].flat[0]:g}", f"at most long_slots, {long[wrong].flat[0]:g}")
+        raise ArgumentError(BIMODAL, "short_slots", f"{short[wrong].flat[0]:g}", f"at most long_slots, {long[wrong].flat[0]:g}")
     mean = alpha * short + (1 - alpha) * long
     if choice(BIMODAL, "idle", idle, IDLE) == "same-slot":
         g = 1 + _lambert((1 / gam - 1) / np.e)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from ethermeter.theory.arguments import CHAIN_STATIONS, NOTHING, PROBABILITY, WHOLE_SLOTS, Array, Flags, Numbers, flag, plain, together
+from ethermeter.arguments import NOTHING, Array, Flags, Numbers, flag, plain, together
+from ethermeter.theory.arguments import CHAIN_STATIONS, PROBABILITY, WHOLE_SLOTS
 from ethermeter.theory.lengths import mix
 from ethermeter.theory.markov import stationary_falling_by_one
 from ethermeter.theory.special import binomial, some_of, two_or_more_of
@@ -95,7 +96,7 @@ def tobagi_hunt_1980_finite(
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range or the shapes do not broadcast.
 
     Assumptions

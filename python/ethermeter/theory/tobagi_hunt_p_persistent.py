@@ -3,7 +3,8 @@
 import numpy as np
 from scipy import special
 
-from ethermeter.theory.arguments import COLLISION_SLOTS, LOAD, Array, Numbers, Range, plain, together
+from ethermeter.arguments import Array, Numbers, Range, plain, together
+from ethermeter.theory.arguments import COLLISION_SLOTS, LOAD
 from ethermeter.theory.special import poisson
 from ethermeter.theory.throughput import Throughput
 from ethermeter.theory.tobagi_hunt import not_a_collision
@@ -38,7 +39,7 @@ def tobagi_hunt_1980_p_persistent(load: Numbers, *, propagation: Numbers, persis
 
     Raises
     ------
-    TheoryError
+    ArgumentError
         If an argument is out of its range or the shapes do not broadcast.
 
     Assumptions

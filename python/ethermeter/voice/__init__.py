@@ -5,7 +5,7 @@ pure functions over arrays, which broadcast. Nothing here knows of experiments, 
 (`docs/voice.md`).
 """
 
-from ethermeter.voice.arguments import VoiceError
+from ethermeter.arguments import ArgumentError
 from ethermeter.voice.codecs import CODECS, Codec
 from ethermeter.voice.connection import Connection
 from ethermeter.voice.e_model import e_model, mean_opinion
@@ -17,11 +17,11 @@ from ethermeter.voice.talk import PATTERNS, TalkPattern, activity_of, admitted, 
 __all__ = [
     "CODECS",
     "PATTERNS",
+    "ArgumentError",
     "Codec",
     "Connection",
     "Medium",
     "TalkPattern",
-    "VoiceError",
     "activity_of",
     "admitted",
     "cole_rosenbluth_2001",

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from ethermeter.arguments import ArgumentError
 from ethermeter.faults import shown
-from ethermeter.voice.arguments import VoiceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +197,12 @@ def codec_named(function: str, value: object) -> Codec:
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If there is none.
 
     """
     if isinstance(value, Codec):
         return value
     if not isinstance(value, str) or value not in CODECS:
-        raise VoiceError(function, "codec", shown(value), f"one of {', '.join(CODECS)}")
+        raise ArgumentError(function, "codec", shown(value), f"one of {', '.join(CODECS)}")
     return CODECS[value]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from ethermeter.voice.arguments import Array, Numbers, Range, VoiceError, same_shape
+from ethermeter.arguments import ArgumentError, Array, Numbers, Range, same_shape
 
 SOURCE = "ITU-T G.107, Table 2, from memory; the defaults give its published R = 93.2"
 
@@ -101,7 +101,7 @@ class Connection:
 
         Raises
         ------
-        VoiceError
+        ArgumentError
             If one is out of its range, or their shapes do not broadcast.
 
         """
@@ -120,12 +120,14 @@ def connection_of(function: str, value: object) -> Connection:
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If it is anything else.
 
     """
     if value is None:
         return Connection()
     if not isinstance(value, Connection):
-        raise VoiceError(function, "connection", type(value).__name__, f"a Connection of {', '.join(f.name for f in fields(Connection))}")
+        raise ArgumentError(
+            function, "connection", type(value).__name__, f"a Connection of {', '.join(f.name for f in fields(Connection))}"
+        )
     return value

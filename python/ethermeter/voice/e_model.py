@@ -5,23 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ethermeter.arguments import ArgumentError, Array, Flags, Numbers, Range, plain, same_shape
 from ethermeter.faults import shown
-from ethermeter.voice.arguments import (
-    ADVANTAGE,
-    BURST_RATIO,
-    DELAY_S,
-    IMPAIRMENT,
-    RATING,
-    ROBUSTNESS,
-    SHARE,
-    Array,
-    Flags,
-    Numbers,
-    Range,
-    VoiceError,
-    plain,
-    same_shape,
-)
+from ethermeter.voice.arguments import ADVANTAGE, BURST_RATIO, DELAY_S, IMPAIRMENT, RATING, ROBUSTNESS, SHARE
 from ethermeter.voice.codecs import Codec, codec_named
 from ethermeter.voice.connection import Connection, connection_of
 
@@ -122,7 +108,7 @@ def e_model(
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If an argument is out of its range, the shapes do not broadcast, or the codec is not rated.
 
     Assumptions
@@ -194,7 +180,7 @@ def mean_opinion(r: Numbers) -> Any:
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If R is out of its range.
 
     Source
@@ -215,14 +201,14 @@ def impairment_of(function: str, codec: object, ie: Numbers | None, bpl: Numbers
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If one is out of its range, or not given and the codec has none.
 
     """
     known = codec_named(function, codec)
     ie, bpl = known.ie if ie is None else ie, known.bpl if bpl is None else bpl
     if ie is None or bpl is None:
-        raise VoiceError(
+        raise ArgumentError(
             function, "codec", shown(known.name), f"one that is rated, or ie and bpl of your own; {known.name} is rated for {known.rated}"
         )
     return Impairment(IMPAIRMENT.read(function, "ie", ie), ROBUSTNESS.read(function, "bpl", bpl))

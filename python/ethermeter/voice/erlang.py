@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.voice.arguments import BLOCKING, ERLANGS, PLACES, SOME_PLACES, Array, Flags, Numbers, VoiceError, plain, together
+from ethermeter.arguments import ArgumentError, Array, Flags, Numbers, plain, together
+from ethermeter.voice.arguments import BLOCKING, ERLANGS, PLACES, SOME_PLACES
 
 _STEPS = 200
 _CLOSE = 1e-14
@@ -27,7 +28,7 @@ def erlang_b(offered_erlangs: Numbers, *, places: Numbers) -> Any:
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If an argument is out of its range, or the shapes do not broadcast.
 
     Assumptions
@@ -65,7 +66,7 @@ def erlang_b_offered(blocking: Numbers, *, places: Numbers) -> Any:
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If an argument is out of its range, or the shapes do not broadcast.
 
     Source
@@ -109,7 +110,7 @@ def erlang_b_places(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If an argument is out of its range, the shapes do not broadcast, or 10 000 places are too few.
 
     Source
@@ -133,7 +134,7 @@ def erlang_b_places(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
         if not np.isnan(found).any():
             return plain(found)
     first = a[np.isnan(found)].flat[0]
-    raise VoiceError(function, "offered_erlangs", f"{first:.12g}", f"what at most {PLACES.high:g} places can carry at this blocking")
+    raise ArgumentError(function, "offered_erlangs", f"{first:.12g}", f"what at most {PLACES.high:g} places can carry at this blocking")
 
 
 def _next(state: Array, offered: Array, places: int) -> Array:

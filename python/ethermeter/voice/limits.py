@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.voice.arguments import BASE, BURST_RATIO, DELAY_S, MOS, SHARE, Array, Flags, Numbers, plain, same_shape, together
+from ethermeter.arguments import Array, Flags, Numbers, plain, same_shape, together
+from ethermeter.voice.arguments import BASE, BURST_RATIO, DELAY_S, MOS, SHARE
 from ethermeter.voice.codecs import Codec
 from ethermeter.voice.connection import Connection
 from ethermeter.voice.e_model import PERMITTED_DELAY, PERMITTED_LOSS, e_model, effective, impairment_of, opinion_of
@@ -81,7 +82,7 @@ def cole_rosenbluth_2001(
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If an argument is out of its range, the shapes do not broadcast, or the codec is not rated.
 
     Assumptions
@@ -119,7 +120,7 @@ def rating_for(mos: Numbers) -> Any:
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If the score is out of its range.
 
     Source
@@ -169,7 +170,7 @@ def largest_loss(
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If an argument is out of its range, the shapes do not broadcast, or the codec is not rated.
 
     Source
@@ -227,7 +228,7 @@ def largest_delay(
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If an argument is out of its range, the shapes do not broadcast, or the codec is not rated.
 
     Source

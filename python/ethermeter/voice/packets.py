@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.voice.arguments import BIT_RATE_BPS, DELAY_S, PACKET_S, Array, Numbers, VoiceError, choice, plain, same_shape
+from ethermeter.arguments import ArgumentError, Array, Numbers, choice, plain, same_shape
+from ethermeter.voice.arguments import BIT_RATE_BPS, DELAY_S, PACKET_S
 from ethermeter.voice.codecs import Codec, codec_named
 
 OVERHEADS: Mapping[str, int] = MappingProxyType({"ipv4": 12 + 8 + 20, "ipv6": 12 + 8 + 40, "none": 0})
@@ -154,7 +155,7 @@ def packets(codec: str | Codec, *, packet_s: Numbers, medium: Medium, ip: str = 
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If an argument is out of its range, a packet is not of whole frames or too long for the codec or the medium, or the codec needs a
         bit rate.
 
@@ -178,7 +179,9 @@ def packets(codec: str | Codec, *, packet_s: Numbers, medium: Medium, ip: str = 
     whole = payload + OVERHEADS[ip] + medium.header_octets + medium.fcs_octets
     if np.any(whole > medium.max_frame_octets):
         most = medium.max_frame_octets
-        raise VoiceError(_FUNCTION, "packet_s", f"{length[whole > most].flat[0]:.12g}", f"frames of at most {most} octets on {medium.name}")
+        raise ArgumentError(
+            _FUNCTION, "packet_s", f"{length[whole > most].flat[0]:.12g}", f"frames of at most {most} octets on {medium.name}"
+        )
     frame_octets = np.maximum(whole, medium.min_frame_octets)
     charged = medium.preamble_bits + 8 * frame_octets + medium.gap_bits
     load = charged / (length * medium.line_rate_bps)
@@ -218,7 +221,7 @@ def mouth_to_ear(
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If an argument is out of its range, a packet is not of whole frames, or the shapes do not broadcast.
 
     Source
@@ -256,13 +259,13 @@ def _bit_rate(codec: Codec, bit_rate_bps: Numbers | None) -> Array:
     low, high = codec.bit_rates_bps
     if bit_rate_bps is None:
         if low != high:
-            raise VoiceError(_FUNCTION, "bit_rate_bps", "not given", f"{codec.name} has bit rates from {low:g} to {high:g} bit/s")
+            raise ArgumentError(_FUNCTION, "bit_rate_bps", "not given", f"{codec.name} has bit rates from {low:g} to {high:g} bit/s")
         return np.asarray(low)
     rate = BIT_RATE_BPS.read(_FUNCTION, "bit_rate_bps", bit_rate_bps)
     wrong = (rate < low) | (rate > high)
     if wrong.any():
         allowed = f"{low:g} bit/s" if low == high else f"from {low:g} to {high:g} bit/s"
-        raise VoiceError(_FUNCTION, "bit_rate_bps", f"{rate[wrong].flat[0]:.12g}", f"{codec.name} has {allowed}")
+        raise ArgumentError(_FUNCTION, "bit_rate_bps", f"{rate[wrong].flat[0]:.12g}", f"{codec.name} has {allowed}")
     return rate
 
 
@@ -278,5 +281,5 @@ def _frames(function: str, codec: Codec, length: Array) -> tuple[Array, Array]:
     if wrong.any():
         of = " or ".join(f"{1e3 * duration:g}" for duration in codec.frames_s)
         most = "" if codec.longest_packet_s is None else f", at most {1e3 * codec.longest_packet_s:g} ms of speech"
-        raise VoiceError(function, "packet_s", f"{length[wrong].flat[0]:.12g}", f"{codec.name}: whole frames of {of} ms{most}")
+        raise ArgumentError(function, "packet_s", f"{length[wrong].flat[0]:.12g}", f"{codec.name}: whole frames of {of} ms{most}")
     return frame, frames

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.voice.arguments import ACTIVITY, PLACES, PROBABILITY, TALK_S, TALKERS, Array, Numbers, VoiceError, plain, together
+from ethermeter.arguments import ArgumentError, Array, Numbers, plain, together
+from ethermeter.voice.arguments import ACTIVITY, PLACES, PROBABILITY, TALK_S, TALKERS
 
 MOST_TALKERS = int(TALKERS.high)
 
@@ -102,7 +103,7 @@ def activity_of(talk_s: Numbers, *, silence_s: Numbers) -> Any:
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If an argument is out of its range, or the shapes do not broadcast.
 
     """
@@ -129,7 +130,7 @@ def talking(talkers: Numbers, *, activity: Numbers, room: Numbers) -> Talking:
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If an argument is out of its range, or the shapes do not broadcast.
 
     Assumptions
@@ -176,7 +177,7 @@ def talking_quantile(talkers: Numbers, *, activity: Numbers, exceeding: Numbers)
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If an argument is out of its range, or the shapes do not broadcast.
 
     Examples
@@ -211,7 +212,7 @@ def admitted(room: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
 
     Raises
     ------
-    VoiceError
+    ArgumentError
         If an argument is out of its range, the shapes do not broadcast, or more than 10 000 could be admitted.
 
     Source
@@ -231,7 +232,7 @@ def admitted(room: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
         most, each, allowed = int(c[at]), float(a[at]), float(e[at])
         low, high = most, MOST_TALKERS
         if _beyond(high, each, most) <= allowed:
-            raise VoiceError(
+            raise ArgumentError(
                 function, "activity", f"{each:.12g}", f"one at which fewer than {MOST_TALKERS} talkers are admitted to {most} places"
             )
         while high - low > 1:
