@@ -189,6 +189,18 @@ pub enum Backoff {
     },
     /// r = 0.
     None {},
+    /// r = the bits of the host's clock that are set in its load register too, which is empty at first and takes in a one from the right
+    /// at each collision: below 2^min(n, bits), as even as the clock is (Gonsalves 1982, section 2.2).
+    #[serde(rename = "load-register")]
+    LoadRegister {
+        /// Low bits of the clock that are used.
+        bits: u32,
+        /// Time in which the clock advances by one. Each host's began at another moment.
+        clock_ps: u64,
+        /// The wait is counted in ticks, which come whenever the clock's time is a whole number of slots: it ends with the r-th after the end
+        /// of the jam, so that it is up to a slot shorter; without, it is r slots long.
+        ticks: bool,
+    },
 }
 
 impl Backoff {
@@ -201,6 +213,7 @@ impl Backoff {
             Self::Linear { limit } => u64::from(collisions.min(limit)) + 1,
             Self::Constant { slots } => u64::from(slots),
             Self::None {} => 1,
+            Self::LoadRegister { bits, .. } => 1 << collisions.min(bits),
         }
     }
 }

@@ -6,7 +6,7 @@
 //!             offer              attempt succeeds
 //! (empty) ───────────► holding ──────────────────► next offer, after the service time
 //!                        ▲  │ attempt collides
-//!                        │  ├─ attempts left ─► backoff: r slots from the end of the jam
+//!                        │  ├─ attempts left ─► backoff: r slots from the end of the jam, drawn or read from a clock
 //!                        │  ├─ none left, resume ─► the host hands the frame over again, after the service time
 //!                        │  └─ none left, discard, or late and discard ─► next offer
 //!                        └──┘
@@ -68,6 +68,8 @@ pub struct Station {
     after_attempt_limit: AfterAttemptLimit,
     after_late_collision: AfterLateCollision,
     slot: i64,
+    /// What its clock showed at time 0, in picoseconds.
+    clock: u64,
     /// Its frames grow until they are over.
     is_voice: bool,
     holds_frame: bool,
@@ -101,6 +103,7 @@ impl Station {
             after_attempt_limit: group.after_attempt_limit,
             after_late_collision: group.after_late_collision,
             slot: world.slot,
+            clock: clock_at_start(world, index),
             is_voice: world.is_voice(index),
             holds_frame: false,
             taken_up: NEVER,
@@ -178,6 +181,10 @@ impl Station {
             return self.discard(start, end, late);
         }
         if self.attempts_since_handover < self.attempt_limit {
+            if let Backoff::LoadRegister { clock_ps, ticks, .. } = self.backoff {
+                let ready = self.counted_down(end, clock_ps, ticks);
+                return (self.attempt(start, end, Ending::Collided, late), ready);
+            }
             let slots = self.chance.below(self.backoff.range(self.attempts_since_handover));
             return (self.attempt(start, end, Ending::Collided, late), end + signed(slots) * self.slot);
         }
@@ -205,6 +212,16 @@ impl Station {
         let attempt = self.attempt(start, end, Ending::Discarded, late);
         let next = self.source.next(end.cast_unsigned());
         (attempt, self.take_up(next))
+    }
+
+    /// When a station has counted down whose jam ended at `end`, by its own clock.
+    fn counted_down(&self, end: i64, clock_ps: u64, ticks: bool) -> i64 {
+        let shown_ps = self.clock + end.cast_unsigned();
+        let load = self.backoff.range(self.attempts_since_handover) - 1;
+        let slots = signed((shown_ps / clock_ps) & load);
+        let wait = slots.saturating_mul(self.slot).min(NEVER);
+        let since_tick = if ticks && slots > 0 { signed(shown_ps % self.slot.cast_unsigned()) } else { 0 };
+        end + wait - since_tick
     }
 
     #[inline]
@@ -238,4 +255,11 @@ impl Station {
         self.bits = offer.bits;
         self.taken_up
     }
+}
+
+/// What the clock of a station shows at time 0: anything, up to when the bits that are used begin again, or the next tick comes.
+fn clock_at_start(world: &World, index: usize) -> u64 {
+    let Backoff::LoadRegister { bits, clock_ps, .. } = world.group(index).backoff else { return 0 };
+    let period_ps = (clock_ps << bits).max(world.slot.cast_unsigned());
+    Stream::new(world.seed, small(index), Purpose::Clock).below(period_ps)
 }

@@ -299,6 +299,10 @@ fn check_group(group: &Group, index: usize, place_count: usize) -> Result<(), Er
             check_range(&key("backoff.slots"), u64::from(slots), 1, 1_000_000)
         }
         crate::scenario::Backoff::None {} => Ok(()),
+        crate::scenario::Backoff::LoadRegister { bits, clock_ps, .. } => {
+            check_range(&key("backoff.bits"), u64::from(bits), 1, 16)?;
+            check_range(&key("backoff.clock_ps"), clock_ps, 1, LONGEST_DELAY_PS)
+        }
     }
 }
 

@@ -99,6 +99,8 @@ fn backoff() -> impl Strategy<Value = Backoff> {
         1 => (0u32..20).prop_map(|limit| Backoff::Linear { limit }),
         1 => (1u32..9).prop_map(|slots| Backoff::Constant { slots }),
         1 => Just(Backoff::None {}),
+        2 => (1u32..9, 1u64..3000, any::<bool>())
+            .prop_map(|(bits, clock_ps, ticks)| Backoff::LoadRegister { bits, clock_ps, ticks }),
     ]
 }
 

@@ -3,8 +3,9 @@
 mod common;
 
 use common::{saturated, US};
-use ethermeter_simulator::scenario::Group;
-use ethermeter_simulator::station::Ending;
+use ethermeter_simulator::scenario::{Backoff, Group};
+use ethermeter_simulator::station::{Ending, Station};
+use ethermeter_simulator::world::World;
 use ethermeter_simulator::{simulate, traces, Attempt, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::times::Times;
@@ -68,4 +69,97 @@ fn no_gap_is_only_for_the_deaf() {
     trial.scenario.segment.deaf_ps = 0;
     let error = simulate(&trial).expect_err("no gap and no deaf time").to_string();
     assert!(error.starts_with("segment.gap_bits"), "{error}");
+}
+
+const UNIT: u64 = 38_080_000;
+
+/// A station of the experimental Ethernet with a load register. It has a frame at time 0.
+fn alto(seed: u64, clock_ps: u64, ticks: bool) -> Station {
+    let mut trial = saturated(1, 544, US, 0);
+    trial.seed = seed;
+    (trial.scenario.segment.bit_ps, trial.scenario.segment.slot_bits) = (340_000, 112);
+    trial.scenario.groups[0].backoff = Backoff::LoadRegister { bits: 8, clock_ps, ticks };
+    let world = World::new(&trial).expect("a valid trial");
+    Station::all(&world).0.pop().expect("one station")
+}
+
+/// Sixteen collisions of one frame, the ends of their jams at odd times: each end, and when the station is ready again.
+fn collisions(station: &mut Station) -> Vec<(i64, i64, Ending)> {
+    let mut at = 0;
+    let mut all = Vec::new();
+    for _ in 0..16 {
+        let end = at + 12_345_677;
+        let (attempt, ready) = station.collide(at, end, false);
+        all.push((end, ready, attempt.ending));
+        at = ready + 777_777;
+    }
+    all
+}
+
+#[test]
+fn one_clock_explains_every_wait_of_a_host() {
+    for (seed, clock_ps) in (0..20).zip([UNIT, 595_000, 170_000].into_iter().cycle()) {
+        let all = collisions(&mut alto(seed, clock_ps, false));
+        // What the clock may have shown at time 0: every wait leaves only what has its bits in common with it.
+        let may_be = |clock: u64| {
+            (1u32..).zip(&all[..15]).all(|(n, &(end, ready, _))| {
+                let slots = (ready - end).cast_unsigned() / UNIT;
+                ((clock + end.cast_unsigned()) / clock_ps) & ((1 << n.min(8)) - 1) == slots
+            })
+        };
+        assert!(all[..15].iter().all(|(end, ready, _)| (ready - end) % UNIT.cast_signed() == 0));
+        assert!((0..256 * 64).any(|step| may_be(step * clock_ps / 64)), "{seed} {clock_ps}");
+    }
+}
+
+#[test]
+fn waits_end_with_the_ticks_of_the_hosts_own_clock() {
+    let mut phases = std::collections::BTreeSet::new();
+    for seed in 0..20 {
+        let with = collisions(&mut alto(seed, UNIT, true));
+        let mut of_it: Vec<i64> = with[..15]
+            .iter()
+            .filter(|(end, ready, _)| ready > end)
+            .map(|(_, ready, _)| ready % UNIT.cast_signed())
+            .collect();
+        assert!(of_it.len() > 5);
+        of_it.dedup();
+        assert_eq!(of_it.len(), 1, "always at the same phase");
+        phases.insert(of_it[0]);
+        // The first wait is the same number of units, less what had passed since the last tick.
+        let (end, without, _) = collisions(&mut alto(seed, UNIT, false))[0];
+        let less = without - with[0].1;
+        assert!(if without == end { less == 0 } else { (0..UNIT.cast_signed()).contains(&less) }, "{less}");
+    }
+    assert!(phases.len() > 15, "every host has its own");
+}
+
+#[test]
+fn the_load_register_holds_eight_bits_and_overflows_after_sixteen_collisions() {
+    let longest: Vec<i64> = (0..500).fold(vec![0; 15], |longest, seed| {
+        let all = collisions(&mut alto(seed, 595_000, false));
+        assert!(all[..15].iter().all(|c| c.2 == Ending::Collided));
+        assert_eq!(all[15].2, Ending::Resumed);
+        longest.iter().zip(&all).map(|(&most, (end, ready, _))| most.max((ready - end) / UNIT.cast_signed())).collect()
+    });
+    for (n, most) in (1..).zip(longest) {
+        let bound = (1 << n.min(8)) - 1;
+        // Of 500 even draws the largest is below 0.97 of the range with a probability below 1e-6.
+        assert!(most <= bound && most * 100 >= bound * 97, "{n}: {most}");
+    }
+}
+
+#[test]
+fn the_first_waits_of_many_hosts_are_even_but_later_ones_follow_from_them() {
+    let waits = |seed: u64| {
+        let all = collisions(&mut alto(seed, UNIT, false));
+        [0, 1, 2].map(|n: usize| (all[n].1 - all[n].0) / UNIT.cast_signed())
+    };
+    let all: Vec<[i64; 3]> = (0..8000).map(waits).collect();
+    // Binomial(8000, 1/2): four standard deviations are 179.
+    let ones = all.iter().filter(|w| w[0] == 1).count();
+    assert!(ones.abs_diff(4000) < 179, "{ones}");
+    // The clock read 4 k + r, so it waits r and collides again a third of a unit later: then it reads 4 k + 2 r, or one more, and never
+    // 3 above a multiple of 4. A fresh draw would give that in a quarter of all cases.
+    assert!(all.iter().all(|w| w[2] % 4 != 3));
 }

@@ -348,8 +348,7 @@ mod tests {
             let spec = VoiceSpec { spurts, ..SPEC };
             let mut voice = Voice::new(spec, stream(seed), WINDOW);
             let samples = all_samples(&spec, seed, WINDOW);
-            let window = WINDOW.measure_from_ps..WINDOW.measure_to_ps;
-            let inside = |at_ps: u64| u64::from(window.contains(&at_ps));
+            let inside = |at_ps: u64| u64::from((WINDOW.measure_from_ps..WINDOW.measure_to_ps).contains(&at_ps));
             let mut chance = Stream::new(seed, 9, Purpose::Service);
             let (mut queue, mut coming) = (VecDeque::new(), samples.iter().copied().peekable());
             let mut expected = Samples { made: samples.iter().map(|&s| inside(s)).sum(), ..Samples::default() };
@@ -431,10 +430,8 @@ mod tests {
         let mut voice = Voice::new(spec, stream(6), WINDOW);
         let samples = all_samples(&spec, 6, WINDOW);
         let first = samples.iter().position(|&s| s == voice.first_ps()).expect("a sample");
-        let spurt = (first..samples.len())
-            .take_while(|&i| i == first || samples[i] == samples[i - 1] + spec.sample_ps)
-            .count()
-            .min(4);
+        let steady = |i: &usize| *i == first || samples[*i] == samples[*i - 1] + spec.sample_ps;
+        let spurt = (first..first + 4).take_while(steady).count();
         let last = samples[first + spurt - 1];
         let wanted_ps = voice.wanted_ps().expect("it talks");
         assert_eq!(wanted_ps, if spurt == 4 { last } else { last + spec.sample_ps });
