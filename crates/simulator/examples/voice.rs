@@ -106,12 +106,16 @@ fn main() {
         }
         for loss in [0.01, 0.05] {
             let Some(after) = curve.iter().position(|(_, p)| p[2] >= loss).filter(|&i| i > 0) else { continue };
-            let ((n, a), (_, b)) = (curve[after - 1], curve[after]);
-            let share = (loss - a[2]) / (b[2] - a[2]);
-            let between = |k: usize| a[k] + share * (b[k] - a[k]);
-            let (n, t) = (f64::from(*n) + share, 100.0 * between(0));
-            let (d, of_samples) = (between(1), between(3));
-            println!("  L = {loss}: N {n:.1}, T {t:.1} %, D {d:.1} ms, of samples {of_samples:.1} ms");
+            let ((stations, low), (_, high)) = (curve[after - 1], curve[after]);
+            let share = (loss - low[2]) / (high[2] - low[2]);
+            let between = |k: usize| low[k] + share * (high[k] - low[k]);
+            println!(
+                "  L = {loss}: N {:.1}, T {:.1} %, D {:.1} ms, of samples {:.1} ms",
+                f64::from(stations) + share,
+                100.0 * between(0),
+                between(1),
+                between(3)
+            );
         }
     }
 }
