@@ -15,8 +15,7 @@
 //!                                                  and carrier still there makes it Busy again
 //! ```
 //!
-//! *Transmission* holds the frame: `Idle → (ready) → Waiting → (not deferring) → Starting → (deaf time) → Sending → …`. Who has decided
-//! to start hears nothing more until its first bit leaves; the standards know no such time.
+//! *Transmission* holds the frame: `Idle → (ready) → Waiting → (not deferring) → Sending → …`.
 //!
 //! Events of one instant are taken in the order of their rank: what a station decides, it decides before it hears what arrives
 //! in that instant; and carrier that begins is heard before carrier that ends, so that they join.
@@ -34,8 +33,6 @@ enum Event {
     Ready { station: u32 },
     /// The part of the gap with this number is over at a station.
     GapOver { station: u32, gap: u64 },
-    /// The first bit of a station leaves.
-    FirstBit { station: u32 },
     /// A transmission begins to be heard at a station.
     CarrierOn { station: u32 },
     /// A transmission, in its `version`, is no longer heard at a station.
@@ -48,7 +45,7 @@ impl Event {
     fn rank(self) -> u8 {
         match self {
             Self::Ready { .. } => 0,
-            Self::GapOver { .. } | Self::FirstBit { .. } => 1,
+            Self::GapOver { .. } => 1,
             Self::CarrierOn { .. } => 2,
             Self::CarrierOff { .. } | Self::SendOver { .. } => 3,
         }
@@ -67,7 +64,6 @@ enum Deference {
 enum Transmission {
     Idle,
     Waiting,
-    Starting,
     Sending(usize),
 }
 
@@ -141,10 +137,9 @@ impl Reference<'_> {
             Event::Ready { station } => {
                 self.macs[station as usize].transmission = Transmission::Waiting;
                 if self.macs[station as usize].deference == Deference::Silent {
-                    self.decide(now, station);
+                    self.send(now, station);
                 }
             }
-            Event::FirstBit { station } => self.send(now, station),
             Event::GapOver { station, gap } => self.gap_over(now, station, gap),
             Event::CarrierOn { station } => self.carrier_on(now, station),
             Event::CarrierOff { station, transmission, version } => {
@@ -157,23 +152,12 @@ impl Reference<'_> {
         }
     }
 
-    /// A station has found that it need not defer.
-    fn decide(&mut self, now: i64, station: u32) {
-        let mac = &mut self.macs[station as usize];
-        mac.transmission = Transmission::Starting;
-        mac.deference = Deference::Busy;
-        if self.world.deaf == 0 {
-            return self.send(now, station);
-        }
-        self.schedule(now + self.world.deaf, Event::FirstBit { station });
-    }
-
     fn send(&mut self, now: i64, station: u32) {
         if now >= self.world.phases.end_ps.cast_signed() {
             return; // the test is over; the frame stays where it is
         }
         let id = self.sent.len();
-        let end = now + self.stations[station as usize].packet_time(self.world, now);
+        let end = now + self.world.packet_time(self.stations[station as usize].bits());
         self.sent.push(Sent { station, start: now, end, version: 0, collision: None });
         let mac = &mut self.macs[station as usize];
         mac.transmission = Transmission::Sending(id);
@@ -237,7 +221,7 @@ impl Reference<'_> {
     fn perhaps_silent(&mut self, now: i64, station: u32) {
         let (part1, gap) = (self.world.gap_part1, self.world.gap);
         let mac = &mut self.macs[station as usize];
-        let sending = matches!(mac.transmission, Transmission::Starting | Transmission::Sending(_));
+        let sending = matches!(mac.transmission, Transmission::Sending(_));
         if mac.deference != Deference::Busy || mac.signals_heard > 0 || sending {
             return;
         }
@@ -264,7 +248,7 @@ impl Reference<'_> {
                 let rest = self.world.gap - self.world.gap_part1;
                 self.schedule(now + rest, Event::GapOver { station, gap });
             }
-            Deference::GapPart2 if mac.transmission == Transmission::Waiting => self.decide(now, station),
+            Deference::GapPart2 if mac.transmission == Transmission::Waiting => self.send(now, station),
             Deference::GapPart2 if mac.signals_heard > 0 => {
                 mac.deference = Deference::Busy;
                 mac.was_transmitting = false;
