@@ -170,6 +170,21 @@ def test_parts_left_by_a_kill_after_the_last_word_are_removed_when_the_run_is_as
     assert (out / "parts").exists()
 
 
+def test_a_part_that_has_not_got_its_name_yet_is_none(out, plan, tmp_path):
+    expected = finished(tmp_path / "whole", plan)
+    with opened(out, plan) as recorder:
+        record(recorder, plan, recorder.pending[:3])
+        recorder.flush()
+    (part,) = (out / "parts").glob("*.parquet")
+    # Killed after the last byte of the file and before its renaming.
+    part.rename(part.with_name(".tmp-" + part.name))
+    with opened(out, plan, resume=True) as recorder:
+        assert len(recorder.pending) == len(plan.trials)
+        record(recorder, plan, recorder.pending)
+        recorder.finish(DONE)
+    assert contents(out) == expected
+
+
 def test_a_run_of_another_plan_is_left_alone(out, plan, tmp_path):
     before = finished(out, plan)
     other = api.load(tmp_path / "small.toml").plan(seed=8)

@@ -222,6 +222,9 @@ class Recorder:
         write_whole(self.directory / PLAN, plan.to_jsonl())
 
     def _read_parts(self) -> None:
+        # Whole or not, what a kill left under a temporary name was not yet a part, and its name will be used again.
+        for file in (self.directory / PARTS).glob(TEMPORARY + "*"):
+            file.unlink()
         for file in sorted((self.directory / PARTS).glob("*.parquet")):
             try:
                 table = parts.read(file, stamp=self._stamp)
