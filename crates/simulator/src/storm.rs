@@ -6,6 +6,8 @@
 //!
 //! Taking the earliest start is exact: a later start cannot be heard before it happens, so it changes neither whether this one
 //! starts nor any end that this one waited for.
+//!
+//! A station's start is its decision and the deaf time after it; whether it defers follows from what it heard by its decision.
 
 use crate::fast::Sender;
 use crate::reference::overlap;
@@ -69,8 +71,8 @@ impl Deferrals {
         }
     }
 
-    /// When a station that is ready at `ready` starts, as far as is known.
-    fn start(&self, ready: i64, gap: i64) -> i64 {
+    /// When a station that is ready at `ready` decides to start, as far as is known.
+    fn decision(&self, ready: i64, gap: i64) -> i64 {
         for deferral in &self.list {
             if ready <= deferral.from && !deferral.own {
                 return ready;
@@ -87,7 +89,7 @@ impl Deferrals {
 ///
 /// It keeps its arrays between one storm and the next.
 pub(crate) struct Storm {
-    /// When each station is ready; at the end, when it starts next.
+    /// When each station is ready; at the end, when it decides to start next.
     ready: Vec<i64>,
     sent: Vec<Sent>,
     /// The last transmission of each station that is still kept.
@@ -104,7 +106,7 @@ pub(crate) struct Storm {
     /// For the question whether contentions are closed: by place, and by sender.
     firsts: Vec<i64>,
     overs: Vec<i64>,
-    own_starts: Vec<i64>,
+    own_decisions: Vec<i64>,
 }
 
 enum Next {
@@ -133,29 +135,29 @@ impl Storm {
             prune_above: PRUNE_ABOVE,
             firsts: Vec::new(),
             overs: Vec::new(),
-            own_starts: Vec::new(),
+            own_decisions: Vec::new(),
         }
     }
 
-    /// When each station starts next, after a storm, if nobody else starts first.
-    pub(crate) fn starts(&self) -> &[i64] {
+    /// When each station decides to start next, after a storm, if nobody else starts first.
+    pub(crate) fn decisions(&self) -> &[i64] {
         &self.ready
     }
 
-    /// A storm that begins when contentions are closed and `starts` are the next starts if nobody else starts first.
+    /// A storm that begins when contentions are closed and `decisions` are the next decisions to start if nobody else starts first.
     ///
     /// `senders`, if there are any, collided at its beginning; `attempts` are theirs, and nobody else starts before they are over.
     pub(crate) fn run(
         &mut self,
         world: &World,
-        starts: impl Iterator<Item = i64>,
+        decisions: impl Iterator<Item = i64>,
         senders: &[Sender],
         attempts: &[Attempt],
         stations: &mut [Station],
         tally: &mut Tally,
     ) {
         self.ready.clear();
-        self.ready.extend(starts);
+        self.ready.extend(decisions);
         self.prune_above = PRUNE_ABOVE;
         for (sender, attempt) in senders.iter().zip(attempts) {
             self.add_collided(sender, *attempt);
@@ -201,7 +203,7 @@ impl Storm {
         let (mut at, mut who) = (NEVER, NONE);
         let mut at_place = None;
         for place in 0..world.place_count {
-            let start = self.deferrals[place].start(self.first_ready[place], world.gap);
+            let start = self.deferrals[place].decision(self.first_ready[place], world.gap) + world.deaf;
             if self.first_ready[place] < NEVER && start < at {
                 at = start;
                 at_place = Some(place);
@@ -210,7 +212,7 @@ impl Storm {
         for index in 0..self.senders.len() {
             let station = self.senders[index];
             if self.sent[self.latest[station as usize] as usize].over {
-                let start = self.own_start(world, station);
+                let start = self.own_decision(world, station) + world.deaf;
                 if self.ready[station as usize] < NEVER && start < at {
                     (at, who) = (start, station);
                 }
@@ -267,9 +269,9 @@ impl Storm {
         self.hear_into_scratch(world, own.place, station, own.start);
     }
 
-    fn own_start(&mut self, world: &World, station: u32) -> i64 {
+    fn own_decision(&mut self, world: &World, station: u32) -> i64 {
         self.hear_own(world, station);
-        self.scratch.start(self.ready[station as usize], world.gap)
+        self.scratch.decision(self.ready[station as usize], world.gap)
     }
 
     fn hear_everywhere(&mut self, world: &World) {
@@ -282,7 +284,7 @@ impl Storm {
 
     fn start(&mut self, world: &World, station: u32, at: i64, stations: &[Station]) {
         let place = world.places[station as usize];
-        let end = at + world.packet_time(stations[station as usize].bits());
+        let end = at + stations[station as usize].packet_time(world, at);
         let mut this =
             Sent { station, place, start: at, end, heard: NEVER, over: false, overlapped: false, attempt: None };
         for other in self.sent.iter_mut().filter(|s| s.station != station) {
@@ -343,12 +345,12 @@ impl Storm {
 
     /// Whether every signal of the next contention arrives after the last gap is over, everywhere.
     ///
-    /// Leaves in `overs` when that is at each place, and in `own_starts` when each sender starts next.
+    /// Leaves in `overs` when that is at each place, and in `own_decisions` when each sender decides to start next.
     fn is_closed(&mut self, world: &World) -> bool {
         let places = world.place_count;
         self.firsts.clear();
         self.overs.clear();
-        self.own_starts.clear();
+        self.own_decisions.clear();
         for place in 0..small(places) {
             let last = self.sent.iter().map(|s| s.end + world.delay(s.place, place)).max().unwrap_or(0);
             let over = last + world.gap;
@@ -357,7 +359,7 @@ impl Storm {
                 // Somebody is ready before all is over here: only what is heard tells when that one starts.
                 self.scratch.list.clear();
                 self.hear_into_scratch(world, place, NONE, i64::MIN);
-                first = self.scratch.start(first, world.gap);
+                first = self.scratch.decision(first, world.gap);
                 if first < over {
                     return false;
                 }
@@ -368,19 +370,19 @@ impl Storm {
         for index in 0..self.senders.len() {
             let station = self.senders[index];
             let place = world.places[station as usize] as usize;
-            let mut start = self.ready[station as usize];
-            if start < self.overs[place] {
-                start = self.own_start(world, station);
+            let mut decision = self.ready[station as usize];
+            if decision < self.overs[place] {
+                decision = self.own_decision(world, station);
                 let others = self.sent.iter().filter(|s| s.station != station);
                 let mut heard = others.map(|s| s.end + world.delay(s.place, world.places[station as usize]));
-                if heard.any(|end| start < end + world.gap) {
+                if heard.any(|end| decision < end + world.gap) {
                     return false;
                 }
             }
-            self.own_starts.push(start);
-            self.firsts[place] = self.firsts[place].min(start);
+            self.own_decisions.push(decision);
+            self.firsts[place] = self.firsts[place].min(decision);
         }
-        let earliest = self.firsts.iter().copied().min().unwrap_or(NEVER);
+        let earliest = self.firsts.iter().copied().min().unwrap_or(NEVER) + world.deaf;
         if self.overs.iter().all(|&over| earliest >= over) {
             return true;
         }
@@ -390,7 +392,7 @@ impl Storm {
                 let first = firsts[p as usize];
                 (0..small(places)).all(|q| {
                     let alone = p == q && self.members[p as usize].len() < 2;
-                    first == NEVER || alone || first + world.delay(p, q) >= overs[q as usize]
+                    first == NEVER || alone || first + world.deaf + world.delay(p, q) >= overs[q as usize]
                 })
             })
     }
@@ -402,6 +404,8 @@ impl Storm {
             Next::End { index } => self.sent[index].end,
             Next::Calm => return,
         };
+        // Who starts from now on may have decided a deaf time ago.
+        let now = now - world.deaf;
         let keep = self.still_needed(world, now);
         for index in (0..self.sent.len()).filter(|&i| !keep[i]) {
             let station = self.sent[index].station;
@@ -427,7 +431,7 @@ impl Storm {
         for latest in self.latest.iter_mut().filter(|l| **l != NONE) {
             *latest = moved[*latest as usize];
         }
-        // Nobody who is still to start does so before now, so nothing that was forgotten is missed.
+        // Nobody who is still to start decided before now, so nothing that was forgotten is missed.
         for station in 0..self.ready.len() {
             let latest = self.latest[station];
             if latest == NONE || self.sent[latest as usize].over {
@@ -484,12 +488,12 @@ impl Storm {
 
     /// Contentions are closed again: work out who starts when, and report what happened.
     fn settle(&mut self, world: &World, tally: &mut Tally) {
-        // Nobody starts before the last gap at its place is over, so whoever is ready before that starts then.
+        // Nobody decides before the last gap at its place is over, so whoever is ready before that does so then.
         for (ready, &place) in self.ready.iter_mut().zip(&world.places) {
             *ready = (*ready).max(self.overs[place as usize]);
         }
-        for (&station, &start) in self.senders.iter().zip(&self.own_starts) {
-            self.ready[station as usize] = start;
+        for (&station, &decision) in self.senders.iter().zip(&self.own_decisions) {
+            self.ready[station as usize] = decision;
         }
         self.end_with(world, tally);
     }
@@ -523,6 +527,7 @@ fn as_attempt(sent: &Sent) -> Attempt {
         late: false,
         damaged: false,
         attempts: 0,
+        samples: 0,
         start: sent.start,
         end: sent.end,
         taken_up: 0,
