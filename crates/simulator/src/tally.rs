@@ -186,8 +186,8 @@ impl Tally {
         if attempt.start >= self.to && attempt.taken_up >= self.to {
             return; // after the window, as is all that follows
         }
-        if attempt.end + self.gap <= self.from {
-            // Before the window in every respect but what it leaves owed.
+        if attempt.end + self.gap.max(1) <= self.from {
+            // Before the window in every respect but what it leaves owed. (What ends with its first instant, without a gap, is within.)
             if attempt.end > self.covered {
                 self.covered = attempt.end;
                 self.owed_gap_until = attempt.end + self.gap;
