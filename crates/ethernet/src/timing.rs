@@ -138,7 +138,7 @@ pub const STANDARDS: &[Standard] = &[
         },
         sources: &[
             ("bit", "Alto hardware manual: two 170 ns clocks a bit, 2.94 Mb/s"),
-            ("slot", "Gonsalves 1982: unit of backoff 38.08 us"),
+            ("slot", "Gonsalves 1982, section 2.2: unit of backoff 38.08 us"),
             ("gap", "assumption: no gap is specified; one bit of station turn-around"),
             ("gap_part1", "assumption: no gap is specified"),
             ("preamble", "Metcalfe and Boggs 1976: one sync bit"),
@@ -178,6 +178,15 @@ mod tests {
             assert!(t.max_round_trip <= t.preamble + t.min_frame, "{}", standard.name);
             assert!(t.gap_part1.0 * 3 <= t.gap.0 * 2, "{}", standard.name);
         }
+    }
+
+    #[test]
+    fn the_experimental_ethernet_waits_in_units_of_38_08_us_and_needs_340_ns_a_bit() {
+        // Gonsalves 1982, section 2.2: 2.94 Mb/s, 38.08 us, 2.75 us end to end; the Alto's clock is 170 ns.
+        let t = standard("experimental-3").expect("a known standard").timing;
+        assert_eq!((t.bit.0, t.bit.ps_for(t.slot)), (2 * 170_000, Some(38_080_000)));
+        assert!(t.bit.ps_for(t.max_round_trip).is_some_and(|ps| ps >= 2 * 2_750_000));
+        assert_eq!((t.attempt_limit, t.preamble, t.min_frame), (16, Bits(1), Octets(6).bits()));
     }
 
     #[test]

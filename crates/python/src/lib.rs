@@ -115,6 +115,20 @@ fn convert(py: Python<'_>, o: Outcome) -> PyResult<Bound<'_, PyDict>> {
     if let Some(response_time) = &o.response_time {
         histograms.set_item("response_time", columns(py, response_time))?;
     }
+    if let Some(voice) = o.voice {
+        histograms.set_item("voice_delay", columns(py, &voice.voice_delay))?;
+        histograms.set_item("sample_delay", columns(py, &voice.sample_delay))?;
+        for (key, counts) in [
+            ("station_samples", voice.station_samples),
+            ("station_samples_delivered", voice.station_samples_delivered),
+            ("station_samples_lost", voice.station_samples_lost),
+            ("station_samples_buffered", voice.station_samples_buffered),
+        ] {
+            dict.set_item(key, counts.into_pyarray(py))?;
+        }
+        dict.set_item("station_voice_delay_s", voice.station_voice_delay_s.into_pyarray(py))?;
+        dict.set_item("station_sample_delay_s", voice.station_sample_delay_s.into_pyarray(py))?;
+    }
     dict.set_item("histograms", histograms)?;
     dict.set_item("window_ps", o.window_ps)?;
     dict.set_item("events", o.events)?;

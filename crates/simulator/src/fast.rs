@@ -8,6 +8,12 @@
 //! one is over there. It follows from the triangle inequality when there was one sender, and when every sender of a collision heard
 //! every other before its own jam was over (then the carrier of them all joins at every place). Where it does not hold, as on
 //! long segments, [`crate::storm`] takes over until it holds again.
+//!
+//! Where stations are *deaf* for a time d before their first bits, one that starts at s has decided at s - d, on what it had heard by then. So everybody
+//! collides with the first who decided no later than it could hear it, that is, who starts no later than d after that; and who defers
+//! starts d after the end of the gap. The argument holds as it stands, with more to spare: signals of the next contention arrive d
+//! later. But a sender may begin when others are over that it did not hear. Where all hear each other before their ends this cannot
+//! be, since then their carriers join at its place too; where not, the storm decides.
 
 #![expect(
     clippy::inline_always,
@@ -38,11 +44,11 @@ fn contend(world: &World, stations: &mut [Station], first: &[i64], tally: &mut T
     {
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,bmi2")]
         fn widest(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally) {
-            Contention::<true>::new(world, first).run(stations, tally);
+            resolve_all::<true>(world, stations, first, tally);
         }
         #[target_feature(enable = "avx2,bmi2")]
         fn wide(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally) {
-            Contention::<false>::new(world, first).run(stations, tally);
+            resolve_all::<false>(world, stations, first, tally);
         }
         let avx2 = std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("bmi2");
         let avx512 = std::arch::is_x86_feature_detected!("avx512f")
@@ -57,7 +63,16 @@ fn contend(world: &World, stations: &mut [Station], first: &[i64], tally: &mut T
             return unsafe { wide(world, stations, first, tally) };
         }
     }
-    Contention::<false>::new(world, first).run(stations, tally);
+    resolve_all::<false>(world, stations, first, tally);
+}
+
+#[inline(always)]
+fn resolve_all<const WIDE: bool>(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally) {
+    if world.is_plain() {
+        Contention::<WIDE, true>::new(world, first).run(stations, tally);
+    } else {
+        Contention::<WIDE, false>::new(world, first).run(stations, tally);
+    }
 }
 
 /// A sender of a collision.
@@ -107,7 +122,8 @@ fn insertion_sort(keys: &mut [u64]) {
     }
 }
 
-struct Contention<'w, const WIDE: bool> {
+/// `WIDE` says that there are wide instructions, `PLAIN` that nobody is deaf or sends voice, so that nothing need be asked frame by frame.
+struct Contention<'w, const WIDE: bool, const PLAIN: bool> {
     world: &'w World,
     next: Vec<Lanes>,
     /// Row p, a key for each station: from the end of a transmission at place p to the end of the gap at the station.
@@ -125,14 +141,14 @@ struct Contention<'w, const WIDE: bool> {
     storm: Storm,
 }
 
-impl<'w, const WIDE: bool> Contention<'w, WIDE> {
+impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     fn new(world: &'w World, first: &[i64]) -> Self {
         let stations = world.stations();
         let blocks = stations.div_ceil(LANES);
         let mut deferral = vec![[0; LANES]; world.place_count * blocks];
         for (p, row) in (0u32..).zip(deferral.chunks_exact_mut(blocks)) {
             for ((key, &q), station) in row.as_flattened_mut().iter_mut().zip(&world.places).zip(0u64..) {
-                *key = time_key(world.delay(p, q) + world.gap) + station;
+                *key = time_key(world.delay(p, q) + world.gap + world.deaf) + station;
             }
         }
         let mut new = Self {
@@ -150,7 +166,7 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
             storm: Storm::new(world),
         };
         for (station, &time) in first.iter().enumerate() {
-            let key = new.key(station, time);
+            let key = new.key(station, time + world.deaf);
             new.next.as_flattened_mut()[station] = key;
         }
         new
@@ -166,6 +182,16 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
         }
     }
 
+    /// From a decision to start to the first bit.
+    #[inline(always)]
+    fn deaf(&self) -> i64 {
+        if PLAIN {
+            0
+        } else {
+            self.world.deaf
+        }
+    }
+
     #[inline(always)]
     fn earliest(&self) -> u64 {
         self.next.as_flattened().iter().fold(NO_START, |least, &next| least.min(next))
@@ -175,8 +201,8 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
     fn run(&mut self, stations: &mut [Station], tally: &mut Tally) {
         let mut earliest = self.earliest();
         while time_of(earliest) < self.end {
-            // Whoever starts later than this has heard the earliest by then, wherever it is.
-            let until = time_key((time_of(earliest) + self.world.max_delay + 1).min(self.end));
+            // Whoever starts later than this has heard the earliest before it decided, wherever it is.
+            let until = time_key((time_of(earliest) + self.world.max_delay + self.deaf() + 1).min(self.end));
             let count = select::<WIDE>(&self.next, until, &mut self.candidates);
             earliest = match count {
                 1 => self.deliver(station_of(earliest), time_of(earliest), stations, tally),
@@ -189,16 +215,31 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
     /// `station` sends alone from `start` on. Returns the earliest next start.
     #[inline(always)]
     fn deliver(&mut self, station: usize, start: i64, stations: &mut [Station], tally: &mut Tally) -> u64 {
-        let end = start + self.world.packet_time(stations[station].bits());
-        let (attempt, ready) = stations[station].deliver(start, end);
+        let end = start + self.packet_time(&stations[station], start);
+        let (attempt, ready) =
+            if PLAIN { stations[station].deliver_frame(start, end) } else { stations[station].deliver(start, end) };
         // It hears its own end at once; the others, also those at its place, later.
-        let own = self.key(station, ready.max(end + self.world.gap));
+        let own = self.key(station, ready.max(end + self.world.gap) + self.deaf());
         let place = self.world.places[station];
         let earliest =
             defer::<WIDE>(&mut self.next, &self.deferral, &[(place, time_key(end))], &[(small(station), own)]);
         // After the pass: what it wrote one by one is then in place when the next pass reads it at once.
-        tally.record(&attempt);
+        if PLAIN {
+            tally.record_frame(&attempt);
+        } else {
+            tally.record(&attempt);
+        }
         earliest
+    }
+
+    /// How long the packet of a station takes that starts at `start`.
+    #[inline(always)]
+    fn packet_time(&self, station: &Station, start: i64) -> i64 {
+        if PLAIN {
+            self.world.packet_time(station.bits())
+        } else {
+            station.packet_time(self.world, start)
+        }
     }
 
     /// The two candidates would start before they hear each other, or nearly. Returns the earliest next start.
@@ -212,12 +253,13 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
         let ((a, start_a), (b, start_b)) = ((station_of(first), time_of(first)), (station_of(second), time_of(second)));
         let (place_a, place_b) = (world.places[a], world.places[b]);
         let delay = world.delay(place_a, place_b);
-        if start_b > start_a + delay {
+        if start_b - self.deaf() > start_a + delay {
             return self.deliver(a, start_a, stations, tally);
         }
-        let (heard_a, heard_b) = (start_b + delay, start_a + delay);
-        let unnoticed = heard_a >= start_a + world.packet_time(stations[a].bits())
-            || heard_b >= start_b + world.packet_time(stations[b].bits());
+        let heard_b = if PLAIN { start_a + delay } else { start_b.max(start_a + delay) };
+        let heard_a = start_b + delay;
+        let unnoticed = heard_a >= start_a + self.packet_time(&stations[a], start_a)
+            || heard_b >= start_b + self.packet_time(&stations[b], start_b);
         if unnoticed {
             self.senders.clear();
             return self.weather(stations, tally);
@@ -241,7 +283,7 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
         silent: i64,
     ) -> (Attempt, u64) {
         let (attempt, ready) = stations[station].collide(start, end, heard - start > self.world.slot);
-        (attempt, self.key(station, ready.max(silent + self.world.gap)))
+        (attempt, self.key(station, ready.max(silent + self.world.gap) + self.deaf()))
     }
 
     /// `count` candidates would start, perhaps before they hear each other. Returns the earliest next start.
@@ -256,6 +298,10 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
             self.senders.clear();
             return self.weather(stations, tally);
         };
+        if !PLAIN && !closed && self.world.deaf > 0 {
+            self.senders.clear();
+            return self.weather(stations, tally);
+        }
         self.silence_senders();
         let calm = self.back_off_senders(stations);
         // A collision that parts is like a closed one as long as nobody starts between its parts.
@@ -270,6 +316,7 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
     /// Of the first `count` candidates, in their order, those that start before they hear another; and when each hears others.
     #[inline(always)]
     fn choose_senders(&mut self, count: usize) {
+        let deaf = self.deaf();
         self.senders.clear();
         self.between.clear();
         for &key in &self.candidates[..count] {
@@ -284,8 +331,8 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
                 first = first.min(other.start + delay);
                 last = last.max(other.start + delay);
             }
-            // What it hears in the instant in which it starts does not keep it from starting.
-            if start > first {
+            // What it hears in the instant in which it decides does not keep it from starting.
+            if start - deaf > first {
                 self.between.truncate(known);
                 continue;
             }
@@ -310,10 +357,12 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
     #[inline(never)]
     fn weather(&mut self, stations: &mut [Station], tally: &mut Tally) -> u64 {
         let keys = &self.next.as_flattened()[..stations.len()];
-        let starts = keys.iter().map(|&key| if key == NO_START { NEVER } else { time_of(key) });
+        // The storm knows decisions.
+        let deaf = self.deaf();
+        let starts = keys.iter().map(|&key| if key == NO_START { NEVER } else { time_of(key) - deaf });
         self.storm.run(self.world, starts, &self.senders, &self.attempts, stations, tally);
         for station in 0..stations.len() {
-            let key = self.key(station, self.storm.starts()[station]);
+            let key = self.key(station, self.storm.decisions()[station] + deaf);
             self.next.as_flattened_mut()[station] = key;
         }
         self.earliest()
@@ -329,7 +378,10 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
             sender.heard = sender.heard.max(sender.start);
             sender.end = sender.heard.max(sender.start + world.preamble) + world.jam;
             sender.silent = sender.end;
-            if sender.heard >= sender.start + world.packet_time(stations[sender.station as usize].bits()) {
+            let station = &stations[sender.station as usize];
+            let packet =
+                if PLAIN { world.packet_time(station.bits()) } else { station.packet_time(world, sender.start) };
+            if sender.heard >= sender.start + packet {
                 return None;
             }
             closed &= sender.last_arrival <= sender.end;
@@ -366,7 +418,7 @@ impl<'w, const WIDE: bool> Contention<'w, WIDE> {
             let (attempt, ready) = stations[station as usize].collide(start, end, late);
             self.senders[index].ready = ready;
             self.attempts.push(attempt);
-            self.own.push((station, self.key(station as usize, ready.max(silent + self.world.gap))));
+            self.own.push((station, self.key(station as usize, ready.max(silent + self.world.gap) + self.deaf())));
             calm &= last_arrival <= end || ready >= silent + self.world.gap;
             let end = time_key(end);
             match self.ends.iter_mut().find(|(other, _)| *other == place) {

@@ -41,6 +41,12 @@ impl Histogram {
         self.counts[bucket_of(ps)] += 1;
     }
 
+    /// Count a time as often as `times` says.
+    #[inline]
+    pub fn record_many(&mut self, ps: u64, times: u64) {
+        self.counts[bucket_of(ps)] += times;
+    }
+
     /// The buckets that hold something: lowest time, lowest time of the next bucket, count.
     #[must_use]
     pub fn filled(&self) -> Vec<(u64, u64, u64)> {

@@ -1,5 +1,19 @@
 //! The figures of a trial.
 
+/// What became of samples; one entry a station.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)] // field by field in docs/formats.md
+pub struct VoiceOutcome {
+    pub station_samples: Vec<u64>,
+    pub station_samples_delivered: Vec<u64>,
+    pub station_samples_lost: Vec<u64>,
+    pub station_samples_buffered: Vec<u64>,
+    pub station_voice_delay_s: Vec<f64>,
+    pub station_sample_delay_s: Vec<f64>,
+    pub voice_delay: Vec<(u64, u64, u64)>,
+    pub sample_delay: Vec<(u64, u64, u64)>,
+}
+
 /// What a trial gave; one entry a station, or a row a batch. Units are in the names; docs/formats.md defines each.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)] // field by field in docs/formats.md
@@ -36,6 +50,8 @@ pub struct Outcome {
     pub access_delay: Vec<(u64, u64, u64)>,
     /// Only when some source is not saturated.
     pub response_time: Option<Vec<(u64, u64, u64)>>,
+    /// Only when some station sends voice.
+    pub voice: Option<VoiceOutcome>,
     pub cautions: Vec<&'static str>,
     /// Attempts in the whole trial.
     pub events: u64,

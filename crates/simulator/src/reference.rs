@@ -15,7 +15,8 @@
 //!                                                  and carrier still there makes it Busy again
 //! ```
 //!
-//! *Transmission* holds the frame: `Idle → (ready) → Waiting → (not deferring) → Sending → …`.
+//! *Transmission* holds the frame: `Idle → (ready) → Waiting → (not deferring) → Starting → (deaf time) → Sending → …`. Who has decided
+//! to start hears nothing more until its first bit leaves; the standards know no such time.
 //!
 //! Events of one instant are taken in the order of their rank: what a station decides, it decides before it hears what arrives
 //! in that instant; and carrier that begins is heard before carrier that ends, so that they join.
@@ -33,6 +34,8 @@ enum Event {
     Ready { station: u32 },
     /// The part of the gap with this number is over at a station.
     GapOver { station: u32, gap: u64 },
+    /// The first bit of a station leaves.
+    FirstBit { station: u32 },
     /// A transmission begins to be heard at a station.
     CarrierOn { station: u32 },
     /// A transmission, in its `version`, is no longer heard at a station.
@@ -45,7 +48,7 @@ impl Event {
     fn rank(self) -> u8 {
         match self {
             Self::Ready { .. } => 0,
-            Self::GapOver { .. } => 1,
+            Self::GapOver { .. } | Self::FirstBit { .. } => 1,
             Self::CarrierOn { .. } => 2,
             Self::CarrierOff { .. } | Self::SendOver { .. } => 3,
         }
@@ -64,6 +67,7 @@ enum Deference {
 enum Transmission {
     Idle,
     Waiting,
+    Starting,
     Sending(usize),
 }
 
@@ -137,9 +141,10 @@ impl Reference<'_> {
             Event::Ready { station } => {
                 self.macs[station as usize].transmission = Transmission::Waiting;
                 if self.macs[station as usize].deference == Deference::Silent {
-                    self.send(now, station);
+                    self.decide(now, station);
                 }
             }
+            Event::FirstBit { station } => self.send(now, station),
             Event::GapOver { station, gap } => self.gap_over(now, station, gap),
             Event::CarrierOn { station } => self.carrier_on(now, station),
             Event::CarrierOff { station, transmission, version } => {
@@ -152,12 +157,23 @@ impl Reference<'_> {
         }
     }
 
+    /// A station has found that it need not defer.
+    fn decide(&mut self, now: i64, station: u32) {
+        let mac = &mut self.macs[station as usize];
+        mac.transmission = Transmission::Starting;
+        mac.deference = Deference::Busy;
+        if self.world.deaf == 0 {
+            return self.send(now, station);
+        }
+        self.schedule(now + self.world.deaf, Event::FirstBit { station });
+    }
+
     fn send(&mut self, now: i64, station: u32) {
         if now >= self.world.phases.end_ps.cast_signed() {
             return; // the test is over; the frame stays where it is
         }
         let id = self.sent.len();
-        let end = now + self.world.packet_time(self.stations[station as usize].bits());
+        let end = now + self.stations[station as usize].packet_time(self.world, now);
         self.sent.push(Sent { station, start: now, end, version: 0, collision: None });
         let mac = &mut self.macs[station as usize];
         mac.transmission = Transmission::Sending(id);
@@ -221,7 +237,7 @@ impl Reference<'_> {
     fn perhaps_silent(&mut self, now: i64, station: u32) {
         let (part1, gap) = (self.world.gap_part1, self.world.gap);
         let mac = &mut self.macs[station as usize];
-        let sending = matches!(mac.transmission, Transmission::Sending(_));
+        let sending = matches!(mac.transmission, Transmission::Starting | Transmission::Sending(_));
         if mac.deference != Deference::Busy || mac.signals_heard > 0 || sending {
             return;
         }
@@ -248,7 +264,7 @@ impl Reference<'_> {
                 let rest = self.world.gap - self.world.gap_part1;
                 self.schedule(now + rest, Event::GapOver { station, gap });
             }
-            Deference::GapPart2 if mac.transmission == Transmission::Waiting => self.send(now, station),
+            Deference::GapPart2 if mac.transmission == Transmission::Waiting => self.decide(now, station),
             Deference::GapPart2 if mac.signals_heard > 0 => {
                 mac.deference = Deference::Busy;
                 mac.was_transmitting = false;

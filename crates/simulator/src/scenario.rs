@@ -4,6 +4,8 @@ use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::Times;
+use ethermeter_traffic::voice::VoiceSpec;
+use ethermeter_traffic::SourceSpec;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -105,6 +107,9 @@ pub struct Segment {
     pub preamble_bits: u64,
     /// Jam.
     pub jam_bits: u64,
+    /// From a station's decision to start to its first bit; what arrives meanwhile it does not hear.
+    #[serde(default)]
+    pub deaf_ps: u64,
     /// One-way propagation between places; the diagonal is between two stations at the same place.
     pub delay_ps: Vec<Vec<u64>>,
 }
@@ -137,6 +142,32 @@ pub struct Group {
     pub after_late_collision: AfterLateCollision,
 }
 
+impl Group {
+    /// What a station offers.
+    #[must_use]
+    pub fn source_spec(&self) -> SourceSpec {
+        SourceSpec {
+            frames: self.frames.clone(),
+            arrivals: self.arrivals.clone(),
+            generator: self.generator.clone(),
+            queue_frames: self.queue_frames,
+            service: self.service.clone(),
+        }
+    }
+
+    /// Its coder and frames, if it sends voice.
+    #[must_use]
+    pub fn voice(&self) -> Option<VoiceSpec> {
+        self.source_spec().voice()
+    }
+
+    /// Whether it sends voice.
+    #[must_use]
+    pub fn is_voice(&self) -> bool {
+        matches!(self.arrivals, Arrivals::Coder { .. })
+    }
+}
+
 /// How many slots to wait after the n-th collision of a frame: r, uniform over a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "rule", rename_all = "snake_case", deny_unknown_fields)]
@@ -158,6 +189,18 @@ pub enum Backoff {
     },
     /// r = 0.
     None {},
+    /// r = the bits of the host's clock that are set in its load register too, which is empty at first and takes in a one from the right
+    /// at each collision: below 2^min(n, bits), as even as the clock is (Gonsalves 1982, section 2.2).
+    #[serde(rename = "load-register")]
+    LoadRegister {
+        /// Low bits of the clock that are used.
+        bits: u32,
+        /// Time in which the clock advances by one. Each host's began at another moment.
+        clock_ps: u64,
+        /// The wait is counted in ticks, which come whenever the clock's time is a whole number of slots: it ends with the r-th after the end
+        /// of the jam, so that it is up to a slot shorter; without, it is r slots long.
+        ticks: bool,
+    },
 }
 
 impl Backoff {
@@ -170,6 +213,7 @@ impl Backoff {
             Self::Linear { limit } => u64::from(collisions.min(limit)) + 1,
             Self::Constant { slots } => u64::from(slots),
             Self::None {} => 1,
+            Self::LoadRegister { bits, .. } => 1 << collisions.min(bits),
         }
     }
 }

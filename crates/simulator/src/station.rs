@@ -6,7 +6,7 @@
 //!             offer              attempt succeeds
 //! (empty) ───────────► holding ──────────────────► next offer, after the service time
 //!                        ▲  │ attempt collides
-//!                        │  ├─ attempts left ─► backoff: r slots from the end of the jam
+//!                        │  ├─ attempts left ─► backoff: r slots from the end of the jam, drawn or read from a clock
 //!                        │  ├─ none left, resume ─► the host hands the frame over again, after the service time
 //!                        │  └─ none left, discard, or late and discard ─► next offer
 //!                        └──┘
@@ -14,6 +14,7 @@
 
 use crate::scenario::{AfterAttemptLimit, AfterLateCollision, Backoff};
 use crate::world::{signed, small, World, NEVER};
+use ethermeter_traffic::voice::Samples;
 use ethermeter_traffic::{Purpose, Source, Stream};
 
 /// How an attempt ended.
@@ -42,15 +43,17 @@ pub struct Attempt {
     pub damaged: bool,
     /// Attempts of this frame so far, this one included.
     pub attempts: u32,
+    /// Samples in the frame, if it is of voice and was delivered; else 0.
+    pub samples: u32,
     /// First bit of the preamble leaves the sender, in picoseconds.
     pub start: i64,
     /// Last bit of the frame or of the jam leaves the sender.
     pub end: i64,
     /// When the transmitter took up the frame.
     pub taken_up: i64,
-    /// When the frame came to the queue.
+    /// When the frame came to the queue; of voice that was delivered, when the oldest sample in it was made.
     pub arrived: i64,
-    /// Length of the frame, destination address to FCS.
+    /// Length of the frame, destination address to FCS; of voice that collided, the least.
     pub bits: u64,
 }
 
@@ -65,6 +68,10 @@ pub struct Station {
     after_attempt_limit: AfterAttemptLimit,
     after_late_collision: AfterLateCollision,
     slot: i64,
+    /// What its clock showed at time 0, in picoseconds.
+    clock: u64,
+    /// Its frames grow until they are over.
+    is_voice: bool,
     holds_frame: bool,
     taken_up: i64,
     arrived: i64,
@@ -96,6 +103,8 @@ impl Station {
             after_attempt_limit: group.after_attempt_limit,
             after_late_collision: group.after_late_collision,
             slot: world.slot,
+            clock: clock_at_start(world, index),
+            is_voice: world.is_voice(index),
             holds_frame: false,
             taken_up: NEVER,
             arrived: NEVER,
@@ -107,11 +116,26 @@ impl Station {
         (new, ready)
     }
 
-    /// Length of the frame in the transmitter, in bits.
+    /// Length of the frame in the transmitter, in bits; of voice, the least.
     #[inline]
     #[must_use]
     pub fn bits(&self) -> u64 {
         self.bits
+    }
+
+    /// How long the preamble and the frame in the transmitter take, if the first bit leaves at `start`.
+    #[must_use]
+    pub fn packet_time(&self, world: &World, start: i64) -> i64 {
+        if self.is_voice {
+            return self.grown_packet_time(world, start);
+        }
+        world.packet_time(self.bits)
+    }
+
+    fn grown_packet_time(&self, world: &World, start: i64) -> i64 {
+        let (preamble_ps, bit_ps) = (world.preamble.cast_unsigned(), world.bit.cast_unsigned());
+        let voice = self.source.voice().expect("only voice grows");
+        world.packet_time(voice.bits_at(start.cast_unsigned(), preamble_ps, bit_ps))
     }
 
     /// When the frame in the transmitter was taken up, if there is one.
@@ -121,10 +145,29 @@ impl Station {
     }
 
     /// The attempt from `start` to `end` succeeded. Returns it, and when the station is ready for its next one.
-    #[inline]
     pub fn deliver(&mut self, start: i64, end: i64) -> (Attempt, i64) {
+        if self.is_voice {
+            return self.deliver_voice(start, end);
+        }
+        self.deliver_frame(start, end)
+    }
+
+    /// The same, of a station that does not send voice.
+    #[inline]
+    pub fn deliver_frame(&mut self, start: i64, end: i64) -> (Attempt, i64) {
         self.attempts += 1;
         let attempt = self.attempt(start, end, Ending::Delivered, false);
+        let next = self.source.next(end.cast_unsigned());
+        (attempt, self.take_up(next))
+    }
+
+    fn deliver_voice(&mut self, start: i64, end: i64) -> (Attempt, i64) {
+        self.attempts += 1;
+        let frame = self.source.deliver_voice(end.cast_unsigned());
+        self.bits = frame.bits;
+        self.arrived = signed(frame.oldest_ps);
+        let samples = u32::try_from(frame.samples).expect("a sample has a bit, and a frame at most 2^24");
+        let attempt = Attempt { samples, ..self.attempt(start, end, Ending::Delivered, false) };
         let next = self.source.next(end.cast_unsigned());
         (attempt, self.take_up(next))
     }
@@ -138,6 +181,10 @@ impl Station {
             return self.discard(start, end, late);
         }
         if self.attempts_since_handover < self.attempt_limit {
+            if let Backoff::LoadRegister { clock_ps, ticks, .. } = self.backoff {
+                let ready = self.counted_down(end, clock_ps, ticks);
+                return (self.attempt(start, end, Ending::Collided, late), ready);
+            }
             let slots = self.chance.below(self.backoff.range(self.attempts_since_handover));
             return (self.attempt(start, end, Ending::Collided, late), end + signed(slots) * self.slot);
         }
@@ -156,10 +203,25 @@ impl Station {
         self.source.finish()
     }
 
+    /// What became of the samples made within the measured window, when nothing more happens; nothing if it is no voice station.
+    pub fn finish_voice(&mut self) -> Option<Samples> {
+        self.source.finish_voice()
+    }
+
     fn discard(&mut self, start: i64, end: i64, late: bool) -> (Attempt, i64) {
         let attempt = self.attempt(start, end, Ending::Discarded, late);
         let next = self.source.next(end.cast_unsigned());
         (attempt, self.take_up(next))
+    }
+
+    /// When a station has counted down whose jam ended at `end`, by its own clock.
+    fn counted_down(&self, end: i64, clock_ps: u64, ticks: bool) -> i64 {
+        let shown_ps = self.clock + end.cast_unsigned();
+        let load = self.backoff.range(self.attempts_since_handover) - 1;
+        let slots = signed((shown_ps / clock_ps) & load);
+        let wait = slots.saturating_mul(self.slot).min(NEVER);
+        let since_tick = if ticks && slots > 0 { signed(shown_ps % self.slot.cast_unsigned()) } else { 0 };
+        end + wait - since_tick
     }
 
     #[inline]
@@ -170,6 +232,7 @@ impl Station {
             late,
             damaged: false,
             attempts: self.attempts,
+            samples: 0,
             start,
             end,
             taken_up: self.taken_up,
@@ -192,4 +255,11 @@ impl Station {
         self.bits = offer.bits;
         self.taken_up
     }
+}
+
+/// What the clock of a station shows at time 0: anything, up to when the bits that are used begin again, or the next tick comes.
+fn clock_at_start(world: &World, index: usize) -> u64 {
+    let Backoff::LoadRegister { bits, clock_ps, .. } = world.group(index).backoff else { return 0 };
+    let period_ps = (clock_ps << bits).max(world.slot.cast_unsigned());
+    Stream::new(world.seed, small(index), Purpose::Clock).below(period_ps)
 }

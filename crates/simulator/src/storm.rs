@@ -6,12 +6,19 @@
 //!
 //! Taking the earliest start is exact: a later start cannot be heard before it happens, so it changes neither whether this one
 //! starts nor any end that this one waited for.
+//!
+//! A station's start is its decision and the deaf time after it; whether it defers follows from what it heard by its decision.
+//!
+//! A storm can last for ever: where signals travel long, the medium need not fall silent anywhere. So what signals did to a place's
+//! deferrals is kept when the signals themselves are forgotten (its *base*, up to its *cut*: the time before which nothing new can
+//! begin to be heard there), and likewise for each station that sent, whose deferrals differ from its neighbours'.
 
 use crate::fast::Sender;
 use crate::reference::overlap;
 use crate::station::{Attempt, Ending, Station};
 use crate::tally::Tally;
 use crate::world::{small, World, NEVER};
+use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
 const PRUNE_ABOVE: usize = 8;
@@ -33,7 +40,7 @@ struct Sent {
 }
 
 /// A time in which stations defer: from carrier until the gap after it is over.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Deferral {
     from: i64,
     carrier_off: i64,
@@ -41,7 +48,7 @@ struct Deferral {
 }
 
 /// The deferrals that follow from signals given in the order of their arrival.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Deferrals {
     list: Vec<Deferral>,
 }
@@ -69,8 +76,22 @@ impl Deferrals {
         }
     }
 
-    /// When a station that is ready at `ready` starts, as far as is known.
-    fn start(&self, ready: i64, gap: i64) -> i64 {
+    /// Forget what no signal that begins at `cut` or later, and nobody who is ready then or later, can tell from never having been.
+    fn forget_before(&mut self, cut: i64, gap: i64) {
+        // Without a gap, what begins to be heard with the end of a signal still joins it.
+        self.list.retain(|deferral| deferral.carrier_off + gap >= cut);
+        for deferral in self.list.iter_mut().filter(|deferral| deferral.from < cut) {
+            deferral.from = i64::MIN;
+        }
+    }
+
+    fn copy_from(&mut self, other: &Self) {
+        self.list.clear();
+        self.list.extend_from_slice(&other.list);
+    }
+
+    /// When a station that is ready at `ready` decides to start, as far as is known.
+    fn decision(&self, ready: i64, gap: i64) -> i64 {
         for deferral in &self.list {
             if ready <= deferral.from && !deferral.own {
                 return ready;
@@ -87,12 +108,21 @@ impl Deferrals {
 ///
 /// It keeps its arrays between one storm and the next.
 pub(crate) struct Storm {
-    /// When each station is ready; at the end, when it starts next.
+    /// When each station is ready; at the end, when it decides to start next.
     ready: Vec<i64>,
     sent: Vec<Sent>,
-    /// The last transmission of each station that is still kept.
+    /// The last transmission of each station in this storm, unless it is forgotten.
     latest: Vec<u32>,
+    /// Stations that sent in this storm, and so may defer otherwise than their neighbours.
     senders: Vec<u32>,
+    is_sender: Vec<bool>,
+    /// By place: what begins to be heard before is in the bases, and nothing new will.
+    cuts: Vec<i64>,
+    /// By place: the deferrals from signals before the cut.
+    bases: Vec<Deferrals>,
+    /// By station: the same for each sender, if `has_base`.
+    own_bases: Vec<Deferrals>,
+    has_base: Vec<bool>,
     members: Vec<Vec<u32>>,
     /// The earliest ready time at each place, of stations that are not senders.
     first_ready: Vec<i64>,
@@ -104,7 +134,7 @@ pub(crate) struct Storm {
     /// For the question whether contentions are closed: by place, and by sender.
     firsts: Vec<i64>,
     overs: Vec<i64>,
-    own_starts: Vec<i64>,
+    own_decisions: Vec<i64>,
 }
 
 enum Next {
@@ -124,6 +154,11 @@ impl Storm {
             sent: Vec::new(),
             latest: vec![NONE; world.stations()],
             senders: Vec::new(),
+            is_sender: vec![false; world.stations()],
+            cuts: vec![i64::MIN; world.place_count],
+            bases: vec![Deferrals::default(); world.place_count],
+            own_bases: vec![Deferrals::default(); world.stations()],
+            has_base: vec![false; world.stations()],
             members,
             first_ready: vec![NEVER; world.place_count],
             deferrals: vec![Deferrals::default(); world.place_count],
@@ -133,29 +168,29 @@ impl Storm {
             prune_above: PRUNE_ABOVE,
             firsts: Vec::new(),
             overs: Vec::new(),
-            own_starts: Vec::new(),
+            own_decisions: Vec::new(),
         }
     }
 
-    /// When each station starts next, after a storm, if nobody else starts first.
-    pub(crate) fn starts(&self) -> &[i64] {
+    /// When each station decides to start next, after a storm, if nobody else starts first.
+    pub(crate) fn decisions(&self) -> &[i64] {
         &self.ready
     }
 
-    /// A storm that begins when contentions are closed and `starts` are the next starts if nobody else starts first.
+    /// A storm that begins when contentions are closed and `decisions` are the next decisions to start if nobody else starts first.
     ///
     /// `senders`, if there are any, collided at its beginning; `attempts` are theirs, and nobody else starts before they are over.
     pub(crate) fn run(
         &mut self,
         world: &World,
-        starts: impl Iterator<Item = i64>,
+        decisions: impl Iterator<Item = i64>,
         senders: &[Sender],
         attempts: &[Attempt],
         stations: &mut [Station],
         tally: &mut Tally,
     ) {
         self.ready.clear();
-        self.ready.extend(starts);
+        self.ready.extend(decisions);
         self.prune_above = PRUNE_ABOVE;
         for (sender, attempt) in senders.iter().zip(attempts) {
             self.add_collided(sender, *attempt);
@@ -201,7 +236,7 @@ impl Storm {
         let (mut at, mut who) = (NEVER, NONE);
         let mut at_place = None;
         for place in 0..world.place_count {
-            let start = self.deferrals[place].start(self.first_ready[place], world.gap);
+            let start = self.deferrals[place].decision(self.first_ready[place], world.gap) + world.deaf;
             if self.first_ready[place] < NEVER && start < at {
                 at = start;
                 at_place = Some(place);
@@ -209,8 +244,8 @@ impl Storm {
         }
         for index in 0..self.senders.len() {
             let station = self.senders[index];
-            if self.sent[self.latest[station as usize] as usize].over {
-                let start = self.own_start(world, station);
+            if self.is_over(station) {
+                let start = self.own_decision(world, station) + world.deaf;
                 if self.ready[station as usize] < NEVER && start < at {
                     (at, who) = (start, station);
                 }
@@ -227,25 +262,31 @@ impl Storm {
         if who == NONE {
             let place = at_place.expect("somebody starts at this time");
             let first = self.first_ready[place];
-            let free = |s: &&u32| self.latest[**s as usize] == NONE && self.ready[**s as usize] == first;
+            let free = |s: &&u32| !self.is_sender[**s as usize] && self.ready[**s as usize] == first;
             who = *self.members[place].iter().find(free).expect("the one that is ready first");
         }
         Next::Start { station: who, at }
     }
 
+    /// Whether the last transmission of a sender is over.
+    fn is_over(&self, sender: u32) -> bool {
+        let latest = self.latest[sender as usize];
+        latest == NONE || self.sent[latest as usize].over
+    }
+
     fn find_first_ready(&mut self, place: usize) {
-        let free = self.members[place].iter().filter(|&&s| self.latest[s as usize] == NONE);
+        let free = self.members[place].iter().filter(|&&s| !self.is_sender[s as usize]);
         self.first_ready[place] = free.map(|&s| self.ready[s as usize]).min().unwrap_or(NEVER);
     }
 
-    /// Hear all that is heard at `place`, by everybody there but `station`, from `since` on; in `scratch`.
-    fn hear_into_scratch(&mut self, world: &World, place: u32, station: u32, since: i64) {
+    /// Go on in `scratch` with what everybody at `place` but `station` hears: signals that begin in `begin`, and end after `since`.
+    fn hear_into_scratch(&mut self, world: &World, (place, station): (u32, u32), begin: Range<i64>, since: i64) {
         self.arrivals.clear();
         for sent in self.sent.iter().filter(|s| s.station != station) {
             let delay = world.delay(sent.place, place);
-            if sent.end + delay > since {
+            let signal = (sent.start + delay, sent.end + delay);
+            if begin.contains(&signal.0) && signal.1 > since {
                 // Signals arrive nearly in the order in which they were sent, so each is soon in its place.
-                let signal = (sent.start + delay, sent.end + delay);
                 let mut at = self.arrivals.len();
                 self.arrivals.push(signal);
                 while at > 0 && self.arrivals[at - 1] > signal {
@@ -260,29 +301,41 @@ impl Storm {
         }
     }
 
-    /// What a station that sent in this storm hears, from its last transmission on.
-    fn hear_own(&mut self, world: &World, station: u32) {
-        let own = self.sent[self.latest[station as usize] as usize];
-        self.scratch.begin_own(own.start, own.end);
-        self.hear_into_scratch(world, own.place, station, own.start);
+    /// What is heard at a place by those that are no senders, in `scratch`.
+    fn hear_at(&mut self, world: &World, place: u32) {
+        let cut = self.cuts[place as usize];
+        self.scratch.copy_from(&self.bases[place as usize]);
+        self.hear_into_scratch(world, (place, NONE), cut..i64::MAX, i64::MIN);
     }
 
-    fn own_start(&mut self, world: &World, station: u32) -> i64 {
-        self.hear_own(world, station);
-        self.scratch.start(self.ready[station as usize], world.gap)
+    /// What a sender hears, from its last transmission on, of signals that begin before `until`; in `scratch`.
+    fn hear_own(&mut self, world: &World, station: u32, until: i64) {
+        let place = world.places[station as usize];
+        if self.has_base[station as usize] {
+            self.scratch.copy_from(&self.own_bases[station as usize]);
+            let cut = self.cuts[place as usize];
+            return self.hear_into_scratch(world, (place, station), cut..until, i64::MIN);
+        }
+        let own = self.sent[self.latest[station as usize] as usize];
+        self.scratch.begin_own(own.start, own.end);
+        self.hear_into_scratch(world, (place, station), i64::MIN..until, own.start);
+    }
+
+    fn own_decision(&mut self, world: &World, station: u32) -> i64 {
+        self.hear_own(world, station, i64::MAX);
+        self.scratch.decision(self.ready[station as usize], world.gap)
     }
 
     fn hear_everywhere(&mut self, world: &World) {
         for place in 0..world.place_count {
-            self.scratch.list.clear();
-            self.hear_into_scratch(world, small(place), NONE, i64::MIN);
+            self.hear_at(world, small(place));
             std::mem::swap(&mut self.scratch, &mut self.deferrals[place]);
         }
     }
 
     fn start(&mut self, world: &World, station: u32, at: i64, stations: &[Station]) {
         let place = world.places[station as usize];
-        let end = at + world.packet_time(stations[station as usize].bits());
+        let end = at + stations[station as usize].packet_time(world, at);
         let mut this =
             Sent { station, place, start: at, end, heard: NEVER, over: false, overlapped: false, attempt: None };
         for other in self.sent.iter_mut().filter(|s| s.station != station) {
@@ -301,21 +354,27 @@ impl Storm {
         if this.heard < NEVER {
             this.end = collision_end(world, &this);
         }
-        if self.latest[station as usize] == NONE {
-            self.senders.push(station);
-        }
-        self.latest[station as usize] = small(self.sent.len());
+        self.add_sender(station);
         self.sent.push(this);
         self.find_first_ready(place as usize);
         self.hear_everywhere(world);
+    }
+
+    /// The transmission that is added next is by `station`.
+    fn add_sender(&mut self, station: u32) {
+        if !self.is_sender[station as usize] {
+            self.is_sender[station as usize] = true;
+            self.senders.push(station);
+        }
+        self.has_base[station as usize] = false;
+        self.latest[station as usize] = small(self.sent.len());
     }
 
     /// Add a transmission that collided, and is over.
     fn add_collided(&mut self, sender: &Sender, attempt: Attempt) {
         let &Sender { station, place, start, end, heard, ready, .. } = sender;
         self.ready[station as usize] = ready;
-        self.latest[station as usize] = small(self.sent.len());
-        self.senders.push(station);
+        self.add_sender(station);
         self.sent.push(Sent {
             station,
             place,
@@ -343,21 +402,20 @@ impl Storm {
 
     /// Whether every signal of the next contention arrives after the last gap is over, everywhere.
     ///
-    /// Leaves in `overs` when that is at each place, and in `own_starts` when each sender starts next.
+    /// Leaves in `overs` when that is at each place, and in `own_decisions` when each sender decides to start next.
     fn is_closed(&mut self, world: &World) -> bool {
         let places = world.place_count;
         self.firsts.clear();
         self.overs.clear();
-        self.own_starts.clear();
+        self.own_decisions.clear();
         for place in 0..small(places) {
             let last = self.sent.iter().map(|s| s.end + world.delay(s.place, place)).max().unwrap_or(0);
             let over = last + world.gap;
             let mut first = self.first_ready[place as usize];
             if first < over {
                 // Somebody is ready before all is over here: only what is heard tells when that one starts.
-                self.scratch.list.clear();
-                self.hear_into_scratch(world, place, NONE, i64::MIN);
-                first = self.scratch.start(first, world.gap);
+                self.hear_at(world, place);
+                first = self.scratch.decision(first, world.gap);
                 if first < over {
                     return false;
                 }
@@ -368,19 +426,19 @@ impl Storm {
         for index in 0..self.senders.len() {
             let station = self.senders[index];
             let place = world.places[station as usize] as usize;
-            let mut start = self.ready[station as usize];
-            if start < self.overs[place] {
-                start = self.own_start(world, station);
+            let mut decision = self.ready[station as usize];
+            if decision < self.overs[place] {
+                decision = self.own_decision(world, station);
                 let others = self.sent.iter().filter(|s| s.station != station);
                 let mut heard = others.map(|s| s.end + world.delay(s.place, world.places[station as usize]));
-                if heard.any(|end| start < end + world.gap) {
+                if heard.any(|end| decision < end + world.gap) {
                     return false;
                 }
             }
-            self.own_starts.push(start);
-            self.firsts[place] = self.firsts[place].min(start);
+            self.own_decisions.push(decision);
+            self.firsts[place] = self.firsts[place].min(decision);
         }
-        let earliest = self.firsts.iter().copied().min().unwrap_or(NEVER);
+        let earliest = self.firsts.iter().copied().min().unwrap_or(NEVER) + world.deaf;
         if self.overs.iter().all(|&over| earliest >= over) {
             return true;
         }
@@ -390,32 +448,83 @@ impl Storm {
                 let first = firsts[p as usize];
                 (0..small(places)).all(|q| {
                     let alone = p == q && self.members[p as usize].len() < 2;
-                    first == NEVER || alone || first + world.delay(p, q) >= overs[q as usize]
+                    first == NEVER || alone || first + world.deaf + world.delay(p, q) >= overs[q as usize]
                 })
             })
     }
 
-    /// Forget transmissions that nobody hears any more, so that a storm can last.
+    /// Forget transmissions that are over everywhere, so that a storm can last.
     fn prune(&mut self, world: &World, tally: &mut Tally) {
         let now = match self.next(world) {
             Next::Start { at, .. } => at,
             Next::End { index } => self.sent[index].end,
             Next::Calm => return,
         };
-        let keep = self.still_needed(world, now);
-        for index in (0..self.sent.len()).filter(|&i| !keep[i]) {
-            let station = self.sent[index].station;
-            if self.latest[station as usize] == small(index) {
-                self.latest[station as usize] = NONE;
-                self.senders.retain(|&s| s != station);
+        // Who starts from now on may have decided a deaf time ago.
+        let now = now - world.deaf;
+        self.mark_overlapped(world);
+        self.cut(world, now);
+        // Nobody who is still to start decided before now, so nothing that was forgotten is missed.
+        for station in 0..self.ready.len() {
+            if self.is_over(small(station)) {
+                self.ready[station] = self.ready[station].max(now);
             }
         }
-        self.mark_overlapped(world);
+        self.forget(world);
+        self.rejoin(world);
+        for place in 0..world.place_count {
+            self.find_first_ready(place);
+        }
+        self.hear_everywhere(world);
+        let unfinished = self.sent.iter().map(|s| s.start).min().unwrap_or(NEVER);
+        self.report(tally, unfinished);
+    }
+
+    /// Move every place's cut to before whatever may still change or come from `now` on, and the bases with it.
+    fn cut(&mut self, world: &World, now: i64) {
+        for place in 0..small(world.place_count) {
+            let under_way = self.sent.iter().filter(|s| !s.over).map(|s| s.start + world.delay(s.place, place));
+            let cut = under_way.min().unwrap_or(now).min(now).max(self.cuts[place as usize]);
+            for index in 0..self.senders.len() {
+                let station = self.senders[index];
+                if world.places[station as usize] == place {
+                    self.cut_own(world, station, cut);
+                }
+            }
+            self.scratch.copy_from(&self.bases[place as usize]);
+            self.hear_into_scratch(world, (place, NONE), self.cuts[place as usize]..cut, i64::MIN);
+            self.scratch.forget_before(cut, world.gap);
+            std::mem::swap(&mut self.scratch, &mut self.bases[place as usize]);
+            self.cuts[place as usize] = cut;
+        }
+    }
+
+    /// Move the base of a sender to `cut`, or give it one, if its last transmission is over and began before.
+    fn cut_own(&mut self, world: &World, station: u32, cut: i64) {
+        let index = station as usize;
+        if !self.has_base[index] {
+            let own = self.sent[self.latest[index] as usize];
+            if !own.over || own.start >= cut {
+                return;
+            }
+        }
+        self.hear_own(world, station, cut);
+        self.scratch.forget_before(cut, world.gap);
+        std::mem::swap(&mut self.scratch, &mut self.own_bases[index]);
+        self.has_base[index] = true;
+    }
+
+    /// Forget transmissions whose gaps are over before the cut at every place.
+    fn forget(&mut self, world: &World) {
         let mut index = 0;
         let mut moved = vec![NONE; self.sent.len()];
         let mut kept = Vec::with_capacity(self.sent.len());
         for (old, sent) in self.sent.iter().enumerate() {
-            if keep[old] {
+            let delays = world.delays_from(sent.place);
+            let needed_by_own =
+                self.latest[sent.station as usize] == small(old) && !self.has_base[sent.station as usize];
+            let gone = |(&delay, &cut): (&i64, &i64)| sent.end + delay + world.gap < cut;
+            if !sent.over || needed_by_own || !delays.iter().zip(&self.cuts).all(gone) {
                 moved[old] = small(index);
                 index += 1;
                 kept.push(*sent);
@@ -427,34 +536,20 @@ impl Storm {
         for latest in self.latest.iter_mut().filter(|l| **l != NONE) {
             *latest = moved[*latest as usize];
         }
-        // Nobody who is still to start does so before now, so nothing that was forgotten is missed.
-        for station in 0..self.ready.len() {
-            let latest = self.latest[station];
-            if latest == NONE || self.sent[latest as usize].over {
-                self.ready[station] = self.ready[station].max(now);
-            }
-        }
-        for place in 0..world.place_count {
-            self.find_first_ready(place);
-        }
-        self.hear_everywhere(world);
-        let unfinished = self.sent.iter().map(|s| s.start).min().unwrap_or(NEVER);
-        self.report(tally, unfinished);
     }
 
-    /// Which transmissions what happens from `now` on may still depend on: all but those whose gaps were over everywhere before any
-    /// that is kept began.
-    fn still_needed(&self, world: &World, now: i64) -> Vec<bool> {
-        let gone = |sent: &Sent| sent.end + world.max_delay + world.gap;
-        let mut needed: Vec<bool> = self.sent.iter().map(|s| !s.over || gone(s) >= now).collect();
-        loop {
-            let kept = self.sent.iter().zip(&needed).filter(|(_, &needed)| needed);
-            let first_kept = kept.map(|(s, _)| s.start).min().unwrap_or(NEVER);
-            let Some(found) = (0..self.sent.len()).find(|&i| !needed[i] && gone(&self.sent[i]) > first_kept) else {
-                return needed;
-            };
-            needed[found] = true;
-        }
+    /// Who has nothing to remember that its neighbours have not is one of them again, once nobody hears its last transmission.
+    fn rejoin(&mut self, world: &World) {
+        let (is_sender, has_base) = (&mut self.is_sender, &mut self.has_base);
+        let (latest, bases, own_bases) = (&self.latest, &self.bases, &self.own_bases);
+        self.senders.retain(|&station| {
+            let (index, place) = (station as usize, world.places[station as usize] as usize);
+            let alike = has_base[index] && latest[index] == NONE && own_bases[index] == bases[place];
+            if alike {
+                (is_sender[index], has_base[index]) = (false, false);
+            }
+            !alike
+        });
     }
 
     /// Report finished attempts that started before `before`, in the order of their starts.
@@ -484,12 +579,12 @@ impl Storm {
 
     /// Contentions are closed again: work out who starts when, and report what happened.
     fn settle(&mut self, world: &World, tally: &mut Tally) {
-        // Nobody starts before the last gap at its place is over, so whoever is ready before that starts then.
+        // Nobody decides before the last gap at its place is over, so whoever is ready before that does so then.
         for (ready, &place) in self.ready.iter_mut().zip(&world.places) {
             *ready = (*ready).max(self.overs[place as usize]);
         }
-        for (&station, &start) in self.senders.iter().zip(&self.own_starts) {
-            self.ready[station as usize] = start;
+        for (&station, &decision) in self.senders.iter().zip(&self.own_decisions) {
+            self.ready[station as usize] = decision;
         }
         self.end_with(world, tally);
     }
@@ -499,8 +594,11 @@ impl Storm {
         self.mark_overlapped(world);
         self.finished.extend(self.sent.drain(..).map(|sent| finished(&sent)));
         for station in self.senders.drain(..) {
-            self.latest[station as usize] = NONE;
+            let index = station as usize;
+            (self.is_sender[index], self.has_base[index], self.latest[index]) = (false, false, NONE);
         }
+        self.cuts.fill(i64::MIN);
+        self.bases.iter_mut().for_each(|base| base.list.clear());
         self.report(tally, NEVER);
     }
 }
@@ -523,6 +621,7 @@ fn as_attempt(sent: &Sent) -> Attempt {
         late: false,
         damaged: false,
         attempts: 0,
+        samples: 0,
         start: sent.start,
         end: sent.end,
         taken_up: 0,

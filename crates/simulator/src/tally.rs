@@ -3,10 +3,11 @@
 //! All sums are of integers, so they do not depend on the order in which stations are processed.
 
 use crate::histogram::Histogram;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, VoiceOutcome};
 use crate::station::{Attempt, Ending, Station};
 use crate::world::{small, World};
 use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::voice::{Samples, VoiceSpec};
 
 const S: f64 = 1e-12; // seconds in a picosecond
 const MOST_ATTEMPTS: usize = 1024; // more share the last entry
@@ -33,6 +34,53 @@ struct Cell {
     frames: u32,
 }
 
+/// What is counted of voice besides.
+#[derive(Clone, Debug)]
+struct VoiceTally {
+    /// Sums of delays over frames and over samples, by station.
+    sums: Vec<VoiceSums>,
+    voice_delay: Histogram,
+    sample_delay: Histogram,
+}
+
+#[derive(Clone, Debug, Default)]
+struct VoiceSums {
+    frames: u64,
+    delay_sum: u128,
+    samples: u64,
+    sample_delay_sum: u128,
+}
+
+impl VoiceTally {
+    fn record(&mut self, attempt: &Attempt) {
+        let delay = (attempt.end - attempt.arrived).cast_unsigned();
+        let samples = u64::from(attempt.samples);
+        let sums = &mut self.sums[attempt.station as usize];
+        sums.frames += 1;
+        sums.delay_sum += u128::from(delay);
+        sums.samples += samples;
+        sums.sample_delay_sum += u128::from(delay) * u128::from(samples);
+        self.voice_delay.record(delay);
+        self.sample_delay.record_many(delay, samples);
+    }
+
+    #[allow(clippy::cast_precision_loss)] // sums become measurements here
+    fn finish(&self, samples: &[Option<Samples>]) -> VoiceOutcome {
+        let counts = |pick: fn(Samples) -> u64| samples.iter().map(|s| pick(s.unwrap_or_default())).collect();
+        let mean = |sum: u128, n: u64| sum as f64 / n as f64 * S;
+        VoiceOutcome {
+            station_samples: counts(|s| s.made),
+            station_samples_delivered: counts(|s| s.delivered),
+            station_samples_lost: counts(|s| s.lost),
+            station_samples_buffered: counts(|s| s.buffered),
+            station_voice_delay_s: self.sums.iter().map(|s| mean(s.delay_sum, s.frames)).collect(),
+            station_sample_delay_s: self.sums.iter().map(|s| mean(s.sample_delay_sum, s.samples)).collect(),
+            voice_delay: self.voice_delay.filled(),
+            sample_delay: self.sample_delay.filled(),
+        }
+    }
+}
+
 /// Running sums of a trial.
 pub struct Tally {
     from: i64,
@@ -48,6 +96,7 @@ pub struct Tally {
     transmission_delay: Histogram,
     access_delay: Histogram,
     response_time: Option<Histogram>,
+    voice: Option<Box<VoiceTally>>,
     attempts_per_frame: Vec<u64>,
     covered: i64,
     owed_gap_until: i64,
@@ -85,6 +134,13 @@ impl Tally {
             transmission_delay: Histogram::default(),
             access_delay: Histogram::default(),
             response_time: queued.then(Histogram::default),
+            voice: (0..stations).any(|station| world.is_voice(station)).then(|| {
+                Box::new(VoiceTally {
+                    sums: vec![VoiceSums::default(); stations],
+                    voice_delay: Histogram::default(),
+                    sample_delay: Histogram::default(),
+                })
+            }),
             attempts_per_frame: vec![0; MOST_ATTEMPTS],
             covered: 0,
             owed_gap_until: 0,
@@ -111,8 +167,17 @@ impl Tally {
     }
 
     /// Count an attempt. Attempts come in the order of their starts.
-    #[inline]
     pub fn record(&mut self, attempt: &Attempt) {
+        self.record_frame(attempt);
+        let counts = attempt.samples > 0 && self.from <= attempt.end && attempt.end < self.to;
+        if let Some(voice) = self.voice.as_mut().filter(|_| counts) {
+            voice.record(attempt);
+        }
+    }
+
+    /// Count an attempt that is not of voice. The same as [`Tally::record`], but sooner done.
+    #[inline]
+    pub fn record_frame(&mut self, attempt: &Attempt) {
         self.events += 1;
         if let Some(trace) = &mut self.trace {
             trace.push(*attempt);
@@ -121,8 +186,8 @@ impl Tally {
         if attempt.start >= self.to && attempt.taken_up >= self.to {
             return; // after the window, as is all that follows
         }
-        if attempt.end + self.gap <= self.from {
-            // Before the window in every respect but what it leaves owed.
+        if attempt.end + self.gap.max(1) <= self.from {
+            // Before the window in every respect but what it leaves owed. (What ends with its first instant, without a gap, is within.)
             if attempt.end > self.covered {
                 self.covered = attempt.end;
                 self.owed_gap_until = attempt.end + self.gap;
@@ -293,7 +358,10 @@ impl Tally {
         let since = |(index, station): (usize, &Station)| station.holding_since().map(|since| (index, since));
         let held: Vec<(usize, i64)> = stations.iter().enumerate().filter_map(since).collect();
         let supplied: Vec<(u64, u64)> = stations.iter_mut().map(Station::finish).collect();
-        self.close(world, &held, &supplied)
+        let samples: Vec<Option<Samples>> = stations.iter_mut().map(Station::finish_voice).collect();
+        let voice = self.voice.as_ref().map(|voice| voice.finish(&samples));
+        let (outcome, trace) = self.close(world, &held, &supplied);
+        (Outcome { voice, ..outcome }, trace)
     }
 
     /// The figures, once nothing more happens. `held` are the frames that are still there, each with its station and the time when it
@@ -380,6 +448,9 @@ fn without_tail(counts: &[u64]) -> Vec<u64> {
 #[allow(clippy::cast_precision_loss)]
 fn offered_load(world: &World, station: usize) -> f64 {
     let group = world.group(station);
+    if let Some(voice) = group.voice() {
+        return voice_load(world, group, &voice);
+    }
     let packet = world.preamble as f64 + group.frames.mean_bits() * world.bit as f64;
     let charged = packet + world.gap as f64;
     if let Some(rate) = group.arrivals.rate_per_s() {
@@ -387,6 +458,18 @@ fn offered_load(world: &World, station: usize) -> f64 {
     }
     let generation = group.generator.as_ref().map_or(0.0, |g| g.time.mean_ps());
     charged / charged.max(packet + group.service.mean_ps()).max(generation)
+}
+
+/// The same of voice. Alone, its frames are of the length P with P = min + (service + preamble + P) · rate, as far as there is room.
+#[allow(clippy::cast_precision_loss)]
+fn voice_load(world: &World, group: &crate::scenario::Group, voice: &VoiceSpec) -> f64 {
+    let rate = voice.sample_bits as f64 / voice.sample_ps as f64; // bits per ps
+    let before = group.service.mean_ps() + world.preamble as f64;
+    let grown = (voice.min_bits as f64 + rate * before) / (1.0 - rate * world.bit as f64);
+    let sent = world.preamble as f64 + grown.min(voice.max_bits as f64) * world.bit as f64;
+    let gathering = voice.min_bits.saturating_sub(voice.overhead_bits).max(voice.sample_bits) as f64 / rate;
+    let share = voice.spurts.map_or(1.0, |spurts| spurts.share());
+    share * ((sent + world.gap as f64) / (gathering + group.service.mean_ps() + sent)).min(1.0)
 }
 
 fn cautions(world: &World, outcome: &Outcome) -> Vec<&'static str> {
@@ -401,7 +484,8 @@ fn cautions(world: &World, outcome: &Outcome) -> Vec<&'static str> {
     if any(&outcome.station_damaged) {
         cautions.push("damaged-frames");
     }
-    let endless = |g: &crate::scenario::Group| g.queue_frames.is_none() && g.arrivals != Arrivals::Saturated {};
+    let endless =
+        |g: &crate::scenario::Group| g.queue_frames.is_none() && g.arrivals != Arrivals::Saturated {} && !g.is_voice();
     let load: f64 = outcome.station_offered_load.iter().sum();
     if world.groups.iter().any(|g| endless(g) && !g.places.is_empty()) && load > 1.0 {
         cautions.push("unbounded-queue");

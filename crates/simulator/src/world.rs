@@ -1,6 +1,8 @@
 //! A scenario in picoseconds, checked and ready to run.
 
-use crate::scenario::{fault, Error, Group, Phases, Scenario, Trial};
+use crate::scenario::{fault, AfterAttemptLimit, AfterLateCollision, Error, Group, Phases, Scenario, Trial};
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::{SourceSpec, Window};
 
 /// A time that never comes. Far beyond every simulated time, and far from overflow.
@@ -39,6 +41,8 @@ pub struct World {
     pub preamble: i64,
     /// Jam.
     pub jam: i64,
+    /// From a station's decision to start to its first bit; what arrives meanwhile it does not hear.
+    pub deaf: i64,
     /// When what happens.
     pub phases: Phases,
     /// Equal parts of the measured window.
@@ -55,17 +59,19 @@ impl World {
     /// # Errors
     /// With the key and what was allowed.
     pub fn new(trial: &Trial) -> Result<Self, Error> {
-        // Without a gap, a station could start in the very instant in which it hears silence and carrier at once.
-        Self::with_least(1, trial.seed, &trial.scenario)
+        // Without a gap and a deaf time, a station could start in the very instant in which it hears silence and carrier at once.
+        let least_gap = u64::from(trial.scenario.segment.deaf_ps == 0);
+        Self::with_least([least_gap, 1], trial.seed, &trial.scenario)
     }
 
     /// Check and convert the part of an idealised world that it shares with a segment: gap and jam may be empty.
     pub(crate) fn idealised(seed: u64, scenario: &Scenario) -> Result<Self, Error> {
-        Self::with_least(0, seed, scenario)
+        check_range("segment.deaf_ps", scenario.segment.deaf_ps, 0, 0)?;
+        Self::with_least([0, 0], seed, scenario)
     }
 
-    /// `least` is the smallest gap and the smallest jam, in bits.
-    fn with_least(least: u64, seed: u64, scenario: &Scenario) -> Result<Self, Error> {
+    /// `least` are the smallest gap and the smallest jam, in bits.
+    fn with_least(least: [u64; 2], seed: u64, scenario: &Scenario) -> Result<Self, Error> {
         let segment = &scenario.segment;
         check_segment(segment, least)?;
         check_phases(&scenario.phases, scenario.batches)?;
@@ -74,6 +80,7 @@ impl World {
         let mut group_of = Vec::new();
         for (index, group) in scenario.groups.iter().enumerate() {
             check_group(group, index, place_count)?;
+            check_voice(group, index, segment.bit_ps)?;
             let longest = (segment.preamble_bits + group.frames.range_bits().1).checked_mul(segment.bit_ps);
             if longest.is_none_or(|ps| ps > LONGEST_PACKET_PS) {
                 return Err(fault(format!("groups[{index}].frames"), "a packet must not take longer than 1000 s"));
@@ -99,6 +106,7 @@ impl World {
             gap_part1: bits(segment.gap_part1_bits),
             preamble: bits(segment.preamble_bits),
             jam: bits(segment.jam_bits),
+            deaf: signed(segment.deaf_ps),
             phases: scenario.phases,
             batches: scenario.batches as usize,
             groups: scenario.groups.clone(),
@@ -145,14 +153,19 @@ impl World {
     /// What a station offers.
     #[must_use]
     pub fn source_spec(&self, station: usize) -> SourceSpec {
-        let group = self.group(station);
-        SourceSpec {
-            frames: group.frames.clone(),
-            arrivals: group.arrivals.clone(),
-            generator: group.generator.clone(),
-            queue_frames: group.queue_frames,
-            service: group.service.clone(),
-        }
+        self.group(station).source_spec()
+    }
+
+    /// Whether a station sends voice.
+    #[must_use]
+    pub fn is_voice(&self, station: usize) -> bool {
+        self.group(station).is_voice()
+    }
+
+    /// Whether nobody is ever deaf or sends voice.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.deaf == 0 && !(0..self.stations()).any(|station| self.is_voice(station))
     }
 
     /// When sources are active and measured, for one that begins at `begin_ps`.
@@ -210,13 +223,14 @@ pub(crate) fn check_range(key: &str, value: u64, least: u64, most: u64) -> Resul
     Err(fault(key, format!("must be from {least} to {most}, got {value}")))
 }
 
-fn check_segment(segment: &crate::scenario::Segment, least: u64) -> Result<(), Error> {
+fn check_segment(segment: &crate::scenario::Segment, [least_gap, least_jam]: [u64; 2]) -> Result<(), Error> {
     check_range("segment.bit_ps", segment.bit_ps, 1, 1_000_000_000)?;
     check_range("segment.slot_bits", segment.slot_bits, 1, LONGEST_BITS)?;
-    check_range("segment.gap_bits", segment.gap_bits, least, LONGEST_BITS)?;
+    check_range("segment.gap_bits", segment.gap_bits, least_gap, LONGEST_BITS)?;
     check_range("segment.gap_part1_bits", segment.gap_part1_bits, 0, segment.gap_bits)?;
     check_range("segment.preamble_bits", segment.preamble_bits, 0, LONGEST_BITS)?;
-    check_range("segment.jam_bits", segment.jam_bits, least, LONGEST_BITS)?;
+    check_range("segment.jam_bits", segment.jam_bits, least_jam, LONGEST_BITS)?;
+    check_range("segment.deaf_ps", segment.deaf_ps, 0, LONGEST_DELAY_PS)?;
     let places = segment.delay_ps.len();
     check_range("segment.delay_ps", places as u64, 1, MOST_STATIONS as u64)?;
     for (p, row) in segment.delay_ps.iter().enumerate() {
@@ -262,7 +276,7 @@ fn check_group(group: &Group, index: usize, place_count: usize) -> Result<(), Er
             return Err(fault(key(name), what));
         }
     }
-    let saturated = matches!(group.arrivals, ethermeter_traffic::arrivals::Arrivals::Saturated {});
+    let saturated = matches!(group.arrivals, Arrivals::Saturated {});
     if let Some(generator) = &group.generator {
         check_range(&key("generator.buffers"), u64::from(generator.buffers), 1, 1_000_000)?;
         if !saturated {
@@ -285,7 +299,51 @@ fn check_group(group: &Group, index: usize, place_count: usize) -> Result<(), Er
             check_range(&key("backoff.slots"), u64::from(slots), 1, 1_000_000)
         }
         crate::scenario::Backoff::None {} => Ok(()),
+        crate::scenario::Backoff::LoadRegister { bits, clock_ps, .. } => {
+            check_range(&key("backoff.bits"), u64::from(bits), 1, 16)?;
+            check_range(&key("backoff.clock_ps"), clock_ps, 1, LONGEST_DELAY_PS)
+        }
     }
+}
+
+/// A coder goes with frames of samples, and with a host that does not give up.
+fn check_voice(group: &Group, index: usize, bit_ps: u64) -> Result<(), Error> {
+    let key = |name: &str| format!("groups[{index}].{name}");
+    let (sample_bits, sample_ps, overhead_bits) = match (&group.arrivals, &group.frames) {
+        (Arrivals::Coder { sample_bits, sample_ps, .. }, Lengths::Samples { overhead_bits, .. }) => {
+            (*sample_bits, *sample_ps, *overhead_bits)
+        }
+        (Arrivals::Coder { .. }, _) => {
+            return Err(fault(key("frames"), "must be samples, because arrivals are of a coder"))
+        }
+        (_, Lengths::Samples { .. }) => {
+            return Err(fault(key("arrivals"), "must be of a coder, because frames are samples"))
+        }
+        _ => return Ok(()),
+    };
+    let (_, max_bits) = group.frames.range_bits();
+    check_range(&key("frames.max_bits"), max_bits, overhead_bits + 1, LONGEST_BITS)?;
+    if let Some(what) = group.voice().and_then(|voice| voice.fault()) {
+        return Err(fault(key("frames"), what));
+    }
+    if sample_bits * bit_ps >= sample_ps {
+        let what = format!(
+            "must be slower than the segment: more than {} ps for {sample_bits} bits, got {sample_ps}",
+            sample_bits * bit_ps
+        );
+        return Err(fault(key("arrivals.sample_ps"), what));
+    }
+    if group.queue_frames.is_some() {
+        return Err(fault(key("queue_frames"), "does not go with a coder, whose buffer is the frame"));
+    }
+    // The buffer goes on whatever becomes of attempts, so there is no frame that could be given up.
+    if group.after_attempt_limit != AfterAttemptLimit::Resume {
+        return Err(fault(key("after_attempt_limit"), "must be \"resume\" with a coder"));
+    }
+    if group.after_late_collision != AfterLateCollision::Backoff {
+        return Err(fault(key("after_late_collision"), "must be \"backoff\" with a coder"));
+    }
+    Ok(())
 }
 
 /// A signal takes the shortest way, so no detour may be shorter; the simulators rely on it.

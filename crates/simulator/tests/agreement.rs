@@ -12,6 +12,7 @@ use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::Times;
+use ethermeter_traffic::voice::Spurts;
 use proptest::prelude::*;
 
 const BIT: u64 = 10;
@@ -54,15 +55,21 @@ fn segment() -> impl Strategy<Value = Segment> {
         0u64..=4,
         prop_oneof![Just(64u64), 0u64..100],
         prop_oneof![Just(32u64), 1u64..60],
+        prop_oneof![3 => Just(0u64), 1 => Just(50), 1 => 1u64..4000],
     )
-        .prop_map(|(positions, kind, grid, slot_bits, gap_bits, split, preamble_bits, jam_bits)| Segment {
-            bit_ps: BIT,
-            slot_bits,
-            gap_bits,
-            gap_part1_bits: gap_bits * split / 4,
-            preamble_bits,
-            jam_bits,
-            delay_ps: metric(kind, &positions, grid),
+        .prop_map(|(positions, kind, grid, slot_bits, gap_bits, split, preamble_bits, jam_bits, deaf_ps)| {
+            // Only where stations are deaf for a while can they do without a gap.
+            let gap_bits = if deaf_ps > 0 && split == 0 { 0 } else { gap_bits };
+            Segment {
+                bit_ps: BIT,
+                slot_bits,
+                gap_bits,
+                gap_part1_bits: gap_bits * split / 4,
+                preamble_bits,
+                jam_bits,
+                deaf_ps,
+                delay_ps: metric(kind, &positions, grid),
+            }
         })
 }
 
@@ -92,20 +99,39 @@ fn backoff() -> impl Strategy<Value = Backoff> {
         1 => (0u32..20).prop_map(|limit| Backoff::Linear { limit }),
         1 => (1u32..9).prop_map(|slots| Backoff::Constant { slots }),
         1 => Just(Backoff::None {}),
+        2 => (1u32..9, 1u64..3000, any::<bool>())
+            .prop_map(|(bits, clock_ps, ticks)| Backoff::LoadRegister { bits, clock_ps, ticks }),
     ]
 }
 
-fn group(places: usize) -> impl Strategy<Value = Group> {
+/// A coder and its frames: now and then nearly as fast as the segment, or with room for no more than makes a frame.
+fn voice() -> impl Strategy<Value = (Lengths, Arrivals)> {
+    let spurts = prop::option::of((30_000.0..200_000.0, 30_000.0..200_000.0))
+        .prop_map(|means| means.map(|(talk_mean_ps, silence_mean_ps)| Spurts { talk_mean_ps, silence_mean_ps }));
+    (1u64..40, prop_oneof![3 => 1u64..60, 1 => Just(0)], 0u64..100, 1u64..30, 0u64..60, spurts).prop_map(
+        |(sample_bits, slower, overhead_bits, least, more, spurts)| {
+            let min_bits = overhead_bits + least * sample_bits;
+            let max_bits = min_bits + more * sample_bits + more % 3;
+            let sample_ps = sample_bits * BIT * (1 + slower) + 1 + slower;
+            (Lengths::Samples { overhead_bits, min_bits, max_bits }, Arrivals::Coder { sample_bits, sample_ps, spurts })
+        },
+    )
+}
+
+fn frames_and_arrivals() -> impl Strategy<Value = (Lengths, Arrivals)> {
     let lengths = prop_oneof![
         Just(Lengths::Fixed { bits: 544 }),
         (1u64..3000).prop_map(|bits| Lengths::Fixed { bits }),
         Just(Lengths::Mix { bits: vec![544, 12_320, 30], weights: vec![7.0, 1.0, 0.3] }),
     ];
+    prop_oneof![3 => (lengths, arrivals()), 1 => voice()]
+}
+
+fn group(places: usize) -> impl Strategy<Value = Group> {
     let limit = prop_oneof![Just(16u32), 1u32..6];
     (
         prop::collection::vec(0..u32::try_from(places).expect("few"), 1..6),
-        lengths,
-        arrivals(),
+        frames_and_arrivals(),
         times(),
         backoff(),
         limit,
@@ -113,15 +139,17 @@ fn group(places: usize) -> impl Strategy<Value = Group> {
         prop::option::of(1u32..5),
     )
         .prop_map(
-            |(places, frames, arrivals, service, backoff, attempt_limit, [resume, give_up, generated], room)| {
+            |(places, (frames, arrivals), service, backoff, attempt_limit, [resume, give_up, generated], room)| {
                 let saturated = arrivals == Arrivals::Saturated {};
+                let is_voice = matches!(arrivals, Arrivals::Coder { .. });
+                let (resume, give_up) = (resume || is_voice, give_up && !is_voice);
                 let time = Times::Uniform { low_ps: 0, high_ps: 3000 };
                 Group {
                     name: "g".into(),
                     places,
                     frames,
                     generator: (saturated && generated).then_some(Generator { buffers: room.unwrap_or(15), time }),
-                    queue_frames: room.filter(|_| !saturated),
+                    queue_frames: room.filter(|_| !saturated && !is_voice),
                     arrivals,
                     service,
                     backoff,
@@ -188,6 +216,18 @@ fn recount(trial: &Trial, outcome: &Outcome, trace: &[Attempt]) -> Result<(), Te
             }
         }
     }
+    if let Some(voice) = &outcome.voice {
+        for station in 0..outcome.station_frames.len() {
+            let counted = voice.station_samples_delivered[station]
+                + voice.station_samples_lost[station]
+                + voice.station_samples_buffered[station];
+            prop_assert_eq!(voice.station_samples[station], counted);
+        }
+        let ended = || trace.iter().filter(|a| a.ending == Ending::Delivered && (from..to).contains(&a.end));
+        let total = |buckets: &[(u64, u64, u64)]| buckets.iter().map(|b| b.2).sum::<u64>();
+        prop_assert_eq!(total(&voice.voice_delay), ended().filter(|a| a.samples > 0).count() as u64);
+        prop_assert_eq!(total(&voice.sample_delay), ended().map(|a| u64::from(a.samples)).sum::<u64>());
+    }
     let (mut busy_until, mut time) = (0, [0i64; 4]);
     for attempt in trace {
         if attempt.start > busy_until && busy_until > 0 {
@@ -229,4 +269,52 @@ proptest! {
         prop_assert_eq!(fast.time_ps.iter().sum::<u64>(), fast.window_ps);
         prop_assert!(fast.time_ps[4] <= fast.window_ps, "idle time is not negative");
     }
+}
+
+/// Signals travel for longer than anybody pauses, so the medium is never silent everywhere at once: nothing could ever be forgotten
+/// if that had to wait until all is over. 60 000 attempts take a second then, and weeks if all of them are kept.
+#[test]
+fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
+    let group = |places: Vec<u32>, service_ps, attempt_limit| Group {
+        name: "g".into(),
+        places,
+        frames: Lengths::Mix { bits: vec![544, 12_320, 30], weights: vec![7.0, 1.0, 0.3] },
+        arrivals: Arrivals::Saturated {},
+        generator: None,
+        queue_frames: None,
+        service: Times::Constant { ps: service_ps },
+        backoff: Backoff::Exponential { limit: 10 },
+        attempt_limit,
+        after_attempt_limit: AfterAttemptLimit::Discard,
+        after_late_collision: AfterLateCollision::Discard,
+    };
+    let trial = Trial {
+        seed: 17,
+        scenario: Scenario {
+            segment: Segment {
+                bit_ps: BIT,
+                slot_bits: 22,
+                gap_bits: 3,
+                gap_part1_bits: 3,
+                preamble_bits: 5,
+                jam_bits: 29,
+                deaf_ps: 50,
+                delay_ps: metric(1, &[2, 3, 1, 5, 4], 1153),
+            },
+            groups: vec![group(vec![4, 3], 30, 1), group(vec![0, 4, 1, 2, 2], 0, 4)],
+            phases: Phases {
+                begin_ps: 1000,
+                stop_ps: 7_000_000,
+                measure_from_ps: 100_003,
+                measure_to_ps: 6_010_000,
+                end_ps: 7_500_000,
+                spread_ps: 879,
+            },
+            batches: 7,
+        },
+    };
+    let [(fast, fast_trace), (reference, reference_trace)] = traces(&trial).expect("a valid trial");
+    assert!(fast_trace.len() > 50_000, "{}", fast_trace.len());
+    assert!(fast_trace == reference_trace);
+    assert_eq!(format!("{fast:?}"), format!("{reference:?}"));
 }

@@ -1,6 +1,7 @@
 //! When a source that does not wait for the medium offers frames.
 
 use crate::chance::Stream;
+use crate::voice::Spurts;
 use serde::{Deserialize, Serialize};
 
 /// How frames come to a station.
@@ -28,6 +29,15 @@ pub enum Arrivals {
         /// Mean off time.
         off_mean_ps: f64,
     },
+    /// A coder's samples, one every `sample_ps` from a random phase on; they gather in the frame that is sent next ([`crate::voice`]).
+    Coder {
+        /// Bits of a sample.
+        sample_bits: u64,
+        /// Time between samples.
+        sample_ps: u64,
+        /// Talk and silence in turn; talk all the time without.
+        spurts: Option<Spurts>,
+    },
 }
 
 impl Arrivals {
@@ -36,8 +46,11 @@ impl Arrivals {
     pub fn fault(&self) -> Option<String> {
         let period = |ps: u64| (1..=1_000_000_000_000_000).contains(&ps);
         let mean = |ps: f64| (1.0..=1e15).contains(&ps);
+        if let Self::Coder { sample_bits, sample_ps, spurts } = self {
+            return coder_fault(*sample_bits, *sample_ps, *spurts);
+        }
         let fine = match self {
-            Self::Saturated {} => true,
+            Self::Saturated {} | Self::Coder { .. } => true,
             Self::Regular { period_ps } => period(*period_ps),
             Self::Poisson { mean_ps } => mean(*mean_ps),
             Self::OnOff { period_ps, on_mean_ps, off_mean_ps } => {
@@ -47,12 +60,12 @@ impl Arrivals {
         (!fine).then(|| format!("times must be from 1 ps to 1000 s, got {self:?}"))
     }
 
-    /// Mean frames per second, or `None` for a saturated source.
+    /// Mean frames per second, or `None` where that is up to the medium: for a saturated source and a coder.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn rate_per_s(&self) -> Option<f64> {
         match self {
-            Self::Saturated {} => None,
+            Self::Saturated {} | Self::Coder { .. } => None,
             Self::Regular { period_ps } => Some(1e12 / *period_ps as f64),
             Self::Poisson { mean_ps } => Some(1e12 / mean_ps),
             Self::OnOff { period_ps, on_mean_ps, off_mean_ps } => {
@@ -62,6 +75,23 @@ impl Arrivals {
             }
         }
     }
+}
+
+fn coder_fault(sample_bits: u64, sample_ps: u64, spurts: Option<Spurts>) -> Option<String> {
+    const MOST_BITS: u64 = 4096;
+    const LONGEST_PS: u64 = 1_000_000_000_000; // 1 s
+    if !(1..=MOST_BITS).contains(&sample_bits) {
+        return Some(format!("sample_bits must be from 1 to {MOST_BITS}, got {sample_bits}"));
+    }
+    if !(1..=LONGEST_PS).contains(&sample_ps) {
+        return Some(format!("sample_ps must be from 1 ps to 1 s, got {sample_ps}"));
+    }
+    let spurts = spurts?;
+    // Shorter spurts would be skipped by the thousand between one sample and the next.
+    #[allow(clippy::cast_precision_loss)] // below 2^53
+    let fine = (sample_ps as f64..=1e15).contains(&spurts.talk_mean_ps)
+        && (sample_ps as f64..=1e15).contains(&spurts.silence_mean_ps);
+    (!fine).then(|| format!("spurts must have means from sample_ps, {sample_ps}, to 1000 s, got {spurts:?}"))
 }
 
 /// The arrivals of one station, in order.
@@ -74,13 +104,13 @@ pub struct ArrivalTimes {
 }
 
 impl ArrivalTimes {
-    /// Arrivals from `begin_ps` on. Not for a saturated source.
+    /// Arrivals from `begin_ps` on. Not for a saturated source or a coder.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn new(arrivals: &Arrivals, begin_ps: u64, chance: Stream) -> Self {
         let mut times = Self { arrivals: arrivals.clone(), chance, next_ps: begin_ps, on_until_ps: 0 };
         match arrivals {
-            Arrivals::Saturated {} => times.next_ps = u64::MAX,
+            Arrivals::Saturated {} | Arrivals::Coder { .. } => times.next_ps = u64::MAX,
             Arrivals::Regular { period_ps } => times.next_ps += times.chance.below(*period_ps),
             Arrivals::Poisson { mean_ps } => times.next_ps += times.chance.exponential_ps(*mean_ps),
             Arrivals::OnOff { on_mean_ps, off_mean_ps, .. } => {
@@ -106,7 +136,7 @@ impl ArrivalTimes {
     pub fn take_ps(&mut self) -> u64 {
         let taken = self.next_ps;
         match &self.arrivals {
-            Arrivals::Saturated {} => {}
+            Arrivals::Saturated {} | Arrivals::Coder { .. } => {}
             Arrivals::Regular { period_ps } => self.next_ps += period_ps,
             Arrivals::Poisson { mean_ps } => self.next_ps += self.chance.exponential_ps(*mean_ps),
             Arrivals::OnOff { period_ps, on_mean_ps, off_mean_ps } => {

@@ -26,6 +26,8 @@ pub enum Purpose {
     Contention = 7,
     /// Whose a frame of an infinite population is (idealised worlds).
     Assignment = 8,
+    /// What a host's clock shows when the trial begins.
+    Clock = 9,
 }
 
 /// A sequence of uniform 64-bit draws.

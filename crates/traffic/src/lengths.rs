@@ -20,24 +20,33 @@ pub enum Lengths {
         /// Weight of each kind.
         weights: Vec<f64>,
     },
+    /// As many of a coder's samples as there are when it is sent ([`crate::voice`]).
+    Samples {
+        /// Bits of a frame that are no samples: addresses, type, check sequence, and what the voice protocol adds.
+        overhead_bits: u64,
+        /// Length at which a frame is wanted to be sent, overhead included.
+        min_bits: u64,
+        /// Length beyond which it does not grow, overhead included.
+        max_bits: u64,
+    },
 }
 
 impl Lengths {
-    /// The next length, in bits. A fixed one uses no draw.
+    /// The next length, in bits. A fixed one uses no draw; of one that grows, the least.
     #[inline]
     pub fn draw(&self, chance: &mut Stream) -> u64 {
         match self {
-            Self::Fixed { bits } => *bits,
+            Self::Fixed { bits } | Self::Samples { min_bits: bits, .. } => *bits,
             Self::Mix { bits, weights } => bits[pick(weights, chance)],
         }
     }
 
-    /// Mean length in bits, over frames.
+    /// Mean length in bits, over frames; of those that grow, the least.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn mean_bits(&self) -> f64 {
         match self {
-            Self::Fixed { bits } => *bits as f64,
+            Self::Fixed { bits } | Self::Samples { min_bits: bits, .. } => *bits as f64,
             Self::Mix { bits, weights } => {
                 bits.iter().zip(weights).map(|(&b, w)| b as f64 * w).sum::<f64>() / weights.iter().sum::<f64>()
             }
@@ -49,6 +58,7 @@ impl Lengths {
     pub fn range_bits(&self) -> (u64, u64) {
         match self {
             Self::Fixed { bits } => (*bits, *bits),
+            Self::Samples { min_bits, max_bits, .. } => (*min_bits, *max_bits),
             Self::Mix { bits, weights } => {
                 let occurring = || bits.iter().zip(weights).filter(|(_, w)| **w > 0.0).map(|(b, _)| *b);
                 (occurring().min().unwrap_or(0), occurring().max().unwrap_or(0))
@@ -64,6 +74,12 @@ impl Lengths {
         match self {
             Self::Fixed { bits } if fine(bits) => None,
             Self::Mix { bits, weights } if bits.iter().all(fine) => weights_fault(weights, bits.len()),
+            Self::Samples { overhead_bits, min_bits, max_bits } => {
+                let ordered = overhead_bits < max_bits && min_bits <= max_bits && fine(min_bits) && fine(max_bits);
+                (!ordered).then(|| {
+                    format!("must have overhead_bits below max_bits, and 1 ≤ min_bits ≤ max_bits ≤ {LONGEST_BITS}, got {self:?}")
+                })
+            }
             _ => Some(format!("must be from 1 to {LONGEST_BITS} bits, got {self:?}")),
         }
     }

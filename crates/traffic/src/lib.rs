@@ -6,13 +6,15 @@
 //! - [`times`]: distributions of times (service, generation).
 //! - [`lengths`]: frame lengths, fixed or mixed.
 //! - [`arrivals`]: when a source that does not wait for the medium offers frames.
-//! - [`source`]: a station's whole supply: saturated, generated into a ring of buffers, or queued arrivals.
+//! - [`voice`]: a coder's samples, gathered into frames that grow until they are sent.
+//! - [`source`]: a station's whole supply: saturated, generated into a ring of buffers, queued arrivals, or voice.
 
 pub mod arrivals;
 pub mod chance;
 pub mod lengths;
 pub mod source;
 pub mod times;
+pub mod voice;
 
 pub use chance::{Coin, Purpose, Stream};
 pub use source::{Offer, Source, SourceSpec, Window};

@@ -4,6 +4,7 @@
 //! saturated:   host ── service ──► transmitter             the next frame is there when the host is
 //! generator:   process ──► ring of buffers ── service ──► transmitter      (Boggs, Mogul, Kent 1988, figure 3)
 //! arrivals:    source ──► queue (full: dropped) ── service ──► transmitter
+//! voice:       coder ──► packet buffer, which is the frame ── service ──► transmitter      (Gonsalves 1982; see `voice`)
 //! ```
 //!
 //! The transmitter takes up one frame at a time; the service time is what the host needs between the end of one
@@ -13,6 +14,7 @@ use crate::arrivals::{ArrivalTimes, Arrivals};
 use crate::chance::{Purpose, Stream};
 use crate::lengths::Lengths;
 use crate::times::Times;
+use crate::voice::{Samples, Voice, VoiceFrame, VoiceSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -37,8 +39,22 @@ pub struct SourceSpec {
     pub generator: Option<Generator>,
     /// Room in the queue, the frame being sent included; unlimited without.
     pub queue_frames: Option<u32>,
-    /// Host time between the end of a frame and the next.
+    /// Host time between the end of a frame and the next; of voice, between the frame's being wanted and its being ready.
     pub service: Times,
+}
+
+impl SourceSpec {
+    /// What its coder and its frames are, if it is voice.
+    #[must_use]
+    pub fn voice(&self) -> Option<VoiceSpec> {
+        match (&self.arrivals, &self.frames) {
+            (
+                &Arrivals::Coder { sample_bits, sample_ps, spurts },
+                &Lengths::Samples { overhead_bits, min_bits, max_bits },
+            ) => Some(VoiceSpec { sample_bits, sample_ps, spurts, overhead_bits, min_bits, max_bits }),
+            _ => None,
+        }
+    }
 }
 
 /// When a source is active and when it is measured, in picoseconds.
@@ -61,7 +77,7 @@ pub struct Offer {
     pub ready_ps: u64,
     /// When it came to the queue.
     pub arrived_ps: u64,
-    /// Its length, destination address to FCS.
+    /// Its length, destination address to FCS; of one that grows, the least.
     pub bits: u64,
 }
 
@@ -83,6 +99,7 @@ enum Supply {
         waiting: VecDeque<u64>,
         room: u32,
     },
+    Voice(Box<Voice>),
 }
 
 /// The supply of one station.
@@ -103,15 +120,16 @@ impl Source {
     #[must_use]
     pub fn new(spec: &SourceSpec, seed: u64, station: u32, window: Window) -> Self {
         let stream = |purpose| Stream::new(seed, station, purpose);
-        let supply = match (&spec.arrivals, &spec.generator) {
-            (Arrivals::Saturated {}, None) => Supply::Saturated,
-            (Arrivals::Saturated {}, Some(generator)) => Supply::Generated {
+        let supply = match (spec.voice(), &spec.arrivals, &spec.generator) {
+            (Some(voice), _, _) => Supply::Voice(Box::new(Voice::new(voice, stream(Purpose::Arrival), window))),
+            (None, Arrivals::Saturated {}, None) => Supply::Saturated,
+            (None, Arrivals::Saturated {}, Some(generator)) => Supply::Generated {
                 generator: generator.clone(),
                 chance: stream(Purpose::Generation),
                 last_filled_ps: window.begin_ps,
                 freed_ps: VecDeque::with_capacity(generator.buffers as usize),
             },
-            (arrivals, _) => {
+            (None, arrivals, _) => {
                 let times = ArrivalTimes::new(arrivals, window.begin_ps, stream(Purpose::Arrival));
                 match spec.queue_frames {
                     None => Supply::Endless { times },
@@ -154,9 +172,41 @@ impl Source {
         self.take(Some(ended_ps), free_ps)
     }
 
-    /// When the host hands the same frame over again that it got back at `ended_ps`.
+    /// When the host hands the same frame over again that it got back at `ended_ps`. Voice, whose buffer goes on meanwhile: at once.
     pub fn handed_over_again_ps(&mut self, ended_ps: u64) -> u64 {
+        if matches!(self.supply, Supply::Voice(_)) {
+            return ended_ps;
+        }
         ended_ps + self.service.draw(&mut self.service_chance)
+    }
+
+    /// The station's voice, if that is what it offers.
+    #[inline]
+    #[must_use]
+    pub fn voice(&self) -> Option<&Voice> {
+        match &self.supply {
+            Supply::Voice(voice) => Some(voice),
+            _ => None,
+        }
+    }
+
+    /// The frame of a voice station has been sent, until `ended_ps`: what was in it. Its buffer is empty now.
+    ///
+    /// # Panics
+    /// If it is no voice station.
+    pub fn deliver_voice(&mut self, ended_ps: u64) -> VoiceFrame {
+        match &mut self.supply {
+            Supply::Voice(voice) => voice.deliver(ended_ps),
+            _ => unreachable!("only voice grows"),
+        }
+    }
+
+    /// What became of the samples made within the measured window, when nothing more happens; nothing if it is no voice station.
+    pub fn finish_voice(&mut self) -> Option<Samples> {
+        match &mut self.supply {
+            Supply::Voice(voice) => Some(voice.finish()),
+            _ => None,
+        }
     }
 
     /// Frames offered and frames dropped within the measured window, when nothing more happens.
@@ -202,12 +252,24 @@ impl Source {
                 (arrived_ps.max(free_ps), arrived_ps)
             }
             Supply::Bounded { .. } => return self.take_bounded(ended_ps, free_ps),
+            Supply::Voice(_) => return self.take_voice(ended_ps, free_ps),
         };
         if arrived_ps >= self.window.stop_ps {
             return None;
         }
         self.count_offer(arrived_ps);
         Some(Offer { ready_ps, arrived_ps, bits: self.frames.draw(&mut self.length_chance) })
+    }
+
+    fn take_voice(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {
+        let service_ps = match ended_ps {
+            Some(ended_ps) => free_ps - ended_ps,
+            None => self.service.draw(&mut self.service_chance),
+        };
+        let Supply::Voice(voice) = &self.supply else { unreachable!("only voice") };
+        let (wanted_ps, arrived_ps) = (voice.wanted_ps()?, voice.first_ps());
+        self.count_offer(wanted_ps);
+        Some(Offer { ready_ps: wanted_ps + service_ps, arrived_ps, bits: self.frames.draw(&mut self.length_chance) })
     }
 
     fn take_bounded(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {

@@ -96,6 +96,7 @@ fn attempt(frame: &Frame, start: i64, end: i64, ending: Ending) -> Attempt {
         late: false,
         damaged: false,
         attempts: frame.attempts + 1,
+        samples: 0,
         start,
         end,
         taken_up: frame.taken_up,

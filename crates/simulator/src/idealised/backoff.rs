@@ -35,7 +35,7 @@ pub(super) fn run(world: &World, adaptive: Adaptive, tracing: bool) -> (Outcome,
         starting.clear();
         starting.extend(next.iter().enumerate().filter(|(_, &ready)| ready <= now).map(|(station, _)| station));
         if let [station] = starting[..] {
-            let over = now + world.packet_time(stations[station].bits());
+            let over = now + stations[station].packet_time(world, now);
             let (attempt, ready) = stations[station].deliver(now, over);
             tally.record(&attempt);
             next[station] = ready;

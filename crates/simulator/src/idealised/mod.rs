@@ -37,6 +37,7 @@ use scenario::{Access, Adaptive, Policy, Population, Slotted, Unslotted};
 /// If the trial contradicts itself or leaves the range of what can be simulated.
 pub fn run(trial: &Trial, tracing: bool) -> Result<(Outcome, Vec<Attempt>), Error> {
     let mut world = World::idealised(trial.seed, &trial.scenario)?;
+    scenario::check_no_voice(&world)?;
     trial.idealised.check(&world, &trial.scenario.segment)?;
     // Nothing propagates from place to place here; what a world says of propagation is its own.
     world.max_delay = 0;

@@ -424,6 +424,7 @@ fn check_whole_slots(slot_ps: u64, world: &World) -> Result<(), Error> {
         let lengths = match &group.frames {
             Lengths::Fixed { bits } => std::slice::from_ref(bits),
             Lengths::Mix { bits, .. } => bits,
+            Lengths::Samples { .. } => unreachable!("no idealised world has voice"),
         };
         let packet_ps = |bits: u64| bits * world.bit.cast_unsigned(); // a length is at most 1 GB, and a bit 1 ms
         if let Some(bits) = lengths.iter().find(|&&bits| packet_ps(bits) % slot_ps != 0) {
@@ -439,6 +440,14 @@ fn check_no_arrivals(world: &World) -> Result<(), Error> {
     match world.groups.iter().position(|group| group.arrivals != Arrivals::Saturated {}) {
         None => Ok(()),
         Some(index) => Err(fault(format!("groups[{index}].arrivals"), "must be saturated in this world")),
+    }
+}
+
+/// No theory has frames that grow.
+pub(super) fn check_no_voice(world: &World) -> Result<(), Error> {
+    match world.groups.iter().position(Group::is_voice) {
+        None => Ok(()),
+        Some(index) => Err(fault(format!("groups[{index}].arrivals"), "must not be of a coder in an idealised world")),
     }
 }
 

@@ -1,0 +1,443 @@
+//! Voice: a coder makes samples at a steady rate, and they gather in a packet buffer until they can be sent.
+//!
+//! ```text
+//! coder ── a sample every sample_ps ──► buffer (full: the oldest sample makes room, and is lost) ──► transmitter
+//! ```
+//!
+//! The frame is the buffer: when it has reached `min_bits` the station wants to send; it goes on growing while the station contends and
+//! while it transmits, up to `max_bits`. When the transmission has succeeded the buffer is empty and a new cycle begins. What happens to
+//! attempts in between does not touch it (Gonsalves 1982, section 3.3). So the length of a frame follows from when it starts.
+//!
+//! With talk spurts the coder is silent in between: its clock runs on, but its samples are not kept. A frame that was begun is then sent
+//! when the first sample fails to come, padded to `min_bits` (an assumption: the study has no spurts).
+
+use crate::chance::Stream;
+use crate::source::Window;
+use serde::{Deserialize, Serialize};
+
+/// Talk and silence in turn, both of exponential length (after Brady 1968, whose measured lengths are nearly so).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spurts {
+    /// Mean time of talk.
+    pub talk_mean_ps: f64,
+    /// Mean time of silence between.
+    pub silence_mean_ps: f64,
+}
+
+impl Spurts {
+    /// Share of time in which there is talk.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.talk_mean_ps / (self.talk_mean_ps + self.silence_mean_ps)
+    }
+}
+
+/// How a coder's samples become frames.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VoiceSpec {
+    /// Bits of a sample.
+    pub sample_bits: u64,
+    /// Time from one to the next.
+    pub sample_ps: u64,
+    /// Without, there is talk all the time.
+    pub spurts: Option<Spurts>,
+    /// Bits of a frame that are no samples.
+    pub overhead_bits: u64,
+    /// Length at which a frame is wanted to be sent, overhead included.
+    pub min_bits: u64,
+    /// Length beyond which it does not grow, overhead included.
+    pub max_bits: u64,
+}
+
+impl VoiceSpec {
+    /// Samples with which a frame is wanted to be sent.
+    fn least(&self) -> u64 {
+        self.min_bits.saturating_sub(self.overhead_bits).div_ceil(self.sample_bits).max(1)
+    }
+
+    /// Samples for which there is room.
+    fn room(&self) -> u64 {
+        self.max_bits.saturating_sub(self.overhead_bits) / self.sample_bits
+    }
+
+    /// Length of a frame of `samples`.
+    fn bits(&self, samples: u64) -> u64 {
+        (self.overhead_bits + samples * self.sample_bits).max(self.min_bits)
+    }
+
+    /// What is wrong with it, if anything.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        if self.least() > self.room() {
+            return Some(format!(
+                "max_bits must hold the samples of min_bits, {} of {} bits beside {} of overhead, got {}",
+                self.least(),
+                self.sample_bits,
+                self.overhead_bits,
+                self.max_bits
+            ));
+        }
+        None
+    }
+}
+
+/// Makes samples in order, from its next one on. Copied where somebody must look ahead.
+#[derive(Clone, Debug)]
+struct Coder {
+    period_ps: u64,
+    spurts: Option<Spurts>,
+    chance: Stream,
+    /// When the next sample comes.
+    next_ps: u64,
+    /// When the talk ends in which it comes.
+    talk_until_ps: u64,
+}
+
+impl Coder {
+    fn new(spec: &VoiceSpec, begin_ps: u64, mut chance: Stream) -> Self {
+        let phase_ps = chance.below(spec.sample_ps);
+        let mut coder = Self {
+            period_ps: spec.sample_ps,
+            spurts: spec.spurts,
+            next_ps: begin_ps + phase_ps,
+            talk_until_ps: u64::MAX,
+            chance,
+        };
+        if let Some(spurts) = spec.spurts {
+            // Begin in talk or silence with the probabilities of the long run.
+            let talks = coder.chance.unit() <= spurts.share();
+            let talk_from_ps =
+                if talks { begin_ps } else { begin_ps + coder.chance.exponential_ps(spurts.silence_mean_ps) };
+            coder.talk(talk_from_ps);
+        }
+        coder
+    }
+
+    /// Talk from `from_ps` on; what is drawn may end before the next sample.
+    fn talk(&mut self, from_ps: u64) {
+        let Some(spurts) = self.spurts else { return };
+        let mut from_ps = from_ps;
+        loop {
+            if from_ps > self.next_ps {
+                self.next_ps += (from_ps - self.next_ps).div_ceil(self.period_ps) * self.period_ps;
+            }
+            self.talk_until_ps = from_ps + self.chance.exponential_ps(spurts.talk_mean_ps);
+            if self.next_ps < self.talk_until_ps {
+                return;
+            }
+            from_ps = self.talk_until_ps + self.chance.exponential_ps(spurts.silence_mean_ps);
+        }
+    }
+
+    /// Samples of the talk under way that come before `until_ps`, its end at the latest.
+    fn in_talk_before(&self, until_ps: u64) -> u64 {
+        until_ps.min(self.talk_until_ps).saturating_sub(self.next_ps).div_ceil(self.period_ps)
+    }
+
+    /// Go on by `samples` of the talk under way.
+    fn advance(&mut self, samples: u64) {
+        self.next_ps += samples * self.period_ps;
+        if self.next_ps >= self.talk_until_ps {
+            let silent_ps = self.spurts.map_or(0, |spurts| self.chance.exponential_ps(spurts.silence_mean_ps));
+            self.talk(self.talk_until_ps + silent_ps);
+        }
+    }
+
+    /// Make all samples that come before `until_ps`. Returns how many.
+    fn make_before(&mut self, until_ps: u64) -> u64 {
+        let mut made = 0;
+        while self.next_ps < until_ps {
+            let here = self.in_talk_before(until_ps);
+            self.advance(here);
+            made += here;
+        }
+        made
+    }
+
+    /// Make `samples`.
+    fn make(&mut self, samples: u64) {
+        let mut left = samples;
+        while left > 0 {
+            let here = self.in_talk_before(u64::MAX).min(left);
+            self.advance(here);
+            left -= here;
+        }
+    }
+}
+
+/// What became of the samples that were made within the measured window, by its end.
+///
+/// `made` = `delivered` + `lost` + `buffered`, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Samples {
+    /// Made by the coder within the window.
+    pub made: u64,
+    /// Of these, in a frame whose transmission ended before the end of the window.
+    pub delivered: u64,
+    /// Of these, replaced by a newer one before the end of the window, because the buffer was full.
+    pub lost: u64,
+    /// Of these, in the buffer at the end of the window, also of a frame under way.
+    pub buffered: u64,
+}
+
+/// A voice frame that was delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VoiceFrame {
+    /// Its length, destination address to FCS.
+    pub bits: u64,
+    /// Samples in it.
+    pub samples: u64,
+    /// When the oldest of them was made.
+    pub oldest_ps: u64,
+}
+
+/// The voice of one station: its coder and its packet buffer.
+///
+/// A sample that is made in the instant in which a transmission ends comes too late for it and begins the next cycle.
+#[derive(Clone, Debug)]
+pub struct Voice {
+    spec: VoiceSpec,
+    window: Window,
+    /// As it was when the buffer was last empty.
+    coder: Coder,
+    /// Samples made before that.
+    index: u64,
+    /// Samples made before the measured window …
+    from_index: u64,
+    /// … and before its end; less once the samples of the window are accounted for.
+    to_index: u64,
+    samples: Samples,
+}
+
+impl Voice {
+    /// A buffer that is empty, and a coder that begins with the window.
+    #[must_use]
+    pub fn new(spec: VoiceSpec, chance: Stream, window: Window) -> Self {
+        let coder = Coder::new(&spec, window.begin_ps, chance);
+        let before = |at_ps: u64| coder.clone().make_before(at_ps.min(window.stop_ps));
+        let (from_index, to_index) = (before(window.measure_from_ps), before(window.measure_to_ps));
+        let samples = Samples { made: to_index - from_index, ..Samples::default() };
+        Self { spec, window, coder, index: 0, from_index, to_index, samples }
+    }
+
+    /// When the buffer has so much that the station wants to send it; nothing if that does not happen before the coder stops.
+    #[must_use]
+    pub fn wanted_ps(&self) -> Option<u64> {
+        let missing = self.spec.least() - 1;
+        let in_this_talk = self.coder.in_talk_before(u64::MAX);
+        let wanted_ps = if missing < in_this_talk {
+            self.coder.next_ps + missing * self.spec.sample_ps
+        } else {
+            // The talk ends before; then what there is goes out.
+            self.coder.next_ps + in_this_talk * self.spec.sample_ps
+        };
+        (wanted_ps < self.window.stop_ps).then_some(wanted_ps)
+    }
+
+    /// When the first sample is made since the buffer was last empty, or would be if the coder did not stop.
+    #[must_use]
+    pub fn first_ps(&self) -> u64 {
+        self.coder.next_ps
+    }
+
+    /// Samples made before `at_ps` since the buffer was last empty.
+    fn made_before(&self, at_ps: u64) -> u64 {
+        self.coder.clone().make_before(at_ps.min(self.window.stop_ps))
+    }
+
+    /// Length of the frame whose first bit leaves at `start_ps`, after `preamble_ps` of preamble and with `bit_ps` a bit.
+    ///
+    /// It holds every sample that is made before its last bit has left.
+    #[must_use]
+    pub fn bits_at(&self, start_ps: u64, preamble_ps: u64, bit_ps: u64) -> u64 {
+        let mut bits = self.bits_before(start_ps);
+        loop {
+            let grown = self.bits_before(start_ps + preamble_ps + bits * bit_ps);
+            if grown == bits {
+                return bits;
+            }
+            bits = grown;
+        }
+    }
+
+    fn bits_before(&self, at_ps: u64) -> u64 {
+        self.spec.bits(self.made_before(at_ps).min(self.spec.room()))
+    }
+
+    /// The frame's transmission has ended: what was in it. The buffer is empty now.
+    pub fn deliver(&mut self, ended_ps: u64) -> VoiceFrame {
+        let mut next = self.coder.clone();
+        let made = next.make_before(ended_ps.min(self.window.stop_ps));
+        let samples = made.min(self.spec.room());
+        let lost = made - samples;
+        self.coder.make(lost);
+        let frame = VoiceFrame { bits: self.spec.bits(samples), samples, oldest_ps: self.coder.next_ps };
+        if ended_ps < self.window.measure_to_ps {
+            self.samples.lost += self.counted(self.index, self.index + lost);
+            self.samples.delivered += self.counted(self.index + lost, self.index + made);
+            self.coder = next;
+            self.index += made;
+        } else {
+            self.close(next, made);
+        }
+        frame
+    }
+
+    /// What became of the samples of the measured window, when nothing more happens.
+    pub fn finish(&mut self) -> Samples {
+        self.close(self.coder.clone(), 0);
+        self.samples
+    }
+
+    /// No frame ends within the window any more: account for what the end of the window found in the buffer. `next` begins a new cycle.
+    fn close(&mut self, next: Coder, made: u64) {
+        if self.index < self.to_index {
+            let lost = (self.to_index - self.index).saturating_sub(self.spec.room());
+            self.samples.lost += self.counted(self.index, self.index + lost);
+            self.samples.buffered += self.counted(self.index + lost, self.to_index);
+            self.to_index = self.index;
+        }
+        self.coder = next;
+        self.index += made;
+    }
+
+    /// How many of the samples from `first` to before `end` were made within the window.
+    fn counted(&self, first: u64, end: u64) -> u64 {
+        end.min(self.to_index).saturating_sub(first.max(self.from_index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chance::Purpose;
+    use std::collections::VecDeque;
+
+    const US: u64 = 1_000_000;
+    const SPEC: VoiceSpec = VoiceSpec {
+        sample_bits: 16,
+        sample_ps: 100 * US,
+        spurts: None,
+        overhead_bits: 48,
+        min_bits: 48 + 4 * 16,
+        max_bits: 48 + 10 * 16,
+    };
+    const WINDOW: Window =
+        Window { begin_ps: 0, stop_ps: 900_000 * US, measure_from_ps: 30_000 * US, measure_to_ps: 700_000 * US };
+
+    fn stream(seed: u64) -> Stream {
+        Stream::new(seed, 0, Purpose::Arrival)
+    }
+
+    /// Every sample, one by one.
+    fn all_samples(spec: &VoiceSpec, seed: u64, window: Window) -> Vec<u64> {
+        let mut coder = Coder::new(spec, window.begin_ps, stream(seed));
+        let mut samples = Vec::new();
+        while coder.next_ps < window.stop_ps {
+            samples.push(coder.next_ps);
+            coder.make(1);
+        }
+        samples
+    }
+
+    #[test]
+    fn a_buffer_does_what_a_queue_that_drops_its_oldest_does() {
+        let spurts = Spurts { talk_mean_ps: 1.5e9, silence_mean_ps: 0.7e9 };
+        for (seed, spurts) in [(1, None), (2, Some(spurts)), (3, Some(spurts)), (4, None)] {
+            let spec = VoiceSpec { spurts, ..SPEC };
+            let mut voice = Voice::new(spec, stream(seed), WINDOW);
+            let samples = all_samples(&spec, seed, WINDOW);
+            let inside = |at_ps: u64| u64::from((WINDOW.measure_from_ps..WINDOW.measure_to_ps).contains(&at_ps));
+            let mut chance = Stream::new(seed, 9, Purpose::Service);
+            let (mut queue, mut coming) = (VecDeque::new(), samples.iter().copied().peekable());
+            let mut expected = Samples { made: samples.iter().map(|&s| inside(s)).sum(), ..Samples::default() };
+            let mut is_closed = false;
+            while let Some(wanted_ps) = voice.wanted_ps() {
+                let late_ps = if chance.below(2) == 0 { spec.sample_ps / 2 } else { 20 * spec.sample_ps };
+                let ended_ps = wanted_ps + 1 + chance.below(late_ps);
+                if ended_ps >= WINDOW.measure_to_ps {
+                    break;
+                }
+                while let Some(sample) = coming.next_if(|&s| s < ended_ps) {
+                    queue.push_back(sample);
+                    if queue.len() > 10 {
+                        expected.lost += inside(queue.pop_front().expect("eleven"));
+                    }
+                }
+                expected.delivered += queue.iter().map(|&s| inside(s)).sum::<u64>();
+                let frame = voice.deliver(ended_ps);
+                assert_eq!((frame.samples, frame.oldest_ps), (queue.len() as u64, queue[0]));
+                queue.clear();
+                is_closed |= expected.lost > 0;
+            }
+            assert!(is_closed, "some samples were lost");
+            while let Some(sample) = coming.next_if(|&s| s < WINDOW.measure_to_ps) {
+                queue.push_back(sample);
+                if queue.len() > 10 {
+                    expected.lost += inside(queue.pop_front().expect("eleven"));
+                }
+            }
+            expected.buffered = queue.iter().map(|&s| inside(s)).sum();
+            assert_eq!(voice.finish(), expected);
+            assert_eq!(expected.made, expected.delivered + expected.lost + expected.buffered);
+        }
+    }
+
+    #[test]
+    fn a_frame_is_wanted_with_the_sample_that_makes_it_long_enough_and_its_delay_runs_from_the_oldest_left() {
+        let mut voice = Voice::new(SPEC, stream(1), WINDOW);
+        let first_ps = voice.first_ps();
+        assert!(first_ps < SPEC.sample_ps);
+        assert_eq!(voice.wanted_ps(), Some(first_ps + 3 * SPEC.sample_ps));
+        // Fifteen samples come before the end, the five oldest of them make room.
+        let frame = voice.deliver(first_ps + 14 * SPEC.sample_ps + 1);
+        assert_eq!(frame, VoiceFrame { bits: 208, samples: 10, oldest_ps: first_ps + 5 * SPEC.sample_ps });
+        assert_eq!(voice.first_ps(), first_ps + 15 * SPEC.sample_ps);
+    }
+
+    #[test]
+    fn a_frame_holds_exactly_the_samples_made_before_its_last_bit() {
+        let spec = VoiceSpec { sample_ps: 20 * US, max_bits: 48 + 1000 * 16, ..SPEC };
+        let voice = Voice::new(spec, stream(1), WINDOW);
+        for (bit_ps, wait_ps) in [(100_000, 0), (340_000, 777_777), (600_000, 40 * US), (1_200_000, 0), (2_000_000, 0)]
+        {
+            let start_ps = voice.wanted_ps().expect("it talks") + wait_ps;
+            let bits = voice.bits_at(start_ps, 340_000, bit_ps);
+            let end_ps = start_ps + 340_000 + bits * bit_ps;
+            let made = (end_ps - voice.first_ps()).div_ceil(spec.sample_ps);
+            assert_eq!(bits, 48 + made.min(1000) * 16, "{bit_ps}");
+        }
+    }
+
+    #[test]
+    fn talk_fills_its_share_of_the_time() {
+        let spurts = Spurts { talk_mean_ps: 1e9, silence_mean_ps: 1.5e9 };
+        let window = Window { stop_ps: 100_000_000 * US, ..WINDOW };
+        #[allow(clippy::cast_precision_loss)]
+        let made = all_samples(&VoiceSpec { spurts: Some(spurts), ..SPEC }, 5, window).len() as f64;
+        // 40 000 cycles of 2.5 ms. The time of talk in T has variance T · 2 (A B)² / (A + B)³ (alternating renewal, exponential),
+        // here 100 s · 2 · 2.25 · 1e-12 / 15.6e-9 s = 0.0288 s², a spread of 0.17 s, of 40 s; five of them.
+        let talk_s = made * 100e-6;
+        assert!((talk_s - 40.0).abs() < 5.0 * 0.17, "{talk_s}");
+    }
+
+    #[test]
+    fn what_a_spurt_leaves_is_sent_when_the_next_sample_fails_to_come() {
+        // Spurts so short that a frame is rarely filled.
+        let spurts = Spurts { talk_mean_ps: 1e8, silence_mean_ps: 1e9 };
+        let spec = VoiceSpec { spurts: Some(spurts), ..SPEC };
+        let mut voice = Voice::new(spec, stream(6), WINDOW);
+        let samples = all_samples(&spec, 6, WINDOW);
+        let first = samples.iter().position(|&s| s == voice.first_ps()).expect("a sample");
+        let steady = |i: &usize| *i == first || samples[*i] == samples[*i - 1] + spec.sample_ps;
+        let spurt = (first..first + 4).take_while(steady).count();
+        let last = samples[first + spurt - 1];
+        let wanted_ps = voice.wanted_ps().expect("it talks");
+        assert_eq!(wanted_ps, if spurt == 4 { last } else { last + spec.sample_ps });
+        assert!(spurt < 4, "a short one, with this seed");
+        // Padded, whatever it holds.
+        assert_eq!(voice.bits_at(wanted_ps, 0, 1), spec.min_bits);
+        assert_eq!(voice.deliver(wanted_ps + 1).samples, spurt as u64);
+    }
+}
