@@ -112,7 +112,7 @@ fn voice() -> impl Strategy<Value = (Lengths, Arrivals)> {
         |(sample_bits, slower, overhead_bits, least, more, spurts)| {
             let min_bits = overhead_bits + least * sample_bits;
             let max_bits = min_bits + more * sample_bits + more % 3;
-            let sample_ps = sample_bits * BIT * (1 + slower) + 1 + slower;
+            let sample_ps = sample_bits * BIT * (1 + slower) + 2 + slower;
             (Lengths::Samples { overhead_bits, min_bits, max_bits }, Arrivals::Coder { sample_bits, sample_ps, spurts })
         },
     )
@@ -150,6 +150,7 @@ fn group(places: usize) -> impl Strategy<Value = Group> {
                     frames,
                     generator: (saturated && generated).then_some(Generator { buffers: room.unwrap_or(15), time }),
                     queue_frames: room.filter(|_| !saturated && !is_voice),
+                    clock_error_ppb: if generated { 0 } else { 700_000 },
                     arrivals,
                     service,
                     backoff,
@@ -282,6 +283,7 @@ fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
         arrivals: Arrivals::Saturated {},
         generator: None,
         queue_frames: None,
+        clock_error_ppb: 0,
         service: Times::Constant { ps: service_ps },
         backoff: Backoff::Exponential { limit: 10 },
         attempt_limit,
