@@ -130,6 +130,10 @@ pub struct Group {
     pub generator: Option<Generator>,
     /// Room in the queue, the frame being sent included.
     pub queue_frames: Option<u32>,
+    /// How much too fast or too slow a host's clock goes at most, in parts of 10⁹: a uniform time of either sign for each. Its coder and the
+    /// ticks and readings of its load register follow that clock.
+    #[serde(default)]
+    pub clock_error_ppb: u64,
     /// Host time between frames.
     pub service: Times,
     /// How long to wait after a collision.

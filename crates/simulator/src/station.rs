@@ -14,6 +14,7 @@
 
 use crate::scenario::{AfterAttemptLimit, AfterLateCollision, Backoff};
 use crate::world::{signed, small, World, NEVER};
+use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::voice::Samples;
 use ethermeter_traffic::{Purpose, Source, Stream};
 
@@ -92,18 +93,31 @@ impl Station {
         let station = small(index);
         let begin_ps =
             world.phases.begin_ps + Stream::new(world.seed, station, Purpose::Begin).below(world.phases.spread_ps);
-        let mut source = Source::new(&world.source_spec(index), world.seed, station, world.window(begin_ps));
+        let clock = Clock::new(world, index);
+        let mut spec = world.source_spec(index);
+        if let Arrivals::Coder { sample_ps, .. } = &mut spec.arrivals {
+            *sample_ps = clock.true_ps(*sample_ps);
+        }
+        let mut source = Source::new(&spec, world.seed, station, world.window(begin_ps));
         let first = source.first();
         let mut new = Self {
             index: station,
             source,
             chance: Stream::new(world.seed, station, Purpose::Backoff),
-            backoff: group.backoff,
+            backoff: match group.backoff {
+                Backoff::LoadRegister { bits, clock_ps, ticks } => {
+                    Backoff::LoadRegister { bits, clock_ps: clock.true_ps(clock_ps), ticks }
+                }
+                other => other,
+            },
             attempt_limit: group.attempt_limit,
             after_attempt_limit: group.after_attempt_limit,
             after_late_collision: group.after_late_collision,
-            slot: world.slot,
-            clock: clock_at_start(world, index),
+            slot: match group.backoff {
+                Backoff::LoadRegister { .. } => signed(clock.true_ps(world.slot.cast_unsigned())),
+                _ => world.slot,
+            },
+            clock: clock.at_start_ps,
             is_voice: world.is_voice(index),
             holds_frame: false,
             taken_up: NEVER,
@@ -257,9 +271,31 @@ impl Station {
     }
 }
 
-/// What the clock of a station shows at time 0: anything, up to when the bits that are used begin again, or the next tick comes.
-fn clock_at_start(world: &World, index: usize) -> u64 {
-    let Backoff::LoadRegister { bits, clock_ps, .. } = world.group(index).backoff else { return 0 };
-    let period_ps = (clock_ps << bits).max(world.slot.cast_unsigned());
-    Stream::new(world.seed, small(index), Purpose::Clock).below(period_ps)
+/// The clock of a host: what it shows at time 0, and how fast it goes.
+struct Clock {
+    /// Anything, up to when the bits that a load register uses begin again, or the next tick comes.
+    at_start_ps: u64,
+    /// How much longer its times are than they should be, in parts of 10⁹.
+    longer_ppb: i64,
+}
+
+impl Clock {
+    fn new(world: &World, index: usize) -> Self {
+        let group = world.group(index);
+        let mut chance = Stream::new(world.seed, small(index), Purpose::Clock);
+        let at_start_ps = match group.backoff {
+            Backoff::LoadRegister { bits, clock_ps, .. } => {
+                chance.below((clock_ps << bits).max(world.slot.cast_unsigned()))
+            }
+            _ => 0,
+        };
+        let longer_ppb = signed(chance.below(2 * group.clock_error_ppb + 1)) - signed(group.clock_error_ppb);
+        Self { at_start_ps, longer_ppb }
+    }
+
+    /// How long `ps` of this clock are, to the nearest picosecond.
+    fn true_ps(&self, ps: u64) -> u64 {
+        let billionths = i128::from(ps) * i128::from(1_000_000_000 + self.longer_ppb);
+        u64::try_from((billionths + 500_000_000) / 1_000_000_000).expect("a clock that goes, and a time within range")
+    }
 }

@@ -78,7 +78,8 @@ impl Deferrals {
 
     /// Forget what no signal that begins at `cut` or later, and nobody who is ready then or later, can tell from never having been.
     fn forget_before(&mut self, cut: i64, gap: i64) {
-        self.list.retain(|deferral| deferral.carrier_off + gap > cut);
+        // Without a gap, what begins to be heard with the end of a signal still joins it.
+        self.list.retain(|deferral| deferral.carrier_off + gap >= cut);
         for deferral in self.list.iter_mut().filter(|deferral| deferral.from < cut) {
             deferral.from = i64::MIN;
         }
@@ -522,7 +523,7 @@ impl Storm {
             let delays = world.delays_from(sent.place);
             let needed_by_own =
                 self.latest[sent.station as usize] == small(old) && !self.has_base[sent.station as usize];
-            let gone = |(&delay, &cut): (&i64, &i64)| sent.end + delay + world.gap <= cut;
+            let gone = |(&delay, &cut): (&i64, &i64)| sent.end + delay + world.gap < cut;
             if !sent.over || needed_by_own || !delays.iter().zip(&self.cuts).all(gone) {
                 moved[old] = small(index);
                 index += 1;

@@ -12,6 +12,7 @@ const MOST_STATIONS: usize = 1024;
 const LONGEST_END_PS: u64 = 10_000_000_000_000_000; // 10 000 s
 pub(crate) const LONGEST_DELAY_PS: u64 = 1_000_000_000_000; // 1 s
 const LONGEST_BITS: u64 = 1 << 24;
+const MOST_CLOCK_ERROR_PPB: u64 = 10_000_000; // 1%
 const LONGEST_PACKET_PS: u64 = 1_000_000_000_000_000; // 1000 s
 
 /// A trial in picoseconds.
@@ -289,6 +290,7 @@ fn check_group(group: &Group, index: usize, place_count: usize) -> Result<(), Er
             return Err(fault(key("queue_frames"), "does not go with saturated arrivals"));
         }
     }
+    check_range(&key("clock_error_ppb"), group.clock_error_ppb, 0, MOST_CLOCK_ERROR_PPB)?;
     check_range(&key("attempt_limit"), u64::from(group.attempt_limit), 1, 1_000_000)?;
     match group.backoff {
         crate::scenario::Backoff::Exponential { limit } => check_range(&key("backoff.limit"), u64::from(limit), 0, 30),
@@ -326,10 +328,12 @@ fn check_voice(group: &Group, index: usize, bit_ps: u64) -> Result<(), Error> {
     if let Some(what) = group.voice().and_then(|voice| voice.fault()) {
         return Err(fault(key("frames"), what));
     }
-    if sample_bits * bit_ps >= sample_ps {
+    // By the fastest of the hosts' clocks, too.
+    let least_ps = sample_bits * bit_ps;
+    let fastest_ps = u128::from(sample_ps) * u128::from(1_000_000_000 - group.clock_error_ppb) / 1_000_000_000;
+    if fastest_ps <= u128::from(least_ps) {
         let what = format!(
-            "must be slower than the segment: more than {} ps for {sample_bits} bits, got {sample_ps}",
-            sample_bits * bit_ps
+            "must be slower than the segment: more than {least_ps} ps for {sample_bits} bits, got {sample_ps}",
         );
         return Err(fault(key("arrivals.sample_ps"), what));
     }

@@ -112,7 +112,7 @@ fn voice() -> impl Strategy<Value = (Lengths, Arrivals)> {
         |(sample_bits, slower, overhead_bits, least, more, spurts)| {
             let min_bits = overhead_bits + least * sample_bits;
             let max_bits = min_bits + more * sample_bits + more % 3;
-            let sample_ps = sample_bits * BIT * (1 + slower) + 1 + slower;
+            let sample_ps = sample_bits * BIT * (1 + slower) + 2 + slower;
             (Lengths::Samples { overhead_bits, min_bits, max_bits }, Arrivals::Coder { sample_bits, sample_ps, spurts })
         },
     )
@@ -150,6 +150,7 @@ fn group(places: usize) -> impl Strategy<Value = Group> {
                     frames,
                     generator: (saturated && generated).then_some(Generator { buffers: room.unwrap_or(15), time }),
                     queue_frames: room.filter(|_| !saturated && !is_voice),
+                    clock_error_ppb: if generated { 0 } else { 700_000 },
                     arrivals,
                     service,
                     backoff,
@@ -269,4 +270,53 @@ proptest! {
         prop_assert_eq!(fast.time_ps.iter().sum::<u64>(), fast.window_ps);
         prop_assert!(fast.time_ps[4] <= fast.window_ps, "idle time is not negative");
     }
+}
+
+/// Signals travel for longer than anybody pauses, so the medium is never silent everywhere at once: nothing could ever be forgotten
+/// if that had to wait until all is over. 60 000 attempts take a second then, and weeks if all of them are kept.
+#[test]
+fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
+    let group = |places: Vec<u32>, service_ps, attempt_limit| Group {
+        name: "g".into(),
+        places,
+        frames: Lengths::Mix { bits: vec![544, 12_320, 30], weights: vec![7.0, 1.0, 0.3] },
+        arrivals: Arrivals::Saturated {},
+        generator: None,
+        queue_frames: None,
+        clock_error_ppb: 0,
+        service: Times::Constant { ps: service_ps },
+        backoff: Backoff::Exponential { limit: 10 },
+        attempt_limit,
+        after_attempt_limit: AfterAttemptLimit::Discard,
+        after_late_collision: AfterLateCollision::Discard,
+    };
+    let trial = Trial {
+        seed: 17,
+        scenario: Scenario {
+            segment: Segment {
+                bit_ps: BIT,
+                slot_bits: 22,
+                gap_bits: 3,
+                gap_part1_bits: 3,
+                preamble_bits: 5,
+                jam_bits: 29,
+                deaf_ps: 50,
+                delay_ps: metric(1, &[2, 3, 1, 5, 4], 1153),
+            },
+            groups: vec![group(vec![4, 3], 30, 1), group(vec![0, 4, 1, 2, 2], 0, 4)],
+            phases: Phases {
+                begin_ps: 1000,
+                stop_ps: 7_000_000,
+                measure_from_ps: 100_003,
+                measure_to_ps: 6_010_000,
+                end_ps: 7_500_000,
+                spread_ps: 879,
+            },
+            batches: 7,
+        },
+    };
+    let [(fast, fast_trace), (reference, reference_trace)] = traces(&trial).expect("a valid trial");
+    assert!(fast_trace.len() > 50_000, "{}", fast_trace.len());
+    assert!(fast_trace == reference_trace);
+    assert_eq!(format!("{fast:?}"), format!("{reference:?}"));
 }
