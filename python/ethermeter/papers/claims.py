@@ -32,7 +32,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A published number or statement against ours; `deviation` and `near`, within which it is met, are relative, numbers NaN if missing."""
+    """A published number or statement against ours; `deviation`, and `near` within which it is met, are relative; NaN if missing."""
 
     id: str
     what: str

@@ -130,17 +130,17 @@ def _at_knee(curves: Curves, series: str, where: Where, quantity: str) -> Floats
     return np.array([np.interp(takeoff(hosts, delay), hosts, value) for delay, value in zip(delays, values, strict=True)])
 
 
-def at_loss(entry: Entry, curves: Curves, _: Stations) -> Finding:
+def at_loss(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Find a quantity where the entry's share of samples is lost."""
     return Finding(student(_at_loss(curves, entry["series"], entry["at"], entry["quantity"], entry["loss"])))
 
 
-def at_knee(entry: Entry, curves: Curves, _: Stations) -> Finding:
+def at_knee(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Find a quantity where the delay takes off."""
     return Finding(student(_at_knee(curves, entry["series"], entry["at"], entry["quantity"])))
 
 
-def at_hosts(entry: Entry, curves: Curves, _: Stations) -> Finding:
+def at_hosts(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Find a quantity with a number of hosts; over several curves, their mean, with the least and the largest."""
     found = {
         text: student(reading(curves, entry["series"], {**where, HOSTS: str(entry["hosts"])}, entry["quantity"]))
@@ -155,7 +155,7 @@ def at_hosts(entry: Entry, curves: Curves, _: Stations) -> Finding:
     return Finding(mean, remark=remark)
 
 
-def below(entry: Entry, curves: Curves, _: Stations) -> Finding:
+def below(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Whether a metric with a number of hosts is below a limit, by its interval."""
     where = {**entry["at"], HOSTS: str(entry["hosts"])}
     found = student(curves.values(entry["series"], where, Metric(entry["metric"])) * entry.get("scale", 1.0))
@@ -175,7 +175,7 @@ def fairness(entry: Entry, curves: Curves, stations: Stations) -> Finding:
     return Finding(extreme(Metric.SAMPLE_DELAY), remark=f"of the means over packets {over_packets.value:.1f}%")
 
 
-def load_moves(entry: Entry, curves: Curves, _: Stations) -> Finding:
+def load_moves(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Find by how much the load at which a loss or a normalised delay is reached differs between coders at most, in % of the capacity."""
     widest, said = exact(0.0), []
     for what, levels in (("loss", entry["losses"]), ("normalised_delay", entry["delays"])):
@@ -193,7 +193,7 @@ def load_moves(entry: Entry, curves: Curves, _: Stations) -> Finding:
     return Finding(widest, widest.value <= entry["limit"], "; ".join(said))
 
 
-def rises(entry: Entry, curves: Curves, _: Stations) -> Finding:
+def rises(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Whether a quantity at each of the losses, or its growth from the first loss to the last, rises from value to value of a key."""
     found = []
     for text in entry["values"]:
@@ -226,9 +226,8 @@ def data_curves(entry: Entry, curves: Curves, stations: Stations) -> Finding:
         steps = [student(after - before) for before, after in pairwise(at_last)]
         remark = ", ".join(f"{of.mean():.3f} at {octets}" for octets, of in zip(texts, at_last, strict=True))
         return Finding(student(at_last[-1]), all(step.low > 0 for step in steps), remark)
-    rates = [
-        stations[at][Metric.BIT_RATE] for octets in texts for at in curves.trials(entry["series"], {key: octets, entry["key"]: ends[-1]})
-    ]
+    last = [curves.trials(entry["series"], {key: octets, entry["key"]: ends[-1]}) for octets in texts]
+    rates = [stations[at][Metric.BIT_RATE] for trials in last for at in trials]
     spread = student(np.array([np.std(of, ddof=1) / np.mean(of) for of in rates]))
     return Finding(spread, spread.high < entry["limit"])
 

@@ -66,7 +66,7 @@ class Curves:
         """Values of `key` for which the run has points that are otherwise at `where`, by size."""
         found = set()
         for name, *items in self._trials:
-            point = dict(items)  # type: ignore[arg-type]
+            point: dict[Any, Any] = dict(items)  # type: ignore[arg-type]
             text = point.pop(key, None)
             if name == series and text is not None and point == dict(where):
                 found.add(text)
