@@ -33,6 +33,7 @@ class MetricDefinition:
     unit: str
     per_station: bool
     meaning: str
+    of_voice: bool = False  # stands only where a station sends voice
 
 
 class Metric(StrEnum):
@@ -72,6 +73,27 @@ class Metric(StrEnum):
     TIME_GAP = "time_gap"
     TIME_COLLISION = "time_collision"
     TIME_IDLE = "time_idle"
+    SAMPLES_OFFERED = "samples_offered"
+    SAMPLES_DELIVERED = "samples_delivered"
+    SAMPLES_LOST = "samples_lost"
+    SAMPLES_BUFFERED = "samples_buffered"
+    SAMPLE_LOSS = "sample_loss"
+    VOICE_DELAY = "voice_delay"
+    VOICE_DELAY_P50 = "voice_delay_p50"
+    VOICE_DELAY_P90 = "voice_delay_p90"
+    VOICE_DELAY_P99 = "voice_delay_p99"
+    VOICE_DELAY_P999 = "voice_delay_p999"
+    VOICE_DELAY_MAX = "voice_delay_max"
+    VOICE_DELAY_RATIO_MIN = "voice_delay_ratio_min"
+    VOICE_DELAY_RATIO_MAX = "voice_delay_ratio_max"
+    SAMPLE_DELAY = "sample_delay"
+    SAMPLE_DELAY_P50 = "sample_delay_p50"
+    SAMPLE_DELAY_P90 = "sample_delay_p90"
+    SAMPLE_DELAY_P99 = "sample_delay_p99"
+    SAMPLE_DELAY_P999 = "sample_delay_p999"
+    SAMPLE_DELAY_MAX = "sample_delay_max"
+    VOICE_LOAD = "voice_load"
+    VOICE_UTILISATION = "voice_utilisation"
 
     @property
     def definition(self) -> MetricDefinition:
@@ -87,6 +109,16 @@ def _each(unit: str, meaning: str) -> MetricDefinition:
 def _whole(unit: str, meaning: str) -> MetricDefinition:
     """Define a metric of the whole segment only."""
     return MetricDefinition(unit, per_station=False, meaning=meaning)
+
+
+def _voice(unit: str, meaning: str) -> MetricDefinition:
+    """Define a metric of voice, of each station and of the whole segment; other stations have none of it."""
+    return MetricDefinition(unit, per_station=True, meaning=meaning, of_voice=True)
+
+
+def _all_voice(unit: str, meaning: str) -> MetricDefinition:
+    """Define a metric of voice of the whole segment only."""
+    return MetricDefinition(unit, per_station=False, meaning=meaning, of_voice=True)
 
 
 DEFINITIONS: dict[Metric, MetricDefinition] = {
@@ -124,4 +156,30 @@ DEFINITIONS: dict[Metric, MetricDefinition] = {
     Metric.TIME_GAP: _whole("", "share of channel time in inter-frame gaps"),
     Metric.TIME_COLLISION: _whole("", "share of channel time in attempts that collided"),
     Metric.TIME_IDLE: _whole("", "the rest: nobody sends, beyond the gap (propagation included)"),
+    Metric.SAMPLES_OFFERED: _voice("", "samples made by coders in the window: those delivered, lost and buffered together"),
+    Metric.SAMPLES_DELIVERED: _voice("", "of the samples made in the window, those in a frame whose transmission ended in it"),
+    Metric.SAMPLES_LOST: _voice("", "of the samples made in the window, those that lost their room in a full buffer to newer ones in it"),
+    Metric.SAMPLES_BUFFERED: _voice("", "of the samples made in the window, those still in a buffer at its end, also of a frame under way"),
+    # Not over those offered: what is in a buffer at the end has no fate yet, and counting it as saved would favour short windows.
+    Metric.SAMPLE_LOSS: _voice("", "samples lost over samples lost or delivered; what is still in a buffer counts as neither"),
+    Metric.VOICE_DELAY: _voice(
+        "s", "mean time from the making of a voice frame's oldest sample to the end of its transmission, over frames"
+    ),
+    Metric.VOICE_DELAY_P50: _all_voice("s", "median voice delay, over frames"),
+    Metric.VOICE_DELAY_P90: _all_voice("s", "90th percentile of the voice delay, over frames"),
+    Metric.VOICE_DELAY_P99: _all_voice("s", "99th percentile of the voice delay, over frames"),
+    Metric.VOICE_DELAY_P999: _all_voice("s", "99.9th percentile of the voice delay, over frames"),
+    Metric.VOICE_DELAY_MAX: _all_voice("s", "largest voice delay, to the width of its histogram bucket"),
+    Metric.VOICE_DELAY_RATIO_MIN: _all_voice("", "smallest mean voice delay of a station over the mean of the stations' means"),
+    Metric.VOICE_DELAY_RATIO_MAX: _all_voice("", "largest mean voice delay of a station over the mean of the stations' means"),
+    Metric.SAMPLE_DELAY: _voice("s", "mean voice delay over samples: each frame counts as often as it has samples"),
+    Metric.SAMPLE_DELAY_P50: _all_voice("s", "median voice delay, over samples"),
+    Metric.SAMPLE_DELAY_P90: _all_voice("s", "90th percentile of the voice delay, over samples"),
+    Metric.SAMPLE_DELAY_P99: _all_voice("s", "99th percentile of the voice delay, over samples"),
+    Metric.SAMPLE_DELAY_P999: _all_voice("s", "99.9th percentile of the voice delay, over samples"),
+    Metric.SAMPLE_DELAY_MAX: _all_voice("s", "largest voice delay of a sample, to the width of its histogram bucket"),
+    Metric.VOICE_LOAD: _voice(
+        "", "bits of samples that coders make over the line rate, without any overhead and with silence; a parameter"
+    ),
+    Metric.VOICE_UTILISATION: _voice("", "bits of delivered voice frames without their overhead (but with padding) over the line rate"),
 }

@@ -247,7 +247,8 @@ def effort_of(trial: "Trial") -> float:
     scenario: Mapping[str, Any] = trial.scenario
     segment, phases = scenario["segment"], scenario["phases"]
     stations = sum(len(group["places"]) for group in scenario["groups"])
-    bits = scenario["groups"][0]["frames"]["bits"]
+    frames = scenario["groups"][0]["frames"]
+    bits = frames["min_bits"] if frames["kind"] == "samples" else frames["bits"]
     shortest = min(bits) if isinstance(bits, list) else bits
     packet_ps = (shortest + segment["preamble_bits"] + segment["gap_bits"]) * segment["bit_ps"]
     return float((phases["end_ps"] - phases["begin_ps"]) / packet_ps * (1 + stations))

@@ -215,6 +215,14 @@ def bit_ps(value: object) -> int:
     return int(ps)
 
 
+def rate_bps(value: object) -> Fraction:
+    """Read a bit rate in bit/s, exactly; above zero."""
+    rate = parse(value, Dimension.RATE)
+    if rate == 0:
+        raise UnitError("expected a bit rate above zero")
+    return rate
+
+
 def interval_ps(value: object) -> Fraction:
     """Read a frequency as the mean time between two events in picoseconds, from 1 ns to 1000 s."""
     per_s = parse(value, Dimension.FREQUENCY)

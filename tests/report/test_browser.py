@@ -167,6 +167,50 @@ def test_a_theory_its_world_and_the_segment_stand_side_by_side(browser: object, 
     visit.page.close()
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_voice_among_data_renders_without_a_complaint(browser: object, tmp_path: Path, width: int) -> None:
+    (tmp_path / "x.toml").write_text(VOICE, encoding="utf-8")
+    run = api.load(tmp_path / "x.toml").run(out=tmp_path / "run", report=True)
+    visit = Visit(browser, (run.path / "report.html").resolve().as_uri(), width, "light")
+    assert visit.complaints == []
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    against = visit.page.locator("h3:text-is('Against offered voice load') + .lead + .grid .plot svg")
+    assert against.count() == 4
+    for drawn, axis in zip(
+        against.all(), ("Voice delay (ms)", "Delay of a sample (ms)", "Loss of samples (%)", "Voice utilisation"), strict=True
+    ):
+        assert axis in drawn.text_content()
+        assert "Offered voice load" in drawn.text_content()
+    # Only talkers have a voice delay; of data the figure says so.
+    by_group = visit.page.locator("h3:text-is('By group of stations') ~ .grid, h3:text-is('By group of stations') ~ h4 ~ .grid")
+    assert "No value where there is no voice, or nothing was delivered: data." in "".join(by_group.all_inner_texts())
+    visit.page.close()
+
+
+VOICE = """
+title = "voice among data"
+[segment]
+standard = "experimental-3"
+length = "550 m"
+[[stations]]
+name = "talkers"
+count = 4
+frames = { samples = { least = "64 B", most = "1024 B", overhead = "6 B" } }
+arrivals = { coder = { sample = "16 bit", every = "152.32 us", talk = "1.2 s", silence = "1.8 s" } }
+[[stations]]
+name = "data"
+count = 2
+frames = "512 B"
+arrivals = "saturated"
+[vary]
+"stations.talkers.count" = [4, 20, 40]
+"stations.talkers.frames.samples.least" = ["64 B", "512 B"]
+[phases]
+transmit = "1 s"
+measure = "all"
+[run]
+replications = 3
+"""
 THREE_WAYS = """
 title = "three ways"
 [segment]

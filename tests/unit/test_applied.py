@@ -11,6 +11,7 @@ from ethermeter.applied.situation import situation_of
 from ethermeter.applied.switches import steps
 from ethermeter.applied.words import MODELS
 from ethermeter.applied.worlds import ideal
+from ethermeter.engines.answer import answer
 from ethermeter.experiment import load
 from ethermeter.observation import Caution, Metric
 from ethermeter.plan import expand
@@ -182,3 +183,52 @@ def test_without_overhead_a_packet_is_as_long_as_before(tmp_path):
     assert group["frames"]["bits"] - world.overhead_bits == 512
     assert segment["delay_ps"] == [[6_000_000]]
     assert segment["slot_bits"] == 120
+
+
+DEAF = """
+title = "t"
+[segment]
+standard = "experimental-3"
+length = "550 m"
+deaf = "15 us"
+gap = "0 bit"
+[[stations]]
+count = 4
+frames = "128 B"
+arrivals = "saturated"
+[phases]
+transmit = "20 ms"
+measure = "all"
+[run]
+engines = ["simulation", "theory", "idealised", "switched"]
+"""
+
+
+def test_no_theory_knows_of_a_deaf_time_and_each_says_so(tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_text(DEAF, encoding="utf-8")
+    trials = expand([load(path)]).trials
+    assert {trial.engine.split("/")[0] for trial in trials} == {"simulation", "theory", "idealised", "switched"}
+    for trial in trials:
+        assert answer(trial.line).stations == 4
+    scenario = next(trial.scenario for trial in trials if trial.engine.startswith("theory/"))
+    situation = situation_of(scenario, scenario["theory"])
+    assert "15 us of deaf time" in judge("metcalfe-boggs-1976", situation).differences[Assumption.NO_OVERHEAD]
+    assert "deaf_ps" not in ideal("metcalfe-boggs-1976", situation, scenario).scenario["segment"]
+    way = {step.name: step.make(situation, scenario).scenario["segment"].get("deaf_ps") for step in steps("metcalfe-boggs-1976", situation)}
+    assert (way["slotted"], way["no-overhead"]) == (None, 15_000_000)
+
+
+def test_no_theory_applies_to_voice_and_a_frame_of_it_counts_with_the_shortest_length(tmp_path):
+    coder = '{ coder = { sample = "16 bit", every = "152.32 us", talk = "1 s", silence = "3 s" } }'
+    text = DEAF.split("[run]")[0].replace(
+        'frames = "128 B"', 'frames = { samples = { least = "65 B", most = "1024 B", overhead = "6 B" } }'
+    )
+    path = tmp_path / "x.toml"
+    path.write_text(text.replace('"saturated"', coder), encoding="utf-8")
+    scenario = expand([load(path)]).trials[0].scenario
+    situation = situation_of(scenario, told(tmp_path)["theory"])
+    assert not [verdict.model for verdict in judge_all(situation) if verdict.applies]
+    # 59 B are 30 samples of 16 bit; four stations talk a quarter of the time.
+    assert situation.arrival_rate == pytest.approx(4 / 4 / (30 * 152.32e-6))
+    assert situation.packet_s == pytest.approx((65 * 8 + 1) * 0.34e-6)

@@ -39,6 +39,7 @@ SEGMENT = {
     "preamble": BITS,
     "jam": BITS,
     "tap_delay": DELAYS,
+    "deaf": DELAYS,
 }
 GROUP = {
     "frames": [
@@ -68,6 +69,8 @@ GROUP = {
         {"linear": {"limit": 0}},
         {"constant": {"slots": 1_000_000}},
         {"constant": {"slots": 1}},
+        {"load_register": {"bits": 16, "clock": "0.1 s", "ticks": True}},
+        {"load_register": {"bits": 1, "clock": "1 ps", "ticks": False}},
     ],
     "attempt_limit": [1, 1000],
     "after_attempt_limit": ["discard", "resume"],
@@ -106,3 +109,46 @@ def test_the_simulator_runs_whatever_the_reader_lets_through(
     result = _core.simulate(trial.line)
     assert len(result["station_frames"]) == count
     assert int(result["time_ps"].sum()) == result["window_ps"] == 10**9
+
+
+VOICE_FRAMES = {
+    "least": ["1 bit", "64 B", "65 B", "1 MB"],
+    "most": ["2 B", "1024 B", "16777216 bit", "16777200 bit", "1 MB"],
+    "overhead": ["0 B", "2 B", "6 B", "100 B"],
+}
+CODERS = [
+    {"sample": "16 bit", "every": "152.32 us"},
+    {"sample": "4096 bit", "every": "1 s"},
+    {"sample": "1 bit", "every": "2.5 us"},
+    {"sample": "8 bit", "rate": "64 kb/s"},
+    {"sample": "8 bit", "rate": "8 b/s"},
+    {"sample": "8 bit", "every": "125 us", "talk": "125 us", "silence": "1000 s"},
+    {"sample": "8 bit", "every": "125 us", "talk": "1000 s", "silence": "125 us"},
+]
+VOICE_HOST = {key: GROUP[key] for key in ("frames_include_fcs", "service", "backoff", "attempt_limit")}
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(
+    some_of(SEGMENT),
+    some_of(VOICE_HOST),
+    st.fixed_dictionaries({key: st.sampled_from(values) for key, values in VOICE_FRAMES.items()}),
+    st.sampled_from(CODERS),
+    st.sampled_from(["dix-10", "experimental-3"]),
+    st.integers(1, 5),
+)
+def test_the_simulator_runs_whatever_voice_the_reader_lets_through(
+    segment: dict[str, object], group: dict[str, object], frames: dict[str, object], coder: dict[str, object], standard: str, count: int
+) -> None:
+    tree = {
+        "title": "t",
+        "segment": {"standard": standard, "length": "550 m", **segment},
+        "stations": [{"count": count, "frames": {"samples": frames}, "arrivals": {"coder": coder}, **group}],
+        "phases": {"settle": "1 ms", "transmit": "1 ms", "measure": "all", "drain": "1 ms"},
+    }
+    found = outcome_of_load(toml_text.document(tree).encode())
+    assume(isinstance(found, Experiment))
+    (trial,) = expand([found]).trials  # type: ignore[list-item]
+    result = _core.simulate(trial.line)
+    fates = ("delivered", "lost", "buffered")
+    assert (result["station_samples"] == sum(result[f"station_samples_{fate}"] for fate in fates)).all()

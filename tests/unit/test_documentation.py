@@ -5,7 +5,10 @@ import tomllib
 from pathlib import Path
 
 from ethermeter.experiment import load, shipped
+from ethermeter.experiment.coder import Coder
 from ethermeter.experiment.document import Document
+from ethermeter.experiment.frames import Growth
+from ethermeter.experiment.hosts import Register
 from ethermeter.experiment.phases import Phases, Run
 from ethermeter.experiment.segment import Segment, Star
 from ethermeter.experiment.stations import StationGroup
@@ -15,7 +18,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "experiment-file.md").read_text(enc
 
 
 def test_every_key_is_documented() -> None:
-    for table in (Document, Segment, Star, StationGroup, Phases, Run):
+    for table in (Document, Segment, Star, StationGroup, Growth, Coder, Register, Phases, Run):
         for key in table.model_fields:
             assert re.search(rf"[`.\[ ]{key}\b", TEXT), f"{table.__name__}.{key}"
 
@@ -29,10 +32,12 @@ def test_every_unit_and_shipped_file_is_documented() -> None:
 def test_every_example_is_sound(tmp_path: Path) -> None:
     blocks = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
     whole = next(block for block in blocks if "title" in block)
-    parts = [block for block in blocks if "title" not in block]
+    voice, *parts = [block for block in blocks if "title" not in block]
     assert len(parts) == 2
     base = whole.split("[vary]")[0]
-    for number, block in enumerate([whole, *(base + part.replace("segment.round_trip", "segment.length") for part in parts)]):
+    talking = re.sub('frames = "1518 B"\narrivals = "saturated"\n', voice, base)
+    assert voice in talking
+    for number, block in enumerate([whole, talking, *(base + part.replace("segment.round_trip", "segment.length") for part in parts)]):
         path = tmp_path / f"{number}.toml"
         path.write_text(block, encoding="utf-8")
         assert tomllib.loads(block)

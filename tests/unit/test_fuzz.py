@@ -3,7 +3,9 @@
 import json
 
 from ethermeter.experiment import Experiment, shipped, toml_text
-from ethermeter.experiment.hosts import Generator
+from ethermeter.experiment.coder import Coder
+from ethermeter.experiment.frames import Growth
+from ethermeter.experiment.hosts import Generator, Register
 from ethermeter.experiment.phases import Phases, Run
 from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.stations import StationGroup
@@ -42,6 +44,12 @@ keys = st.sampled_from(
         "step",
         "poisson",
         "poisson_load",
+        "coder",
+        "samples",
+        "load_register",
+        *Coder.model_fields,
+        *Growth.model_fields,
+        *Register.model_fields,
         "on_off",
         "uniform",
         "linear",

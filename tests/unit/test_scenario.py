@@ -195,11 +195,50 @@ def test_host_times(tmp_path: Path, text: str, service: dict[str, Any]) -> None:
         ("{ linear = { limit = 10 } }", {"rule": "linear", "limit": 10}),
         ("{ constant = { slots = 4 } }", {"rule": "constant", "slots": 4}),
         ('"none"', {"rule": "none"}),
+        (
+            '{ load_register = { bits = 8, clock = "38.08 us", ticks = true } }',
+            {"rule": "load-register", "bits": 8, "clock_ps": 38_080_000, "ticks": True},
+        ),
     ],
 )
 def test_backoff(tmp_path: Path, text: str, backoff: dict[str, Any]) -> None:
     group = scenario_of(tmp_path, saturated(f"backoff = {text}\nattempt_limit = 3"))["groups"][0]
     assert (group["backoff"], group["attempt_limit"]) == (backoff, 3)
+
+
+CODER = {"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000, "spurts": None}
+SAMPLES = {"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192}
+
+
+@pytest.mark.parametrize(
+    ("text", "coder"),
+    [
+        ('sample = "16 bit", every = "152.32 us"', CODER),
+        ('sample = "8 bit", rate = "64 kb/s"', CODER | {"sample_bits": 8, "sample_ps": 125_000_000}),
+        (
+            'sample = "16 bit", every = "152.32 us", talk = "1.2 s", silence = "1.8 s"',
+            CODER | {"spurts": {"talk_mean_ps": 1.2e12, "silence_mean_ps": 1.8e12}},
+        ),
+    ],
+)
+def test_a_coder_and_a_host_that_never_gives_up(tmp_path: Path, text: str, coder: dict[str, Any]) -> None:
+    frames = 'frames = { samples = { least = "64 B", most = "1024 B", overhead = "6 B" } }'
+    group = scenario_of(tmp_path, with_group(f"{frames}\narrivals = {{ coder = {{ {text} }} }}\n"))["groups"][0]
+    assert (group["arrivals"], group["frames"]) == (coder, SAMPLES)
+    assert (group["after_attempt_limit"], group["after_late_collision"], group["queue_frames"]) == ("resume", "backoff", None)
+
+
+def test_the_check_sequence_is_added_to_every_length_of_samples(tmp_path: Path) -> None:
+    frames = 'frames = { samples = { least = "60 B", most = "1020 B", overhead = "0 B" } }\nframes_include_fcs = false\n'
+    found = scenario_of(tmp_path, with_group(frames + 'arrivals = { coder = { sample = "8 bit", rate = "64 kb/s" } }\n'))
+    # ieee-10 has 32 bit of it.
+    assert found["groups"][0]["frames"] == {"kind": "samples", "overhead_bits": 32, "min_bits": 512, "max_bits": 8192}
+
+
+def test_a_deaf_time_stands_in_a_scenario_where_there_is_one_only(tmp_path: Path) -> None:
+    assert "deaf_ps" not in scenario_of(tmp_path, saturated())["segment"]
+    found = scenario_of(tmp_path, saturated(segment='length = "100 m"\ndeaf = "15 us"\ngap = "0 bit"\ngap_part1 = "0 bit"'))["segment"]
+    assert (found["deaf_ps"], found["gap_bits"]) == (15_000_000, 0)
 
 
 def test_defaults_come_from_the_standard(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ethermeter.engines.simulation import observe
 from ethermeter.observation import Caution, Metric
-from ethermeter.store.rows import CAUTION_BIT, METRICS, STATION_METRICS, caution_text, layout
+from ethermeter.store.rows import CAUTION_BIT, METRICS, STATION_METRICS, caution_text, layout, observations_of
 
 WINDOW_PS = 10**12
 CHARGED_PS = (544 + 64 + 96) * 100_000
@@ -111,7 +111,7 @@ def test_the_values_of_the_whole_segment_are_those_of_a_hand_calculation():
         Metric.TIME_COLLISION: 0.2,
         Metric.TIME_IDLE: 0.1,
     }
-    assert set(expected) == set(Metric)
+    assert set(expected) == set(METRICS)
     assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -170,7 +170,7 @@ def test_without_a_frame_means_are_undefined_and_say_so():
 @pytest.mark.parametrize(("frames", "cautious"), [(29, True), (30, False)])
 def test_below_thirty_frames_a_station_is_cautioned_and_not_the_segment(frames, cautious):
     rows = observe(scenario(), result(station_frames=u64(300, frames)), core_s=0)
-    station, metric = layout(2)
+    station, metric = layout(2, voice=False)
     few = {
         (int(s), METRICS[m]) for s, m, mask in zip(station, metric, rows.cautions, strict=True) if mask & CAUTION_BIT[Caution.FEW_SAMPLES]
     }
@@ -185,9 +185,18 @@ def test_cautions_of_the_trial_stand_in_every_row():
     assert {caution_text(int(mask)) for mask in rows.cautions} == {"beyond-round-trip late-collision"}
 
 
-def test_the_layout_has_every_metric_once_and_stations_only_where_the_metric_is_theirs():
-    station, metric = layout(3)
+@pytest.mark.parametrize("voice", [False, True])
+def test_the_layout_has_every_metric_once_and_stations_only_where_the_metric_is_theirs(voice):
+    station, metric = layout(3, voice=voice)
     pairs = list(zip(station.tolist(), metric.tolist(), strict=True))
-    assert len(set(pairs)) == len(pairs)
-    assert {METRICS[m] for s, m in pairs if s == -1} == set(Metric)
-    assert {METRICS[m] for s, m in pairs if s == 2} == {metric for metric in Metric if metric.definition.per_station}
+    assert len(set(pairs)) == len(pairs) == observations_of(3, voice=voice)
+    asked = [metric for metric in Metric if voice or not metric.definition.of_voice]
+    assert {list(Metric)[m] for s, m in pairs if s == -1} == set(asked)
+    assert {list(Metric)[m] for s, m in pairs if s == 2} == {metric for metric in asked if metric.definition.per_station}
+
+
+def test_what_voice_adds_comes_after_all_else():
+    without, with_voice = layout(3, voice=False), layout(3, voice=True)
+    assert all(np.array_equal(a, b[: len(a)]) for a, b in zip(without, with_voice, strict=True))
+    # Tables without voice name metrics by their place among these alone.
+    assert tuple(Metric)[: len(METRICS)] == METRICS

@@ -47,7 +47,7 @@ class Point:
 
 
 def estimate(trials: Sequence[Trial], observations: Any, batches: Any) -> tuple[Point, ...]:
-    """Estimate every whole-segment metric at every point, in the order of the plan.
+    """Estimate every whole-segment metric at every point that has it, in the order of the plan.
 
     Parameters
     ----------
@@ -75,6 +75,8 @@ def estimate(trials: Sequence[Trial], observations: Any, batches: Any) -> tuple[
         alone = () if several[group] or formula else (Caution.ONE_REPLICATION.value,)
         estimates = {}
         for position, metric in enumerate(whole.metrics):
+            if not whole.is_there[first, position]:
+                continue
             more = words.get((group, position))
             cautions = tuple(sorted({*more, *alone})) if more else alone
             value, error, degrees = columns[position][group]

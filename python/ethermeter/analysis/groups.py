@@ -21,8 +21,16 @@ if TYPE_CHECKING:
 
 PART = "stations"
 """Key that a point of a part has besides those that the experiment varies; its value is the part's name."""
-METRICS = (Metric.BIT_RATE, Metric.TRANSMISSION_DELAY, Metric.ACCESS_DELAY, Metric.COLLISIONS_PER_FRAME, Metric.LOSS)
-"""What is estimated for a part."""
+METRICS = (
+    Metric.BIT_RATE,
+    Metric.TRANSMISSION_DELAY,
+    Metric.ACCESS_DELAY,
+    Metric.COLLISIONS_PER_FRAME,
+    Metric.LOSS,
+    Metric.VOICE_DELAY,
+    Metric.SAMPLE_LOSS,
+)
+"""What is estimated for a part; undefined where it has no voice."""
 
 Stations = NDArray[np.int64]
 Parts = Mapping[str, Stations]

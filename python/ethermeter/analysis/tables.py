@@ -36,10 +36,14 @@ class Trial(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WholeSegment:
-    """Whole-segment observations; `values` has the shape `(trials, metrics)`, NaN where a metric is undefined or missing."""
+    """Whole-segment observations; `values` has the shape `(trials, metrics)`, NaN where a metric is undefined or missing.
+
+    `is_there` has the same shape and tells these apart: trials without voice have no row of its metrics.
+    """
 
     metrics: tuple[Metric, ...]
     values: Floats
+    is_there: NDArray[np.bool_]
     cautions: tuple[tuple[int, int, str], ...]  # (trial, metric, word), both as positions
 
 
@@ -55,6 +59,8 @@ def whole_segment(observations: "pa.Table", trials: Sequence[Trial]) -> WholeSeg
     values = np.full((len(trials), len(metrics)), np.nan)
     known = (trial >= 0) & (metric >= 0)
     values[trial[known], metric[known]] = table["value"].to_numpy()[known]
+    is_there = np.zeros(values.shape, dtype=np.bool_)
+    is_there[trial[known], metric[known]] = True
 
     words, texts = codes(table["caution"], None)
     cautioned = np.array([bool(_words(text)) for text in texts] + [False], dtype=bool)
@@ -62,6 +68,7 @@ def whole_segment(observations: "pa.Table", trials: Sequence[Trial]) -> WholeSeg
     return WholeSegment(
         metrics,
         values,
+        is_there,
         tuple((int(trial[row]), int(metric[row]), word) for row in rows for word in _words(texts[words[row]])),
     )
 

@@ -29,11 +29,15 @@ def _propagation(situation: Situation) -> str:
     return f"{situation.propagation_s * 1e6:.3g} us"
 
 
+def _overhead(situation: Situation) -> str | None:
+    bits, deaf_s = situation.overhead_bits, situation.deaf_s
+    told = [f"{bits:.0f} bit a packet, counted as part of it"] * bool(bits) + [f"{deaf_s * 1e6:.3g} us of deaf time"] * bool(deaf_s)
+    return f"no preamble, jam or gap; here {', and '.join(told)}" if told else None
+
+
 _TEXTS: dict[Assumption, Callable[[Situation], str | None]] = {
     Assumption.SLOTTED: lambda s: "stations start at the beginnings of common slots; here at any time",
-    Assumption.NO_OVERHEAD: lambda s: (
-        f"no preamble, jam or gap; here {s.overhead_bits:.0f} bit a packet, counted as part of it" if s.overhead_bits else None
-    ),
+    Assumption.NO_OVERHEAD: _overhead,
     Assumption.EQUALLY_FAR: lambda s: (
         None if s.equally_far or s.stations < 2 else f"all stations are {_propagation(s)} apart; here at most that far"
     ),

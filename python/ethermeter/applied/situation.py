@@ -35,6 +35,8 @@ class Situation:
         Whether all pairs of stations are that far apart.
     overhead_bits
         Of `packet_bits`, preamble and gap.
+    deaf_s
+        Time from a station's decision to start to its first bit, in which it hears nothing.
     slot_s
         Slot time of the standard.
     collision_s
@@ -42,7 +44,7 @@ class Situation:
     abort_s
         Time between hearing a collision and falling silent, when the preamble is over.
     arrivals
-        "saturated", "regular", "poisson" or "on_off".
+        "saturated", "regular", "poisson", "on_off", "coder", or "mixed" where groups differ.
     arrival_rate
         Frames per second of all stations together; 0 when saturated.
     buffers
@@ -68,6 +70,7 @@ class Situation:
     propagation_s: float
     equally_far: bool
     overhead_bits: float
+    deaf_s: float
     slot_s: float
     collision_s: float
     abort_s: float
@@ -144,11 +147,12 @@ def situation_of(scenario: Mapping[str, Any], assumed: Mapping[str, Any]) -> Sit
         propagation_s=propagation_s,
         equally_far=nearest == farthest,
         overhead_bits=overhead,
+        deaf_s=segment.get("deaf_ps", 0) / PS_PER_S,
         slot_s=slot_s,
         collision_s=collision / PS_PER_S if collision is not None else detected_s + jam_s + propagation_s + segment["gap_bits"] * bit_s,
         abort_s=jam_s + segment["gap_bits"] * bit_s,
         arrivals=first["arrivals"]["kind"] if all(group["arrivals"]["kind"] == first["arrivals"]["kind"] for group in groups) else "mixed",
-        arrival_rate=sum(len(group["places"]) * _rate(group["arrivals"]) for group in groups),
+        arrival_rate=sum(len(group["places"]) * _rate(group) for group in groups),
         buffers=first["queue_frames"],
         thinking_s=_thinking_s(groups),
         service_s=_mean_s(first["service"]),
@@ -180,9 +184,14 @@ def _lengths(groups: list[dict[str, Any]]) -> tuple[Floats, Floats]:
     shares: dict[int, float] = {}
     for group in groups:
         frames = group["frames"]
-        fixed = frames["kind"] == "fixed"
-        bits, weights = ([frames["bits"]], [1.0]) if fixed else (frames["bits"], frames["weights"])
-        rate = _rate(group["arrivals"]) or 1.0
+        match frames["kind"]:
+            case "fixed":
+                bits, weights = [frames["bits"]], [1.0]
+            case "samples":
+                bits, weights = [frames["min_bits"]], [1.0]
+            case _:
+                bits, weights = frames["bits"], frames["weights"]
+        rate = _rate(group) or 1.0
         for length, weight in zip(bits, np.asarray(weights, np.float64) / sum(weights), strict=True):
             shares[length] = shares.get(length, 0.0) + len(group["places"]) * rate * float(weight)
     lengths = np.array(sorted(shares), np.float64)
@@ -190,8 +199,9 @@ def _lengths(groups: list[dict[str, Any]]) -> tuple[Floats, Floats]:
     return lengths, of_each / of_each.sum()
 
 
-def _rate(arrivals: Mapping[str, Any]) -> float:
-    """Return the frames per second of one station; 0 when saturated."""
+def _rate(group: Mapping[str, Any]) -> float:
+    """Return the frames per second of one station; 0 when saturated, and of voice as many as there would be of the shortest length."""
+    arrivals = group["arrivals"]
     match arrivals["kind"]:
         case "saturated":
             return 0.0
@@ -199,6 +209,11 @@ def _rate(arrivals: Mapping[str, Any]) -> float:
             return float(PS_PER_S / arrivals["mean_ps"])
         case "regular":
             return float(PS_PER_S / arrivals["period_ps"])
+        case "coder":
+            frames, spurts = group["frames"], arrivals["spurts"]
+            share = 1.0 if spurts is None else spurts["talk_mean_ps"] / (spurts["talk_mean_ps"] + spurts["silence_mean_ps"])
+            samples = max(1, -(-(frames["min_bits"] - frames["overhead_bits"]) // arrivals["sample_bits"]))
+            return float(share * PS_PER_S / (samples * arrivals["sample_ps"]))
         case _:
             on, off = arrivals["on_mean_ps"], arrivals["off_mean_ps"]
             return float(PS_PER_S / arrivals["period_ps"] * on / (on + off))

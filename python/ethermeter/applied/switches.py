@@ -105,7 +105,7 @@ _PROTOCOL = Step(
     "the medium access of Ethernet with stations of its own",
     _at(host=True),
 )
-_OVERHEAD = Step("no-overhead", (Assumption.NO_OVERHEAD,), "preamble, jam and gap as they are", _at(overhead=True))
+_OVERHEAD = Step("no-overhead", (Assumption.NO_OVERHEAD,), "preamble, jam, gap and deaf time as they are", _at(overhead=True))
 _SLOT_TIME = Step("contention-slot", (), "backoff in slot times of the standard", _at(overhead=True, standard_slot=True))
 _TOPOLOGY = Step("equally-far", (Assumption.EQUALLY_FAR,), "stations where they are", _at(overhead=True, standard_slot=True, topology=True))
 _HOST = Step(

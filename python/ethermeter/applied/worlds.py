@@ -59,7 +59,7 @@ def has_world(model: str) -> bool:
 def bare(situation: Situation, scenario: Mapping[str, Any]) -> World:
     """Return the scenario with preamble and gap counted as parts of its frames."""
     overhead = round(situation.overhead_bits)
-    segment = {**scenario["segment"], "preamble_bits": 0, "gap_bits": 0, "gap_part1_bits": 0}
+    segment = {**_hearing(scenario["segment"]), "preamble_bits": 0, "gap_bits": 0, "gap_part1_bits": 0}
     groups = [{**group, "frames": _longer(group["frames"], overhead)} for group in scenario["groups"]]
     return World(_without_theory({**scenario, "segment": segment, "groups": groups}), 1.0, overhead)
 
@@ -69,7 +69,7 @@ def in_slots(situation: Situation, scenario: Mapping[str, Any]) -> World:
     slot_ps = round(situation.propagation_slot_s * PS_PER_S)
     bit_ps = scenario["segment"]["bit_ps"]
     overhead = round(situation.overhead_bits)
-    segment = {**scenario["segment"], "bit_ps": slot_ps, "preamble_bits": 0, "gap_bits": 0, "gap_part1_bits": 0}
+    segment = {**_hearing(scenario["segment"]), "bit_ps": slot_ps, "preamble_bits": 0, "gap_bits": 0, "gap_part1_bits": 0}
 
     def slots(bits: int) -> int:
         return max(1, round(float((bits + overhead) * bit_ps) / slot_ps))
@@ -82,6 +82,11 @@ def with_access(world: World, idealised: Mapping[str, Any], **group: Any) -> Wor
     """Return a world with the medium access of a theory, and some keys of its groups changed."""
     groups = [{**each, **group} for each in world.scenario["groups"]]
     return World({**world.scenario, "groups": groups, "idealised": dict(idealised)}, world.frame_bits, world.overhead_bits)
+
+
+def _hearing(segment: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a segment without deaf time, of which no theory knows."""
+    return {key: value for key, value in segment.items() if key != "deaf_ps"}
 
 
 def _without_theory(scenario: Scenario) -> Scenario:

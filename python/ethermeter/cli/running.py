@@ -62,6 +62,7 @@ STUDIES = {
 }
 """A quick run has a tenth of the study's time, or less: the same points, wider intervals."""
 TABLE_METRICS = ("utilisation", "goodput", "transmission_delay", "loss", "jain_index")
+VOICE_TABLE_METRICS = ("voice_load", "voice_utilisation", "voice_delay", "sample_loss")
 TABLE_ROWS = 30
 
 
@@ -176,16 +177,17 @@ def _print_points(estimates: dict[str, Any]) -> None:
     # What lies between a theory and the segment is for the agreement in the report.
     points = [point for point in points if not point["engine"].startswith("switched/")]
     several = len({point["engine"] for point in points}) > 1
+    metrics = TABLE_METRICS + (VOICE_TABLE_METRICS if "voice_delay" in estimates["metrics"] else ())
     rows = [
         [
             *([point["engine"]] if several else []),
             *(point["point"].get(key, "") for key in keys),
-            *(number(point["estimates"].get(metric, {}).get("value")) for metric in TABLE_METRICS),
+            *(number(point["estimates"].get(metric, {}).get("value")) for metric in metrics),
         ]
         for point in points[:TABLE_ROWS]
     ]
     units = estimates["metrics"]
-    heads = [f"{metric} {units.get(metric, {}).get('unit', '')}".strip() for metric in TABLE_METRICS]
+    heads = [f"{metric} {units.get(metric, {}).get('unit', '')}".strip() for metric in metrics]
     print_table([*(["engine"] if several else []), *keys, *heads], rows)
     if len(points) > TABLE_ROWS:
         typer.echo(f"… {len(points) - TABLE_ROWS} more points in the report")

@@ -1,19 +1,35 @@
 """The simulation engine: one trial through the compiled core, its result turned into observations."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ethermeter.engines import voice
+from ethermeter.engines.quantiles import quantiles
 from ethermeter.observation import Caution, Metric
-from ethermeter.store.rows import CAUTION_BIT, HISTOGRAMS, METRICS, STATION_METRICS, Floats, Integers, Masks, TrialRows
+from ethermeter.store.rows import (
+    CAUTION_BIT,
+    HISTOGRAMS,
+    METRICS,
+    STATION_METRICS,
+    VOICE_METRICS,
+    VOICE_STATION_METRICS,
+    Floats,
+    Integers,
+    Masks,
+    TrialRows,
+    has_voice,
+)
 
 PS_PER_S = 1e12
 FEW_FRAMES = 30
 """Below this many frames a value carries the caution `few-samples`."""
 
-PERCENTILES: dict[Metric, float] = {Metric.DELAY_P50: 0.5, Metric.DELAY_P90: 0.9, Metric.DELAY_P99: 0.99, Metric.DELAY_P999: 0.999}
+QUANTILES = (Metric.DELAY_P50, Metric.DELAY_P90, Metric.DELAY_P99, Metric.DELAY_P999, Metric.DELAY_MAX)
+"""Of the transmission delay, in the order of `quantiles`."""
 TIME_SHARES = (Metric.TIME_FRAME, Metric.TIME_PREAMBLE, Metric.TIME_GAP, Metric.TIME_COLLISION, Metric.TIME_IDLE)
 
 STATION_COUNTS = (
@@ -58,8 +74,30 @@ NOT_ESTIMATED_FROM_FRAMES = {
     Metric.FRAMES,
     *TIME_SHARES,
 }
-_FROM_FRAMES = np.array([metric not in NOT_ESTIMATED_FROM_FRAMES for metric in METRICS])
-_STATION_FROM_FRAMES = np.array([metric not in NOT_ESTIMATED_FROM_FRAMES for metric in STATION_METRICS])
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Some metrics with their values, and the frames that these are estimated from."""
+
+    whole: Sequence[Metric]
+    per_station: Sequence[Metric]
+    exact: Collection[Metric]  # not estimated from frames
+    whole_values: Mapping[Metric, float]
+    station_values: Mapping[Metric, Floats]
+    frames: Floats
+
+    @property
+    def values(self) -> Floats:
+        """The values of the whole segment, then those of the stations, metric by metric."""
+        return np.concatenate([[self.whole_values[metric] for metric in self.whole], *(self.station_values[m] for m in self.per_station)])
+
+    @property
+    def few(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Whether fewer frames than `FEW_FRAMES` are behind each of these values."""
+        of_all = [metric not in self.exact and bool(self.frames.sum() < FEW_FRAMES) for metric in self.whole]
+        of_each = [(metric not in self.exact) & (self.frames < FEW_FRAMES) for metric in self.per_station]
+        return np.concatenate([of_all, *of_each])
 
 
 def run_trial(line: str, scenario: Mapping[str, Any]) -> TrialRows:
@@ -134,13 +172,18 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
         count = {name: np.asarray(result[f"station_{name}"]).astype(np.float64) for name in STATION_COUNTS}
         station = _station_values(scenario, result, count)
         whole = _whole_values(scenario, result, count, station)
-    per_station = np.array([station[metric] for metric in STATION_METRICS])
-    values = np.concatenate([np.array([whole[metric] for metric in METRICS]), per_station.ravel()])
+        tables = [_Table(METRICS, STATION_METRICS, NOT_ESTIMATED_FROM_FRAMES, whole, station, count["frames"])]
+        if has_voice(scenario):
+            station = voice.station_values(scenario, result)
+            whole = voice.whole_values(scenario, result, station)
+            frames = np.where(voice.talks(scenario), count["frames"], 0.0)
+            tables.append(_Table(VOICE_METRICS, VOICE_STATION_METRICS, voice.NOT_ESTIMATED_FROM_FRAMES, whole, station, frames))
+    values = np.concatenate([table.values for table in tables])
     histogram, low_ps, high_ps, bucket_count = _histogram_rows(result["histograms"])
     return TrialRows(
-        stations=per_station.shape[1],
+        stations=len(count["frames"]),
         values=values,
-        cautions=_cautions(result["cautions"], station[Metric.FRAMES], values),
+        cautions=_cautions(result["cautions"], np.concatenate([table.few for table in tables]), values),
         batch_frames=np.asarray(result["batch_frames"]).astype(np.int64).ravel(),
         batch_charged_ps=np.asarray(result["batch_charged_ps"]).astype(np.int64).ravel(),
         batch_delay_sum_s=np.asarray(result["batch_delay_sum_s"], np.float64).ravel(),
@@ -210,7 +253,7 @@ def _whole_values(
         Metric.COLLISIONS_PER_FRAME: _ratio(collisions, total),
         Metric.LOSS: _ratio(values[Metric.DROPPED] + values[Metric.DISCARDED], float(_asked(scenario, count).sum())),
     }
-    values |= _percentiles(result["histograms"])
+    values |= dict(zip(QUANTILES, quantiles(result["histograms"].get("transmission_delay")), strict=True))
     time_ps = np.asarray(result["time_ps"]).astype(np.float64)
     values |= {metric: float(share) for metric, share in zip(TIME_SHARES, time_ps / result["window_ps"], strict=True)}
     return values
@@ -236,7 +279,9 @@ def _charged_s(scenario: Mapping[str, Any], count: Mapping[str, Floats]) -> Floa
 
 
 def _mean_bits(frames: Mapping[str, Any]) -> float:
-    """Mean frame of a length distribution, in bits."""
+    """Mean frame of a length distribution, in bits; of frames that grow, the least."""
+    if frames["kind"] == "samples":
+        return float(frames["min_bits"])
     if frames["kind"] == "fixed":
         return float(frames["bits"])
     return float(np.average(frames["bits"], weights=frames["weights"]))
@@ -272,19 +317,6 @@ def _pooled(frames: Floats, mean: Floats, sd: Floats) -> tuple[float, float]:
     return overall, float(np.sqrt((within + between).sum() / (total - 1)))
 
 
-def _percentiles(histograms: Mapping[str, Sequence[Any]]) -> dict[Metric, float]:
-    """Percentiles of the transmission delay, linear within a bucket, and the upper edge of the last bucket; in s."""
-    low_ps, high_ps, count = (np.asarray(column).astype(np.float64) for column in histograms.get("transmission_delay", ((), (), ())))
-    if not count.sum():
-        return dict.fromkeys((*PERCENTILES, Metric.DELAY_MAX), float("nan"))
-    upto = np.cumsum(count)
-    rank = np.array(list(PERCENTILES.values())) * upto[-1]
-    bucket = np.searchsorted(upto, rank)
-    into = (rank - (upto[bucket] - count[bucket])) / count[bucket]
-    delay_s = (low_ps[bucket] + into * (high_ps[bucket] - low_ps[bucket])) / PS_PER_S
-    return {**dict(zip(PERCENTILES, delay_s.tolist(), strict=True)), Metric.DELAY_MAX: float(high_ps[-1] / PS_PER_S)}
-
-
 def _histogram_rows(histograms: Mapping[str, Sequence[Any]]) -> tuple[np.ndarray[Any, Any], Integers, Integers, Integers]:
     """Buckets of all histograms one below the other: index into `HISTOGRAMS`, low and high in ps, count."""
     present = [(place, histograms[name]) for place, name in enumerate(HISTOGRAMS) if name in histograms]
@@ -296,14 +328,8 @@ def _histogram_rows(histograms: Mapping[str, Sequence[Any]]) -> tuple[np.ndarray
     return index, low_ps, high_ps, count
 
 
-def _cautions(of_trial: Sequence[str], frames: Floats, values: Floats) -> Masks:
+def _cautions(of_trial: Sequence[str], few: np.ndarray[Any, np.dtype[np.bool_]], values: Floats) -> Masks:
     """Caution mask of every row: the trial's words, and few or no samples by the frames behind the value."""
-    few = np.concatenate(
-        [
-            _FROM_FRAMES & (frames.sum() < FEW_FRAMES),
-            (_STATION_FROM_FRAMES[:, np.newaxis] & (frames < FEW_FRAMES)[np.newaxis, :]).ravel(),
-        ]
-    )
     mask = np.full(len(values), sum(CAUTION_BIT[word] for word in set(of_trial)), np.uint16)
     mask[few] |= CAUTION_BIT[Caution.FEW_SAMPLES]
     none = np.isnan(values)

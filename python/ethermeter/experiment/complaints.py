@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ethermeter.experiment import hosts
+from ethermeter.experiment import coder, hosts
 from ethermeter.experiment.assumptions import Theory
 from ethermeter.experiment.document import Document
-from ethermeter.experiment.frames import Mixed
+from ethermeter.experiment.frames import Growth, Mixed
 from ethermeter.experiment.phases import Phases, Run
 from ethermeter.experiment.segment import Segment, Star
 from ethermeter.experiment.stations import StationGroup
@@ -30,9 +30,12 @@ _TABLES: dict[str, type[BaseModel]] = {
     "run": Run,
     "generator": hosts.Generator,
     "on_off": hosts.OnOffTimes,
+    "coder": coder.Coder,
+    "samples": Growth,
     "measured": hosts.Measurements,
     "linear": hosts.Limit,
     "constant": hosts.Slots,
+    "load_register": hosts.Register,
     "mix": Mixed,
 }
 """The table that stands under a key."""

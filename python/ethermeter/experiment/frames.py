@@ -1,4 +1,4 @@
-"""Frame lengths: one, a mix, or a measured table."""
+"""Frame lengths: one, a mix, a measured table, or as many samples of a coder as there are."""
 
 from fractions import Fraction
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, PlainValidator, StringConstraints, Tag, WithJsonSchema, model_validator
 
 from ethermeter import units
-from ethermeter.experiment.quantity import Size, Weight
+from ethermeter.experiment.quantity import AnySize, Size, Weight
 from ethermeter.experiment.table import Table, choice, complaint, tag
 from ethermeter.units import UnitError
 
@@ -14,8 +14,8 @@ MOST_LENGTHS = 2000
 """Different lengths a mix may have."""
 
 ALLOWED_FRAMES = (
-    'expected a length such as "64 B", a mix such as "64 B x 7 + 1536 B x 1", { mix = [ { length = "64 B", weight = 7 }, … ] } '
-    'or { measured = "lengths.csv" }'
+    'expected a length such as "64 B", a mix such as "64 B x 7 + 1536 B x 1", { mix = [ { length = "64 B", weight = 7 }, … ] }, '
+    '{ measured = "lengths.csv" } or, with a coder, { samples = { least = "64 B", most = "1024 B", overhead = "6 B" } }'
 )
 
 
@@ -77,6 +77,24 @@ class MeasuredFrames(Table):
     """Name of the CSV file."""
 
 
+class Growth(Table):
+    """The lengths between which a frame of samples grows."""
+
+    least: Size
+    """Length at which a frame is wanted to be sent, overhead included."""
+    most: Size
+    """Length beyond which it does not grow, overhead included."""
+    overhead: AnySize
+    """What of a frame is no samples."""
+
+
+class Samples(Table):
+    """Frames of a coder's samples."""
+
+    samples: Growth
+    """How long they grow."""
+
+
 Frames = Annotated[
     Annotated[
         list[Mixed],
@@ -85,7 +103,8 @@ Frames = Annotated[
         Tag(tag("text")),
     ]
     | Annotated[Mix, Tag(tag("mix"))]
-    | Annotated[MeasuredFrames, Tag(tag("measured"))],
-    choice("mix", "measured", allowed=ALLOWED_FRAMES),
+    | Annotated[MeasuredFrames, Tag(tag("measured"))]
+    | Annotated[Samples, Tag(tag("samples"))],
+    choice("mix", "measured", "samples", allowed=ALLOWED_FRAMES),
 ]
 """Frame lengths of a group."""

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
 
 from ethermeter import units
-from ethermeter.experiment.quantity import Frequency, Load, PositiveTime, Time, Weight
+from ethermeter.experiment.coder import Coded
+from ethermeter.experiment.quantity import Frequency, Load, PositiveDelay, PositiveTime, Time, Weight
 from ethermeter.experiment.table import Table, choice, complaint, tag
 from ethermeter.units import UnitError
 
@@ -17,11 +18,12 @@ _ALLOWED_TIME = (
     "or { measured = { values = […], weights = […] } }"
 )
 _ALLOWED_ARRIVALS = (
-    'expected "saturated", { poisson = "100 /s" }, { poisson_load = 0.5 }, { regular = "1 ms" } '
-    'or { on_off = { period = "1 ms", on = "10 ms", off = "90 ms" } }'
+    'expected "saturated", { poisson = "100 /s" }, { poisson_load = 0.5 }, { regular = "1 ms" }, '
+    '{ on_off = { period = "1 ms", on = "10 ms", off = "90 ms" } } or { coder = { sample = "16 bit", every = "152.32 us" } }'
 )
 _ALLOWED_BACKOFF = (
-    'expected "exponential", "none", { exponential = { limit = 10 } }, { linear = { limit = 10 } } or { constant = { slots = 4 } }'
+    'expected "exponential", "none", { exponential = { limit = 10 } }, { linear = { limit = 10 } }, { constant = { slots = 4 } } '
+    'or { load_register = { bits = 8, clock = "38.08 us", ticks = true } }'
 )
 
 
@@ -172,8 +174,9 @@ Arrivals = Annotated[
     | Annotated[Poisson, Tag(tag("poisson"))]
     | Annotated[PoissonLoad, Tag(tag("poisson_load"))]
     | Annotated[Regular, Tag(tag("regular"))]
-    | Annotated[OnOff, Tag(tag("on_off"))],
-    choice("poisson", "poisson_load", "regular", "on_off", allowed=_ALLOWED_ARRIVALS),
+    | Annotated[OnOff, Tag(tag("on_off"))]
+    | Annotated[Coded, Tag(tag("coder"))],
+    choice("poisson", "poisson_load", "regular", "on_off", "coder", allowed=_ALLOWED_ARRIVALS),
 ]
 """How frames arrive at a station."""
 
@@ -213,11 +216,30 @@ class ConstantBackoff(Table):
     """Its range."""
 
 
+class Register(Table):
+    """The parameters of the load register."""
+
+    bits: Annotated[int, Field(ge=1, le=16)]
+    """Low bits of the host's clock that are used."""
+    clock: PositiveDelay
+    """Time in which that clock advances by one."""
+    ticks: bool
+    """Whether the wait ends with a tick of the clock, one a slot, rather than whole slots after the jam."""
+
+
+class LoadRegister(Table):
+    """The host's clock, masked by a register that takes in a one at each collision (Gonsalves 1982, section 2.2)."""
+
+    load_register: Register
+    """Its parameters."""
+
+
 Backoff = Annotated[
     Annotated[Literal["exponential", "none"], _word("exponential", "none", allowed=_ALLOWED_BACKOFF), Tag(tag("text"))]
     | Annotated[ExponentialBackoff, Tag(tag("exponential"))]
     | Annotated[LinearBackoff, Tag(tag("linear"))]
-    | Annotated[ConstantBackoff, Tag(tag("constant"))],
-    choice("exponential", "linear", "constant", allowed=_ALLOWED_BACKOFF),
+    | Annotated[ConstantBackoff, Tag(tag("constant"))]
+    | Annotated[LoadRegister, Tag(tag("load_register"))],
+    choice("exponential", "linear", "constant", "load_register", allowed=_ALLOWED_BACKOFF),
 ]
 """How a station waits after a collision."""

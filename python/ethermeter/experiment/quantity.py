@@ -49,6 +49,23 @@ def _positive_size_bits(value: object) -> int:
     return units.size_bits(value, positive=True)
 
 
+def limited_size(most_bits: int) -> tuple[PlainValidator, WithJsonSchema]:
+    """Return the reader of a size above zero in bits, at most so large, and its schema."""
+
+    def read(value: object) -> int:
+        bits = units.size_bits(value, positive=True)
+        if bits > most_bits:
+            raise UnitError(f"expected at most {most_bits} bit")
+        return bits
+
+    return _reader(read), _text(Dimension.SIZE)
+
+
+def limited_time(most_ps: int) -> tuple[PlainValidator, WithJsonSchema]:
+    """Return the reader of a time above zero in ps, at most so long, and its schema."""
+    return _reader(lambda value: units.time_ps(value, positive=True, most_ps=most_ps)), _text(Dimension.TIME)
+
+
 def _bits_or_time(value: object) -> tuple[str, int]:
     """Read a size in bits, or a time that becomes one when the bit rate is known."""
     if isinstance(value, str):
@@ -82,6 +99,9 @@ Time = Annotated[int, _reader(units.time_ps), _text(Dimension.TIME)]
 Delay = Annotated[int, _reader(_delay_ps), _text(Dimension.TIME)]
 """A propagation delay in ps."""
 
+PositiveDelay = Annotated[int, *limited_time(units.LONGEST_DELAY_PS)]
+"""A time above zero in ps, no longer than a propagation delay."""
+
 PhaseTime = Annotated[int, _reader(_phase_ps), _text(Dimension.TIME)]
 """The length of a phase in ps."""
 
@@ -90,6 +110,9 @@ PositiveTime = Annotated[int, _reader(_positive_time_ps), _text(Dimension.TIME)]
 
 Size = Annotated[int, _reader(_positive_size_bits), _text(Dimension.SIZE)]
 """A size above zero in bits."""
+
+AnySize = Annotated[int, _reader(units.size_bits), _text(Dimension.SIZE)]
+"""A size in bits, zero too."""
 
 BitsOrTime = Annotated[
     tuple[str, int],
@@ -103,6 +126,9 @@ Length = Annotated[Fraction, _reader(units.length_m), _text(Dimension.LENGTH)]
 
 BitTime = Annotated[int, _reader(units.bit_ps), _text(Dimension.RATE)]
 """A bit rate, as the time of one bit in ps."""
+
+BitRate = Annotated[Fraction, _reader(units.rate_bps), _text(Dimension.RATE)]
+"""A bit rate above zero in bit/s."""
 
 Frequency = Annotated[Fraction, _reader(units.interval_ps), _text(Dimension.FREQUENCY)]
 """A frequency, as the mean time between events in ps."""

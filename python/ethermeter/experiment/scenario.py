@@ -259,4 +259,7 @@ def _piece(value: Any) -> Piece:
 
 def _segment(constants: Mapping[str, Any], delays: Piece) -> Piece:
     known = {name: constants[name] for name in CONSTANTS}
+    # Only where there is one, so that other plans keep their hash.
+    if constants["deaf_ps"]:
+        known["deaf_ps"] = constants["deaf_ps"]
     return Piece({**known, "delay_ps": delays.value}, f'{compact(known).removesuffix("}")},"delay_ps":{delays.text}}}')

@@ -46,6 +46,8 @@ class Segment(Table):
     """Preamble with start-of-frame delimiter."""
     jam: BitsOrTime | None = None
     """Jam sent after a collision is seen."""
+    deaf: Delay = Field(default="0 s", validate_default=True)
+    """Time from a station's decision to start to its first bit, in which it hears nothing."""
     length: Length | None = None
     """Length of the cable."""
     velocity: Velocity | None = None

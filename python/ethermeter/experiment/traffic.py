@@ -5,9 +5,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ethermeter.experiment import hosts, lengths
+from ethermeter.experiment import hosts, lengths, voice
+from ethermeter.experiment.coder import Coded
 from ethermeter.experiment.complaints import dotted
-from ethermeter.experiment.frames import MeasuredFrames, Mix
+from ethermeter.experiment.frames import MeasuredFrames, Mix, Samples
 from ethermeter.experiment.stations import StationGroup
 from ethermeter.faults import Fault, InputError
 from ethermeter.units import LONGEST_PS
@@ -31,7 +32,7 @@ def contradictions(group: StationGroup, index: int, *, file: str) -> list[Fault]
         )
     if not saturated and group.generator is not None:
         faults.append(Fault(file, dotted(("stations", index, "generator")), "a generator", 'allowed with arrivals = "saturated" only'))
-    return faults
+    return faults + voice.contradictions(group, index, file=file)
 
 
 def group_of(group: StationGroup, index: int, *, constants: Constants, folder: Path, file: str) -> dict[str, Any]:
@@ -43,16 +44,22 @@ def group_of(group: StationGroup, index: int, *, constants: Constants, folder: P
         If frames or arrivals do not fit the segment.
 
     """
-    sizes = _sizes(group, index, constants=constants, folder=folder, file=file)
+    has_coder = isinstance(group.arrivals, Coded)
+    if has_coder:
+        frames, arrivals = voice.frames_and_arrivals(group, index, constants=constants, file=file)
+    else:
+        sizes = _sizes(group, index, constants=constants, folder=folder, file=file)
+        frames, arrivals = _frames(sizes), _arrivals(group, index, sizes=sizes, constants=constants, file=file)
     return {
-        "frames": _frames(sizes),
-        "arrivals": _arrivals(group, index, sizes=sizes, constants=constants, file=file),
+        "frames": frames,
+        "arrivals": arrivals,
         "generator": None if group.generator is None else {"buffers": group.generator.buffers, "time": _times(group.generator.time)},
         "queue_frames": group.queue,
         "service": _times(group.service),
         "backoff": _backoff(group.backoff, limit=constants["backoff_limit"]),
         "attempt_limit": group.attempt_limit if group.attempt_limit is not None else constants["attempt_limit"],
-        "after_attempt_limit": group.after_attempt_limit,
+        # A coder's buffer goes on whatever becomes of attempts.
+        "after_attempt_limit": group.after_attempt_limit or ("resume" if has_coder else "discard"),
         "after_late_collision": group.after_late_collision,
     }
 
@@ -61,6 +68,8 @@ def _sizes(group: StationGroup, index: int, *, constants: Constants, folder: Pat
     """Return frame lengths in bits, FCS included, with their weights."""
     fcs_bits = constants["fcs_bits"]
     place = dotted(("stations", index, "frames"))
+    # Samples come of a coder, without which they contradict the arrivals.
+    assert not isinstance(group.frames, Samples)
     if isinstance(group.frames, MeasuredFrames):
         sizes = lengths.read(folder / group.frames.measured, name=group.frames.measured)
     else:
@@ -127,6 +136,8 @@ def _backoff(backoff: hosts.Backoff, *, limit: int) -> dict[str, Any]:
             return {"rule": "linear", "limit": parameters.limit}
         case hosts.ConstantBackoff(constant=parameters):
             return {"rule": "constant", "slots": parameters.slots}
+        case hosts.LoadRegister(load_register=parameters):
+            return {"rule": "load-register", "bits": parameters.bits, "clock_ps": parameters.clock, "ticks": parameters.ticks}
         case "none":
             return {"rule": "none"}
         case _:

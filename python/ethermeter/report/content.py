@@ -1,6 +1,6 @@
 """Content: what the report shows of a run, gathered from its files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from ethermeter.faults import Fault, InputError
 from ethermeter.papers import claims, myths
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.myths_runs import Runs
-from ethermeter.report.distribution import HISTOGRAM, Selection, select
+from ethermeter.report.distribution import KINDS, Kind, Selection, select
 from ethermeter.report.parameters import Experiment, experiments
 
 if TYPE_CHECKING:
@@ -139,23 +139,26 @@ def _distributions(
     of_series: dict[str, list[Point]] = {}
     for point in points:
         of_series.setdefault(point.series, []).append(point)
-    chosen = {series: select(members, study=study) for series, members in of_series.items()}
-    wanted = {
-        _key(point.series, point.engine, point.point): None
-        for selections in chosen.values()
-        for selection in selections
-        for point in selection.points.values()
-    }
-    if not wanted:
-        return {}
-    merged = dict(zip(wanted, distribution(run.histograms(), HISTOGRAM, [ids[key] for key in wanted]), strict=True))
     found: dict[str, list[tuple[Selection, list[Distribution]]]] = {}
-    for series, selections in chosen.items():
-        for selection in selections:
-            of = [merged[_key(point.series, point.engine, point.point)] for point in selection.points.values()]
-            if any(each.frames for each in of):
-                found.setdefault(series, []).append((selection, of))
+    for kind in KINDS:
+        for series, shown in _of_kind(run, kind, of_series, ids, study=study):
+            found.setdefault(series, []).append(shown)
     return found
+
+
+def _of_kind(
+    run: "RunDirectory", kind: Kind, of_series: Mapping[str, Sequence[Point]], ids: Mapping[tuple[object, ...], list[str]], *, study: bool
+) -> Iterator[tuple[str, tuple[Selection, list[Distribution]]]]:
+    """Find the distributions of one delay, series by series."""
+    chosen = [(series, selection) for series, members in of_series.items() for selection in select(members, kind, study=study)]
+    wanted = {_key(point.series, point.engine, point.point): None for _, selection in chosen for point in selection.points.values()}
+    if not wanted:
+        return
+    merged = dict(zip(wanted, distribution(run.histograms(), kind.histogram, [ids[key] for key in wanted]), strict=True))
+    for series, selection in chosen:
+        of = [merged[_key(point.series, point.engine, point.point)] for point in selection.points.values()]
+        if any(each.frames for each in of):
+            yield series, (selection, of)
 
 
 def _key(series: str, engine: str, point: Mapping[str, str]) -> tuple[object, ...]:

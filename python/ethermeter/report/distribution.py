@@ -19,60 +19,93 @@ from ethermeter.report.theme import colours
 MOST_CURVES = 6
 STUDY_FRAMES = ("64 B", "1536 B", "4000 B")
 """The study's shortest, its maximal and its longest frame."""
-PERCENTILES = {
-    Metric.DELAY_P50: "median",
-    Metric.DELAY_P90: "90%",
-    Metric.DELAY_P99: "99%",
-    Metric.DELAY_P999: "99.9%",
-    Metric.DELAY_MAX: "largest",
-}
+_HEADS = ("median", "90%", "99%", "99.9%", "largest")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A histogram that is shown: its name, what it is of, what it counts, and the metrics that are its percentiles and its largest."""
+
+    histogram: str
+    delay: str
+    counted: str
+    percentiles: tuple[Metric, Metric, Metric, Metric, Metric]
+
+
+KINDS = (
+    Kind(
+        "transmission_delay",
+        "transmission delay",
+        "frames",
+        (Metric.DELAY_P50, Metric.DELAY_P90, Metric.DELAY_P99, Metric.DELAY_P999, Metric.DELAY_MAX),
+    ),
+    Kind(
+        "voice_delay",
+        "voice delay",
+        "frames",
+        (Metric.VOICE_DELAY_P50, Metric.VOICE_DELAY_P90, Metric.VOICE_DELAY_P99, Metric.VOICE_DELAY_P999, Metric.VOICE_DELAY_MAX),
+    ),
+    Kind(
+        "sample_delay",
+        "delay of samples",
+        "samples",
+        (Metric.SAMPLE_DELAY_P50, Metric.SAMPLE_DELAY_P90, Metric.SAMPLE_DELAY_P99, Metric.SAMPLE_DELAY_P999, Metric.SAMPLE_DELAY_MAX),
+    ),
+)
+"""Distributions of delays, in the order in which they are shown."""
 STEP = 0.03
 """Distance of points that are drawn, in natural logarithms: about a pixel."""
-HISTOGRAM = Metric.TRANSMISSION_DELAY.value
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Points that share a figure: what their names are values of, the points by name, and what is the same for all."""
+    """Points that share a figure: of what, what their names are values of, the points by name, and what is the same for all."""
 
+    kind: Kind
     key: str
     points: Mapping[str, Point]
     fixed: str
 
 
-def select(points: Sequence[Point], *, study: bool) -> list[Selection]:
+def select(points: Sequence[Point], kind: Kind, *, study: bool) -> list[Selection]:
     """Pick points of a series: by curve at one x, and by x for the first curve.
 
     That x is the largest for a study; otherwise the one with the largest 99.9th percentile. Keys that make panels stay at their first
     value.
     """
-    if not any(math.isfinite(point.estimates[Metric.DELAY_P50].value) for point in points if Metric.DELAY_P50 in point.estimates):
+    median, tail = kind.percentiles[0], kind.percentiles[3]
+    points = [point for point in points if median in point.estimates]
+    if not any(math.isfinite(point.estimates[median].value) for point in points):
         return []
     axes = choose(points)
     start = {key: keys(points[0])[key] for key in axes.panels}
     points = [point for point in points if all(keys(point)[key] == value for key, value in start.items())]
     if axes.x is None:
-        return [_selection(axes.curve, points, start)] if axes.curve else []
+        return [_selection(kind, axes.curve, points, start)] if axes.curve else []
     x = axes.x
-    furthest = max(points, key=lambda point: quantity(keys(point)[x]) or (0.0, "")) if study else max(points, key=_tail)
+    furthest = (
+        max(points, key=lambda point: quantity(keys(point)[x]) or (0.0, ""))
+        if study
+        else max(points, key=lambda point: _value(point, tail))
+    )
     chosen = keys(furthest)[x]
     found = []
     if axes.curve is not None:
         across = [point for point in points if keys(point)[x] == chosen]
         if study:
             across = [point for point in across if keys(point)[axes.curve] in STUDY_FRAMES] or across
-        found.append(_selection(axes.curve, across, {x: chosen, **start}))
+        found.append(_selection(kind, axes.curve, across, {x: chosen, **start}))
         start[axes.curve] = keys(points[0])[axes.curve]
         points = [point for point in points if keys(point)[axes.curve] == start[axes.curve]]
-    return [*found, _selection(x, points, start)]
+    return [*found, _selection(kind, x, points, start)]
 
 
-def _tail(point: Point) -> float:
-    found = point.estimates.get(Metric.DELAY_P999)
+def _value(point: Point, metric: Metric) -> float:
+    found = point.estimates.get(metric)
     return found.value if found is not None and math.isfinite(found.value) else -math.inf
 
 
-def _selection(key: str, points: Sequence[Point], fixed: Mapping[str, str]) -> Selection:
+def _selection(kind: Kind, key: str, points: Sequence[Point], fixed: Mapping[str, str]) -> Selection:
     names = curve_names(list(dict.fromkeys(keys(point)[key] for point in points)))
     by_name = {names[keys(point)[key]]: point for point in points}
     ordered = [name for name in names.values() if name in by_name]
@@ -80,15 +113,16 @@ def _selection(key: str, points: Sequence[Point], fixed: Mapping[str, str]) -> S
     count = min(len(ordered), MOST_CURVES)
     places = [round(at * (len(ordered) - 1) / max(count - 1, 1)) for at in range(count)]
     text = ", ".join(f"{key_title(of)}: {value}" for of, value in fixed.items())
-    return Selection(key, {ordered[at]: by_name[ordered[at]] for at in places}, text)
+    return Selection(kind, key, {ordered[at]: by_name[ordered[at]] for at in places}, text)
 
 
 def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any]:
     """Draw the shares above each delay, both axes logarithmic."""
-    factor = LABELS[Metric.TRANSMISSION_DELAY].factor
+    label = LABELS[selection.kind.percentiles[0]]
+    kind = selection.kind
     names = list(selection.points)
     rows = [
-        {"x": float(f"{value_s * factor:.4g}"), "y": float(f"{share:.4g}"), "c": name}
+        {"x": float(f"{value_s * label.factor:.4g}"), "y": float(f"{share:.4g}"), "c": name}
         for name, of in zip(names, found, strict=True)
         for value_s, share in _thinned(of)
     ]
@@ -105,14 +139,14 @@ def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any
             "x": {
                 "field": "x",
                 "type": "quantitative",
-                "title": "Transmission delay (ms)",
+                "title": f"{kind.delay[:1].upper()}{kind.delay[1:]} ({label.unit})",
                 "scale": {"type": "log", "nice": False},
                 "axis": {"format": ",.6~r", "labelOverlap": True, "grid": True, "tickCount": 6},
             },
             "y": {
                 "field": "y",
                 "type": "quantitative",
-                "title": "Share of frames that take longer",
+                "title": f"Share of {kind.counted} that take longer",
                 "scale": {"type": "log", "nice": False, "domainMax": 1},
                 "axis": {"format": ".4~%", "tickCount": 6},
             },
@@ -150,10 +184,10 @@ def _thinned(of: Distribution) -> list[tuple[float, float]]:
 
 def percentiles(selection: Selection, found: Sequence[Distribution], *, title: str) -> str:
     """Tabulate the percentiles in ms, mean over the replications with its interval, and the number of frames behind it."""
-    label = LABELS[Metric.TRANSMISSION_DELAY]
+    label = LABELS[selection.kind.percentiles[0]]
     rows = []
     for (name, point), of in zip(selection.points.items(), found, strict=True):
-        estimates = [point.estimates.get(metric) for metric in PERCENTILES]
+        estimates = [point.estimates.get(metric) for metric in selection.kind.percentiles]
         rows.append([safe(name), *(results.cell(estimate, label.factor) for estimate in estimates), f"{of.frames:,}"])
-    head = [safe(key_title(selection.key)), *PERCENTILES.values(), "frames"]
+    head = [safe(key_title(selection.key)), *_HEADS, selection.kind.counted]
     return table(head, rows, caption=f"{title}: percentiles ({label.unit})", kind="data stacked")

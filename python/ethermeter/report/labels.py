@@ -59,6 +59,27 @@ LABELS: dict[Metric, Label] = {
     Metric.TIME_GAP: Label("Share of time: gaps"),
     Metric.TIME_COLLISION: Label("Share of time: collisions"),
     Metric.TIME_IDLE: Label("Share of time: idle"),
+    Metric.SAMPLES_OFFERED: Label("Samples offered"),
+    Metric.SAMPLES_DELIVERED: Label("Samples delivered"),
+    Metric.SAMPLES_LOST: Label("Samples lost"),
+    Metric.SAMPLES_BUFFERED: Label("Samples left in buffers"),
+    Metric.SAMPLE_LOSS: Label("Loss of samples", "%", 100.0, most=100.0),
+    Metric.VOICE_DELAY: Label("Voice delay", "ms", 1e3),
+    Metric.VOICE_DELAY_P50: Label("Voice delay, median", "ms", 1e3),
+    Metric.VOICE_DELAY_P90: Label("Voice delay, 90th percentile", "ms", 1e3),
+    Metric.VOICE_DELAY_P99: Label("Voice delay, 99th percentile", "ms", 1e3),
+    Metric.VOICE_DELAY_P999: Label("Voice delay, 99.9th percentile", "ms", 1e3),
+    Metric.VOICE_DELAY_MAX: Label("Voice delay, largest", "ms", 1e3),
+    Metric.VOICE_DELAY_RATIO_MIN: Label("Smallest station delay over mean", from_zero=False, most=1.0),
+    Metric.VOICE_DELAY_RATIO_MAX: Label("Largest station delay over mean", from_zero=False),
+    Metric.SAMPLE_DELAY: Label("Delay of a sample", "ms", 1e3),
+    Metric.SAMPLE_DELAY_P50: Label("Delay of a sample, median", "ms", 1e3),
+    Metric.SAMPLE_DELAY_P90: Label("Delay of a sample, 90th percentile", "ms", 1e3),
+    Metric.SAMPLE_DELAY_P99: Label("Delay of a sample, 99th percentile", "ms", 1e3),
+    Metric.SAMPLE_DELAY_P999: Label("Delay of a sample, 99.9th percentile", "ms", 1e3),
+    Metric.SAMPLE_DELAY_MAX: Label("Delay of a sample, largest", "ms", 1e3),
+    Metric.VOICE_LOAD: Label("Offered voice load"),
+    Metric.VOICE_UTILISATION: Label("Voice utilisation", most=1.0),
 }
 
 STUDY_GRAPHS: tuple[Metric, ...] = (
@@ -73,7 +94,20 @@ STUDY_GRAPHS: tuple[Metric, ...] = (
 )
 """The eight graphs of a page of the 1988 study's appendix, in its order."""
 
+VOICE_GRAPHS: tuple[Metric, ...] = (
+    Metric.VOICE_DELAY,
+    Metric.SAMPLE_DELAY,
+    Metric.SAMPLE_LOSS,
+    Metric.VOICE_UTILISATION,
+)
+"""What is drawn against offered voice load too, as figures 4.1 to 4.10 of Gonsalves (1982) are."""
+
 MAIN_METRICS: tuple[Metric, ...] = (
+    Metric.VOICE_LOAD,
+    *VOICE_GRAPHS,
+    Metric.SAMPLE_DELAY_P99,
+    Metric.VOICE_DELAY_RATIO_MIN,
+    Metric.VOICE_DELAY_RATIO_MAX,
     Metric.UTILISATION,
     Metric.GOODPUT,
     Metric.PACKET_RATE,
@@ -86,7 +120,7 @@ MAIN_METRICS: tuple[Metric, ...] = (
     Metric.JAIN_INDEX,
     Metric.UTILISATION_SD_OVER_MEAN,
 )
-"""What a report on any other run shows."""
+"""What a report on any other run shows; of voice where there is some."""
 
 TIME_KINDS: dict[Metric, str] = {
     Metric.TIME_FRAME: "frames",
@@ -99,6 +133,8 @@ TIME_KINDS: dict[Metric, str] = {
 KEY_TITLES: dict[str, str] = {
     "stations.count": "Number of hosts",
     "engine": "Engine",
+    "voice_load": "Offered voice load",
+    "segment.deaf": "Deaf time",
     "stations": "Stations",
     "position": "Position along the cable",
     "segment.rate": "Line rate",
@@ -116,11 +152,21 @@ STATION_TITLES: dict[str, str] = {
     "arrivals.poisson": "Arrivals",
     "arrivals.poisson_load": "Offered load",
     "arrivals.regular": "Time between arrivals",
+    "arrivals.coder.sample": "Size of a sample",
+    "arrivals.coder.every": "Time between samples",
+    "arrivals.coder.rate": "Coder rate",
+    "arrivals.coder.talk": "Mean talk",
+    "arrivals.coder.silence": "Mean silence",
+    "frames.samples.least": "Least frame length",
+    "frames.samples.most": "Largest frame length",
+    "frames.samples.overhead": "Overhead of a frame",
     "service": "Service time",
     "queue": "Room in the queue",
     "backoff": "Backoff",
     "backoff.exponential.limit": "Backoff limit",
     "backoff.linear.limit": "Backoff limit",
+    "backoff.load_register.bits": "Bits of the load register",
+    "backoff.load_register.clock": "Time of a clock tick",
     "attempt_limit": "Attempt limit",
     "per_cluster": "Stations in each cluster",
     "position": "Position",

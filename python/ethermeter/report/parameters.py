@@ -127,16 +127,53 @@ def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("preamble", _bits(segment["preamble_bits"], segment)),
         ("jam", _bits(segment["jam_bits"], segment)),
         ("longest one-way propagation", f"{reach_ps / 1e6:.4g} µs, {reach_ps / segment['bit_ps']:.3g} bit times"),
+        *([("deaf time", f"{segment['deaf_ps'] / 1e6:g} µs")] if segment.get("deaf_ps") else []),
         ("backoff", written_table(group["backoff"])),
         ("attempt limit", f"{group['attempt_limit']}, then {group['after_attempt_limit']}"),
         ("after a late collision", str(group["after_late_collision"])),
         ("host service time", written_table(group["service"])),
-        ("arrivals", written_table(group["arrivals"])),
-        ("queue", "unlimited" if group["queue_frames"] is None else f"{group['queue_frames']} frames"),
+        ("arrivals", coder(group["arrivals"]) if group["arrivals"]["kind"] == "coder" else written_table(group["arrivals"])),
+        *([("frames", samples(group["frames"]))] if group["frames"]["kind"] == "samples" else []),
+        ("queue", _queue(group)),
         ("generator", written_table(group["generator"]) if group["generator"] else "none"),
         ("measured", f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s, {scenario['batches']} batches"),
     ]
     return rows
+
+
+def coder(arrivals: Mapping[str, Any]) -> str:
+    """Write a coder for people.
+
+    Examples
+    --------
+    >>> coder({"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000, "spurts": None})
+    'a coder, 16 bit every 152.32 µs'
+    >>> coder({"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": {"talk_mean_ps": 1.2e12, "silence_mean_ps": 1.8e12}})
+    'a coder, 8 bit every 125 µs, talk 1.2 s and silence 1.8 s on average'
+    """
+    text = f"a coder, {arrivals['sample_bits']} bit every {arrivals['sample_ps'] / 1e6:g} µs"
+    spurts = arrivals["spurts"]
+    if spurts is None:
+        return text
+    return f"{text}, talk {spurts['talk_mean_ps'] / 1e12:g} s and silence {spurts['silence_mean_ps'] / 1e12:g} s on average"
+
+
+def samples(frames: Mapping[str, Any]) -> str:
+    """Write the lengths of frames of samples for people.
+
+    Examples
+    --------
+    >>> samples({"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192})
+    'samples, from 64 B to 1024 B, 6 B of these overhead'
+    """
+    overhead, least, most = (f"{frames[f'{key}_bits'] / 8:g} B" for key in ("overhead", "min", "max"))
+    return f"samples, from {least} to {most}, {overhead} of these overhead"
+
+
+def _queue(group: Mapping[str, Any]) -> str:
+    if group["arrivals"]["kind"] == "coder":
+        return "none: the buffer is the frame"
+    return "unlimited" if group["queue_frames"] is None else f"{group['queue_frames']} frames"
 
 
 def _bits(count: int, segment: Mapping[str, Any]) -> str:
@@ -149,6 +186,8 @@ def written_table(table: Mapping[str, Any]) -> str:
     for key, value in table.items():
         if key in ("kind", "rule"):
             parts.append(str(value))
+        elif isinstance(value, bool):
+            parts.append(f"{key} {written(value)}")
         elif isinstance(value, Mapping):
             parts.append(f"{key} {written_table(value)}")
         elif key.endswith("ps") and isinstance(value, int | float):

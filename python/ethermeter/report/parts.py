@@ -71,7 +71,8 @@ def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str, s
         silent = [keys(point)[PART] for point in members if not math.isfinite(point.estimates[metric].value)]
         if len(silent) == len(members):
             continue
-        missing = f"No value where nothing was delivered: {', '.join(dict.fromkeys(silent))}." if silent else ""
+        why = "there is no voice, or nothing was delivered" if metric.definition.of_voice else "nothing was delivered"
+        missing = f"No value where {why}: {', '.join(dict.fromkeys(silent))}." if silent else ""
         title = ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in zip(axes.panels, values, strict=True))
         spec = _bars(members, metric, label, axes) if is_barred else _lines(members, metric, label, axes)
         table = estimates_table(members, [metric], labels={metric: label})

@@ -1,7 +1,9 @@
 """Series: the section of one series of a run."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,15 +16,17 @@ from ethermeter.report.along import along_section
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import LABELS, MAIN_METRICS, TIME_KINDS, key_title, meaning
+from ethermeter.report.labels import LABELS, MAIN_METRICS, TIME_KINDS, VOICE_GRAPHS, key_title, meaning
 from ethermeter.report.parts import parts_section
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.studies import OTHER, STUDIES
 
 OPEN_TABLE_ROWS = 60
+FEWEST_LOADS = 3
+"""Different loads from which something is drawn against them."""
 APART = (Metric.UTILISATION, Metric.PACKET_RATE, Metric.TRANSMISSION_DELAY, Metric.EXCESS_DELAY, Metric.COLLISIONS_PER_FRAME)
 """What is shown of a study's series that is not one of its figures."""
-RISING = (Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME)
+RISING = (Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME, Metric.VOICE_DELAY, Metric.SAMPLE_DELAY)
 """Metrics whose rise has a knee."""
 
 
@@ -33,7 +37,7 @@ def series_section(name: str, points: Sequence[Point], content: Content, sheet: 
     is_apart = study.against_hosts and axes.x != COUNT
     along = along_section([line for line in content.lines if line.series == name], sheet)
     graphs = study.compared if along else study.graphs
-    main = "" if is_apart else _main(name, points, axes, graphs, sheet)
+    main = "" if is_apart else _main(name, points, axes, graphs, sheet) + _against_load(name, points, axes, sheet)
     # A study of places begins with them; elsewhere they come after what was asked for.
     body = along + main if content.study else main + along
     body += parts_section(name, content, sheet) + (_distributions(name, content, sheet) if study.has_details and not is_apart else "")
@@ -67,6 +71,25 @@ def _main(name: str, points: Sequence[Point], axes: Axes, graphs: Sequence[Metri
     return f'<div class="grid">{"".join(drawn)}</div>' if drawn else ""
 
 
+def _against_load(name: str, points: Sequence[Point], axes: Axes, sheet: Sheet) -> str:
+    """Draw voice against its offered load, if that is not one and the same along every curve."""
+    known = [point for point in points if _has(point, Metric.VOICE_LOAD) and _has(point, Metric.VOICE_DELAY)]
+    loaded = [
+        replace(point, point={**point.point, Metric.VOICE_LOAD: f"{point.estimates[Metric.VOICE_LOAD].value:.4g}"}) for point in known
+    ]
+    of = [tuple(keys(point)[key] for key in (*axes.panels, axes.curve, Metric.VOICE_LOAD) if key) for point in loaded]
+    if len(set(of)) < len(of) or len({place[-1] for place in of}) < FEWEST_LOADS:
+        return ""
+    along = Axes(Metric.VOICE_LOAD.value, "", axes.curve, axes.panels)
+    figures = _main(name, loaded, along, VOICE_GRAPHS, sheet)
+    lead = "The load is the bits of samples that coders make over the line rate: without any overhead, silence included in the mean."
+    return f'<h3>Against offered voice load</h3><p class="lead">{lead}</p>{figures}' if figures else ""
+
+
+def _has(point: Point, metric: Metric) -> bool:
+    return metric in point.estimates and math.isfinite(point.estimates[metric].value)
+
+
 def _knees(panel: Panel, metric: Metric, axes: Axes) -> dict[str, Knee]:
     """Knees of delays against offered load, by curve."""
     if metric not in RISING or axes.x is None or not axes.x.endswith("load"):
@@ -91,13 +114,22 @@ def _said(knees: Mapping[str, Knee], axes: Axes) -> str:
 def _distributions(name: str, content: Content, sheet: Sheet) -> str:
     drawn = []
     for selection, found in content.distributions.get(name, ()):
-        title = f"Distribution of the transmission delay by {_small(key_title(selection.key))}"
-        text = "Share of frames whose delay is larger, both axes logarithmic." + (f" {selection.fixed}." if selection.fixed else "")
+        kind = selection.kind
+        title = f"Distribution of the {kind.delay} by {_small(key_title(selection.key))}"
+        text = f"Share of {kind.counted} whose delay is larger, both axes logarithmic." + (
+            f" {selection.fixed}." if selection.fixed else ""
+        )
         table = distribution.percentiles(selection, found, title=f"{name}, {title}")
         drawn.append(sheet.add(distribution.figure(selection, found), title=title, text=text, numbers="", after=table))
     if not drawn:
         return ""
+    kinds = {selection.kind for selection, _ in content.distributions[name]}
     lead = "The frames of all replications together. Percentiles, in ms, are means over the replications, with 95% intervals from three on."
+    if len(kinds) > 1:
+        lead += (
+            " The transmission delay begins when the transmitter takes a frame up, the voice delay with the oldest sample in it; "
+            "the delay of samples is that of their frames, each counted as often as it has samples."
+        )
     return f'<h3>How long frames take</h3><p class="lead">{lead}</p><div class="grid">{"".join(drawn)}</div>'
 
 
@@ -113,9 +145,13 @@ def _is_worth_showing(points: Sequence[Point], metric: Metric) -> bool:
     """Whether a metric has a value at two points or more that is not always zero, and is not another's double."""
     values = [point.estimates[metric].value for point in points if metric in point.estimates]
     finite = [value for value in values if value == value]
+    if metric is Metric.VOICE_LOAD:
+        return False  # a parameter, which others are drawn against
     if metric is Metric.RESPONSE_TIME:
-        delays = [point.estimates[Metric.TRANSMISSION_DELAY].value for point in points if metric in point.estimates]
-        return len(finite) > 1 and values != delays
+        for same in (Metric.TRANSMISSION_DELAY, Metric.VOICE_DELAY):
+            if values == [point.estimates[same].value for point in points if metric in point.estimates and same in point.estimates]:
+                return False
+        return len(finite) > 1
     return len(finite) > 1 and any(finite)
 
 

@@ -17,7 +17,7 @@ from ethermeter.faults import Fault, InputError
 from ethermeter.store import parts
 from ethermeter.store.directory import PARTS, PLAN, PROVENANCE, is_finished, read_provenance
 from ethermeter.store.files import TEMPORARY, sync_directory, write_whole
-from ethermeter.store.rows import TrialRows
+from ethermeter.store.rows import TrialRows, has_voice, observations_of
 from ethermeter.store.tables import TABLES, write_all
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Recorder:
     ) -> None:
         self.directory = directory
         self._ids = [trial.id for trial in plan.trials]
-        self._stations = [sum(len(group["places"]) for group in trial.scenario["groups"]) for trial in plan.trials]
+        self._observations = [_observations(trial.scenario) for trial in plan.trials]
         self._stamp = parts.Stamp(plan.hash, version)
         self._part_of = np.full(len(self._ids), -1, np.int32)
         self._row_of = np.zeros(len(self._ids), np.int32)
@@ -185,7 +185,7 @@ class Recorder:
         if self.pending:
             raise ValueError(f"{len(self.pending)} of {len(self._ids)} trials have no result yet")
         with self._writing():
-            write_all(self.directory, self._ids, self._stations, self._rows_of)
+            write_all(self.directory, self._ids, self._observations, self._rows_of)
             self.write_provenance(provenance)
             _clear_parts(self.directory)
 
@@ -270,6 +270,10 @@ class Recorder:
             where = error.filename or self.directory
             kept = f"; {self.stored} finished trials are kept, continue with --resume" if self.stored else ""
             raise RunError(f"cannot write {where}: {error.strerror or error}{kept}") from error
+
+
+def _observations(scenario: Mapping[str, Any]) -> int:
+    return observations_of(sum(len(group["places"]) for group in scenario["groups"]), voice=has_voice(scenario))
 
 
 def plan_hash_of(directory: Path) -> str | None:

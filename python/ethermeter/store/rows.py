@@ -1,16 +1,23 @@
 """What one trial adds to the tables of a run, as flat arrays."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ethermeter.observation import WHOLE_SEGMENT, Caution, Metric
 
-METRICS: tuple[Metric, ...] = tuple(Metric)
-STATION_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.definition.per_station)
-HISTOGRAMS: tuple[str, ...] = ("transmission_delay", "access_delay", "response_time")
+METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if not metric.definition.of_voice)
+STATION_METRICS: tuple[Metric, ...] = tuple(metric for metric in METRICS if metric.definition.per_station)
+VOICE_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.definition.of_voice)
+"""What a trial with voice has besides."""
+VOICE_STATION_METRICS: tuple[Metric, ...] = tuple(metric for metric in VOICE_METRICS if metric.definition.per_station)
+HISTOGRAMS: tuple[str, ...] = ("transmission_delay", "access_delay", "response_time", "voice_delay", "sample_delay")
+HISTOGRAMS_WITHOUT_VOICE = 3
+"""How many of these, from the first, a trial without voice may have."""
 CAUTIONS: tuple[Caution, ...] = tuple(Caution)
 CAUTION_BIT: dict[str, int] = {str(caution): 1 << place for place, caution in enumerate(CAUTIONS)}
 
@@ -34,7 +41,7 @@ class TrialRows:
     batch_frames, batch_charged_ps, batch_delay_sum_s, batch_delay_square_sum_s2
         Shape (batches x n,), batch by batch: frames; channel time in ps; sums over frames of the delay in s and of its square in s².
     histogram, low_ps, high_ps, count
-        Shape (buckets,): index into `HISTOGRAMS`, bucket [low, high) in ps, frames in it.
+        Shape (buckets,): index into `HISTOGRAMS`, bucket [low, high) in ps, frames (of `sample_delay`: samples) in it.
     events
         Transmissions simulated.
     core_s
@@ -77,27 +84,56 @@ ARRAYS = (
 """Fields of `TrialRows` that are arrays."""
 
 
+def has_voice(scenario: Mapping[str, Any]) -> bool:
+    """Whether some station of a scenario sends voice."""
+    return any(group["arrivals"]["kind"] == "coder" for group in scenario["groups"])
+
+
+def observations_of(stations: int, *, voice: bool) -> int:
+    """How many observations a trial has, with or without voice."""
+    of_voice = len(VOICE_METRICS) + stations * len(VOICE_STATION_METRICS) if voice else 0
+    return len(METRICS) + stations * len(STATION_METRICS) + of_voice
+
+
 @lru_cache(maxsize=1024)
-def layout(stations: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
+def layout(stations: int, *, voice: bool) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
     """Station and metric of every observation of a trial, in order.
 
-    First the whole segment, in the order of `METRICS`; then `STATION_METRICS`, each for all stations.
+    First the whole segment, in the order of `METRICS`; then `STATION_METRICS`, each for all stations. With voice the same of
+    `VOICE_METRICS` and `VOICE_STATION_METRICS` follows.
 
     Parameters
     ----------
     stations
         Stations of the trial, at least 1.
+    voice
+        Whether some of them send voice.
 
     Returns
     -------
     :
-        Station numbers and indices into `METRICS`, both of shape (rows,) and read-only.
+        Station numbers and indices into all of `Metric`, both of shape (rows,) and read-only.
 
     """
-    whole = np.full(len(METRICS), WHOLE_SEGMENT, np.int32)
-    station = np.concatenate([whole, np.tile(np.arange(stations, dtype=np.int32), len(STATION_METRICS))])
-    per_station = np.array([METRICS.index(metric) for metric in STATION_METRICS], np.int8)
-    metric = np.concatenate([np.arange(len(METRICS), dtype=np.int8), np.repeat(per_station, stations)])
+    tables = [(METRICS, STATION_METRICS), (VOICE_METRICS, VOICE_STATION_METRICS)][: 2 if voice else 1]
+    every = list(Metric)
+    station = np.concatenate(
+        [
+            part
+            for whole, each in tables
+            for part in (np.full(len(whole), WHOLE_SEGMENT, np.int32), np.tile(np.arange(stations, dtype=np.int32), len(each)))
+        ]
+    )
+    metric = np.concatenate(
+        [
+            part
+            for whole, each in tables
+            for part in (
+                np.array([every.index(metric) for metric in whole], np.int8),
+                np.repeat(np.array([every.index(metric) for metric in each], np.int8), stations),
+            )
+        ]
+    )
     station.flags.writeable = False
     metric.flags.writeable = False
     return station, metric

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ethermeter.observation import Metric
 from ethermeter.store.files import written_whole
-from ethermeter.store.rows import HISTOGRAMS, METRICS, STATION_METRICS, caution_text, layout
+from ethermeter.store.rows import HISTOGRAMS, HISTOGRAMS_WITHOUT_VOICE, METRICS, caution_text, layout, observations_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,13 +24,13 @@ GROUP_ROWS = 1 << 17
 """Observations after which a row group is closed; trials are never split. It depends on the plan alone, as every setting here."""
 
 
-def row_groups(stations: Sequence[int]) -> Iterator[range]:
+def row_groups(observations: Sequence[int]) -> Iterator[range]:
     """Cut the trials of a plan into row groups.
 
     Parameters
     ----------
-    stations
-        Stations of each trial, in the order of the plan.
+    observations
+        How many each trial has, in the order of the plan.
 
     Yields
     ------
@@ -38,16 +39,16 @@ def row_groups(stations: Sequence[int]) -> Iterator[range]:
 
     """
     begin, rows = 0, 0
-    for place, count in enumerate(stations):
-        rows += len(METRICS) + count * len(STATION_METRICS)
+    for place, count in enumerate(observations):
+        rows += count
         if rows >= GROUP_ROWS:
             yield range(begin, place + 1)
             begin, rows = place + 1, 0
-    if begin < len(stations):
-        yield range(begin, len(stations))
+    if begin < len(observations):
+        yield range(begin, len(observations))
 
 
-def write_all(directory: Path, ids: Sequence[str], stations: Sequence[int], rows_of: Callable[[range], "pa.Table"]) -> None:
+def write_all(directory: Path, ids: Sequence[str], observations: Sequence[int], rows_of: Callable[[range], "pa.Table"]) -> None:
     """Write the three tables, sorted by the order of the plan.
 
     Parameters
@@ -56,8 +57,8 @@ def write_all(directory: Path, ids: Sequence[str], stations: Sequence[int], rows
         The run directory.
     ids
         Id of each trial, in the order of the plan.
-    stations
-        Stations of each trial.
+    observations
+        How many each trial has; what is written depends on it only in where row groups end.
     rows_of
         Gives the part rows of a range of trials, in that order.
 
@@ -77,7 +78,7 @@ def write_all(directory: Path, ids: Sequence[str], stations: Sequence[int], rows
     }
     with ExitStack() as stack:
         writers: dict[str, Any] = {}
-        for group in row_groups(stations):
+        for group in row_groups(observations):
             rows = rows_of(group).combine_chunks()
             for name, make in makers.items():
                 table = make(rows, [ids[place] for place in group])
@@ -116,14 +117,18 @@ def _trial_column(ids: Sequence[str], lengths: npt.NDArray[np.int64]) -> "pa.Dic
 def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     import pyarrow as pa
 
-    layouts = [layout(int(stations)) for stations in rows["stations"].to_numpy()]
+    lengths = _lengths(rows, "values")
+    stations = rows["stations"].to_numpy().tolist()
+    # Which trials have voice shows in how much they say.
+    voice = [length > observations_of(count, voice=False) for count, length in zip(stations, lengths.tolist(), strict=True)]
+    layouts = [layout(count, voice=has) for count, has in zip(stations, voice, strict=True)]
     # Only the masks that occur become words: there are far more combinations than ever stand in one run.
     masks, codes = np.unique(_flat(rows, "cautions"), return_inverse=True)
     return pa.table(
         {
-            "trial": _trial_column(ids, _lengths(rows, "values")),
+            "trial": _trial_column(ids, lengths),
             "station": pa.array(np.concatenate([station for station, _ in layouts])),
-            "metric": _words(np.concatenate([metric for _, metric in layouts]), METRICS),
+            "metric": _words(np.concatenate([metric for _, metric in layouts]), tuple(Metric) if any(voice) else METRICS),
             "value": pa.array(_flat(rows, "values")),
             "caution": _words(codes, [caution_text(int(mask)) for mask in masks]),
         }
@@ -153,10 +158,11 @@ def _batches(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
 def _histograms(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     import pyarrow as pa
 
+    kinds = _flat(rows, "histogram")
     return pa.table(
         {
             "trial": _trial_column(ids, _lengths(rows, "count")),
-            "metric": _words(_flat(rows, "histogram"), HISTOGRAMS),
+            "metric": _words(kinds, HISTOGRAMS if (kinds >= HISTOGRAMS_WITHOUT_VOICE).any() else HISTOGRAMS[:HISTOGRAMS_WITHOUT_VOICE]),
             "low_s": pa.array(_flat(rows, "low_ps") / PS_PER_S),
             "high_s": pa.array(_flat(rows, "high_ps") / PS_PER_S),
             "count": pa.array(_flat(rows, "count")),

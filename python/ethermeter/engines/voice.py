@@ -1,0 +1,112 @@
+"""Voice: what the core counted of samples, turned into observations."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ethermeter.engines.quantiles import quantiles
+from ethermeter.observation import Metric
+from ethermeter.store.rows import Floats
+
+COUNTS = {
+    Metric.SAMPLES_OFFERED: "station_samples",
+    Metric.SAMPLES_DELIVERED: "station_samples_delivered",
+    Metric.SAMPLES_LOST: "station_samples_lost",
+    Metric.SAMPLES_BUFFERED: "station_samples_buffered",
+}
+QUANTILES: dict[str, tuple[Metric, ...]] = {
+    "voice_delay": (
+        Metric.VOICE_DELAY_P50,
+        Metric.VOICE_DELAY_P90,
+        Metric.VOICE_DELAY_P99,
+        Metric.VOICE_DELAY_P999,
+        Metric.VOICE_DELAY_MAX,
+    ),
+    "sample_delay": (
+        Metric.SAMPLE_DELAY_P50,
+        Metric.SAMPLE_DELAY_P90,
+        Metric.SAMPLE_DELAY_P99,
+        Metric.SAMPLE_DELAY_P999,
+        Metric.SAMPLE_DELAY_MAX,
+    ),
+}
+"""Median, 90th, 99th, 99.9th percentile and largest of each histogram."""
+
+NOT_ESTIMATED_FROM_FRAMES = {*COUNTS, Metric.VOICE_LOAD}
+"""Counts and parameters are what they are, however few frames came through."""
+
+
+def talks(scenario: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Whether each station has a coder, shape (stations,)."""
+    return np.concatenate([np.full(len(group["places"]), group["arrivals"]["kind"] == "coder") for group in scenario["groups"]])
+
+
+def station_values(scenario: Mapping[str, Any], result: Mapping[str, Any]) -> dict[Metric, Floats]:
+    """Value of every per-station metric of voice, shape (stations,).
+
+    Stations without a coder have counts and shares of 0; what is a mean of theirs is NaN.
+    """
+    count = {metric: np.asarray(result[name]).astype(np.float64) for metric, name in COUNTS.items()}
+    lost = count[Metric.SAMPLES_LOST]
+    bit_ps = scenario["segment"]["bit_ps"]
+    return count | {
+        Metric.SAMPLE_LOSS: lost / (lost + count[Metric.SAMPLES_DELIVERED]),
+        Metric.VOICE_DELAY: np.asarray(result["station_voice_delay_s"], np.float64),
+        Metric.SAMPLE_DELAY: np.asarray(result["station_sample_delay_s"], np.float64),
+        Metric.VOICE_LOAD: _of_groups(scenario, lambda group: _coder_load(group["arrivals"], bit_ps=bit_ps)),
+        Metric.VOICE_UTILISATION: _payload_bits(scenario, result) * bit_ps / result["window_ps"],
+    }
+
+
+def whole_values(scenario: Mapping[str, Any], result: Mapping[str, Any], station: Mapping[Metric, Floats]) -> dict[Metric, float]:
+    """Value of every metric of voice for all stations together."""
+    frames = np.where(talks(scenario), np.asarray(result["station_frames"]).astype(np.float64), 0.0)
+    # Samples, and what a spurt left a frame short of: the core says how many samples there were of all stations together only.
+    samples = _payload_bits(scenario, result) / _of_groups(scenario, lambda group: group["arrivals"].get("sample_bits", 1))
+    added = {metric: float(station[metric].sum()) for metric in (*COUNTS, Metric.VOICE_LOAD, Metric.VOICE_UTILISATION)}
+    decided = added[Metric.SAMPLES_LOST] + added[Metric.SAMPLES_DELIVERED]
+    values = added | {
+        Metric.SAMPLE_LOSS: added[Metric.SAMPLES_LOST] / decided if decided else float("nan"),
+        Metric.VOICE_DELAY: _weighted(frames, station[Metric.VOICE_DELAY]),
+        Metric.SAMPLE_DELAY: _weighted(samples, station[Metric.SAMPLE_DELAY]),
+        **_unfairness(station[Metric.VOICE_DELAY]),
+    }
+    for name, metrics in QUANTILES.items():
+        values |= dict(zip(metrics, quantiles(result["histograms"].get(name)), strict=True))
+    return values
+
+
+def _of_groups(scenario: Mapping[str, Any], value: Any) -> Floats:
+    """Return a value of each group for each of its stations, shape (stations,)."""
+    return np.concatenate([np.full(len(group["places"]), float(value(group))) for group in scenario["groups"]])
+
+
+def _coder_load(arrivals: Mapping[str, Any], *, bit_ps: int) -> float:
+    """Share of the line rate that a coder's samples alone would take, silence included in the mean; 0 for other arrivals."""
+    if arrivals["kind"] != "coder":
+        return 0.0
+    spurts = arrivals["spurts"]
+    share = 1.0 if spurts is None else spurts["talk_mean_ps"] / (spurts["talk_mean_ps"] + spurts["silence_mean_ps"])
+    return float(share * arrivals["sample_bits"] * bit_ps / arrivals["sample_ps"])
+
+
+def _payload_bits(scenario: Mapping[str, Any], result: Mapping[str, Any]) -> Floats:
+    """Bits of the voice frames that ended in the window, without their overhead; 0 for other stations. Shape (stations,)."""
+    bits, frames = (np.asarray(result[f"station_{name}"]).astype(np.float64) for name in ("bits", "frames"))
+    overhead = _of_groups(scenario, lambda group: group["frames"].get("overhead_bits", 0))
+    payload: Floats = np.where(talks(scenario), bits - frames * overhead, 0.0)
+    return payload
+
+
+def _weighted(weight: Floats, mean: Floats) -> float:
+    """Mean over all stations from their means."""
+    known = weight > 0
+    return float((weight[known] * mean[known]).sum() / weight[known].sum()) if known.any() else float("nan")
+
+
+def _unfairness(delay_s: Floats) -> dict[Metric, float]:
+    """Smallest and largest mean delay of a station over the mean of these means, those that delivered something."""
+    known = delay_s[np.isfinite(delay_s)]
+    least, most = (known.min() / known.mean(), known.max() / known.mean()) if known.size else (float("nan"), float("nan"))
+    return {Metric.VOICE_DELAY_RATIO_MIN: float(least), Metric.VOICE_DELAY_RATIO_MAX: float(most)}

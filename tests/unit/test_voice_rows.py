@@ -1,0 +1,242 @@
+"""What the simulation engine makes of the core's counts of samples, against hand calculation, and that no sample is ever missing."""
+
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import ethermeter as em
+import numpy as np
+import pytest
+from ethermeter.analysis import estimates
+from ethermeter.api import Run
+from ethermeter.engines.simulation import observe
+from ethermeter.observation import DEFINITIONS, Caution, Metric
+from ethermeter.run import effort_of
+from ethermeter.store.rows import METRICS, STATION_METRICS, TrialRows, caution_text, layout
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+WINDOW_PS = 10**12
+FRAMES = {"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192}
+CODER = {"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000, "spurts": None}
+VOICE = [metric for metric in Metric if metric.definition.of_voice]
+
+
+def u64(*values: int) -> np.ndarray[Any, Any]:
+    return np.array(values, np.uint64)
+
+
+SCENARIO: dict[str, Any] = {
+    "segment": {"bit_ps": 340_000, "preamble_bits": 1, "gap_bits": 1},
+    "groups": [
+        {"places": [0], "arrivals": {"kind": "saturated"}, "frames": {"kind": "fixed", "bits": 4096}},
+        {"places": [0, 0], "arrivals": CODER, "frames": FRAMES},
+        {
+            "places": [0],
+            "arrivals": CODER | {"sample_bits": 8, "spurts": {"talk_mean_ps": 1e12, "silence_mean_ps": 3e12}},
+            "frames": FRAMES | {"overhead_bits": 112},
+        },
+    ],
+}
+"""A data station, two voice stations, and one of half the rate that talks a quarter of the time."""
+
+
+def result() -> dict[str, Any]:
+    """A second in which the first voice station sent 100 frames, the second 50 of twice the length, the third 10 of 512 bit."""
+    nothing = {f"station_{name}": u64(0, 0, 0, 0) for name in ("late_collisions", "discarded", "resumed", "dropped", "damaged", "offered")}
+    unused = {f"station_{name}": np.zeros(4) for name in ("delay_s", "delay_sd_s", "access_s", "response_s", "waiting", "offered_load")}
+    batches = {f"batch_{name}": np.zeros((2, 4)) for name in ("frames", "charged_ps", "delay_sum_s", "delay_square_sum_s2")}
+    return (
+        nothing
+        | unused
+        | batches
+        | {
+            "station_frames": u64(200, 100, 50, 10),
+            "station_bits": u64(200 * 4096, 100 * 528, 50 * 1008, 10 * 512),
+            "station_charged_ps": u64(0, 0, 0, 0),
+            "station_collisions": u64(0, 0, 0, 0),
+            "time_ps": u64(0, 0, 0, 0, WINDOW_PS),
+            "window_ps": WINDOW_PS,
+            "station_samples": u64(0, 6565, 6565, 500),
+            "station_samples_delivered": u64(0, 3000, 2990, 490),
+            "station_samples_lost": u64(0, 3560, 3500, 0),
+            "station_samples_buffered": u64(0, 5, 75, 10),
+            "station_voice_delay_s": np.array([np.nan, 4e-3, 8e-3, 6e-3]),
+            "station_sample_delay_s": np.array([np.nan, 5e-3, 9e-3, 6e-3]),
+            "histograms": {
+                "transmission_delay": (u64(10**6), u64(2 * 10**6), u64(360)),
+                "voice_delay": (u64(10**9, 8 * 10**9), u64(2 * 10**9, 9 * 10**9), u64(120, 40)),
+                "sample_delay": (u64(10**9, 8 * 10**9), u64(2 * 10**9, 9 * 10**9), u64(3000, 3500)),
+            },
+            "cautions": [],
+            "events": 360,
+        }
+    )
+
+
+def values(rows: TrialRows) -> dict[tuple[int, Metric], float]:
+    station, metric = layout(rows.stations, voice=True)
+    places = zip(station.tolist(), metric.tolist(), strict=True)
+    return dict(zip([(at, list(Metric)[which]) for at, which in places], rows.values.tolist(), strict=True))
+
+
+def cautions(rows: TrialRows) -> dict[tuple[int, Metric], str]:
+    return dict(zip(values(rows), [caution_text(int(mask)) for mask in rows.cautions], strict=True))
+
+
+def test_the_values_of_all_voice_are_those_of_a_hand_calculation() -> None:
+    found = values(observe(SCENARIO, result(), core_s=0))
+    payload = (100 * 480, 50 * 960, 10 * 400)
+    samples = (3000, 3000, 500)
+    load = (16 / 152.32e-6 * 0.34e-6, 8 / 152.32e-6 * 0.34e-6 / 4)
+    expected = {
+        Metric.SAMPLES_OFFERED: 13630,
+        Metric.SAMPLES_DELIVERED: 6480,
+        Metric.SAMPLES_LOST: 7060,
+        Metric.SAMPLES_BUFFERED: 90,
+        Metric.SAMPLE_LOSS: 7060 / (7060 + 6480),
+        Metric.VOICE_DELAY: (100 * 4e-3 + 50 * 8e-3 + 10 * 6e-3) / 160,
+        # Rank 80 of 160 is two thirds through the first bucket of 120; rank 144 is 24 of 40 into the second.
+        Metric.VOICE_DELAY_P50: 1e-3 + 80 / 120 * 1e-3,
+        Metric.VOICE_DELAY_P90: 8e-3 + 24 / 40 * 1e-3,
+        Metric.VOICE_DELAY_P99: 8e-3 + 38.4 / 40 * 1e-3,
+        Metric.VOICE_DELAY_P999: 8e-3 + 39.84 / 40 * 1e-3,
+        Metric.VOICE_DELAY_MAX: 9e-3,
+        Metric.VOICE_DELAY_RATIO_MIN: 4 / 6,
+        Metric.VOICE_DELAY_RATIO_MAX: 8 / 6,
+        Metric.SAMPLE_DELAY: (samples[0] * 5e-3 + samples[1] * 9e-3 + samples[2] * 6e-3) / sum(samples),
+        Metric.SAMPLE_DELAY_P50: 8e-3 + 250 / 3500 * 1e-3,
+        Metric.SAMPLE_DELAY_P90: 8e-3 + 2850 / 3500 * 1e-3,
+        Metric.SAMPLE_DELAY_P99: 8e-3 + 3435 / 3500 * 1e-3,
+        Metric.SAMPLE_DELAY_P999: 8e-3 + 3493.5 / 3500 * 1e-3,
+        Metric.SAMPLE_DELAY_MAX: 9e-3,
+        Metric.VOICE_LOAD: 2 * load[0] + load[1],
+        Metric.VOICE_UTILISATION: sum(payload) * 0.34e-6,
+    }
+    assert set(expected) == set(VOICE)
+    assert {metric: found[-1, metric] for metric in VOICE} == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_station_without_a_coder_has_no_samples_and_no_delay_of_any() -> None:
+    rows = observe(SCENARIO, result(), core_s=0)
+    found, words = values(rows), cautions(rows)
+    assert found[0, Metric.SAMPLES_OFFERED] == found[0, Metric.VOICE_LOAD] == found[0, Metric.VOICE_UTILISATION] == 0
+    for metric in (Metric.VOICE_DELAY, Metric.SAMPLE_DELAY, Metric.SAMPLE_LOSS):
+        assert math.isnan(found[0, metric])
+        assert words[0, metric] == Caution.NO_SAMPLES
+    assert found[2, Metric.SAMPLE_LOSS] == pytest.approx(3500 / 6490)
+    assert found[3, Metric.VOICE_UTILISATION] == pytest.approx(4000 * 0.34e-6)
+
+
+def test_few_frames_of_voice_are_cautioned_however_many_of_data_there_are() -> None:
+    few = {"station_frames": u64(200, 19, 0, 10), "station_bits": u64(200 * 4096, 19 * 528, 0, 10 * 512)}
+    words = cautions(observe(SCENARIO, result() | few, core_s=0))
+    assert words[-1, Metric.VOICE_DELAY] == words[1, Metric.SAMPLE_DELAY] == Caution.FEW_SAMPLES
+    assert words[-1, Metric.UTILISATION] == words[-1, Metric.SAMPLES_LOST] == words[1, Metric.VOICE_LOAD] == ""
+    words = cautions(observe(SCENARIO, result(), core_s=0))
+    assert words[-1, Metric.VOICE_DELAY] == words[1, Metric.VOICE_DELAY] == ""
+    assert words[3, Metric.VOICE_DELAY] == Caution.FEW_SAMPLES
+
+
+def test_where_nothing_was_delivered_nothing_is_known() -> None:
+    silent = {
+        "station_frames": u64(200, 0, 0, 0),
+        "station_bits": u64(200 * 4096, 0, 0, 0),
+        "station_voice_delay_s": np.full(4, np.nan),
+        "station_sample_delay_s": np.full(4, np.nan),
+        "station_samples_delivered": u64(0, 0, 0, 0),
+        "station_samples_lost": u64(0, 0, 0, 0),
+        "histograms": {},
+    }
+    found = values(observe(SCENARIO, result() | silent, core_s=0))
+    undefined = {metric for metric in VOICE if math.isnan(found[-1, metric])}
+    counted = {metric for metric in VOICE if metric.value.startswith("samples_")}
+    assert undefined == set(VOICE) - counted - {Metric.VOICE_LOAD, Metric.VOICE_UTILISATION}
+
+
+SEGMENT = '[segment]\nstandard = "experimental-3"\nlength = "550 m"\n'
+DATA = '[[stations]]\nname = "data"\ncount = 2\nframes = "512 B"\narrivals = {}\n'
+PHASES = '[phases]\ntransmit = "300 ms"\nmeasure = "{}"\ndrain = "{} ms"\nspread = "10 ms"\n'
+
+
+def voice(coder: str, *, count: int = 3, least: int = 64, most: int = 1024, more: str = "") -> str:
+    frames = f'{{ samples = {{ least = "{least} B", most = "{most} B", overhead = "6 B" }} }}'
+    return f'[[stations]]\nname = "voice"\ncount = {count}\nframes = {frames}\narrivals = {{ coder = {{ {coder} }} }}\n{more}\n'
+
+
+def run_of(folder: Path, text: str) -> Run:
+    path = folder / "x.toml"
+    path.write_text(text, encoding="utf-8")
+    return em.load(path).run(out=folder / "run", jobs=1)
+
+
+coders = st.builds(
+    lambda sample, rate, spurts: f'sample = "{sample} bit", every = "{rate} us"{spurts}',
+    st.sampled_from([8, 16, 64]),
+    st.sampled_from([40, 152.32, 1000]),
+    st.sampled_from(["", ', talk = "20 ms", silence = "30 ms"', ', talk = "1 ms", silence = "1 ms"']),
+)
+backoffs = st.sampled_from(
+    [
+        "",
+        'backoff = { load_register = { bits = 8, clock = "38.08 us", ticks = true } }',
+        "attempt_limit = 2",
+        'service = { uniform = ["0 us", "500 us"] }',
+    ]
+)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    coders,
+    st.integers(1, 20),
+    st.sampled_from([(32, 64), (64, 1024), (512, 1024)]),
+    backoffs,
+    st.sampled_from(["", DATA.format('"saturated"'), DATA.format('{ poisson = "50 /s" }')]),
+    st.sampled_from(["all", "middle 100 ms", "last 7 ms"]),
+    st.sampled_from([0, 50]),
+)
+def test_from_file_to_observations_no_sample_is_ever_missing(
+    coder: str, count: int, lengths: tuple[int, int], backoff: str, data: str, measure: str, drain: int
+) -> None:
+    speakers = voice(coder, count=count, least=lengths[0], most=lengths[1], more=backoff)
+    with tempfile.TemporaryDirectory() as folder:
+        found = run_of(Path(folder), 'title = "t"\n' + SEGMENT + speakers + data + PHASES.format(measure, drain)).to_pandas()
+    table = found.pivot_table(index="station", columns="metric", values="value", observed=True)
+    fates = table["samples_delivered"] + table["samples_lost"] + table["samples_buffered"]
+    assert (table["samples_offered"] == fates).all()
+    assert table["samples_offered"].loc[-1] == table["samples_offered"].loc[0:].sum()
+    assert (table["samples_offered"].loc[count:] == 0).all()
+
+
+def test_a_point_without_voice_has_no_row_and_no_estimate_of_it(tmp_path: Path) -> None:
+    saturated = 'title = "t"\n' + SEGMENT + '[[stations]]\ncount = 3\nframes = "64 B"\narrivals = "saturated"\n' + PHASES.format("all", 0)
+    (tmp_path / "a.toml").write_text(saturated, encoding="utf-8")
+    spoken = 'title = "t"\n' + SEGMENT + voice('sample = "16 bit", every = "152.32 us"') + PHASES.format("all", 0)
+    (tmp_path / "b.toml").write_text(spoken, encoding="utf-8")
+    run = em.load(tmp_path / "a.toml", tmp_path / "b.toml").run(out=tmp_path / "both", jobs=1)
+    alone = em.load(tmp_path / "a.toml").run(out=tmp_path / "alone", jobs=1)
+    assert set(alone.to_pandas()["metric"]) == set(METRICS)
+    assert set(alone.directory.observations()["metric"].combine_chunks().dictionary.to_pylist()) == set(METRICS)
+    kept = run.to_pandas()
+    assert set(kept[kept["series"] == "a"]["metric"]) == set(METRICS)
+    assert set(kept[kept["series"] == "b"]["metric"]) == set(Metric)
+    of = {point.series: set(point.estimates) for point in estimates.read(run.path)}
+    assert of == {"a": set(METRICS), "b": set(Metric)}
+    kinds = {trial: set(part["metric"]) for trial, part in run.directory.histograms().to_pandas().groupby("trial", observed=True)}
+    assert {"voice_delay", "sample_delay"} <= kinds["b/00000"]
+    assert not {"voice_delay", "sample_delay"} & kinds["a/00000"]
+
+
+def test_what_remains_to_be_done_can_be_told_of_voice_too(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text('title = "t"\n' + SEGMENT + voice('sample = "16 bit", every = "152.32 us"') + PHASES.format("all", 0), encoding="utf-8")
+    (trial,) = em.load(path).plan().trials
+    # Frames of 64 B, a bit of preamble and one of gap, in 300 ms and for three stations and the segment.
+    assert effort_of(trial) == pytest.approx(0.3 / (514 * 0.34e-6) * 4)
+
+
+def test_every_metric_of_voice_says_what_it_counts() -> None:
+    assert all(DEFINITIONS[metric].meaning for metric in VOICE)
+    assert not set(VOICE) & {*METRICS, *STATION_METRICS}
