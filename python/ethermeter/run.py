@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from ethermeter.plan import Plan, Trial
 
 RUNS = Path("runs")
-STUDIES = {"boggs1988": "boggs1988", "gonsalves-tobagi1986": "gonsalves_tobagi1986", "myths": "myths"}
+STUDIES = {
+    "boggs1988": "boggs1988",
+    "gonsalves1982": "gonsalves1982",
+    "gonsalves-tobagi1986": "gonsalves_tobagi1986",
+    "myths": "myths",
+}
 """Module of `ethermeter.papers` of every study, by its name."""
 ALONG_THE_CABLE = ("gonsalves-tobagi1986",)
 """Studies that are about where stations are: what is estimated of every place is kept with the run."""

@@ -27,6 +27,9 @@ LONGEST_DELAY_PS = PS_PER_S // 10
 LARGEST_BITS = 10**9
 """The largest frame or gap an experiment may name, in bits."""
 
+LARGEST_CLOCK_ERROR_PPB = 10**7
+"""The largest error of a host's clock, in parts of 10^9: 1%."""
+
 LONGEST_M = 10**5
 """The longest cable an experiment may name, in metres."""
 
@@ -42,6 +45,7 @@ class Dimension(StrEnum):
     SIZE = "a size"
     RATE = "a bit rate"
     FREQUENCY = "a frequency"
+    CLOCK_ERROR = "an error of a clock"
 
     @property
     def example(self) -> str:
@@ -55,6 +59,7 @@ _EXAMPLES = {
     Dimension.SIZE: "64 B",
     Dimension.RATE: "10 Mb/s",
     Dimension.FREQUENCY: "100 /s",
+    Dimension.CLOCK_ERROR: "50 ppm",
 }
 
 _PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
@@ -74,8 +79,10 @@ UNITS: dict[str, tuple[Dimension, Fraction]] = {
     **{f"{prefix}b/s": (Dimension.RATE, Fraction(factor)) for prefix, factor in _PREFIXES.items()},
     "/s": (Dimension.FREQUENCY, Fraction(1)),
     "/min": (Dimension.FREQUENCY, Fraction(1, 60)),
+    "ppb": (Dimension.CLOCK_ERROR, Fraction(1)),
+    "ppm": (Dimension.CLOCK_ERROR, Fraction(1000)),
 }
-"""Every unit, with its dimension and its size in ps, m, bit, bit/s or 1/s."""
+"""Every unit, with its dimension and its size in ps, m, bit, bit/s, 1/s or parts of 10^9."""
 
 _QUANTITY = re.compile(r"\s*([+-]?)([0-9]+(?:\.[0-9]+)?)(?:[eE]([+-]?[0-9]+))?\s*(\S*)\s*", re.ASCII)
 
@@ -232,6 +239,23 @@ def interval_ps(value: object) -> Fraction:
     if not 1000 <= ps <= LONGEST_PS:
         raise UnitError("expected from 0.001 /s to 1e9 /s")
     return ps
+
+
+def clock_error_ppb(value: object) -> int:
+    """Read how much too fast or too slow a clock may be, in whole parts of 10^9, at most 1%.
+
+    Raises
+    ------
+    UnitError
+        If it is no such error.
+
+    """
+    ppb = parse(value, Dimension.CLOCK_ERROR)
+    if ppb.denominator != 1:
+        raise UnitError("expected a whole number of ppb")
+    if ppb > LARGEST_CLOCK_ERROR_PPB:
+        raise UnitError(f"expected at most {LARGEST_CLOCK_ERROR_PPB // 1000} ppm")
+    return int(ppb)
 
 
 def exact(value: float) -> Fraction:

@@ -22,6 +22,7 @@ REPRODUCE_EXAMPLES = """\
   ethermeter reproduce boggs1988
   ethermeter reproduce boggs1988 --replications 1
   ethermeter reproduce boggs1988 --quick --json
+  ethermeter reproduce gonsalves1982
   ethermeter reproduce gonsalves-tobagi1986
   ethermeter reproduce myths"""
 
@@ -40,6 +41,19 @@ STUDIES = {
         (*(f"boggs1988/i-{number}" for number in range(1, 6)), "boggs1988/clusters"),
         ("phases.settle='500 ms'", "phases.transmit='2 s'", "phases.measure='middle 1 s'", "phases.drain='500 ms'"),
         1,
+    ),
+    "gonsalves1982": Study(
+        tuple(
+            f"gonsalves1982/{name}"
+            for name in (
+                *("minimum", "maximum", "rate-70", "rate-84", "conversations", "fairness", "data-load", "data-queued"),
+                *(f"sensitivity-{name}" for name in ("deaf", "arming", "clock-error", "register")),
+            )
+        ),
+        # Half a second until buffers have filled: a tenth in which hosts begin would be a tenth of what is measured.
+        ("phases.settle='0 s'", "phases.transmit='1.5 s'", "phases.measure='last 1 s'"),
+        # What is read off its curves has intervals from replications.
+        3,
     ),
     "gonsalves-tobagi1986": Study(
         tuple(

@@ -135,6 +135,39 @@ def evaluated(texts: Mapping[str, str | None], function: Callable[[Mapping[str, 
     return Grid({name: values.tolist() for name, values in flat.items()}, lists, outside.tolist())
 
 
+def numbers_of(texts: Mapping[str, tuple[str, str | None]]) -> dict[str, float]:
+    """Read options that take one number each.
+
+    Parameters
+    ----------
+    texts
+        By the name of the option: the kind of quantity it takes, and what was written, None where it was not given.
+
+    Returns
+    -------
+    :
+        The numbers in SI units, of the options that were given.
+
+    Raises
+    ------
+    InputError
+        With every fault found.
+
+    """
+    faults: list[Fault] = []
+    found: dict[str, float] = {}
+    for option, (kind, text) in texts.items():
+        if text is None:
+            continue
+        values = _parsed(option, text, *_KINDS[kind], faults)
+        if len(values) > 1:
+            faults.append(Fault("command line", option, text, "one value"))
+        found[option] = values[0] if values else math.nan
+    if faults:
+        raise InputError(faults)
+    return found
+
+
 def connection_from(words: Sequence[str]) -> Connection:
     """Return the connection that texts NAME=VALUE describe, by the names or the symbols of its parameters.
 

@@ -133,6 +133,9 @@ BitRate = Annotated[Fraction, _reader(units.rate_bps), _text(Dimension.RATE)]
 Frequency = Annotated[Fraction, _reader(units.interval_ps), _text(Dimension.FREQUENCY)]
 """A frequency, as the mean time between events in ps."""
 
+ClockError = Annotated[int, _reader(units.clock_error_ppb), _text(Dimension.CLOCK_ERROR)]
+"""How much too fast or too slow a clock may be, in parts of 10^9."""
+
 Weight = Annotated[
     Fraction,
     number(least=0, most=1e12),

@@ -32,6 +32,9 @@ def contradictions(group: StationGroup, index: int, *, file: str) -> list[Fault]
         )
     if not saturated and group.generator is not None:
         faults.append(Fault(file, dotted(("stations", index, "generator")), "a generator", 'allowed with arrivals = "saturated" only'))
+    if group.clock_error and not isinstance(group.arrivals, Coded) and not isinstance(group.backoff, hosts.LoadRegister):
+        allowed = "allowed with a coder or a load register only: nothing else goes by a host's clock"
+        faults.append(Fault(file, dotted(("stations", index, "clock_error")), f"{group.clock_error} ppb", allowed))
     return faults + voice.contradictions(group, index, file=file)
 
 
@@ -50,9 +53,12 @@ def group_of(group: StationGroup, index: int, *, constants: Constants, folder: P
     else:
         sizes = _sizes(group, index, constants=constants, folder=folder, file=file)
         frames, arrivals = _frames(sizes), _arrivals(group, index, sizes=sizes, constants=constants, file=file)
+    # Only where there is one, so that other plans keep their hash.
+    clock = {"clock_error_ppb": group.clock_error} if group.clock_error else {}
     return {
         "frames": frames,
         "arrivals": arrivals,
+        **clock,
         "generator": None if group.generator is None else {"buffers": group.generator.buffers, "time": _times(group.generator.time)},
         "queue_frames": group.queue,
         "service": _times(group.service),

@@ -94,8 +94,9 @@ def frames_and_arrivals(
     added = 0 if group.frames_include_fcs else fcs_bits
     least, most, overhead = (bits + added for bits in (growth.least, growth.most, growth.overhead))
     samples = max(1, -(-(least - overhead) // coder.sample))
-    if overhead < fcs_bits:
-        allowed = f"expected at least the frame check sequence, {fcs_bits} bit, or frames_include_fcs = false"
+    # A coder that is only played may fill the whole of a frame, as the study's did.
+    if 0 < overhead < fcs_bits:
+        allowed = f'expected "0 B", at least the frame check sequence, {fcs_bits} bit, or frames_include_fcs = false'
         problems.add(("frames", "samples", "overhead"), f"{overhead} bit", allowed)
     if overhead + samples * coder.sample > most:
         allowed = (
@@ -107,7 +108,7 @@ def frames_and_arrivals(
         problems.add(("frames", "samples", "most"), f"{growth.most} bit", f"expected at most {MOST_BITS - added} bit")
     elif (constants["preamble_bits"] + most) * bit_ps > LONGEST_PS:
         problems.add(("frames", "samples", "most"), f"{growth.most} bit", "expected frames that last at most 1000 s at this rate")
-    if coder.sample * bit_ps >= coder.every_ps:
+    if coder.sample * bit_ps >= coder.every_ps * (1_000_000_000 - group.clock_error) // 1_000_000_000:
         key = "every" if coder.every is not None else "rate"
         allowed = f"expected samples slower than the segment, which takes {coder.sample * bit_ps} ps for one"
         problems.add(("arrivals", "coder", key), f"a sample every {coder.every_ps} ps", allowed)

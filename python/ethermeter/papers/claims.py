@@ -14,7 +14,7 @@ FILE = "claims.json"
 Entry = dict[str, Any]
 """A claim as the paper's file has it."""
 NEAR = 0.03
-"""Relative deviation within which a number counts as met, if the text's own rounding is narrower."""
+"""Relative deviation within which a number counts as met, if the text's own rounding is narrower and the entry allows nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A published number or statement against ours; `deviation` is relative, numbers are NaN where there are none."""
+    """A published number or statement against ours; `deviation`, and `near` within which it is met, are relative; NaN if missing."""
 
     id: str
     what: str
@@ -48,6 +48,7 @@ class Claim:
     verdict: str
     note: str
     prediction: tuple[float, float] | None = None
+    near: float = NEAR
 
     @property
     def deviation(self) -> float:
@@ -58,13 +59,14 @@ class Claim:
 def judge(entry: Entry, finding: Finding | None) -> Claim:
     """Hold a finding against an entry of the paper's file; no finding means that the run lacks its points.
 
-    A number is `met` within 3% of the published one or within the text's own rounding, or if the published one lies where single
-    measurements fall (the finding's prediction); `missed` otherwise. A statement `holds` or `fails` by the rule in its `measure`; a claim
-    without its points is `not-run`.
+    A number is `met` within 3% of the published one (or the entry's own `near`, relative, or `within`, absolute) or within the text's own
+    rounding, or if the published one lies where single measurements fall (the finding's prediction); `missed` otherwise. A statement
+    `holds` or `fails` by the rule in its `measure`; a claim without its points is `not-run`.
     """
     published = float(entry.get("published", math.nan))
     rounding = (float(entry["rounding"][0]), float(entry["rounding"][1])) if "rounding" in entry else None
     ours = finding.ours if finding else Estimate(math.nan, math.nan, math.nan)
+    near = entry["within"] / abs(published) if "within" in entry else entry.get("near", NEAR)
     notes = [finding.remark] if finding and finding.remark else []
     if finding is None:
         verdict, notes = "not-run", ["the run does not hold the points this needs"]
@@ -73,10 +75,10 @@ def judge(entry: Entry, finding: Finding | None) -> Claim:
     elif finding.holds is not None:
         verdict = "holds" if finding.holds else "fails"
     else:
-        near = abs(ours.value - published) <= NEAR * abs(published)
+        is_near = abs(ours.value - published) <= near * abs(published)
         rounded = rounding is not None and rounding[0] <= ours.value <= rounding[1]
         drawn = finding.prediction is not None and finding.prediction[0] <= published <= finding.prediction[1]
-        verdict = "met" if near or rounded or drawn else "missed"
+        verdict = "met" if is_near or rounded or drawn else "missed"
         if verdict == "missed" and ours.has_interval and rounding and ours.low <= rounding[1] and ours.high >= rounding[0]:
             notes.append("the interval reaches the published number")
     if verdict in ("missed", "fails") and "cause" in entry:
@@ -96,6 +98,7 @@ def judge(entry: Entry, finding: Finding | None) -> Claim:
         verdict=verdict,
         note="; ".join(notes),
         prediction=finding.prediction if finding else None,
+        near=near,
     )
 
 
@@ -118,6 +121,7 @@ def to_json(study: str, claims: Sequence[Claim]) -> str:
             "high": _number(claim.high),
             "prediction": claim.prediction,
             "deviation": _number(claim.deviation),
+            "near": claim.near,
             "basis": claim.basis,
             "verdict": claim.verdict,
             "measure": claim.measure,
@@ -161,6 +165,7 @@ def read(run_dir: Path) -> tuple[str, tuple[Claim, ...]] | None:
                 verdict=row["verdict"],
                 note=row["note"],
                 prediction=tuple(row["prediction"]) if row["prediction"] else None,
+                near=row.get("near", NEAR),
             )
             for row in content["claims"]
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.observation import Metric
-from ethermeter.papers.claims import NEAR, Claim
+from ethermeter.papers.claims import Claim
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.chart import axis_title
 from ethermeter.report.html import safe, table
@@ -75,8 +75,8 @@ def _gauge(claim: Claim) -> str:
 
     # The band is the deviations that count as met. A published single run within its prediction is as far from ours as ours from it.
     spread = (claim.prediction[1] - claim.ours) / claim.published if claim.prediction else 0.0
-    low = place(min(-NEAR, claim.rounding[0] / claim.published - 1, -spread))
-    high = place(max(NEAR, claim.rounding[1] / claim.published - 1, spread))
+    low = place(min(-claim.near, claim.rounding[0] / claim.published - 1, -spread))
+    high = place(max(claim.near, claim.rounding[1] / claim.published - 1, spread))
     ends = [claim.low / claim.published - 1, claim.high / claim.published - 1]
     at = place(claim.deviation)
     out = " out" if claim.verdict == "missed" else ""

@@ -1,0 +1,137 @@
+"""What is asked: which calls, on which segment; and the experiment that answers it for some number of calls."""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ethermeter import plan
+from ethermeter.experiment import load, toml_text
+from ethermeter.experiment.standards import standards
+from ethermeter.plan import Trial
+from ethermeter.voice import Medium, TalkPattern, packets
+from ethermeter.voice.packets import Packets
+
+PS_PER_S = 10**12
+SETTLE_S = 2.0
+"""Simulated time before the measured window [s]: some hundred packets of each talker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which calls, on which segment.
+
+    Parameters
+    ----------
+    segment
+        The table `segment` of an experiment file.
+    codec
+        A name of `ethermeter.voice.CODECS`.
+    packet_s
+        Speech in a packet [s], whole frames of the codec.
+    ip
+        "ipv4", "ipv6" or "none", as for `ethermeter.voice.packets`.
+    bit_rate_bps
+        Of a codec that has several; None otherwise.
+    pattern
+        Talk spurts, if nothing is sent in silence; None if a talker sends all the time.
+    talkers
+        Stations of a call: 2 where both are on the segment, 1 for a stream that goes one way.
+    duration_s
+        Measured time of a trial [s].
+    replications
+        Trials for a number of calls.
+    seed
+        Of every draw.
+
+    """
+
+    segment: Mapping[str, Any]
+    codec: str
+    packet_s: float
+    ip: str = "ipv4"
+    bit_rate_bps: float | None = None
+    pattern: TalkPattern | None = None
+    talkers: int = 2
+    duration_s: float = 20.0
+    replications: int = 3
+    seed: int = 1
+
+    @property
+    def medium(self) -> Medium:
+        """What the segment's standard adds to a packet."""
+        name = self.segment["standard"]
+        return Medium.of(name, standards()[name])
+
+    @property
+    def packets(self) -> Packets:
+        """What one direction puts on the medium while its talker talks.
+
+        Raises
+        ------
+        ArgumentError
+            If the codec cannot be cut like this, or a packet does not fit into a frame.
+
+        """
+        return packets(self.codec, packet_s=self.packet_s, medium=self.medium, ip=self.ip, bit_rate_bps=self.bit_rate_bps)
+
+    @property
+    def activity(self) -> float:
+        """Share of time in which a talker sends."""
+        return 1.0 if self.pattern is None else self.pattern.activity
+
+    @property
+    def load_of_a_call(self) -> float:
+        """Share of the line rate that a call asks for on the mean, preamble, frame and gap."""
+        return float(self.packets.offered_load) * self.talkers * self.activity
+
+    @property
+    def most(self) -> int:
+        """Calls that the bits of the segment, or the stations that its standard allows, leave room for."""
+        stations = int(standards()[self.segment["standard"]]["max_stations"])
+        return max(1, min(int(1 / self.load_of_a_call), stations // self.talkers))
+
+    def document(self, calls: int) -> dict[str, Any]:
+        """Return the experiment file with so many calls, as a tree."""
+        period = _time_text(self.packet_s)
+        pattern = self.pattern
+        arrivals: dict[str, Any] = (
+            {"regular": period}
+            if pattern is None
+            else {"on_off": {"period": period, "on": _time_text(pattern.talk_s), "off": _time_text(pattern.silence_s)}}
+        )
+        way = "both ways" if self.talkers == 2 else "one way"
+        return {
+            "title": f"{calls} calls of {self.codec}, {1e3 * self.packet_s:g} ms a packet, {way}",
+            "seed": self.seed,
+            "series": "calls",
+            "segment": dict(self.segment),
+            "stations": [
+                {"name": "talker", "count": calls * self.talkers, "frames": f"{int(self.packets.frame_octets)} B", "arrivals": arrivals}
+            ],
+            "phases": {"settle": _time_text(SETTLE_S), "transmit": _time_text(self.duration_s), "measure": "all", "spread": period},
+            "run": {"replications": self.replications, "batches": 10},
+        }
+
+    def text(self, calls: int) -> str:
+        """Return the experiment file with so many calls."""
+        return toml_text.document(self.document(calls))
+
+    def trials(self, calls: int) -> tuple[Trial, ...]:
+        """Return the trials that answer for so many calls.
+
+        Raises
+        ------
+        InputError
+            If the segment's table has faults, or does not hold so many stations.
+
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "calls.toml"
+            file.write_text(self.text(calls), encoding="utf-8")
+            return tuple(plan.expand([load(file)]).trials)
+
+
+def _time_text(seconds: float) -> str:
+    return f"{round(seconds * PS_PER_S)} ps"

@@ -1,0 +1,254 @@
+"""The command that says how many calls fit on a segment."""
+
+import math
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ethermeter.cli import options
+from ethermeter.cli.guard import INTERRUPTED, say
+from ethermeter.cli.output import number, print_json, print_table
+
+if TYPE_CHECKING:
+    from ethermeter.analysis.interval import Estimate
+    from ethermeter.calls import Answer, Question, Rated, Wanted
+
+EXAMPLES = """\
+  ethermeter calls --codec g711 --mos 4.0
+  ethermeter calls --segment my-network.toml --codec g729a --mos 3.6 --pattern brady-1968
+  ethermeter calls --segment ieee-100 --codec opus --bit-rate "32 kb/s" --loss 1% --delay "150 ms"
+  ethermeter calls --segment schools-hub --codec g711 --one-way --buffer "20 ms" --json
+  ethermeter calls --codec g711 --mos 4.0 --write forty.toml"""
+_FIELDS = {
+    "mos": "",
+    "rating": "",
+    "loss": "",
+    "delay_s": "s",
+    "buffer_s": "s",
+    "network_p50_s": "s",
+    "network_p99_s": "s",
+    "utilisation": "",
+}
+
+
+def calls(
+    *,
+    segment: Annotated[
+        str, typer.Option("--segment", metavar="FILE|NAME", help="An experiment whose segment it is, or a standard: its longest segment.")
+    ] = "ieee-10",
+    codec: Annotated[str, typer.Option("--codec", metavar="NAME", help="A codec, as `ethermeter codecs` lists it.")] = "g711",
+    packet: Annotated[str, typer.Option("--packet", metavar="TIME", help="Speech in a packet.")] = "20 ms",
+    bit_rate: Annotated[
+        str | None, typer.Option("--bit-rate", metavar="RATE", help="Bit rate of a codec that has several.", show_default=False)
+    ] = None,
+    ip: Annotated[str, typer.Option("--ip", metavar="ipv4|ipv6|none", help="What is between the speech and the frame.")] = "ipv4",
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            "--pattern", metavar="NAME", help="Send in talk spurts only: brady-1968 or p59. All the time unless given.", show_default=False
+        ),
+    ] = None,
+    one_way: Annotated[bool, typer.Option("--one-way", help="Streams of one talker, instead of calls of two on the segment.")] = False,
+    mos: Annotated[
+        str | None, typer.Option("--mos", metavar="SCORE", help="Mean opinion score wanted; 4.0 unless told otherwise.", show_default=False)
+    ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option("--loss", metavar="SHARE", help="Instead of a score: packets that may not come in time.", show_default=False),
+    ] = None,
+    delay: Annotated[
+        str | None,
+        typer.Option("--delay", metavar="TIME", help="Instead of a score: largest delay from mouth to ear.", show_default=False),
+    ] = None,
+    buffer: Annotated[
+        str | None,
+        typer.Option(
+            "--buffer",
+            metavar="TIME",
+            help="When a packet is played, from when it was ready: network and jitter buffer. The best in hindsight unless given.",
+            show_default=False,
+        ),
+    ] = None,
+    beyond: Annotated[str, typer.Option("--beyond", metavar="TIME", help="Delay beyond the segment.")] = "0 s",
+    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Measured time of a trial.")] = "20 s",
+    replications: options.Replications = None,
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", metavar="FILE", help="Write the experiment with the number found, to run or change.", show_default=False),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Find how many calls fit on a segment with a wanted quality, by simulation."""
+    from ethermeter.calls import Question, Wanted, most_calls
+    from ethermeter.cli.voice_values import numbers_of, one_of, refuse
+    from ethermeter.engines.local import processors
+    from ethermeter.faults import Fault, InputError
+    from ethermeter.voice import CODECS, PATTERNS
+
+    one_of("--codec", codec, CODECS)
+    read = numbers_of(
+        {
+            "--packet": ("packet", packet),
+            "--bit-rate": ("bit_rate", bit_rate),
+            "--buffer": ("delay", buffer),
+            "--beyond": ("delay", beyond),
+            "--mos": ("wanted", mos),
+            "--loss": ("loss", loss),
+            "--delay": ("delay", delay),
+        }
+    )
+    if mos is not None and (loss is not None or delay is not None):
+        refuse("--mos", mos, "a score, or --loss and --delay, not both")
+    if not CODECS[codec].is_rated and loss is None and delay is None:
+        refuse("--mos", mos or "4.0", f"--loss and --delay instead: the E-model has no numbers for {codec}")
+    if write is not None and write.exists():
+        refuse("--write", str(write), "a file that is not there yet")
+    limits = {name: read[key] for name, key in (("loss", "--loss"), ("delay_s", "--delay")) if key in read}
+    wanted = Wanted(**limits) if limits else Wanted(mos=read.get("--mos", 4.0))
+    question = Question(
+        segment=_segment(segment),
+        codec=codec,
+        packet_s=read["--packet"],
+        ip=ip,
+        bit_rate_bps=read.get("--bit-rate"),
+        pattern=None if pattern is None else PATTERNS[one_of("--pattern", pattern, PATTERNS)],
+        talkers=1 if one_way else 2,
+        duration_s=_duration_s(duration),
+        replications=3 if replications is None else replications,
+        seed=1 if seed is None else seed,
+    )
+    try:
+        question.packets  # noqa: B018  # a codec that cannot be cut like this says so here
+    except InputError as error:
+        named = {"packet_s": "--packet", "bit_rate_bps": "--bit-rate", "ip": "--ip"}
+        raise InputError(Fault("command line", named.get(f.key, f.key), f.value, f.allowed) for f in error.faults) from None
+    workers = processors() if jobs is None else jobs
+    try:
+        with _Follow(question) as follow:
+            found = most_calls(question, wanted, buffer_s=read.get("--buffer"), beyond_s=read["--beyond"], jobs=workers, follow=follow)
+    except KeyboardInterrupt:
+        say("ethermeter: interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+    if write is not None and found.calls:
+        write.write_text(question.text(found.calls), encoding="utf-8")
+    if as_json:
+        print_json(_as_json(question, wanted, found))
+        return
+    _print(question, wanted, found)
+    if write is not None:
+        typer.echo(f"experiment: {write}" if found.calls else "no experiment written: not even one is good enough")
+
+
+class _Follow:
+    """Shows how far the search is."""
+
+    def __init__(self, question: "Question") -> None:
+        from ethermeter.cli.progress import ProgressDisplay
+
+        self._display = ProgressDisplay("calls")
+        self._steps = math.ceil(math.log2(question.most + 1)) + 3
+        self._begin_s = time.monotonic()
+
+    def __enter__(self) -> "_Follow":
+        self._display.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._display.__exit__(*error)
+
+    def __call__(self, calls: int, tried: int) -> None:
+        from ethermeter.run import Progress
+
+        del calls
+        share = min(tried / self._steps, 0.99)
+        self._display(Progress(self._steps, tried, share, time.monotonic() - self._begin_s))
+
+
+def _segment(name: str) -> dict[str, Any]:
+    """Return the segment of an experiment, or the longest one of a standard, its stations in eight places."""
+    from ethermeter import api
+    from ethermeter.cli.voice_values import refuse
+    from ethermeter.experiment import load, shipped
+    from ethermeter.experiment.standards import standards
+
+    known = standards()
+    if name in known:
+        round_trip_ps = known[name]["max_round_trip_bits"] * known[name]["bit_ps"]
+        return {"standard": name, "round_trip": f"{round_trip_ps} ps", "clusters": 8}
+    if name not in shipped() and not Path(name).exists() and not name.endswith(".toml"):
+        refuse("--segment", name, f"a file, a shipped experiment, or a standard: {', '.join(known)}")
+    document = load(api.locate(name)).document
+    return dict(document["segment"])
+
+
+def _duration_s(text: str) -> float:
+    from ethermeter.cli.voice_values import refuse
+    from ethermeter.units import LONGEST_TRIAL_PS, PS_PER_S, UnitError, time_ps
+
+    try:
+        ps = time_ps(text, positive=True, most_ps=LONGEST_TRIAL_PS // 2)
+    except UnitError as error:
+        refuse("--duration", text, str(error))
+    return ps / PS_PER_S
+
+
+def _as_json(question: "Question", wanted: "Wanted", found: "Answer") -> dict[str, Any]:
+    return {
+        "calls": found.calls,
+        "sure": found.sure,
+        "possible": found.possible,
+        "limited_by_stations": found.is_limited_by_stations,
+        "codec": question.codec,
+        "packet_s": question.packet_s,
+        "talkers": question.talkers,
+        "activity": question.activity,
+        "load_of_a_call": question.load_of_a_call,
+        "segment": dict(question.segment),
+        "wanted": {"mos": wanted.mos} if wanted.mos is not None else {"loss": wanted.loss, "delay_s": wanted.delay_s},
+        "replications": question.replications,
+        "seed": question.seed,
+        "tried": [
+            {"calls": each.calls, "margin": _interval(each.margin), **{field: _interval(each.mean(field)) for field in _FIELDS}}
+            for each in found.tried
+        ],
+    }
+
+
+def _interval(found: "Estimate") -> dict[str, float | None]:
+    numbers = {"value": found.value, "low": found.low, "high": found.high}
+    return {key: value if math.isfinite(value) else None for key, value in numbers.items()}
+
+
+def _print(question: "Question", wanted: "Wanted", found: "Answer") -> None:
+    what = "calls" if question.talkers == 2 else "streams"
+    good = (
+        f"a mean opinion score of at least {wanted.mos:g}"
+        if wanted.mos is not None
+        else f"at most {100 * wanted.loss:g}% not in time, {1e3 * wanted.delay_s:g} ms from mouth to ear"
+    )
+    print_table(
+        [what, "MOS", "±", "R", "not in time %", "mouth to ear ms", "buffer ms", "network p50 ms", "p99 ms", "utilisation"],
+        [_row(each) for each in found.tried],
+    )
+    typer.echo(f"{found.calls} {what} of {question.codec}: {good}, on the mean of {question.replications} trials")
+    if found.is_limited_by_stations:
+        typer.echo("this is all that the standard's number of stations, or the bits of the segment, leave room for")
+    elif found.sure < found.calls or found.possible > found.calls:
+        typer.echo(f"by the 95% intervals: {found.sure} for sure, {found.possible} perhaps; more --replications tell more")
+
+
+def _row(each: "Rated") -> list[str]:
+    mean = {field: each.mean(field) for field in _FIELDS}
+    return [
+        str(each.calls),
+        number(mean["mos"].value),
+        number(mean["mos"].half_width, digits=2),
+        number(mean["rating"].value),
+        number(100 * mean["loss"].value, digits=3),
+        *(number(1e3 * mean[field].value) for field in ("delay_s", "buffer_s", "network_p50_s", "network_p99_s")),
+        number(mean["utilisation"].value),
+    ]

@@ -1,0 +1,191 @@
+"""How many calls fit: what a trial means for those who talk, the search, and the command."""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ethermeter.analysis.interval import student
+from ethermeter.calls import Answer, Quality, Question, Rated, Wanted, most_calls, search
+from ethermeter.calls.quality import quality
+from ethermeter.cli.app import app
+from ethermeter.observation import Metric
+from ethermeter.store.rows import HISTOGRAMS, METRICS, TrialRows
+from ethermeter.voice import e_model
+from typer.testing import CliRunner
+
+SEGMENT: Mapping[str, Any] = {"standard": "ieee-10", "round_trip": "25 us", "clusters": 2}
+MS = 10**9
+
+
+def rows(response: Mapping[int, int], *, discarded: float = 0, dropped: float = 0) -> TrialRows:
+    """Return a trial whose packets took so many milliseconds, buckets of 1 ms; a bucket ends at its time."""
+    values = np.zeros(len(METRICS))
+    values[METRICS.index(Metric.DISCARDED)], values[METRICS.index(Metric.DROPPED)] = discarded, dropped
+    values[METRICS.index(Metric.UTILISATION)] = 0.5
+    none, ends = np.zeros(0, np.int64), np.array(list(response)) * MS
+    return TrialRows(
+        stations=2,
+        values=values,
+        cautions=np.zeros(len(METRICS), np.uint16),
+        batch_frames=none,
+        batch_charged_ps=none,
+        batch_delay_sum_s=np.zeros(0),
+        batch_delay_square_sum_s2=np.zeros(0),
+        histogram=np.full(len(response), HISTOGRAMS.index("response_time"), np.uint8),
+        low_ps=ends - MS,
+        high_ps=ends,
+        count=np.array(list(response.values())),
+        events=0,
+        core_s=0.0,
+    )
+
+
+def rated(trial: TrialRows, **change: Any) -> Quality:
+    asked: dict[str, Any] = {"codec": "g711", "packet_s": 0.02, "buffer_s": None, "beyond_s": 0.0, "wanted": Wanted(mos=4.0)}
+    return quality(trial, **(asked | change))
+
+
+def test_with_a_buffer_that_is_set_what_comes_later_is_lost() -> None:
+    found = rated(rows({1: 90, 5: 6, 30: 4}), buffer_s=0.005)
+    assert found.loss == pytest.approx(0.04)
+    # 20 ms of speech, 5 ms of network and buffer; G.711 looks nowhere ahead.
+    assert found.delay_s == pytest.approx(0.025)
+    assert found.mos == pytest.approx(float(e_model(0.025, 0.04).mos))
+    assert found.network_p50_s == pytest.approx(0.001)
+    assert found.network_p99_s == pytest.approx(0.030)
+
+
+def test_a_buffer_shorter_than_any_packet_takes_loses_all() -> None:
+    assert rated(rows({5: 10}), buffer_s=0.001).loss == 1
+
+
+def test_what_was_given_up_or_refused_is_lost_whatever_the_buffer() -> None:
+    found = rated(rows({1: 90}, discarded=6, dropped=4))
+    assert found.loss == pytest.approx(0.1)
+    assert found.buffer_s == 0.001
+
+
+def test_the_best_buffer_weighs_delay_against_loss() -> None:
+    # One packet in a thousand is later by 400 ms: waiting for it costs far more than losing it, as the E-model says of both.
+    found = rated(rows({1: 999, 401: 1}))
+    assert found.loss == pytest.approx(0.001)
+    assert found.buffer_s == 0.001
+    assert found.rating > float(e_model(0.421, 0.0).r)
+    # One in three is later by 10 ms, which is worth waiting for.
+    assert rated(rows({1: 2, 11: 1})).buffer_s == 0.011
+
+
+def test_delay_beyond_the_segment_adds_to_that_from_mouth_to_ear_only() -> None:
+    near, far = (rated(rows({1: 100}), beyond_s=beyond) for beyond in (0.0, 0.1))
+    assert far.delay_s - near.delay_s == pytest.approx(0.1)
+    assert far.network_p99_s == near.network_p99_s
+    assert far.mos < near.mos
+
+
+def test_a_codec_without_rating_is_judged_by_loss_and_delay() -> None:
+    wanted = Wanted(loss=0.05, delay_s=0.1)
+    found = rated(rows({1: 90, 5: 6, 30: 4}), codec="opus", wanted=wanted)
+    assert found.loss == pytest.approx(0.04)
+    assert found.buffer_s == 0.005
+    assert math.isnan(found.mos)
+    assert wanted.margin(found) == pytest.approx(0.01)
+    # 20 ms of speech and 6.5 ms of look-ahead leave 3.5 ms: too little for the packets of 5 ms.
+    late = rated(rows({1: 90, 5: 6, 30: 4}), codec="opus", wanted=Wanted(loss=0.05, delay_s=0.03))
+    assert Wanted(loss=0.05, delay_s=0.03).margin(late) == pytest.approx(-0.05)
+
+
+def test_a_trial_without_a_packet_is_worth_nothing() -> None:
+    assert rated(rows({})).loss == 1
+
+
+def test_a_question_has_room_for_what_the_bits_and_the_standard_leave() -> None:
+    question = Question(SEGMENT, codec="g711", packet_s=0.02)
+    # 8 octets of preamble, 218 of frame and 12 of gap every 20 ms: 95.2 kb/s a direction.
+    assert question.load_of_a_call == pytest.approx(2 * 0.00952)
+    assert question.most == 52
+    assert Question({"standard": "ieee-100"}, codec="g729", packet_s=0.06).most == 512
+
+
+def margins(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    """Make numbers of calls up to a limit good enough, by one thousandth a call."""
+
+    def judged(question: Question, wanted: Wanted, calls: int, **_: Any) -> Rated:
+        del question, wanted
+        return Rated(calls, (), student(np.array([limit + 0.5 - calls] * 3) / 1000))
+
+    monkeypatch.setattr(search, "_rated", judged)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 25, 26, 27, 51, 52])
+def test_the_search_finds_the_largest_number_that_is_good_enough(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    margins(monkeypatch, limit)
+    found = most_calls(Question(SEGMENT, codec="g711", packet_s=0.02), Wanted(mos=4.0))
+    assert (found.calls, found.sure, found.possible) == (limit, limit, limit)
+    assert found.is_limited_by_stations == (limit == 52)
+    assert {max(limit, 1), min(limit + 1, 52)} <= {each.calls for each in found.tried}
+
+
+def test_few_calls_are_as_good_as_the_codec_and_far_too_many_as_bad_as_can_be() -> None:
+    question = Question(SEGMENT, codec="g711", packet_s=0.02, duration_s=1.0)
+    found = most_calls(question, Wanted(mos=4.0), jobs=2)
+    assert 10 < found.calls < question.most
+    best = found.tried[0].mean("rating").value
+    # One packet of 20 ms, some milliseconds of network: R of the E-model to a point.
+    assert best == pytest.approx(float(e_model(0.025, 0.0).r), abs=2.0)
+    assert found.tried[-1].margin.value < 0
+    assert isinstance(found, Answer)
+
+
+def test_the_same_seed_gives_the_same_answer_on_any_number_of_threads() -> None:
+    question = Question(SEGMENT, codec="g729a", packet_s=0.02, duration_s=0.5, replications=2, seed=7)
+    one, two = (most_calls(question, Wanted(mos=3.6), jobs=jobs) for jobs in (1, 2))
+    assert one == two
+
+
+def invoke(*words: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["calls", *words])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_the_command_answers_and_writes_an_experiment_that_can_be_run(tmp_path: Path) -> None:
+    file = tmp_path / "found.toml"
+    words = ("--duration", "500 ms", "--mos", "4.0", "--segment", "schools-hub", "--write", str(file))
+    code, text, _ = invoke(*words, "--json")
+    assert code == 0
+    answer = json.loads(text)
+    assert answer["sure"] <= answer["calls"] <= answer["possible"]
+    assert CliRunner().invoke(app, ["validate", str(file)]).exit_code == 0
+    assert f"count = {2 * answer['calls']}" in file.read_text(encoding="utf-8")
+    code, _, said = invoke(*words)
+    assert (code, "--write" in said) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        (("--codec", "g7"), "--codec"),
+        (("--codec", "opus"), "--mos"),
+        (("--codec", "opus", "--loss", "1%"), "--bit-rate"),
+        (("--segment", "nowhere"), "--segment"),
+        (("--segment", "nowhere.toml"), "nowhere.toml"),
+        (("--packet", "7 ms", "--codec", "g729"), "--packet"),
+        (("--packet", "1 m"), "--packet"),
+        (("--packet", "1 s"), "--packet"),
+        (("--mos", "4", "--loss", "1%"), "--mos"),
+        (("--mos", "3,4"), "--mos"),
+        (("--mos", "5"), "--mos"),
+        (("--pattern", "mine"), "--pattern"),
+        (("--duration", "0 s"), "--duration"),
+        (("--buffer", "-1 ms"), "--buffer"),
+        (("--ip", "ipx"), "--ip"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line_that_names_it(words: tuple[str, ...], key: str) -> None:
+    code, _, said = invoke(*words)
+    assert code == 2
+    assert key in said
+    assert "Traceback" not in said
