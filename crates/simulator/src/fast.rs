@@ -122,11 +122,11 @@ fn insertion_sort(keys: &mut [u64]) {
     }
 }
 
-/// `WIDE` says that there are wide instructions, `PLAIN` that nobody is deaf or sends voice, so that nothing need be asked frame by frame.
+/// `WIDE` says that there are wide instructions, `PLAIN` that nobody is deaf, waits for higher priority or sends voice, so that nothing need be asked frame by frame.
 struct Contention<'w, const WIDE: bool, const PLAIN: bool> {
     world: &'w World,
     next: Vec<Lanes>,
-    /// Row p, a key for each station: from the end of a transmission at place p to the end of the gap at the station.
+    /// Row p, a key for each station: from the end of a transmission at place p to the end of gap and wait at the station.
     deferral: Vec<Lanes>,
     candidates: Vec<u64>,
     senders: Vec<Sender>,
@@ -148,7 +148,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         let mut deferral = vec![[0; LANES]; world.place_count * blocks];
         for (p, row) in (0u32..).zip(deferral.chunks_exact_mut(blocks)) {
             for ((key, &q), station) in row.as_flattened_mut().iter_mut().zip(&world.places).zip(0u64..) {
-                *key = time_key(world.delay(p, q) + world.gap + world.deaf) + station;
+                *key = time_key(world.delay(p, q) + world.gaps[q as usize].length + world.deaf) + station;
             }
         }
         let mut new = Self {
@@ -192,6 +192,16 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         }
     }
 
+    /// The silence that a station owes before it decides.
+    #[inline(always)]
+    fn gap(&self, station: usize) -> i64 {
+        if PLAIN {
+            self.world.gap
+        } else {
+            self.world.gap_of(station).length
+        }
+    }
+
     #[inline(always)]
     fn earliest(&self) -> u64 {
         self.next.as_flattened().iter().fold(NO_START, |least, &next| least.min(next))
@@ -219,7 +229,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         let (attempt, ready) =
             if PLAIN { stations[station].deliver_frame(start, end) } else { stations[station].deliver(start, end) };
         // It hears its own end at once; the others, also those at its place, later.
-        let own = self.key(station, ready.max(end + self.world.gap) + self.deaf());
+        let own = self.key(station, ready.max(end + self.gap(station)) + self.deaf());
         let place = self.world.places[station];
         let earliest =
             defer::<WIDE>(&mut self.next, &self.deferral, &[(place, time_key(end))], &[(small(station), own)]);
@@ -283,7 +293,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         silent: i64,
     ) -> (Attempt, u64) {
         let (attempt, ready) = stations[station].collide(start, end, heard - start > self.world.slot);
-        (attempt, self.key(station, ready.max(silent + self.world.gap) + self.deaf()))
+        (attempt, self.key(station, ready.max(silent + self.gap(station)) + self.deaf()))
     }
 
     /// `count` candidates would start, perhaps before they hear each other. Returns the earliest next start.
@@ -418,8 +428,9 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
             let (attempt, ready) = stations[station as usize].collide(start, end, late);
             self.senders[index].ready = ready;
             self.attempts.push(attempt);
-            self.own.push((station, self.key(station as usize, ready.max(silent + self.world.gap) + self.deaf())));
-            calm &= last_arrival <= end || ready >= silent + self.world.gap;
+            let over = silent + self.gap(station as usize);
+            self.own.push((station, self.key(station as usize, ready.max(over) + self.deaf())));
+            calm &= last_arrival <= end || ready >= over;
             let end = time_key(end);
             match self.ends.iter_mut().find(|(other, _)| *other == place) {
                 Some((_, last)) => *last = (*last).max(end),

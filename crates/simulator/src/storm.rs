@@ -17,7 +17,7 @@ use crate::fast::Sender;
 use crate::reference::overlap;
 use crate::station::{Attempt, Ending, Station};
 use crate::tally::Tally;
-use crate::world::{small, World, NEVER};
+use crate::world::{small, Gap, World, NEVER};
 use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
@@ -39,7 +39,7 @@ struct Sent {
     attempt: Option<Attempt>,
 }
 
-/// A time in which stations defer: from carrier until the gap after it is over.
+/// A time in which stations defer: from carrier until the gap after it, and the wait if they have one, is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Deferral {
     from: i64,
@@ -60,13 +60,14 @@ impl Deferrals {
     }
 
     /// Hear a signal from `on` to `off`.
-    fn hear(&mut self, on: i64, off: i64, gap: i64, gap_part1: i64) {
+    fn hear(&mut self, on: i64, off: i64, gap: Gap) {
         let Some(last) = self.list.last_mut() else {
             self.list.push(Deferral { from: on, carrier_off: off, own: false });
             return;
         };
-        let over = last.carrier_off + gap;
-        if on <= last.carrier_off || (on < last.carrier_off + gap_part1 && !last.own) {
+        let over = last.carrier_off + gap.length;
+        let is_watched = !last.own || gap.is_watched_after_own;
+        if on <= last.carrier_off || (on < last.carrier_off + gap.part1 && is_watched) {
             last.carrier_off = last.carrier_off.max(off);
         } else if on >= over {
             self.list.push(Deferral { from: on, carrier_off: off, own: false });
@@ -77,11 +78,13 @@ impl Deferrals {
     }
 
     /// Forget what no signal that begins at `cut` or later, and nobody who is ready then or later, can tell from never having been.
-    fn forget_before(&mut self, cut: i64, gap: i64) {
+    fn forget_before(&mut self, cut: i64, gap: Gap) {
         // Without a gap, what begins to be heard with the end of a signal still joins it.
-        self.list.retain(|deferral| deferral.carrier_off + gap >= cut);
+        self.list.retain(|deferral| deferral.carrier_off + gap.length >= cut);
         for deferral in self.list.iter_mut().filter(|deferral| deferral.from < cut) {
             deferral.from = i64::MIN;
+            // Before it nobody is ready; so an own transmission differs from others' only in that its gap is not watched.
+            deferral.own &= !gap.is_watched_after_own;
         }
     }
 
@@ -91,13 +94,13 @@ impl Deferrals {
     }
 
     /// When a station that is ready at `ready` decides to start, as far as is known.
-    fn decision(&self, ready: i64, gap: i64) -> i64 {
+    fn decision(&self, ready: i64, gap: Gap) -> i64 {
         for deferral in &self.list {
             if ready <= deferral.from && !deferral.own {
                 return ready;
             }
-            if ready <= deferral.carrier_off + gap {
-                return deferral.carrier_off + gap;
+            if ready <= deferral.carrier_off + gap.length {
+                return deferral.carrier_off + gap.length;
             }
         }
         ready
@@ -120,6 +123,8 @@ pub(crate) struct Storm {
     cuts: Vec<i64>,
     /// By place: the deferrals from signals before the cut.
     bases: Vec<Deferrals>,
+    /// By place: the last end of a transmission that is forgotten.
+    last_forgotten: Vec<i64>,
     /// By station: the same for each sender, if `has_base`.
     own_bases: Vec<Deferrals>,
     has_base: Vec<bool>,
@@ -134,6 +139,7 @@ pub(crate) struct Storm {
     /// For the question whether contentions are closed: by place, and by sender.
     firsts: Vec<i64>,
     overs: Vec<i64>,
+    gaps_over: Vec<i64>,
     own_decisions: Vec<i64>,
 }
 
@@ -157,6 +163,7 @@ impl Storm {
             is_sender: vec![false; world.stations()],
             cuts: vec![i64::MIN; world.place_count],
             bases: vec![Deferrals::default(); world.place_count],
+            last_forgotten: vec![0; world.place_count],
             own_bases: vec![Deferrals::default(); world.stations()],
             has_base: vec![false; world.stations()],
             members,
@@ -168,6 +175,7 @@ impl Storm {
             prune_above: PRUNE_ABOVE,
             firsts: Vec::new(),
             overs: Vec::new(),
+            gaps_over: Vec::new(),
             own_decisions: Vec::new(),
         }
     }
@@ -236,7 +244,7 @@ impl Storm {
         let (mut at, mut who) = (NEVER, NONE);
         let mut at_place = None;
         for place in 0..world.place_count {
-            let start = self.deferrals[place].decision(self.first_ready[place], world.gap) + world.deaf;
+            let start = self.deferrals[place].decision(self.first_ready[place], world.gaps[place]) + world.deaf;
             if self.first_ready[place] < NEVER && start < at {
                 at = start;
                 at_place = Some(place);
@@ -297,7 +305,7 @@ impl Storm {
             }
         }
         for &(on, off) in &self.arrivals {
-            self.scratch.hear(on, off, world.gap, world.gap_part1);
+            self.scratch.hear(on, off, world.gaps[place as usize]);
         }
     }
 
@@ -323,7 +331,7 @@ impl Storm {
 
     fn own_decision(&mut self, world: &World, station: u32) -> i64 {
         self.hear_own(world, station, i64::MAX);
-        self.scratch.decision(self.ready[station as usize], world.gap)
+        self.scratch.decision(self.ready[station as usize], world.gap_of(station as usize))
     }
 
     fn hear_everywhere(&mut self, world: &World) {
@@ -402,26 +410,31 @@ impl Storm {
 
     /// Whether every signal of the next contention arrives after the last gap is over, everywhere.
     ///
-    /// Leaves in `overs` when that is at each place, and in `own_decisions` when each sender decides to start next.
+    /// Leaves in `overs` when gap and wait are over at each place, in `gaps_over` when the gap alone is, and in `own_decisions` when each
+    /// sender decides to start next.
     fn is_closed(&mut self, world: &World) -> bool {
         let places = world.place_count;
         self.firsts.clear();
         self.overs.clear();
+        self.gaps_over.clear();
         self.own_decisions.clear();
         for place in 0..small(places) {
-            let last = self.sent.iter().map(|s| s.end + world.delay(s.place, place)).max().unwrap_or(0);
-            let over = last + world.gap;
+            let ends = self.sent.iter().map(|s| s.end + world.delay(s.place, place));
+            let last = ends.fold(self.last_forgotten[place as usize], i64::max);
+            let gap = world.gaps[place as usize];
+            let over = last + gap.length;
             let mut first = self.first_ready[place as usize];
             if first < over {
                 // Somebody is ready before all is over here: only what is heard tells when that one starts.
                 self.hear_at(world, place);
-                first = self.scratch.decision(first, world.gap);
+                first = self.scratch.decision(first, gap);
                 if first < over {
                     return false;
                 }
             }
             self.firsts.push(first);
             self.overs.push(over);
+            self.gaps_over.push(last + world.gap);
         }
         for index in 0..self.senders.len() {
             let station = self.senders[index];
@@ -431,7 +444,7 @@ impl Storm {
                 decision = self.own_decision(world, station);
                 let others = self.sent.iter().filter(|s| s.station != station);
                 let mut heard = others.map(|s| s.end + world.delay(s.place, world.places[station as usize]));
-                if heard.any(|end| decision < end + world.gap) {
+                if heard.any(|end| decision < end + world.gaps[place].length) {
                     return false;
                 }
             }
@@ -439,10 +452,10 @@ impl Storm {
             self.firsts[place] = self.firsts[place].min(decision);
         }
         let earliest = self.firsts.iter().copied().min().unwrap_or(NEVER) + world.deaf;
-        if self.overs.iter().all(|&over| earliest >= over) {
+        if self.gaps_over.iter().all(|&over| earliest >= over) {
             return true;
         }
-        let (firsts, overs) = (&self.firsts, &self.overs);
+        let (firsts, overs) = (&self.firsts, &self.gaps_over);
         places <= MOST_PLACES_FOR_EARLY_CALM
             && (0..small(places)).all(|p| {
                 let first = firsts[p as usize];
@@ -493,7 +506,7 @@ impl Storm {
             }
             self.scratch.copy_from(&self.bases[place as usize]);
             self.hear_into_scratch(world, (place, NONE), self.cuts[place as usize]..cut, i64::MIN);
-            self.scratch.forget_before(cut, world.gap);
+            self.scratch.forget_before(cut, world.gaps[place as usize]);
             std::mem::swap(&mut self.scratch, &mut self.bases[place as usize]);
             self.cuts[place as usize] = cut;
         }
@@ -509,12 +522,12 @@ impl Storm {
             }
         }
         self.hear_own(world, station, cut);
-        self.scratch.forget_before(cut, world.gap);
+        self.scratch.forget_before(cut, world.gap_of(index));
         std::mem::swap(&mut self.scratch, &mut self.own_bases[index]);
         self.has_base[index] = true;
     }
 
-    /// Forget transmissions whose gaps are over before the cut at every place.
+    /// Forget transmissions whose gaps are over before the cut at every place, but not when their last one ended there: waits can be longer.
     fn forget(&mut self, world: &World) {
         let mut index = 0;
         let mut moved = vec![NONE; self.sent.len()];
@@ -529,6 +542,9 @@ impl Storm {
                 index += 1;
                 kept.push(*sent);
             } else {
+                for (last, delay) in self.last_forgotten.iter_mut().zip(delays) {
+                    *last = (*last).max(sent.end + delay);
+                }
                 self.finished.push(finished(sent));
             }
         }
@@ -598,6 +614,7 @@ impl Storm {
             (self.is_sender[index], self.has_base[index], self.latest[index]) = (false, false, NONE);
         }
         self.cuts.fill(i64::MIN);
+        self.last_forgotten.fill(0);
         self.bases.iter_mut().for_each(|base| base.list.clear());
         self.report(tally, NEVER);
     }
