@@ -14,6 +14,16 @@
 //! starts d after the end of the gap. The argument holds as it stands, with more to spare: signals of the next contention arrive d
 //! later. But a sender may begin when others are over that it did not hear. Where all hear each other before their ends this cannot
 //! be, since then their carriers join at its place too; where not, the storm decides.
+//!
+//! Stations with a *priority wait* listen on after the gap. A place has stations of one wait only ([`crate::world`] splits those of
+//! several), so what is owed after a carrier belongs to the receiver's place and stands in the rows of `deferral`. Contentions stay
+//! closed: whoever starts next has kept silence for the segment's gap at least, so its signals still arrive at every place after that gap
+//! is over there, and those without a wait remember nothing. A place that still listens then is restarted. But its gap and wait are
+//! watched to their end, also after an own transmission, so it starts a gap and a wait after the last carrier that it heard, or when it
+//! is ready, whatever came before: to be restarted by the next contention is to defer to it, and nothing need be known but the latest
+//! end of all. That end is the largest of those in the rows, in whatever order they are applied. Whoever is through with its wait in
+//! the meantime is a candidate like others. In a collision that parts, somebody whose wait is over between the parts starts there; `puts_off`
+//! finds it by the same rows, as it finds those whose gap is.
 
 #![expect(
     clippy::inline_always,
@@ -122,7 +132,8 @@ fn insertion_sort(keys: &mut [u64]) {
     }
 }
 
-/// `WIDE` says that there are wide instructions, `PLAIN` that nobody is deaf, waits for higher priority or sends voice, so that nothing need be asked frame by frame.
+/// `WIDE` says that there are wide instructions, `PLAIN` that nobody is deaf, waits for higher priority or sends voice, so that nothing
+/// need be asked frame by frame.
 struct Contention<'w, const WIDE: bool, const PLAIN: bool> {
     world: &'w World,
     next: Vec<Lanes>,
@@ -198,7 +209,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         if PLAIN {
             self.world.gap
         } else {
-            self.world.gap_of(station).length
+            self.world.gaps[self.world.places[station] as usize].length
         }
     }
 

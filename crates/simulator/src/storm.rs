@@ -9,6 +9,9 @@
 //!
 //! A station's start is its decision and the deaf time after it; whether it defers follows from what it heard by its decision.
 //!
+//! Where stations have a priority wait, so has their place: a longer gap, watched to its end. Others need not wait for that to call
+//! contentions closed: after the segment's gap, whatever comes restarts it, and so is deferred to (as [`crate::fast`] says).
+//!
 //! A storm can last for ever: where signals travel long, the medium need not fall silent anywhere. So what signals did to a place's
 //! deferrals is kept when the signals themselves are forgotten (its *base*, up to its *cut*: the time before which nothing new can
 //! begin to be heard there), and likewise for each station that sent, whose deferrals differ from its neighbours'.
@@ -123,8 +126,6 @@ pub(crate) struct Storm {
     cuts: Vec<i64>,
     /// By place: the deferrals from signals before the cut.
     bases: Vec<Deferrals>,
-    /// By place: the last end of a transmission that is forgotten.
-    last_forgotten: Vec<i64>,
     /// By station: the same for each sender, if `has_base`.
     own_bases: Vec<Deferrals>,
     has_base: Vec<bool>,
@@ -163,7 +164,6 @@ impl Storm {
             is_sender: vec![false; world.stations()],
             cuts: vec![i64::MIN; world.place_count],
             bases: vec![Deferrals::default(); world.place_count],
-            last_forgotten: vec![0; world.place_count],
             own_bases: vec![Deferrals::default(); world.stations()],
             has_base: vec![false; world.stations()],
             members,
@@ -331,7 +331,8 @@ impl Storm {
 
     fn own_decision(&mut self, world: &World, station: u32) -> i64 {
         self.hear_own(world, station, i64::MAX);
-        self.scratch.decision(self.ready[station as usize], world.gap_of(station as usize))
+        let place = world.places[station as usize];
+        self.scratch.decision(self.ready[station as usize], world.gaps[place as usize])
     }
 
     fn hear_everywhere(&mut self, world: &World) {
@@ -419,8 +420,7 @@ impl Storm {
         self.gaps_over.clear();
         self.own_decisions.clear();
         for place in 0..small(places) {
-            let ends = self.sent.iter().map(|s| s.end + world.delay(s.place, place));
-            let last = ends.fold(self.last_forgotten[place as usize], i64::max);
+            let last = self.sent.iter().map(|s| s.end + world.delay(s.place, place)).max().unwrap_or(0);
             let gap = world.gaps[place as usize];
             let over = last + gap.length;
             let mut first = self.first_ready[place as usize];
@@ -444,7 +444,7 @@ impl Storm {
                 decision = self.own_decision(world, station);
                 let others = self.sent.iter().filter(|s| s.station != station);
                 let mut heard = others.map(|s| s.end + world.delay(s.place, world.places[station as usize]));
-                if heard.any(|end| decision < end + world.gaps[place].length) {
+                if heard.any(|end| decision < end + world.gap) {
                     return false;
                 }
             }
@@ -522,12 +522,15 @@ impl Storm {
             }
         }
         self.hear_own(world, station, cut);
-        self.scratch.forget_before(cut, world.gap_of(index));
+        self.scratch.forget_before(cut, world.gaps[world.places[index] as usize]);
         std::mem::swap(&mut self.scratch, &mut self.own_bases[index]);
         self.has_base[index] = true;
     }
 
-    /// Forget transmissions whose gaps are over before the cut at every place, but not when their last one ended there: waits can be longer.
+    /// Forget transmissions whose gaps are over before the cut at every place.
+    ///
+    /// Waits need not be over: bases have them, and the last transmission that is heard at a place is never forgotten while the storm lasts,
+    /// since one that is under way or to come is heard there after the cut.
     fn forget(&mut self, world: &World) {
         let mut index = 0;
         let mut moved = vec![NONE; self.sent.len()];
@@ -542,9 +545,6 @@ impl Storm {
                 index += 1;
                 kept.push(*sent);
             } else {
-                for (last, delay) in self.last_forgotten.iter_mut().zip(delays) {
-                    *last = (*last).max(sent.end + delay);
-                }
                 self.finished.push(finished(sent));
             }
         }
@@ -614,7 +614,6 @@ impl Storm {
             (self.is_sender[index], self.has_base[index], self.latest[index]) = (false, false, NONE);
         }
         self.cuts.fill(i64::MIN);
-        self.last_forgotten.fill(0);
         self.bases.iter_mut().for_each(|base| base.list.clear());
         self.report(tally, NEVER);
     }

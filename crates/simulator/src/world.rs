@@ -47,7 +47,9 @@ pub struct World {
     pub slot: i64,
     /// Inter-frame gap of the segment, without any station's priority wait: what frames are charged.
     pub gap: i64,
-    /// What each place makes of it.
+    /// Its first part.
+    pub gap_part1: i64,
+    /// The silence that is owed at each place.
     pub gaps: Vec<Gap>,
     /// Preamble and delimiter.
     pub preamble: i64,
@@ -80,7 +82,10 @@ impl World {
     pub(crate) fn idealised(seed: u64, scenario: &Scenario) -> Result<Self, Error> {
         check_range("segment.deaf_ps", scenario.segment.deaf_ps, 0, 0)?;
         for (index, group) in scenario.groups.iter().enumerate() {
-            check_range(&format!("groups[{index}].priority_wait_ps"), group.priority_wait_ps, 0, 0)?;
+            if group.priority_wait_ps > 0 {
+                let key = format!("groups[{index}].priority_wait_ps");
+                return Err(fault(key, format!("must be 0 in an idealised world, got {}", group.priority_wait_ps)));
+            }
         }
         Self::with_least([0, 0], seed, scenario)
     }
@@ -123,6 +128,7 @@ impl World {
             bit: signed(segment.bit_ps),
             slot: bits(segment.slot_bits),
             gap,
+            gap_part1,
             preamble: bits(segment.preamble_bits),
             jam: bits(segment.jam_bits),
             deaf: signed(segment.deaf_ps),
@@ -182,10 +188,9 @@ impl World {
     }
 
     /// The silence that a station owes before it starts.
-    #[inline]
     #[must_use]
     pub fn gap_of(&self, station: usize) -> Gap {
-        self.gaps[self.places[station] as usize]
+        Gap::new(self.gap, self.gap_part1, signed(self.group(station).priority_wait_ps))
     }
 
     /// Whether nobody is ever deaf, waits for others of higher priority or sends voice.

@@ -282,8 +282,7 @@ proptest! {
 
 /// Signals travel for longer than anybody pauses, so the medium is never silent everywhere at once: nothing could ever be forgotten
 /// if that had to wait until all is over. 60 000 attempts take a second then, and weeks if all of them are kept.
-#[test]
-fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
+fn run_storm_that_never_ends(priority_wait_ps: Option<u64>) {
     let group = |places: Vec<u32>, service_ps, attempt_limit| Group {
         name: "g".into(),
         places,
@@ -299,6 +298,8 @@ fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
         after_attempt_limit: AfterAttemptLimit::Discard,
         after_late_collision: AfterLateCollision::Discard,
     };
+    let mut groups = vec![group(vec![4, 3], 30, 1), group(vec![0, 4, 1, 2, 2], 0, 4)];
+    groups.extend(priority_wait_ps.map(|wait| Group { priority_wait_ps: wait, ..group(vec![4, 0, 2, 2, 3], 0, 4) }));
     let trial = Trial {
         seed: 17,
         scenario: Scenario {
@@ -312,7 +313,7 @@ fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
                 deaf_ps: 50,
                 delay_ps: metric(1, &[2, 3, 1, 5, 4], 1153),
             },
-            groups: vec![group(vec![4, 3], 30, 1), group(vec![0, 4, 1, 2, 2], 0, 4)],
+            groups,
             phases: Phases {
                 begin_ps: 1000,
                 stop_ps: 7_000_000,
@@ -328,4 +329,17 @@ fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
     assert!(fast_trace.len() > 50_000, "{}", fast_trace.len());
     assert!(fast_trace == reference_trace);
     assert_eq!(format!("{fast:?}"), format!("{reference:?}"));
+}
+
+#[test]
+fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
+    run_storm_that_never_ends(None);
+}
+
+/// Some of these stations start now and then, or when the others have nothing more to send.
+#[test]
+fn so_is_one_in_which_some_wait_for_others() {
+    for priority_wait_ps in [1, 200, 3000, 60_000] {
+        run_storm_that_never_ends(Some(priority_wait_ps));
+    }
 }
