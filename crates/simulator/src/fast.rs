@@ -12,8 +12,8 @@
 //! Where stations are *deaf* for a time d before their first bits, one that starts at s has decided at s - d, on what it had heard by then. So everybody
 //! collides with the first who decided no later than it could hear it, that is, who starts no later than d after that; and who defers
 //! starts d after the end of the gap. The argument holds as it stands, with more to spare: signals of the next contention arrive d
-//! later. But a sender may begin when others are over that it did not hear. Where all hear each other before their ends this cannot
-//! be, since then their carriers join at its place too; where not, the storm decides.
+//! later. But a sender may begin when another is over that it did not hear. Where all hear each other before their ends this cannot
+//! be, since then their carriers join at its place too; where not, it is looked for, and the storm decides.
 //!
 //! Stations with a *priority wait* listen on after the gap. A place has stations of one wait only ([`crate::world`] splits those of
 //! several), so what is owed after a carrier belongs to the receiver's place and stands in the rows of `deferral`. Contentions stay
@@ -319,7 +319,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
             self.senders.clear();
             return self.weather(stations, tally);
         };
-        if !PLAIN && !closed && self.world.deaf > 0 {
+        if !PLAIN && !closed && self.somebody_missed_another() {
             self.senders.clear();
             return self.weather(stations, tally);
         }
@@ -408,6 +408,19 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
             closed &= sender.last_arrival <= sender.end;
         }
         Some(closed)
+    }
+
+    /// Whether a sender was deaf while it heard another from begin to end, and so did not collide with that one when it started.
+    #[inline(always)]
+    fn somebody_missed_another(&self) -> bool {
+        let mut between = self.between.iter();
+        let mut missed = false;
+        for (index, this) in self.senders.iter().enumerate() {
+            for (other, &delay) in self.senders[..index].iter().zip(&mut between) {
+                missed |= other.end + delay < this.start;
+            }
+        }
+        missed
     }
 
     /// Work out when each sender hears the last of the others.
