@@ -229,6 +229,18 @@ def test_sources_stand_beside_what_they_speak_of() -> None:
     assert ("nothing", "", "", "loose") in rows
 
 
+def test_priority_waits_are_told_of_every_group_and_only_where_there_are_any() -> None:
+    segment = {"bit_ps": 100_000, "slot_bits": 512, "gap_bits": 96, "gap_part1_bits": 64, "preamble_bits": 64, "jam_bits": 32,
+               "delay_ps": [[0]]}  # fmt: skip
+    group = {"frames": {"kind": "fixed", "bits": 512}, "arrivals": {"kind": "saturated"}, "generator": None, "queue_frames": None,
+             "service": {"kind": "constant", "ps": 0}, "backoff": {"rule": "none"}, "attempt_limit": 16, "after_attempt_limit": "discard",
+             "after_late_collision": "backoff"}  # fmt: skip
+    groups = [group | {"name": "voice"}, group | {"name": "data", "priority_wait_ps": 51_200_000}]
+    scenario = {"segment": segment, "groups": groups, "phases": {"measure_from_ps": 0, "measure_to_ps": 10**12}, "batches": 1}
+    assert dict(parameters.constants(scenario))["priority wait"] == "voice 0 µs, data 51.2 µs"
+    assert "priority wait" not in dict(parameters.constants(scenario | {"groups": groups[:1]}))
+
+
 def test_an_experiment_that_is_not_toml_is_named(tmp_path: Path) -> None:
     (tmp_path / "experiment.toml").write_text("title = ", encoding="utf-8")
     with pytest.raises(ValueError, match=r"experiment\.toml: content = .*: expected TOML"):

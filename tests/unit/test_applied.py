@@ -232,3 +232,14 @@ def test_no_theory_applies_to_voice_and_a_frame_of_it_counts_with_the_shortest_l
     # 59 B are 30 samples of 16 bit; four stations talk a quarter of the time.
     assert situation.arrival_rate == pytest.approx(4 / 4 / (30 * 152.32e-6))
     assert situation.packet_s == pytest.approx((65 * 8 + 1) * 0.34e-6)
+
+
+def test_no_theory_applies_where_stations_wait_for_others_of_higher_priority(tmp_path):
+    path = tmp_path / "x.toml"
+    for wait, applies in (("0 us", True), ("51.2 us", False)):
+        text = DEAF.split("[run]")[0].replace("count = 4\n", f'count = 4\npriority_wait = "{wait}"\n')
+        path.write_text(text, encoding="utf-8")
+        situation = situation_of(expand([load(path)]).trials[0].scenario, told(tmp_path)["theory"])
+        verdicts = judge_all(situation)
+        assert any(verdict.applies for verdict in verdicts) == applies
+        assert all(any("priority waits" in text for text in verdict.obstacles) for verdict in verdicts) == (not applies)

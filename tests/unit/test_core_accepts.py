@@ -63,6 +63,7 @@ GROUP = {
     "service": TIMES,
     "generator": [{"buffers": buffers, "time": time} for buffers in (1, 100_000) for time in TIMES],
     "queue": ["unlimited", 1, 10_000_000],
+    "priority_wait": DELAYS,
     "backoff": [
         "none",
         {"exponential": {"limit": 30}},

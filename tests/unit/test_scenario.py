@@ -241,6 +241,12 @@ def test_a_deaf_time_stands_in_a_scenario_where_there_is_one_only(tmp_path: Path
     assert (found["deaf_ps"], found["gap_bits"]) == (15_000_000, 0)
 
 
+def test_a_priority_wait_stands_in_a_scenario_where_there_is_one_only(tmp_path: Path) -> None:
+    for text in ("", 'priority_wait = "0 us"\n'):
+        assert "priority_wait_ps" not in scenario_of(tmp_path, saturated(text))["groups"][0]
+    assert scenario_of(tmp_path, saturated('priority_wait = "51.2 us"\n'))["groups"][0]["priority_wait_ps"] == 51_200_000
+
+
 def test_defaults_come_from_the_standard(tmp_path: Path) -> None:
     group = scenario_of(tmp_path, saturated())["groups"][0]
     assert group["attempt_limit"] == 16

@@ -40,6 +40,7 @@ fn trial(stations: u32, octets: u64, seconds: u64, places: u32, end_to_end_ns: u
                 generator: None,
                 queue_frames: None,
                 clock_error_ppb: 0,
+                priority_wait_ps: 0,
                 service: Times::Uniform { low_ps: 60 * US, high_ps: 90 * US },
                 backoff: Backoff::Exponential { limit: 10 },
                 attempt_limit: 16,

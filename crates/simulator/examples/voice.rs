@@ -44,6 +44,7 @@ fn trial(stations: u32, min_octets: u64, deaf_ps: u64, is_outside: bool, seed: u
                 generator: None,
                 queue_frames: None,
                 clock_error_ppb: 0,
+                priority_wait_ps: 0,
                 service: Times::Constant { ps: 0 },
                 backoff: Backoff::LoadRegister { bits: 8, clock_ps: UNIT, ticks: true },
                 attempt_limit: 16,

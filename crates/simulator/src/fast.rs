@@ -12,8 +12,18 @@
 //! Where stations are *deaf* for a time d before their first bits, one that starts at s has decided at s - d, on what it had heard by then. So everybody
 //! collides with the first who decided no later than it could hear it, that is, who starts no later than d after that; and who defers
 //! starts d after the end of the gap. The argument holds as it stands, with more to spare: signals of the next contention arrive d
-//! later. But a sender may begin when others are over that it did not hear. Where all hear each other before their ends this cannot
-//! be, since then their carriers join at its place too; where not, the storm decides.
+//! later. But a sender may begin when another is over that it did not hear. Where all hear each other before their ends this cannot
+//! be, since then their carriers join at its place too; where not, it is looked for, and the storm decides.
+//!
+//! Stations with a *priority wait* listen on after the gap. A place has stations of one wait only ([`crate::world`] splits those of
+//! several), so what is owed after a carrier belongs to the receiver's place and stands in the rows of `deferral`. Contentions stay
+//! closed: whoever starts next has kept silence for the segment's gap at least, so its signals still arrive at every place after that gap
+//! is over there, and those without a wait remember nothing. A place that still listens then is restarted. But its gap and wait are
+//! watched to their end, also after an own transmission, so it starts a gap and a wait after the last carrier that it heard, or when it
+//! is ready, whatever came before: to be restarted by the next contention is to defer to it, and nothing need be known but the latest
+//! end of all. That end is the largest of those in the rows, in whatever order they are applied. Whoever is through with its wait in
+//! the meantime is a candidate like others. In a collision that parts, somebody whose wait is over between the parts starts there; `puts_off`
+//! finds it by the same rows, as it finds those whose gap is.
 
 #![expect(
     clippy::inline_always,
@@ -122,11 +132,12 @@ fn insertion_sort(keys: &mut [u64]) {
     }
 }
 
-/// `WIDE` says that there are wide instructions, `PLAIN` that nobody is deaf or sends voice, so that nothing need be asked frame by frame.
+/// `WIDE` says that there are wide instructions, `PLAIN` that nobody is deaf, waits for higher priority or sends voice, so that nothing
+/// need be asked frame by frame.
 struct Contention<'w, const WIDE: bool, const PLAIN: bool> {
     world: &'w World,
     next: Vec<Lanes>,
-    /// Row p, a key for each station: from the end of a transmission at place p to the end of the gap at the station.
+    /// Row p, a key for each station: from the end of a transmission at place p to the end of gap and wait at the station.
     deferral: Vec<Lanes>,
     candidates: Vec<u64>,
     senders: Vec<Sender>,
@@ -148,7 +159,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         let mut deferral = vec![[0; LANES]; world.place_count * blocks];
         for (p, row) in (0u32..).zip(deferral.chunks_exact_mut(blocks)) {
             for ((key, &q), station) in row.as_flattened_mut().iter_mut().zip(&world.places).zip(0u64..) {
-                *key = time_key(world.delay(p, q) + world.gap + world.deaf) + station;
+                *key = time_key(world.delay(p, q) + world.gaps[q as usize].length + world.deaf) + station;
             }
         }
         let mut new = Self {
@@ -192,6 +203,16 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         }
     }
 
+    /// The silence that a station owes before it decides.
+    #[inline(always)]
+    fn gap(&self, station: usize) -> i64 {
+        if PLAIN {
+            self.world.gap
+        } else {
+            self.world.gaps[self.world.places[station] as usize].length
+        }
+    }
+
     #[inline(always)]
     fn earliest(&self) -> u64 {
         self.next.as_flattened().iter().fold(NO_START, |least, &next| least.min(next))
@@ -219,7 +240,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         let (attempt, ready) =
             if PLAIN { stations[station].deliver_frame(start, end) } else { stations[station].deliver(start, end) };
         // It hears its own end at once; the others, also those at its place, later.
-        let own = self.key(station, ready.max(end + self.world.gap) + self.deaf());
+        let own = self.key(station, ready.max(end + self.gap(station)) + self.deaf());
         let place = self.world.places[station];
         let earliest =
             defer::<WIDE>(&mut self.next, &self.deferral, &[(place, time_key(end))], &[(small(station), own)]);
@@ -283,7 +304,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         silent: i64,
     ) -> (Attempt, u64) {
         let (attempt, ready) = stations[station].collide(start, end, heard - start > self.world.slot);
-        (attempt, self.key(station, ready.max(silent + self.world.gap) + self.deaf()))
+        (attempt, self.key(station, ready.max(silent + self.gap(station)) + self.deaf()))
     }
 
     /// `count` candidates would start, perhaps before they hear each other. Returns the earliest next start.
@@ -298,7 +319,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
             self.senders.clear();
             return self.weather(stations, tally);
         };
-        if !PLAIN && !closed && self.world.deaf > 0 {
+        if !PLAIN && !closed && self.somebody_missed_another() {
             self.senders.clear();
             return self.weather(stations, tally);
         }
@@ -389,6 +410,19 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         Some(closed)
     }
 
+    /// Whether a sender was deaf while it heard another from begin to end, and so did not collide with that one when it started.
+    #[inline(always)]
+    fn somebody_missed_another(&self) -> bool {
+        let mut between = self.between.iter();
+        let mut missed = false;
+        for (index, this) in self.senders.iter().enumerate() {
+            for (other, &delay) in self.senders[..index].iter().zip(&mut between) {
+                missed |= other.end + delay < this.start;
+            }
+        }
+        missed
+    }
+
     /// Work out when each sender hears the last of the others.
     #[inline(always)]
     fn silence_senders(&mut self) {
@@ -418,8 +452,9 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
             let (attempt, ready) = stations[station as usize].collide(start, end, late);
             self.senders[index].ready = ready;
             self.attempts.push(attempt);
-            self.own.push((station, self.key(station as usize, ready.max(silent + self.world.gap) + self.deaf())));
-            calm &= last_arrival <= end || ready >= silent + self.world.gap;
+            let over = silent + self.gap(station as usize);
+            self.own.push((station, self.key(station as usize, ready.max(over) + self.deaf())));
+            calm &= last_arrival <= end || ready >= over;
             let end = time_key(end);
             match self.ends.iter_mut().find(|(other, _)| *other == place) {
                 Some((_, last)) => *last = (*last).max(end),

@@ -7,13 +7,15 @@
 //! Silent ──────────────────────────────► Busy
 //!   ▲                                      │ all of it gone
 //!   │                                      ▼
-//!   │            carrier, unless it transmitted itself
+//!   │            carrier, unless it transmitted itself (or waits for higher priority)
 //!   │           ┌────────────────────── GapPart1 ◄─┐
 //!   │           ▼                          │       │ (a gap whose first part is empty begins here ▼)
 //!   │         Busy                         ▼       │
 //!   └────────────────────────────────── GapPart2   carrier is ignored; at its end a waiting frame goes out,
 //!                                                  and carrier still there makes it Busy again
 //! ```
+//!
+//! A station with a priority wait has a gap that is longer by it and has no second part; and it watches carrier after its own transmissions, too.
 //!
 //! *Transmission* holds the frame: `Idle → (ready) → Waiting → (not deferring) → Starting → (deaf time) → Sending → …`. Who has decided
 //! to start hears nothing more until its first bit leaves; the standards know no such time.
@@ -24,7 +26,7 @@
 use crate::outcome::Outcome;
 use crate::station::{Attempt, Ending, Station};
 use crate::tally::Tally;
-use crate::world::{small, World, NEVER};
+use crate::world::{small, Gap, World, NEVER};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -218,6 +220,7 @@ impl Reference<'_> {
     }
 
     fn carrier_on(&mut self, now: i64, station: u32) {
+        let is_watched_after_own = self.world.gap_of(station as usize).is_watched_after_own;
         let mac = &mut self.macs[station as usize];
         mac.signals_heard += 1;
         match mac.deference {
@@ -225,7 +228,7 @@ impl Reference<'_> {
                 mac.deference = Deference::Busy;
                 mac.was_transmitting = false;
             }
-            Deference::GapPart1 if !mac.was_transmitting => mac.deference = Deference::Busy,
+            Deference::GapPart1 if !mac.was_transmitting || is_watched_after_own => mac.deference = Deference::Busy,
             // In the second part, and in the first after an own transmission, carrier is not watched.
             Deference::GapPart1 | Deference::GapPart2 | Deference::Busy => {}
         }
@@ -235,7 +238,7 @@ impl Reference<'_> {
     }
 
     fn perhaps_silent(&mut self, now: i64, station: u32) {
-        let (part1, gap) = (self.world.gap_part1, self.world.gap);
+        let Gap { part1, length: gap, .. } = self.world.gap_of(station as usize);
         let mac = &mut self.macs[station as usize];
         let sending = matches!(mac.transmission, Transmission::Starting | Transmission::Sending(_));
         if mac.deference != Deference::Busy || mac.signals_heard > 0 || sending {
@@ -254,6 +257,7 @@ impl Reference<'_> {
     }
 
     fn gap_over(&mut self, now: i64, station: u32, gap: u64) {
+        let Gap { part1, length, .. } = self.world.gap_of(station as usize);
         let mac = &mut self.macs[station as usize];
         if mac.gap != gap {
             return; // a gap that was broken off
@@ -261,8 +265,7 @@ impl Reference<'_> {
         match mac.deference {
             Deference::GapPart1 => {
                 mac.deference = Deference::GapPart2;
-                let rest = self.world.gap - self.world.gap_part1;
-                self.schedule(now + rest, Event::GapOver { station, gap });
+                self.schedule(now + length - part1, Event::GapOver { station, gap });
             }
             Deference::GapPart2 if mac.transmission == Transmission::Waiting => self.decide(now, station),
             Deference::GapPart2 if mac.signals_heard > 0 => {

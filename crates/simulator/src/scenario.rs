@@ -134,6 +134,9 @@ pub struct Group {
     /// ticks and readings of its load register follow that clock.
     #[serde(default)]
     pub clock_error_ppb: u64,
+    /// What a station listens for beyond the gap before it may start: carrier in any part of gap and wait makes it begin anew.
+    #[serde(default)]
+    pub priority_wait_ps: u64,
     /// Host time between frames.
     pub service: Times,
     /// How long to wait after a collision.

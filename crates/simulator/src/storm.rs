@@ -9,6 +9,9 @@
 //!
 //! A station's start is its decision and the deaf time after it; whether it defers follows from what it heard by its decision.
 //!
+//! Where stations have a priority wait, so has their place: a longer gap, watched to its end. Others need not wait for that to call
+//! contentions closed: after the segment's gap, whatever comes restarts it, and so is deferred to (as [`crate::fast`] says).
+//!
 //! A storm can last for ever: where signals travel long, the medium need not fall silent anywhere. So what signals did to a place's
 //! deferrals is kept when the signals themselves are forgotten (its *base*, up to its *cut*: the time before which nothing new can
 //! begin to be heard there), and likewise for each station that sent, whose deferrals differ from its neighbours'.
@@ -17,7 +20,7 @@ use crate::fast::Sender;
 use crate::reference::overlap;
 use crate::station::{Attempt, Ending, Station};
 use crate::tally::Tally;
-use crate::world::{small, World, NEVER};
+use crate::world::{small, Gap, World, NEVER};
 use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
@@ -39,7 +42,7 @@ struct Sent {
     attempt: Option<Attempt>,
 }
 
-/// A time in which stations defer: from carrier until the gap after it is over.
+/// A time in which stations defer: from carrier until the gap after it, and the wait if they have one, is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Deferral {
     from: i64,
@@ -60,13 +63,14 @@ impl Deferrals {
     }
 
     /// Hear a signal from `on` to `off`.
-    fn hear(&mut self, on: i64, off: i64, gap: i64, gap_part1: i64) {
+    fn hear(&mut self, on: i64, off: i64, gap: Gap) {
         let Some(last) = self.list.last_mut() else {
             self.list.push(Deferral { from: on, carrier_off: off, own: false });
             return;
         };
-        let over = last.carrier_off + gap;
-        if on <= last.carrier_off || (on < last.carrier_off + gap_part1 && !last.own) {
+        let over = last.carrier_off + gap.length;
+        let is_watched = !last.own || gap.is_watched_after_own;
+        if on <= last.carrier_off || (on < last.carrier_off + gap.part1 && is_watched) {
             last.carrier_off = last.carrier_off.max(off);
         } else if on >= over {
             self.list.push(Deferral { from: on, carrier_off: off, own: false });
@@ -77,11 +81,13 @@ impl Deferrals {
     }
 
     /// Forget what no signal that begins at `cut` or later, and nobody who is ready then or later, can tell from never having been.
-    fn forget_before(&mut self, cut: i64, gap: i64) {
+    fn forget_before(&mut self, cut: i64, gap: Gap) {
         // Without a gap, what begins to be heard with the end of a signal still joins it.
-        self.list.retain(|deferral| deferral.carrier_off + gap >= cut);
+        self.list.retain(|deferral| deferral.carrier_off + gap.length >= cut);
         for deferral in self.list.iter_mut().filter(|deferral| deferral.from < cut) {
             deferral.from = i64::MIN;
+            // Before it nobody is ready; so an own transmission differs from others' only in that its gap is not watched.
+            deferral.own &= !gap.is_watched_after_own;
         }
     }
 
@@ -91,13 +97,13 @@ impl Deferrals {
     }
 
     /// When a station that is ready at `ready` decides to start, as far as is known.
-    fn decision(&self, ready: i64, gap: i64) -> i64 {
+    fn decision(&self, ready: i64, gap: Gap) -> i64 {
         for deferral in &self.list {
             if ready <= deferral.from && !deferral.own {
                 return ready;
             }
-            if ready <= deferral.carrier_off + gap {
-                return deferral.carrier_off + gap;
+            if ready <= deferral.carrier_off + gap.length {
+                return deferral.carrier_off + gap.length;
             }
         }
         ready
@@ -134,6 +140,7 @@ pub(crate) struct Storm {
     /// For the question whether contentions are closed: by place, and by sender.
     firsts: Vec<i64>,
     overs: Vec<i64>,
+    gaps_over: Vec<i64>,
     own_decisions: Vec<i64>,
 }
 
@@ -168,6 +175,7 @@ impl Storm {
             prune_above: PRUNE_ABOVE,
             firsts: Vec::new(),
             overs: Vec::new(),
+            gaps_over: Vec::new(),
             own_decisions: Vec::new(),
         }
     }
@@ -236,7 +244,7 @@ impl Storm {
         let (mut at, mut who) = (NEVER, NONE);
         let mut at_place = None;
         for place in 0..world.place_count {
-            let start = self.deferrals[place].decision(self.first_ready[place], world.gap) + world.deaf;
+            let start = self.deferrals[place].decision(self.first_ready[place], world.gaps[place]) + world.deaf;
             if self.first_ready[place] < NEVER && start < at {
                 at = start;
                 at_place = Some(place);
@@ -297,7 +305,7 @@ impl Storm {
             }
         }
         for &(on, off) in &self.arrivals {
-            self.scratch.hear(on, off, world.gap, world.gap_part1);
+            self.scratch.hear(on, off, world.gaps[place as usize]);
         }
     }
 
@@ -323,7 +331,8 @@ impl Storm {
 
     fn own_decision(&mut self, world: &World, station: u32) -> i64 {
         self.hear_own(world, station, i64::MAX);
-        self.scratch.decision(self.ready[station as usize], world.gap)
+        let place = world.places[station as usize];
+        self.scratch.decision(self.ready[station as usize], world.gaps[place as usize])
     }
 
     fn hear_everywhere(&mut self, world: &World) {
@@ -402,26 +411,30 @@ impl Storm {
 
     /// Whether every signal of the next contention arrives after the last gap is over, everywhere.
     ///
-    /// Leaves in `overs` when that is at each place, and in `own_decisions` when each sender decides to start next.
+    /// Leaves in `overs` when gap and wait are over at each place, in `gaps_over` when the gap alone is, and in `own_decisions` when each
+    /// sender decides to start next.
     fn is_closed(&mut self, world: &World) -> bool {
         let places = world.place_count;
         self.firsts.clear();
         self.overs.clear();
+        self.gaps_over.clear();
         self.own_decisions.clear();
         for place in 0..small(places) {
             let last = self.sent.iter().map(|s| s.end + world.delay(s.place, place)).max().unwrap_or(0);
-            let over = last + world.gap;
+            let gap = world.gaps[place as usize];
+            let over = last + gap.length;
             let mut first = self.first_ready[place as usize];
             if first < over {
                 // Somebody is ready before all is over here: only what is heard tells when that one starts.
                 self.hear_at(world, place);
-                first = self.scratch.decision(first, world.gap);
+                first = self.scratch.decision(first, gap);
                 if first < over {
                     return false;
                 }
             }
             self.firsts.push(first);
             self.overs.push(over);
+            self.gaps_over.push(last + world.gap);
         }
         for index in 0..self.senders.len() {
             let station = self.senders[index];
@@ -439,10 +452,10 @@ impl Storm {
             self.firsts[place] = self.firsts[place].min(decision);
         }
         let earliest = self.firsts.iter().copied().min().unwrap_or(NEVER) + world.deaf;
-        if self.overs.iter().all(|&over| earliest >= over) {
+        if self.gaps_over.iter().all(|&over| earliest >= over) {
             return true;
         }
-        let (firsts, overs) = (&self.firsts, &self.overs);
+        let (firsts, overs) = (&self.firsts, &self.gaps_over);
         places <= MOST_PLACES_FOR_EARLY_CALM
             && (0..small(places)).all(|p| {
                 let first = firsts[p as usize];
@@ -493,7 +506,7 @@ impl Storm {
             }
             self.scratch.copy_from(&self.bases[place as usize]);
             self.hear_into_scratch(world, (place, NONE), self.cuts[place as usize]..cut, i64::MIN);
-            self.scratch.forget_before(cut, world.gap);
+            self.scratch.forget_before(cut, world.gaps[place as usize]);
             std::mem::swap(&mut self.scratch, &mut self.bases[place as usize]);
             self.cuts[place as usize] = cut;
         }
@@ -509,12 +522,15 @@ impl Storm {
             }
         }
         self.hear_own(world, station, cut);
-        self.scratch.forget_before(cut, world.gap);
+        self.scratch.forget_before(cut, world.gaps[world.places[index] as usize]);
         std::mem::swap(&mut self.scratch, &mut self.own_bases[index]);
         self.has_base[index] = true;
     }
 
     /// Forget transmissions whose gaps are over before the cut at every place.
+    ///
+    /// Waits need not be over: bases have them, and the last transmission that is heard at a place is never forgotten while the storm lasts,
+    /// since one that is under way or to come is heard there after the cut.
     fn forget(&mut self, world: &World) {
         let mut index = 0;
         let mut moved = vec![NONE; self.sent.len()];

@@ -453,23 +453,29 @@ fn offered_load(world: &World, station: usize) -> f64 {
     }
     let packet = world.preamble as f64 + group.frames.mean_bits() * world.bit as f64;
     let charged = packet + world.gap as f64;
+    // Its own frames too it lets pass before it waits.
+    let shortest_cycle = charged + group.priority_wait_ps as f64;
     if let Some(rate) = group.arrivals.rate_per_s() {
-        return (rate * charged * S).min(1.0);
+        return (rate * charged * S).min(charged / shortest_cycle);
     }
     let generation = group.generator.as_ref().map_or(0.0, |g| g.time.mean_ps());
-    charged / charged.max(packet + group.service.mean_ps()).max(generation)
+    charged / shortest_cycle.max(packet + group.service.mean_ps()).max(generation)
 }
 
-/// The same of voice. Alone, its frames are of the length P with P = min + (service + preamble + P) · rate, as far as there is room.
+/// The same of voice. Alone, its frames are of the length P with P = min + (start + preamble + P) · rate, as far as there is room; it starts after
+/// its service, or when a priority wait after the frame before is over, if that is later.
 #[allow(clippy::cast_precision_loss)]
 fn voice_load(world: &World, group: &crate::scenario::Group, voice: &VoiceSpec) -> f64 {
     let rate = voice.sample_bits as f64 / voice.sample_ps as f64; // bits per ps
-    let before = group.service.mean_ps() + world.preamble as f64;
+    let gathering = voice.min_bits.saturating_sub(voice.overhead_bits).max(voice.sample_bits) as f64 / rate;
+    let wait = group.priority_wait_ps;
+    let owed = if wait > 0 { world.gap as f64 + wait as f64 } else { 0.0 };
+    let start = group.service.mean_ps().max(owed - gathering);
+    let before = start + world.preamble as f64;
     let grown = (voice.min_bits as f64 + rate * before) / (1.0 - rate * world.bit as f64);
     let sent = world.preamble as f64 + grown.min(voice.max_bits as f64) * world.bit as f64;
-    let gathering = voice.min_bits.saturating_sub(voice.overhead_bits).max(voice.sample_bits) as f64 / rate;
     let share = voice.spurts.map_or(1.0, |spurts| spurts.share());
-    share * ((sent + world.gap as f64) / (gathering + group.service.mean_ps() + sent)).min(1.0)
+    share * ((sent + world.gap as f64) / (gathering + start + sent)).min(1.0)
 }
 
 fn cautions(world: &World, outcome: &Outcome) -> Vec<&'static str> {

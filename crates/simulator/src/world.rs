@@ -15,6 +15,17 @@ const LONGEST_BITS: u64 = 1 << 24;
 const MOST_CLOCK_ERROR_PPB: u64 = 10_000_000; // 1%
 const LONGEST_PACKET_PS: u64 = 1_000_000_000_000_000; // 1000 s
 
+/// The silence that the stations of a place owe before they start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Inter-frame gap and priority wait.
+    pub length: i64,
+    /// Its first part, in which carrier restarts it.
+    pub part1: i64,
+    /// Whether carrier does so too after an own transmission.
+    pub is_watched_after_own: bool,
+}
+
 /// A trial in picoseconds.
 ///
 /// Times are signed, because they are compared in bulk and processors compare signed numbers best.
@@ -22,7 +33,7 @@ const LONGEST_PACKET_PS: u64 = 1_000_000_000_000_000; // 1000 s
 pub struct World {
     /// Seed of every draw.
     pub seed: u64,
-    /// The place of each station.
+    /// The place of each station. Stations of one place have one priority wait: where a scenario has several at a place, it is one here for each.
     pub places: Vec<u32>,
     /// How many places there are.
     pub place_count: usize,
@@ -34,10 +45,12 @@ pub struct World {
     pub bit: i64,
     /// Slot time.
     pub slot: i64,
-    /// Inter-frame gap.
+    /// Inter-frame gap of the segment, without any station's priority wait: what frames are charged.
     pub gap: i64,
     /// Its first part.
     pub gap_part1: i64,
+    /// The silence that is owed at each place.
+    pub gaps: Vec<Gap>,
     /// Preamble and delimiter.
     pub preamble: i64,
     /// Jam.
@@ -68,6 +81,12 @@ impl World {
     /// Check and convert the part of an idealised world that it shares with a segment: gap and jam may be empty.
     pub(crate) fn idealised(seed: u64, scenario: &Scenario) -> Result<Self, Error> {
         check_range("segment.deaf_ps", scenario.segment.deaf_ps, 0, 0)?;
+        for (index, group) in scenario.groups.iter().enumerate() {
+            if group.priority_wait_ps > 0 {
+                let key = format!("groups[{index}].priority_wait_ps");
+                return Err(fault(key, format!("must be 0 in an idealised world, got {}", group.priority_wait_ps)));
+            }
+        }
         Self::with_least([0, 0], seed, scenario)
     }
 
@@ -95,16 +114,21 @@ impl World {
         let bits = |count: u64| signed(count * segment.bit_ps);
         let delays: Vec<i64> = segment.delay_ps.iter().flatten().map(|&d| signed(d)).collect();
         check_delays(&delays, place_count, &places)?;
+        let station_waits: Vec<i64> =
+            group_of.iter().map(|&group| signed(scenario.groups[group as usize].priority_wait_ps)).collect();
+        let split = SplitPlaces::new(places, place_count, &station_waits);
+        let (gap, gap_part1) = (bits(segment.gap_bits), bits(segment.gap_part1_bits));
         let mut world = Self {
             seed,
-            places,
-            place_count,
-            delays,
+            place_count: split.origins.len(),
+            delays: split.delays(&delays, place_count),
+            gaps: split.waits.iter().map(|&wait| Gap::new(gap, gap_part1, wait)).collect(),
+            places: split.places,
             max_delay: 0,
             bit: signed(segment.bit_ps),
             slot: bits(segment.slot_bits),
-            gap: bits(segment.gap_bits),
-            gap_part1: bits(segment.gap_part1_bits),
+            gap,
+            gap_part1,
             preamble: bits(segment.preamble_bits),
             jam: bits(segment.jam_bits),
             deaf: signed(segment.deaf_ps),
@@ -163,10 +187,17 @@ impl World {
         self.group(station).is_voice()
     }
 
-    /// Whether nobody is ever deaf or sends voice.
+    /// The silence that a station owes before it starts.
+    #[must_use]
+    pub fn gap_of(&self, station: usize) -> Gap {
+        Gap::new(self.gap, self.gap_part1, signed(self.group(station).priority_wait_ps))
+    }
+
+    /// Whether nobody is ever deaf, waits for others of higher priority or sends voice.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        self.deaf == 0 && !(0..self.stations()).any(|station| self.is_voice(station))
+        let waits = || self.groups.iter().any(|group| group.priority_wait_ps > 0);
+        self.deaf == 0 && !waits() && !(0..self.stations()).any(|station| self.is_voice(station))
     }
 
     /// When sources are active and measured, for one that begins at `begin_ps`.
@@ -194,6 +225,59 @@ impl World {
     }
 }
 
+impl Gap {
+    fn new(gap: i64, part1: i64, wait: i64) -> Self {
+        let length = gap + wait;
+        if wait > 0 {
+            // Whoever comes back within it may be of higher priority, so it is watched to its end.
+            return Self { length, part1: length, is_watched_after_own: true };
+        }
+        Self { length, part1, is_watched_after_own: false }
+    }
+}
+
+/// Places at which all stations have one priority wait.
+struct SplitPlaces {
+    /// The place of each station.
+    places: Vec<u32>,
+    /// By place: the place of the scenario that it is a part of.
+    origins: Vec<usize>,
+    /// By place: the priority wait there.
+    waits: Vec<i64>,
+}
+
+impl SplitPlaces {
+    /// Places keep their numbers for the first wait that is met there; those of other waits come after all of them.
+    fn new(mut places: Vec<u32>, place_count: usize, station_waits: &[i64]) -> Self {
+        let mut parts: Vec<Vec<usize>> = vec![Vec::new(); place_count];
+        let mut origins: Vec<usize> = (0..place_count).collect();
+        let mut waits = vec![0; place_count];
+        for (place, &wait) in places.iter_mut().zip(station_waits) {
+            let origin = *place as usize;
+            let part = parts[origin].iter().copied().find(|&part| waits[part] == wait).unwrap_or_else(|| {
+                let is_new = !parts[origin].is_empty();
+                let part = if is_new { origins.len() } else { origin };
+                if is_new {
+                    origins.push(origin);
+                    waits.push(0);
+                }
+                waits[part] = wait;
+                parts[origin].push(part);
+                part
+            });
+            *place = small(part);
+        }
+        Self { places, origins, waits }
+    }
+
+    /// Propagation between them. Between two parts of a place it takes as long as between any two stations there, so that what
+    /// [`check_delays`] found holds of the parts, too.
+    fn delays(&self, delays: &[i64], place_count: usize) -> Vec<i64> {
+        let row = |&p: &usize| self.origins.iter().map(move |&q| delays[p * place_count + q]);
+        self.origins.iter().flat_map(row).collect()
+    }
+}
+
 /// A time or length as a signed number; everything that comes here was checked to be far below 2^62.
 #[inline]
 #[must_use]
@@ -202,11 +286,11 @@ pub(crate) fn signed(value: u64) -> i64 {
     value.cast_signed()
 }
 
-/// A small index as 32 bits; everything that comes here was checked to be at most 1024.
+/// A small index as 32 bits; everything that comes here was checked to be at most 1024, or twice that for places that were split.
 #[inline]
 #[must_use]
 pub(crate) fn small(index: usize) -> u32 {
-    u32::try_from(index).expect("at most 1024 stations")
+    u32::try_from(index).expect("at most 1024 stations, and 2048 places")
 }
 
 fn count_places(places: &[u32], place_count: usize) -> Vec<u32> {
@@ -291,6 +375,7 @@ fn check_group(group: &Group, index: usize, place_count: usize) -> Result<(), Er
         }
     }
     check_range(&key("clock_error_ppb"), group.clock_error_ppb, 0, MOST_CLOCK_ERROR_PPB)?;
+    check_range(&key("priority_wait_ps"), group.priority_wait_ps, 0, LONGEST_DELAY_PS)?;
     check_range(&key("attempt_limit"), u64::from(group.attempt_limit), 1, 1_000_000)?;
     match group.backoff {
         crate::scenario::Backoff::Exponential { limit } => check_range(&key("backoff.limit"), u64::from(limit), 0, 30),

@@ -127,9 +127,15 @@ fn frames_and_arrivals() -> impl Strategy<Value = (Lengths, Arrivals)> {
     prop_oneof![3 => (lengths, arrivals()), 1 => voice()]
 }
 
-fn group(places: usize) -> impl Strategy<Value = Group> {
+/// Often none, so that classes meet at one place; else slots, as one would choose, or anything.
+fn priority_wait(slot_ps: u64) -> impl Strategy<Value = u64> {
+    prop_oneof![3 => Just(0), 2 => (1u64..4).prop_map(move |slots| slots * slot_ps), 1 => 1u64..3000, 1 => 1u64..30_000]
+}
+
+fn group(places: usize, slot_ps: u64) -> impl Strategy<Value = Group> {
     let limit = prop_oneof![Just(16u32), 1u32..6];
     (
+        priority_wait(slot_ps),
         prop::collection::vec(0..u32::try_from(places).expect("few"), 1..6),
         frames_and_arrivals(),
         times(),
@@ -139,7 +145,8 @@ fn group(places: usize) -> impl Strategy<Value = Group> {
         prop::option::of(1u32..5),
     )
         .prop_map(
-            |(places, (frames, arrivals), service, backoff, attempt_limit, [resume, give_up, generated], room)| {
+            |(priority_wait_ps, places, (frames, arrivals), service, backoff, attempt_limit, choices, room)| {
+                let [resume, give_up, generated] = choices;
                 let saturated = arrivals == Arrivals::Saturated {};
                 let is_voice = matches!(arrivals, Arrivals::Coder { .. });
                 let (resume, give_up) = (resume || is_voice, give_up && !is_voice);
@@ -151,6 +158,7 @@ fn group(places: usize) -> impl Strategy<Value = Group> {
                     generator: (saturated && generated).then_some(Generator { buffers: room.unwrap_or(15), time }),
                     queue_frames: room.filter(|_| !saturated && !is_voice),
                     clock_error_ppb: if generated { 0 } else { 700_000 },
+                    priority_wait_ps,
                     arrivals,
                     service,
                     backoff,
@@ -169,8 +177,8 @@ fn group(places: usize) -> impl Strategy<Value = Group> {
 fn trial() -> impl Strategy<Value = Trial> {
     segment()
         .prop_flat_map(|segment| {
-            let places = segment.delay_ps.len();
-            (Just(segment), prop::collection::vec(group(places), 1..4), any::<u64>(), 0u64..2000)
+            let group = group(segment.delay_ps.len(), segment.slot_bits * BIT);
+            (Just(segment), prop::collection::vec(group, 1..4), any::<u64>(), 0u64..2000)
         })
         .prop_map(|(segment, groups, seed, spread_ps)| Trial {
             seed,
@@ -274,8 +282,7 @@ proptest! {
 
 /// Signals travel for longer than anybody pauses, so the medium is never silent everywhere at once: nothing could ever be forgotten
 /// if that had to wait until all is over. 60 000 attempts take a second then, and weeks if all of them are kept.
-#[test]
-fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
+fn run_storm_that_never_ends(priority_wait_ps: Option<u64>) {
     let group = |places: Vec<u32>, service_ps, attempt_limit| Group {
         name: "g".into(),
         places,
@@ -284,12 +291,15 @@ fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
         generator: None,
         queue_frames: None,
         clock_error_ppb: 0,
+        priority_wait_ps: 0,
         service: Times::Constant { ps: service_ps },
         backoff: Backoff::Exponential { limit: 10 },
         attempt_limit,
         after_attempt_limit: AfterAttemptLimit::Discard,
         after_late_collision: AfterLateCollision::Discard,
     };
+    let mut groups = vec![group(vec![4, 3], 30, 1), group(vec![0, 4, 1, 2, 2], 0, 4)];
+    groups.extend(priority_wait_ps.map(|wait| Group { priority_wait_ps: wait, ..group(vec![4, 0, 2, 2, 3], 0, 4) }));
     let trial = Trial {
         seed: 17,
         scenario: Scenario {
@@ -303,7 +313,7 @@ fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
                 deaf_ps: 50,
                 delay_ps: metric(1, &[2, 3, 1, 5, 4], 1153),
             },
-            groups: vec![group(vec![4, 3], 30, 1), group(vec![0, 4, 1, 2, 2], 0, 4)],
+            groups,
             phases: Phases {
                 begin_ps: 1000,
                 stop_ps: 7_000_000,
@@ -319,4 +329,17 @@ fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
     assert!(fast_trace.len() > 50_000, "{}", fast_trace.len());
     assert!(fast_trace == reference_trace);
     assert_eq!(format!("{fast:?}"), format!("{reference:?}"));
+}
+
+#[test]
+fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
+    run_storm_that_never_ends(None);
+}
+
+/// Some of these stations start now and then, or when the others have nothing more to send.
+#[test]
+fn so_is_one_in_which_some_wait_for_others() {
+    for priority_wait_ps in [1, 200, 3000, 60_000] {
+        run_storm_that_never_ends(Some(priority_wait_ps));
+    }
 }

@@ -821,3 +821,11 @@ fn the_segments_own_gap_and_preamble_are_refused() {
     let error = simulate_idealised(&trial).expect_err("a gap").to_string();
     assert_eq!(error, "segment.gap_bits: must be 0 in an idealised world, got 96");
 }
+
+#[test]
+fn a_priority_wait_is_refused() {
+    let mut trial = saturated(1, 20, 0, &stretch(1000, adaptive(1, 0, "one-of-waiting", "at-once")));
+    trial.scenario.groups[0].priority_wait_ps = 1;
+    let error = simulate_idealised(&trial).expect_err("a wait").to_string();
+    assert_eq!(error, "groups[0].priority_wait_ps: must be 0 in an idealised world, got 1");
+}

@@ -55,7 +55,11 @@ class Entry:
 
 
 def _obstacles(*conditions: Callable[[Situation], str | None]) -> Callable[[Situation], list[str]]:
-    return lambda situation: [text for condition in conditions if (text := condition(situation)) is not None]
+    return lambda situation: [text for condition in (_no_waits, *conditions) if (text := condition(situation)) is not None]
+
+
+def _no_waits(s: Situation) -> str | None:
+    return "needs stations without priority waits, of which no theory knows" if s.priority_waits else None
 
 
 def _saturated(s: Situation) -> str | None:

@@ -55,6 +55,8 @@ class Situation:
         Mean time of the host between a frame and the next.
     generator
         Whether a user process fills buffers.
+    priority_waits
+        Whether any station lets others of higher priority go first.
     backoff
         "exponential", "linear", "constant" or "none".
     contention_slot_s, sensing_interval_s, persistence, station_latency_s
@@ -80,6 +82,7 @@ class Situation:
     thinking_s: float | None
     service_s: float
     generator: bool
+    priority_waits: bool
     backoff: str
     contention_slot_s: float
     sensing_interval_s: float | None
@@ -157,6 +160,7 @@ def situation_of(scenario: Mapping[str, Any], assumed: Mapping[str, Any]) -> Sit
         thinking_s=_thinking_s(groups),
         service_s=_mean_s(first["service"]),
         generator=any(group["generator"] is not None for group in groups),
+        priority_waits=any(group.get("priority_wait_ps") for group in groups),
         backoff=first["backoff"]["rule"],
         contention_slot_s=contention_s if contention_s is not None else contention / PS_PER_S,
         sensing_interval_s=_seconds(assumed["sensing_interval_ps"]),

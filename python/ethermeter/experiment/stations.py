@@ -6,7 +6,7 @@ from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
 
 from ethermeter.experiment.frames import Frames
 from ethermeter.experiment.hosts import Arrivals, Backoff, Generator, Times
-from ethermeter.experiment.quantity import ClockError, Length
+from ethermeter.experiment.quantity import ClockError, Delay, Length
 from ethermeter.experiment.segment import MOST_PLACES
 from ethermeter.experiment.table import Table, complaint
 
@@ -50,6 +50,8 @@ class StationGroup(Table):
     """Frames there is room for, the one being sent included."""
     clock_error: ClockError = Field(default="0 ppm", validate_default=True)
     """How much too fast or too slow a host's clock goes at most, evenly spread; its coder and its load register follow that clock."""
+    priority_wait: Delay = Field(default="0 s", validate_default=True)
+    """How long a station listens beyond the gap before it starts, so that those with a shorter wait go first."""
     backoff: Backoff = "exponential"
     """How a station waits after a collision."""
     attempt_limit: Annotated[int, Field(ge=1, le=1000)] | None = None

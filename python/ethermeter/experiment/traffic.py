@@ -55,12 +55,14 @@ def group_of(group: StationGroup, index: int, *, constants: Constants, folder: P
         frames, arrivals = _frames(sizes), _arrivals(group, index, sizes=sizes, constants=constants, file=file)
     # Only where there is one, so that other plans keep their hash.
     clock = {"clock_error_ppb": group.clock_error} if group.clock_error else {}
+    wait = {"priority_wait_ps": group.priority_wait} if group.priority_wait else {}
     return {
         "frames": frames,
         "arrivals": arrivals,
         **clock,
         "generator": None if group.generator is None else {"buffers": group.generator.buffers, "time": _times(group.generator.time)},
         "queue_frames": group.queue,
+        **wait,
         "service": _times(group.service),
         "backoff": _backoff(group.backoff, limit=constants["backoff_limit"]),
         "attempt_limit": group.attempt_limit if group.attempt_limit is not None else constants["attempt_limit"],

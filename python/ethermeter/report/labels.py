@@ -162,6 +162,7 @@ STATION_TITLES: dict[str, str] = {
     "frames.samples.overhead": "Overhead of a frame",
     "service": "Service time",
     "queue": "Room in the queue",
+    "priority_wait": "Priority wait",
     "backoff": "Backoff",
     "backoff.exponential.limit": "Backoff limit",
     "backoff.linear.limit": "Backoff limit",

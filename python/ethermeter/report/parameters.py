@@ -128,6 +128,7 @@ def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("jam", _bits(segment["jam_bits"], segment)),
         ("longest one-way propagation", f"{reach_ps / 1e6:.4g} µs, {reach_ps / segment['bit_ps']:.3g} bit times"),
         *([("deaf time", f"{segment['deaf_ps'] / 1e6:g} µs")] if segment.get("deaf_ps") else []),
+        *_priority_waits(scenario["groups"]),
         ("backoff", written_table(group["backoff"])),
         ("attempt limit", f"{group['attempt_limit']}, then {group['after_attempt_limit']}"),
         ("after a late collision", str(group["after_late_collision"])),
@@ -139,6 +140,13 @@ def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("measured", f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s, {scenario['batches']} batches"),
     ]
     return rows
+
+
+def _priority_waits(groups: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return a row on all groups if any station waits for others: of the first group alone it would say nothing."""
+    if not any(group.get("priority_wait_ps") for group in groups):
+        return []
+    return [("priority wait", ", ".join(f"{group['name']} {group.get('priority_wait_ps', 0) / 1e6:g} µs" for group in groups))]
 
 
 def coder(arrivals: Mapping[str, Any]) -> str:

@@ -35,6 +35,7 @@ pub fn saturated(stations: usize, bits: u64, delay_ps: u64, service_ps: u64) -> 
                 generator: None,
                 queue_frames: None,
                 clock_error_ppb: 0,
+                priority_wait_ps: 0,
                 service: Times::Constant { ps: service_ps },
                 backoff: Backoff::Exponential { limit: 10 },
                 attempt_limit: 16,
