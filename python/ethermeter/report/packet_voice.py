@@ -153,9 +153,8 @@ def _spec(lines: Sequence[Line], marks: Sequence[tuple[str, float, float]], x: L
     most = max(most, *(high * y.factor for _, _, high in marks)) if marks else most
     up: Json = {"field": "y", "type": "quantitative", "title": y.axis, "scale": {"domain": [0, most * 1.02], "nice": True}}
     shown: Json = {"title": legend, "symbolType": "stroke", "symbolStrokeWidth": 3, "symbolOpacity": 1}
-    if max(map(len, names)) > 12:
-        # On a narrow page long names fit one below the other only.
-        shown["columns"] = 1
+    # On a narrow page four short names fit side by side, and long ones one below the other only.
+    shown["columns"] = 1 if max(map(len, names)) > 12 else 4
     colour: Json = {"field": "c", "type": "nominal", "scale": {"domain": names}, "legend": {**shown, "labelLimit": 320}}
     common: Json = {"x": along, "y": up, "color": colour}
     layers: list[Json] = []
