@@ -233,6 +233,20 @@ def test_limits_are_the_same_for_every_number_of_a_kind() -> None:
     }
 
 
+def test_the_documentation_has_every_number_of_the_tables_in_their_rows() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "voice-study.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if "→" in line]
+    of_rows = [tuple(float(number) for number in re.findall(r"([\d.]+) →", row)) for row in rows]
+    tables = [
+        *((d_min, n_knee, t_knee) for d_min, t_knee, n_knee in TABLE_4_1A.values()),
+        *((*n, *t, *d) for d, t, n in TABLE_4_1B.values()),
+        *((*n, *t) for t, n in TABLE_4_2.values()),
+        *((*d, *t) for d, t in TABLE_4_3.values()),
+    ]
+    # The line that explains the arrow has one without a number.
+    assert [row for row in of_rows if row] == tables
+
+
 # Worlds that are not the study's
 
 

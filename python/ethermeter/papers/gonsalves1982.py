@@ -53,6 +53,15 @@ def claims(trials: Sequence[Trial], whole: WholeSegment, stations: Stations) -> 
     return tuple(judge(entry, found(entry)) for entry in published())
 
 
+def curves_of(run_dir: Path) -> Curves:
+    """Gather the curves of a run."""
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(run_dir)
+    trials = run.trials()
+    return Curves(trials, whole_segment(run.observations(), trials))
+
+
 def write_claims(run_dir: Path) -> Path:
     """Hold a run against the study and write `claims.json` into its directory; the path of the file."""
     from ethermeter.store import RunDirectory, write_whole
@@ -116,8 +125,14 @@ def _curve(curves: Curves, series: str, where: Where, quantity: str) -> tuple[Fl
     return np.array([float(text) for text in texts]), np.array([row[:replications] for row in rows]).T
 
 
-def _at_loss(curves: Curves, series: str, where: Where, quantity: str, loss: float) -> Floats:
-    """Read a quantity off where a share of the samples is lost, one value a replication."""
+def value_at_loss(curves: Curves, series: str, where: Where, quantity: str, loss: float) -> Floats:
+    """Read a quantity off where a share of the samples is lost, one value a replication.
+
+    Raises
+    ------
+    MissingError
+        If the run lacks the curve, or the curve does not pass that loss.
+    """
     hosts, losses = _curve(curves, series, where, "loss")
     _, values = _curve(curves, series, where, quantity)
     return np.array([np.interp(crossing(hosts, lost, loss), hosts, value) for lost, value in zip(losses, values, strict=True)])
@@ -132,7 +147,7 @@ def _at_knee(curves: Curves, series: str, where: Where, quantity: str) -> Floats
 
 def at_loss(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Find a quantity where the entry's share of samples is lost."""
-    return Finding(student(_at_loss(curves, entry["series"], entry["at"], entry["quantity"], entry["loss"])))
+    return Finding(student(value_at_loss(curves, entry["series"], entry["at"], entry["quantity"], entry["loss"])))
 
 
 def at_knee(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
@@ -198,7 +213,7 @@ def rises(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     found = []
     for text in entry["values"]:
         where = {**entry["at"], entry["key"]: text}
-        at = [_at_loss(curves, entry["series"], where, entry["quantity"], loss) for loss in entry["losses"]]
+        at = [value_at_loss(curves, entry["series"], where, entry["quantity"], loss) for loss in entry["losses"]]
         found.append(at[-1] - at[0] if entry.get("growth") else at[0])
     steps = [student(after - before) for before, after in pairwise(found)]
     falling = [step for step in steps if step.high < 0]

@@ -72,6 +72,15 @@ class Curves:
                 found.add(text)
         return sorted(found, key=float)
 
+    def values_of(self, series: str, key: str) -> list[str]:
+        """Values of a key that a series varies, in the order of the plan."""
+        found: dict[str, None] = {}
+        for name, *items in self._trials:
+            point: dict[Any, Any] = dict(items)  # type: ignore[arg-type]
+            if name == series and key in point:
+                found[point[key]] = None
+        return list(found)
+
 
 def crossing(x: Floats, y: Floats, level: float) -> float:
     """Where a curve first passes a level from below, on the straight line between two points.

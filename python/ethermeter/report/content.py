@@ -11,9 +11,10 @@ from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.positions import Line
 from ethermeter.faults import Fault, InputError
-from ethermeter.papers import claims, myths
+from ethermeter.papers import claims, gonsalves1982, myths
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.myths_runs import Runs
+from ethermeter.papers.replications import Curves
 from ethermeter.report.distribution import KINDS, Kind, Selection, select
 from ethermeter.report.parameters import Experiment, experiments
 
@@ -46,6 +47,7 @@ class Content:
     lines: Sequence[Line]  # of the stations along the cable, where they are on one
     distributions: Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]  # of each series
     runs: Runs | None  # of the study of myths, for its figures
+    curves: Curves | None  # of the study of packet voice, for its figures
 
 
 def gather(run_dir: Path) -> Content:
@@ -95,6 +97,7 @@ def gather(run_dir: Path) -> Content:
         lines=_lines(run, real, simulated, is_study=bool(study)),
         distributions=_distributions(run, real, simulated, study=bool(study)),
         runs=myths.runs_of(run_dir, points, trials) if study == myths.STUDY else None,
+        curves=gonsalves1982.curves_of(run_dir) if study == gonsalves1982.STUDY else None,
     )
 
 

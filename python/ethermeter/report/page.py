@@ -13,6 +13,7 @@ from ethermeter.report.content import Content
 from ethermeter.report.html import embedded, safe, section, table
 from ethermeter.report.labels import number
 from ethermeter.report.myths import myths_sections
+from ethermeter.report.packet_voice import voice_sections
 from ethermeter.report.parameters import constants, flat
 from ethermeter.report.series import anchor, series_section
 from ethermeter.report.sheet import Sheet
@@ -33,7 +34,12 @@ def page(content: Content) -> str:
         sections.append(("claims", "Claims", section("claims", "Published claims against this run", _claims(content))))
     if content.runs is not None:
         sections += myths_sections(content.runs, sheet)
+    if content.curves is not None:
+        sections += voice_sections(content.curves, {claim.id: claim.published for claim in content.claims}, sheet)
+    drawn_whole = STUDIES.get(content.study, OTHER).drawn_whole
     for name in series:
+        if name in drawn_whole:
+            continue
         members = _drawn([point for point in content.points if point.series == name])
         label = name if content.study or len(series) > 1 else "Results"
         sections.append((anchor(name), label, series_section(name, members, content, sheet)))

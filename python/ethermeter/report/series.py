@@ -35,13 +35,17 @@ def series_section(name: str, points: Sequence[Point], content: Content, sheet: 
     axes = choose(points)
     study = STUDIES.get(content.study, OTHER)
     is_apart = study.against_hosts and axes.x != COUNT
+    is_drawn = name in study.drawn
+    has_details = study.has_details and not is_apart and (study.detailed is None or name in study.detailed)
     along = along_section([line for line in content.lines if line.series == name], sheet)
     graphs = study.compared if along else study.graphs
-    main = "" if is_apart else _main(name, points, axes, graphs, sheet) + _against_load(name, points, axes, sheet)
+    main = "" if is_apart or is_drawn else _main(name, points, axes, graphs, sheet)
+    if not is_apart and not content.study:
+        main += _against_load(name, points, axes, sheet)
     # A study of places begins with them; elsewhere they come after what was asked for.
     body = along + main if content.study else main + along
-    body += parts_section(name, content, sheet) + (_distributions(name, content, sheet) if study.has_details and not is_apart else "")
-    times = _breakdowns(points, axes, sheet) if study.has_details and not is_apart else ""
+    body += parts_section(name, content, sheet) + (_distributions(name, content, sheet) if has_details else "")
+    times = _breakdowns(points, axes, sheet) if has_details else ""
     if times:
         lead = '<p class="lead">Where the channel’s time goes; the parts sum to 1.</p>'
         body += f'<h3>Channel time</h3>{lead}<div class="grid">{times}</div>'

@@ -12,7 +12,8 @@ class Study:
 
     `against_hosts` if its figures are against the number of hosts, and a series that is not stands apart; `compared` are the graphs of a
     series whose stations are shown along the cable. Without `has_details`, what the study is not about, distributions of delay and
-    channel time, is left to the table of estimates.
+    channel time, is left to the table of estimates; with `detailed`, only these series have them. `drawn` series are in figures of the
+    study's own and have but their table here, `drawn_whole` ones not even that.
     """
 
     title: str
@@ -21,6 +22,9 @@ class Study:
     against_hosts: bool
     compared: tuple[Metric, ...] = MAIN_METRICS
     has_details: bool = True
+    detailed: tuple[str, ...] | None = None
+    drawn: tuple[str, ...] = ()
+    drawn_whole: tuple[str, ...] = ()
 
 
 OTHER = Study("", "", MAIN_METRICS, against_hosts=False)
@@ -46,6 +50,20 @@ STUDIES = {
         against_hosts=False,
         compared=(Metric.UTILISATION,),
         has_details=False,
+    ),
+    "gonsalves1982": Study(
+        "Packet voice on the experimental Ethernet (Gonsalves, 1982), re-simulated",
+        "A number is <em>met</em> within 1 host, 3 points of throughput, 10% of a delay, 0.4 ms of a shortest delay, 3% of anything "
+        "else, or within what the text’s rounding leaves open (the green band); a statement <em>holds</em> by the rule under its note, "
+        "which is ours. <em>Fitted</em> are two times of a host, the deaf and the arming time, on tables 4.1a and 4.1b only; everything "
+        "else is predicted. D is the mean delay over samples, from the making of the oldest sample in their packet to the packet’s end: "
+        "the study says over packets, but its delays at losses of 1 and 5% can only be that. T is the share of the capacity that "
+        "delivered packets take, without 6 bytes of header and checksum each; in table 4.2 with them. L is the share of samples lost.",
+        (Metric.SAMPLE_DELAY, Metric.SAMPLE_DELAY_P99, Metric.SAMPLE_LOSS, Metric.VOICE_UTILISATION, Metric.GOODPUT),
+        against_hosts=False,
+        detailed=("conversations",),
+        drawn=("minimum", "maximum", "rate-70", "rate-84"),
+        drawn_whole=tuple(f"sensitivity-{name}" for name in ("deaf", "arming", "clock-error", "register")),
     ),
     "myths": Study(
         "Myths about the Ethernet, and what theory and segment say",

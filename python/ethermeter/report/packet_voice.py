@@ -1,0 +1,436 @@
+"""Packet voice: the figures of Gonsalves (1982) with what the study published on them, and what a run's fitted parameters change."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ethermeter.analysis.interval import Estimate, student
+from ethermeter.papers.evidence import MissingError
+from ethermeter.papers.gonsalves1982 import HOSTS, reading, value_at_loss
+from ethermeter.papers.replications import Curves, Where
+from ethermeter.report.axes import quantity
+from ethermeter.report.chart import HEIGHT, datum, values_as_texts
+from ethermeter.report.html import safe, section, table
+from ethermeter.report.labels import Label, plain
+from ethermeter.report.results import cell
+from ethermeter.report.sheet import Sheet
+from ethermeter.report.theme import colours
+
+Json = dict[str, Any]
+Section = tuple[str, str, str]
+"""Anchor, name in the map, and HTML."""
+LEAST, MOST = "stations.frames.samples.least", "stations.frames.samples.most"
+QUANTITIES: dict[str, Label] = {
+    "hosts": Label("Number of hosts"),
+    "load": Label("Offered load", "%"),
+    "delay": Label("Delay of samples", "ms"),
+    "loss": Label("Loss of samples", "%", 100.0),
+    "throughput": Label("Throughput, whole packets", "%"),
+    "data_throughput": Label("Throughput, data", "%"),
+    "normalised_delay": Label("Delay over the shortest"),
+}
+"""Of `ethermeter.papers.gonsalves1982.reading`, by name."""
+LEGEND = "Lines: this run, with 95% bands. Diamonds: the study’s tables, which read hosts off to one, delays to 1 ms and throughput to 1%."
+LOSSES = (0.01, 0.05)
+Mark = tuple[str, float | str, float | str]
+"""Curve, x and y: numbers, or ids of claims whose published numbers they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of the study: x and y by their quantities, and published points."""
+
+    title: str
+    text: str
+    x: str
+    y: str
+    marks: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Figures of one section of the study, their curves (name: series and point) and what the names are values of."""
+
+    anchor: str
+    name: str
+    title: str
+    text: str
+    legend: str
+    curves: Mapping[str, tuple[str, Where]]
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter whose values a series varies: its title, series, key and text, and the name of the value that all other series use."""
+
+    name: str
+    series: str
+    key: str
+    text: str
+    used: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A curve: its name, and number of hosts, x and y of every point, by number of hosts."""
+
+    name: str
+    points: tuple[tuple[str, Estimate, Estimate], ...]
+
+
+def voice_sections(curves: Curves, published: Mapping[str, float], sheet: Sheet) -> list[Section]:
+    """Return every section whose points the run holds.
+
+    Parameters
+    ----------
+    curves
+        Of a run of the study.
+    published
+        What the study published, by id of the claim.
+    sheet
+        Where the figures go.
+
+    """
+    found = []
+    for family in FAMILIES:
+        drawn = [_figure(family, figure, curves, published, sheet) for figure in family.figures]
+        if any(drawn):
+            body = f'<p>{family.text}</p><p class="lead">{LEGEND}</p><div class="grid">{"".join(drawn)}</div>'
+            found.append((family.anchor, family.name, section(family.anchor, family.title, body)))
+    body = "".join(_sensitivity(parameter, curves, published, sheet) for parameter in PARAMETERS)
+    if body:
+        title = "What each parameter changes"
+        found.append(("voice-sensitivity", "Sensitivity", section("voice-sensitivity", title, f'<p class="lead">{SENSITIVITY}</p>{body}')))
+    return found
+
+
+def _lines(named: Mapping[str, tuple[str, Where]], curves: Curves, x: str, y: str) -> list[Line]:
+    lines = []
+    for name, (series, where) in named.items():
+        points = []
+        for hosts in curves.along(series, where, HOSTS):
+            try:
+                of = [student(reading(curves, series, {**where, HOSTS: hosts}, quantity)) for quantity in (x, y)]
+            except MissingError:
+                continue
+            points.append((hosts, of[0], of[1]))
+        if points:
+            lines.append(Line(name, tuple(points)))
+    return lines
+
+
+def _figure(family: Family, figure: Figure, curves: Curves, published: Mapping[str, float], sheet: Sheet) -> str:
+    lines = _lines(family.curves, curves, figure.x, figure.y)
+    if not lines:
+        return ""
+    marks = [(name, _number(x, published), _number(y, published)) for name, x, y in figure.marks]
+    kept = [(name, x, y) for name, x, y in marks if x == x and y == y and any(line.name == name for line in lines)]
+    spec = _spec(lines, kept, QUANTITIES[figure.x], QUANTITIES[figure.y], legend=family.legend)
+    return sheet.add(spec, title=figure.title, text=figure.text, numbers=_numbers(lines, kept, figure, legend=family.legend))
+
+
+def _number(value: float | str, published: Mapping[str, float]) -> float:
+    return published.get(value, float("nan")) if isinstance(value, str) else value
+
+
+def _spec(lines: Sequence[Line], marks: Sequence[tuple[str, float, float]], x: Label, y: Label, *, legend: str) -> Json:
+    """Draw curves in the order of their numbers of hosts, so that one against throughput may turn back, with marks upon them."""
+    names = [line.name for line in lines]
+    rows = [
+        datum(line.name, float(f"{of_x.value * x.factor:.6g}"), of_y, y.factor) | {"n": int(hosts)}
+        for line in lines
+        for hosts, of_x, of_y in line.points
+    ]
+    is_count = x is QUANTITIES["hosts"]
+    is_ordered = all(quantity(name) for name in names)
+    along: Json = {"field": "x", "type": "quantitative", "title": x.axis, "scale": {"zero": False, "nice": False, "padding": 6}}
+    if is_count:
+        along["axis"] = {"tickMinStep": 1, "format": "d"}
+    # Intervals may reach beyond and are clipped, lest a wide one flatten the curves.
+    most = max(row["y"] or 0.0 for row in rows)
+    most = max(most, *(high * y.factor for _, _, high in marks)) if marks else most
+    up: Json = {"field": "y", "type": "quantitative", "title": y.axis, "scale": {"domain": [0, most * 1.02], "nice": True}}
+    shown: Json = {"title": legend, "symbolType": "stroke", "symbolStrokeWidth": 3, "symbolOpacity": 1}
+    # On a narrow page four short names fit side by side, and long ones one below the other only.
+    shown["columns"] = 1 if max(map(len, names)) > 12 else 4
+    colour: Json = {"field": "c", "type": "nominal", "scale": {"domain": names}, "legend": {**shown, "labelLimit": 320}}
+    common: Json = {"x": along, "y": up, "color": colour}
+    layers: list[Json] = []
+    if is_count and any("l" in row for row in rows):
+        # Against what was measured too, a band along one of the two axes would say half.
+        band: Json = {"type": "area", "opacity": 0.16, "clip": True, "aria": False}
+        ends: Json = {"x": along, "y": {**up, "field": "l"}, "y2": {"field": "h"}, "color": colour}
+        layers.append({"transform": [{"filter": "isValid(datum.l)"}], "mark": band, "encoding": ends})
+    layers.append(
+        {
+            "mark": {"type": "line", "strokeWidth": 1.6, "aria": False},
+            "encoding": {**common, "order": {"field": "n", "type": "quantitative"}},
+        }
+    )
+    if marks:
+        values = [{"x": at, "y": float(f"{high * y.factor:.6g}"), "c": name} for name, at, high in marks]
+        diamond: Json = {"type": "point", "shape": "diamond", "filled": True, "size": 110, "opacity": 1, "aria": False}
+        layers.append({"data": {"values": values}, "mark": diamond, "encoding": common})
+    hover: Json = {
+        "name": "hover",
+        "select": {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": True, "fields": ["c"]},
+    }
+    places: list[Json] = [{"field": "n", "type": "quantitative", "title": "hosts"}]
+    if not is_count:
+        places.append({"field": "x", "type": "quantitative", "title": x.axis, "format": ".4~r"})
+    layers.append(
+        {
+            "transform": [{"filter": "isValid(datum.y)"}, *values_as_texts(y)],
+            "params": [hover],
+            "mark": {"type": "point", "filled": False, "strokeWidth": 1.3, "size": 13, "aria": False},
+            "encoding": {
+                **common,
+                "tooltip": [
+                    {"field": "value", "title": y.title},
+                    {"field": "interval", "title": "95% interval"},
+                    *places,
+                    {"field": "c", "title": legend},
+                    {"field": "caution", "title": "caution"},
+                ],
+            },
+        }
+    )
+    return {
+        "width": "container",
+        "height": HEIGHT,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "padding": {"left": 2, "top": 2, "bottom": 2, "right": 12},
+        "data": {"values": rows},
+        "layer": layers,
+        "usermeta": {
+            "colours": {
+                "light": colours(len(names), ground="light", is_ordered=is_ordered),
+                "dark": colours(len(names), ground="dark", is_ordered=is_ordered),
+            }
+        },
+    }
+
+
+def _numbers(lines: Sequence[Line], marks: Sequence[tuple[str, float, float]], figure: Figure, *, legend: str) -> str:
+    """Numbers of a figure: curve, hosts, x and y with half widths; then what was published."""
+    x, y = QUANTITIES[figure.x], QUANTITIES[figure.y]
+    is_count = figure.x == "hosts"
+    rows = [
+        [safe(line.name), hosts, *([] if is_count else [cell(of_x, x.factor)]), cell(of_y, y.factor)]
+        for line in lines
+        for hosts, of_x, of_y in line.points
+    ]
+    rows += [
+        [f"{safe(name)}, published", f"{at:g}" if is_count else "–", *([] if is_count else [f"{at:g}"]), f"{high * y.factor:g}"]
+        for name, at, high in marks
+    ]
+    head = [safe(legend), "Hosts", *([] if is_count else [safe(x.axis)]), safe(y.axis)]
+    return table(head, rows, caption=figure.title, kind="data")
+
+
+def _sensitivity(parameter: Parameter, curves: Curves, published: Mapping[str, float], sheet: Sheet) -> str:
+    """Show a parameter: loss and delay for each of its values, and what is read off them."""
+    name, series, key = parameter.name, parameter.series, parameter.key
+    values = curves.values_of(series, key)
+    if not values:
+        return ""
+    named = {_value_name(value): (series, {key: value}) for value in values}
+    octets = "64"
+    at = {loss: f"4.1b-n-{octets}-l{round(loss * 100)}" for loss in LOSSES}
+    drawn = ""
+    for y, marks in (
+        ("loss", [(at[loss], loss) for loss in LOSSES]),
+        ("delay", [(at[loss], f"4.1b-d-{octets}-l{round(loss * 100)}") for loss in LOSSES]),
+    ):
+        label = QUANTITIES[y]
+        figure = Figure(f"{label.title}, {name.lower()}", "", "hosts", y, tuple((parameter.used, *mark) for mark in marks))
+        drawn += _figure(Family("", "", "", "", name, named, ()), figure, curves, published, sheet)
+    quantities = ("hosts", "data_throughput", "delay")
+    rows = []
+    for value, (_, where) in named.items():
+        row = [safe(value)]
+        for loss in LOSSES:
+            row += [_at(curves, series, where, quantity, loss) for quantity in quantities]
+        rows.append(row)
+    letters = {"hosts": "N", "data_throughput": "T, %", "delay": "D, ms"}
+    head = [safe(name), *(f"{letters[quantity]} at {loss:.0%}" for loss in LOSSES for quantity in quantities)]
+    last = [
+        "published",
+        *(f"{published.get(f'4.1b-{letter}-{octets}-l{round(loss * 100)}', float('nan')):g}" for loss in LOSSES for letter in "ntd"),
+    ]
+    numbers = table(head, [*rows, last], caption=f"{name}: at losses of 1 and 5%", kind="data")
+    return (
+        f'<h3>{safe(name)}</h3><p>{parameter.text}</p><div class="grid">{drawn}</div>'
+        f'<h4>Read off at losses of 1 and 5%</h4><div class="panel">{numbers}</div>'
+    )
+
+
+def _at(curves: Curves, series: str, where: Where, quantity: str, loss: float) -> str:
+    try:
+        return cell(student(value_at_loss(curves, series, where, quantity, loss)), 1.0)
+    except MissingError:
+        return "–"
+
+
+def _value_name(text: str) -> str:
+    """Name a value of a parameter.
+
+    Examples
+    --------
+    >>> _value_name('{ uniform = ["0 us", "1 ms"] }'), _value_name("6 us")
+    ('0 us to 1 ms, evenly', '6 us')
+    >>> _value_name('{ load_register = { bits = 8, clock = "170 ns", ticks = false } }')
+    'clock of 170 ns, without ticks'
+    """
+    if found := re.fullmatch(r'\{ uniform = \["([^"]*)", "([^"]*)"\] \}', text):
+        return f"{found[1]} to {found[2]}, evenly"
+    if found := re.fullmatch(r'\{ load_register = \{ bits = 8, clock = "([^"]*)", ticks = (true|false) \} \}', text):
+        return f"clock of {found[1]}, {'with' if found[2] == 'true' else 'without'} ticks"
+    return plain(text)
+
+
+def _losses(table_name: str, numbers: Sequence[str], *, x: str, y: str | None, percents: Sequence[int] = (1, 5)) -> tuple[Mark, ...]:
+    """Return marks at the losses that a table gives; `x` and `y` are letters of its columns, no `y` is the loss itself."""
+    return tuple(
+        (f"{number} B", f"{table_name}-{x}-{number}-l{percent}", f"{table_name}-{y}-{number}-l{percent}" if y else percent / 100)
+        for number in numbers
+        for percent in percents
+    )
+
+
+def _knees(numbers: Sequence[str], *, x: str, y: str) -> tuple[Mark, ...]:
+    def of(letter: str, number: str) -> str:
+        return f"4.1a-dmin-{number}" if letter == "d" else f"4.1a-{letter}-knee-{number}"
+
+    return tuple((f"{number} B", of(x, number), of(y, number)) for number in numbers)
+
+
+SHORTEST, LONGEST = ("64", "128", "512"), ("64", "128", "256", "512")
+FAMILIES = (
+    Family(
+        "voice-shortest",
+        "Shortest packet",
+        "Figures 4.1 to 4.4: the shortest packet",
+        "Coders of 105 kb/s, packets of at most 1024 bytes. A buffer that is wanted to be sent later makes fewer and longer packets, "
+        "which use the channel better and take longer to fill. The diamonds are the knee and the losses of 1 and 5% of tables 4.1a and "
+        "4.1b, to which the deaf time and the arming time were fitted.",
+        "Shortest packet",
+        {f"{number} B": ("minimum", {LEAST: f"{number} B"}) for number in SHORTEST},
+        (
+            Figure(
+                "Delay against throughput (figure 4.1)",
+                "Each curve runs through growing numbers of hosts: flat up to the knee, then upwards at nearly one throughput.",
+                "data_throughput",
+                "delay",
+                _knees(SHORTEST, x="t", y="d") + _losses("4.1b", SHORTEST, x="t", y="d"),
+            ),
+            Figure(
+                "Delay against hosts (figure 4.2)",
+                "Each host is 3.57% of the capacity; 28 make 100%.",
+                "hosts",
+                "delay",
+                _knees(SHORTEST, x="n", y="d") + _losses("4.1b", SHORTEST, x="n", y="d"),
+            ),
+            Figure("Loss against hosts (figure 4.3)", "", "hosts", "loss", _losses("4.1b", SHORTEST, x="n", y=None)),
+            Figure(
+                "Throughput against hosts (figure 4.4)",
+                "Without 6 bytes of header and checksum a packet.",
+                "hosts",
+                "data_throughput",
+                _knees(SHORTEST, x="n", y="t") + _losses("4.1b", SHORTEST, x="n", y="t"),
+            ),
+        ),
+    ),
+    Family(
+        "voice-longest",
+        "Longest packet",
+        "Figures 4.5 to 4.8: the longest packet",
+        "Coders of 105 kb/s, packets from 32 bytes on. Nothing is fitted here. What cannot grow is lost: the shorter the longest packet, "
+        "the earlier. The study’s network loses 1% and 5% nearly at once, ours more gradually.",
+        "Longest packet",
+        {f"{number} B": ("maximum", {MOST: f"{number} B"}) for number in LONGEST},
+        (
+            Figure("Delay against throughput (figure 4.5)", "The study’s tables have no delays at these losses.", "throughput", "delay"),
+            Figure("Delay against hosts (figure 4.6)", "", "hosts", "delay"),
+            Figure("Loss against hosts (figure 4.7)", "", "hosts", "loss", _losses("4.2", LONGEST, x="n", y=None)),
+            Figure(
+                "Throughput against hosts (figure 4.8)",
+                "Of packets in full, header and checksum included: only so does table 4.2 agree with the load at its numbers of hosts.",
+                "hosts",
+                "throughput",
+                _losses("4.2", LONGEST, x="n", y="t"),
+            ),
+        ),
+    ),
+    Family(
+        "voice-rate",
+        "Coder rate",
+        "Figures 4.9 and 4.10: the coder’s rate",
+        "Packets of 64 to 1024 bytes. Against the load, and with delays over the shortest, coders of different rates are nearly alike, "
+        "which is what the study extrapolates to 64 kb/s by.",
+        "Coder rate",
+        {
+            "70 kb/s": ("rate-70", {}),
+            "84 kb/s": ("rate-84", {}),
+            "105 kb/s": ("minimum", {LEAST: "64 B"}),
+        },
+        (
+            Figure("Normalised delay against load (figure 4.9)", "Over the formula’s shortest delay.", "load", "normalised_delay"),
+            Figure("Loss against load (figure 4.10)", "", "load", "loss"),
+            Figure(
+                "Normalised delay against throughput (table 4.3)",
+                "Diamonds at losses of 1 and 3%.",
+                "data_throughput",
+                "normalised_delay",
+                tuple(
+                    (f"{rate} kb/s", f"4.3-t-{rate}-l{percent}", f"4.3-d-{rate}-l{percent}")
+                    for rate in ("70", "84", "105")
+                    for percent in (1, 3)
+                ),
+            ),
+            Figure(
+                "Throughput against load",
+                "Without 6 bytes of header and checksum a packet.",
+                "load",
+                "data_throughput",
+            ),
+        ),
+    ),
+)
+SENSITIVITY = (
+    "Coders of 105 kb/s, packets of 64 to 1024 bytes, around losses of 1 and 5%: one parameter changed, all others as in the series "
+    "minimum, half as long. N, T and D are read off at these losses, with 95% intervals over the replications. Diamonds: the study’s table "
+    "4.1b, in the colour of the value that all other series use."
+)
+PARAMETERS = (
+    Parameter(
+        "Deaf time",
+        "sensitivity-deaf",
+        "segment.deaf",
+        "From a host’s decision to send to its first bit, in which it hears nothing. Fitted: 6 µs.",
+        "6 us",
+    ),
+    Parameter(
+        "Arming time",
+        "sensitivity-arming",
+        "stations.service",
+        "From a packet’s being wanted to its being ready to go. Fitted: evenly spread from 0 to 1 ms.",
+        "0 us to 1 ms, evenly",
+    ),
+    Parameter(
+        "Error of the clocks",
+        "sensitivity-clock-error",
+        "stations.clock_error",
+        "How much hosts’ crystals differ. Assumed: 50 ppm.",
+        "50 ppm",
+    ),
+    Parameter(
+        "Backoff",
+        "sensitivity-register",
+        "stations.backoff",
+        "Which clock masks the load register, and whether a wait ends with a tick. Used: the processor’s clock of 170 ns, with ticks.",
+        "clock of 170 ns, with ticks",
+    ),
+)
