@@ -336,10 +336,10 @@ fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
     run_storm_that_never_ends(None);
 }
 
-/// Some of these stations start now and then, or when the others have nothing more to send.
+/// Waits from one that others leave room for all the time to one that they hardly ever leave.
 #[test]
 fn so_is_one_in_which_some_wait_for_others() {
-    for priority_wait_ps in [1, 200, 3000, 60_000] {
+    for priority_wait_ps in [1, 200, 3000] {
         run_storm_that_never_ends(Some(priority_wait_ps));
     }
 }
