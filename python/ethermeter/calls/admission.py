@@ -15,7 +15,7 @@ import numpy as np
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Floats
-from ethermeter.analysis.tables import batch_sums
+from ethermeter.analysis.tables import PS_PER_S, Trial, batch_sums
 from ethermeter.faults import Fault, InputError
 from ethermeter.observation import Metric
 from ethermeter.store import RunDirectory
@@ -40,12 +40,13 @@ class ByCalls:
         Numbers of calls that were simulated, ascending; the others are interpolated.
     loss, loss_low, loss_high
         Share of the samples that is lost, and its 95% interval, cut to 0 and 1; NaN where the run has none.
-    utilisation
-        Mean load that one who listens measures: channel time of delivered frames.
-    deviation
-        Its standard deviation over windows of `window_s`: of the batches of all replications about their mean.
+    load, deviation
+        Mean load that one who listens for `window_s` measures, channel time of delivered frames, and its standard deviation: over the
+        batches of all replications that begin when all stations have begun.
     window_s
         Length of a batch [s].
+    is_from_the_start
+        Whether the run measures from before all stations have begun. Its losses are then too small, since buffers begin empty.
 
     """
 
@@ -54,9 +55,10 @@ class ByCalls:
     loss: Floats
     loss_low: Floats
     loss_high: Floats
-    utilisation: Floats
+    load: Floats
     deviation: Floats
     window_s: float
+    is_from_the_start: bool
 
     @property
     def largest(self) -> int:
@@ -172,15 +174,10 @@ def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None =
     if any(_voice_stations(trial.scenario) != int(trial.point[key]) for trial in trials):
         raise _fault(run, key, "not the number of voice stations", "a series that varies this number, each station a call")
     loss = [point.estimates[Metric.SAMPLE_LOSS] for point in kept]
-    loads: dict[int, list[float]] = {}
-    window_s = float("nan")
-    for positions, sums in batch_sums(batches, trials):
-        window_s = float(sums.window_s[0])
-        for position, load in zip(positions.tolist(), sums.charged_s.sum(axis=-1) / sums.window_s[:, None], strict=True):
-            loads.setdefault(int(trials[position].point[key]), []).extend(load.tolist())
+    loads, window_s = _loads(trials, batches, key)
     columns = {
         "loss": [each.value for each in loss],
-        "utilisation": [point.estimates[Metric.UTILISATION].value for point in kept],
+        "load": [float(np.mean(loads[calls])) if calls in loads else np.nan for calls in simulated],
         "deviation": [float(np.std(loads[calls], ddof=1)) if len(loads.get(calls, ())) > 1 else np.nan for calls in simulated],
     }
     for name, column in columns.items():
@@ -191,7 +188,8 @@ def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None =
     numbers = np.arange(simulated[-1] + 1.0)
     # Beyond the ends np.interp goes on with the value there.
     spread = {name: np.clip(np.interp(numbers, simulated, column), 0, 1) for name, column in columns.items()}
-    return ByCalls(series=chosen, simulated=simulated, window_s=window_s, **spread)
+    early = any(_settled_ps(trial.scenario) > trial.scenario["phases"]["measure_from_ps"] for trial in trials)
+    return ByCalls(series=chosen, simulated=simulated, window_s=window_s, is_from_the_start=early, **spread)
 
 
 def outcomes(offered_erlangs: Sequence[float], by_calls: ByCalls, thresholds: Thresholds) -> tuple[Outcome, ...]:
@@ -223,7 +221,7 @@ def outcomes(offered_erlangs: Sequence[float], by_calls: ByCalls, thresholds: Th
         "none": unlimited(numbers),
         "central": central(thresholds.most, places=numbers),
         "count": by_count(thresholds.most, heard=thresholds.heard, places=numbers),
-        "load": by_load(by_calls.utilisation, deviation=by_calls.deviation, threshold=thresholds.load),
+        "load": by_load(by_calls.load, deviation=by_calls.deviation, threshold=thresholds.load),
     }
     return tuple(_outcome(offered, rule, rules[rule], by_calls, thresholds) for offered in offered_erlangs for rule in RULES)
 
@@ -303,6 +301,27 @@ def _count_key(points: Sequence[Point], fixed: Mapping[str, str]) -> str:
 
 def _is_at(point: Mapping[str, str], fixed: Mapping[str, str]) -> bool:
     return all(point.get(key) == value for key, value in fixed.items())
+
+
+def _loads(trials: Sequence[Trial], batches: Any, key: str) -> tuple[dict[int, list[float]], float]:
+    """Return the loads of batches by number of calls, and the length of a batch [s]; of batches that begin when all stations have begun."""
+    found: dict[int, list[float]] = {}
+    window_s = float("nan")
+    for positions, sums in batch_sums(batches, trials):
+        window_s = float(sums.window_s[0])
+        loads = sums.charged_s.sum(axis=-1) / sums.window_s[:, None]
+        for position, load in zip(positions.tolist(), loads, strict=True):
+            trial = trials[position]
+            from_s = trial.scenario["phases"]["measure_from_ps"] / PS_PER_S + window_s * np.arange(load.size)
+            settled = from_s >= _settled_ps(trial.scenario) / PS_PER_S
+            found.setdefault(int(trial.point[key]), []).extend(load[settled].tolist())
+    return {calls: loads for calls, loads in found.items() if loads}, window_s
+
+
+def _settled_ps(scenario: Mapping[str, Any]) -> int:
+    """Return when all stations have begun [ps]."""
+    phases = scenario["phases"]
+    return int(phases["begin_ps"]) + int(phases["spread_ps"])
 
 
 def _voice_stations(scenario: Mapping[str, Any]) -> int:

@@ -56,7 +56,7 @@ def admission(
             "--load",
             metavar="SHARE",
             show_default=False,
-            help="Load below which a host that measures it begins a call. The mean utilisation at --most unless given.",
+            help="Load below which a host that measures it begins a call. The mean load at --most unless given.",
         ),
     ] = None,
     series: Annotated[
@@ -92,10 +92,10 @@ def admission(
             refuse("--limit", limit, f"one that is kept with {by_calls.simulated[0]} calls, the fewest of the run, or --most besides")
     if not 1 <= given["--most"] <= by_calls.largest:
         refuse("--most", most or "", f"from 1 to {by_calls.largest}, the largest number of stations of the run")
-    least_load, most_load = float(by_calls.utilisation[0]), float(by_calls.utilisation.max())
-    given.setdefault("--load", float(by_calls.utilisation[int(given["--most"])]))
+    least_load, most_load = float(by_calls.load[0]), float(by_calls.load.max())
+    given.setdefault("--load", float(by_calls.load[int(given["--most"])]))
     if not least_load <= given["--load"] <= most_load:
-        refuse("--load", load or "", f"from {least_load:.4g} to {most_load:.4g}, the utilisations of the run")
+        refuse("--load", load or "", f"from {least_load:.4g} to {most_load:.4g}, the mean loads of the run")
     listen_s = given.get("--listen", by_calls.window_s)
     thresholds = Thresholds(
         limit=given["--limit"],
@@ -131,7 +131,7 @@ def _fixed(words: list[str]) -> dict[str, str]:
 def _as_json(
     run: str, by_calls: "ByCalls", thresholds: "Thresholds", listen_s: float, pattern: str, found: "tuple[Outcome, ...]"
 ) -> dict[str, Any]:
-    columns = ("loss", "loss_low", "loss_high", "utilisation", "deviation")
+    columns = ("loss", "loss_low", "loss_high", "load", "deviation")
     return {
         "run": run,
         "series": by_calls.series,
@@ -140,6 +140,7 @@ def _as_json(
         "count": {"listen_s": listen_s, "pattern": pattern, "heard": thresholds.heard},
         "load": {"listen_s": by_calls.window_s, "threshold": thresholds.load},
         "simulated": list(by_calls.simulated),
+        "from_the_start": by_calls.is_from_the_start,
         "calls": [
             {"calls": calls, **{name: _plain(float(getattr(by_calls, name)[calls])) for name in columns}}
             for calls in range(by_calls.largest + 1)
@@ -195,6 +196,8 @@ def _print(by_calls: "ByCalls", thresholds: "Thresholds", listen_s: float, patte
     print_table([*head, "caution"] if cautioned else head, [[*row, *[""] * (len(head) + cautioned - len(row))] for row in rows])
     last = "" if thresholds.most < by_calls.largest else ", which is all that the run has"
     typer.echo(f"{by_calls.series}: {by_calls.simulated[0]} to {by_calls.largest} calls simulated")
+    if by_calls.is_from_the_start:
+        typer.echo("the run measures from before all stations have begun, with empty buffers: in the long run more is lost")
     typer.echo(
         f"beyond limit: share of call time with a loss above {100 * thresholds.limit:g}%; from and to, with every loss at the lower and "
         "at the upper end of its 95% interval"
@@ -206,7 +209,7 @@ def _print(by_calls: "ByCalls", thresholds: "Thresholds", listen_s: float, patte
     )
     typer.echo(
         f"load: a host measures the load for {by_calls.window_s:g} s, and begins its call if it is below {thresholds.load:.4g}; with "
-        f"{thresholds.most} calls it is {by_calls.utilisation[thresholds.most]:.4g}, standard deviation "
+        f"{thresholds.most} calls it is {by_calls.load[thresholds.most]:.4g}, standard deviation "
         f"{by_calls.deviation[thresholds.most]:.2g}"
     )
     if cautioned:
