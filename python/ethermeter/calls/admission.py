@@ -187,7 +187,7 @@ def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None =
     columns |= {"loss_low": [each.low for each in loss], "loss_high": [each.high for each in loss]}
     numbers = np.arange(simulated[-1] + 1.0)
     # Beyond the ends np.interp goes on with the value there.
-    spread = {name: np.clip(np.interp(numbers, simulated, column), 0, 1) for name, column in columns.items()}
+    spread = {name: np.interp(numbers, simulated, np.clip(column, 0, 1)) for name, column in columns.items()}
     early = any(_settled_ps(trial.scenario) > trial.scenario["phases"]["measure_from_ps"] for trial in trials)
     return ByCalls(series=chosen, simulated=simulated, window_s=window_s, is_from_the_start=early, **spread)
 
