@@ -158,6 +158,9 @@ def test_the_schema_is_valid_and_refuses_what_the_reader_refuses() -> None:
     assert not validator.is_valid({**sound, "segment": {**sound["segment"], "standard": "token"}})
     assert not validator.is_valid({**sound, "stations": [{**sound["stations"][0], "arrivals": {"bursts": 1}}]})
     assert not validator.is_valid({**sound, "vary": {"stations.count": 3}})
+    assert validator.is_valid({**sound, "stations": [{**sound["stations"][0], "clock_error": "50 ppm"}]})
+    assert not validator.is_valid({**sound, "stations": [{**sound["stations"][0], "clock_error": "50 us"}]})
+    assert not validator.is_valid({**sound, "stations": [{**sound["stations"][0], "clock_error": 50}]})
 
 
 def test_the_study_has_its_five_experiments_and_there_are_eight_more() -> None:

@@ -6,11 +6,12 @@ import pytest
 import test_malformed
 import test_malformed_segment
 import test_malformed_stations
+import test_malformed_voice
 from ethermeter import cli
 
 FILES = {
     f"{module.__name__}: {name}": text
-    for module in (test_malformed, test_malformed_segment, test_malformed_stations)
+    for module in (test_malformed, test_malformed_segment, test_malformed_stations, test_malformed_voice)
     for name, (text, *_) in module.MALFORMED.items()
 }
 

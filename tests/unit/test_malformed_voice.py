@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from ethermeter.experiment import load
+from ethermeter.plan import expand
 from faults_at import expect_fault, faults_of
 from files import HEAD, host, segment
 
@@ -79,6 +80,7 @@ MALFORMED = {
         "required: what of a frame is no samples",
     ),
     "overhead without the check sequence": (growing("64 B", "1024 B", "1 B"), f"{SAMPLES}.overhead", "frame check sequence, 16 bit"),
+    "overhead of a part of the check sequence": (growing("64 B", "1024 B", "15 bit"), f"{SAMPLES}.overhead", 'expected "0 B", at least'),
     "most below least": (growing("64 B", "63 B", "6 B"), f"{SAMPLES}.most", "at least 512 bit"),
     "most all overhead": (growing("4 B", "6 B", "6 B"), f"{SAMPLES}.most", "1 of 16 bit beside 48 of overhead: at least 64 bit"),
     "most too short for a sample that least asks for": (growing("65 B", "65 B", "6 B"), f"{SAMPLES}.most", "at least 528 bit"),
@@ -105,6 +107,34 @@ MALFORMED = {
         voice('after_late_collision = "discard"\n'),
         "stations.0.after_late_collision",
         'expected "backoff"',
+    ),
+    # its clock
+    "clock error without a unit": (voice("clock_error = 50\n"), "stations.0.clock_error", "the unit is missing"),
+    "clock error as a number in quotes": (voice('clock_error = "50"\n'), "stations.0.clock_error", "the unit is missing"),
+    "clock error as a time": (voice('clock_error = "50 us"\n'), "stations.0.clock_error", "an error of a clock"),
+    "clock error below zero": (voice('clock_error = "-50 ppm"\n'), "stations.0.clock_error", "must not be negative"),
+    "clock error finer than is kept": (voice('clock_error = "0.0005 ppm"\n'), "stations.0.clock_error", "a whole number of ppb"),
+    "clock error of more than a hundredth": (voice('clock_error = "10000.001 ppm"\n'), "stations.0.clock_error", "at most 10000 ppm"),
+    "clock error of nothing that has a clock": (
+        host('clock_error = "50 ppm"'),
+        "stations.0.clock_error",
+        "with a coder or a load register only",
+    ),
+    "vary the clock error without a unit": (
+        voice('[vary]\n"stations.clock_error" = ["10 ppm", 50]\n'),
+        'vary."stations.clock_error".1',
+        "the unit is missing",
+    ),
+    "vary the clock error to too large a one": (
+        voice('[vary]\n"stations.clock_error" = ["10 ppm", "2e10 ppb"]\n'),
+        'vary."stations.clock_error".1',
+        "at most 10000 ppm",
+    ),
+    "coder that its clock may make as fast as the segment": (
+        # 16 bit take 5.44 us; a clock that is 1% too fast takes a sample every 5.445 us at 5.5 us, and 5.4351 us at 5.49 us.
+        voice('clock_error = "10000 ppm"\n', coder='coder = { sample = "16 bit", every = "5.49 us" }'),
+        f"{OF_CODER}.every",
+        "slower than the segment",
     ),
     # the load register
     "register without bits": (
@@ -172,8 +202,46 @@ def test_every_fault_of_a_voice_group_is_found_at_once(tmp_path: Path) -> None:
     assert keys == {"stations.0.frames", "stations.0.queue", "stations.0.after_attempt_limit"}
 
 
-def test_a_sound_file_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        voice(),
+        voice('clock_error = "0 ppm"\n'),
+        voice('clock_error = "10000 ppm"\n', coder='coder = { sample = "16 bit", every = "5.5 us" }'),
+        voice('clock_error = "50000 ppb"\n'),
+        host('clock_error = "1.5 ppm"\nbackoff = { load_register = { bits = 8, clock = "1 us", ticks = true } }'),
+        growing("64 B", "1024 B", "0 B"),
+        growing("64 B", "1024 B", "2 B"),
+    ],
+)
+def test_a_sound_file_is_read(tmp_path: Path, text: str) -> None:
     # What every malformed one is a change of.
     path = tmp_path / "x.toml"
-    path.write_text(voice(), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     assert load(path).trials == 1
+
+
+@pytest.mark.parametrize(("text", "ppb"), [("50 ppm", 50_000), ("0.001 ppm", 1), ("7 ppb", 7), ("1e4 ppm", 10_000_000)])
+def test_the_error_of_a_clock_is_passed_on_in_parts_of_a_billion(tmp_path: Path, text: str, ppb: int) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(voice(f'clock_error = "{text}"\n'), encoding="utf-8")
+    (trial,) = expand([load(path)]).trials
+    assert trial.scenario["groups"][0]["clock_error_ppb"] == ppb
+
+
+def test_a_plan_without_an_error_of_clocks_is_what_it_was(tmp_path: Path) -> None:
+    # No key in the scenario: the seed and the hash of plans from before the key was there stay the same.
+    path = tmp_path / "x.toml"
+    plans = []
+    for text in ("", 'clock_error = "0 ppm"\n'):
+        path.write_text(voice(text), encoding="utf-8")
+        plans.append(expand([load(path)]))
+        assert "clock_error" not in plans[-1].trials[0].line
+    assert plans[0].trials[0].line == plans[1].trials[0].line
+
+
+def test_a_frame_may_be_all_samples(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(growing("64 B", "1024 B", "0 B"), encoding="utf-8")
+    (trial,) = expand([load(path)]).trials
+    assert trial.scenario["groups"][0]["frames"] == {"kind": "samples", "overhead_bits": 0, "min_bits": 512, "max_bits": 8192}

@@ -56,6 +56,11 @@ def test_a_frequency_is_the_time_between_events() -> None:
     assert units.interval_ps("60 /min") == 10**12
 
 
+@pytest.mark.parametrize(("text", "ppb"), [("50 ppm", 50_000), ("0 ppm", 0), ("1.5 ppm", 1500), ("7 ppb", 7), ("10000 ppm", 10**7)])
+def test_an_error_of_a_clock_is_whole_parts_of_a_billion(text: str, ppb: int) -> None:
+    assert units.clock_error_ppb(text) == ppb
+
+
 @pytest.mark.parametrize(
     ("read", "value", "word"),
     [
@@ -92,6 +97,11 @@ def test_a_frequency_is_the_time_between_events() -> None:
         (units.length_m, "101 km", "at most 100 km"),
         (units.interval_ps, "0 /s", "above zero"),
         (units.interval_ps, "1e20 /s", "1e9 /s"),
+        (units.rate_bps, "0 b/s", "above zero"),
+        (units.clock_error_ppb, 50, "the unit is missing"),
+        (units.clock_error_ppb, "50 us", "an error of a clock"),
+        (units.clock_error_ppb, "0.1 ppb", "whole number of ppb"),
+        (units.clock_error_ppb, "10001 ppm", "at most 10000 ppm"),
     ],
 )
 def test_what_is_no_such_quantity_is_refused_with_what_was_expected(read, value, word) -> None:
