@@ -149,6 +149,8 @@ def test_a_bound_that_is_met_too_often_is_told() -> None:
     # Nobody is heard, so nobody is refused but by the bound.
     deaf = outcome("count", 8.0, made(), heard=0.0)
     assert deaf.bound == deaf.blocking > 0
+    # So many come that one in hundreds let in is enough to fill all there is, and would fill more.
+    assert outcome("count", 1e6, made(), most=2, heard=0.9).is_bounded
 
 
 def invoke(*words: object) -> tuple[int, str, str]:

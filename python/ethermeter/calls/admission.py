@@ -121,7 +121,7 @@ class Outcome:
     crowded
         Share of time with more calls active than the threshold.
     bound
-        Share of calls that the rule would admit, and that are refused because the run has no more stations.
+        Share of calls that come with as many active as the run has stations, if the rule would ever admit one there; 0 if it would not.
 
     """
 
@@ -244,7 +244,8 @@ def _outcome(offered: float, rule: str, admit: Floats, by_calls: ByCalls, thresh
         beyond_high=high,
         mean_loss=float(middle.mean_loss),
         crowded=float(middle.crowded),
-        bound=float(found.distribution[-1] * admit[-1]),
+        # Not times a(n): far too many calls would hide that a rule which admits one in a million would go on growing.
+        bound=float(found.distribution[-1]) if admit[-1] > 0 else 0.0,
     )
 
 

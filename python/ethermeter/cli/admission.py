@@ -215,5 +215,5 @@ def _print(by_calls: "ByCalls", thresholds: "Thresholds", listen_s: float, patte
     if cautioned:
         typer.echo(
             f"outside-model-range: more than {BOUND_THAT_MATTERS:.1%} of the calls come with {by_calls.largest} active, all that the run "
-            "has, and are refused for that alone; a run of more stations tells what would become of them"
+            "has, where the rule would still admit some; a run of more stations tells what would become of them"
         )
