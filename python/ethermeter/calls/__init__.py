@@ -1,7 +1,7 @@
 """Calls: how many fit on a shared segment with a wanted quality, by simulation.
 
 `question` is what is asked, and the experiment that answers it for a number of calls; `quality` is what a simulated trial means for those
-who talk; `search` finds the largest number that is good enough.
+who talk; `search` finds the largest number that is good enough. `admission` stands apart: what a run says of calls that come and go.
 """
 
 from ethermeter.calls.quality import Quality, Wanted

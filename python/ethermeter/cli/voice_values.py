@@ -40,6 +40,7 @@ _KINDS: Mapping[str, tuple[str, Range]] = {
     "offered": ("", arguments.ERLANGS),
     "places": ("", arguments.PLACES),
     "blocking": ("", arguments.BLOCKING),
+    "listen": ("s", arguments.LISTEN_S),
 }
 """What can be given: its unit, and its range."""
 
@@ -136,7 +137,19 @@ def evaluated(texts: Mapping[str, str | None], function: Callable[[Mapping[str, 
 
 
 def numbers_of(texts: Mapping[str, tuple[str, str | None]]) -> dict[str, float]:
-    """Read options that take one number each.
+    """Read options that take one number each; otherwise as `lists_of`.
+
+    Raises
+    ------
+    InputError
+        With every fault found.
+
+    """
+    return {option: values[0] for option, values in _listed(texts, single=True).items()}
+
+
+def lists_of(texts: Mapping[str, tuple[str, str | None]]) -> dict[str, list[float]]:
+    """Read options that take lists of numbers.
 
     Parameters
     ----------
@@ -154,15 +167,19 @@ def numbers_of(texts: Mapping[str, tuple[str, str | None]]) -> dict[str, float]:
         With every fault found.
 
     """
+    return _listed(texts, single=False)
+
+
+def _listed(texts: Mapping[str, tuple[str, str | None]], *, single: bool) -> dict[str, list[float]]:
     faults: list[Fault] = []
-    found: dict[str, float] = {}
+    found: dict[str, list[float]] = {}
     for option, (kind, text) in texts.items():
         if text is None:
             continue
         values = _parsed(option, text, *_KINDS[kind], faults)
-        if len(values) > 1:
-            faults.append(Fault("command line", option, text, "one value"))
-        found[option] = values[0] if values else math.nan
+        if len(values) > (1 if single else MOST_POINTS):
+            faults.append(Fault("command line", option, text, "one value" if single else f"at most {MOST_POINTS} values"))
+        found[option] = values
     if faults:
         raise InputError(faults)
     return found

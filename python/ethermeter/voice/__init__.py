@@ -1,11 +1,12 @@
 """Voice: what a call is worth, what it puts on an Ethernet, and how many of them there is room for.
 
-The E-model of ITU-T G.107 and its inverse, codecs as data, packets and the delay that they begin with, talk spurts, Erlang's B formula:
-pure functions over arrays, which broadcast. Nothing here knows of experiments, trials or simulators. What is from memory says so
-(`docs/voice.md`).
+The E-model of ITU-T G.107 and its inverse, codecs as data, packets and the delay that they begin with, talk spurts, Erlang's B formula,
+rules of admission: pure functions over arrays, which broadcast. Nothing here knows of experiments, trials or simulators. What is from
+memory says so (`docs/voice.md`).
 """
 
 from ethermeter.arguments import ArgumentError
+from ethermeter.voice.admission import by_count, by_load, call_time, central, heard, occupancy, unlimited
 from ethermeter.voice.codecs import CODECS, Codec
 from ethermeter.voice.connection import Connection
 from ethermeter.voice.e_model import e_model, mean_opinion
@@ -24,17 +25,24 @@ __all__ = [
     "TalkPattern",
     "activity_of",
     "admitted",
+    "by_count",
+    "by_load",
+    "call_time",
+    "central",
     "cole_rosenbluth_2001",
     "e_model",
     "erlang_b",
     "erlang_b_offered",
     "erlang_b_places",
+    "heard",
     "largest_delay",
     "largest_loss",
     "mean_opinion",
     "mouth_to_ear",
+    "occupancy",
     "packets",
     "rating_for",
     "talking",
     "talking_quantile",
+    "unlimited",
 ]

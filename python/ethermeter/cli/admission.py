@@ -1,0 +1,219 @@
+"""The command that says what becomes of calls that come and go."""
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ethermeter.cli import options
+from ethermeter.cli.output import number, print_json, print_table
+
+if TYPE_CHECKING:
+    from ethermeter.calls.admission import ByCalls, Outcome, Thresholds
+
+EXAMPLES = """\
+  ethermeter run voice-experimental --out runs/voice
+  ethermeter admission runs/voice --offered 15,20,25
+  ethermeter admission runs/g82 --series conversations --offered 30..40/3 --limit 1% --most 40
+  ethermeter admission runs/g82 --series minimum --at "stations.frames.samples.least=64 B" --offered 20
+  ethermeter admission runs/voice --offered 20 --listen "2 s" --pattern p59 --load 70% --json"""
+_DIGITS = 4
+
+
+def admission(
+    run: options.RunPath,
+    *,
+    offered: Annotated[
+        str,
+        typer.Option("--offered", metavar="LIST", help="Calls offered a second times their mean duration: one, a,b,c or from..to/points."),
+    ],
+    limit: Annotated[str, typer.Option("--limit", metavar="SHARE", help="Loss of samples that is still good, a fraction or in %.")] = "1%",
+    most: Annotated[
+        str | None,
+        typer.Option(
+            "--most",
+            metavar="N",
+            show_default=False,
+            help="Calls that may be active. The largest number whose loss is within the limit by its 95% interval unless given.",
+        ),
+    ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="TIME",
+            show_default=False,
+            help="For how long a host listens that counts calls. The length of the run's batches unless given, for which one that measures "
+            "load listens always.",
+        ),
+    ] = None,
+    pattern: Annotated[
+        str, typer.Option("--pattern", metavar="NAME", help="Talk spurts, by which calls are heard: brady-1968 or p59.")
+    ] = "brady-1968",
+    load: Annotated[
+        str | None,
+        typer.Option(
+            "--load",
+            metavar="SHARE",
+            show_default=False,
+            help="Load below which a host that measures it begins a call. The mean load at --most unless given.",
+        ),
+    ] = None,
+    series: Annotated[
+        str | None, typer.Option("--series", metavar="NAME", show_default=False, help="Of which series, if several have voice.")
+    ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--at",
+            metavar="KEY=VALUE",
+            show_default=False,
+            help="What the series varies besides the number of stations; can be given several times.",
+        ),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Say what becomes of calls that come and go, without admission and with, from a run that varies the number of voice stations."""
+    from ethermeter.calls.admission import Thresholds, outcomes, read
+    from ethermeter.cli.voice_values import lists_of, numbers_of, one_of, refuse
+    from ethermeter.voice import PATTERNS, heard
+
+    talk = PATTERNS[one_of("--pattern", pattern, PATTERNS)]
+    loads = lists_of({"--offered": ("offered", offered)})["--offered"]
+    given = numbers_of(
+        {"--limit": ("loss", limit), "--most": ("places", most), "--listen": ("listen", listen), "--load": ("loss", load)},
+    )
+    by_calls = read(run, series=series, at=_fixed(at or []))
+    if "--most" not in given:
+        if not by_calls.has_intervals:
+            refuse("--most", "not given", f"a number from 1 to {by_calls.largest}: fewer than three replications have no intervals of loss")
+        given["--most"] = by_calls.most_within(given["--limit"])
+        if not given["--most"]:
+            refuse("--limit", limit, f"one that is kept with {by_calls.simulated[0]} calls, the fewest of the run, or --most besides")
+    if not 1 <= given["--most"] <= by_calls.largest:
+        refuse("--most", most or "", f"from 1 to {by_calls.largest}, the largest number of stations of the run")
+    least_load, most_load = float(by_calls.load[0]), float(by_calls.load.max())
+    given.setdefault("--load", float(by_calls.load[int(given["--most"])]))
+    if not least_load <= given["--load"] <= most_load:
+        refuse("--load", load or "", f"from {least_load:.4g} to {most_load:.4g}, the mean loads of the run")
+    listen_s = given.get("--listen", by_calls.window_s)
+    thresholds = Thresholds(
+        limit=given["--limit"],
+        most=int(given["--most"]),
+        heard=float(heard(listen_s, talk_s=talk.talk_s, silence_s=talk.silence_s)),
+        load=given["--load"],
+    )
+    found = outcomes(loads, by_calls, thresholds)
+    if as_json:
+        print_json(_as_json(str(run), by_calls, thresholds, listen_s, pattern, found))
+        return
+    _print(by_calls, thresholds, listen_s, pattern, found)
+
+
+def _fixed(words: list[str]) -> dict[str, str]:
+    """Read KEY=VALUE; a value may stand in quotes."""
+    from ethermeter.faults import Fault, InputError
+
+    found: dict[str, str] = {}
+    faults = []
+    for word in words:
+        key, equals, value = (part.strip() for part in word.partition("="))
+        if not equals or not key or not value:
+            faults.append(Fault("command line", "--at", word, "KEY=VALUE"))
+        elif key in found:
+            faults.append(Fault("command line", "--at", word, f"{key} once"))
+        found[key] = value.strip('"') if value.startswith('"') else value
+    if faults:
+        raise InputError(faults)
+    return found
+
+
+def _as_json(
+    run: str, by_calls: "ByCalls", thresholds: "Thresholds", listen_s: float, pattern: str, found: "tuple[Outcome, ...]"
+) -> dict[str, Any]:
+    columns = ("loss", "loss_low", "loss_high", "load", "deviation")
+    return {
+        "run": run,
+        "series": by_calls.series,
+        "limit": thresholds.limit,
+        "most": thresholds.most,
+        "count": {"listen_s": listen_s, "pattern": pattern, "heard": thresholds.heard},
+        "load": {"listen_s": by_calls.window_s, "threshold": thresholds.load},
+        "simulated": list(by_calls.simulated),
+        "from_the_start": by_calls.is_from_the_start,
+        "calls": [
+            {"calls": calls, **{name: _plain(float(getattr(by_calls, name)[calls])) for name in columns}}
+            for calls in range(by_calls.largest + 1)
+        ],
+        "units": {"offered": "erlang", "listen_s": "s"},
+        "outcomes": [
+            {
+                "offered": each.offered_erlangs,
+                "rule": each.rule,
+                "blocking": each.blocking,
+                "mean_calls": each.mean_calls,
+                "beyond_limit": {
+                    key: _plain(getattr(each, f"beyond{end}")) for key, end in (("value", ""), ("low", "_low"), ("high", "_high"))
+                },
+                "mean_loss": _plain(each.mean_loss),
+                "over_most": each.crowded,
+                "bound": each.bound,
+                "cautions": _cautions(each),
+            }
+            for each in found
+        ],
+    }
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _cautions(outcome: "Outcome") -> list[str]:
+    from ethermeter.observation import Caution
+
+    return [str(Caution.OUTSIDE_MODEL_RANGE)] if outcome.is_bounded else []
+
+
+def _print(by_calls: "ByCalls", thresholds: "Thresholds", listen_s: float, pattern: str, found: "tuple[Outcome, ...]") -> None:
+    from ethermeter.calls.admission import BOUND_THAT_MATTERS
+
+    head = ["offered erlang", "rule", "blocking %", "mean calls", "beyond limit %", "from %", "to %", "mean loss %"]
+    rows = [
+        [
+            number(each.offered_erlangs, digits=_DIGITS),
+            each.rule,
+            number(100 * each.blocking, digits=_DIGITS),
+            number(each.mean_calls, digits=_DIGITS),
+            *(number(100 * share, digits=_DIGITS) for share in (each.beyond, each.beyond_low, each.beyond_high, each.mean_loss)),
+            number(100 * each.crowded, digits=_DIGITS),
+            *_cautions(each),
+        ]
+        for each in found
+    ]
+    head = [*head, f"over {thresholds.most} %"]
+    cautioned = any(len(row) > len(head) for row in rows)
+    print_table([*head, "caution"] if cautioned else head, [[*row, *[""] * (len(head) + cautioned - len(row))] for row in rows])
+    last = "" if thresholds.most < by_calls.largest else ", which is all that the run has"
+    typer.echo(f"{by_calls.series}: {by_calls.simulated[0]} to {by_calls.largest} calls simulated")
+    if by_calls.is_from_the_start:
+        typer.echo("the run measures from before all stations have begun, with empty buffers: in the long run more is lost")
+    typer.echo(
+        f"beyond limit: share of call time with a loss above {100 * thresholds.limit:g}%; from and to, with every loss at the lower and "
+        "at the upper end of its 95% interval"
+    )
+    typer.echo(f"central: a server admits calls while fewer than {thresholds.most} are active{last}")
+    typer.echo(
+        f"count: a host listens for {listen_s:g} s, hears each call with probability {thresholds.heard:.4g} ({pattern}), and begins its "
+        f"own if fewer than {thresholds.most} are heard"
+    )
+    typer.echo(
+        f"load: a host measures the load for {by_calls.window_s:g} s, and begins its call if it is below {thresholds.load:.4g}; with "
+        f"{thresholds.most} calls it is {by_calls.load[thresholds.most]:.4g}, standard deviation "
+        f"{by_calls.deviation[thresholds.most]:.2g}"
+    )
+    if cautioned:
+        typer.echo(
+            f"outside-model-range: more than {BOUND_THAT_MATTERS:.1%} of the calls come with {by_calls.largest} active, all that the run "
+            "has, where the rule would still admit some; a run of more stations tells what would become of them"
+        )
