@@ -200,7 +200,10 @@ impl Station {
                 return (self.attempt(start, end, Ending::Collided, late), ready);
             }
             let slots = self.chance.below(self.backoff.range(self.attempts_since_handover));
-            return (self.attempt(start, end, Ending::Collided, late), end + signed(slots) * self.slot);
+            return (
+                self.attempt(start, end, Ending::Collided, late),
+                end + signed(slots).saturating_mul(self.slot).min(NEVER),
+            );
         }
         match self.after_attempt_limit {
             AfterAttemptLimit::Discard => self.discard(start, end, late),

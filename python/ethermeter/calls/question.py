@@ -15,7 +15,7 @@ from ethermeter.voice.packets import Packets
 
 PS_PER_S = 10**12
 SETTLE_S = 2.0
-"""Simulated time before the measured window [s]: some hundred packets of each talker."""
+"""Time in which stations send already and are not measured yet [s]: some hundred packets of each talker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,11 @@ class Question:
             "stations": [
                 {"name": "talker", "count": calls * self.talkers, "frames": f"{int(self.packets.frame_octets)} B", "arrivals": arrivals}
             ],
-            "phases": {"settle": _time_text(SETTLE_S), "transmit": _time_text(self.duration_s), "measure": "all", "spread": period},
+            "phases": {
+                "transmit": _time_text(SETTLE_S + self.duration_s),
+                "measure": f"last {_time_text(self.duration_s)}",
+                "spread": period,
+            },
             "run": {"replications": self.replications, "batches": 10},
         }
 
