@@ -22,6 +22,8 @@ pub const IPV4_HEADER: Octets = Octets(20);
 pub const IPV6_HEADER: Octets = Octets(40);
 /// UDP header (RFC 768).
 pub const UDP_HEADER: Octets = Octets(8);
+/// TCP header without options (RFC 9293, section 3.1).
+pub const TCP_HEADER: Octets = Octets(20);
 
 /// What a frame carries its payload in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +34,10 @@ pub enum Carrier {
     UdpOverIpv4,
     /// The payload is that of a UDP datagram over IPv6.
     UdpOverIpv6,
+    /// The payload is that of one TCP segment over IPv4, without options.
+    TcpOverIpv4,
+    /// The payload is that of one TCP segment over IPv6, without options.
+    TcpOverIpv6,
 }
 
 impl Carrier {
@@ -42,6 +48,8 @@ impl Carrier {
             Self::Raw => 0,
             Self::UdpOverIpv4 => IPV4_HEADER.0 + UDP_HEADER.0,
             Self::UdpOverIpv6 => IPV6_HEADER.0 + UDP_HEADER.0,
+            Self::TcpOverIpv4 => IPV4_HEADER.0 + TCP_HEADER.0,
+            Self::TcpOverIpv6 => IPV6_HEADER.0 + TCP_HEADER.0,
         };
         Octets(HEADER.0 + inner + FCS.0)
     }
