@@ -3,7 +3,7 @@
 //! ```text
 //! station ROLE port=udp|packet|blocks|xdp [key=value …]
 //!   send   frame=OCTETS arrivals=saturated|regular:US|poisson:US seconds=S frames=N fifo=1
-//!   sink   seconds=S frames=N spin=1
+//!   sink   seconds=S frames=N spin=1|collect=1
 //!   echo   seconds=S frames=N spin=1
 //!   ask    frame=OCTETS seconds=S frames=N interval=US spin=1
 //!   udp:     local=ADDRESS peer=ADDRESS group=ADDRESS interface=NAME stamps=1
@@ -75,6 +75,8 @@ impl Words {
     fn attention(&self) -> Attention {
         if self.has("spin") {
             Attention::Spinning
+        } else if self.has("collect") {
+            Attention::Collecting
         } else {
             Attention::Sleeping
         }

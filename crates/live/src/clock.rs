@@ -38,6 +38,7 @@ pub enum ClockError {
 
 /// A kept exchange, relative to the reference time.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::struct_field_names, reason = "the unit is part of every name")]
 struct Sample {
     at_ns: f64,
     ahead_ns: f64,
@@ -154,7 +155,8 @@ impl Relation {
     /// Kept exchanges that lie farther from the line than their bound and the line's together: with even clocks there are none.
     #[must_use]
     pub fn contradictions(&self) -> usize {
-        let contradicts = |s: &&Sample| (s.ahead_ns - self.rest_ns(s.at_ns)).abs() > s.bound_ns + self.bound_at_ns(s.at_ns);
+        let contradicts =
+            |s: &&Sample| (s.ahead_ns - self.rest_ns(s.at_ns)).abs() > s.bound_ns + self.bound_at_ns(s.at_ns);
         self.samples.iter().filter(contradicts).count()
     }
 
@@ -318,7 +320,10 @@ mod tests {
         let middle_ns = end_ns - 250_000_000;
         let error_ns = relation.ahead_ns(ours.shows(middle_ns)) - true_ahead_ns(ours, others, middle_ns);
         let uncertainty_ns = relation.uncertainty_ns(ours.shows(middle_ns));
-        assert!(error_ns.abs() <= uncertainty_ns + 2.0 && error_ns.abs() > 0.98 * uncertainty_ns, "{error_ns} {uncertainty_ns}");
+        assert!(
+            error_ns.abs() <= uncertainty_ns + 2.0 && error_ns.abs() > 0.98 * uncertainty_ns,
+            "{error_ns} {uncertainty_ns}"
+        );
     }
 
     #[test]

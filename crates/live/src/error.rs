@@ -35,7 +35,7 @@ impl Error {
         move |source| Self::System { doing, source }
     }
 
-    pub(crate) fn refused(what: &'static str, value: impl ToString, allowed: impl Into<String>) -> Self {
+    pub(crate) fn refused(what: &'static str, value: impl std::fmt::Display, allowed: impl Into<String>) -> Self {
         Self::Refused { what, value: value.to_string(), allowed: allowed.into() }
     }
 }

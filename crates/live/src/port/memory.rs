@@ -114,10 +114,13 @@ impl Port for MemoryPort {
         Ok(count.min(BATCH))
     }
 
-    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, _wait: Wait, mut take: F) -> Result<usize, Error> {
+    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, mut take: F) -> Result<usize, Error> {
         let frames = std::mem::take(&mut self.inward.lock().unwrap_or_else(PoisonError::into_inner).arriving);
         for frame in &frames {
             take(&Arrival { payload: frame, from: self.other, stamped_ns: None });
+        }
+        if frames.is_empty() && wait != Wait::No {
+            std::thread::yield_now();
         }
         self.counters.handed_on += frames.len() as u64;
         Ok(frames.len())

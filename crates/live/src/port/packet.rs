@@ -131,7 +131,8 @@ impl PacketPort {
 
 /// The index of an interface.
 pub(super) fn interface_index(name: &str) -> Result<u32, Error> {
-    nix::net::if_::if_nametoindex(name).map_err(|error| Error::System { doing: "finding an interface", source: error.into() })
+    nix::net::if_::if_nametoindex(name)
+        .map_err(|error| Error::System { doing: "finding an interface", source: error.into() })
 }
 
 fn raw_socket() -> Result<Socket, Error> {
@@ -159,9 +160,9 @@ fn own_address(socket: &Socket) -> Result<Mac, Error> {
     #[expect(unsafe_code, reason = "packet addresses are not known to the safe wrapper")]
     // SAFETY: the storage behind the pointer is large enough for every address, and a packet socket has one of this kind.
     let packet = unsafe { address.as_ptr().cast::<libc::sockaddr_ll>().read_unaligned() };
-    match (packet.sll_halen, packet.sll_addr) {
-        (6, [a, b, c, d, e, f, ..]) => Ok(Mac([a, b, c, d, e, f])),
-        (octets, _) => Err(Error::refused("interface", format!("one with addresses of {octets} octets"), "an Ethernet")),
+    match packet.sll_halen {
+        6 => Ok(Mac(*packet.sll_addr.first_chunk().expect("8 octets are more than 6"))),
+        octets => Err(Error::refused("interface", format!("one with addresses of {octets} octets"), "an Ethernet")),
     }
 }
 
@@ -192,12 +193,13 @@ impl Receiver {
         };
         let region = Region::mapped(Some((socket.as_raw_fd(), 0)), slots * slot_octets)?;
         if let Some(group) = options.group {
-            let [a, b, c, d, e, f] = group.0;
+            let mut mr_address = [0; 8];
+            mr_address[..6].copy_from_slice(&group.0);
             let membership = libc::packet_mreq {
                 mr_ifindex: i32::try_from(index).expect("an index"),
                 mr_type: u16::try_from(libc::PACKET_MR_MULTICAST).expect("a kind"),
                 mr_alen: 6,
-                mr_address: [a, b, c, d, e, f, 0, 0],
+                mr_address,
             };
             set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership, "joining a group")?;
         }
@@ -268,7 +270,8 @@ impl Receiver {
     fn dropped(&mut self) -> Result<u64, Error> {
         let zero = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
         // Reading sets the kernel's count to zero. A ring of frames gives the first two numbers only.
-        let since = read_option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, zero, "reading a ring's drops")?;
+        let since =
+            read_option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, zero, "reading a ring's drops")?;
         self.dropped += u64::from(since.tp_drops);
         Ok(self.dropped)
     }
@@ -276,7 +279,13 @@ impl Receiver {
 
 /// Hand a frame on unless it was cut or is not ours; returns how many that are.
 #[inline]
-fn hand_on<F: FnMut(&Arrival<'_>)>(frame: &[u8], octets: u32, stamped_ns: u64, strange: &mut u64, take: &mut F) -> usize {
+fn hand_on<F: FnMut(&Arrival<'_>)>(
+    frame: &[u8],
+    octets: u32,
+    stamped_ns: u64,
+    strange: &mut u64,
+    take: &mut F,
+) -> usize {
     match FrameWindow::checked(frame) {
         Ok(window) if frame.len() == octets as usize => {
             let from = Address::Mac(window.addresses().source);

@@ -1,3 +1,4 @@
+#![allow(dead_code)]
 //! Memory that is shared with the kernel.
 
 use crate::Error;
@@ -28,9 +29,8 @@ impl Region {
         };
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
-        let start = unsafe {
-            libc::mmap(std::ptr::null_mut(), octets, protection, kind | libc::MAP_POPULATE, fd, offset)
-        };
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), octets, protection, kind | libc::MAP_POPULATE, fd, offset) };
         if start == libc::MAP_FAILED {
             return Err(Error::last("mapping memory"));
         }

@@ -9,21 +9,40 @@ use std::os::fd::{AsRawFd, RawFd};
 
 /// Set an option of a socket.
 #[expect(unsafe_code, reason = "options that no safe wrapper knows")]
-pub(super) fn set_option<T>(socket: &impl AsRawFd, level: i32, name: i32, value: &T, doing: &'static str) -> Result<(), Error> {
+pub(super) fn set_option<T>(
+    socket: &impl AsRawFd,
+    level: i32,
+    name: i32,
+    value: &T,
+    doing: &'static str,
+) -> Result<(), Error> {
     let octets = libc::socklen_t::try_from(size_of::<T>()).expect("options are small");
     // SAFETY: `value` lives through the call, which reads as many octets as it has.
     let status = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), octets) };
-    if status == 0 { Ok(()) } else { Err(Error::last(doing)) }
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(Error::last(doing))
+    }
 }
 
 /// Read an option of a socket into `value`; the kernel may write less of it than there is.
 #[expect(unsafe_code, reason = "options that no safe wrapper knows")]
-pub(super) fn read_option<T: Copy>(socket: &impl AsRawFd, level: i32, name: i32, mut value: T, doing: &'static str) -> Result<T, Error> {
+pub(super) fn read_option<T: Copy>(
+    socket: &impl AsRawFd,
+    level: i32,
+    name: i32,
+    mut value: T,
+    doing: &'static str,
+) -> Result<T, Error> {
     let mut octets = libc::socklen_t::try_from(size_of::<T>()).expect("options are small");
     // SAFETY: the kernel writes at most `octets` octets to `value`, a structure of integers.
-    let status =
-        unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut octets) };
-    if status == 0 { Ok(value) } else { Err(Error::last(doing)) }
+    let status = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut octets) };
+    if status == 0 {
+        Ok(value)
+    } else {
+        Err(Error::last(doing))
+    }
 }
 
 /// Datagrams that a socket had no room for when they arrived.

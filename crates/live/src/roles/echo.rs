@@ -12,7 +12,7 @@ pub struct EchoPlan<'a> {
     /// The experiment; others are not answered.
     pub experiment: u16,
     /// Who may be answered: without this, a forged request would turn the answer against a stranger.
-    pub may_answer: &'a dyn Fn(Address) -> bool,
+    pub may_answer: &'a (dyn Fn(Address) -> bool + Sync),
     /// Octets of an answer's payload; as long as its request without.
     pub payload_octets: Option<usize>,
     /// When it ends, in the host's time.

@@ -19,6 +19,9 @@ pub enum Attention {
     Spinning,
     /// It sleeps until something comes.
     Sleeping,
+    /// It sleeps for a while, then takes what has come meanwhile: cheapest for all, since nobody needs to be woken for each frame. Times of arrival are then
+    /// right only if the kernel stamps them. Roles that answer sleep instead.
+    Collecting,
 }
 
 impl Attention {
@@ -28,7 +31,7 @@ impl Attention {
     const fn wait(self) -> Wait {
         match self {
             Self::Spinning => Wait::No,
-            Self::Sleeping => Self::LONGEST_WAIT,
+            Self::Sleeping | Self::Collecting => Self::LONGEST_WAIT,
         }
     }
 }

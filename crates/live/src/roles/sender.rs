@@ -80,14 +80,14 @@ pub fn send<P: Port, T: Timeline>(
     while let Some(offer) = next {
         let due_ns = plan.begin_ns + offer.ready_ps.div_ceil(PS_PER_NS);
         let Some(now_ns) = pacing.wait_until(due_ns, stop) else { break };
-        let now_ps = (now_ns - plan.begin_ns) * PS_PER_NS;
+        let elapsed_ps = (now_ns - plan.begin_ns) * PS_PER_NS;
         batch.clear();
-        while let Some(offer) = next.filter(|offer| offer.ready_ps <= now_ps) {
+        while let Some(offer) = next.filter(|offer| offer.ready_ps <= elapsed_ps) {
             if batch.len() == batch.capacity() || sender.sent.frames + batch.len() as u64 >= plan.most_frames {
                 break;
             }
             batch.push(offer);
-            next = source.next(now_ps);
+            next = source.next(elapsed_ps);
         }
         if batch.is_empty() {
             break;

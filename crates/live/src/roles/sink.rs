@@ -3,7 +3,7 @@
 use super::Attention;
 use crate::clock::Relation;
 use crate::face::between_ns;
-use crate::port::{Arrival, Port};
+use crate::port::{Arrival, Port, Wait};
 use crate::time::{Timeline, PS_PER_NS};
 use crate::wire::{Kind, Mark};
 use crate::{Error, Face};
@@ -66,6 +66,11 @@ pub struct Sunk {
     pub longest_absence_ns: u64,
 }
 
+/// How long a collecting sink lets frames gather: 150 of the shortest at 1 Gb/s, which every socket has room for.
+const COLLECTING_NS: u64 = 100_000;
+/// After so long without a frame it waits for the next.
+const QUIET_NS: u64 = 10_000_000;
+
 /// Count until the time is over, the frames are, or `stop` is set.
 ///
 /// Nothing is stored that grows with the number of frames.
@@ -82,6 +87,7 @@ pub fn sink<P: Port, T: Timeline>(
     let mut sunk = Sunk::nothing(plan);
     let mut frames = 0;
     let mut left_ns = time.now_ns();
+    let mut last_ns = None; // when something was there last
     while frames < plan.most_frames && !stop.load(Ordering::Relaxed) {
         // Looked at once before waiting and once after: what comes together has one time unless the kernel stamps it.
         let before_ns = time.now_ns();
@@ -90,12 +96,20 @@ pub fn sink<P: Port, T: Timeline>(
         }
         sunk.longest_absence_ns = sunk.longest_absence_ns.max(before_ns - left_ns);
         let mut arrived_ns = None;
-        let taken = port.receive(plan.attention.wait(), |arrival| {
+        let is_collecting =
+            plan.attention == Attention::Collecting && last_ns.is_some_and(|ns| before_ns < ns + QUIET_NS);
+        let wait = if is_collecting { Wait::No } else { plan.attention.wait() };
+        let taken = port.receive(wait, |arrival| {
             let now_ns = *arrived_ns.get_or_insert_with(|| time.now_ns());
             sunk.take(arrival, arrival.stamped_ns.unwrap_or(now_ns), face, plan);
         })?;
         frames += taken as u64;
         left_ns = arrived_ns.unwrap_or_else(|| time.now_ns());
+        last_ns = arrived_ns.or(last_ns);
+        if is_collecting && taken < port.batch() {
+            time.sleep_until(left_ns + COLLECTING_NS);
+            left_ns = time.now_ns();
+        }
     }
     Ok(sunk)
 }

@@ -25,8 +25,8 @@ impl Mac {
 
 impl fmt::Display for Mac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+        let shown = self.0.map(|octet| format!("{octet:02x}"));
+        f.write_str(&shown.join(":"))
     }
 }
 

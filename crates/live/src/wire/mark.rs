@@ -186,8 +186,9 @@ impl Turn {
 }
 
 fn read_48(octets: &[u8], at: usize) -> u64 {
-    let [a, b, c, d, e, f] = octets_at(octets, at);
-    u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+    let mut value = [0; 8];
+    value[2..].copy_from_slice(&octets[at..at + 6]);
+    u64::from_be_bytes(value)
 }
 
 fn write_48(octets: &mut [u8], at: usize, value: u64) {
@@ -248,9 +249,7 @@ mod tests {
         Turn { received_ns: 8, answered_ns: 9 }.emit(&mut payload);
         assert_eq!(
             payload,
-            [
-                0xE3, 0x12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 9
-            ]
+            [0xE3, 0x12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 9]
         );
     }
 
