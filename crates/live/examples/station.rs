@@ -7,7 +7,8 @@
 //!   echo   seconds=S frames=N spin=1
 //!   ask    frame=OCTETS seconds=S frames=N interval=US spin=1
 //!   udp:     local=ADDRESS peer=ADDRESS group=ADDRESS interface=NAME stamps=1
-//!   packet:  interface=NAME mac=ADDRESS past-queue=1
+//!   packet, blocks: interface=NAME mac=ADDRESS past-queue=1
+//!   xdp:     interface=NAME source=ADDRESS mac=ADDRESS
 //! ```
 //!
 //! Says `ready` on standard error when its port is open, and what came of it as one line of JSON.
@@ -17,6 +18,7 @@ use ethermeter_live::clock::Relation;
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
 use ethermeter_live::port::packet::{PacketOptions, PacketPort, Ring};
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
+use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
 use ethermeter_live::port::{Address, Port};
 use ethermeter_live::roles::{ask, echo, send, sink, AskPlan, Attention, EchoPlan, SendPlan, SinkPlan};
 use ethermeter_live::wire::Mac;
@@ -124,7 +126,23 @@ fn run() -> Outcome<()> {
             };
             play(&role, &mut PacketPort::open(&options)?, &words)?
         }
-        other => return Err(format!("port={other}: must be udp, packet or blocks").into()),
+        "xdp" => {
+            let options = XdpOptions {
+                receives: role != "send",
+                batch: words.or("batch", 64)?,
+                ..XdpOptions::on(
+                    &interface().ok_or("interface is missing")?,
+                    words.value("source")?.ok_or("source is missing")?,
+                    words.or("mac", Mac::BROADCAST)?,
+                )
+            };
+            let mut port = XdpPort::open(&options)?;
+            let mode = json!(port.mode());
+            let mut result = play(&role, &mut port, &words)?;
+            result["mode"] = mode;
+            result
+        }
+        other => return Err(format!("port={other}: must be udp, packet, blocks or xdp").into()),
     };
     println!("{result}");
     Ok(())

@@ -95,6 +95,7 @@ pub(crate) mod testing {
     use std::cell::Cell;
 
     /// A clock that moves by a fixed time whenever it is read, and by an oversleep beyond the time that was asked for.
+    #[expect(clippy::struct_field_names, reason = "the unit is part of every name")]
     pub struct Ticking {
         now_ns: Cell<u64>,
         pub tick_ns: u64,

@@ -1,4 +1,3 @@
-#![allow(dead_code)]
 //! Memory that is shared with the kernel.
 
 use crate::Error;
@@ -91,11 +90,6 @@ impl Region {
         assert!(at <= self.octets && octets <= self.octets - at, "beyond shared memory");
         // SAFETY: within the mapping, as just checked; ours until we give the slot to the kernel; `&mut self` keeps other slices away.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(at), octets) }
-    }
-
-    /// Octets of the region.
-    pub(super) fn len(&self) -> usize {
-        self.octets
     }
 }
 

@@ -1,1 +1,0 @@
-//! Raw frames through `AF_XDP`.

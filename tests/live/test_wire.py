@@ -1,0 +1,70 @@
+"""A shaped link carries what an Ethernet of its rate would: measured by our own sender and sink."""
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+from ethermeter.testbed import Host, Wire, make_testbed
+
+RATE_BPS = 10_000_000
+SECONDS = 1.0
+RUNS = 3
+TOLERANCE = 0.005
+"""The promise: within half a percent of what the framing allows."""
+
+
+def framing_bps(payload_octets: int) -> float:
+    """UDP over IPv4 back to back: preamble 8, header 14, IP 20, UDP 8, FCS 4, gap 12; frames of 64 at least (802.3-2022, 4.4.2)."""
+    return RATE_BPS * payload_octets / (max(64, 14 + 20 + 8 + payload_octets + 4) + 8 + 12)
+
+
+def measure(station: str, sender: Host, sink: Host, frame_octets: int, *sending: str, sinking: tuple[str, ...] = ()) -> Any:
+    """Saturate the way from one host to another; returns what the sink and the sender say."""
+    listen = sink.command(station, "sink", "local=0.0.0.0:5000", f"seconds={SECONDS + 1}", "collect=1", "stamps=1", *sinking)
+    send = sender.command(station, "send", f"frame={frame_octets}", f"seconds={SECONDS}", *(sending or (f"peer={sink.ipv4}:5000",)))
+    with subprocess.Popen(listen, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as listening:
+        assert listening.stderr is not None
+        assert listening.stderr.readline() == "ready\n"
+        sent = subprocess.run(send, check=True, capture_output=True, text=True)
+        out, _ = listening.communicate()
+    return json.loads(out), json.loads(sent.stdout)
+
+
+def judge(goodputs_bps: list[float], expected_bps: float) -> None:
+    """Whatever else the machine does can only leave the wire idle, so the fastest run is judged; and no run may be faster than a wire."""
+    assert max(goodputs_bps) == pytest.approx(expected_bps, rel=TOLERANCE)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("payload_octets", [18, 50, 200, 700, 1472])
+def test_udp_goodput_is_that_of_the_framing(station: str, payload_octets: int) -> None:
+    goodputs_bps = []
+    with make_testbed(2, wires=Wire(RATE_BPS)) as bed:
+        for _ in range(RUNS):
+            sunk, sent = measure(station, *bed.hosts, payload_octets + 46)
+            assert sunk["missing"] == 0
+            assert sunk["received"] == sent["frames"]
+            goodputs_bps.append(sunk["goodput_bps"])
+    judge(goodputs_bps, framing_bps(payload_octets))
+
+
+@pytest.mark.root
+def test_multicast_through_a_switch_is_as_fast_as_the_wire(station: str) -> None:
+    goodputs_bps = []
+    with make_testbed(3, layout="switch", wires=Wire(RATE_BPS)) as bed:
+        sender, sink, _ = bed.hosts
+        group = ("group=239.7.7.7", "interface=em0")
+        for _ in range(RUNS):
+            sunk, sent = measure(station, sender, sink, 1518, "interface=em0", f"local={sender.ipv4}:0", "to=239.7.7.7:5000", sinking=group)
+            assert sunk["missing"] == 0
+            assert sunk["received"] == sent["frames"]
+            goodputs_bps.append(sunk["goodput_bps"])
+    judge(goodputs_bps, framing_bps(1472))
+
+
+@pytest.mark.root
+def test_broadcast_reaches_who_listens(station: str) -> None:
+    with make_testbed(2, wires=Wire(RATE_BPS)) as bed:
+        sunk, sent = measure(station, *bed.hosts, 512, "broadcast=1", "to=10.77.0.255:5000", "frames=100")
+        assert (sunk["received"], sent["frames"]) == (100, 100)
