@@ -56,16 +56,17 @@ def test_what_is_missing_of_a_flood_was_dropped_at_the_socket_or_before_it(stati
         one, other = bed.hosts
         listener = other.command(station, "sink", *options(port, other, one), "seconds=1.5", "collect=1")
         speaker = one.command(station, "send", *options(port, one, other), "seconds=0.5", "frame=84")
+        before = drops(one) + drops(other)
         heard, spoken = play(listener, speaker)
-        interfaces = (other.command("cat", "/proc/net/dev"), one.command("cat", "/proc/net/dev"))
-        dropped = [drops(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for command in interfaces]
+        dropped_by_interfaces = drops(one) + drops(other) - before
     missing = spoken["frames"] - heard["received"]
     # The sink goes on for a second after the last frame, so nothing is left in its ring.
-    assert missing == heard["port"]["dropped_at_socket"] + sum(dropped)
+    assert missing == heard["port"]["dropped_at_socket"] + dropped_by_interfaces
 
 
-def drops(table: str) -> int:
-    """Frames that the interface dropped, in and out: of `/proc/net/dev`."""
+def drops(host: Host) -> int:
+    """Frames that a host's interface dropped, in and out."""
+    table = subprocess.run(host.command("cat", "/proc/net/dev"), check=True, capture_output=True, text=True).stdout
     counts = next(line.split(":")[1].split() for line in table.splitlines() if line.strip().startswith("em0:"))
     return int(counts[3]) + int(counts[11])
 

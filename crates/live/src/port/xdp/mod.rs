@@ -23,6 +23,8 @@ use serde::Serialize;
 use socket2::{Domain, SockAddr, SockAddrStorage, Socket, Type};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::thread;
+use std::time::Duration;
 
 /// What an `AF_XDP` port is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +84,8 @@ const SLOTS: u32 = 4096;
 /// A common Ethernet's; the kernel needs 256 octets of a slot for itself.
 const LONGEST_PAYLOAD: usize = 1500;
 const MEMORY_OCTETS: usize = 2 * SLOTS as usize * SLOT_OCTETS as usize;
+const CLOSING_LOOKS: u32 = 200; // two seconds
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 #[allow(clippy::cast_possible_truncation)] // 60
 const SHORTEST_OCTETS: usize = (SHORTEST.0 - FCS.0) as usize;
 
@@ -203,7 +207,16 @@ fn bind(socket: &Socket, index: u32, queue: u32) -> Result<(), Error> {
         xdp.sxdp_queue_id = queue;
         SockAddr::new(storage, octets)
     };
-    socket.bind(&address).map_err(Error::system("binding an XDP socket"))
+    // The kernel gives a queue back a while after its last socket was closed.
+    let mut bound = socket.bind(&address);
+    for _ in 0..CLOSING_LOOKS {
+        match &bound {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => thread::sleep(BETWEEN_LOOKS),
+            _ => break,
+        }
+        bound = socket.bind(&address);
+    }
+    bound.map_err(Error::system("binding an XDP socket"))
 }
 
 fn place(at: u64) -> usize {
