@@ -64,6 +64,16 @@ def test_what_is_missing_of_a_flood_was_dropped_at_the_socket_or_before_it(stati
     assert missing == heard["port"]["dropped_at_socket"] + dropped_by_interfaces
 
 
+@pytest.mark.root
+def test_what_a_small_socket_loses_of_a_flood_is_counted_there(station: str) -> None:
+    with make_testbed(2) as bed:
+        one, other = bed.hosts
+        listener = other.command(station, "sink", *options("udp", other, one), "seconds=1.5", "collect=1", "room=4096")
+        heard, spoken = play(listener, one.command(station, "send", *options("udp", one, other), "seconds=0.2", "frame=84"))
+    assert heard["port"]["dropped_at_socket"] > 0
+    assert spoken["frames"] - heard["received"] == heard["port"]["dropped_at_socket"]
+
+
 def drops(host: Host) -> int:
     """Frames that a host's interface dropped, in and out."""
     table = subprocess.run(host.command("cat", "/proc/net/dev"), check=True, capture_output=True, text=True).stdout

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! station ROLE port=udp|packet|blocks|xdp [key=value …]
-//!   send   frame=OCTETS arrivals=saturated|regular:US|poisson:US seconds=S frames=N fifo=1
-//!   sink   seconds=S frames=N spin=1|collect=1
+//!   send   stream=N seed=N frame=OCTETS arrivals=saturated|regular:US|poisson:US seconds=S frames=N fifo=1
+//!   sink   streams=N seconds=S frames=N spin=1|collect=1
 //!   echo   seconds=S frames=N spin=1
 //!   ask    frame=OCTETS seconds=S frames=N interval=US spin=1
 //!   udp:     local=ADDRESS peer=ADDRESS group=ADDRESS interface=NAME stamps=1
@@ -26,7 +26,7 @@ use ethermeter_live::{Face, HostTime, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
-use ethermeter_traffic::{Histogram, SourceSpec};
+use ethermeter_traffic::{Account, Histogram, SourceSpec};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -174,7 +174,7 @@ fn play_send<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64)
     };
     let plan = SendPlan {
         experiment: EXPERIMENT,
-        stream: 0,
+        stream: words.or("stream", 0)?,
         source: &source,
         seed: words.or("seed", 1)?,
         station: 0,
@@ -217,7 +217,7 @@ fn arrivals(words: &Words) -> Outcome<Arrivals> {
 fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
     let plan = SinkPlan {
         experiment: EXPERIMENT,
-        streams: 1,
+        streams: words.or("streams", 1)?,
         measured_ns: 0..u64::MAX,
         until_ns,
         most_frames: words.or("frames", u64::MAX)?,
@@ -226,15 +226,17 @@ fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Val
         attention: words.attention(),
     };
     let sunk = sink(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
-    let stream = &sunk.streams[0];
-    let account = stream.sequence.account(None);
+    let stream = sunk.streams.first().ok_or("streams: must be at least 1")?;
+    let accounts: Vec<Account> = sunk.streams.iter().map(|stream| stream.sequence.account(None)).collect();
+    let sum = |count: fn(&Account) -> u64| accounts.iter().map(count).sum::<u64>();
     Ok(json!({
-        "received": account.received,
-        "missing": account.missing,
-        "gaps": account.gaps,
-        "reordered": account.reordered,
-        "duplicate": account.duplicate,
-        "late": account.late,
+        "received": sum(|account| account.received),
+        "missing": sum(|account| account.missing),
+        "gaps": sum(|account| account.gaps),
+        "reordered": sum(|account| account.reordered),
+        "duplicate": sum(|account| account.duplicate),
+        "late": sum(|account| account.late),
+        // Of the first stream only:
         "payload_octets": stream.payload_octets,
         "goodput_bps": stream.goodput_bps(),
         "before_sent": stream.before_sent,
