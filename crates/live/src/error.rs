@@ -13,6 +13,9 @@ pub enum Error {
         /// What it answered.
         source: io::Error,
     },
+    /// The other end has closed the connection: nothing more will come, and all that came has been handed on.
+    #[error("the other end has closed the connection")]
+    Closed,
     /// Something asked for cannot be.
     #[error("{what} = {value}: {allowed}")]
     Refused {

@@ -105,6 +105,17 @@ fn over_tcp_everything_sent_is_received_once() {
     everything_sent_is_received_once(TcpPort::pair_on_loopback().expect("a connection"));
 }
 
+#[test]
+fn a_connection_that_is_closed_ends_the_sink_and_keeps_its_count() {
+    let (mut sender, mut receiver) = TcpPort::pair_on_loopback().expect("a connection");
+    let source = source(Arrivals::Saturated {});
+    let stop = AtomicBool::new(false);
+    let sent = send(&mut sender, &HostTime, TRUE, &plan(&source, 10 * S, 50), &stop).expect("a sender");
+    drop(sender);
+    let sunk = sink(&mut receiver, &HostTime, TRUE, &sink_plan(u64::MAX), &stop).expect("a sink");
+    assert_eq!(sunk.streams[0].sequence.account(Some(sent.frames)).received, 50);
+}
+
 fn flow_in_memory(rule: Rule, arriving: u64) -> Account {
     let (sent, sunk) = flow(connected(rule, 100_000), 100, arriving);
     sunk.streams[0].sequence.account(Some(sent.frames))

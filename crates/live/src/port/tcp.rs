@@ -211,12 +211,7 @@ impl Port for TcpPort {
 
     fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, take: F) -> Result<usize, Error> {
         match self.read(wait) {
-            Ok(0) => {
-                return Err(Error::System {
-                    doing: "reading a TCP connection",
-                    source: io::ErrorKind::UnexpectedEof.into(),
-                })
-            }
+            Ok(0) => return Err(Error::Closed),
             Ok(octets) => self.filled += octets,
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 return Ok(0)
@@ -259,10 +254,10 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_has_gone_is_an_error() {
+    fn an_end_that_has_gone_has_closed_the_connection() {
         let (mut one, other) = TcpPort::pair_on_loopback().expect("a connection");
         drop(other);
-        assert!(one.receive(Wait::Milliseconds(1000), |_| ()).is_err());
+        assert!(matches!(one.receive(Wait::Milliseconds(1000), |_| ()), Err(Error::Closed)));
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub fn ask<P: Port, T: Timeline>(
         if now_ns >= plan.until_ns {
             break;
         }
-        due_ns = now_ns.max(due_ns) + plan.interval_ns;
+        due_ns = now_ns.max(due_ns).saturating_add(plan.interval_ns);
         let mark = Mark {
             kind: Kind::Request,
             experiment: plan.experiment,
@@ -142,7 +142,7 @@ impl Asked {
                 }
                 return Ok(());
             }
-            if time.now_ns() > sent_ns + plan.patience_ns || stop.load(Ordering::Relaxed) {
+            if time.now_ns() > sent_ns.saturating_add(plan.patience_ns) || stop.load(Ordering::Relaxed) {
                 self.lost += 1;
                 return Ok(());
             }

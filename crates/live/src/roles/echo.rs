@@ -45,7 +45,7 @@ struct Waiting {
     received_ns: u64,
 }
 
-/// Answer until the time is over, the answers are, or `stop` is set.
+/// Answer until the time is over, the answers are, `stop` is set, or the connection is closed.
 ///
 /// # Errors
 /// If receiving or sending is impossible.
@@ -60,11 +60,15 @@ pub fn echo<P: Port, T: Timeline>(
     let mut waiting = Vec::with_capacity(port.batch());
     while echoed.answered < plan.most_answers && !stop.load(Ordering::Relaxed) && time.now_ns() < plan.until_ns {
         waiting.clear();
-        port.receive(plan.attention.wait(), |arrival| match request(arrival, plan, time) {
+        let received = port.receive(plan.attention.wait(), |arrival| match request(arrival, plan, time) {
             Some(request) if (plan.may_answer)(request.from) => waiting.push(request),
             Some(_) => echoed.not_allowed += 1,
             None => echoed.strange += 1,
-        })?;
+        });
+        match received {
+            Err(Error::Closed) => break,
+            received => received?,
+        };
         for request in &waiting {
             answer(port, time, face, request, &mut echoed)?;
         }

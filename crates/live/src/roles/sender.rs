@@ -167,8 +167,8 @@ impl<P: Port, T: Timeline> Sender<'_, P, T> {
                 payload_octets(&left[index])
             })?;
             if taken == 0 {
-                let end_ns = self.plan.begin_ns + self.plan.duration_ns;
-                if self.stop.load(Ordering::Relaxed) || now_ns > end_ns + PATIENCE_NS {
+                let end_ns = self.plan.begin_ns.saturating_add(self.plan.duration_ns);
+                if self.stop.load(Ordering::Relaxed) || now_ns > end_ns.saturating_add(PATIENCE_NS) {
                     self.sent.untaken += left.len() as u64;
                     return Ok(false);
                 }

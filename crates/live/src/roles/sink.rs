@@ -71,7 +71,7 @@ const COLLECTING_NS: u64 = 100_000;
 /// After so long without a frame it waits for the next.
 const QUIET_NS: u64 = 10_000_000;
 
-/// Count until the time is over, the frames are, or `stop` is set.
+/// Count until the time is over, the frames are, `stop` is set, or the connection is closed.
 ///
 /// Nothing is stored that grows with the number of frames.
 ///
@@ -99,10 +99,14 @@ pub fn sink<P: Port, T: Timeline>(
         let is_collecting =
             plan.attention == Attention::Collecting && last_ns.is_some_and(|ns| before_ns < ns + QUIET_NS);
         let wait = if is_collecting { Wait::No } else { plan.attention.wait() };
-        let taken = port.receive(wait, |arrival| {
+        let received = port.receive(wait, |arrival| {
             let now_ns = *arrived_ns.get_or_insert_with(|| time.now_ns());
             sunk.take(arrival, arrival.stamped_ns.unwrap_or(now_ns), face, plan);
-        })?;
+        });
+        let taken = match received {
+            Err(Error::Closed) => break,
+            received => received?,
+        };
         frames += taken as u64;
         left_ns = arrived_ns.unwrap_or_else(|| time.now_ns());
         last_ns = arrived_ns.or(last_ns);
