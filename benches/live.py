@@ -120,7 +120,9 @@ def iperf3(bed: Testbed) -> dict[str, float]:
 def ours_raw(port: str, bed: Testbed, program: str) -> dict[str, float]:
     """Send 64-octet raw frames that nobody waits for."""
     one, other = bed.hosts
-    out, cpu_s = station(program, one, 0, "send", *address(port, one, other), f"seconds={LIMIT_S}", f"frames={RAW_FRAMES}").end()
+    out, cpu_s = station(
+        program, one, 0, "send", *address(port, one, other), f"seconds={LIMIT_S}", f"frames={RAW_FRAMES}", "batch=256"
+    ).end()
     return _rates(json.loads(out)["frames"], None, cpu_s, 0.0)
 
 
