@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python lint fmt bench clean system
+.PHONY: help build demo test test-rust test-python lint fmt bench bench-live clean system
 
 help: ## print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/' | expand -t 16
@@ -57,6 +57,9 @@ fmt: $(VENV)/.dev ## format everything
 
 bench: $(VENV)/.dev ## print frames per CPU-second, beside peers where installed
 	$(BIN)/python -m benches
+
+bench-live: $(VENV)/.dev ## print what live stations do with a processor, beside peers where installed; needs root
+	$(BIN)/python -m benches.live
 
 clean: ## remove what was built (runs stay)
 	rm -rf $(VENV) target

@@ -3,10 +3,13 @@
 //! Pure: no clock, no chance, no input or output.
 //!
 //! - [`units`]: bits, octets, time in integer picoseconds; they do not mix.
+//! - [`frame`]: the layout of a frame, and what UDP leaves of it.
 //! - [`timing`]: the half-duplex standards, every number written once.
 
+pub mod frame;
 pub mod timing;
 pub mod units;
 
+pub use frame::Carrier;
 pub use timing::{standard, HalfDuplexTiming, Standard, STANDARDS};
 pub use units::{BitTime, Bits, Octets};

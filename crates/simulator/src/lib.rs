@@ -8,11 +8,10 @@
 //! - [`mod@reference`]: the medium access procedures of 802.3, event by event. Written to be read.
 //! - [`fast`] and [`storm`]: the same, one contention after another over flat arrays. This is what runs.
 //! - [`idealised`]: the worlds that theories assume, each by brute force, into the same figures.
-//! - [`tally`]: what is counted, from attempts in the order of their starts. [`histogram`] holds delays.
+//! - [`tally`]: what is counted, from attempts in the order of their starts.
 //! - [`outcome`]: the figures of a trial.
 
 pub mod fast;
-pub mod histogram;
 pub mod idealised;
 mod lanes;
 pub mod outcome;

@@ -2,11 +2,11 @@
 //!
 //! All sums are of integers, so they do not depend on the order in which stations are processed.
 
-use crate::histogram::Histogram;
 use crate::outcome::{Outcome, VoiceOutcome};
 use crate::station::{Attempt, Ending, Station};
 use crate::world::{small, World};
 use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::voice::{Samples, VoiceSpec};
 
 const S: f64 = 1e-12; // seconds in a picosecond

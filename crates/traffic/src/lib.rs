@@ -1,4 +1,4 @@
-//! What is offered to a medium, and by what chance: sources, frame lengths, host times.
+//! What is offered to a medium, and by what chance: sources, frame lengths, host times; and how what arrives is counted.
 //!
 //! Pure: time and chance are arguments. The traffic that a simulated station offers and that a live agent sends is this code.
 //!
@@ -8,13 +8,19 @@
 //! - [`arrivals`]: when a source that does not wait for the medium offers frames.
 //! - [`voice`]: a coder's samples, gathered into frames that grow until they are sent.
 //! - [`source`]: a station's whole supply: saturated, generated into a ring of buffers, queued arrivals, or voice.
+//! - [`sequence`]: what became of numbered frames: received, missing, late, reordered, duplicate.
+//! - [`histogram`]: how long things took, in buckets of a fixed relative width.
 
 pub mod arrivals;
 pub mod chance;
+pub mod histogram;
 pub mod lengths;
+pub mod sequence;
 pub mod source;
 pub mod times;
 pub mod voice;
 
 pub use chance::{Coin, Purpose, Stream};
+pub use histogram::Histogram;
+pub use sequence::{Account, Arrived, Sequence};
 pub use source::{Offer, Source, SourceSpec, Window};

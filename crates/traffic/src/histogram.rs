@@ -47,6 +47,34 @@ impl Histogram {
         self.counts[bucket_of(ps)] += times;
     }
 
+    /// How many times were counted.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The time that a share `share` of all times does not exceed: the upper end of its bucket, so at most 0.8% above it.
+    ///
+    /// `None` when nothing was counted. A share is clamped to 0..=1; 0 is the least time's bucket.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // a share of a count
+    pub fn quantile_ps(&self, share: f64) -> Option<u64> {
+        let total = self.total();
+        let wanted = ((share.clamp(0.0, 1.0) * total as f64).ceil() as u64).clamp(1, total.max(1));
+        let mut seen = 0;
+        (0u64..).zip(&self.counts).find_map(|(bucket, &count)| {
+            seen += count;
+            (seen >= wanted).then(|| lowest_of(bucket + 1) - 1)
+        })
+    }
+
+    /// Count everything that `other` counted, too.
+    pub fn merge(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+    }
+
     /// The buckets that hold something: lowest time, lowest time of the next bucket, count.
     #[must_use]
     pub fn filled(&self) -> Vec<(u64, u64, u64)> {
@@ -61,6 +89,25 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quantile_is_the_upper_end_of_the_bucket_of_that_rank() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.quantile_ps(0.5), None);
+        (1..=100).for_each(|ps| histogram.record(ps)); // below 128 every bucket holds one value
+        assert_eq!([0.0, 0.5, 0.99, 1.0].map(|share| histogram.quantile_ps(share)), [1, 50, 99, 100].map(Some));
+    }
+
+    #[test]
+    fn two_merged_histograms_are_one_of_both() {
+        let (mut one, mut other, mut both) = (Histogram::default(), Histogram::default(), Histogram::default());
+        for ps in 0..5000 {
+            if ps % 3 == 0 { &mut one } else { &mut other }.record(ps * ps);
+            both.record(ps * ps);
+        }
+        one.merge(&other);
+        assert_eq!((one.total(), &one), (5000, &both));
+    }
 
     #[test]
     fn every_time_falls_between_the_bounds_of_its_bucket() {

@@ -1,0 +1,480 @@
+"""`python -m benches.live`: what a live station does with a processor, beside its peers in the same minute.
+
+Everything runs on one pair of hosts, two network namespaces on virtual Ethernet; needs root. A sender has the first processor and a
+receiver the second, for us and for the peers alike. CPU time is that of the processes: on virtual Ethernet the kernel's work for a frame,
+the receiver's share of it too, is done in the call that sends it.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ethermeter.testbed import Host, Testbed, TestbedError, make_testbed
+
+from benches import machine
+from benches.children import ChildError, run_child
+
+ROOT = Path(__file__).parent.parent
+ROUNDS = 2
+"""Ours and theirs take turns; the best of each is judged, since whatever else runs can only slow us down."""
+SECONDS = 1.5
+RAW_FRAMES = 1_500_000
+LIMIT_S = 60.0
+PACE_US = 100
+ON_TIME_US = 5
+PORT = 5000
+STARTS_S = 0.5
+"""How long servers of peers are given to begin to listen; they do not say when they do."""
+
+
+class Running:
+    """A process under way, on one processor."""
+
+    def __init__(self, host: Host, processor: int, words: Sequence[str], *, wait_for: str | None = None, given: str | None = None) -> None:
+        command = host.command("taskset", "-c", str(processor % (os.cpu_count() or 1)), *words)
+        self.name = words[0]
+        self.out = tempfile.TemporaryFile(mode="w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - closed at its end
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=self.out, stderr=subprocess.PIPE if wait_for else subprocess.STDOUT, text=True
+        )
+        if given is not None and self.process.stdin is not None:
+            self.process.stdin.write(given)
+        if wait_for and self.process.stderr is not None:
+            said = self.process.stderr.readline().strip()
+            if said != wait_for:
+                raise ChildError(f"{self.name}: {said or 'it said nothing'}")
+
+    def end(self, *, stopped: bool = False) -> tuple[str, float]:
+        """Wait for the end; returns what it printed and its CPU time in s. How it ended matters unless it was stopped."""
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        for stream in (self.process.stdin, self.process.stderr):
+            if stream is not None:
+                stream.close()
+        self.out.seek(0)
+        out = self.out.read()
+        self.out.close()
+        if self.process.returncode != 0 and not stopped:
+            last = ([line.strip() for line in out.splitlines() if line.strip()] or ["it said nothing"])[-1]
+            raise ChildError(f"{self.name}: ended with {self.process.returncode}: {last}")
+        return out, usage.ru_utime + usage.ru_stime
+
+    def stop(self) -> None:
+        """End it from outside."""
+        os.kill(self.process.pid, signal.SIGTERM)  # nobody has waited for it, so the number is still its own
+        self.end(stopped=True)
+
+
+def station(program: str, host: Host, processor: int, *words: str) -> Running:
+    """Start one of ours; returns when its port is open."""
+    return Running(host, processor, [program, *words], wait_for="ready")
+
+
+def address(port: str, own: Host, other: Host) -> list[str]:
+    """Return the words that make a station on `own` talk to `other`."""
+    if port == "udp":
+        return [f"local={own.ipv4}:{PORT}", f"peer={other.ipv4}:{PORT}"]
+    return [f"port={port}", "interface=em0", f"source={own.mac}", f"mac={other.mac}", "past-queue=1"]
+
+
+# --- frames per CPU-second ---------------------------------------------------------------------------------------------------------------
+
+
+def ours_udp(bed: Testbed, program: str) -> dict[str, float]:
+    """Send and count 64-octet frames over UDP."""
+    one, other = bed.hosts
+    sink = station(program, other, 1, "sink", *address("udp", other, one), f"seconds={SECONDS + 1}", "collect=1", "stamps=1")
+    send = station(program, one, 0, "send", *address("udp", one, other), f"seconds={SECONDS}")
+    sent, sender_cpu_s = send.end()
+    received, sink_cpu_s = sink.end()
+    return _rates(json.loads(sent)["frames"], json.loads(received)["received"], sender_cpu_s, sink_cpu_s)
+
+
+def iperf3(bed: Testbed) -> dict[str, float]:
+    """Do the same with iperf3, datagrams of 18 octets."""
+    one, other = bed.hosts
+    server = Running(other, 1, ["iperf3", "-s", "-1", "-p", str(PORT)])
+    _give_time(server)
+    words = ["iperf3", "-c", other.ipv4, "-p", str(PORT), "-u", "-l", "18", "-b", "0", "-t", str(math.ceil(SECONDS)), "-J"]
+    out, sender_cpu_s = Running(one, 0, words).end()
+    _, server_cpu_s = server.end()
+    total = json.loads(out)["end"]["sum"]
+    return _rates(total["packets"], total["packets"] - total["lost_packets"], sender_cpu_s, server_cpu_s)
+
+
+def ours_raw(port: str, bed: Testbed, program: str) -> dict[str, float]:
+    """Send 64-octet raw frames that nobody waits for."""
+    one, other = bed.hosts
+    out, cpu_s = station(
+        program, one, 0, "send", *address(port, one, other), f"seconds={LIMIT_S}", f"frames={RAW_FRAMES}", "batch=256"
+    ).end()
+    return _rates(json.loads(out)["frames"], None, cpu_s, 0.0)
+
+
+def trafgen(bed: Testbed) -> dict[str, float]:
+    """Do the same with trafgen, of which several frames' worth of start-up is not taken off."""
+    one, other = bed.hosts
+    octets = ",".join(f"0x{octet}" for octet in (*other.mac.split(":"), *one.mac.split(":"), "88", "b5"))
+    with tempfile.NamedTemporaryFile("w", suffix=".cfg") as config:
+        config.write(f"{{ {octets}, fill(0, 46) }}\n")
+        config.flush()
+        words = ["trafgen", "--dev", "em0", "--conf", config.name, "--num", str(RAW_FRAMES), "--cpus", "1", "--no-cpu-stats"]
+        _, cpu_s = Running(one, 0, words).end()
+    return _rates(RAW_FRAMES, None, cpu_s, 0.0)
+
+
+def testpmd(bed: Testbed) -> dict[str, float]:
+    """Do the same with testpmd of DPDK; CPU time is that of its thread that sends, while it sends, for the whole takes long to start."""
+    one, _ = bed.hosts
+    words = [
+        *("dpdk-testpmd", "-l", "0,1", "--main-lcore", "1", "--no-huge", "-m", "1024", "--no-pci", "--no-telemetry"),
+        *("--file-prefix", f"em{os.getpid()}", "--vdev", "net_af_xdp0,iface=em0", "--", "--forward-mode=txonly", "--txpkts=60"),
+        *("--auto-start", "--nb-cores=1", "--burst=64", "--total-num-mbufs=8192"),
+    ]
+    command = one.command("timeout", "30", *words)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            before = _sent_frames(one)
+            while _sent_frames(one) < before + RAW_FRAMES // 100:  # some others' frames do not count
+                if process.poll() is not None:
+                    raise ChildError(f"dpdk-testpmd: ended with {process.returncode}")
+                time.sleep(0.1)
+            first = _sent_frames(one), _thread_cpu_s(process.pid, "worker")
+            time.sleep(SECONDS)
+            last = _sent_frames(one), _thread_cpu_s(process.pid, "worker")
+        finally:
+            with suppress(BrokenPipeError):
+                process.communicate("\n")
+    return _rates(last[0] - first[0], None, last[1] - first[1], 0.0)
+
+
+def _sent_frames(host: Host) -> int:
+    table = run_child(host.command("cat", "/proc/net/dev"), limit_s=LIMIT_S).out
+    return int(next(line.split(":")[1].split()[9] for line in table.splitlines() if line.strip().startswith("em0:")))
+
+
+def _thread_cpu_s(pid: int, name: str) -> float:
+    """Return the CPU time of the thread with `name` in its name, of a process or of its child."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    for process in (str(pid), *children):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            if name in (thread / "comm").read_text(encoding="utf-8"):
+                return int((thread / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9
+    raise ChildError(f"no thread called {name!r}")
+
+
+def _rates(sent: int, received: int | None, sender_cpu_s: float, receiver_cpu_s: float) -> dict[str, float]:
+    rates = {"sender": sent / sender_cpu_s}
+    if received is not None:
+        rates |= {"both": received / (sender_cpu_s + receiver_cpu_s), "lost": 1 - received / sent}
+    return rates
+
+
+# --- round trips -------------------------------------------------------------------------------------------------------------------------
+
+
+def ours_round_trip(port: str, bed: Testbed, program: str) -> dict[str, float]:
+    """Ask and answer with frames of 64 octets, both ends spinning."""
+    one, other = bed.hosts
+    echo = station(program, other, 1, "echo", *address(port, other, one), f"seconds={SECONDS + 1}", "spin=1", "batch=1")
+    words = ["ask", *address(port, one, other), f"seconds={SECONDS}", "spin=1", "batch=1", "frame=64"]
+    out, _ = station(program, one, 0, *words).end()
+    echo.stop()
+    asked = json.loads(out)
+    return {quantile: asked["round_trip_ns"][quantile] / 1000 for quantile in ("p50", "p99")}
+
+
+def sockperf(bed: Testbed) -> dict[str, float]:
+    """Do the same with sockperf, UDP payloads of 18 octets; it prints half of a round trip."""
+    one, other = bed.hosts
+    server = Running(other, 1, ["sockperf", "server", "-i", other.ipv4, "-p", str(PORT), "--nonblocked"])
+    _give_time(server)
+    words = ["sockperf", "ping-pong", "-i", other.ipv4, "-p", str(PORT), "-m", "18", "-t", str(math.ceil(SECONDS)), "--nonblocked"]
+    out, _ = Running(one, 0, words).end()
+    server.stop()
+    return {name: 2 * float(_found(rf"percentile {number}\.000 = +([0-9.]+)", out)) for name, number in (("p50", 50), ("p99", 99))}
+
+
+# --- pacing ------------------------------------------------------------------------------------------------------------------------------
+
+
+def paced(words: Sequence[str], *, served: Sequence[str] = ()) -> Callable[[Testbed], dict[str, float]]:
+    """Return what measures the intervals between the frames of a sender.
+
+    They are those between the kernel's stamps of arrivals, taken in the same way for all. On virtual Ethernet a frame arrives within the
+    call that sends it.
+    """
+
+    def measure(bed: Testbed) -> dict[str, float]:
+        one, other = bed.hosts
+        fill = {"ipv4": other.ipv4, "mac": other.mac, "own": one.ipv4, "port": str(PORT)}
+        server = Running(other, 1, [word.format(**fill) for word in served]) if served else None
+        if server:
+            _give_time(server)
+        watch = Running(other, 1, [sys.executable, "-m", "benches.live", "--watch", str(SECONDS + 1), one.mac], wait_for="ready")
+        given = {"trafgen": _trafgen_config(bed)}.get(words[0])
+        with tempfile.NamedTemporaryFile("w", suffix=".cfg") as config:
+            config.write(given or "")
+            config.flush()
+            sender = Running(one, 0, [word.format(**fill, config=config.name) for word in words])
+            watched, _ = watch.end()
+            sender.stop()
+        if server:
+            server.stop()
+        return {key: float(value) for key, value in json.loads(watched).items()}
+
+    return measure
+
+
+def _trafgen_config(bed: Testbed) -> str:
+    one, other = bed.hosts
+    octets = ",".join(f"0x{octet}" for octet in (*other.mac.split(":"), *one.mac.split(":"), "88", "b5"))
+    return f"{{ {octets}, fill(0, 46) }}\n"
+
+
+def watch(seconds: float, sender: str) -> dict[str, float]:
+    """Measure the intervals between frames of 60 octets from one station; runs on the receiving host.
+
+    Parameters
+    ----------
+    seconds
+        For how long.
+    sender
+        Its Ethernet address.
+
+    Returns
+    -------
+    :
+        `share` within 5 us of 100 us, `frames`, and half the range in which 98% of the intervals lie, in us.
+
+    """
+    timestampns, all_frames, frame_octets = 35, 3, 60  # SO_TIMESTAMPNS, ETH_P_ALL, 64 without the FCS
+    source = bytes.fromhex(sender.replace(":", ""))
+    stamps: list[int] = []
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(all_frames)) as receiver:
+        receiver.bind(("em0", all_frames))
+        receiver.setsockopt(socket.SOL_SOCKET, timestampns, 1)
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        receiver.settimeout(0.2)
+        print("ready", file=sys.stderr, flush=True)
+        frames_at_most = int(seconds * 1e6 / PACE_US) - 10_000 // PACE_US
+        idle = 0
+        while len(stamps) < frames_at_most and idle < seconds / 0.2:
+            try:
+                frame, control, _, _ = receiver.recvmsg(128, 64)
+            except TimeoutError:
+                idle += 1
+                continue
+            if len(frame) == frame_octets and frame[6:12] == source and control:
+                seconds_ns = struct.unpack("qq", control[0][2][:16])
+                stamps.append(seconds_ns[0] * 1_000_000_000 + seconds_ns[1])
+    # The first tenth of a second is that of waking up.
+    intervals_us = [(later - earlier) / 1000 for earlier, later in itertools.pairwise(stamps[1000:])]
+    if not intervals_us:
+        raise ChildError("no frames of 64 octets came")
+    on_time = sum(abs(interval_us - PACE_US) <= ON_TIME_US for interval_us in intervals_us)
+    return {"share": on_time / len(intervals_us), "frames": len(intervals_us), "mean_us": sum(intervals_us) / len(intervals_us)}
+
+
+# --- all of it ---------------------------------------------------------------------------------------------------------------------------
+
+
+def measure(program: str, *, follow: Callable[[str], None]) -> dict[str, Any]:
+    """Measure everything, ours and theirs in turns.
+
+    Parameters
+    ----------
+    program
+        Our station.
+    follow
+        Told what is measured next.
+
+    Returns
+    -------
+    :
+        `machine`, `frames`, `round_trips` and `pacing`: rows with `ours`, `theirs` and `ratio` (ours over the peer's); `status` says
+        why if there is no peer.
+
+    """
+    here = machine.describe()
+    with make_testbed(2) as bed:
+        frames = [
+            _row("UDP", "iperf3", lambda: ours_udp(bed, program), lambda: iperf3(bed), follow),
+            _row("AF_PACKET", "trafgen", lambda: ours_raw("packet", bed, program), lambda: trafgen(bed), follow),
+            _row("AF_XDP", "dpdk-testpmd", lambda: ours_raw("xdp", bed, program), lambda: testpmd(bed), follow),
+        ]
+        trips = [
+            _row(name, "sockperf", lambda port=port: ours_round_trip(port, bed, program), lambda: sockperf(bed), follow, least=True)  # type: ignore[misc]
+            for name, port in (("UDP", "udp"), ("AF_PACKET", "packet"), ("AF_XDP", "xdp"))
+        ]
+        pacing = _pacing(bed, program, follow)
+    return {"machine": {**here, "load_at_end": machine.load()}, "frames": frames, "round_trips": trips, "pacing": pacing}
+
+
+def _pacing(bed: Testbed, program: str, follow: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Measure ours, with and without real-time priority, and every peer that can be told how fast to send."""
+    per_s, seconds = 1_000_000 // PACE_US, math.ceil(SECONDS) + 1
+    ours = [program, "send", "local={own}:0", "peer={ipv4}:{port}", "batch=1", f"arrivals=regular:{PACE_US}", f"seconds={seconds}"]
+    rate_bps, frames = 18 * 8 * per_s, str(per_s * seconds)
+    peers = {
+        "nuttcp": (
+            ["nuttcp", "-u", "-l18", f"-R{rate_bps // 1000}K", f"-T{seconds}", "-P{port}", "{ipv4}"],
+            ["nuttcp", "-S", "-1", "--nofork", "-P{port}"],
+        ),
+        "iperf3": (
+            ["iperf3", "-c", "{ipv4}", "-p", "{port}", "-u", "-l18", f"-b{rate_bps}", f"-t{seconds}", "--pacing-timer", str(PACE_US)],
+            ["iperf3", "-s", "-1", "-p", "{port}"],
+        ),
+        "trafgen": (["trafgen", "--dev", "em0", "--conf", "{config}", "--num", frames, "--cpus", "1", "--gap", f"{PACE_US}us"], []),
+        "mausezahn": (["mausezahn", "em0", "-b", "{mac}", "-c", frames, "-d", f"{PACE_US}u", "-p", "18", "-t", "udp"], []),
+    }
+    rows = [
+        _row("UDP", "", lambda: paced(ours)(bed), None, follow),
+        _row("UDP, real time", "", lambda: paced([*ours, "fifo=1"])(bed), None, follow),
+    ]
+    best = rows[1]["ours"]
+    for peer, (words, served) in peers.items():
+        row = _row("", peer, lambda words=words, served=served: paced(words, served=served)(bed), None, follow)  # type: ignore[misc]
+        if shutil.which(peer) is None:
+            row["status"] = "not installed"
+        row |= {"what": "UDP, real time", "theirs": row["ours"], "ours": best}
+        if best and row["theirs"]:
+            row["ratio"] = {"share": best["share"] / row["theirs"]["share"]} if row["theirs"]["share"] > 0 else None
+        rows.append(row)
+    return rows
+
+
+def _row(
+    what: str,
+    peer: str,
+    ours: Callable[[], dict[str, float]],
+    theirs: Callable[[], dict[str, float]] | None,
+    follow: Callable[[str], None],
+    *,
+    least: bool = False,
+) -> dict[str, Any]:
+    """Run ours and theirs in turns and keep the best of each."""
+    row: dict[str, Any] = {"what": what, "peer": peer, "status": "measured", "ours": None, "theirs": None, "ratio": None}
+    missing = bool(peer) and shutil.which(peer) is None
+    if missing:
+        row["status"] = "not installed"
+    for turn in range(ROUNDS):
+        follow(f"{' beside '.join(filter(None, (what, peer)))}, {turn + 1} of {ROUNDS}")
+        try:
+            if theirs is not None or not missing:
+                row["ours"] = _best(row["ours"], ours(), least=least)
+            if theirs is not None and not missing:
+                row["theirs"] = _best(row["theirs"], theirs(), least=least)
+        except ChildError as error:
+            row["status"] = f"failed: {error}"
+            break
+    if row["ours"] and row["theirs"]:
+        row["ratio"] = {key: value / row["theirs"][key] for key, value in row["ours"].items() if row["theirs"].get(key)}
+    return row
+
+
+def _best(so_far: dict[str, float] | None, now: dict[str, float], *, least: bool) -> dict[str, float]:
+    """Return the better of two runs by their first number."""
+    if so_far is None:
+        return now
+    key = next(iter(now))
+    return min(so_far, now, key=lambda run: run[key]) if least else max(so_far, now, key=lambda run: run[key])
+
+
+def _give_time(server: Running) -> None:
+    """Let a server that does not say when it listens begin to do so."""
+    try:
+        server.process.wait(STARTS_S)
+    except subprocess.TimeoutExpired:
+        return
+    server.end()
+    raise ChildError(f"{server.name}: ended at once")
+
+
+def _found(pattern: str, text: str) -> str:
+    match = re.search(pattern, text)
+    if match is None:
+        raise ChildError(f"its answer has no {pattern!r}")
+    return match[1]
+
+
+def build_station() -> str:
+    """Build our station and return its path."""
+    words = ["cargo", "build", "--release", "--quiet", "--package", "ethermeter-live", "--example", "station", "--message-format", "json"]
+    try:
+        built = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ChildError(f"cargo: {error}") from None
+    return str(next(message["executable"] for message in map(json.loads, built.splitlines()) if message.get("executable")))
+
+
+def print_results(results: dict[str, Any]) -> None:
+    """Print what was measured, for a person."""
+    here = results["machine"]
+    print(f"{here['cpu']}, {here['processors']} processors, {here['system']}; load {here['load']} before, {here['load_at_end']} after")
+    print("\n64-octet frames over virtual Ethernet, thousands per CPU-second: of the sender, of both ends")
+    for row in results["frames"]:
+        print(_line(row, {"sender": 1e-3, "both": 1e-3}, "k"))
+    print("\nRound trip of 64-octet frames, both ends spinning, us: median, 99%")
+    for row in results["round_trips"]:
+        print(_line(row, {"p50": 1.0, "p99": 1.0}, ""))
+    print(f"\nIntervals of {PACE_US} us: share within {ON_TIME_US} us")
+    for row in results["pacing"]:
+        print(_line(row, {"share": 100.0}, "%"))
+
+
+def _line(row: dict[str, Any], scales: dict[str, float], unit: str) -> str:
+    def shown(run: dict[str, float] | None) -> str:
+        return "–" if run is None else " ".join(f"{run[key] * scale:.1f}{unit}" for key, scale in scales.items() if key in run)
+
+    ratio = row["ratio"] and " ".join(f"{row['ratio'][key]:.2f}" for key in scales if key in row["ratio"])
+    status = "" if row["status"] == "measured" else f"  ({row['status']})"
+    return f"  {row['what']:16} {shown(row['ours']):22} {row['peer']:14} {shown(row['theirs']):22} ratio {ratio or '–'}{status}"
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell what cannot be done in one line."""
+    try:
+        yield
+    except (ChildError, TestbedError) as error:
+        print(f"benches.live: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmarks; returns 0 if all that is installed could be measured, else 1."""
+    parser = argparse.ArgumentParser(prog="python -m benches.live", description="Live stations beside their peers; needs root.")
+    parser.add_argument("--json", dest="as_json", action="store_true", help="print JSON, and nothing else, on stdout")
+    parser.add_argument("--watch", nargs=2, metavar=("SECONDS", "SENDER"), help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    with _told():
+        if options.watch:
+            print(json.dumps(watch(float(options.watch[0]), options.watch[1])))
+            return 0
+        results = measure(build_station(), follow=lambda step: print(f"benches: {step}", file=sys.stderr, flush=True))
+    if options.as_json:
+        print(json.dumps(results, indent=2, ensure_ascii=False))
+    else:
+        print_results(results)
+    failed = [row for table in ("frames", "round_trips", "pacing") for row in results[table] if row["status"].startswith("failed")]
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+//! The layout of a frame and of what is commonly carried in it: each length once, with its source.
+
+use crate::units::Octets;
+
+/// Preamble and start-of-frame delimiter (802.3-2022 § 3.1.1).
+pub const PREAMBLE: Octets = Octets(7 + 1);
+/// Destination address, source address, type (802.3-2022 § 3.1.1).
+pub const HEADER: Octets = Octets(6 + 6 + 2);
+/// Frame check sequence (802.3-2022 § 3.2.9).
+pub const FCS: Octets = Octets(4);
+/// Inter-frame gap (802.3-2022 § 4.4.2: interPacketGap 96 bits).
+pub const GAP: Octets = Octets(12);
+/// Shortest frame, destination address to FCS (802.3-2022 § 4.4.2: minFrameSize 512 bits).
+pub const SHORTEST: Octets = Octets(64);
+/// Longest payload of a basic frame (802.3-2022 § 3.2.7).
+pub const LONGEST_PAYLOAD: Octets = Octets(1500);
+/// The first local experimental `EtherType`, for frames that never leave the network they are sent in (IEEE Std 802; RFC 9542 lists it).
+pub const LOCAL_EXPERIMENTAL_1: u16 = 0x88B5;
+/// IPv4 header without options (RFC 791, section 3.1).
+pub const IPV4_HEADER: Octets = Octets(20);
+/// IPv6 header (RFC 8200, section 3).
+pub const IPV6_HEADER: Octets = Octets(40);
+/// UDP header (RFC 768).
+pub const UDP_HEADER: Octets = Octets(8);
+/// TCP header without options (RFC 9293, section 3.1).
+pub const TCP_HEADER: Octets = Octets(20);
+
+/// What a frame carries its payload in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Carrier {
+    /// The payload is that of the frame.
+    Raw,
+    /// The payload is that of a UDP datagram over IPv4.
+    UdpOverIpv4,
+    /// The payload is that of a UDP datagram over IPv6.
+    UdpOverIpv6,
+    /// The payload is that of one TCP segment over IPv4, without options.
+    TcpOverIpv4,
+    /// The payload is that of one TCP segment over IPv6, without options.
+    TcpOverIpv6,
+}
+
+impl Carrier {
+    /// Octets of a frame, destination address to FCS, that are not payload or padding.
+    #[must_use]
+    pub const fn overhead(self) -> Octets {
+        let inner = match self {
+            Self::Raw => 0,
+            Self::UdpOverIpv4 => IPV4_HEADER.0 + UDP_HEADER.0,
+            Self::UdpOverIpv6 => IPV6_HEADER.0 + UDP_HEADER.0,
+            Self::TcpOverIpv4 => IPV4_HEADER.0 + TCP_HEADER.0,
+            Self::TcpOverIpv6 => IPV6_HEADER.0 + TCP_HEADER.0,
+        };
+        Octets(HEADER.0 + inner + FCS.0)
+    }
+
+    /// The frame, destination address to FCS, that carries `payload`; padded if that is short, as one frame if that is long.
+    #[must_use]
+    pub const fn frame_of(self, payload: Octets) -> Octets {
+        let frame = self.overhead().0 + payload.0;
+        Octets(if frame < SHORTEST.0 { SHORTEST.0 } else { frame })
+    }
+
+    /// The longest payload that a frame of this length has room for, if any.
+    #[must_use]
+    pub const fn payload_of(self, frame: Octets) -> Option<Octets> {
+        match frame.0.checked_sub(self.overhead().0) {
+            Some(payload) => Some(Octets(payload)),
+            None => None,
+        }
+    }
+}
+
+/// What a frame takes of the medium, with preamble and gap.
+#[must_use]
+pub const fn charged(frame: Octets) -> Octets {
+    Octets(PREAMBLE.0 + frame.0 + GAP.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timing::standard;
+
+    #[test]
+    fn lengths_are_those_of_the_half_duplex_standard() {
+        let timing = standard("ieee-10").expect("a known standard").timing;
+        assert_eq!(PREAMBLE.bits(), timing.preamble);
+        assert_eq!(GAP.bits(), timing.gap);
+        assert_eq!(FCS.bits(), timing.fcs);
+        assert_eq!(SHORTEST.bits(), timing.min_frame);
+        assert_eq!(Carrier::Raw.frame_of(LONGEST_PAYLOAD).bits(), timing.max_frame);
+    }
+
+    #[test]
+    fn eighteen_octets_of_udp_fill_the_shortest_frame_and_1472_the_longest() {
+        let carrier = Carrier::UdpOverIpv4;
+        assert_eq!(carrier.frame_of(Octets(18)), SHORTEST);
+        assert_eq!(carrier.frame_of(Octets(0)), SHORTEST);
+        assert_eq!(carrier.frame_of(Octets(1472)), Carrier::Raw.frame_of(LONGEST_PAYLOAD));
+        assert_eq!(carrier.payload_of(Octets(1518)), Some(Octets(1472)));
+        assert_eq!(carrier.payload_of(Octets(45)), None);
+        assert_eq!(charged(SHORTEST), Octets(84));
+    }
+}

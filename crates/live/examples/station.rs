@@ -1,0 +1,301 @@
+//! One station of a measurement, on the command line: for tests and benchmarks on network namespaces.
+//!
+//! ```text
+//! station ROLE port=udp|packet|blocks|xdp [key=value …]
+//!   send   stream=N seed=N frame=OCTETS arrivals=saturated|regular:US|poisson:US seconds=S frames=N fifo=1
+//!   sink   streams=N seconds=S frames=N spin=1|collect=1
+//!   echo   seconds=S frames=N spin=1
+//!   ask    frame=OCTETS seconds=S frames=N interval=US spin=1
+//!   udp:     local=ADDRESS peer=ADDRESS group=ADDRESS interface=NAME stamps=1
+//!   packet, blocks: interface=NAME mac=ADDRESS past-queue=1
+//!   xdp:     interface=NAME source=ADDRESS mac=ADDRESS
+//! ```
+//!
+//! Says `ready` on standard error when its port is open, and what came of it as one line of JSON.
+
+use ethermeter_ethernet::Octets;
+use ethermeter_live::clock::Relation;
+use ethermeter_live::pacing::{Pacer, PriorityGuard};
+use ethermeter_live::port::packet::{PacketOptions, PacketPort, Ring};
+use ethermeter_live::port::udp::{UdpOptions, UdpPort};
+use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
+use ethermeter_live::port::{Address, Port};
+use ethermeter_live::roles::{ask, echo, send, sink, AskPlan, Attention, EchoPlan, SendPlan, SinkPlan};
+use ethermeter_live::wire::Mac;
+use ethermeter_live::{Face, HostTime, Timeline};
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::lengths::Lengths;
+use ethermeter_traffic::times::Times;
+use ethermeter_traffic::{Account, Histogram, SourceSpec};
+use serde_json::{json, Value};
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
+
+const EXPERIMENT: u16 = 1988;
+const NS_PER_S: f64 = 1e9;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+struct Words(BTreeMap<String, String>);
+
+impl Words {
+    fn read(words: impl Iterator<Item = String>) -> Outcome<Self> {
+        let pair = |word: String| match word.split_once('=') {
+            Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+            None => Err(format!("{word}: must be key=value")),
+        };
+        Ok(Self(words.map(pair).collect::<Result<_, _>>()?))
+    }
+
+    fn value<T: FromStr>(&self, key: &str) -> Outcome<Option<T>>
+    where
+        T::Err: Error + 'static,
+    {
+        let parsed = self.0.get(key).map(|text| text.parse().map_err(|error| format!("{key}={text}: {error}")));
+        Ok(parsed.transpose()?)
+    }
+
+    fn or<T: FromStr>(&self, key: &str, otherwise: T) -> Outcome<T>
+    where
+        T::Err: Error + 'static,
+    {
+        Ok(self.value(key)?.unwrap_or(otherwise))
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.0.get(key).is_some_and(|value| value == "1")
+    }
+
+    fn ns(&self, key: &str, otherwise_s: f64) -> Outcome<u64> {
+        let seconds: f64 = self.or(key, otherwise_s)?;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
+        Ok((seconds * NS_PER_S) as u64)
+    }
+
+    fn attention(&self) -> Attention {
+        if self.has("spin") {
+            Attention::Spinning
+        } else if self.has("collect") {
+            Attention::Collecting
+        } else {
+            Attention::Sleeping
+        }
+    }
+}
+
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("station: {error}");
+        std::process::exit(2);
+    }
+}
+
+fn run() -> Outcome<()> {
+    let mut arguments = std::env::args().skip(1);
+    let role = arguments.next().ok_or("the role is missing: send, sink, echo or ask")?;
+    let words = Words::read(arguments)?;
+    let interface = || words.0.get("interface").cloned();
+    let result = match words.0.get("port").map_or("udp", String::as_str) {
+        "udp" => {
+            let options = UdpOptions {
+                interface: interface(),
+                peer: words.value("peer")?,
+                group: words.value("group")?,
+                broadcast: words.has("broadcast"),
+                stamps: words.has("stamps"),
+                longest_payload: words.or("longest", 1472)?,
+                batch: words.or("batch", 64)?,
+                room_octets: words.or("room", 4 << 20)?,
+                ..UdpOptions::at(words.or("local", "0.0.0.0:0".parse()?)?)
+            };
+            let mut port = UdpPort::open(&options)?;
+            if let Some(to) = words.value("to")? {
+                port.aim(Address::Socket(to))?;
+            }
+            play(&role, &mut port, &words)?
+        }
+        kind @ ("packet" | "blocks") => {
+            let options = PacketOptions {
+                past_queue: words.has("past-queue"),
+                ring: if kind == "packet" { Ring::Frames } else { Ring::Blocks },
+                batch: words.or("batch", 64)?,
+                room_octets: words.or("room", 4 << 20)?,
+                ..PacketOptions::on(&interface().ok_or("interface is missing")?, words.or("mac", Mac::BROADCAST)?)
+            };
+            play(&role, &mut PacketPort::open(&options)?, &words)?
+        }
+        "xdp" => {
+            let options = XdpOptions {
+                receives: role != "send",
+                batch: words.or("batch", 64)?,
+                ..XdpOptions::on(
+                    &interface().ok_or("interface is missing")?,
+                    words.value("source")?.ok_or("source is missing")?,
+                    words.or("mac", Mac::BROADCAST)?,
+                )
+            };
+            let mut port = XdpPort::open(&options)?;
+            let mode = json!(port.mode());
+            let mut result = play(&role, &mut port, &words)?;
+            result["mode"] = mode;
+            result
+        }
+        other => return Err(format!("port={other}: must be udp, packet, blocks or xdp").into()),
+    };
+    println!("{result}");
+    Ok(())
+}
+
+fn play<P: Port>(role: &str, port: &mut P, words: &Words) -> Outcome<Value> {
+    eprintln!("ready");
+    let begin_ns = HostTime.now_ns();
+    let until_ns = begin_ns + words.ns("seconds", 1.0)?;
+    let mut result = match role {
+        "send" => play_send(port, words, begin_ns, until_ns)?,
+        "sink" => play_sink(port, words, until_ns)?,
+        "echo" => play_echo(port, words, until_ns)?,
+        "ask" => play_ask(port, words, begin_ns, until_ns)?,
+        other => return Err(format!("{other}: no role; must be send, sink, echo or ask").into()),
+    };
+    result["port"] = json!(port.counters()?);
+    Ok(result)
+}
+
+fn play_send<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64) -> Outcome<Value> {
+    let frame: u64 = words.or("frame", 64)?;
+    let source = SourceSpec {
+        frames: Lengths::Fixed { bits: Octets(frame).bits().0 },
+        arrivals: arrivals(words)?,
+        generator: None,
+        queue_frames: None,
+        service: Times::Constant { ps: 0 },
+    };
+    let plan = SendPlan {
+        experiment: EXPERIMENT,
+        stream: words.or("stream", 0)?,
+        source: &source,
+        seed: words.or("seed", 1)?,
+        station: 0,
+        begin_ns,
+        duration_ns: until_ns - begin_ns,
+        most_frames: words.or("frames", u64::MAX)?,
+        pacer: Pacer { margin_ns: words.or("margin", Pacer::default().margin_ns)?, ..Pacer::default() },
+    };
+    let priority = words.has("fifo").then(PriorityGuard::fifo_where_allowed);
+    let sent = send(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
+    Ok(json!({
+        "frames": sent.frames,
+        "payload_octets": sent.payload_octets,
+        "untaken": sent.untaken,
+        "over_ns": sent.last_ns.zip(sent.first_ns).map(|(last, first)| last - first),
+        "share_on_time": sent.achieved.share_on_time(),
+        "worst_ns": sent.achieved.worst_ns(),
+        "lateness_ns": quantiles_ns(sent.achieved.lateness()),
+        "breaths": sent.breaths,
+        "priority": priority.map(|guard| format!("{:?}", guard.priority())),
+    }))
+}
+
+fn arrivals(words: &Words) -> Outcome<Arrivals> {
+    let text = words.0.get("arrivals").map_or("saturated", String::as_str);
+    let us = |text: &str| text.parse::<f64>().map_err(|error| format!("arrivals={text}: {error}"));
+    let arrivals = match text.split_once(':') {
+        None if text == "saturated" => Arrivals::Saturated {},
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates; judged below
+        Some(("regular", period)) => Arrivals::Regular { period_ps: (us(period)? * 1e6) as u64 },
+        Some(("poisson", mean)) => Arrivals::Poisson { mean_ps: us(mean)? * 1e6 },
+        _ => return Err(format!("arrivals={text}: must be saturated, regular:US or poisson:US").into()),
+    };
+    match arrivals.fault() {
+        Some(fault) => Err(fault.into()),
+        None => Ok(arrivals),
+    }
+}
+
+fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
+    let plan = SinkPlan {
+        experiment: EXPERIMENT,
+        streams: words.or("streams", 1)?,
+        measured_ns: 0..u64::MAX,
+        until_ns,
+        most_frames: words.or("frames", u64::MAX)?,
+        memory: 1 << 16,
+        senders_clock: None,
+        attention: words.attention(),
+    };
+    let sunk = sink(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
+    let stream = sunk.streams.first().ok_or("streams: must be at least 1")?;
+    let accounts: Vec<Account> = sunk.streams.iter().map(|stream| stream.sequence.account(None)).collect();
+    let sum = |count: fn(&Account) -> u64| accounts.iter().map(count).sum::<u64>();
+    Ok(json!({
+        "received": sum(|account| account.received),
+        "missing": sum(|account| account.missing),
+        "gaps": sum(|account| account.gaps),
+        "reordered": sum(|account| account.reordered),
+        "duplicate": sum(|account| account.duplicate),
+        "late": sum(|account| account.late),
+        // Of the first stream only:
+        "payload_octets": stream.payload_octets,
+        "goodput_bps": stream.goodput_bps(),
+        "before_sent": stream.before_sent,
+        "delay_ns": quantiles_ns(&stream.delay),
+        "spacing_ns": quantiles_ns(&stream.spacing),
+        "strange": sunk.strange,
+        "unmarked": sunk.unmarked,
+        "longest_absence_ns": sunk.longest_absence_ns,
+    }))
+}
+
+fn play_echo<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
+    let plan = EchoPlan {
+        experiment: EXPERIMENT,
+        may_answer: &|_| true, // the namespaces of a test hold nobody else
+        payload_octets: None,
+        until_ns,
+        most_answers: words.or("frames", u64::MAX)?,
+        attention: words.attention(),
+    };
+    let echoed = echo(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
+    Ok(json!({"answered": echoed.answered, "untaken": echoed.untaken, "strange": echoed.strange}))
+}
+
+fn play_ask<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64) -> Outcome<Value> {
+    let frame: u64 = words.or("frame", 64)?;
+    let payload = port.carrier().payload_of(Octets(frame)).ok_or("frame: too short for its headers")?;
+    let plan = AskPlan {
+        experiment: EXPERIMENT,
+        stream: 0,
+        payload_octets: usize::try_from(payload.0)?,
+        begin_ns,
+        until_ns,
+        requests: words.or("frames", u64::MAX)?,
+        interval_ns: words.or("interval", 0)? * 1000,
+        patience_ns: 100_000_000,
+        exchanges: 100_000,
+        attention: words.attention(),
+    };
+    let asked = ask(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
+    let relation = Relation::fitted(&asked.exchanges).ok();
+    Ok(json!({
+        "requests": asked.requests,
+        "answered": asked.answered,
+        "lost": asked.lost,
+        "strange": asked.strange,
+        "round_trip_ns": quantiles_ns(&asked.round_trip),
+        "fastest_ns": asked.fastest_ns,
+        "clock": relation.map(|relation| json!({
+            "ahead_ns": relation.ahead_ns(asked.exchanges[asked.exchanges.len() / 2].asked_ns),
+            "uncertainty_ns": relation.uncertainty_ns(asked.exchanges[asked.exchanges.len() / 2].asked_ns),
+            "drift": relation.drift(),
+            "contradictions": relation.contradictions(),
+        })),
+    }))
+}
+
+#[allow(clippy::cast_precision_loss)] // for reading
+fn quantiles_ns(histogram: &Histogram) -> Value {
+    let at = |share| histogram.quantile_ps(share).map(|ps| ps as f64 / 1000.0);
+    json!({"p1": at(0.01), "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p999": at(0.999), "max": at(1.0)})
+}

@@ -1,0 +1,44 @@
+//! What a caller can meet.
+
+use std::io;
+
+/// Why something could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{doing}: {source}")]
+    System {
+        /// What was tried.
+        doing: &'static str,
+        /// What it answered.
+        source: io::Error,
+    },
+    /// The other end has closed the connection: nothing more will come, and all that came has been handed on.
+    #[error("the other end has closed the connection")]
+    Closed,
+    /// Something asked for cannot be.
+    #[error("{what} = {value}: {allowed}")]
+    Refused {
+        /// What was given.
+        what: &'static str,
+        /// Its value.
+        value: String,
+        /// What is allowed instead.
+        allowed: String,
+    },
+}
+
+impl Error {
+    /// The last error of the operating system, met while `doing` something.
+    pub(crate) fn last(doing: &'static str) -> Self {
+        Self::System { doing, source: io::Error::last_os_error() }
+    }
+
+    pub(crate) fn system(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::System { doing, source }
+    }
+
+    pub(crate) fn refused(what: &'static str, value: impl std::fmt::Display, allowed: impl Into<String>) -> Self {
+        Self::Refused { what, value: value.to_string(), allowed: allowed.into() }
+    }
+}

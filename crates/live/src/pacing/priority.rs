@@ -1,0 +1,84 @@
+//! Real-time priority for a thread that must wake on time, where the operator allows it.
+
+use std::io;
+
+/// Under what priority a thread runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// As everybody does.
+    Ordinary,
+    /// `SCHED_FIFO`: before everybody who has no real-time priority.
+    Fifo,
+}
+
+/// Holds a thread's real-time priority, and gives it back.
+///
+/// Kept to one thread: it is that of the thread that made it.
+#[derive(Debug)]
+pub struct PriorityGuard {
+    priority: Priority,
+    of_this_thread: std::marker::PhantomData<*const ()>,
+}
+
+impl PriorityGuard {
+    /// Ask for `SCHED_FIFO` at its lowest level. Without the right to it the thread goes on as before; [`PriorityGuard::priority`] tells.
+    #[must_use]
+    pub fn fifo_where_allowed() -> Self {
+        // Sleeps of ordinary threads are rounded by their timer slack of 50 us; that of real-time threads is 0 anyway.
+        set_timer_slack_ns(1);
+        let priority = if set_scheduler(libc::SCHED_FIFO, 1).is_ok() { Priority::Fifo } else { Priority::Ordinary };
+        Self { priority, of_this_thread: std::marker::PhantomData }
+    }
+
+    /// What it got.
+    #[must_use]
+    pub fn priority(&self) -> Priority {
+        self.priority
+    }
+}
+
+impl Drop for PriorityGuard {
+    fn drop(&mut self) {
+        if self.priority == Priority::Fifo {
+            set_scheduler(libc::SCHED_OTHER, 0).expect("lowering one's own priority is always allowed");
+        }
+        set_timer_slack_ns(0); // the default again
+    }
+}
+
+#[expect(unsafe_code, reason = "no safe wrapper sets the scheduler")]
+fn set_scheduler(policy: i32, level: i32) -> io::Result<()> {
+    let param = libc::sched_param { sched_priority: level };
+    // SAFETY: 0 is the calling thread, and `param` lives through the call.
+    match unsafe { libc::sched_setscheduler(0, policy, &raw const param) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[expect(unsafe_code, reason = "no safe wrapper sets the timer slack")]
+fn set_timer_slack_ns(slack_ns: libc::c_ulong) {
+    // SAFETY: takes a number and touches no memory.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_priority_is_given_back() {
+        let policy = || {
+            #[expect(unsafe_code, reason = "no safe wrapper reads the scheduler")]
+            // SAFETY: 0 is the calling thread.
+            unsafe {
+                libc::sched_getscheduler(0)
+            }
+        };
+        let guard = PriorityGuard::fifo_where_allowed();
+        let expected = if guard.priority() == Priority::Fifo { libc::SCHED_FIFO } else { libc::SCHED_OTHER };
+        assert_eq!(policy(), expected);
+        drop(guard);
+        assert_eq!(policy(), libc::SCHED_OTHER);
+    }
+}

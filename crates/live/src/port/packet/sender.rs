@@ -1,0 +1,139 @@
+//! The socket that sends: through its queue with many frames a call, or past it through a ring that the kernel empties.
+//!
+//! Only the first tells when a queue refuses a frame, which a ring would then send out of its turn; past the queue nothing refuses.
+
+use super::{bind, number, raw_socket, PacketOptions, SHORTEST_OCTETS};
+use crate::port::ring::Region;
+use crate::port::system::{hindrance, set_option, Messages};
+use crate::wire::{Addresses, HEADER_OCTETS};
+use crate::Error;
+use socket2::Socket;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+const LONGEST_BLOCK: Duration = Duration::from_millis(50);
+
+/// One of two ways to send.
+pub(super) enum Sender {
+    Calls { socket: Socket, outgoing: Messages },
+    Ring(SendRing),
+}
+
+/// A ring of frames to send (`TPACKET_V2`).
+pub(super) struct SendRing {
+    socket: Socket,
+    region: Region,
+    slot_octets: usize,
+    next: usize,
+}
+
+const RING_SLOTS: usize = 1024;
+/// Where a frame begins in its slot: behind the header, without the address that follows it when receiving.
+const FRAME_AT: usize = libc::TPACKET2_HDRLEN - size_of::<libc::sockaddr_ll>();
+const LENGTH_AT: usize = std::mem::offset_of!(libc::tpacket2_hdr, tp_len);
+
+impl Sender {
+    /// A socket bound to no protocol, so that nothing queues up behind it.
+    pub(super) fn open(options: &PacketOptions, index: u32) -> Result<Self, Error> {
+        let preparing = || Error::system("preparing a packet socket");
+        let socket = raw_socket()?;
+        socket.set_send_buffer_size(options.room_octets).map_err(preparing())?;
+        socket.set_write_timeout(Some(LONGEST_BLOCK)).map_err(preparing())?;
+        let longest = (HEADER_OCTETS + options.longest_payload).max(SHORTEST_OCTETS);
+        if !options.past_queue {
+            bind(&socket, index, 0)?;
+            return Ok(Self::Calls { socket, outgoing: Messages::new(options.batch, longest)? });
+        }
+        set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32, "sending past the queue")?;
+        let version = libc::tpacket_versions::TPACKET_V2 as i32;
+        set_option(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version, "choosing a kind of ring")?;
+        let slot_octets = (FRAME_AT + longest).next_power_of_two().max(1 << 11);
+        let block_octets = slot_octets.max(1 << 16);
+        let request = libc::tpacket_req {
+            tp_block_size: number(block_octets),
+            tp_block_nr: number(RING_SLOTS * slot_octets / block_octets),
+            tp_frame_size: number(slot_octets),
+            tp_frame_nr: number(RING_SLOTS),
+        };
+        set_option(&socket, libc::SOL_PACKET, libc::PACKET_TX_RING, &request, "making a ring to send from")?;
+        let region = Region::mapped(Some((socket.as_raw_fd(), 0)), RING_SLOTS * slot_octets)?;
+        bind(&socket, index, 0)?;
+        Ok(Self::Ring(SendRing { socket, region, slot_octets, next: 0 }))
+    }
+
+    pub(super) fn socket(&self) -> &Socket {
+        match self {
+            Self::Calls { socket, .. } | Self::Ring(SendRing { socket, .. }) => socket,
+        }
+    }
+
+    /// Headers stay where they are while payloads change.
+    pub(super) fn write_headers(&mut self, addresses: Addresses) {
+        match self {
+            Self::Calls { outgoing, .. } => {
+                for index in 0..outgoing.count() {
+                    addresses.emit(outgoing.buffer(index));
+                }
+            }
+            Self::Ring(ring) => {
+                for slot in 0..RING_SLOTS {
+                    addresses.emit(ring.region.octets_mut(slot * ring.slot_octets + FRAME_AT, HEADER_OCTETS));
+                }
+            }
+        }
+    }
+
+    /// Send up to `count` frames, which `fill` completes and tells the octets of; returns how many were taken.
+    #[inline]
+    pub(super) fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, mut fill: F) -> io::Result<usize> {
+        match self {
+            Self::Calls { socket, outgoing } => {
+                for index in 0..count {
+                    let octets = fill(index, outgoing.buffer(index));
+                    outgoing.set_octets(index, octets);
+                }
+                outgoing.send(socket.as_raw_fd(), count, None)
+            }
+            Self::Ring(ring) => ring.send(count, fill),
+        }
+    }
+
+    /// Let what lies in the ring go out, as far as it can now.
+    pub(super) fn flush(&mut self) {
+        if let Self::Ring(ring) = self {
+            // Whatever hinders it, it hinders the next frames too, and is told then.
+            let _: io::Result<()> = ring.kick();
+        }
+    }
+}
+
+impl SendRing {
+    /// Frames that are taken lie in the ring; what the kernel cannot send at once goes with a later call.
+    #[inline]
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, mut fill: F) -> io::Result<usize> {
+        let mut taken = 0;
+        while taken < count {
+            let at = self.next * self.slot_octets;
+            if self.region.word(at).load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
+                break;
+            }
+            let octets = fill(taken, self.region.octets_mut(at + FRAME_AT, self.slot_octets - FRAME_AT));
+            self.region.write(at + LENGTH_AT, number(octets));
+            self.region.word(at).store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
+            self.next = (self.next + 1) % RING_SLOTS;
+            taken += 1;
+        }
+        match self.kick() {
+            // What passes is told when nothing is taken; until then, frames are in the ring all the same.
+            Err(error) if taken == 0 || hindrance(&error).is_none() => Err(error),
+            _ => Ok(taken),
+        }
+    }
+
+    #[inline]
+    fn kick(&mut self) -> io::Result<()> {
+        self.socket.send_with_flags(&[], libc::MSG_DONTWAIT).map(|_| ())
+    }
+}

@@ -1,0 +1,271 @@
+//! Messages over a TCP connection, each with its length before it.
+//!
+//! What becomes segments is up to TCP: a message is not a frame, and only its octets are ours to count. TCP's own account of the connection
+//! comes from the kernel ([`TcpPort::info`]).
+
+use super::system::read_option;
+use super::{Address, Arrival, Port, PortCounters, Wait};
+use crate::Error;
+use ethermeter_ethernet::Carrier;
+use nix::sys::socket::{recv, MsgFlags};
+use serde::Serialize;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+/// Octets of the length before a message, big-endian.
+const LENGTH_OCTETS: usize = 4;
+/// Octets of the longest message.
+const LONGEST: usize = 1 << 20;
+const BATCH: usize = 64;
+const LONGEST_BLOCK: Duration = Duration::from_millis(50);
+
+/// A connection with its buffers.
+pub struct TcpPort {
+    stream: TcpStream,
+    peer: SocketAddr,
+    /// What was taken and not yet written, of the last batch.
+    outgoing: Vec<u8>,
+    written: usize,
+    longest_payload: usize,
+    /// What was read and not yet handed on.
+    incoming: Box<[u8]>,
+    filled: usize,
+    wait_ms: u16,
+    counters: PortCounters,
+}
+
+/// TCP's account of a connection, as the kernel keeps it (`TCP_INFO`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TcpInfo {
+    /// Smoothed round trip time, in microseconds.
+    pub round_trip_us: u32,
+    /// Its mean deviation, in microseconds.
+    pub round_trip_deviation_us: u32,
+    /// Congestion window, in segments.
+    pub congestion_window: u32,
+    /// Slow start threshold, in segments.
+    pub slow_start_threshold: u32,
+    /// Octets of a segment's payload.
+    pub segment_octets: u32,
+    /// Segments that were sent again, ever.
+    pub sent_again: u32,
+}
+
+impl TcpPort {
+    /// A port on an open connection, for messages of up to `longest_payload` octets.
+    ///
+    /// # Errors
+    /// If the length is out of range, or the system refuses.
+    pub fn on(stream: TcpStream, longest_payload: usize) -> Result<Self, Error> {
+        if !(1..=LONGEST).contains(&longest_payload) {
+            return Err(Error::refused("longest payload", longest_payload, format!("1 to {LONGEST} octets")));
+        }
+        let preparing = || Error::system("preparing a TCP connection");
+        stream.set_nodelay(true).map_err(preparing())?;
+        stream.set_write_timeout(Some(LONGEST_BLOCK)).map_err(preparing())?;
+        let peer = stream.peer_addr().map_err(preparing())?;
+        let room = BATCH * (LENGTH_OCTETS + longest_payload);
+        Ok(Self {
+            stream,
+            peer,
+            outgoing: Vec::with_capacity(room.min(1 << 20).max(LENGTH_OCTETS + longest_payload)),
+            written: 0,
+            longest_payload,
+            incoming: vec![0; (2 * (LENGTH_OCTETS + longest_payload)).max(1 << 16)].into(),
+            filled: 0,
+            wait_ms: 0,
+            counters: PortCounters::default(),
+        })
+    }
+
+    /// Two ends of a connection on the loopback interface.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn pair_on_loopback() -> Result<(Self, Self), Error> {
+        let connecting = || Error::system("connecting on the loopback interface");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(connecting())?;
+        let one = TcpStream::connect(listener.local_addr().map_err(connecting())?).map_err(connecting())?;
+        let (other, _) = listener.accept().map_err(connecting())?;
+        Ok((Self::on(one, 1460)?, Self::on(other, 1460)?))
+    }
+
+    /// What TCP says of the connection.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn info(&self) -> Result<TcpInfo, Error> {
+        #[expect(unsafe_code, reason = "structures of the kernel's have no constructors")]
+        // SAFETY: integers only, for which zero is a value.
+        let zero: libc::tcp_info = unsafe { std::mem::zeroed() };
+        let info = read_option(&self.stream, libc::IPPROTO_TCP, libc::TCP_INFO, zero, "asking TCP about a connection")?;
+        Ok(TcpInfo {
+            round_trip_us: info.tcpi_rtt,
+            round_trip_deviation_us: info.tcpi_rttvar,
+            congestion_window: info.tcpi_snd_cwnd,
+            slow_start_threshold: info.tcpi_snd_ssthresh,
+            segment_octets: info.tcpi_snd_mss,
+            sent_again: info.tcpi_total_retrans,
+        })
+    }
+
+    /// Write what was taken; true when all of it is written.
+    fn flush(&mut self) -> Result<bool, Error> {
+        while self.written < self.outgoing.len() {
+            match self.stream.write(&self.outgoing[self.written..]) {
+                Ok(octets) => self.written += octets,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.counters.found_full += 1;
+                    return Ok(false);
+                }
+                Err(source) => return Err(Error::System { doing: "writing to a TCP connection", source }),
+            }
+        }
+        self.outgoing.clear();
+        self.written = 0;
+        Ok(true)
+    }
+
+    /// Read what there is; nothing is an error of the kind "would block".
+    fn read(&mut self, wait: Wait) -> io::Result<usize> {
+        let room = &mut self.incoming[self.filled..];
+        match wait {
+            Wait::No => Ok(recv(self.stream.as_raw_fd(), room, MsgFlags::MSG_DONTWAIT)?),
+            Wait::Milliseconds(milliseconds) => {
+                if self.wait_ms != milliseconds {
+                    let timeout = Duration::from_millis(u64::from(milliseconds.max(1)));
+                    self.stream.set_read_timeout(Some(timeout))?;
+                    self.wait_ms = milliseconds;
+                }
+                self.stream.read(room)
+            }
+        }
+    }
+
+    /// Hand on the whole messages that are there; returns how many.
+    fn hand_on<F: FnMut(&Arrival<'_>)>(&mut self, mut take: F) -> Result<usize, Error> {
+        let (mut at, mut messages) = (0, 0);
+        while let Some((head, rest)) = self.incoming[at..self.filled].split_first_chunk::<LENGTH_OCTETS>() {
+            let octets = u32::from_be_bytes(*head) as usize;
+            if octets > self.longest_payload {
+                return Err(Error::refused("message", octets, format!("at most {} octets", self.longest_payload)));
+            }
+            let Some(payload) = rest.get(..octets) else { break };
+            take(&Arrival { payload, from: Address::Socket(self.peer), stamped_ns: None });
+            at += LENGTH_OCTETS + octets;
+            messages += 1;
+        }
+        self.incoming.copy_within(at..self.filled, 0);
+        self.filled -= at;
+        Ok(messages)
+    }
+}
+
+impl Port for TcpPort {
+    fn carrier(&self) -> Carrier {
+        if self.peer.is_ipv4() {
+            Carrier::TcpOverIpv4
+        } else {
+            Carrier::TcpOverIpv6
+        }
+    }
+
+    fn longest_payload(&self) -> usize {
+        self.longest_payload
+    }
+
+    fn batch(&self) -> usize {
+        BATCH
+    }
+
+    fn aim(&mut self, at: Address) -> Result<(), Error> {
+        if at == Address::Socket(self.peer) {
+            return Ok(());
+        }
+        Err(Error::refused("address", format!("{at:?}"), format!("the other end, {}", self.peer)))
+    }
+
+    /// Messages that are taken are written entirely by this call or, if TCP has no room for the rest of them, by the next; none is taken meanwhile.
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, mut fill: F) -> Result<usize, Error> {
+        if !self.flush()? {
+            return Ok(0);
+        }
+        let mut taken = 0;
+        let room = LENGTH_OCTETS + self.longest_payload;
+        while taken < count.min(BATCH) && self.outgoing.len() + room <= self.outgoing.capacity() {
+            let at = self.outgoing.len();
+            self.outgoing.resize(at + room, 0);
+            let octets = fill(taken, &mut self.outgoing[at + LENGTH_OCTETS..]);
+            let length = u32::try_from(octets).expect("below the longest message");
+            self.outgoing[at..at + LENGTH_OCTETS].copy_from_slice(&length.to_be_bytes());
+            self.outgoing.truncate(at + LENGTH_OCTETS + octets);
+            taken += 1;
+        }
+        self.flush()?;
+        self.counters.taken += taken as u64;
+        Ok(taken)
+    }
+
+    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, take: F) -> Result<usize, Error> {
+        match self.read(wait) {
+            Ok(0) => return Err(Error::Closed),
+            Ok(octets) => self.filled += octets,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                return Ok(0)
+            }
+            Err(source) => return Err(Error::System { doing: "reading a TCP connection", source }),
+        }
+        let messages = self.hand_on(take)?;
+        self.counters.handed_on += messages as u64;
+        Ok(messages)
+    }
+
+    fn counters(&mut self) -> Result<PortCounters, Error> {
+        self.flush()?;
+        Ok(self.counters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_keep_their_bounds_however_the_stream_is_cut() {
+        let (mut one, mut other) = TcpPort::pair_on_loopback().expect("a connection");
+        let lengths: Vec<usize> = (0..300).map(|index| index * 7 % 1461).collect();
+        let (mut sent, mut seen) = (0, Vec::new());
+        while seen.len() < lengths.len() {
+            sent += one.send(lengths.len() - sent, |index, _| lengths[sent + index]).expect("a connection");
+            other.receive(Wait::Milliseconds(1000), |arrival| seen.push(arrival.payload.len())).expect("a connection");
+        }
+        assert_eq!(seen, lengths);
+    }
+
+    #[test]
+    fn tcp_tells_of_its_connection() {
+        let (one, _other) = TcpPort::pair_on_loopback().expect("a connection");
+        let info = one.info().expect("what TCP says");
+        assert!(info.congestion_window > 0 && info.segment_octets > 0, "{info:?}");
+        assert_eq!(info.sent_again, 0);
+    }
+
+    #[test]
+    fn an_end_that_has_gone_has_closed_the_connection() {
+        let (mut one, other) = TcpPort::pair_on_loopback().expect("a connection");
+        drop(other);
+        assert!(matches!(one.receive(Wait::Milliseconds(1000), |_| ()), Err(Error::Closed)));
+    }
+
+    #[test]
+    fn a_message_longer_than_the_port_is_an_error() {
+        let (one, mut other) = TcpPort::pair_on_loopback().expect("a connection");
+        let mut one = TcpPort::on(one.stream, 2000).expect("a port");
+        assert_eq!(one.send(1, |_, _| 1461).expect("a connection"), 1);
+        let refused = other.receive(Wait::Milliseconds(1000), |_| ()).expect_err("an error");
+        assert!(refused.to_string().contains("1460"), "{refused}");
+    }
+}

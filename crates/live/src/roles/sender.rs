@@ -1,0 +1,186 @@
+//! Send what a source offers, when it offers it.
+
+use crate::pacing::{Achieved, Pacer, Pacing};
+use crate::port::Port;
+use crate::time::{Timeline, NS_PER_S, PS_PER_NS};
+use crate::wire::{Kind, Mark, MARK_OCTETS};
+use crate::{Error, Face};
+use ethermeter_ethernet::Octets;
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::{Offer, Source, SourceSpec, Window};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What is to be sent.
+#[derive(Clone, Debug)]
+pub struct SendPlan<'a> {
+    /// The experiment.
+    pub experiment: u16,
+    /// The stream.
+    pub stream: u16,
+    /// What the station offers; lengths are those of frames, destination address to FCS.
+    pub source: &'a SourceSpec,
+    /// Seed of the experiment.
+    pub seed: u64,
+    /// Number of the station, which with the seed determines every draw.
+    pub station: u32,
+    /// When it begins, in the host's time.
+    pub begin_ns: u64,
+    /// For how long it offers frames.
+    pub duration_ns: u64,
+    /// Most frames it sends.
+    pub most_frames: u64,
+    /// How it waits.
+    pub pacer: Pacer,
+}
+
+/// What was sent.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// Frames that the kernel took. Their sequence numbers are 0 to one less.
+    pub frames: u64,
+    /// Their payloads' octets, marks included.
+    pub payload_octets: u64,
+    /// Frames that were offered and never taken: the sender was stopped, or its port took nothing for a second after the end.
+    pub untaken: u64,
+    /// When the first was handed to the kernel.
+    pub first_ns: Option<u64>,
+    /// When the last had been.
+    pub last_ns: Option<u64>,
+    /// How far from the times of their arrivals frames were handed over; empty for saturated sources, which have none.
+    pub achieved: Achieved,
+    /// How often the sender took a breath although something was due.
+    pub breaths: u64,
+}
+
+/// After a refusal, the time until the next attempt: some frames' worth, so that a full queue does not cost all of a processor.
+const AFTER_REFUSAL_NS: u64 = 20_000;
+/// A port that takes nothing for so long after the end is given up.
+const PATIENCE_NS: u64 = NS_PER_S;
+
+/// Send until the time is over, the frames are, or `stop` is set.
+///
+/// # Errors
+/// If a length has no room for a mark or is longer than the port's, or if sending is impossible.
+pub fn send<P: Port, T: Timeline>(
+    port: &mut P,
+    time: &T,
+    face: Face,
+    plan: &SendPlan<'_>,
+    stop: &AtomicBool,
+) -> Result<Sent, Error> {
+    check_lengths(port, plan)?;
+    let stop_ps = plan.duration_ns.saturating_mul(PS_PER_NS);
+    let window = Window { begin_ps: 0, stop_ps, measure_from_ps: 0, measure_to_ps: stop_ps };
+    let mut source = Source::new(plan.source, plan.seed, plan.station, window);
+    let is_scheduled = !matches!(plan.source.arrivals, Arrivals::Saturated {});
+    let mut pacing = Pacing::new(plan.pacer, time);
+    let mut sender = Sender { port, time, face, plan, stop, sent: Sent::nothing() };
+    let mut batch = Vec::with_capacity(sender.port.batch());
+    let mut next = source.first();
+    while let Some(offer) = next {
+        let due_ns = plan.begin_ns + offer.ready_ps.div_ceil(PS_PER_NS);
+        let Some(now_ns) = pacing.wait_until(due_ns, stop) else { break };
+        let elapsed_ps = (now_ns - plan.begin_ns) * PS_PER_NS;
+        batch.clear();
+        while let Some(offer) = next.filter(|offer| offer.ready_ps <= elapsed_ps) {
+            if batch.len() == batch.capacity() || sender.sent.frames + batch.len() as u64 >= plan.most_frames {
+                break;
+            }
+            batch.push(offer);
+            next = source.next(elapsed_ps);
+        }
+        if batch.is_empty() {
+            break;
+        }
+        if is_scheduled {
+            for offer in &batch {
+                sender.sent.achieved.record(plan.begin_ns + offer.arrived_ps / PS_PER_NS, now_ns);
+            }
+        }
+        if !sender.hand_over(&batch)? {
+            break;
+        }
+    }
+    sender.sent.breaths = pacing.breaths();
+    Ok(sender.sent)
+}
+
+fn check_lengths<P: Port>(port: &P, plan: &SendPlan<'_>) -> Result<(), Error> {
+    let carrier = port.carrier();
+    let shortest = carrier.frame_of(Octets(MARK_OCTETS as u64));
+    let longest = carrier.frame_of(Octets(port.longest_payload() as u64));
+    let (least_bits, most_bits) = plan.source.frames.range_bits();
+    for bits in [least_bits, most_bits] {
+        if bits % 8 != 0 || bits < shortest.bits().0 || bits > longest.bits().0 {
+            let allowed = format!("whole octets from {} to {} a frame", shortest.0, longest.0);
+            return Err(Error::refused("frame bits", bits, allowed));
+        }
+    }
+    Ok(())
+}
+
+impl Sent {
+    fn nothing() -> Self {
+        Self {
+            frames: 0,
+            payload_octets: 0,
+            untaken: 0,
+            first_ns: None,
+            last_ns: None,
+            achieved: Achieved::default(),
+            breaths: 0,
+        }
+    }
+}
+
+struct Sender<'a, P, T> {
+    port: &'a mut P,
+    time: &'a T,
+    face: Face,
+    plan: &'a SendPlan<'a>,
+    stop: &'a AtomicBool,
+    sent: Sent,
+}
+
+impl<P: Port, T: Timeline> Sender<'_, P, T> {
+    /// Hand a batch to the kernel; false if that has to end before it has taken all.
+    #[inline]
+    fn hand_over(&mut self, batch: &[Offer]) -> Result<bool, Error> {
+        let overhead = self.port.carrier().overhead().0;
+        #[allow(clippy::cast_possible_truncation)] // lengths were checked against the port's
+        let payload_octets = |offer: &Offer| (offer.bits / 8 - overhead) as usize;
+        let mut done = 0;
+        while done < batch.len() {
+            let left = &batch[done..];
+            let now_ns = self.time.now_ns();
+            let mut mark = Mark {
+                kind: Kind::Stream,
+                experiment: self.plan.experiment,
+                stream: self.plan.stream,
+                sequence: 0,
+                sent_ns: self.face.shows(now_ns),
+            };
+            let first = self.sent.frames;
+            let taken = self.port.send(left.len(), |index, room| {
+                mark.sequence = first + index as u64;
+                mark.emit(room);
+                payload_octets(&left[index])
+            })?;
+            if taken == 0 {
+                let end_ns = self.plan.begin_ns.saturating_add(self.plan.duration_ns);
+                if self.stop.load(Ordering::Relaxed) || now_ns > end_ns.saturating_add(PATIENCE_NS) {
+                    self.sent.untaken += left.len() as u64;
+                    return Ok(false);
+                }
+                self.time.sleep_until(now_ns + AFTER_REFUSAL_NS);
+                continue;
+            }
+            self.sent.first_ns.get_or_insert(now_ns);
+            self.sent.last_ns = Some(now_ns);
+            self.sent.frames += taken as u64;
+            self.sent.payload_octets += left[..taken].iter().map(|offer| payload_octets(offer) as u64).sum::<u64>();
+            done += taken;
+        }
+        Ok(true)
+    }
+}

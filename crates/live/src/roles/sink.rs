@@ -1,0 +1,189 @@
+//! Take what arrives and count it.
+
+use super::Attention;
+use crate::clock::Relation;
+use crate::face::between_ns;
+use crate::port::{Arrival, Port, Wait};
+use crate::time::{Timeline, PS_PER_NS};
+use crate::wire::{Kind, Mark};
+use crate::{Error, Face};
+use ethermeter_traffic::{Arrived, Histogram, Sequence};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What is to be counted.
+#[derive(Clone, Debug)]
+pub struct SinkPlan<'a> {
+    /// The experiment; frames of others are only counted as strange.
+    pub experiment: u16,
+    /// Streams 0 to one less are counted.
+    pub streams: u16,
+    /// What lies within counts for rates and delays, in the host's time. Sequence numbers count always.
+    pub measured_ns: Range<u64>,
+    /// When it ends, in the host's time.
+    pub until_ns: u64,
+    /// After so many frames it ends too.
+    pub most_frames: u64,
+    /// Numbers below the highest of a stream that are remembered.
+    pub memory: usize,
+    /// How the sender's clock relates to ours; without it, delays are those between clocks taken for equal.
+    pub senders_clock: Option<&'a Relation>,
+    /// How it waits.
+    pub attention: Attention,
+}
+
+/// What came of one stream.
+#[derive(Clone, Debug)]
+pub struct StreamTally {
+    /// What became of its numbers.
+    pub sequence: Sequence,
+    /// Frames that came for the first time, within the measured time.
+    pub frames: u64,
+    /// Their payloads' octets.
+    pub payload_octets: u64,
+    /// When the first of them came.
+    pub first_ns: Option<u64>,
+    /// When the last of them came.
+    pub last_ns: Option<u64>,
+    /// Time from sending to arrival, in picoseconds, within the measured time.
+    pub delay: Histogram,
+    /// Frames that came before they were sent: the clocks' relation is not known well enough. They are not in `delay`.
+    pub before_sent: u64,
+    /// Time between consecutive arrivals, in picoseconds, within the measured time.
+    pub spacing: Histogram,
+}
+
+/// What came.
+#[derive(Clone, Debug)]
+pub struct Sunk {
+    /// By stream.
+    pub streams: Vec<StreamTally>,
+    /// Frames of other experiments, streams or kinds.
+    pub strange: u64,
+    /// Frames without a mark.
+    pub unmarked: u64,
+    /// The longest time between two looks at the port while it was not asked to wait.
+    pub longest_absence_ns: u64,
+}
+
+/// How long a collecting sink lets frames gather: 150 of the shortest at 1 Gb/s, which every socket has room for.
+const COLLECTING_NS: u64 = 100_000;
+/// After so long without a frame it waits for the next.
+const QUIET_NS: u64 = 10_000_000;
+
+/// Count until the time is over, the frames are, `stop` is set, or the connection is closed.
+///
+/// Nothing is stored that grows with the number of frames.
+///
+/// # Errors
+/// If receiving is impossible.
+pub fn sink<P: Port, T: Timeline>(
+    port: &mut P,
+    time: &T,
+    face: Face,
+    plan: &SinkPlan<'_>,
+    stop: &AtomicBool,
+) -> Result<Sunk, Error> {
+    let mut sunk = Sunk::nothing(plan);
+    let mut frames = 0;
+    let mut left_ns = time.now_ns();
+    let mut last_ns = None; // when something was there last
+    while frames < plan.most_frames && !stop.load(Ordering::Relaxed) {
+        // Looked at once before waiting and once after: what comes together has one time unless the kernel stamps it.
+        let before_ns = time.now_ns();
+        if before_ns >= plan.until_ns {
+            break;
+        }
+        sunk.longest_absence_ns = sunk.longest_absence_ns.max(before_ns - left_ns);
+        let mut arrived_ns = None;
+        let is_collecting =
+            plan.attention == Attention::Collecting && last_ns.is_some_and(|ns| before_ns < ns + QUIET_NS);
+        let wait = if is_collecting { Wait::No } else { plan.attention.wait() };
+        let received = port.receive(wait, |arrival| {
+            let now_ns = *arrived_ns.get_or_insert_with(|| time.now_ns());
+            sunk.take(arrival, arrival.stamped_ns.unwrap_or(now_ns), face, plan);
+        });
+        let taken = match received {
+            Err(Error::Closed) => break,
+            received => received?,
+        };
+        frames += taken as u64;
+        left_ns = arrived_ns.unwrap_or_else(|| time.now_ns());
+        last_ns = arrived_ns.or(last_ns);
+        if is_collecting && taken < port.batch() {
+            time.sleep_until(left_ns + COLLECTING_NS);
+            left_ns = time.now_ns();
+        }
+    }
+    Ok(sunk)
+}
+
+impl Sunk {
+    fn nothing(plan: &SinkPlan<'_>) -> Self {
+        let stream = StreamTally {
+            sequence: Sequence::new(0, plan.memory),
+            frames: 0,
+            payload_octets: 0,
+            first_ns: None,
+            last_ns: None,
+            delay: Histogram::default(),
+            before_sent: 0,
+            spacing: Histogram::default(),
+        };
+        let streams = vec![stream; usize::from(plan.streams)];
+        Self { streams, strange: 0, unmarked: 0, longest_absence_ns: 0 }
+    }
+
+    #[inline]
+    fn take(&mut self, arrival: &Arrival<'_>, arrived_ns: u64, face: Face, plan: &SinkPlan<'_>) {
+        let Ok(mark) = Mark::read(arrival.payload) else {
+            self.unmarked += 1;
+            return;
+        };
+        let is_ours = mark.experiment == plan.experiment && mark.kind == Kind::Stream;
+        let Some(stream) = self.streams.get_mut(usize::from(mark.stream)).filter(|_| is_ours) else {
+            self.strange += 1;
+            return;
+        };
+        let arrived = stream.sequence.arrive(mark.sequence);
+        let is_new = matches!(arrived, Arrived::InOrder | Arrived::Reordered);
+        if is_new && plan.measured_ns.contains(&arrived_ns) {
+            stream.measure(arrival.payload.len(), arrived_ns);
+            stream.measure_delay(&mark, face.shows(arrived_ns), plan.senders_clock);
+        }
+    }
+}
+
+impl StreamTally {
+    #[inline]
+    fn measure(&mut self, payload_octets: usize, arrived_ns: u64) {
+        self.frames += 1;
+        self.payload_octets += payload_octets as u64;
+        if let Some(last_ns) = self.last_ns {
+            // Stamps of different processors may be out of order by a little.
+            self.spacing.record(arrived_ns.saturating_sub(last_ns) * PS_PER_NS);
+        }
+        self.first_ns.get_or_insert(arrived_ns);
+        self.last_ns = Some(arrived_ns);
+    }
+
+    #[inline]
+    fn measure_delay(&mut self, mark: &Mark, arrived: u64, senders_clock: Option<&Relation>) {
+        let sent = senders_clock.map_or(mark.sent_ns, |clock| clock.own_ns(mark.sent_ns));
+        match u64::try_from(between_ns(sent, arrived)) {
+            Ok(delay_ns) => self.delay.record(delay_ns * PS_PER_NS),
+            Err(_) => self.before_sent += 1,
+        }
+    }
+
+    /// Octets of payload delivered once, per second, from the first to the last measured arrival; `None` if there were not two.
+    ///
+    /// The first frame's octets came in the time before it, so they do not count.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // a rate
+    pub fn goodput_bps(&self) -> Option<f64> {
+        let over_ns = self.last_ns?.checked_sub(self.first_ns?).filter(|&ns| ns > 0)?;
+        let octets = self.payload_octets as f64 * (1.0 - 1.0 / self.frames as f64);
+        Some(octets * 8.0 * 1e9 / over_ns as f64)
+    }
+}

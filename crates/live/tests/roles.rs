@@ -1,0 +1,292 @@
+//! Roles against each other: the same bodies on a network in memory and on the loopback interface.
+
+use ethermeter_ethernet::{Carrier, Octets};
+use ethermeter_live::clock::Relation;
+use ethermeter_live::face::between_ns;
+use ethermeter_live::pacing::Pacer;
+use ethermeter_live::port::memory::{connected, MemoryPort, Rule, Verdict};
+use ethermeter_live::port::tcp::TcpPort;
+use ethermeter_live::port::udp::{UdpOptions, UdpPort};
+use ethermeter_live::port::{Address, Port, Wait};
+use ethermeter_live::roles::{
+    ask, echo, send, sink, AskPlan, Asked, Attention, EchoPlan, Echoed, SendPlan, Sent, SinkPlan, Sunk,
+};
+use ethermeter_live::{Face, HostTime, Timeline};
+use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
+use ethermeter_traffic::lengths::Lengths;
+use ethermeter_traffic::times::Times;
+use ethermeter_traffic::{Account, Purpose, SourceSpec, Stream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+const S: u64 = 1_000_000_000;
+const TRUE: Face = Face::of_epoch(0);
+
+fn udp_pair() -> (UdpPort, UdpPort) {
+    let options = UdpOptions::at("127.0.0.1:0".parse().expect("an address"));
+    let sink = UdpPort::open(&options).expect("a port");
+    let mut sender = UdpPort::open(&options).expect("a port");
+    sender.aim(Address::Socket(sink.local().expect("an address"))).expect("an IP address");
+    (sender, sink)
+}
+
+fn source(arrivals: Arrivals) -> SourceSpec {
+    let frames = Lengths::Mix { bits: vec![80 * 8, 512 * 8], weights: vec![1.0, 1.0] };
+    SourceSpec { frames, arrivals, generator: None, queue_frames: None, service: Times::Constant { ps: 0 } }
+}
+
+fn plan(source: &SourceSpec, duration_ns: u64, most_frames: u64) -> SendPlan<'_> {
+    SendPlan {
+        experiment: 7,
+        stream: 0,
+        source,
+        seed: 1,
+        station: 3,
+        begin_ns: HostTime.now_ns(),
+        duration_ns,
+        most_frames,
+        pacer: Pacer::default(),
+    }
+}
+
+fn sink_plan(most_frames: u64) -> SinkPlan<'static> {
+    SinkPlan {
+        experiment: 7,
+        streams: 1,
+        measured_ns: 0..u64::MAX,
+        until_ns: HostTime.now_ns() + 10 * S,
+        most_frames,
+        memory: 1024,
+        senders_clock: None,
+        attention: Attention::Sleeping,
+    }
+}
+
+/// Send `frames` and take them at the other end.
+fn flow<P: Port + Send>((mut sender, mut receiver): (P, P), frames: u64, arriving: u64) -> (Sent, Sunk) {
+    let source = source(Arrivals::Saturated {});
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let sunk = scope.spawn(|| sink(&mut receiver, &HostTime, TRUE, &sink_plan(arriving), &stop).expect("a sink"));
+        let sent = send(&mut sender, &HostTime, TRUE, &plan(&source, 10 * S, frames), &stop).expect("a sender");
+        (sent, sunk.join().expect("a sink that ends"))
+    })
+}
+
+fn everything_sent_is_received_once<P: Port + Send>(ports: (P, P)) {
+    let carrier = ports.0.carrier();
+    let (sent, sunk) = flow(ports, 1000, 1000);
+    assert_eq!((sent.frames, sent.untaken), (1000, 0));
+    let expected = Account { sent: 1000, received: 1000, ..Account::default() };
+    assert_eq!(sunk.streams[0].sequence.account(Some(sent.frames)), expected);
+    assert_eq!((sunk.strange, sunk.unmarked), (0, 0));
+    assert_eq!(sunk.streams[0].frames, 1000);
+    assert_eq!(sunk.streams[0].payload_octets, sent.payload_octets);
+    assert_eq!(sunk.streams[0].delay.total() + sunk.streams[0].before_sent, 1000);
+    // The lengths are the draws that a simulated station with the same number and seed makes.
+    let mut chance = Stream::new(1, 3, Purpose::Length);
+    let lengths = source(Arrivals::Saturated {}).frames;
+    let payload = |bits: u64| carrier.payload_of(Octets(bits / 8)).expect("room").0;
+    assert_eq!(sent.payload_octets, (0..1000).map(|_| payload(lengths.draw(&mut chance))).sum::<u64>());
+}
+
+#[test]
+fn in_memory_everything_sent_is_received_once() {
+    everything_sent_is_received_once(connected(|_| Verdict::Pass, 64));
+}
+
+#[test]
+fn over_udp_everything_sent_is_received_once() {
+    everything_sent_is_received_once(udp_pair());
+}
+
+#[test]
+fn over_tcp_everything_sent_is_received_once() {
+    everything_sent_is_received_once(TcpPort::pair_on_loopback().expect("a connection"));
+}
+
+#[test]
+fn a_connection_that_is_closed_ends_the_sink_and_keeps_its_count() {
+    let (mut sender, mut receiver) = TcpPort::pair_on_loopback().expect("a connection");
+    let source = source(Arrivals::Saturated {});
+    let stop = AtomicBool::new(false);
+    let sent = send(&mut sender, &HostTime, TRUE, &plan(&source, 10 * S, 50), &stop).expect("a sender");
+    drop(sender);
+    let sunk = sink(&mut receiver, &HostTime, TRUE, &sink_plan(u64::MAX), &stop).expect("a sink");
+    assert_eq!(sunk.streams[0].sequence.account(Some(sent.frames)).received, 50);
+}
+
+fn flow_in_memory(rule: Rule, arriving: u64) -> Account {
+    let (sent, sunk) = flow(connected(rule, 100_000), 100, arriving);
+    sunk.streams[0].sequence.account(Some(sent.frames))
+}
+
+#[test]
+fn what_a_network_does_to_frames_is_told_apart() {
+    let lost = flow_in_memory(|index| if (40..43).contains(&index) { Verdict::Drop } else { Verdict::Pass }, 97);
+    assert_eq!((lost.missing, lost.gaps, lost.longest_gap, lost.reordered), (3, 1, 3, 0));
+    let doubled = flow_in_memory(|index| if index == 40 { Verdict::Twice } else { Verdict::Pass }, 101);
+    assert_eq!((doubled.missing, doubled.duplicate), (0, 1));
+    let displaced = flow_in_memory(|index| if index == 40 { Verdict::After(5) } else { Verdict::Pass }, 100);
+    assert_eq!((displaced.missing, displaced.reordered, displaced.farthest_reordered), (0, 1, 5));
+}
+
+#[test]
+fn a_full_port_costs_time_and_no_frames() {
+    let (sent, sunk) = flow(connected(|_| Verdict::Pass, 3), 500, 500);
+    assert_eq!(sunk.streams[0].sequence.account(Some(sent.frames)).received, 500);
+}
+
+#[test]
+fn a_sender_whose_port_takes_nothing_falls_silent_when_told_to() {
+    let (mut sender, _receiver): (MemoryPort, MemoryPort) = connected(|_| Verdict::Pass, 0);
+    let stop = AtomicBool::new(false);
+    let source = source(Arrivals::Saturated {});
+    thread::scope(|scope| {
+        let sent = scope.spawn(|| send(&mut sender, &HostTime, TRUE, &plan(&source, 3600 * S, u64::MAX), &stop));
+        stop.store(true, Ordering::Relaxed);
+        let sent = sent.join().expect("a sender that ends").expect("a sender");
+        assert_eq!((sent.frames, sent.first_ns), (0, None));
+    });
+}
+
+#[test]
+fn frames_go_out_at_the_times_at_which_a_simulated_station_offers_them() {
+    let arrivals = Arrivals::Poisson { mean_ps: 1e8 };
+    let source = source(arrivals.clone());
+    let (mut sender, _receiver) = connected(|_| Verdict::Pass, 100_000);
+    let stop = AtomicBool::new(false);
+    let sent = send(&mut sender, &HostTime, TRUE, &plan(&source, S / 20, u64::MAX), &stop).expect("a sender");
+    let mut times = ArrivalTimes::new(&arrivals, 0, Stream::new(1, 3, Purpose::Arrival));
+    let mut offered = 0;
+    while times.take_ps() < S / 20 * 1000 {
+        offered += 1;
+    }
+    assert_eq!(sent.frames, offered);
+    assert_eq!(sent.achieved.frames(), offered);
+}
+
+#[test]
+fn a_length_without_room_for_a_mark_is_refused_with_what_is_allowed() {
+    let (mut sender, _receiver) = connected(|_| Verdict::Pass, 1);
+    let mut source = source(Arrivals::Saturated {});
+    source.frames = Lengths::Fixed { bits: 63 * 8 };
+    let refused = send(&mut sender, &HostTime, TRUE, &plan(&source, S, 1), &AtomicBool::new(false));
+    let text = refused.expect_err("refused").to_string();
+    assert!(text.contains("504") && text.contains("from 64 to 1518"), "{text}");
+}
+
+/// Ask `requests` questions of another station whose clock is `others`.
+fn conversation<P: Port + Send>((mut near, mut far): (P, P), requests: u64, others: Face) -> (Asked, Echoed) {
+    let stop = AtomicBool::new(false);
+    let until_ns = HostTime.now_ns() + 10 * S;
+    let plan = AskPlan {
+        experiment: 7,
+        stream: 1,
+        payload_octets: 46,
+        begin_ns: 0,
+        until_ns,
+        requests,
+        interval_ns: 100_000,
+        patience_ns: S, // longer than anybody waits for a processor
+        exchanges: 10_000,
+        attention: Attention::Sleeping,
+    };
+    let may_answer = |_| true;
+    let echo_plan = EchoPlan {
+        experiment: 7,
+        may_answer: &may_answer,
+        payload_octets: None,
+        until_ns,
+        most_answers: u64::MAX,
+        attention: Attention::Sleeping,
+    };
+    thread::scope(|scope| {
+        let echoed = scope.spawn(|| echo(&mut far, &HostTime, others, &echo_plan, &stop).expect("an echo"));
+        let asked = ask(&mut near, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an asker");
+        stop.store(true, Ordering::Relaxed);
+        (asked, echoed.join().expect("an echo that ends"))
+    })
+}
+
+fn every_request_is_answered<P: Port + Send>(ports: (P, P)) {
+    let (asked, echoed) = conversation(ports, 200, TRUE);
+    assert_eq!((asked.requests, asked.answered, asked.lost, asked.strange), (200, 200, 0, 0));
+    assert_eq!((echoed.answered, echoed.strange, echoed.not_allowed), (200, 0, 0));
+    assert_eq!(asked.round_trip.total(), 200);
+}
+
+#[test]
+fn in_memory_every_request_is_answered() {
+    every_request_is_answered(connected(|_| Verdict::Pass, 64));
+}
+
+#[test]
+fn over_udp_every_request_is_answered() {
+    every_request_is_answered(udp_pair());
+}
+
+#[test]
+fn over_tcp_every_request_is_answered() {
+    every_request_is_answered(TcpPort::pair_on_loopback().expect("a connection"));
+}
+
+#[test]
+fn a_lost_request_is_given_up_and_the_next_is_asked() {
+    let ports = connected(|index| if index == 3 { Verdict::Drop } else { Verdict::Pass }, 64);
+    let (asked, _) = conversation(ports, 10, TRUE);
+    // One frame is lost in each direction: the fourth request, and the fourth answer, which is to the fifth.
+    assert_eq!((asked.requests, asked.answered, asked.lost), (10, 8, 2));
+}
+
+#[test]
+fn nobody_is_answered_who_may_not_be() {
+    let (mut asker, mut answerer) = connected(|_| Verdict::Pass, 64);
+    let mark = ethermeter_live::wire::Mark {
+        kind: ethermeter_live::wire::Kind::Request,
+        experiment: 7,
+        stream: 0,
+        sequence: 0,
+        sent_ns: 0,
+    };
+    let write = |_: usize, room: &mut [u8]| {
+        mark.emit(room);
+        46
+    };
+    assert_eq!(asker.send(1, write).expect("room"), 1);
+    let plan = EchoPlan {
+        experiment: 7,
+        may_answer: &|_| false,
+        payload_octets: None,
+        until_ns: HostTime.now_ns() + S / 100,
+        most_answers: u64::MAX,
+        attention: Attention::Spinning,
+    };
+    let echoed = echo(&mut answerer, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an echo");
+    assert_eq!((echoed.answered, echoed.not_allowed), (0, 1));
+    assert_eq!(asker.receive(Wait::No, |_| unreachable!("nothing was answered")).expect("an open port"), 0);
+}
+
+#[test]
+fn another_stations_clock_is_found_over_udp_within_the_stated_uncertainty() {
+    let begin_ns = HostTime.now_ns();
+    let others = Face { epoch_ns: begin_ns, offset_ns: -876_543_210, drift_ns_per_s: 93_000 };
+    let (asked, _) = conversation(udp_pair(), 500, others);
+    let relation = Relation::fitted(&asked.exchanges).expect("enough exchanges");
+    let end_ns = HostTime.now_ns();
+    for at_ns in [begin_ns, end_ns] {
+        let (own, other) = (TRUE.shows(at_ns), others.shows(at_ns));
+        #[allow(clippy::cast_precision_loss)]
+        let error_ns = relation.ahead_ns(own) - between_ns(own, other) as f64;
+        // Times are rounded to a nanosecond.
+        assert!(error_ns.abs() <= relation.uncertainty_ns(own) + 2.0, "{error_ns}");
+    }
+    assert_eq!(relation.contradictions(), 0);
+}
+
+#[test]
+fn carriers_of_ports_are_those_of_their_addresses() {
+    let port = |local: &str| UdpPort::open(&UdpOptions::at(local.parse().expect("an address"))).expect("a port");
+    assert_eq!(port("127.0.0.1:0").carrier(), Carrier::UdpOverIpv4);
+    assert_eq!(port("[::1]:0").carrier(), Carrier::UdpOverIpv6);
+}

@@ -1,0 +1,11 @@
+"""Hosts on one machine: network namespaces joined by virtual Ethernet, made and removed here.
+
+Everything is made inside namespaces of its own, so that nothing of the machine's network is touched, and removing the namespaces removes
+it all. What a killed process left behind is known by its record and removed by `remove_leftovers`.
+"""
+
+from ethermeter.testbed.build import Host, Layout, Testbed, Wire, make_testbed
+from ethermeter.testbed.commands import TestbedError
+from ethermeter.testbed.record import remove_leftovers
+
+__all__ = ["Host", "Layout", "Testbed", "TestbedError", "Wire", "make_testbed", "remove_leftovers"]

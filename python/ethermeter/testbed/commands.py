@@ -1,0 +1,95 @@
+"""The commands of Debian's `iproute2` and `ethtool`, run with what went wrong as an error."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+
+LIMIT_S = 20.0
+"""A command that takes longer hangs."""
+
+
+class TestbedError(RuntimeError):
+    """A testbed could not be made, used or removed; the message says what was tried and what the system answered."""
+
+    __test__ = False  # no test, whatever pytest thinks of its name
+
+
+def require(*tools: str) -> None:
+    """Check that a testbed can be made here at all.
+
+    Parameters
+    ----------
+    tools
+        Commands that are needed.
+
+    Raises
+    ------
+    TestbedError
+        If this process is not root, or a command is missing.
+
+    """
+    if os.geteuid() != 0:
+        raise TestbedError(f"network namespaces need root, this is user {os.geteuid()}")
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing:
+        raise TestbedError(f"missing commands: {', '.join(missing)} (Debian packages iproute2, ethtool)")
+
+
+def run(command: Sequence[str], *, lines: Sequence[str] = ()) -> str:
+    """Run a command to its end.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments.
+    lines
+        What it reads, line by line.
+
+    Returns
+    -------
+    :
+        What it printed.
+
+    Raises
+    ------
+    TestbedError
+        If it fails, is missing or hangs.
+
+    """
+    text = "".join(f"{line}\n" for line in lines)
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise TestbedError(f"{' '.join(command)}: {error}") from error
+    if done.returncode != 0:
+        answer = " ".join((done.stderr or done.stdout).split())
+        raise TestbedError(f"{' '.join(command)}: exit code {done.returncode}: {answer}")
+    return done.stdout
+
+
+def inside(namespace: str, *command: str) -> list[str]:
+    """Return the command line that runs a command inside a namespace."""
+    return ["ip", "netns", "exec", namespace, *command]
+
+
+def batch(namespace: str | None, lines: Sequence[str], *, tool: str = "ip") -> None:
+    """Run several lines of `ip` or `tc` in one process, which stops at the first that fails.
+
+    Parameters
+    ----------
+    namespace
+        Where; the machine's own network without.
+    lines
+        What stands after the command's name.
+    tool
+        `ip` or `tc`.
+
+    Raises
+    ------
+    TestbedError
+        If one fails.
+
+    """
+    place = ["-n", namespace] if namespace else []
+    run([tool, *place, "-batch", "-"], lines=lines)

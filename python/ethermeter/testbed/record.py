@@ -1,0 +1,159 @@
+"""What was made and by whom, so that it can be removed after its maker was killed."""
+
+import fcntl
+import json
+import os
+import re
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethermeter.testbed.commands import TestbedError, run
+
+RECORDS = Path("/run/ethermeter/testbeds")
+"""Where records lie; gone after a restart of the machine, as namespaces are."""
+
+_NAME = re.compile(r"em-[0-9]{1,10}-[0-9a-f]{4}")
+_NAMESPACE = re.compile(_NAME.pattern + r"-(h[0-9]{1,3}|switch)")
+_NAMESPACES = Path("/run/netns")
+_LONGEST_RECORD = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A testbed's record, locked as long as its maker lives.
+
+    The lock goes with the process, whatever ends it; so nobody can take a living testbed for a leftover, even where process numbers come
+    round again.
+    """
+
+    name: str
+    path: Path
+    lock: int
+    """Descriptor of the locked file."""
+
+    @classmethod
+    def make(cls, suffixes: list[str], records: Path = RECORDS) -> "Record":
+        """Record a testbed that is about to be made.
+
+        Parameters
+        ----------
+        suffixes
+            What its namespaces are called after its name, such as `h1`.
+        records
+            Where records lie.
+
+        Raises
+        ------
+        TestbedError
+            If it cannot be written.
+
+        """
+        name = f"em-{os.getpid()}-{secrets.token_hex(2)}"
+        content = json.dumps({"namespaces": [f"{name}-{suffix}" for suffix in suffixes]})
+        path = records / f"{name}.json"
+        try:
+            records.mkdir(parents=True, exist_ok=True)
+            draft = path.with_suffix(".draft")
+            lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.write(lock, content.encode())
+            draft.rename(path)  # it gets its name only now that it is locked
+        except OSError as error:
+            raise TestbedError(f"{path}: {error}") from error
+        return cls(name, path, lock)
+
+    def close(self) -> None:
+        """Forget the testbed, which has been removed."""
+        self.path.unlink(missing_ok=True)
+        os.close(self.lock)
+
+
+def remove_namespaces(namespaces: list[str]) -> None:
+    """Remove those namespaces that exist, and what they hold.
+
+    Parameters
+    ----------
+    namespaces
+        Their names. Others than those of testbeds are refused.
+
+    Raises
+    ------
+    TestbedError
+        If one cannot be removed; the others are.
+
+    """
+    faults = []
+    for namespace in namespaces:
+        if not _NAMESPACE.fullmatch(namespace):
+            faults.append(f"{namespace!r}: not the name of a testbed's namespace")
+        elif (_NAMESPACES / namespace).exists():
+            # A namespace lives on without its name as long as a process is in it; its interfaces must not.
+            for interface in _virtual_interfaces(namespace):
+                with suppress(TestbedError):  # the other end may have gone with its own namespace in the meantime
+                    run(["ip", "-n", namespace, "link", "delete", interface])
+            try:
+                run(["ip", "netns", "delete", namespace])
+            except TestbedError as error:
+                faults.append(str(error))
+    if faults:
+        raise TestbedError("; ".join(faults))
+
+
+def _virtual_interfaces(namespace: str) -> list[str]:
+    try:
+        return [link["ifname"] for link in json.loads(run(["ip", "-n", namespace, "-json", "link", "show", "type", "veth"]) or "[]")]
+    except (TestbedError, ValueError, KeyError, TypeError):
+        return []
+
+
+def remove_leftovers(records: Path = RECORDS) -> list[str]:
+    """Remove testbeds whose makers have gone.
+
+    Parameters
+    ----------
+    records
+        Where records lie.
+
+    Returns
+    -------
+    :
+        Names of the testbeds that were removed.
+
+    Raises
+    ------
+    TestbedError
+        If something is left that cannot be removed.
+
+    """
+    removed = []
+    for path in sorted(records.glob("*.json")) if records.is_dir() else []:
+        if not _NAME.fullmatch(path.stem):
+            continue
+        try:
+            lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue  # its maker has just removed it
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            continue  # its maker lives
+        else:
+            remove_namespaces(_recorded(path.stem, os.read(lock, _LONGEST_RECORD)))
+            path.unlink(missing_ok=True)
+            removed.append(path.stem)
+        finally:
+            os.close(lock)
+    return removed
+
+
+def _recorded(name: str, content: bytes) -> list[str]:
+    """Return the namespaces of a record that are its own; a damaged record has those that exist under its name."""
+    try:
+        namespaces = json.loads(content)["namespaces"]
+        if all(isinstance(namespace, str) and namespace.startswith(f"{name}-") for namespace in namespaces):
+            return list(namespaces)
+    except (ValueError, KeyError, TypeError):
+        pass
+    return [path.name for path in _NAMESPACES.glob(f"{name}-*")]

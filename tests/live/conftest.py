@@ -1,0 +1,39 @@
+"""What tests on real interfaces share."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip, and say so, what needs root where there is none."""
+    if os.geteuid() != 0:
+        for item in items:
+            if item.get_closest_marker("root"):
+                item.add_marker(pytest.mark.skip(reason="network namespaces need root"))
+
+
+@pytest.fixture(scope="session")
+def station() -> str:
+    """Path of the example program that plays one station of a measurement."""
+    command = ["cargo", "build", "--release", "--quiet", "--package", "ethermeter-live", "--example", "station", "--message-format", "json"]
+    built = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    messages = map(json.loads, built.stdout.splitlines())
+    return next(message["executable"] for message in messages if message.get("executable"))
+
+
+@pytest.fixture
+def namespaces() -> Callable[[], set[str]]:
+    """Tell which namespaces of testbeds there are."""
+
+    def find() -> set[str]:
+        folder = Path("/run/netns")
+        return {path.name for path in folder.glob("em-*")} if folder.is_dir() else set()
+
+    return find
