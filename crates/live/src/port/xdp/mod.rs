@@ -123,7 +123,7 @@ impl XdpPort {
             fill.put(slot * u64::from(SLOT_OCTETS));
         }
         fill.show();
-        let budget = u32::try_from(options.batch).expect("at most 1024").max(LEAST_BUDGET);
+        let budget = u32::try_from(options.batch).map_or(LEAST_BUDGET, |batch| batch.max(LEAST_BUDGET));
         // Older kernels do not know it and send 32 frames a call: that costs some calls more.
         let _: Result<(), Error> = set_option(&socket, libc::SOL_XDP, MAX_TX_SKB_BUDGET, &budget, "setting a budget");
         bind(&socket, index, options.queue)?;
