@@ -1,0 +1,498 @@
+//! A capture file as packets: pcap (of either byte order, microseconds or nanoseconds) and pcapng.
+//!
+//! ```text
+//! pcap     header (24 octets) · { time, captured, original (16 octets) · captured octets }*
+//! pcapng   { type, length · body · length }*     sections, interfaces, packets; others are passed over
+//! ```
+//!
+//! Sources: draft-ietf-opsawg-pcap-05, draft-ietf-opsawg-pcapng-03, and the registry of link types of the tcpdump group.
+
+use std::io::{ErrorKind, Read};
+use thiserror::Error;
+
+/// Octets of the largest packet that is read: libpcap's own bound.
+pub const MOST_CAPTURED: u32 = 262_144;
+/// Octets of the largest block of a pcapng file, whatever it holds.
+pub const MOST_BLOCK: u32 = 16 << 20;
+/// Interfaces that a section may describe.
+pub const MOST_INTERFACES: usize = 65_536;
+
+const NS: i128 = 1_000_000_000;
+const SECTION: u32 = 0x0A0D_0D0A;
+const INTERFACE: u32 = 1;
+const OLD_PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+const BYTE_ORDER: u32 = 0x1A2B_3C4D;
+
+/// Why a file, or the rest of it, cannot be read.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// It does not begin like a capture.
+    #[error("not a capture: begins with {0:02x?}; expected pcap or pcapng")]
+    Foreign(Vec<u8>),
+    /// It ends within a packet or block.
+    #[error("ends at octet {at}, within a {what}; {packets} packets before it are whole")]
+    Truncated {
+        /// Octets that there are.
+        at: u64,
+        /// What was not whole.
+        what: &'static str,
+        /// Packets before it.
+        packets: u64,
+    },
+    /// A number in it cannot be.
+    #[error("at octet {at}: {what} {value}; expected {allowed}; {packets} packets before it are whole")]
+    Corrupt {
+        /// Where the packet or block begins that has it.
+        at: u64,
+        /// What the number is.
+        what: &'static str,
+        /// What it is.
+        value: u64,
+        /// What it may be.
+        allowed: String,
+        /// Packets before it.
+        packets: u64,
+    },
+    /// The file cannot be read.
+    #[error("cannot be read at octet {at}: {source}")]
+    System {
+        /// How far it was read.
+        at: u64,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// What a captured packet begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// An Ethernet header.
+    Ethernet,
+    /// An IP header.
+    Ip,
+    /// What Linux says of a packet on no interface in particular (version 1).
+    Cooked,
+    /// The same (version 2).
+    Cooked2,
+    /// Four octets of address family, as on BSD's loopback.
+    Loopback,
+    /// Something that is not read, by its number in the registry.
+    Other(u16),
+}
+
+impl Link {
+    fn of(number: u16) -> Self {
+        match number {
+            1 => Self::Ethernet,
+            12 | 14 | 101 | 228 | 229 => Self::Ip,
+            113 => Self::Cooked,
+            276 => Self::Cooked2,
+            0 | 108 => Self::Loopback,
+            other => Self::Other(other),
+        }
+    }
+
+    /// Its number in the registry.
+    #[must_use]
+    pub fn number(self) -> u16 {
+        match self {
+            Self::Loopback => 0,
+            Self::Ethernet => 1,
+            Self::Ip => 101,
+            Self::Cooked => 113,
+            Self::Cooked2 => 276,
+            Self::Other(number) => number,
+        }
+    }
+}
+
+/// A packet as it was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// When, in nanoseconds since 1970; `None` where the file does not say.
+    pub time_ns: Option<i64>,
+    /// What it begins with.
+    pub link: Link,
+    /// Which of the section's interfaces.
+    pub interface: u32,
+    /// Octets that it had.
+    pub original: u32,
+    /// Octets of it that were kept.
+    pub data: &'a [u8],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Interface {
+    link: Link,
+    snap: u32,
+    /// Units of its times in a second.
+    resolution: Resolution,
+    offset_s: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Resolution {
+    Decimal(u32),
+    Binary(u32),
+}
+
+impl Resolution {
+    /// Nanoseconds of a time, or `None` beyond what 64 bits hold.
+    fn ns(self, units: u64, offset_s: i64) -> Option<i64> {
+        let ns = match self {
+            Self::Decimal(places @ 0..=9) => i128::from(units).checked_mul(10i128.pow(9 - places))?,
+            Self::Decimal(places) => i128::from(units) / 10i128.checked_pow(places - 9)?,
+            Self::Binary(places) => (i128::from(units) * NS).checked_shr(places)?,
+        };
+        i64::try_from(ns + i128::from(offset_s) * NS).ok()
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Classic { interface: Interface },
+    Blocks,
+}
+
+/// A capture that is being read.
+#[derive(Debug)]
+pub struct Capture<R> {
+    reader: R,
+    kind: Kind,
+    is_big: bool,
+    interfaces: Vec<Interface>,
+    /// What is read of the packet or block under way.
+    buffer: Vec<u8>,
+    /// Octets read.
+    at: u64,
+    packets: u64,
+}
+
+impl<R: Read> Capture<R> {
+    /// Begin to read. Hand in a reader that buffers.
+    ///
+    /// # Errors
+    /// If it is no capture, or its header is not whole.
+    pub fn new(reader: R) -> Result<Self, Error> {
+        let mut new = Self {
+            reader,
+            kind: Kind::Blocks,
+            is_big: false,
+            interfaces: Vec::new(),
+            buffer: Vec::new(),
+            at: 0,
+            packets: 0,
+        };
+        let got = new.fill(4)?;
+        if got < 4 {
+            return Err(Error::Foreign(new.buffer[..got].to_vec()));
+        }
+        let magic = [new.buffer[0], new.buffer[1], new.buffer[2], new.buffer[3]];
+        let (is_big, places) = match magic {
+            [0x0a, 0x0d, 0x0d, 0x0a] => {
+                new.section()?;
+                return Ok(new);
+            }
+            [0xd4, 0xc3, 0xb2, 0xa1] => (false, 6),
+            [0xa1, 0xb2, 0xc3, 0xd4] => (true, 6),
+            [0x4d, 0x3c, 0xb2, 0xa1] => (false, 9),
+            [0xa1, 0xb2, 0x3c, 0x4d] => (true, 9),
+            _ => return Err(Error::Foreign(magic.to_vec())),
+        };
+        new.is_big = is_big;
+        new.whole(20, "header")?;
+        let snap = new.u32_at(12);
+        // The upper half has flags of the check sequence.
+        let link = Link::of((new.u32_at(16) & 0xffff) as u16);
+        let interface = Interface { link, snap, resolution: Resolution::Decimal(places), offset_s: 0 };
+        new.kind = Kind::Classic { interface };
+        Ok(new)
+    }
+
+    /// Packets read so far.
+    #[must_use]
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Octets read so far.
+    #[must_use]
+    pub fn octets(&self) -> u64 {
+        self.at
+    }
+
+    /// The next packet; nothing at the end of the file.
+    ///
+    /// # Errors
+    /// If the file ends within a packet, or a number in it cannot be. What comes after is not read.
+    pub fn read_packet(&mut self) -> Result<Option<Packet<'_>>, Error> {
+        match self.kind {
+            Kind::Classic { interface } => self.classic(interface),
+            Kind::Blocks => self.block(),
+        }
+    }
+
+    fn classic(&mut self, interface: Interface) -> Result<Option<Packet<'_>>, Error> {
+        let begin = self.at;
+        match self.fill(16)? {
+            0 => return Ok(None),
+            16 => {}
+            _ => return Err(self.truncated("packet's header")),
+        }
+        let (seconds, part) = (self.u32_at(0), self.u32_at(4));
+        let (captured, original) = (self.u32_at(8), self.u32_at(12));
+        self.check(begin, "captured length", captured, MOST_CAPTURED)?;
+        self.whole(captured as usize, "packet")?;
+        self.packets += 1;
+        let Resolution::Decimal(places) = interface.resolution else { unreachable!("only blocks have others") };
+        let time_ns = Some(i64::from(seconds) * 1_000_000_000 + i64::from(part) * 10i64.pow(9 - places));
+        Ok(Some(Packet {
+            time_ns,
+            link: interface.link,
+            interface: 0,
+            original,
+            data: &self.buffer[..captured as usize],
+        }))
+    }
+
+    fn block(&mut self) -> Result<Option<Packet<'_>>, Error> {
+        loop {
+            let begin = self.at;
+            match self.fill(4)? {
+                0 => return Ok(None),
+                4 => {}
+                _ => return Err(self.truncated("block")),
+            }
+            // A section's type reads the same in both orders, and tells which one follows.
+            if self.buffer[..4] == SECTION.to_be_bytes() {
+                self.section()?;
+                continue;
+            }
+            let kind = self.u32_at(0);
+            self.whole(4, "block")?;
+            let length = self.u32_at(0);
+            let body = self.body_of(begin, length)?;
+            match kind {
+                INTERFACE | OLD_PACKET | SIMPLE_PACKET | ENHANCED_PACKET => self.whole(body + 4, "block")?,
+                _ => {
+                    self.skip(body as u64 + 4)?;
+                    continue;
+                }
+            }
+            let closing = self.u32_at(body);
+            if closing != length {
+                return Err(self.corrupt(begin, "length after a block", closing, format!("{length}, as before it")));
+            }
+            let found = match kind {
+                INTERFACE => {
+                    self.describe(begin, body)?;
+                    continue;
+                }
+                SIMPLE_PACKET => self.simple(begin, body)?,
+                _ => self.stamped(begin, body, kind == OLD_PACKET)?,
+            };
+            self.packets += 1;
+            let (time_ns, link, interface, original, from, captured) = found;
+            return Ok(Some(Packet { time_ns, link, interface, original, data: &self.buffer[from..from + captured] }));
+        }
+    }
+
+    /// The rest of a section's first block. Its type has been read.
+    fn section(&mut self) -> Result<(), Error> {
+        let begin = self.at - 4;
+        self.whole(8, "section")?;
+        let order = [self.buffer[4], self.buffer[5], self.buffer[6], self.buffer[7]];
+        self.is_big = order == BYTE_ORDER.to_be_bytes();
+        if !self.is_big && order != BYTE_ORDER.to_le_bytes() {
+            let allowed = "one of the two byte orders of 1A2B3C4D".to_owned();
+            return Err(self.corrupt(begin, "byte order", u32::from_be_bytes(order), allowed));
+        }
+        let length = self.u32_at(0);
+        let body = self.body_of(begin, length)?;
+        if body < 16 {
+            return Err(self.corrupt(begin, "length of a section's block", length, "at least 28".to_owned()));
+        }
+        self.interfaces.clear();
+        self.skip(body as u64 - 4 + 4)
+    }
+
+    fn describe(&mut self, begin: u64, body: usize) -> Result<(), Error> {
+        if body < 8 {
+            return Err(self.corrupt(begin, "length of an interface", body, "at least 8 octets".to_owned()));
+        }
+        if self.interfaces.len() == MOST_INTERFACES {
+            let allowed = format!("at most {MOST_INTERFACES}");
+            return Err(self.corrupt(begin, "number of interfaces", MOST_INTERFACES + 1, allowed));
+        }
+        let mut interface = Interface {
+            link: Link::of(self.u16_at(0)),
+            snap: self.u32_at(4),
+            resolution: Resolution::Decimal(6),
+            offset_s: 0,
+        };
+        let mut at = 8;
+        while at + 4 <= body {
+            let (code, length) = (self.u16_at(at), self.u16_at(at + 2) as usize);
+            let value = at + 4;
+            if code == 0 {
+                break;
+            }
+            if value + length > body {
+                return Err(self.corrupt(begin, "length of an option", length, format!("at most {}", body - value)));
+            }
+            match (code, length) {
+                (9, 1) => interface.resolution = self.resolution(begin, self.buffer[value])?,
+                (14, 8) => interface.offset_s = self.u64_at(value).cast_signed(),
+                _ => {}
+            }
+            at = value + length.next_multiple_of(4);
+        }
+        self.interfaces.push(interface);
+        Ok(())
+    }
+
+    fn resolution(&self, begin: u64, octet: u8) -> Result<Resolution, Error> {
+        let places = u32::from(octet & 0x7f);
+        let most = if octet & 0x80 == 0 { 19 } else { 63 };
+        if places > most {
+            return Err(self.corrupt(begin, "places of a time", places, format!("at most {most}")));
+        }
+        Ok(if octet & 0x80 == 0 { Resolution::Decimal(places) } else { Resolution::Binary(places) })
+    }
+
+    fn simple(&self, begin: u64, body: usize) -> Result<Found, Error> {
+        let interface = self.interface(begin, 0)?;
+        if body < 4 {
+            return Err(self.corrupt(begin, "length of a packet's block", body, "at least 4 octets".to_owned()));
+        }
+        let original = self.u32_at(0);
+        let kept = if interface.snap == 0 { original } else { original.min(interface.snap) };
+        self.check_room(begin, kept, body - 4)?;
+        Ok((None, interface.link, 0, original, 4, kept as usize))
+    }
+
+    fn stamped(&self, begin: u64, body: usize, is_old: bool) -> Result<Found, Error> {
+        if body < 20 {
+            return Err(self.corrupt(begin, "length of a packet's block", body, "at least 20 octets".to_owned()));
+        }
+        let number = if is_old { u32::from(self.u16_at(0)) } else { self.u32_at(0) };
+        let interface = self.interface(begin, number)?;
+        let units = u64::from(self.u32_at(4)) << 32 | u64::from(self.u32_at(8));
+        let (captured, original) = (self.u32_at(12), self.u32_at(16));
+        self.check_room(begin, captured, body - 20)?;
+        let time_ns = interface.resolution.ns(units, interface.offset_s);
+        Ok((time_ns, interface.link, number, original, 20, captured as usize))
+    }
+
+    fn interface(&self, begin: u64, number: u32) -> Result<Interface, Error> {
+        self.interfaces.get(number as usize).copied().ok_or_else(|| {
+            let allowed = format!("below {}, the interfaces described before", self.interfaces.len());
+            self.corrupt(begin, "interface", number, allowed)
+        })
+    }
+
+    fn check_room(&self, begin: u64, captured: u32, room: usize) -> Result<(), Error> {
+        self.check(begin, "captured length", captured, MOST_CAPTURED)?;
+        if captured as usize > room {
+            return Err(self.corrupt(
+                begin,
+                "captured length",
+                captured,
+                format!("at most {room}, what the block has"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Octets of a block's body; what is before and after it are 12.
+    fn body_of(&self, begin: u64, length: u32) -> Result<usize, Error> {
+        if length < 12 || !length.is_multiple_of(4) || length > MOST_BLOCK {
+            let allowed = format!("a multiple of 4 from 12 to {MOST_BLOCK}");
+            return Err(self.corrupt(begin, "length of a block", length, allowed));
+        }
+        Ok(length as usize - 12)
+    }
+
+    fn check(&self, begin: u64, what: &'static str, value: u32, most: u32) -> Result<(), Error> {
+        if value > most {
+            return Err(self.corrupt(begin, what, value, format!("at most {most}")));
+        }
+        Ok(())
+    }
+
+    fn corrupt<V: TryInto<u64>>(&self, at: u64, what: &'static str, value: V, allowed: String) -> Error {
+        Error::Corrupt { at, what, value: value.try_into().unwrap_or(u64::MAX), allowed, packets: self.packets }
+    }
+
+    fn truncated(&self, what: &'static str) -> Error {
+        Error::Truncated { at: self.at, what, packets: self.packets }
+    }
+
+    /// Read `wanted` octets into the buffer, or as many as there are.
+    fn fill(&mut self, wanted: usize) -> Result<usize, Error> {
+        if self.buffer.len() < wanted {
+            self.buffer.resize(wanted, 0);
+        }
+        let mut got = 0;
+        while got < wanted {
+            match self.reader.read(&mut self.buffer[got..wanted]) {
+                Ok(0) => break,
+                Ok(more) => got += more,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(source) => return Err(Error::System { at: self.at + got as u64, source }),
+            }
+        }
+        self.at += got as u64;
+        Ok(got)
+    }
+
+    fn whole(&mut self, wanted: usize, what: &'static str) -> Result<(), Error> {
+        if self.fill(wanted)? < wanted {
+            return Err(self.truncated(what));
+        }
+        Ok(())
+    }
+
+    /// Pass over octets, in pieces, so that a large block of no interest takes no memory.
+    fn skip(&mut self, octets: u64) -> Result<(), Error> {
+        let mut left = octets;
+        while left > 0 {
+            let piece = usize::try_from(left.min(1 << 16)).expect("at most 65 536");
+            self.whole(piece, "block")?;
+            left -= piece as u64;
+        }
+        Ok(())
+    }
+
+    fn u16_at(&self, at: usize) -> u16 {
+        let octets = [self.buffer[at], self.buffer[at + 1]];
+        if self.is_big {
+            u16::from_be_bytes(octets)
+        } else {
+            u16::from_le_bytes(octets)
+        }
+    }
+
+    fn u32_at(&self, at: usize) -> u32 {
+        let octets = [self.buffer[at], self.buffer[at + 1], self.buffer[at + 2], self.buffer[at + 3]];
+        if self.is_big {
+            u32::from_be_bytes(octets)
+        } else {
+            u32::from_le_bytes(octets)
+        }
+    }
+
+    fn u64_at(&self, at: usize) -> u64 {
+        let (first, second) = (u64::from(self.u32_at(at)), u64::from(self.u32_at(at + 4)));
+        if self.is_big {
+            first << 32 | second
+        } else {
+            second << 32 | first
+        }
+    }
+}
+
+/// Time, link, interface, original length, and where in the buffer the captured octets are.
+type Found = (Option<i64>, Link, u32, u32, usize, usize);

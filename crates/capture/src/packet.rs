@@ -1,0 +1,173 @@
+//! A packet's headers as one flat value: who sends what to whom, as far as it was captured.
+
+use crate::file::{Link, Packet};
+use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, TransportSlice};
+use std::fmt::{Display, Formatter};
+use std::net::{IpAddr, SocketAddr};
+
+/// One end of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct End {
+    /// Its address.
+    pub address: IpAddr,
+    /// Its port.
+    pub port: u16,
+}
+
+impl Display for End {
+    fn fmt(&self, to: &mut Formatter<'_>) -> std::fmt::Result {
+        SocketAddr::new(self.address, self.port).fmt(to)
+    }
+}
+
+/// A packet of TCP or UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// Who sends.
+    pub source: End,
+    /// Who shall receive.
+    pub destination: End,
+    /// Octets of payload that the packet had, however many were captured.
+    pub payload: u32,
+    /// What the transport adds.
+    pub transport: Transport,
+}
+
+/// What a transport's header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// UDP: nothing more.
+    Udp,
+    /// TCP.
+    Tcp(Tcp),
+}
+
+/// A TCP header (RFC 9293, section 3.1), with the options that matter here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // flags of the header
+pub struct Tcp {
+    /// Sequence number of the first octet of payload, or of SYN.
+    pub sequence: u32,
+    /// Next octet that is expected, if `ack`.
+    pub acknowledgment: u32,
+    /// Window as it stands in the header, not scaled.
+    pub window: u16,
+    /// The flags.
+    pub syn: bool,
+    /// See `syn`.
+    pub ack: bool,
+    /// See `syn`.
+    pub fin: bool,
+    /// See `syn`.
+    pub rst: bool,
+    /// Largest segment that the sender wants to receive (RFC 9293, section 3.7.1).
+    pub largest_segment: Option<u16>,
+    /// Bits by which the sender's windows are to be shifted (RFC 7323, section 2).
+    pub window_shift: Option<u8>,
+    /// Its time and the one it echoes (RFC 7323, section 3).
+    pub timestamps: Option<(u32, u32)>,
+    /// Whether there are selective acknowledgements (RFC 2018).
+    pub selective: bool,
+}
+
+/// What became of a packet that has no such headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Other {
+    /// It begins with something that is not read.
+    Link(u16),
+    /// It is no IP, or its IP is no TCP or UDP.
+    Protocol,
+    /// It is a piece of an IP packet, and not one that can be understood by itself.
+    Fragment,
+    /// Too little of it was captured, or its headers contradict themselves.
+    Broken,
+}
+
+/// Read a packet's headers.
+///
+/// # Errors
+/// With what it is instead.
+pub fn headers(packet: &Packet<'_>) -> Result<Headers, Other> {
+    let data = packet.data;
+    let sliced = match packet.link {
+        Link::Ethernet => LaxSlicedPacket::from_ethernet(data).map_err(|_| Other::Broken)?,
+        Link::Ip => LaxSlicedPacket::from_ip(data).map_err(|_| Other::Broken)?,
+        Link::Cooked => cooked(data, 14, 16)?,
+        Link::Cooked2 => cooked(data, 0, 20)?,
+        Link::Loopback => LaxSlicedPacket::from_ip(data.get(4..).ok_or(Other::Broken)?).map_err(|_| Other::Broken)?,
+        Link::Other(number) => return Err(Other::Link(number)),
+    };
+    let (source, destination, ip_payload) = match &sliced.net {
+        Some(LaxNetSlice::Ipv4(ip)) => {
+            let header = ip.header();
+            let said = u32::from(header.total_len()).checked_sub(u32::from(header.ihl()) * 4);
+            // A sender that leaves cutting to its interface may leave the length at 0.
+            let payload = said.filter(|_| header.total_len() > 0).unwrap_or(captured(ip.payload().payload));
+            let ends = (header.source_addr().into(), header.destination_addr().into());
+            if ip.payload().fragmented {
+                return Err(Other::Fragment);
+            }
+            (ends.0, ends.1, payload)
+        }
+        Some(LaxNetSlice::Ipv6(ip)) => {
+            let header = ip.header();
+            let said = u32::from(header.payload_length());
+            let extensions = captured(ip.extensions().slice());
+            let payload = if said == 0 { captured(ip.payload().payload) } else { said.saturating_sub(extensions) };
+            if ip.payload().fragmented {
+                return Err(Other::Fragment);
+            }
+            (IpAddr::from(header.source_addr()), IpAddr::from(header.destination_addr()), payload)
+        }
+        _ => return Err(if sliced.stop_err.is_some() { Other::Broken } else { Other::Protocol }),
+    };
+    let (ports, header, transport) = match &sliced.transport {
+        Some(TransportSlice::Tcp(tcp)) => {
+            ((tcp.source_port(), tcp.destination_port()), u32::from(tcp.data_offset()) * 4, Transport::Tcp(read(tcp)))
+        }
+        Some(TransportSlice::Udp(udp)) => ((udp.source_port(), udp.destination_port()), 8, Transport::Udp),
+        _ => return Err(if sliced.stop_err.is_some() { Other::Broken } else { Other::Protocol }),
+    };
+    Ok(Headers {
+        source: End { address: source, port: ports.0 },
+        destination: End { address: destination, port: ports.1 },
+        payload: ip_payload.checked_sub(header).ok_or(Other::Broken)?,
+        transport,
+    })
+}
+
+/// Headers after what Linux says of a packet: where its protocol stands, and how long it is.
+fn cooked(data: &[u8], protocol: usize, length: usize) -> Result<LaxSlicedPacket<'_>, Other> {
+    let rest = data.get(length..).ok_or(Other::Broken)?;
+    let number = u16::from_be_bytes([data[protocol], data[protocol + 1]]);
+    Ok(LaxSlicedPacket::from_ether_type(EtherType(number), rest))
+}
+
+fn captured(slice: &[u8]) -> u32 {
+    u32::try_from(slice.len()).expect("a packet has at most 262 144 octets")
+}
+
+fn read(tcp: &TcpSlice<'_>) -> Tcp {
+    let mut found = Tcp {
+        sequence: tcp.sequence_number(),
+        acknowledgment: tcp.acknowledgment_number(),
+        window: tcp.window_size(),
+        syn: tcp.syn(),
+        ack: tcp.ack(),
+        fin: tcp.fin(),
+        rst: tcp.rst(),
+        ..Tcp::default()
+    };
+    // What cannot be read of the options ends them; what came before stands.
+    for option in tcp.options_iterator().map_while(Result::ok) {
+        match option {
+            TcpOptionElement::MaximumSegmentSize(octets) => found.largest_segment = Some(octets),
+            // More than 14 is taken as 14 (RFC 7323, section 2.3).
+            TcpOptionElement::WindowScale(bits) => found.window_shift = Some(bits.min(14)),
+            TcpOptionElement::Timestamp(own, echoed) => found.timestamps = Some((own, echoed)),
+            TcpOptionElement::SelectiveAcknowledgement(..) => found.selective = true,
+            TcpOptionElement::Noop | TcpOptionElement::SelectiveAcknowledgementPermitted => {}
+        }
+    }
+    found
+}

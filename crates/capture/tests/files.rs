@@ -1,0 +1,251 @@
+//! Capture files: made octet by octet after their specifications, read back, and broken in every way.
+
+use ethermeter_capture::file::MOST_CAPTURED;
+use ethermeter_capture::write::Writer;
+use ethermeter_capture::{Capture, Error, Link};
+use proptest::prelude::*;
+
+type Read = (Option<i64>, Link, u32, u32, Vec<u8>);
+
+/// Everything that a file has, and what ended it.
+fn read(file: &[u8]) -> (Vec<Read>, Option<Error>) {
+    let mut packets = Vec::new();
+    let mut capture = match Capture::new(file) {
+        Ok(capture) => capture,
+        Err(error) => return (packets, Some(error)),
+    };
+    loop {
+        match capture.read_packet() {
+            Ok(None) => return (packets, None),
+            Ok(Some(p)) => packets.push((p.time_ns, p.link, p.interface, p.original, p.data.to_vec())),
+            Err(error) => return (packets, Some(error)),
+        }
+    }
+}
+
+fn word(value: u32, is_big: bool) -> [u8; 4] {
+    if is_big {
+        value.to_be_bytes()
+    } else {
+        value.to_le_bytes()
+    }
+}
+
+fn half(value: u16, is_big: bool) -> [u8; 2] {
+    if is_big {
+        value.to_be_bytes()
+    } else {
+        value.to_le_bytes()
+    }
+}
+
+fn classic(magic: u32, is_big: bool, packets: &[(u32, u32, u32, &[u8])]) -> Vec<u8> {
+    let mut file = word(magic, is_big).to_vec();
+    file.extend(half(2, is_big).iter().chain(&half(4, is_big)));
+    for value in [0, 0, 65_535, 1] {
+        file.extend(word(value, is_big));
+    }
+    for (seconds, part, original, data) in packets {
+        for value in [*seconds, *part, u32::try_from(data.len()).expect("short"), *original] {
+            file.extend(word(value, is_big));
+        }
+        file.extend(*data);
+    }
+    file
+}
+
+/// A block of a pcapng file, its body padded to whole words.
+fn block(kind: u32, is_big: bool, body: &[u8]) -> Vec<u8> {
+    let padded = body.len().next_multiple_of(4);
+    let length = word(u32::try_from(padded + 12).expect("short"), is_big);
+    let mut made = word(kind, is_big).to_vec();
+    made.extend(length);
+    made.extend(body);
+    made.resize(8 + padded, 0);
+    made.extend(length);
+    made
+}
+
+fn section(is_big: bool) -> Vec<u8> {
+    let mut body = word(0x1A2B_3C4D, is_big).to_vec();
+    body.extend(half(1, is_big).iter().chain(&half(0, is_big)));
+    body.extend([0xff; 8]);
+    block(0x0A0D_0D0A, is_big, &body)
+}
+
+fn interface(is_big: bool, link: u16, snap: u32, options: &[(u16, &[u8])]) -> Vec<u8> {
+    let mut body = half(link, is_big).to_vec();
+    body.extend(half(0, is_big));
+    body.extend(word(snap, is_big));
+    for (code, value) in options {
+        body.extend(half(*code, is_big));
+        body.extend(half(u16::try_from(value.len()).expect("short"), is_big));
+        body.extend(*value);
+        body.resize(body.len().next_multiple_of(4), 0);
+    }
+    block(1, is_big, &body)
+}
+
+fn enhanced(is_big: bool, number: u32, units: u64, original: u32, data: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    let (high, low) = ((units >> 32) as u32, (units & 0xffff_ffff) as u32);
+    for value in [number, high, low, u32::try_from(data.len()).expect("short"), original] {
+        body.extend(word(value, is_big));
+    }
+    body.extend(data);
+    block(6, is_big, &body)
+}
+
+#[test]
+fn a_classic_file_of_either_order_and_resolution_gives_its_packets() {
+    for (magic, per_unit) in [(0xA1B2_C3D4, 1000), (0xA1B2_3C4D, 1)] {
+        for is_big in [false, true] {
+            let file = classic(magic, is_big, &[(1, 5, 60, b"abc"), (2, 999, 2, b"de")]);
+            let (packets, error) = read(&file);
+            assert!(error.is_none());
+            let first = (Some(1_000_000_000 + 5 * per_unit), Link::Ethernet, 0, 60, b"abc".to_vec());
+            assert_eq!(packets, [first, (Some(2_000_000_000 + 999 * per_unit), Link::Ethernet, 0, 2, b"de".to_vec())]);
+        }
+    }
+}
+
+#[test]
+fn a_pcapng_file_tells_times_by_its_interfaces_and_may_have_blocks_nobody_knows() {
+    for is_big in [false, true] {
+        let mut file = section(is_big);
+        file.extend(block(0x0BAD_CAFE, is_big, &[7; 33]));
+        file.extend(interface(is_big, 1, 0, &[(2, b"eth0"), (9, &[9]), (0, b"")]));
+        let offset = if is_big { 100i64.to_be_bytes() } else { 100i64.to_le_bytes() };
+        file.extend(interface(is_big, 101, 4, &[(9, &[0x80 | 0x0a]), (14, &offset)]));
+        file.extend(interface(is_big, 113, 0, &[]));
+        file.extend(enhanced(is_big, 0, 5_000_000_001, 60, b"abcde"));
+        // 1024ths of a second, from 100 s on.
+        file.extend(enhanced(is_big, 1, 1536, 4, b"wxyz"));
+        file.extend(enhanced(is_big, 2, 7, 1, b"q"));
+        let mut simple = word(9, is_big).to_vec();
+        simple.extend(b"123456789");
+        file.extend(block(3, is_big, &simple));
+        let (packets, error) = read(&file);
+        assert!(error.is_none(), "{error:?}");
+        let expected: [Read; 4] = [
+            (Some(5_000_000_001), Link::Ethernet, 0, 60, b"abcde".to_vec()),
+            (Some(101_500_000_000), Link::Ip, 1, 4, b"wxyz".to_vec()),
+            (Some(7_000), Link::Cooked, 2, 1, b"q".to_vec()),
+            (None, Link::Ethernet, 0, 9, b"123456789".to_vec()),
+        ];
+        assert_eq!(packets, expected);
+    }
+}
+
+#[test]
+fn a_second_section_may_have_the_other_order_and_begins_with_no_interface() {
+    let mut file = section(false);
+    file.extend(interface(false, 1, 0, &[]));
+    file.extend(enhanced(false, 0, 1, 1, b"a"));
+    file.extend(section(true));
+    file.extend(interface(true, 276, 0, &[]));
+    file.extend(enhanced(true, 0, 2, 1, b"b"));
+    file.extend(section(false));
+    file.extend(enhanced(false, 0, 3, 1, b"c"));
+    let (packets, error) = read(&file);
+    assert_eq!(packets.iter().map(|p| p.1).collect::<Vec<_>>(), [Link::Ethernet, Link::Cooked2]);
+    assert!(error.expect("no interface 0").to_string().contains("interface 0; expected below 0"));
+}
+
+#[test]
+fn what_is_no_capture_or_empty_is_told_by_how_it_begins() {
+    for (file, said) in [(&b"GIF89a"[..], "[47, 49, 46, 38]"), (&b""[..], "[]"), (&b"\xd4\xc3"[..], "[d4, c3]")] {
+        let (_, error) = read(file);
+        assert!(error.expect("no capture").to_string().contains(said));
+    }
+}
+
+#[test]
+fn a_file_cut_anywhere_gives_its_whole_packets_and_says_where_it_ends() {
+    let file = classic(0xA1B2_C3D4, false, &[(1, 5, 60, b"abc"), (2, 9, 2, b"de")]);
+    for cut in 24..file.len() {
+        let (packets, error) = read(&file[..cut]);
+        let whole = usize::from(cut >= 43);
+        assert_eq!(packets.len(), whole);
+        match error {
+            None => assert!(cut == 24 || cut == 43),
+            Some(Error::Truncated { at, packets, .. }) => assert_eq!((at, packets), (cut as u64, whole as u64)),
+            Some(other) => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn lengths_that_cannot_be_are_refused_before_anything_is_read_by_them() {
+    let mut file = classic(0xA1B2_C3D4, false, &[]);
+    file.extend([0; 8]);
+    file.extend((MOST_CAPTURED + 1).to_le_bytes());
+    file.extend([0; 4]);
+    let said = read(&file).1.expect("too long").to_string();
+    assert!(said.contains("at octet 24: captured length 262145; expected at most 262144"), "{said}");
+
+    for (length, allowed) in [(8u32, "a multiple of 4 from 12"), (13, "a multiple of 4"), (u32::MAX - 3, "16777216")] {
+        let mut file = section(false);
+        file.extend(6u32.to_le_bytes());
+        file.extend(length.to_le_bytes());
+        let said = read(&file).1.expect("no such block").to_string();
+        assert!(said.contains(&format!("length of a block {length}; expected")) && said.contains(allowed), "{said}");
+    }
+
+    let mut file = section(false);
+    file.extend(interface(false, 1, 0, &[]));
+    let mut lying = enhanced(false, 0, 1, 8, b"12345678");
+    lying[20..24].copy_from_slice(&9u32.to_le_bytes());
+    file.extend(&lying);
+    assert!(read(&file).1.expect("longer than its block").to_string().contains("at most 8, what the block has"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_was_written_is_read_back(
+        packets in prop::collection::vec((0..4_294_967_295_999_999_999i64, prop::collection::vec(any::<u8>(), 0..200)), 0..20),
+        snap in 1u32..150,
+    ) {
+        let mut writer = Writer::new(Vec::new(), Link::Ethernet, snap).expect("memory");
+        for (time_ns, data) in &packets {
+            writer.packet(*time_ns, data).expect("memory");
+        }
+        let (found, error) = read(&writer.finish().expect("memory"));
+        prop_assert!(error.is_none());
+        let expected: Vec<Read> = packets
+            .iter()
+            .map(|(time_ns, data)| {
+                let kept = data.len().min(snap as usize);
+                (Some(*time_ns), Link::Ethernet, 0, u32::try_from(data.len()).expect("short"), data[..kept].to_vec())
+            })
+            .collect();
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn no_octets_are_read_with_a_panic_or_twice(
+        octets in prop::collection::vec(any::<u8>(), 0..600),
+        magic in prop::sample::select(vec![0xA1B2_C3D4u32, 0xA1B2_3C4D, 0x0A0D_0D0A]),
+        is_big in any::<bool>(),
+    ) {
+        let mut file = word(magic, is_big).to_vec();
+        file.extend(&octets);
+        let (packets, _) = read(&file);
+        prop_assert!(packets.iter().map(|p| p.4.len()).sum::<usize>() <= file.len());
+    }
+
+    #[test]
+    fn a_broken_octet_of_a_good_file_is_no_panic(at in 0usize..400, value in any::<u8>(), cut in 0usize..420, is_big in any::<bool>()) {
+        let mut file = section(is_big);
+        file.extend(interface(is_big, 1, 96, &[(9, &[6]), (2, b"veth0")]));
+        for n in 0..4u8 {
+            file.extend(enhanced(is_big, 0, 1000 * u64::from(n), 1500, &[n; 41]));
+        }
+        let place = at % file.len();
+        file[place] = value;
+        file.truncate(cut.max(4));
+        let _ = read(&file);
+    }
+}
