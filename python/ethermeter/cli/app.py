@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ethermeter.cli import admission, calls, choosing, inspecting, reporting, running, theory, voice
+from ethermeter.cli import admission, calls, choosing, inspecting, reporting, running, testbed, theory, voice
 from ethermeter.cli.guard import Settings, command
 
 # Plain help: without Rich it comes in half the time, and it can be copied from.
@@ -56,4 +56,5 @@ command(app, "talkers", examples=voice.TALKERS_EXAMPLES)(voice.talkers)
 command(app, "calls", examples=calls.EXAMPLES)(calls.calls)
 command(app, "admission", examples=admission.EXAMPLES)(admission.admission)
 command(app, "erlang", examples=voice.ERLANG_EXAMPLES)(voice.erlang)
+app.add_typer(testbed.app)
 app.add_typer(theory.app)

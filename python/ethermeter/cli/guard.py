@@ -75,12 +75,13 @@ def explain(error: Exception) -> int:
     from ethermeter.engines.work import TrialError
     from ethermeter.faults import InputError
     from ethermeter.store import RunError
+    from ethermeter.testbed import TestbedError
 
     if isinstance(error, InputError):
         for fault in error.faults:
             say(str(fault))
         return BAD_INPUT
-    if isinstance(error, RunError | TrialError):
+    if isinstance(error, RunError | TrialError | TestbedError):
         say(f"ethermeter: {error}")
         return FAILED
     if isinstance(error, OSError) and error.filename is not None:

@@ -12,7 +12,7 @@ time that its bits would take, since the shaper has saved up for it. So rates ar
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from ethermeter.faults import Fault, InputError, shown
@@ -117,6 +117,37 @@ def make_testbed(
     finally:
         remove_namespaces(namespaces)
         record.close()
+
+
+def keep_testbed(hosts: int = 2, *, layout: Layout = "pair", wires: Wire | Sequence[Wire | None] | None = None, mtu: int = 1500) -> Testbed:
+    """Make a testbed that stays when this process has ended, until `remove_kept`.
+
+    Parameters
+    ----------
+    hosts, layout, wires, mtu
+        As for `make_testbed`.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
+    TestbedError
+        If it cannot be made.
+
+    """
+    shaped = _checked(hosts, layout, wires, mtu)
+    require("ip", "tc", "ethtool")
+    suffixes = [f"h{number}" for number in range(1, hosts + 1)] + (["switch"] if layout == "switch" else [])
+    record = Record.make(suffixes)
+    namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
+    try:
+        made = _make(record.name, namespaces, hosts, shaped, mtu)
+        record.keep({"layout": layout, "mtu": mtu, "hosts": [asdict(host) for host in made.hosts]})
+    except BaseException:
+        remove_namespaces(namespaces)
+        record.close()
+        raise
+    return made
 
 
 def _checked(hosts: int, layout: str, wires: Wire | Sequence[Wire | None] | None, mtu: int) -> list[Wire | None]:

@@ -5,9 +5,11 @@ import json
 import os
 import re
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ethermeter.testbed.commands import TestbedError, run
 
@@ -63,6 +65,21 @@ class Record:
         except OSError as error:
             raise TestbedError(f"{path}: {error}") from error
         return cls(name, path, lock)
+
+    def keep(self, about: Mapping[str, Any]) -> None:
+        """Let the testbed outlive this process, until somebody removes it by its name.
+
+        Parameters
+        ----------
+        about
+            What there is to tell of it.
+
+        """
+        content = json.loads(self.path.read_bytes()) | {"kept": about}
+        draft = self.path.with_suffix(".draft")
+        draft.write_text(json.dumps(content), encoding="utf-8")
+        draft.rename(self.path)
+        os.close(self.lock)
 
     def close(self) -> None:
         """Forget the testbed, which has been removed."""
@@ -140,12 +157,53 @@ def remove_leftovers(records: Path = RECORDS) -> list[str]:
         except BlockingIOError:
             continue  # its maker lives
         else:
-            remove_namespaces(_recorded(path.stem, os.read(lock, _LONGEST_RECORD)))
+            content = os.read(lock, _LONGEST_RECORD)
+            if _told(content) is not None:
+                continue  # it was made to stay
+            remove_namespaces(_recorded(path.stem, content))
             path.unlink(missing_ok=True)
             removed.append(path.stem)
         finally:
             os.close(lock)
     return removed
+
+
+def kept(records: Path = RECORDS) -> dict[str, dict[str, Any]]:
+    """Find testbeds that were made to stay: by name, what there is to tell of each."""
+    found = {}
+    for path in sorted(records.glob("*.json")) if records.is_dir() else []:
+        with suppress(FileNotFoundError):
+            about = _told(path.read_bytes()) if _NAME.fullmatch(path.stem) else None
+            if about is not None:
+                found[path.stem] = about
+    return found
+
+
+def remove_kept(name: str, records: Path = RECORDS) -> None:
+    """Remove a testbed that was made to stay.
+
+    Raises
+    ------
+    KeyError
+        If there is none of that name.
+    TestbedError
+        If it cannot be removed.
+
+    """
+    if name not in kept(records):
+        raise KeyError(name)
+    path = records / f"{name}.json"
+    remove_namespaces(_recorded(name, path.read_bytes()))
+    path.unlink(missing_ok=True)
+
+
+def _told(content: bytes) -> dict[str, Any] | None:
+    """Return what a record tells of a testbed that was made to stay; nothing of any other."""
+    try:
+        about = json.loads(content).get("kept")
+    except (ValueError, AttributeError):
+        return None
+    return about if isinstance(about, dict) else None
 
 
 def _recorded(name: str, content: bytes) -> list[str]:

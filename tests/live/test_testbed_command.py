@@ -1,0 +1,73 @@
+"""`ethermeter testbed`: hosts that stay until they are taken down."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+from ethermeter.cli.app import app
+from ethermeter.testbed import kept, remove_kept, remove_leftovers
+from typer.testing import CliRunner
+
+
+def invoke(*words: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["testbed", *words])
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays() -> Iterator[None]:
+    before = set(kept())
+    yield
+    for name in set(kept()) - before:
+        remove_kept(name)
+
+
+@pytest.mark.root
+def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(namespaces: Callable[[], set[str]]) -> None:
+    code, text, _ = invoke("up", "--hosts", "3", "--rate", "10 Mb/s", "--json")
+    assert code == 0
+    made = json.loads(text)
+    mine = {host["namespace"] for host in made["hosts"]} | {f"{made['name']}-switch"}
+    assert namespaces() >= mine
+    first, last = made["hosts"][0], made["hosts"][-1]
+    subprocess.run(["ip", "netns", "exec", first["namespace"], "ping", "-c", "1", "-W", "2", last["ipv4"]], check=True, capture_output=True)
+    # Its maker is gone from the record's point of view, and still it is nobody's leftover.
+    assert made["name"] not in remove_leftovers()
+    assert made["name"] in {each["name"] for each in json.loads(invoke("show", "--json")[1])}
+    assert all(host["namespace"] in invoke("show")[1] for host in made["hosts"])
+    code, text, _ = invoke("down", made["name"], "--json")
+    assert (code, json.loads(text)) == (0, {"removed": [made["name"]]})
+    assert not namespaces() & mine
+    assert made["name"] not in kept()
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("up", "--hosts", "1", "--layout", "switch"), "hosts = 1: must be from 2 to 64"),
+        (("up", "--hosts", "3", "--layout", "pair"), "hosts = 3: must be 2"),
+        (("up", "--rate", "1 b/s"), "rate_bps = 1: must be from 64 kb/s to 10 Gb/s"),
+        (("up", "--rate", "10 m"), "--rate = 10 m"),
+        (("up", "--rate", "10 Mb/s", "--queue", "1 B"), "queue_octets"),
+        (("up", "--mtu", "100"), "mtu = 100"),
+        (("down",), "NAME = not given"),
+        (("down", "em-1-abcd"), "NAME = em-1-abcd"),
+        (("down", "em-1-abcd", "--all"), "given with --all"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line_and_makes_nothing(
+    words: tuple[str, ...], said: str, namespaces: Callable[[], set[str]]
+) -> None:
+    before = namespaces()
+    code, _, error = invoke(*words)
+    assert (code, said in error) == (2, True), error
+    assert namespaces() == before
+
+
+def test_without_root_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    code, _, error = invoke("up")
+    assert (code, "need root" in error) == (1, True)
