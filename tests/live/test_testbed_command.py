@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,6 +15,30 @@ from typer.testing import CliRunner
 def invoke(*words: str) -> tuple[int, str, str]:
     result = CliRunner().invoke(app, ["testbed", *words])
     return result.exit_code, result.stdout, result.stderr
+
+
+LISTEN = """
+import socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
+    port.bind(("", 9))
+    port.settimeout(5)
+    print("ready", flush=True)
+    print(port.recv(99).decode())
+"""
+SAY = "import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'hello', (sys.argv[1], 9))"
+
+
+def heard(first: dict[str, str], last: dict[str, str]) -> str:
+    """Say hello from one host to another; return what is heard there."""
+
+    def on(host: dict[str, str], *words: str) -> list[str]:
+        return ["ip", "netns", "exec", host["namespace"], sys.executable, "-c", *words]
+
+    with subprocess.Popen(on(last, LISTEN), stdout=subprocess.PIPE, text=True) as listener:
+        assert listener.stdout is not None
+        listener.stdout.readline()
+        subprocess.run(on(first, SAY, last["ipv4"]), check=True)
+        return listener.stdout.read().strip()
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +57,7 @@ def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(namespaces
     mine = {host["namespace"] for host in made["hosts"]} | {f"{made['name']}-switch"}
     assert namespaces() >= mine
     first, last = made["hosts"][0], made["hosts"][-1]
-    subprocess.run(["ip", "netns", "exec", first["namespace"], "ping", "-c", "1", "-W", "2", last["ipv4"]], check=True, capture_output=True)
+    assert heard(first, last) == "hello"
     # Its maker is gone from the record's point of view, and still it is nobody's leftover.
     assert made["name"] not in remove_leftovers()
     assert made["name"] in {each["name"] for each in json.loads(invoke("show", "--json")[1])}

@@ -11,7 +11,7 @@ from ethermeter.cli.output import print_json, print_table
 UP_EXAMPLES = """\
   ethermeter testbed up
   ethermeter testbed up --hosts 4 --layout switch --rate "10 Mb/s" --json
-  ip netns exec em-1234-abcd-h1 ping -c 1 10.77.0.2"""
+  ip netns exec em-1234-abcd-h1 ip address"""
 DOWN_EXAMPLES = "  ethermeter testbed down em-1234-abcd\n  ethermeter testbed down --all"
 SHOW_EXAMPLES = "  ethermeter testbed show\n  ethermeter testbed show --json"
 
