@@ -10,10 +10,11 @@
 use super::account::Account;
 use super::applications::{Applications, Reaction};
 use super::frame::{Frame, Loss};
-use super::plant::{Last, Plant, Role, Room, ENDLESS, NONE};
+use super::junctions::Junctions;
+use super::plant::{Last, Plant, Room, ENDLESS, NONE};
 use super::table::{Tables, Way};
 use super::{Outcome, Trial};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 const NEVER: u64 = u64::MAX;
 
@@ -107,7 +108,7 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Option<Outcome
     if plant.ports.iter().any(|port| port.half_duplex || port.buffer.is_some()) {
         return None;
     }
-    let (lane_of, junctions) = lanes(plant)?;
+    let Junctions { lane_of, lanes: junctions, ordered: true } = Junctions::new(plant) else { return None };
     let applications = Applications::new(plant, trial);
     let (flows, receivers) = (applications.flow_count(), applications.receiver_count());
     let ports = u32::try_from(plant.ports.len()).expect("few ports");
@@ -143,67 +144,6 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Option<Outcome
     }
     fast.run();
     Some(fast.finish())
-}
-
-/// Who feeds a resource: a node, in the order of time, or another resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Feeder {
-    Node(u32),
-    Resource(u32),
-}
-
-/// The lane of each hop, and how many there are; nothing if frames could overtake each other between two resources.
-fn lanes(plant: &Plant) -> Option<(Vec<u32>, u32)> {
-    let mut feeder_of = vec![Feeder::Node(NONE); plant.hops.len()];
-    let mut begin = |route: u32, feeder: Feeder| {
-        let route = plant.routes[route as usize];
-        for hop in route.first..route.after {
-            feeder_of[hop as usize] =
-                if hop == route.first { feeder } else { Feeder::Resource(plant.timing(hop - 1).resource) };
-        }
-    };
-    for (node, place) in (0..).zip(&plant.places) {
-        if place.role == Role::Host {
-            begin(place.send, Feeder::Node(node));
-        }
-        for &route in &place.forward {
-            begin(route, Feeder::Node(node));
-        }
-    }
-    for (id, port) in (0..).zip(&plant.ports) {
-        begin(port.reception, Feeder::Resource(id ^ 1));
-    }
-    // What leaves a resource by stages of different delays for one place does not keep its order.
-    let mut manners: BTreeMap<(u32, u64), (u64, Option<u64>)> = BTreeMap::new();
-    for route in &plant.routes {
-        for hop in route.first..route.after {
-            let next = if hop + 1 == route.after {
-                1 << 32 // one end: a port, a lookup or a host
-            } else {
-                u64::from(plant.timing(hop + 1).resource)
-            };
-            let timing = plant.timing(hop);
-            let head = timing.overlap.map(|octets| timing.fixed + octets * timing.per_octet);
-            let manner = (timing.delay, head);
-            if *manners.entry((timing.resource, next)).or_insert(manner) != manner {
-                return None;
-            }
-        }
-    }
-    let mut feeders: Vec<BTreeSet<Feeder>> = vec![BTreeSet::new(); plant.rooms.len()];
-    for (hop, feeder) in (0..).zip(&feeder_of) {
-        feeders[plant.timing(hop).resource as usize].insert(*feeder);
-    }
-    let mut ids: BTreeMap<(u32, Feeder), u32> = BTreeMap::new();
-    let mut lane_of = vec![NONE; plant.hops.len()];
-    for (hop, feeder) in (0..).zip(&feeder_of) {
-        let resource = plant.timing(hop).resource;
-        if feeders[resource as usize].len() > 1 {
-            let id = u32::try_from(ids.len()).expect("few lanes");
-            lane_of[hop as usize] = *ids.entry((resource, *feeder)).or_insert(id);
-        }
-    }
-    Some((lane_of, u32::try_from(ids.len()).expect("few lanes")))
 }
 
 impl Fast<'_> {

@@ -3,13 +3,14 @@
 //! - [`scenario`]: a network as it is written in a plan, and what is wrong with its values.
 //! - `plant`: the same ready to run: stages, resources, routes; what is wrong with its shape.
 //! - `applications`: messages, answers, and what follows them. `frame`: a copy of a frame. `table`: what switches learn.
-//! - `reference`: event by event; with `medium`, half-duplex links. `fast`: the same, an event only where ways meet.
+//! - `reference`: event by event; with `medium`, half-duplex links. `fast`: the same, an event only where ways meet (`junctions`).
 //! - [`account`]: what is counted.
 
 pub mod account;
 mod applications;
 mod fast;
 mod frame;
+mod junctions;
 mod medium;
 mod plant;
 mod reference;

@@ -6,6 +6,7 @@
 use super::account::Account;
 use super::applications::{Applications, Reaction};
 use super::frame::{Frame, Loss};
+use super::junctions::Junctions;
 use super::medium::{Mac, Sent};
 use super::plant::{Last, Plant, NONE, PAUSE_OCTETS};
 use super::table::{Tables, Way};
@@ -39,7 +40,7 @@ pub(super) enum Event {
     /// A copy comes to a port from a half-duplex medium.
     Reach { copy: u32, port: u32 },
     /// A copy comes to its next stage, or to the end of its route.
-    Arrive { copy: u32 },
+    Arrive { copy: u32, lane: u32 },
     /// A flow's next message.
     Send { flow: u32 },
     /// A receiver's answer.
@@ -61,7 +62,7 @@ impl Event {
             Self::SendOver { .. } => (5, NONE),
             Self::Pause { port, .. } | Self::Wake { port } | Self::AskAgain { port, .. } => (6, port),
             Self::Reach { port, .. } => (7, port),
-            Self::Arrive { .. } => (7, 0),
+            Self::Arrive { lane, .. } => (7, lane),
             Self::Send { flow } => (8, flow),
             Self::Answer { receiver } => (9, receiver),
             Self::TimeOut { flow, .. } => (10, flow),
@@ -121,6 +122,8 @@ pub(super) struct Engine<'p> {
     applications: Applications,
     pub account: Account,
     tables: Tables,
+    /// For the order of what comes in one instant.
+    junctions: Junctions,
     heap: BinaryHeap<Reverse<(u64, u8, u32, u64, Event)>>,
     serial: u64,
     pub copies: Vec<Copy>,
@@ -144,6 +147,7 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Outcome {
         plant,
         account: Account::new(plant, applications.flow_count(), tracing),
         tables: Tables::new(plant),
+        junctions: Junctions::new(plant),
         heap: BinaryHeap::new(),
         serial: 0,
         copies: Vec::new(),
@@ -173,6 +177,12 @@ impl Engine<'_> {
         self.heap.push(Reverse((at, rank, id, self.serial, event)));
     }
 
+    fn schedule_arrival(&mut self, at: u64, copy: u32) {
+        let Copy { route, hop, .. } = self.copies[copy as usize];
+        let lane = self.junctions.lane(self.plant, route, hop);
+        self.schedule(at, Event::Arrive { copy, lane });
+    }
+
     fn run(&mut self) {
         while let Some(Reverse((now, _, _, _, event))) = self.heap.pop() {
             if now >= self.plant.phases.end_ps {
@@ -198,7 +208,7 @@ impl Engine<'_> {
                 }
             }
             Event::Reach { copy, port } => self.reach_port(now, copy, port),
-            Event::Arrive { copy } => self.arrive(now, copy),
+            Event::Arrive { copy, .. } => self.arrive(now, copy),
             Event::Send { flow } => self.send(now, flow),
             Event::Answer { receiver } => self.answer(now, receiver),
             Event::TimeOut { flow, message } => {
@@ -278,7 +288,7 @@ impl Engine<'_> {
             match route.last {
                 Last::Port(port) => self.reach_port(now, id, port),
                 Last::Lookup(port) => self.look_up(now, id, port),
-                Last::Host(_) if now < complete => self.schedule(complete, Event::Arrive { copy: id }),
+                Last::Host(_) if now < complete => self.schedule_arrival(complete, id),
                 Last::Host(host) => self.deliver(now, id, host),
             }
             return;
@@ -343,7 +353,7 @@ impl Engine<'_> {
         }
         let it = &mut self.copies[id as usize];
         (it.ready, it.complete, it.hop) = (ready, complete, copy.hop + 1);
-        self.schedule(ready, Event::Arrive { copy: id });
+        self.schedule_arrival(ready, id);
     }
 
     /// Tell an application that its frame passes the first stage, or leaves its host.

@@ -1,0 +1,566 @@
+//! Networks against hand calculations, queueing theory, laws, and each implementation against the other.
+
+use ethermeter_simulator::network::{simulate, traces, Outcome, Trial};
+use proptest::prelude::*;
+use serde_json::{json, Value};
+
+const US: u64 = 1_000_000;
+const MS: u64 = 1000 * US;
+const S: u64 = 1000 * MS;
+
+fn phases(length: u64) -> Value {
+    json!({"begin_ps": 0, "stop_ps": length, "measure_from_ps": 0, "measure_to_ps": length, "end_ps": length, "spread_ps": 0})
+}
+
+fn trial(seed: u64, nodes: &[Value], links: &[Value], flows: &[Value], phases: &Value) -> Trial {
+    serde_json::from_value(json!({"seed": seed, "scenario": {
+        "network": {"nodes": nodes, "links": links}, "flows": flows, "phases": phases}}))
+    .expect("a trial of the right shape")
+}
+
+fn host(name: &str, host: &Value) -> Value {
+    json!({"name": name, "kind": {"host": host}})
+}
+
+fn switch(name: &str, switch: &Value) -> Value {
+    let mut switch = switch.clone();
+    if switch.get("learning").is_none() {
+        switch["learning"] = json!("known");
+    }
+    json!({"name": name, "kind": {"switch": switch}})
+}
+
+fn link(a: &str, b: &str, ps_per_octet: u64, delay_ps: u64) -> Value {
+    json!({"ends": [{"node": a}, {"node": b}], "ps_per_octet": ps_per_octet, "delay_ps": delay_ps})
+}
+
+fn fixed(octets: u64) -> Value {
+    json!({"kind": "fixed", "bits": octets * 8})
+}
+
+fn stream(from: &str, to: &str, octets: u64, arrivals: &Value) -> Value {
+    json!({"name": format!("{from} to {to}"), "from": from, "to": [to], "frames": fixed(octets), "arrivals": arrivals})
+}
+
+fn saturated() -> Value {
+    json!({"kind": "saturated"})
+}
+
+fn regular(period_ps: u64) -> Value {
+    json!({"kind": "regular", "period_ps": period_ps})
+}
+
+fn ping_pong(from: &str, to: &str, request: u64, response: u64) -> Value {
+    json!({"name": "ping", "from": from, "to": [to], "frames": fixed(request), "arrivals": saturated(),
+        "response": {"frames": fixed(response), "think": {"kind": "constant", "ps": 0}}})
+}
+
+/// Both implementations must balance; their outcomes must be the same where both exist.
+fn run(trial: &Trial) -> Outcome {
+    let (reference, fast) = traces(trial).expect("a valid trial");
+    balances(&reference);
+    if let Some(fast) = fast {
+        assert_same(&reference, &fast);
+    }
+    let outcome = simulate(trial).expect("a valid trial");
+    assert_eq!((&outcome.flows, &outcome.ports), (&reference.flows, &reference.ports));
+    outcome
+}
+
+fn assert_same(reference: &Outcome, fast: &Outcome) {
+    let differs = reference.trace.iter().zip(&fast.trace).position(|(a, b)| a != b);
+    if let Some(at) = differs {
+        panic!("delivery {at}: {:?} {:?}", reference.trace[at], fast.trace[at]);
+    }
+    assert_eq!(reference.trace.len(), fast.trace.len());
+    assert_eq!(reference.ports, fast.ports);
+    for (a, b) in reference.flows.iter().zip(&fast.flows) {
+        // Times between arrivals depend on the order in which receivers of a group are taken.
+        let same = |f: &ethermeter_simulator::network::FlowOutcome| {
+            let mut f = f.clone();
+            f.between_arrivals = ethermeter_simulator::network::Delays::default();
+            f
+        };
+        assert_eq!(same(a), same(b));
+    }
+    assert_eq!(reference.flooded, fast.flooded);
+}
+
+fn balances(outcome: &Outcome) {
+    for flow in &outcome.flows {
+        let b = &flow.balance;
+        assert_eq!(b.sent + b.copied, b.delivered + b.lost.iter().sum::<u64>() + b.in_flight, "{b:?}");
+    }
+}
+
+/// A host of Hughes-Jones and Saka 2000: software, PCI at the measured rate (14 octets of header, no FCS), interface.
+fn pc() -> Value {
+    // 26.32 us = 2 t_sw + 2 t_nic + 26 R_net + 28 R_pci with t_nic = 4.25 us leaves t_sw = 8.6975 us... in ps
+    let software = (26_320_000 - 2 * 4_250_000 - 26 * 8000 - 28 * 7750) / 2;
+    let pci = json!({"name": "pci", "resource": "pci", "ps_per_octet": 7750, "extra_octets": -4});
+    let nic = json!({"name": "nic", "delay_ps": 4_250_000});
+    let sw = json!({"name": "software", "fixed_ps": software});
+    json!({"send": [sw, pci, nic], "receive": [nic, pci, sw]})
+}
+
+#[test]
+fn two_hosts_give_equation_2_1_of_hughes_jones_and_saka() {
+    // T(b) = 26.32 + 0.0235 b us; b user octets in a frame of b + 18.
+    for user in [64u64, 512, 1500] {
+        let nodes = [host("a", &pc()), host("b", &pc())];
+        let links = [link("a", "b", 8000, 0)];
+        let outcome = run(&trial(1, &nodes, &links, &[ping_pong("a", "b", user + 18, user + 18)], &phases(10 * MS)));
+        let flow = &outcome.flows[0];
+        assert!(flow.completed > 50);
+        let expected = 26_320_000 + u128::from(23_500 * user);
+        assert_eq!(flow.one_way.sum_ps, expected * u128::from(flow.one_way.count));
+        assert_eq!(flow.answer_one_way.sum_ps, expected * u128::from(flow.answer_one_way.count));
+        assert_eq!(flow.round_trip.sum_ps, 2 * expected * u128::from(flow.completed));
+    }
+}
+
+#[test]
+fn an_alteon_switch_adds_storing_and_its_backplane() {
+    // Switch alone: 6.119 + 0.0115 b us, of which 0.008 is the wire and 0.0035 the backplane.
+    let nodes = [
+        host("a", &json!({})),
+        host("b", &json!({})),
+        switch("s", &json!({"fabric": {"shared": {"name": "backplane", "ps_per_octet": 3500, "delay_ps": 1000}}})),
+    ];
+    let links = [link("a", "s", 8000, 0), link("b", "s", 8000, 0)];
+    for octets in [64u64, 1518] {
+        let outcome = run(&trial(1, &nodes, &links, &[ping_pong("a", "b", octets, octets)], &phases(10 * MS)));
+        let expected = u128::from(2 * 8000 * (octets + 8) + 3500 * octets + 1000);
+        let flow = &outcome.flows[0];
+        assert!(flow.completed > 100);
+        assert_eq!(flow.one_way.sum_ps, expected * u128::from(flow.one_way.count));
+    }
+}
+
+#[test]
+fn a_switch_that_cuts_through_adds_its_header_only() {
+    // Preamble and 14 octets, then the frame goes on while it comes in; at the same rate it costs nothing more.
+    let nodes = [host("a", &json!({})), host("b", &json!({})), switch("s", &json!({"overlap_octets": 14}))];
+    let outcome = |rate_out: u64| {
+        let links = [link("a", "s", 8000, 300), link("b", "s", rate_out, 500)];
+        run(&trial(1, &nodes, &links, &[stream("a", "b", 1518, &regular(100 * US))], &phases(10 * MS)))
+    };
+    let same = outcome(8000);
+    assert_eq!(
+        same.flows[0].one_way.sum_ps,
+        u128::from(8000 * (8 + 14 + 8 + 1518) + 800u64) * u128::from(same.flows[0].one_way.count)
+    );
+    // A faster port out begins so late that it does not run dry: the last octet leaves when it has come.
+    let faster = outcome(800);
+    assert_eq!(
+        faster.flows[0].one_way.sum_ps,
+        u128::from(8000 * (8 + 1518) + 800u64) * u128::from(faster.flows[0].one_way.count)
+    );
+    assert!(same.flows[0].messages >= 99);
+}
+
+#[test]
+fn overlapped_stages_take_as_long_as_the_slowest_and_the_heads_of_the_others() {
+    // Fast Ethernet of the Intel card: the wire starts 64 octets into the PCI transfer and does not wait for it.
+    let pci = json!({"name": "pci", "ps_per_octet": 7750, "overlap_octets": 64});
+    let nodes = [host("a", &json!({"send": [pci]})), host("b", &json!({}))];
+    let links = [link("a", "b", 80_000, 0)];
+    let outcome = run(&trial(1, &nodes, &links, &[stream("a", "b", 1518, &regular(MS))], &phases(20 * MS)));
+    assert_eq!(
+        outcome.flows[0].one_way.sum_ps,
+        u128::from(64 * 7750 + 80_000 * 1526u64) * u128::from(outcome.flows[0].one_way.count)
+    );
+}
+
+#[test]
+fn a_bus_in_bursts_pays_for_each_burst() {
+    // 1514 octets in bursts of 380 are four.
+    let pci = json!({"name": "pci", "ps_per_octet": 7575, "extra_octets": -4, "burst": {"octets": 380, "ps": 300_000}});
+    let nodes = [host("a", &json!({})), host("b", &json!({"receive": [pci]}))];
+    let links = [link("a", "b", 8000, 0)];
+    let outcome = run(&trial(1, &nodes, &links, &[stream("a", "b", 1518, &regular(MS))], &phases(20 * MS)));
+    let expected = u128::from(8000 * 1526 + 7575 * 1514 + 4 * 300_000u64);
+    assert_eq!(outcome.flows[0].one_way.sum_ps, expected * u128::from(outcome.flows[0].one_way.count));
+}
+
+#[test]
+fn throughput_is_that_of_the_slowest_stage() {
+    // Software of 12.5 us a frame: 80 000 frames a second, whatever the wire could do.
+    let receive = json!({"receive": [{"name": "software", "fixed_ps": 12_500_000}]});
+    let nodes = [host("a", &json!({})), host("b", &receive)];
+    let outcome =
+        run(&trial(1, &nodes, &[link("a", "b", 8000, 0)], &[stream("a", "b", 64, &saturated())], &phases(10 * MS)));
+    // One every 12.5 us from 0.576 us on.
+    assert_eq!(outcome.flows[0].messages, (10 * MS - 576_000) / 12_500_000);
+}
+
+#[test]
+fn many_to_one_gets_the_line_rate_and_drops_the_rest() {
+    let mut nodes: Vec<Value> = ["a", "b", "c", "d"].map(|name| host(name, &json!({}))).to_vec();
+    nodes.push(switch("s", &json!({"queue_frames": 20})));
+    let links: Vec<Value> = (0..4).map(|i| link(["a", "b", "c", "d"][i], "s", 8000, 1000 + 17 * i as u64)).collect();
+    let flows: Vec<Value> = ["a", "b", "c"].map(|name| stream(name, "d", 1518, &saturated())).to_vec();
+    let outcome = run(&trial(1, &nodes, &links, &flows, &phases(100 * MS)));
+    let received: u64 = outcome.flows.iter().map(|flow| flow.messages).sum();
+    // First in at 12.208 us and the cable, then one every 1538 octets; out after as long again.
+    let line = (100 * MS - 2 * 1526 * 8000) / (1538 * 8000);
+    assert!(received.abs_diff(line) <= 1, "{received} {line}");
+    assert_eq!(outcome.ports[7].queue_most, 20);
+    // Two thirds are too much. Whose they are is up to phases: saturated senders of one rate stay in step.
+    let lost: u64 = outcome.flows.iter().map(|flow| flow.balance.lost[0]).sum();
+    assert!((lost + 20).abs_diff(2 * received) <= 6, "{lost} {received}");
+}
+
+#[test]
+fn a_shared_backplane_limits_the_sum_and_a_crossbar_does_not() {
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let total = |fabric: &Value| {
+        let mut nodes: Vec<Value> = names.map(|name| host(name, &json!({}))).to_vec();
+        nodes.push(switch("s", &json!({"fabric": fabric})));
+        let links: Vec<Value> = (0..6u64)
+            .map(|i| {
+                json!({"ends": [{"node": names[i as usize]}, {"node": "s", "module": i}], "ps_per_octet": 8000, "delay_ps": 13 * i})
+            })
+            .collect();
+        let flows = [("a", "b"), ("c", "d"), ("e", "f")].map(|(from, to)| stream(from, to, 1518, &saturated()));
+        let outcome = run(&trial(1, &nodes, &links, &flows, &phases(100 * MS)));
+        outcome.flows.iter().map(|flow| flow.messages).sum::<u64>()
+    };
+    let line = 3 * (100 * MS / (1538 * 8000));
+    let shared = total(&json!({"shared": {"name": "backplane", "ps_per_octet": 3500}}));
+    let backplane = 100 * MS / (1518 * 3500);
+    // At the end what is in the switch has not come yet: less than 100 us of it.
+    assert!(shared <= backplane && shared + 20 >= backplane, "{shared} {backplane} {line}");
+    let link = json!({"name": "link", "ps_per_octet": 6667});
+    let crossbar = total(&json!({"crossbar": {"local": null, "inward": link, "outward": link}}));
+    assert!(crossbar <= line && crossbar + 20 >= line, "{crossbar} {line}");
+}
+
+#[test]
+fn modules_switch_locally_without_the_crossbar() {
+    let stage = |ps: u64| json!({"name": "link", "ps_per_octet": ps});
+    let fabric = json!({"crossbar": {"local": null, "inward": stage(4000), "outward": stage(4100)}});
+    let nodes =
+        [host("a", &json!({})), host("b", &json!({})), host("c", &json!({})), switch("s", &json!({"fabric": fabric}))];
+    let ends = |name: &str, module: u64| json!({"ends": [{"node": name}, {"node": "s", "module": module}], "ps_per_octet": 80_000});
+    let links = [ends("a", 0), ends("b", 0), ends("c", 1)];
+    let flows = [stream("a", "b", 1518, &regular(MS)), stream("a", "c", 1518, &regular(MS))];
+    let outcome = run(&trial(3, &nodes, &links, &flows, &phases(50 * MS)));
+    let least = |flow: usize| outcome.flows[flow].one_way.sum_ps / u128::from(outcome.flows[flow].one_way.count);
+    // Two streams with random phases on one link: apart, unless their phases are within a frame's time; this seed's are not.
+    assert_eq!(least(0), u128::from(2 * 80_000 * 1526u64));
+    assert_eq!(least(1), u128::from(2 * 80_000 * 1526 + 8100 * 1518u64));
+}
+
+#[test]
+fn a_switch_floods_until_it_has_learned_and_again_when_it_has_forgotten() {
+    let names = ["a", "b", "c", "d"];
+    let flooded = |age: u64, back: bool, addresses: u64| {
+        let mut nodes: Vec<Value> = names.map(|name| host(name, &json!({}))).to_vec();
+        nodes.push(switch("s", &json!({"learning": {"learns": {"age_ps": age, "addresses": addresses}}})));
+        let links: Vec<Value> = names.iter().zip(0..).map(|(name, i)| link(name, "s", 8000, 100 + i)).collect();
+        let flow = if back { ping_pong("a", "b", 64, 64) } else { stream("a", "b", 64, &regular(100 * US)) };
+        let mut flow = flow;
+        flow["service"] = json!({"kind": "constant", "ps": 100 * US});
+        let outcome = run(&trial(1, &nodes, &links, &[flow], &phases(10 * MS)));
+        (outcome.flows[0].clone(), outcome.flooded[4])
+    };
+    // b never speaks: all is flooded, to the two that ignore it too.
+    let (silent, times) = flooded(S, false, 100);
+    assert!(times >= 99 && silent.balance.copied == 2 * times, "{times} {silent:?}");
+    assert!(silent.balance.lost[3] + 2 >= 2 * times);
+    // b answers: once.
+    assert_eq!(flooded(S, true, 100).1, 1);
+    // b speaks every 102 us and is forgotten after 50: the request always finds it unknown.
+    let (ages, times) = flooded(50 * US, true, 100);
+    assert!(times >= ages.completed && ages.completed > 90, "{times} {ages:?}");
+    // Room for one address, which is a's: b stays unknown.
+    let (full, times) = flooded(S, true, 1);
+    assert!(times >= full.completed && full.completed > 90);
+}
+
+#[test]
+fn a_group_is_for_its_members_and_broadcast_costs_everybody() {
+    let names = ["a", "b", "c", "d"];
+    let outcome = |address: &str| {
+        let mut nodes: Vec<Value> = names.map(|name| host(name, &json!({}))).to_vec();
+        nodes.push(switch("s", &json!({})));
+        let links: Vec<Value> = names.iter().zip(0..).map(|(name, i)| link(name, "s", 8000, 100 + i)).collect();
+        let flow = json!({"name": "group", "from": "a", "to": ["b", "c"], "address": address, "frames": fixed(64), "arrivals": saturated(),
+            "response": {"frames": fixed(1518), "think": {"kind": "constant", "ps": 0}}});
+        run(&trial(1, &nodes, &links, &[flow], &phases(10 * MS)))
+    };
+    for address in ["multicast", "broadcast"] {
+        let flow = &outcome(address).flows[0];
+        assert!(flow.completed > 200);
+        // The second answer waits for the first on the way to a: 1538 octets later, less what c's cable delays its own.
+        let mean = flow.round_trip.sum_ps / u128::from(flow.completed);
+        let request = 72 * 8000 * 2 + 100;
+        let first = 1526 * 8000 * 2 + 100;
+        assert_eq!(mean, u128::from(request + 101 + first + 101 + 1538 * 8000u64), "{flow:?}");
+        assert!(
+            flow.balance.lost[3] >= flow.completed
+                && flow.balance.copied == 2 * (flow.balance.lost[3].max(flow.completed + 1))
+        );
+    }
+}
+
+#[test]
+fn datagrams_of_5000_octets_come_whole_or_not_at_all() {
+    // ERG's segments over 10 Mb/s: four frames, 5178 octets with their FCS, preambles and gaps 80 more.
+    let nodes = [host("a", &json!({})), host("b", &json!({})), switch("s", &json!({"queue_frames": 3}))];
+    let mut flow = stream("a", "b", 5000, &saturated());
+    flow["framing"] = json!({"udp": {"mtu_octets": 1500}});
+    let whole =
+        run(&trial(1, &nodes, &[link("a", "s", 800_000, 0), link("b", "s", 800_000, 0)], &[flow.clone()], &phases(S)));
+    let octets = 3 * 1518 + 606 + 4 * 20;
+    let messages = S / (octets * 800_000);
+    assert!(whole.flows[0].messages.abs_diff(messages) <= 1, "{messages} {:?}", whole.flows[0]);
+    // Into a link of half the rate: every datagram loses a piece sooner or later, and only whole ones count.
+    let lossy =
+        run(&trial(1, &nodes, &[link("a", "s", 800_000, 0), link("b", "s", 1_600_000, 0)], &[flow], &phases(S)));
+    let b = &lossy.flows[0].balance;
+    assert!(b.lost[0] > 0 && 4 * lossy.flows[0].messages < b.delivered, "{b:?}");
+}
+
+#[test]
+fn a_router_forwards_as_fast_as_it_can_and_no_faster() {
+    let router = json!({"name": "r", "kind": {"router": {"forward": {"name": "cpu", "fixed_ps": 400 * US, "queue_frames": 50}}}});
+    let nodes = [
+        host("a", &json!({})),
+        host("b", &json!({})),
+        switch("s", &json!({"learning": {"learns": {"age_ps": S, "addresses": 9}}})),
+        router,
+    ];
+    let links = [link("a", "s", 80_000, 0), link("s", "r", 80_000, 0), link("r", "b", 80_000, 0)];
+    let ping = run(&trial(1, &nodes, &links, &[ping_pong("a", "b", 64, 64)], &phases(S)));
+    assert!(ping.flows[0].completed > 1000);
+    assert_eq!(
+        ping.flows[0].one_way.sum_ps / u128::from(ping.flows[0].one_way.count),
+        u128::from(3 * 72 * 80_000 + 400 * US)
+    );
+    let full = run(&trial(1, &nodes, &links, &[stream("a", "b", 1518, &saturated())], &phases(S)));
+    // 2500 a second, less the 0.24 ms to the router and the 0.12 from it.
+    assert!(full.flows[0].messages.abs_diff(2499) <= 1, "{:?}", full.flows[0]);
+    assert!(full.flows[0].balance.lost[0] > 1000);
+}
+
+#[test]
+fn answers_that_are_lost_are_waited_for_no_longer_than_the_timeout() {
+    // A full port towards b: requests are lost among the stream, and given up after 5 ms.
+    let nodes =
+        [host("a", &json!({})), host("b", &json!({})), host("c", &json!({})), switch("s", &json!({"queue_frames": 4}))];
+    let links = [link("a", "s", 8000, 11), link("b", "s", 80_000, 22), link("c", "s", 8000, 33)];
+    let mut ping = ping_pong("a", "b", 64, 64);
+    ping["response"]["timeout_ps"] = json!(5 * MS);
+    let outcome = run(&trial(1, &nodes, &links, &[ping, stream("c", "b", 1518, &saturated())], &phases(S)));
+    let flow = &outcome.flows[0];
+    assert!(flow.timed_out > 50, "{flow:?}");
+    assert!(flow.timed_out * 5 <= 1000);
+}
+
+// Queueing theory
+
+/// Means of `values`, and the half width of their interval at four standard errors.
+#[allow(clippy::cast_precision_loss)]
+fn interval(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, 4.0 * (variance / n).sqrt())
+}
+
+/// Mean wait in seconds on a link of 1 Gb/s without gap or preamble, at each of 40 seeds.
+fn waits(frames: &Value, mean_ps: f64, mean_service_ps: f64) -> Vec<f64> {
+    let bare =
+        json!({"ends": [{"node": "a"}, {"node": "b"}], "ps_per_octet": 8000, "preamble_octets": 0, "gap_octets": 0});
+    let warm = json!({"begin_ps": 0, "stop_ps": 2 * S, "measure_from_ps": S / 10, "measure_to_ps": 2 * S, "end_ps": 2 * S, "spread_ps": 0});
+    (0..40)
+        .map(|seed| {
+            let mut flow = stream("a", "b", 64, &json!({"kind": "poisson", "mean_ps": mean_ps}));
+            flow["frames"] = frames.clone();
+            let nodes = [host("a", &json!({})), host("b", &json!({}))];
+            let outcome =
+                simulate(&trial(seed, &nodes, std::slice::from_ref(&bare), &[flow], &warm)).expect("a valid trial");
+            outcome.flows[0].one_way.mean_s() * 1e12 - mean_service_ps
+        })
+        .collect()
+}
+
+#[test]
+fn a_link_with_poisson_arrivals_waits_as_pollaczek_and_khinchine_say() {
+    // M/D/1: W = rho S / 2 (1 - rho). M/G/1: W = lambda E[S^2] / 2 (1 - rho). S = 8 ns an octet.
+    let service = |octets: f64| 8000.0 * octets;
+    for rho in [0.3, 0.7, 0.9] {
+        let s = service(1250.0);
+        let (wait, half) = interval(&waits(&fixed(1250), s / rho, s));
+        let expected = rho * s / (2.0 * (1.0 - rho));
+        assert!((wait - expected).abs() < half && half < 0.1 * expected, "rho {rho}: {wait} ± {half}, {expected}");
+
+        let (short, long) = (service(64.0), service(1518.0));
+        let mean = 0.75f64.mul_add(short, 0.25 * long);
+        let second = 0.75 * short * short + 0.25 * long * long;
+        let mix = json!({"kind": "mix", "bits": [512, 12144], "weights": [3.0, 1.0]});
+        // The mean service of the frames that came is their own; its error adds to the wait's, and shows in the interval.
+        let (wait, half) = interval(&waits(&mix, mean / rho, mean));
+        let expected = rho / mean * second / (2.0 * (1.0 - rho));
+        assert!((wait - expected).abs() < half && half < 0.1 * expected, "rho {rho}: {wait} ± {half}, {expected}");
+    }
+}
+
+// Laws, over random networks
+
+/// Random numbers for the shape of a network; what proptest varies is the seed.
+struct Shape(u64);
+
+impl Shape {
+    fn below(&mut self, bound: u64) -> u64 {
+        // Knuth's MMIX constants; the upper half is good enough to choose by.
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn pick<T: Clone>(&mut self, of: &[T]) -> T {
+        of[usize::try_from(self.below(of.len() as u64)).expect("small")].clone()
+    }
+
+    fn stage(&mut self, name: &str) -> Value {
+        let mut stage = json!({"name": name, "fixed_ps": self.below(3 * US), "ps_per_octet": self.below(9000), "delay_ps": self.below(2 * US)});
+        if self.one_in(4) {
+            stage["overlap_octets"] = json!(self.below(100));
+        }
+        if self.one_in(4) {
+            stage["burst"] = json!({"octets": 100 + self.below(300), "ps": self.below(500_000)});
+        }
+        stage
+    }
+
+    fn host(&mut self) -> Value {
+        let mut host = json!({"ring": 1 + self.below(6)});
+        if self.one_in(2) {
+            let bus =
+                json!({"name": "bus", "resource": "bus", "ps_per_octet": 1000 + self.below(8000), "extra_octets": -4});
+            let mut receive = self.stage("receive");
+            if self.one_in(3) {
+                receive["queue_frames"] = json!(1 + self.below(5));
+            }
+            host["send"] = json!([self.stage("software"), bus]);
+            host["receive"] = json!([bus, receive]);
+        }
+        if self.one_in(5) {
+            host["overlap_octets"] = json!(self.below(200));
+        }
+        host
+    }
+
+    fn switch(&mut self) -> Value {
+        let fabric = match self.below(4) {
+            0 => json!({"shared": self.stage("backplane")}),
+            1 => {
+                json!({"crossbar": {"local": self.stage("local"), "inward": self.stage("inward"), "outward": self.stage("outward")}})
+            }
+            _ => json!("ideal"),
+        };
+        let learning = if self.one_in(2) {
+            json!({"learns": {"age_ps": 1 + self.below(2 * MS), "addresses": 1 + self.below(12)}})
+        } else {
+            json!("known")
+        };
+        let mut switch = json!({"learning": learning, "fabric": fabric});
+        if self.one_in(2) {
+            switch["queue_frames"] = json!(1 + self.below(10));
+        }
+        if self.one_in(3) {
+            switch["queue_octets"] = json!(2000 + self.below(20_000));
+        }
+        if self.one_in(3) {
+            switch["overlap_octets"] = json!(6 + self.below(60));
+        }
+        if self.one_in(3) {
+            switch["ingress"] = self.stage("ingress");
+        }
+        switch
+    }
+
+    fn arrivals(&mut self) -> Value {
+        match self.below(4) {
+            0 => saturated(),
+            1 => regular(20 * US + self.below(200 * US)),
+            2 => json!({"kind": "on_off", "period_ps": 30 * US, "on_mean_ps": 3e8, "off_mean_ps": 5e8}),
+            #[allow(clippy::cast_precision_loss)]
+            _ => json!({"kind": "poisson", "mean_ps": (20 * US + self.below(200 * US)) as f64}),
+        }
+    }
+
+    fn flow(&mut self, hosts: &[String]) -> Value {
+        let from = self.pick(hosts);
+        let others: Vec<String> = hosts.iter().filter(|name| **name != from).cloned().collect();
+        let mut flow = json!({"name": "flow", "from": from, "to": [self.pick(&others)], "frames": {"kind": "mix",
+            "bits": [512, 8 * (64 + self.below(1455)), 12144], "weights": [1.0, 1.0, 0.5]}, "arrivals": self.arrivals()});
+        if self.one_in(4) {
+            flow["address"] = self.pick(&[json!("multicast"), json!("broadcast")]);
+            flow["to"] = json!(others[..=usize::try_from(self.below(others.len() as u64)).expect("small")]);
+        }
+        if self.one_in(4) {
+            flow["framing"] = json!({"udp": {"mtu_octets": 300 + self.below(1201)}});
+        }
+        if self.one_in(3) {
+            let think = json!({"kind": "uniform", "low_ps": 0, "high_ps": 20 * US});
+            flow["response"] = json!({"frames": fixed(64 + self.below(1455)), "think": think, "timeout_ps": 200 * US + self.below(MS)});
+        }
+        flow
+    }
+
+    /// A tree of switches and routers with hosts; each flow is between hosts. `wire` finishes a link.
+    fn network(&mut self, routers: bool, mut wire: impl FnMut(&mut Self, &mut Value)) -> Trial {
+        let (inner, leaves) = (1 + self.below(4), 2 + self.below(6));
+        let (mut nodes, mut links) = (Vec::new(), Vec::new());
+        for i in 0..inner {
+            let node = if routers && self.one_in(5) {
+                json!({"name": format!("s{i}"), "kind": {"router": {"forward": self.stage("forward"), "queue_frames": 1 + self.below(20)}}})
+            } else {
+                switch(&format!("s{i}"), &self.switch())
+            };
+            nodes.push(node);
+            if i > 0 {
+                links.push((format!("s{i}"), format!("s{}", self.below(i))));
+            }
+        }
+        let hosts: Vec<String> = (0..leaves).map(|i| format!("h{i}")).collect();
+        for name in &hosts {
+            nodes.push(host(name, &self.host()));
+            links.push((name.clone(), format!("s{}", self.below(inner))));
+        }
+        let links: Vec<Value> = links
+            .into_iter()
+            .map(|(a, b)| {
+                let rate = self.pick(&[800u64, 8000, 8000, 80_000]);
+                let mut link = json!({"ends": [{"node": a, "module": self.below(3)}, {"node": b, "module": self.below(3)}],
+                    "ps_per_octet": rate, "delay_ps": self.below(3 * US)});
+                wire(self, &mut link);
+                link
+            })
+            .collect();
+        let flows: Vec<Value> = (0..=self.below(6)).map(|_| self.flow(&hosts)).collect();
+        let phases = json!({"begin_ps": 0, "stop_ps": 3 * MS, "measure_from_ps": MS, "measure_to_ps": 3 * MS, "end_ps": 4 * MS, "spread_ps": US});
+        trial(self.below(1 << 30), &nodes, &links, &flows, &phases)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn both_implementations_deliver_the_same_at_the_same_time_and_every_frame_is_accounted_for(seed: u64) {
+        let trial = Shape(seed).network(true, |_, _| {});
+        let (reference, fast) = traces(&trial).expect("a valid trial");
+        balances(&reference);
+        let fast = fast.expect("nothing that only the reference knows");
+        balances(&fast);
+        assert_same(&reference, &fast);
+    }
+}
