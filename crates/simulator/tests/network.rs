@@ -408,6 +408,202 @@ fn a_link_with_poisson_arrivals_waits_as_pollaczek_and_khinchine_say() {
     }
 }
 
+// Flow control and half-duplex links
+
+fn pausing(octets: u64, high: u64, low: u64) -> Value {
+    json!({"octets": octets, "pause": {"high_octets": high, "low_octets": low, "quanta": 65535}})
+}
+
+#[test]
+fn pause_makes_many_to_one_lossless_at_line_rate() {
+    let names = ["a", "b", "c", "d"];
+    let outcome = |buffer: &Value| {
+        let mut nodes: Vec<Value> = names.map(|name| host(name, &json!({}))).to_vec();
+        nodes.push(switch("s", &json!({"buffer": buffer})));
+        let links: Vec<Value> = names.iter().zip(0..).map(|(name, i)| link(name, "s", 8000, 1000 + 17 * i)).collect();
+        let flows: Vec<Value> = ["a", "b", "c"].map(|name| stream(name, "d", 1518, &saturated())).to_vec();
+        run(&trial(1, &nodes, &links, &flows, &phases(100 * MS)))
+    };
+    let with = outcome(&pausing(32_000, 16_000, 8000));
+    let received: u64 = with.flows.iter().map(|flow| flow.messages).sum();
+    let line = (100 * MS - 2 * 1526 * 8000) / (1538 * 8000);
+    assert!(received.abs_diff(line) <= 1, "{received} {line}");
+    assert!(with.flows.iter().all(|flow| flow.balance.lost == [0; 5] && flow.messages > 0), "{:?}", with.flows);
+    assert!([1, 3, 5].iter().all(|port| with.ports[*port].pauses_sent > 0 && with.ports[*port].buffer_most <= 32_000));
+    assert!(with.ports[0].pauses_received > 0);
+    // The same memory without flow control loses.
+    let without = outcome(&json!({"octets": 32_000}));
+    assert!(without.flows.iter().map(|flow| flow.balance.lost[1]).sum::<u64>() > 1000);
+}
+
+#[test]
+fn a_slow_receiver_holds_its_sender_back_by_pause() {
+    // 12.5 us a frame in the receiver, 64-octet frames at gigabit: 80 000 a second, none lost (Hughes-Jones and Saka 2000, section 4.2).
+    let receive =
+        json!({"receive": [{"name": "software", "fixed_ps": 12_500_000}], "buffer": pausing(64_000, 4000, 2000)});
+    let nodes = [host("a", &json!({})), host("b", &receive)];
+    let outcome =
+        run(&trial(1, &nodes, &[link("a", "b", 8000, 0)], &[stream("a", "b", 64, &saturated())], &phases(100 * MS)));
+    let flow = &outcome.flows[0];
+    assert_eq!(flow.messages, (100 * MS - 576_000) / 12_500_000);
+    assert_eq!(flow.balance.lost, [0; 5]);
+    // The sender is held: it has sent no more than was taken and the buffer holds.
+    assert!(flow.balance.sent <= flow.messages + 64_000 / 64 + 2);
+}
+
+fn half(a: &str, b: &str, ps_per_octet: u64, delay_ps: u64) -> Value {
+    let mut link = link(a, b, ps_per_octet, delay_ps);
+    link["half_duplex"] = json!(true);
+    link
+}
+
+fn hub(name: &str) -> Value {
+    json!({"name": name, "kind": {"hub": {}}})
+}
+
+#[test]
+fn one_sender_on_a_hub_gets_what_a_link_gives() {
+    // 10 Mb/s: one frame of 1518 octets every 1538 octet times, heard by everybody.
+    let nodes = [host("a", &json!({})), host("b", &json!({})), host("c", &json!({})), hub("h")];
+    let links = [half("a", "h", 800_000, 500_000), half("b", "h", 800_000, 500_000), half("c", "h", 800_000, 500_000)];
+    let outcome = run(&trial(1, &nodes, &links, &[stream("a", "b", 1518, &saturated())], &phases(S)));
+    let flow = &outcome.flows[0];
+    // The last may still be on the cable.
+    assert!(flow.messages.abs_diff(S / (1538 * 800_000)) <= 1, "{flow:?}");
+    assert_eq!(outcome.ports[0].collisions, 0);
+    assert!(flow.balance.copied == flow.messages || flow.balance.copied == flow.messages + 1);
+    // Each but the first is there when the one before ends, and waits for the gap.
+    let each = 1526 * 800_000 + 1_000_000 + 12 * 800_000;
+    assert_eq!(flow.one_way.sum_ps, u128::from(each * flow.messages - 12 * 800_000));
+}
+
+#[test]
+fn saturated_stations_on_a_hub_share_as_those_on_a_segment_do() {
+    // The same 5 stations of 10 Mb/s on a hub here and on a shared segment: goodput within the intervals of 20 replications each.
+    let names = ["a", "b", "c", "d", "e"];
+    let hub_frames: Vec<f64> = (0..20)
+        .map(|seed| {
+            let mut nodes: Vec<Value> = names.map(|name| host(name, &json!({}))).to_vec();
+            nodes.push(hub("h"));
+            let links: Vec<Value> = names.iter().map(|name| half(name, "h", 800_000, 500_000)).collect();
+            let flows: Vec<Value> = (0..5).map(|i| stream(names[i], names[(i + 1) % 5], 512, &saturated())).collect();
+            let outcome = run(&trial(seed, &nodes, &links, &flows, &phases(2 * S)));
+            count(outcome.flows.iter().map(|flow| flow.messages).sum())
+        })
+        .collect();
+    let segment_frames: Vec<f64> = (0..20u64)
+        .map(|seed| {
+            let segment = json!({"bit_ps": 100_000, "slot_bits": 512, "gap_bits": 96, "gap_part1_bits": 64, "preamble_bits": 64,
+                "jam_bits": 32, "delay_ps": [[1_000_000]]});
+            let group = json!({"name": "host", "places": [0, 0, 0, 0, 0], "frames": fixed(512), "arrivals": saturated(), "generator": null,
+                "queue_frames": null, "service": {"kind": "constant", "ps": 0}, "backoff": {"rule": "exponential", "limit": 10},
+                "attempt_limit": 16, "after_attempt_limit": "discard", "after_late_collision": "backoff"});
+            let trial: ethermeter_simulator::Trial = serde_json::from_value(
+                json!({"seed": seed + 100, "scenario": {"segment": segment, "groups": [group], "phases": phases(2 * S), "batches": 1}}),
+            )
+            .expect("a trial");
+            count(ethermeter_simulator::simulate(&trial).expect("a valid trial").station_frames.iter().sum())
+        })
+        .collect();
+    let ((here, half), (there, half_there)) = (interval(&hub_frames), interval(&segment_frames));
+    assert!((here - there).abs() < half + half_there, "{here} ± {half}, {there} ± {half_there}");
+    assert!(half < 0.02 * here, "{here} ± {half}");
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn count(frames: u64) -> f64 {
+    frames as f64
+}
+
+#[test]
+fn a_hub_on_a_switch_is_one_collision_domain() {
+    // Two hosts on a hub send to one behind the switch: the switch's port only listens, and the sum stays below 10 Mb/s.
+    let nodes =
+        [host("a", &json!({})), host("b", &json!({})), host("c", &json!({})), hub("h"), switch("s", &json!({}))];
+    let links = [
+        half("a", "h", 800_000, 1000),
+        half("b", "h", 800_000, 1000),
+        half("s", "h", 800_000, 1000),
+        link("c", "s", 80_000, 1000),
+    ];
+    let flows = [stream("a", "c", 1518, &saturated()), stream("b", "c", 1518, &saturated())];
+    let outcome = run(&trial(1, &nodes, &links, &flows, &phases(2 * S)));
+    let frames = outcome.flows.iter().map(|flow| flow.messages).sum::<u64>();
+    assert!(outcome.ports[0].collisions > 0);
+    assert!(frames < 2 * S / (1538 * 800_000) && frames > 2 * S / (1538 * 800_000) * 8 / 10, "{frames}");
+}
+
+// What is refused
+
+fn refusal(nodes: &[Value], links: &[Value], flows: &[Value]) -> String {
+    simulate(&trial(1, nodes, links, flows, &phases(MS))).expect_err("a contradiction").to_string()
+}
+
+#[test]
+fn loops_are_refused_by_name() {
+    let nodes = [
+        host("a", &json!({})),
+        host("b", &json!({})),
+        switch("s", &json!({})),
+        switch("t", &json!({})),
+        switch("u", &json!({})),
+    ];
+    let links = [
+        link("a", "s", 8000, 0),
+        link("s", "t", 8000, 0),
+        link("t", "u", 8000, 0),
+        link("b", "t", 8000, 0),
+        link("u", "s", 8000, 0),
+    ];
+    let message = refusal(&nodes, &links, &[stream("a", "b", 64, &saturated())]);
+    assert!(message.starts_with("network.links[4].ends: closes a loop between \"u\" and \"s\""), "{message}");
+}
+
+#[test]
+fn every_fault_names_its_key_and_what_was_allowed() {
+    let nodes = || vec![host("a", &json!({})), host("b", &json!({})), switch("s", &json!({}))];
+    let links = || vec![link("a", "s", 8000, 0), link("b", "s", 8000, 0)];
+    let flow = || stream("a", "b", 64, &saturated());
+    let change = |nodes: &[Value], links: &[Value], flow: Value, expected: &str| {
+        let message = refusal(nodes, links, &[flow]);
+        assert!(message.starts_with(expected) && message.contains("must"), "{message}");
+    };
+    change(&nodes(), &[link("a", "s", 8000, 0)], flow(), "network.nodes[1]: ");
+    change(&nodes(), &[link("a", "x", 8000, 0)], flow(), "network.links[0].ends[1].node: ");
+    change(&nodes(), &[link("a", "s", 0, 0), link("b", "s", 8000, 0)], flow(), "network.links[0].ps_per_octet: ");
+    change(&[host("a", &json!({})), host("a", &json!({}))], &[], flow(), "network.nodes[1].name: ");
+    change(&nodes(), &links(), stream("a", "a", 64, &saturated()), "flows[0].to[0]: ");
+    change(&nodes(), &links(), stream("s", "b", 64, &saturated()), "flows[0].from: ");
+    change(&nodes(), &links(), stream("a", "b", 64, &regular(0)), "flows[0].arrivals: ");
+    let mut odd = flow();
+    odd["frames"] = json!({"kind": "fixed", "bits": 513});
+    change(&nodes(), &links(), odd, "flows[0].frames: ");
+    let small =
+        [host("a", &json!({})), host("b", &json!({})), switch("s", &json!({"buffer": pausing(3000, 2000, 1000)}))];
+    change(&small, &links(), flow(), "network.nodes[2].kind.buffer.octets: ");
+    let busy = [
+        host("a", &json!({})),
+        host("b", &json!({})),
+        switch(
+            "s",
+            &json!({"buffer": {"octets": 9000, "pause": {"high_octets": 4000, "low_octets": 10, "quanta": 1}}}),
+        ),
+    ];
+    change(&busy, &links(), flow(), "network.nodes[2].kind.buffer.pause.quanta: ");
+    change(
+        &nodes(),
+        &[half("a", "s", 800_000, 30_000_000), link("b", "s", 8000, 0)],
+        flow(),
+        "network.links[0].delay_ps: ",
+    );
+    change(
+        &[host("a", &json!({})), host("b", &json!({})), hub("s")],
+        &links(),
+        flow(),
+        "network.links[0].half_duplex: ",
+    );
+}
+
 // Laws, over random networks
 
 /// Random numbers for the shape of a network; what proptest varies is the seed.
@@ -562,5 +758,55 @@ proptest! {
         let fast = fast.expect("nothing that only the reference knows");
         balances(&fast);
         assert_same(&reference, &fast);
+    }
+
+    #[test]
+    fn pause_loses_no_frame_and_never_stands_still(seed: u64) {
+        let mut shape = Shape(seed);
+        let mut trial = shape.network(false, |_, _| {});
+        // Memory with flow control everywhere, and no other limit.
+        for node in &mut trial.scenario.network.nodes {
+            use ethermeter_simulator::network::scenario::Kind;
+            let buffer = serde_json::from_value(pausing(100_000, 1 + shape.below(60_000), 0)).expect("a buffer");
+            match &mut node.kind {
+                Kind::Switch(switch) => {
+                    (switch.queue_frames, switch.queue_octets, switch.buffer) = (None, None, Some(buffer));
+                }
+                Kind::Host(host) => {
+                    host.receive.iter_mut().for_each(|stage| stage.queue_frames = None);
+                    host.buffer = Some(buffer);
+                }
+                _ => {}
+            }
+        }
+        // Nothing new after 3 ms; what is there then has come a second later, whoever was silent.
+        trial.scenario.phases.end_ps = S;
+        let outcome = run(&trial);
+        for flow in &outcome.flows {
+            let b = &flow.balance;
+            prop_assert_eq!((b.lost[0], b.lost[1], b.lost[4]), (0, 0, 0));
+            prop_assert_eq!(b.in_flight, 0, "{:?}", b);
+        }
+    }
+
+    #[test]
+    fn every_frame_is_accounted_for_where_links_are_half_duplex(seed: u64) {
+        let mut shape = Shape(seed);
+        let hub_at = shape.below(6);
+        let mut trial = shape.network(true, |shape, link| {
+            let on_hub = (0..2).any(|end| link["ends"][end]["node"] == format!("s{hub_at}").as_str());
+            if on_hub || shape.one_in(2) {
+                (link["half_duplex"], link["ps_per_octet"]) = (json!(true), json!(80_000));
+                link["delay_ps"] = json!(shape.below(1_000_000));
+            }
+        });
+        for node in &mut trial.scenario.network.nodes {
+            if node.name == format!("s{hub_at}") {
+                node.kind = ethermeter_simulator::network::scenario::Kind::Hub(Default::default());
+            }
+        }
+        let outcome = simulate(&trial).expect("a valid trial");
+        balances(&outcome);
+        prop_assert!(outcome.ports.iter().all(|port| port.late_collisions == 0));
     }
 }

@@ -39,6 +39,9 @@ impl Junctions {
             Last::Host(_) => NONE,
             Last::Port(port) => {
                 let reception = plant.ports[port as usize].reception;
+                if reception == NONE {
+                    return NONE;
+                }
                 self.lane(plant, reception, plant.routes[reception as usize].first)
             }
         }
@@ -48,6 +51,9 @@ impl Junctions {
 fn lanes(plant: &Plant) -> Junctions {
     let mut feeder_of = vec![Feeder::Node(NONE); plant.hops.len()];
     let mut begin = |route: u32, feeder: Feeder| {
+        if route == NONE {
+            return; // a hub's port looks nothing up
+        }
         let route = plant.routes[route as usize];
         for hop in route.first..route.after {
             feeder_of[hop as usize] =

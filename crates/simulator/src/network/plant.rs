@@ -314,12 +314,14 @@ impl<'t> Builder<'t> {
                     return Err(fault(format!("{key}.{name}"), format!("must be from {least} to {most}, got {value}")));
                 }
             }
+            let mut ends = [0; 2];
             for (side, end) in link.ends.iter().enumerate() {
-                let node = self.node(&end.node, &format!("{key}.ends[{side}].node"))?;
-                let (overlap, buffer, room) =
-                    match (&self.config(node).kind, &self.config(self.node(&link.ends[1 - side].node, &key)?).kind) {
-                        (own, peer) => (overlap_of(peer), buffer_of(own), room_of(own)),
-                    };
+                ends[side] = self.node(&end.node, &format!("{key}.ends[{side}].node"))?;
+            }
+            for (side, end) in link.ends.iter().enumerate() {
+                let node = ends[side];
+                let (own, peer) = (&self.config(node).kind, &self.config(ends[1 - side]).kind);
+                let (overlap, buffer, room) = (overlap_of(peer), buffer_of(own), room_of(own));
                 let id = small(self.plant.ports.len());
                 let place = &mut self.plant.places[node as usize];
                 if place.role == Role::Hub && !link.half_duplex {

@@ -331,16 +331,20 @@ impl Engine<'_> {
             let at = server.paused_until;
             return self.schedule(at, Event::Wake { port: resource });
         }
+        let copy = self.copies[id as usize];
+        let timing = *self.plant.timing(copy.hop);
+        let (start, end) = timing.serve(copy.frame.octets, copy.ready, copy.complete, now);
+        if start > now {
+            // It would run dry. The resource is not taken meanwhile: a PAUSE frame may pass.
+            return self.schedule(start, Event::Wake { port: resource });
+        }
         server.waiting.pop_front();
         server.busy = true;
-        let copy = self.copies[id as usize];
         let octets = copy.frame.octets;
         server.serving = Some(Served { octets: u64::from(octets), charge: copy.charge });
         if self.is_wire(resource) && self.plant.ports[resource as usize].half_duplex {
             return self.contend(now, resource, id);
         }
-        let timing = *self.plant.timing(copy.hop);
-        let (start, end) = timing.serve(octets, copy.ready, copy.complete, now);
         let free = end + timing.gap;
         self.schedule(end, Event::Left { resource });
         self.schedule(free, Event::Free { resource });
