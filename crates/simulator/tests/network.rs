@@ -217,9 +217,11 @@ fn a_shared_backplane_limits_the_sum_and_a_crossbar_does_not() {
     let total = |fabric: &Value| {
         let mut nodes: Vec<Value> = names.map(|name| host(name, &json!({}))).to_vec();
         nodes.push(switch("s", &json!({"fabric": fabric})));
-        let links: Vec<Value> = (0..6u64)
-            .map(|i| {
-                json!({"ends": [{"node": names[i as usize]}, {"node": "s", "module": i}], "ps_per_octet": 8000, "delay_ps": 13 * i})
+        let links: Vec<Value> = names
+            .iter()
+            .zip(0u64..)
+            .map(|(name, i)| {
+                json!({"ends": [{"node": name}, {"node": "s", "module": i}], "ps_per_octet": 8000, "delay_ps": 13 * i})
             })
             .collect();
         let flows = [("a", "b"), ("c", "d"), ("e", "f")].map(|(from, to)| stream(from, to, 1518, &saturated()));
@@ -231,8 +233,8 @@ fn a_shared_backplane_limits_the_sum_and_a_crossbar_does_not() {
     let backplane = 100 * MS / (1518 * 3500);
     // At the end what is in the switch has not come yet: less than 100 us of it.
     assert!(shared <= backplane && shared + 20 >= backplane, "{shared} {backplane} {line}");
-    let link = json!({"name": "link", "ps_per_octet": 6667});
-    let crossbar = total(&json!({"crossbar": {"local": null, "inward": link, "outward": link}}));
+    let path = json!({"name": "link", "ps_per_octet": 6667});
+    let crossbar = total(&json!({"crossbar": {"local": null, "inward": path, "outward": path}}));
     assert!(crossbar <= line && crossbar + 20 >= line, "{crossbar} {line}");
 }
 
@@ -579,7 +581,7 @@ fn every_fault_names_its_key_and_what_was_allowed() {
     odd["frames"] = json!({"kind": "fixed", "bits": 513});
     change(&nodes(), &links(), odd, "flows[0].frames: ");
     let small =
-        [host("a", &json!({})), host("b", &json!({})), switch("s", &json!({"buffer": pausing(3000, 2000, 1000)}))];
+        [host("a", &json!({})), host("b", &json!({})), switch("s", &json!({"buffer": pausing(2100, 2000, 1000)}))];
     change(&small, &links(), flow(), "network.nodes[2].kind.buffer.octets: ");
     let busy = [
         host("a", &json!({})),
@@ -802,7 +804,7 @@ proptest! {
         });
         for node in &mut trial.scenario.network.nodes {
             if node.name == format!("s{hub_at}") {
-                node.kind = ethermeter_simulator::network::scenario::Kind::Hub(Default::default());
+                node.kind = ethermeter_simulator::network::scenario::Kind::Hub(ethermeter_simulator::network::scenario::Hub::default());
             }
         }
         let outcome = simulate(&trial).expect("a valid trial");

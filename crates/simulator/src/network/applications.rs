@@ -9,7 +9,7 @@
 use super::account::Account;
 use super::frame::{Frame, Loss};
 use super::plant::{Plant, GROUP};
-use super::scenario::{Address, Flow, Response, Trial};
+use super::scenario::{Address, Flow, Framing, Response, Trial};
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Offer, Purpose, Source, Stream, Window};
@@ -359,6 +359,10 @@ impl Application {
 
 #[inline]
 fn cut(flow: &Flow, octets: u64, mut frame: Frame, each: &mut impl FnMut(Frame)) {
+    if flow.framing == Framing::Frame {
+        frame.octets = u32::try_from(octets).expect("below 65536");
+        return each(frame);
+    }
     let mut pieces = 0u16;
     flow.frames_of(octets, |_, _| pieces += 1);
     frame.pieces = pieces;

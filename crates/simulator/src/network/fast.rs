@@ -11,7 +11,7 @@ use super::account::Account;
 use super::applications::{Applications, Reaction};
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
-use super::plant::{Last, Plant, Room, ENDLESS, NONE};
+use super::plant::{Last, Plant, Role, Room, ENDLESS, NONE};
 use super::table::{Tables, Way};
 use super::{Outcome, Trial};
 use std::collections::VecDeque;
@@ -48,6 +48,17 @@ impl Tournament {
     #[inline]
     fn first(&self) -> (u64, u32) {
         self.nodes[1]
+    }
+
+    /// A lane's time is over; it is set before anybody asks who is first.
+    #[inline]
+    fn park(&mut self, lane: u32) {
+        self.nodes[self.leaves + lane as usize].0 = NEVER;
+    }
+
+    #[inline]
+    fn is_parked(&self, lane: u32) -> bool {
+        self.nodes[self.leaves + lane as usize].0 == NEVER
     }
 
     #[inline]
@@ -97,6 +108,9 @@ struct Fast<'p> {
     waiting: Vec<VecDeque<Item>>,
     /// The lane of each hop whose resource is a junction, or [`NONE`].
     lane_of: Vec<u32>,
+    /// The lane of each port's lookups, and the ports in the order of their lanes.
+    lookup_of: Vec<u32>,
+    ports: Vec<u32>,
     servers: Vec<Server>,
     answers: Vec<VecDeque<u64>>,
     time_outs: Vec<VecDeque<(u64, u32)>>,
@@ -110,15 +124,26 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Option<Outcome
     }
     let Junctions { lane_of, lanes: junctions, ordered: true } = Junctions::new(plant) else { return None };
     let applications = Applications::new(plant, trial);
-    let (flows, receivers) = (applications.flow_count(), applications.receiver_count());
-    let ports = u32::try_from(plant.ports.len()).expect("few ports");
-    let sends = junctions + ports;
+    let flows = applications.flow_count();
+    let responses = || trial.scenario.flows.iter().filter_map(|flow| flow.response.as_ref());
+    // Nobody needs lanes in which nothing ever is.
+    let receivers = responses().next().map_or(0, |_| applications.receiver_count());
+    let timed = responses().find(|response| response.timeout_ps.is_some()).map_or(0, |_| flows);
+    let mut lookup_of = vec![NONE; plant.ports.len()];
+    let mut ports = Vec::new();
+    for (id, port) in (0..).zip(&plant.ports) {
+        if matches!(plant.places[port.node as usize].role, Role::Switch(_) | Role::Router) {
+            lookup_of[id as usize] = junctions + u32::try_from(ports.len()).expect("few ports");
+            ports.push(id);
+        }
+    }
+    let sends = junctions + u32::try_from(ports.len()).expect("few ports");
     let lanes = Lanes {
         lookups: junctions,
         sends,
         answers: sends + flows,
         time_outs: sends + flows + receivers,
-        all: sends + 2 * flows + receivers,
+        all: sends + flows + receivers + timed,
     };
     let server = |(resource, room): (usize, &Room)| Server {
         watched: resource < plant.ports.len() || *room != ENDLESS,
@@ -135,7 +160,9 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Option<Outcome
         lane_of,
         servers: plant.rooms.iter().enumerate().map(server).collect(),
         answers: vec![VecDeque::new(); receivers as usize],
-        time_outs: vec![VecDeque::new(); flows as usize],
+        time_outs: vec![VecDeque::new(); timed as usize],
+        lookup_of,
+        ports,
         events: 0,
         applications,
     };
@@ -159,7 +186,7 @@ impl Fast<'_> {
                 if lane < self.lanes.lookups {
                     self.follow(item, true);
                 } else {
-                    self.look_up(item, lane - self.lanes.lookups);
+                    self.look_up(item, self.ports[(lane - self.lanes.lookups) as usize]);
                 }
             } else if lane < self.lanes.answers {
                 self.send(now, lane - self.lanes.sends);
@@ -202,7 +229,8 @@ impl Fast<'_> {
     // Applications
 
     fn send(&mut self, now: u64, flow: u32) {
-        self.tournament.set(self.lanes.sends + flow, NEVER);
+        let lane = self.lanes.sends + flow;
+        self.tournament.park(lane);
         let route = self.plant.places[self.applications.sender(flow) as usize].send;
         // A message is one frame, as a rule: the first needs no list.
         let mut first = None;
@@ -217,8 +245,15 @@ impl Fast<'_> {
             let next = times[0].0;
             self.tournament.set(self.lanes.time_outs + flow, next);
         }
-        for frame in first.into_iter().chain(more) {
+        if let Some(frame) = first {
             self.put_in(now, route, frame);
+        }
+        for frame in more {
+            self.put_in(now, route, frame);
+        }
+        // As a rule the next message is known by now, and the tournament played.
+        if self.tournament.is_parked(lane) {
+            self.tournament.set(lane, NEVER);
         }
     }
 
@@ -272,7 +307,7 @@ impl Fast<'_> {
                         }
                         item.hop = reception.first;
                     }
-                    Last::Lookup(port) => return self.wait(self.lanes.lookups + port, item),
+                    Last::Lookup(port) => return self.wait(self.lookup_of[port as usize], item),
                     Last::Host(host) => return self.deliver(&item, host),
                 }
                 continue;

@@ -425,7 +425,7 @@ impl<'t> Builder<'t> {
             for (number, &member) in members.iter().enumerate() {
                 let other = &self.links_of()[member as usize / 2];
                 let constants = |l: &Link| (l.ps_per_octet, l.preamble_octets, l.gap_octets);
-                if constants(other) != constants(link) || link.gap_octets == 0 || link.ps_per_octet % 8 != 0 {
+                if constants(other) != constants(link) || link.gap_octets == 0 || !link.ps_per_octet.is_multiple_of(8) {
                     return Err(fault(
                         format!("network.links[{}]", member / 2),
                         "all links of a collision domain must have one ps_per_octet (a multiple of 8), one preamble_octets and one gap_octets (not 0)",

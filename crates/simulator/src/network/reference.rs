@@ -70,6 +70,9 @@ impl Event {
     }
 }
 
+/// Time, rank, what comes first among equals, serial number.
+type Pending = (u64, u8, u32, u64, Event);
+
 /// A copy of a frame, and where it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copy {
@@ -124,7 +127,7 @@ pub(super) struct Engine<'p> {
     tables: Tables,
     /// For the order of what comes in one instant.
     junctions: Junctions,
-    heap: BinaryHeap<Reverse<(u64, u8, u32, u64, Event)>>,
+    heap: BinaryHeap<Reverse<Pending>>,
     serial: u64,
     pub copies: Vec<Copy>,
     spare: Vec<u32>,
@@ -350,10 +353,8 @@ impl Engine<'_> {
         self.schedule(free, Event::Free { resource });
         let (ready, complete) = timing.pass_on(octets, start, end);
         self.on_host_route(&copy, end, free);
-        if self.is_wire(resource) {
-            if end < self.plant.phases.end_ps {
-                self.account.port_sent(resource, octets, start, end);
-            }
+        if self.is_wire(resource) && end < self.plant.phases.end_ps {
+            self.account.port_sent(resource, octets, start, end);
         }
         let it = &mut self.copies[id as usize];
         (it.ready, it.complete, it.hop) = (ready, complete, copy.hop + 1);
@@ -379,11 +380,11 @@ impl Engine<'_> {
     fn left(&mut self, now: u64, resource: u32) {
         let wire = self.is_wire(resource);
         let server = &mut self.servers[resource as usize];
-        let served = server.serving.take().expect("what leaves was served");
+        let leaving = server.serving.take().expect("what leaves was served");
         server.frames -= 1;
-        server.octets -= served.octets;
+        server.octets -= leaving.octets;
         if wire {
-            self.release(now, served.charge);
+            self.release(now, leaving.charge);
         }
     }
 

@@ -65,6 +65,7 @@ pub struct Node {
 }
 
 /// What a node is.
+#[allow(clippy::large_enum_variant)] // a thousand of them at most
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Kind {
@@ -207,6 +208,7 @@ pub enum Learning {
 }
 
 /// What lies between the ports of a switch.
+#[allow(clippy::large_enum_variant)] // one a switch
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fabric {
@@ -387,7 +389,7 @@ impl Flow {
 
     pub(super) fn check(&self, key: &str) -> Result<(), Error> {
         let at = |what: &str| format!("{key}.{what}");
-        self.check_lengths(&self.frames, &at("frames"))?;
+        check_lengths(&self.frames, &at("frames"))?;
         if let Framing::Udp { mtu_octets } = self.framing {
             if !(68..=65_535).contains(&mtu_octets) {
                 return Err(fault(at("framing.udp.mtu_octets"), format!("must be from 68 to 65535, got {mtu_octets}")));
@@ -421,7 +423,7 @@ impl Flow {
             }
         }
         let Some(response) = &self.response else { return Ok(()) };
-        self.check_lengths(&response.frames, &at("response.frames"))?;
+        check_lengths(&response.frames, &at("response.frames"))?;
         if let Some(what) = response.think.fault() {
             return Err(fault(at("response.think"), what));
         }
@@ -432,23 +434,23 @@ impl Flow {
             _ => Ok(()),
         }
     }
+}
 
-    fn check_lengths(&self, lengths: &Lengths, key: &str) -> Result<(), Error> {
-        if let Some(what) = lengths.fault() {
-            return Err(fault(key, what));
-        }
-        let bits = match lengths {
-            Lengths::Fixed { bits } => std::slice::from_ref(bits),
-            Lengths::Mix { bits, .. } => bits,
-            Lengths::Samples { .. } => {
-                return Err(fault(key, "must be fixed or mix: voice is simulated on a segment only"))
-            }
-        };
-        if let Some(odd) = bits.iter().find(|bits| **bits % 8 != 0 || **bits > 8 * 65_507) {
-            return Err(fault(key, format!("must be whole octets, at most 65507, got {odd} bits")));
-        }
-        Ok(())
+fn check_lengths(lengths: &Lengths, key: &str) -> Result<(), Error> {
+    if let Some(what) = lengths.fault() {
+        return Err(fault(key, what));
     }
+    let bits = match lengths {
+        Lengths::Fixed { bits } => std::slice::from_ref(bits),
+        Lengths::Mix { bits, .. } => bits,
+        Lengths::Samples { .. } => {
+            return Err(fault(key, "must be fixed or mix: voice is simulated on a segment only"))
+        }
+    };
+    if let Some(odd) = bits.iter().find(|bits| **bits % 8 != 0 || **bits > 8 * 65_507) {
+        return Err(fault(key, format!("must be whole octets, at most 65507, got {odd} bits")));
+    }
+    Ok(())
 }
 
 /// Octets around the data of the shortest frame: addresses, type, check sequence; 802.3-2022 § 3.2.
