@@ -606,6 +606,29 @@ fn every_fault_names_its_key_and_what_was_allowed() {
     );
 }
 
+#[test]
+fn the_example_of_the_formats_is_a_trial() {
+    let text = include_str!("../../../docs/formats.md");
+    let begin = text.find("{\"network\": {\n").expect("an example");
+    let end = begin + text[begin..].find("```").expect("its end");
+    let scenario: Value = serde_json::from_str(&text[begin..end]).expect("JSON");
+    let trial: Trial = serde_json::from_value(json!({"seed": 1, "scenario": scenario})).expect("a trial");
+    assert!(run(&trial).flows[0].completed > 10);
+}
+
+#[test]
+fn keys_that_nobody_knows_are_refused() {
+    let line = |more: &str| {
+        format!(
+            "{{\"id\": \"x\", \"series\": \"\", \"replication\": 0, \"seed\": 1, \"engine\": \"simulation\", \"point\": {{}}, \"scenario\": {{\"network\": {{\"nodes\": [], \"links\": []}}, \"flows\": [], \"phases\": {}{more}}}}}",
+            phases(1)
+        )
+    };
+    assert!(Trial::from_line(&line("")).is_ok());
+    let message = Trial::from_line(&line(", \"batches\": 3")).expect_err("an unknown key").to_string();
+    assert!(message.contains("unknown field `batches`"), "{message}");
+}
+
 // Laws, over random networks
 
 /// Random numbers for the shape of a network; what proptest varies is the seed.
