@@ -184,6 +184,34 @@ fn a_bus_in_bursts_pays_for_each_burst() {
 }
 
 #[test]
+fn an_interrupt_for_several_frames_makes_the_first_wait_for_the_last_or_for_the_time() {
+    let mean = |frames: u64, wait: u64| {
+        let nic = json!({"receive": [{"name": "nic", "coalesce": {"frames": frames, "ps": wait}}]});
+        let nodes = [host("a", &json!({})), host("b", &nic)];
+        let outcome = run(&trial(
+            1,
+            &nodes,
+            &[link("a", "b", 8000, 0)],
+            &[stream("a", "b", 64, &regular(20 * US))],
+            &phases(10 * MS),
+        ));
+        // What is left of a batch at the end may not have come.
+        let flow = &outcome.flows[0];
+        assert!(flow.messages > 490 && flow.balance.in_flight < 8);
+        (flow.one_way.sum_ps, u128::from(flow.messages))
+    };
+    // 0.576 us on the wire. Four frames, 20 us apart: the first waits 60 us, the last not at all.
+    let (sum, count) = mean(4, 100 * US);
+    assert_eq!((sum, count % 4), (count * u128::from(576_000 + 30 * US), 0));
+    // The time is over with the third: 50, 30 and 10 us.
+    let (sum, count) = mean(8, 50 * US);
+    assert_eq!((sum, count % 3), (count * u128::from(576_000 + 30 * US), 0));
+    // Alone, each waits all of the time.
+    let (sum, count) = mean(8, 15 * US);
+    assert_eq!(sum, count * u128::from(576_000 + 15 * US));
+}
+
+#[test]
 fn throughput_is_that_of_the_slowest_stage() {
     // Software of 12.5 us a frame: 80 000 frames a second, whatever the wire could do.
     let receive = json!({"receive": [{"name": "software", "fixed_ps": 12_500_000}]});
@@ -798,7 +826,12 @@ proptest! {
                     (switch.queue_frames, switch.queue_octets, switch.buffer) = (None, None, Some(buffer));
                 }
                 Kind::Host(host) => {
-                    host.receive.iter_mut().for_each(|stage| stage.queue_frames = None);
+                    for stage in &mut host.receive {
+                        stage.queue_frames = None;
+                        if stage.overlap_octets.is_none() {
+                            stage.coalesce = Some(serde_json::from_value(json!({"frames": 3, "ps": 40 * US})).expect("a wait"));
+                        }
+                    }
                     host.buffer = Some(buffer);
                 }
                 _ => {}

@@ -5,7 +5,7 @@
 //! order matters. There they wait in *lanes*, one from each feeder, in which times only grow. The least of the lanes' first frames goes on;
 //! a tournament of lanes finds it. Room is known from a ring of the times at which frames leave.
 //!
-//! PAUSE, memory of ports, and half-duplex links make departures depend on what comes later; such networks are the reference's.
+//! PAUSE, memory of ports, half-duplex links and interrupts for several frames make departures depend on what comes later; such networks are the reference's.
 
 use super::account::Account;
 use super::applications::{Applications, Reaction};
@@ -119,7 +119,8 @@ struct Fast<'p> {
 
 /// Run a network, if it has nothing that only the reference knows.
 pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Option<Outcome> {
-    if plant.ports.iter().any(|port| port.half_duplex || port.buffer.is_some()) {
+    let later = plant.ports.iter().any(|port| port.half_duplex || port.buffer.is_some());
+    if later || plant.timings.iter().any(|timing| timing.coalesce.is_some()) {
         return None;
     }
     let Junctions { lane_of, lanes: junctions, ordered: true } = Junctions::new(plant) else { return None };

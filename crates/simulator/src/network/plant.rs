@@ -7,7 +7,7 @@
 //! host ── route: send stages, wire ──► port ── reception: ingress ──► lookup ── route: fabric, wire ──► port ── reception: receive ──► host
 //! ```
 
-use super::scenario::{check_phases, Address, Buffer, Fabric, Kind, Learning, Link, Node, Stage, Trial};
+use super::scenario::{check_phases, Address, Buffer, Coalesce, Fabric, Kind, Learning, Link, Node, Stage, Trial};
 use crate::scenario::{fault, Error, Phases};
 use ethermeter_traffic::lengths::Lengths;
 use std::collections::{BTreeMap, VecDeque};
@@ -36,6 +36,7 @@ pub(super) struct Timing {
     pub overlap: Option<u64>,
     pub delay: u64,
     pub gap: u64,
+    pub coalesce: Option<Coalesce>,
 }
 
 impl Timing {
@@ -51,6 +52,7 @@ impl Timing {
             overlap: stage.overlap_octets,
             delay: stage.delay_ps,
             gap: 0,
+            coalesce: stage.coalesce,
         }
     }
 
@@ -347,6 +349,7 @@ impl<'t> Builder<'t> {
                     overlap: overlap.filter(|_| !link.half_duplex).map(|octets| octets + link.preamble_octets),
                     delay: link.delay_ps,
                     gap: link.gap_octets * link.ps_per_octet,
+                    coalesce: None,
                 });
                 self.plant.rooms.push(room);
             }

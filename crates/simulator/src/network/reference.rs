@@ -1,4 +1,5 @@
-//! A network event by event. Written to be read, and the only one that knows PAUSE, memory of ports and half-duplex links.
+//! A network event by event. Written to be read, and the only one that knows PAUSE, memory of ports,
+//! half-duplex links, and interrupts for several frames.
 //!
 //! Each resource has a queue. A frame *arrives* at a stage, waits, is served, has *left* when its last bit has, and the resource is *free*
 //! again after the gap. Events of one instant are taken in the order of their rank: what leaves makes room for what arrives.
@@ -37,6 +38,10 @@ pub(super) enum Event {
     Wake { port: u32 },
     /// A port that wants silence asks again.
     AskAgain { port: u32, asked: u64 },
+    /// A copy has passed a stage after which frames wait for each other.
+    Gather { copy: u32, stage: u32 },
+    /// The first of a batch, the one with this number, has waited long enough.
+    Interrupt { stage: u32, batch: u64 },
     /// A copy comes to a port from a half-duplex medium.
     Reach { copy: u32, port: u32 },
     /// A copy comes to its next stage, or to the end of its route.
@@ -61,6 +66,8 @@ impl Event {
             Self::CarrierOff { port, .. } => (5, port),
             Self::SendOver { .. } => (5, NONE),
             Self::Pause { port, .. } | Self::Wake { port } | Self::AskAgain { port, .. } => (6, port),
+            Self::Gather { stage, .. } => (7, stage),
+            Self::Interrupt { stage, .. } => (11, stage),
             Self::Reach { port, .. } => (7, port),
             Self::Arrive { lane, .. } => (7, lane),
             Self::Send { flow } => (8, flow),
@@ -119,6 +126,13 @@ struct Server {
     urgent: Option<u16>,
 }
 
+/// Copies that wait for each other after a stage.
+#[derive(Clone, Debug, Default)]
+struct Batch {
+    number: u64,
+    copies: Vec<u32>,
+}
+
 /// All of the state.
 pub(super) struct Engine<'p> {
     pub plant: &'p Plant,
@@ -134,6 +148,7 @@ pub(super) struct Engine<'p> {
     charges: Vec<Charge>,
     spare_charges: Vec<u32>,
     servers: Vec<Server>,
+    batches: Vec<Batch>,
     memories: Vec<Memory>,
     pub macs: Vec<Mac>,
     pub sent: Vec<Sent>,
@@ -158,6 +173,7 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Outcome {
         charges: Vec::new(),
         spare_charges: Vec::new(),
         servers: vec![Server::default(); plant.rooms.len()],
+        batches: vec![Batch::default(); plant.timings.len()],
         memories: vec![Memory::default(); plant.ports.len()],
         macs: (0..ports).map(|port| Mac::new(chance(port))).collect(),
         sent: Vec::new(),
@@ -208,6 +224,12 @@ impl Engine<'_> {
             Event::AskAgain { port, asked } => {
                 if self.memories[port as usize].asked == Some(asked) {
                     self.ask(now, port);
+                }
+            }
+            Event::Gather { copy, stage } => self.gather(now, copy, stage),
+            Event::Interrupt { stage, batch } => {
+                if self.batches[stage as usize].number == batch {
+                    self.interrupt(now, stage);
                 }
             }
             Event::Reach { copy, port } => self.reach_port(now, copy, port),
@@ -358,7 +380,34 @@ impl Engine<'_> {
         }
         let it = &mut self.copies[id as usize];
         (it.ready, it.complete, it.hop) = (ready, complete, copy.hop + 1);
+        if timing.coalesce.is_some() {
+            let stage = self.plant.hops[copy.hop as usize];
+            return self.schedule(complete, Event::Gather { copy: id, stage });
+        }
         self.schedule_arrival(ready, id);
+    }
+
+    fn gather(&mut self, now: u64, copy: u32, stage: u32) {
+        let coalesce = self.plant.timings[stage as usize].coalesce.expect("a stage after which frames wait");
+        let batch = &mut self.batches[stage as usize];
+        batch.copies.push(copy);
+        let (number, count) = (batch.number, batch.copies.len());
+        if count >= coalesce.frames as usize {
+            self.interrupt(now, stage);
+        } else if count == 1 {
+            self.schedule(now + coalesce.ps, Event::Interrupt { stage, batch: number });
+        }
+    }
+
+    /// A batch goes on.
+    fn interrupt(&mut self, now: u64, stage: u32) {
+        let batch = &mut self.batches[stage as usize];
+        batch.number += 1;
+        for id in std::mem::take(&mut batch.copies) {
+            let copy = &mut self.copies[id as usize];
+            (copy.ready, copy.complete) = (now, now);
+            self.arrive(now, id);
+        }
     }
 
     /// Tell an application that its frame passes the first stage, or leaves its host.

@@ -130,6 +130,19 @@ pub struct Stage {
     /// Room, the frame in service included; what finds it full is dropped. Unlimited without.
     #[serde(default)]
     pub queue_frames: Option<u32>,
+    /// Frames that have passed wait for each other: an interrupt for several.
+    #[serde(default)]
+    pub coalesce: Option<Coalesce>,
+}
+
+/// When frames that wait for each other go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Coalesce {
+    /// When there are so many, …
+    pub frames: u32,
+    /// … or so long after the first.
+    pub ps: u64,
 }
 
 /// Transfers in bursts.
@@ -499,6 +512,15 @@ impl Stage {
                 return Err(fault(
                     format!("{key}.burst"),
                     format!("must be of at least 1 octet and cost at most 1 s, got {burst:?}"),
+                ));
+            }
+            _ => {}
+        }
+        match self.coalesce {
+            Some(c) if c.frames == 0 || !(1..=1_000_000_000_000).contains(&c.ps) || self.overlap_octets.is_some() => {
+                return Err(fault(
+                    format!("{key}.coalesce"),
+                    format!("must be of at least 1 frame and from 1 ps to 1 s, and not with overlap_octets, got {c:?}"),
                 ));
             }
             _ => {}
