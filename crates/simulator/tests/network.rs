@@ -240,6 +240,19 @@ fn many_to_one_gets_the_line_rate_and_drops_the_rest() {
 }
 
 #[test]
+fn minimal_frames_come_at_the_rate_that_each_link_is_known_for() {
+    // 84 octet times a frame of 64: 14 880.95 a second at 10 Mb/s, and in proportion up to 400 Gb/s.
+    for mbps in [10u64, 100, 1000, 2500, 10_000, 25_000, 40_000, 100_000, 400_000] {
+        let links = [link("a", "b", 8_000_000 / mbps, 0)];
+        let nodes = [host("a", &json!({})), host("b", &json!({}))];
+        let length = 100 * S / mbps;
+        let outcome = run(&trial(1, &nodes, &links, &[stream("a", "b", 64, &saturated())], &phases(length)));
+        let expected = count(mbps) * 14_880.952 * count(length) / count(S);
+        assert!((count(outcome.flows[0].messages) - expected).abs() < 1.0, "{mbps}: {expected}");
+    }
+}
+
+#[test]
 fn a_shared_backplane_limits_the_sum_and_a_crossbar_does_not() {
     let names = ["a", "b", "c", "d", "e", "f"];
     let total = |fabric: &Value| {
@@ -436,6 +449,37 @@ fn a_link_with_poisson_arrivals_waits_as_pollaczek_and_khinchine_say() {
         let expected = rho / mean * second / (2.0 * (1.0 - rho));
         assert!((wait - expected).abs() < half && half < 0.1 * expected, "rho {rho}: {wait} ± {half}, {expected}");
     }
+}
+
+#[test]
+fn a_second_pair_on_a_shared_backplane_adds_the_wait_of_one_that_comes_at_any_moment() {
+    // Hughes-Jones and Saka 2000, section 4.1.4: 1500 octets take 5.3 us of the Alteon's backplane. A stream that is regular, with a phase of
+    // its own, finds it taken by the other for s of its period P: it waits s^2 / 2P on average over phases. (They expected 0.64 us and saw 1.1.)
+    let names = ["a", "b", "c", "d"];
+    let (service, period) = (3500 * 1518, 21_530_000);
+    let mean_us = |seed: u64, pairs: usize| {
+        let mut nodes: Vec<Value> = names.map(|name| host(name, &json!({}))).to_vec();
+        nodes.push(switch("s", &json!({"fabric": {"shared": {"name": "backplane", "ps_per_octet": 3500}}})));
+        let links: Vec<Value> = names.iter().map(|name| link(name, "s", 8000, 0)).collect();
+        let flows = [stream("a", "b", 1518, &regular(period)), stream("c", "d", 1518, &regular(period))];
+        let outcome = run(&trial(seed, &nodes, &links, &flows[..pairs], &phases(2 * MS)));
+        outcome.flows[0].one_way.mean_s() * 1e6
+    };
+    let alone = mean_us(1, 1);
+    let (wait, half) = interval(&(0..2000).map(|seed| mean_us(seed, 2) - alone).collect::<Vec<f64>>());
+    let expected = count(service) * count(service) / (2.0 * count(period)) * 1e-6;
+    assert!((wait - expected).abs() < half && half < 0.25 * expected, "{wait} ± {half}, {expected}");
+}
+
+#[test]
+fn a_queue_beyond_all_time_is_still_on_its_way_at_the_end() {
+    let slow =
+        json!({"name": "slow", "fixed_ps": 1_000_000_000_000u64, "burst": {"octets": 1, "ps": 1_000_000_000_000u64}});
+    let nodes = [host("a", &json!({})), host("b", &json!({"receive": [slow]}))];
+    let outcome =
+        run(&trial(1, &nodes, &[link("a", "b", 1, 0)], &[stream("a", "b", 1518, &saturated())], &phases(10 * MS / 10)));
+    let b = &outcome.flows[0].balance;
+    assert!(b.sent > 500_000 && b.in_flight == b.sent);
 }
 
 // Flow control and half-duplex links

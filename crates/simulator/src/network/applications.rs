@@ -310,7 +310,7 @@ impl Applications {
         let Some(octets) = it.gathering.take(frame) else { return Reaction::Nothing };
         account.received(frame.flow, octets, frame.born, now);
         let Some((think, _, chance, _)) = &mut it.answer else { return Reaction::Nothing };
-        it.thinks_until = it.thinks_until.max(now) + think.draw(chance);
+        it.thinks_until = it.thinks_until.max(now).saturating_add(think.draw(chance));
         it.pending.push_back(frame.message);
         Reaction::Answer { receiver, at: it.thinks_until }
     }

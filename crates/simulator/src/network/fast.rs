@@ -355,7 +355,7 @@ impl Fast<'_> {
             }
         }
         let (start, end) = timing.serve(octets, item.ready, item.complete, server.free);
-        server.free = end + timing.gap;
+        server.free = end.saturating_add(timing.gap);
         let free = server.free;
         if server.watched {
             server.leaving.push_back((end, octets));

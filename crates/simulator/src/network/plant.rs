@@ -69,21 +69,21 @@ impl Timing {
         self.fixed + carried * self.per_octet + bursts
     }
 
-    /// Earliest start and end of a frame that may begin at `ready`, is complete at `complete`, and finds the resource free from `free` on. It
+    /// Earliest start and end (saturating: an endless queue may reach beyond all time) of a frame that may begin at `ready`, is complete at `complete`, and finds the resource free from `free` on. It
     /// does not run dry: it begins so late that the rest is there in time.
     #[inline]
     pub fn serve(&self, octets: u32, ready: u64, complete: u64, free: u64) -> (u64, u64) {
         let service = self.service(octets);
         let start = ready.max(free).max(complete.saturating_sub(service));
-        (start, start + service)
+        (start, start.saturating_add(service))
     }
 
     /// When the next stage may begin, and when it has the whole frame.
     #[inline]
     pub fn pass_on(&self, octets: u32, start: u64, end: u64) -> (u64, u64) {
-        let complete = end + self.delay;
+        let complete = end.saturating_add(self.delay);
         let ready = match self.overlap {
-            Some(head) => (start + self.delay + self.fixed + head * self.per_octet).min(complete),
+            Some(head) => start.saturating_add(self.delay + self.fixed + head * self.per_octet).min(complete),
             None => complete,
         };
         debug_assert!(octets > 0);
@@ -324,6 +324,10 @@ impl<'t> Builder<'t> {
                 let node = ends[side];
                 let (own, peer) = (&self.config(node).kind, &self.config(ends[1 - side]).kind);
                 let (overlap, buffer, room) = (overlap_of(peer), buffer_of(own), room_of(own));
+                if overlap.is_some_and(|octets| octets > 65_536) {
+                    let key = format!("network.nodes[{}].kind.overlap_octets", ends[1 - side]);
+                    return Err(fault(key, format!("must be at most 65536, got {overlap:?}")));
+                }
                 let id = small(self.plant.ports.len());
                 let place = &mut self.plant.places[node as usize];
                 if place.role == Role::Hub && !link.half_duplex {

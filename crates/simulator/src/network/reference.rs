@@ -370,7 +370,7 @@ impl Engine<'_> {
         if self.is_wire(resource) && self.plant.ports[resource as usize].half_duplex {
             return self.contend(now, resource, id);
         }
-        let free = end + timing.gap;
+        let free = end.saturating_add(timing.gap);
         self.schedule(end, Event::Left { resource });
         self.schedule(free, Event::Free { resource });
         let (ready, complete) = timing.pass_on(octets, start, end);

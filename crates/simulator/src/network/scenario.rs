@@ -501,6 +501,12 @@ impl Stage {
                 return Err(fault(format!("{key}.{name}"), format!("must be at most {most}, got {ps}")));
             }
         }
+        if self.overlap_octets.is_some_and(|octets| octets > 65_536) {
+            return Err(fault(
+                format!("{key}.overlap_octets"),
+                format!("must be at most 65536, got {:?}", self.overlap_octets),
+            ));
+        }
         if !(-64..=65_536).contains(&self.extra_octets) {
             return Err(fault(
                 format!("{key}.extra_octets"),
