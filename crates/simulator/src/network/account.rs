@@ -108,7 +108,6 @@ struct FlowAccount {
     round_trip: Spread,
     answer_round_trip: Spread,
     between: Spread,
-    last: Option<u64>,
 }
 
 /// Running sums of a trial.
@@ -183,9 +182,9 @@ impl Account {
         }
     }
 
-    /// A whole message comes to a receiver.
+    /// A whole message comes to a receiver, whose `last` came then, if it did within the measured window.
     #[inline]
-    pub fn received(&mut self, flow: u32, octets: u64, born: u64, now: u64) {
+    pub fn received(&mut self, flow: u32, octets: u64, born: u64, now: u64, last: &mut Option<u64>) {
         if !self.within(now) {
             return;
         }
@@ -193,9 +192,8 @@ impl Account {
         it.figures.messages += 1;
         it.figures.octets += octets;
         it.one_way.record(now - born);
-        if let Some(last) = it.last.replace(now) {
-            // Receivers of a group are not taken in the order of time.
-            it.between.record(now.abs_diff(last));
+        if let Some(last) = last.replace(now) {
+            it.between.record(now - last);
         }
     }
 

@@ -67,6 +67,7 @@ struct Receiver {
     number: u16,
     host: u32,
     gathering: Gathering,
+    last: Option<u64>,
     /// The same of its answers, at the other end.
     returning: Gathering,
     answer: Option<(Times, Lengths, Stream, Stream)>,
@@ -141,6 +142,7 @@ impl Applications {
                     number: index,
                     host,
                     gathering: Gathering::default(),
+                    last: None,
                     returning: Gathering::default(),
                     answer,
                     thinks_until: 0,
@@ -308,7 +310,7 @@ impl Applications {
         let receiver = app.first_receiver + u32::try_from(index).expect("few receivers");
         let it = &mut self.receivers[receiver as usize];
         let Some(octets) = it.gathering.take(frame) else { return Reaction::Nothing };
-        account.received(frame.flow, octets, frame.born, now);
+        account.received(frame.flow, octets, frame.born, now, &mut it.last);
         let Some((think, _, chance, _)) = &mut it.answer else { return Reaction::Nothing };
         it.thinks_until = it.thinks_until.max(now).saturating_add(think.draw(chance));
         it.pending.push_back(frame.message);
