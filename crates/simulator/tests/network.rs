@@ -803,6 +803,8 @@ impl Shape {
     /// A tree of switches and routers with hosts; each flow is between hosts. `wire` finishes a link.
     fn network(&mut self, routers: bool, mut wire: impl FnMut(&mut Self, &mut Value)) -> Trial {
         let (inner, leaves) = (1 + self.below(4), 2 + self.below(6));
+        // Equal cables and saturated sources: many things happen in one instant.
+        let in_step = self.one_in(3);
         let (mut nodes, mut links) = (Vec::new(), Vec::new());
         for i in 0..inner {
             let node = if routers && self.one_in(5) {
@@ -826,12 +828,19 @@ impl Shape {
                 let rate = self.pick(&[800u64, 8000, 8000, 80_000]);
                 let mut link = json!({"ends": [{"node": a, "module": self.below(3)}, {"node": b, "module": self.below(3)}],
                     "ps_per_octet": rate, "delay_ps": self.below(3 * US)});
+                if in_step {
+                    (link["ps_per_octet"], link["delay_ps"]) = (json!(8000), json!(0));
+                }
                 wire(self, &mut link);
                 link
             })
             .collect();
-        let flows: Vec<Value> = (0..=self.below(6)).map(|_| self.flow(&hosts)).collect();
-        let phases = json!({"begin_ps": 0, "stop_ps": 3 * MS, "measure_from_ps": MS, "measure_to_ps": 3 * MS, "end_ps": 4 * MS, "spread_ps": US});
+        let mut flows: Vec<Value> = (0..=self.below(6)).map(|_| self.flow(&hosts)).collect();
+        if in_step {
+            flows.iter_mut().for_each(|flow| (flow["arrivals"], flow["frames"]) = (saturated(), fixed(64)));
+        }
+        let spread = if in_step { 0 } else { US };
+        let phases = json!({"begin_ps": 0, "stop_ps": 3 * MS, "measure_from_ps": MS, "measure_to_ps": 3 * MS, "end_ps": 4 * MS, "spread_ps": spread});
         trial(self.below(1 << 30), &nodes, &links, &flows, &phases)
     }
 }
