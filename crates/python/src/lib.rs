@@ -1,5 +1,7 @@
 //! The glue between Python and the simulator: converts, releases the GIL, decides nothing.
 
+mod network;
+
 use ethermeter_ethernet::STANDARDS;
 use ethermeter_simulator::{idealised, Error, Outcome, Trial};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
@@ -69,8 +71,13 @@ fn convert_or_raise(
     py: Python<'_>,
     simulate: impl FnOnce() -> Result<Outcome, Error> + Send,
 ) -> PyResult<Bound<'_, PyDict>> {
-    let outcome = py.detach(simulate).map_err(|error: Error| PyValueError::new_err(error.to_string()))?;
+    let outcome = py.detach(simulate).map_err(raise)?;
     convert(py, outcome)
+}
+
+#[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
+fn raise(error: Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }
 
 fn convert(py: Python<'_>, o: Outcome) -> PyResult<Bound<'_, PyDict>> {
@@ -154,5 +161,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_idealised, module)?)?;
+    module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
     Ok(())
 }

@@ -8,12 +8,14 @@
 //! - [`mod@reference`]: the medium access procedures of 802.3, event by event. Written to be read.
 //! - [`fast`] and [`storm`]: the same, one contention after another over flat arrays. This is what runs.
 //! - [`idealised`]: the worlds that theories assume, each by brute force, into the same figures.
+//! - [`network`]: links, switches, routers, hubs, hosts as chains of stages.
 //! - [`tally`]: what is counted, from attempts in the order of their starts.
 //! - [`outcome`]: the figures of a trial.
 
 pub mod fast;
 pub mod idealised;
 mod lanes;
+pub mod network;
 pub mod outcome;
 pub mod reference;
 pub mod scenario;

@@ -1,0 +1,81 @@
+//! The figures of a network, as arrays.
+
+use crate::raise;
+use ethermeter_simulator::network::{simulate, Delays, FlowOutcome, Outcome, PortOutcome, Trial, LOSSES};
+use numpy::{IntoPyArray, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+/// Simulate the trial in a line of a plan whose scenario has a network. The figures are described in docs/formats.md.
+#[pyfunction]
+pub fn simulate_network<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, PyDict>> {
+    let outcome = py.detach(|| simulate(&Trial::from_line(line)?)).map_err(raise)?;
+    convert(py, &outcome)
+}
+
+/// A key and what it holds of each.
+type Column<S, T> = (&'static str, fn(&S) -> T);
+type Pick = fn(&FlowOutcome) -> &Delays;
+
+fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let flows: [Column<FlowOutcome, u64>; 12] = [
+        ("flow_sent", |f| f.balance.sent),
+        ("flow_copied", |f| f.balance.copied),
+        ("flow_delivered", |f| f.balance.delivered),
+        ("flow_in_flight", |f| f.balance.in_flight),
+        ("flow_offered", |f| f.offered),
+        ("flow_refused", |f| f.refused),
+        ("flow_messages", |f| f.messages),
+        ("flow_octets", |f| f.octets),
+        ("flow_answers", |f| f.answers),
+        ("flow_answer_octets", |f| f.answer_octets),
+        ("flow_completed", |f| f.completed),
+        ("flow_timed_out", |f| f.timed_out),
+    ];
+    for (key, pick) in flows {
+        dict.set_item(key, o.flows.iter().map(pick).collect::<Vec<u64>>().into_pyarray(py))?;
+    }
+    let lost: Vec<u64> = o.flows.iter().flat_map(|f| f.balance.lost).collect();
+    dict.set_item("flow_lost", lost.into_pyarray(py).reshape([o.flows.len(), LOSSES.len()])?)?;
+    dict.set_item("losses", PyList::new(py, LOSSES)?)?;
+    let delays: [(&str, Pick); 5] = [
+        ("one_way", |f| &f.one_way),
+        ("answer_one_way", |f| &f.answer_one_way),
+        ("round_trip", |f| &f.round_trip),
+        ("answer_round_trip", |f| &f.answer_round_trip),
+        ("between_arrivals", |f| &f.between_arrivals),
+    ];
+    let histograms = PyDict::new(py);
+    for (key, pick) in delays {
+        let means: Vec<f64> = o.flows.iter().map(|f| pick(f).mean_s()).collect();
+        dict.set_item(format!("flow_{key}_s"), means.into_pyarray(py))?;
+        let rows: Vec<[u64; 4]> = (0u64..)
+            .zip(&o.flows)
+            .flat_map(|(flow, f)| pick(f).buckets.iter().map(move |&(low, high, count)| [flow, low, high, count]))
+            .collect();
+        let column = |index: usize| rows.iter().map(|row| row[index]).collect::<Vec<u64>>().into_pyarray(py);
+        histograms.set_item(key, (column(0), column(1), column(2), column(3)))?;
+    }
+    dict.set_item("histograms", histograms)?;
+    let ports: [Column<PortOutcome, u64>; 11] = [
+        ("port_frames", |p| p.frames),
+        ("port_octets", |p| p.octets),
+        ("port_dropped", |p| p.dropped),
+        ("port_buffer_dropped", |p| p.buffer_dropped),
+        ("port_queue_most", |p| p.queue_most),
+        ("port_buffer_most", |p| p.buffer_most),
+        ("port_pauses_sent", |p| p.pauses_sent),
+        ("port_pauses_received", |p| p.pauses_received),
+        ("port_collisions", |p| p.collisions),
+        ("port_late_collisions", |p| p.late_collisions),
+        ("port_busy_ps", |p| p.busy_ps),
+    ];
+    for (key, pick) in ports {
+        dict.set_item(key, o.ports.iter().map(pick).collect::<Vec<u64>>().into_pyarray(py))?;
+    }
+    dict.set_item("node_flooded", o.flooded.clone().into_pyarray(py))?;
+    dict.set_item("window_ps", o.window_ps)?;
+    dict.set_item("events", o.events)?;
+    Ok(dict)
+}

@@ -1,0 +1,255 @@
+//! What is counted.
+
+use super::frame::{Frame, Loss, LOSSES};
+use super::plant::Plant;
+use ethermeter_traffic::histogram::Histogram;
+
+const LOSS_KINDS: usize = LOSSES.len();
+
+/// Times in picoseconds: how many, their sum, and how they are distributed.
+#[derive(Clone, Debug, Default)]
+struct Spread {
+    count: u64,
+    sum: u128,
+    histogram: Histogram,
+}
+
+impl Spread {
+    #[inline]
+    fn record(&mut self, ps: u64) {
+        self.count += 1;
+        self.sum += u128::from(ps);
+        self.histogram.record(ps);
+    }
+
+    fn finish(&self) -> Delays {
+        Delays { count: self.count, sum_ps: self.sum, buckets: self.histogram.filled() }
+    }
+}
+
+/// Times of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delays {
+    /// How many.
+    pub count: u64,
+    /// Their sum, in picoseconds.
+    pub sum_ps: u128,
+    /// Lowest time of a bucket, of the next, and how many between.
+    pub buckets: Vec<(u64, u64, u64)>,
+}
+
+impl Delays {
+    /// Their mean in seconds; not a number if there are none.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn mean_s(&self) -> f64 {
+        self.sum_ps as f64 / self.count as f64 * 1e-12
+    }
+}
+
+/// Copies of frames over the whole trial; they balance exactly: `sent + copied = delivered + lost + in_flight`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// Frames that hosts began to send.
+    pub sent: u64,
+    /// More copies than came in, where a frame goes out by several ports.
+    pub copied: u64,
+    /// Came to a host for which they are.
+    pub delivered: u64,
+    /// Ended elsewhere, by cause ([`LOSSES`]).
+    pub lost: [u64; LOSS_KINDS],
+    /// Still on their way.
+    pub in_flight: u64,
+}
+
+/// The figures of a flow, within the measured window if not of its whole balance.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)] // field by field in docs/formats.md
+pub struct FlowOutcome {
+    pub balance: Balance,
+    pub offered: u64,
+    pub refused: u64,
+    pub messages: u64,
+    pub octets: u64,
+    pub answers: u64,
+    pub answer_octets: u64,
+    pub completed: u64,
+    pub timed_out: u64,
+    pub one_way: Delays,
+    pub answer_one_way: Delays,
+    pub round_trip: Delays,
+    pub answer_round_trip: Delays,
+    pub between_arrivals: Delays,
+}
+
+/// The figures of a port out, and of what came in there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)] // field by field in docs/formats.md
+pub struct PortOutcome {
+    pub frames: u64,
+    pub octets: u64,
+    pub dropped: u64,
+    pub buffer_dropped: u64,
+    pub queue_most: u64,
+    pub buffer_most: u64,
+    pub pauses_sent: u64,
+    pub pauses_received: u64,
+    pub collisions: u64,
+    pub late_collisions: u64,
+    pub busy_ps: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct FlowAccount {
+    balance: Balance,
+    figures: FlowOutcome,
+    one_way: Spread,
+    answer_one_way: Spread,
+    round_trip: Spread,
+    answer_round_trip: Spread,
+    between: Spread,
+}
+
+/// Running sums of a trial.
+#[derive(Clone, Debug)]
+pub(super) struct Account {
+    from: u64,
+    to: u64,
+    flows: Vec<FlowAccount>,
+    pub ports: Vec<PortOutcome>,
+    /// Deliveries in their order, if they are wanted: flow, message, piece, answer, host, time.
+    pub trace: Option<Vec<Delivery>>,
+}
+
+/// A frame comes to its application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub struct Delivery {
+    pub flow: u32,
+    pub receiver: u32,
+    pub answer: bool,
+    pub message: u32,
+    pub piece: u16,
+    pub at_ps: u64,
+}
+
+impl Account {
+    pub fn new(plant: &Plant, flows: u32, tracing: bool) -> Self {
+        Self {
+            from: plant.phases.measure_from_ps,
+            to: plant.phases.measure_to_ps,
+            flows: (0..flows).map(|_| FlowAccount::default()).collect(),
+            ports: vec![PortOutcome::default(); plant.ports.len()],
+            trace: tracing.then(Vec::new),
+        }
+    }
+
+    #[inline]
+    pub fn within(&self, at: u64) -> bool {
+        self.from <= at && at < self.to
+    }
+
+    #[inline]
+    pub fn sent(&mut self, frame: &Frame) {
+        self.flows[frame.flow as usize].balance.sent += 1;
+    }
+
+    #[inline]
+    pub fn copied(&mut self, frame: &Frame, more: u64) {
+        self.flows[frame.flow as usize].balance.copied += more;
+    }
+
+    #[inline]
+    pub fn delivered(&mut self, frame: &Frame) {
+        self.flows[frame.flow as usize].balance.delivered += 1;
+    }
+
+    #[inline]
+    pub fn lost(&mut self, frame: &Frame, loss: Loss) {
+        self.flows[frame.flow as usize].balance.lost[loss as usize] += 1;
+    }
+
+    #[inline]
+    pub fn in_flight(&mut self, frame: &Frame) {
+        self.flows[frame.flow as usize].balance.in_flight += 1;
+    }
+
+    #[inline]
+    pub fn trace(&mut self, frame: &Frame, host: u32, at_ps: u64) {
+        if let Some(trace) = &mut self.trace {
+            let Frame { flow, message, piece, .. } = *frame;
+            trace.push(Delivery { flow, receiver: host, answer: frame.answer.is_some(), message, piece, at_ps });
+        }
+    }
+
+    /// A whole message comes to a receiver, whose `last` came then, if it did within the measured window.
+    #[inline]
+    pub fn received(&mut self, flow: u32, octets: u64, born: u64, now: u64, last: &mut Option<u64>) {
+        if !self.within(now) {
+            return;
+        }
+        let it = &mut self.flows[flow as usize];
+        it.figures.messages += 1;
+        it.figures.octets += octets;
+        it.one_way.record(now - born);
+        if let Some(last) = last.replace(now) {
+            it.between.record(now - last);
+        }
+    }
+
+    pub fn answered(&mut self, flow: u32, octets: u64, born: u64, now: u64) {
+        if self.within(now) {
+            let it = &mut self.flows[flow as usize];
+            it.figures.answers += 1;
+            it.figures.answer_octets += octets;
+            it.answer_one_way.record(now - born);
+        }
+    }
+
+    pub fn answer_came(&mut self, flow: u32, born: u64, now: u64) {
+        if self.within(now) {
+            self.flows[flow as usize].answer_round_trip.record(now - born);
+        }
+    }
+
+    pub fn completed(&mut self, flow: u32, born: u64, now: u64) {
+        if self.within(now) {
+            let it = &mut self.flows[flow as usize];
+            it.figures.completed += 1;
+            it.round_trip.record(now - born);
+        }
+    }
+
+    pub fn timed_out(&mut self, flow: u32, now: u64) {
+        self.flows[flow as usize].figures.timed_out += u64::from(self.within(now));
+    }
+
+    /// A frame left by a port.
+    #[inline]
+    pub fn port_sent(&mut self, port: u32, octets: u32, start: u64, end: u64) {
+        let (from, to) = (self.from, self.to);
+        let it = &mut self.ports[port as usize];
+        if from <= end && end < to {
+            it.frames += 1;
+            it.octets += u64::from(octets);
+        }
+        it.busy_ps += end.min(to).saturating_sub(start.max(from));
+    }
+
+    pub fn finish(self, supplied: &[(u64, u64)]) -> (Vec<FlowOutcome>, Vec<PortOutcome>, Vec<Delivery>) {
+        let flows = self.flows.into_iter().zip(supplied).map(|(it, &(offered, refused))| FlowOutcome {
+            balance: it.balance,
+            offered,
+            refused,
+            one_way: it.one_way.finish(),
+            answer_one_way: it.answer_one_way.finish(),
+            round_trip: it.round_trip.finish(),
+            answer_round_trip: it.answer_round_trip.finish(),
+            between_arrivals: it.between.finish(),
+            ..it.figures
+        });
+        let mut trace = self.trace.unwrap_or_default();
+        trace.sort_unstable_by_key(|d| (d.at_ps, *d));
+        (flows.collect(), self.ports, trace)
+    }
+}

@@ -1,0 +1,376 @@
+//! Applications: messages from sources, answers of receivers, and what their senders do next.
+//!
+//! ```text
+//! stream:   source ──► message ──► its last frame has left the first stage, and the ring has room ──► next
+//! request:  source ──► message ──► every receiver has answered, or the time is out ──► next
+//! receiver: whole message ──► thinks, one at a time ──► answer
+//! ```
+
+use super::account::Account;
+use super::frame::{Frame, Loss};
+use super::plant::{Plant, GROUP};
+use super::scenario::{Address, Flow, Framing, Response, Trial};
+use ethermeter_traffic::lengths::Lengths;
+use ethermeter_traffic::times::Times;
+use ethermeter_traffic::{Offer, Purpose, Source, Stream, Window};
+use std::collections::VecDeque;
+
+/// What a delivery brings about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reaction {
+    Nothing,
+    /// A receiver answers then.
+    Answer {
+        receiver: u32,
+        at: u64,
+    },
+    /// A flow's next message comes then.
+    Next {
+        flow: u32,
+        at: u64,
+    },
+}
+
+#[derive(Debug)]
+struct Asking {
+    missing: u32,
+    latest: u64,
+    deadline: u64,
+    born: u64,
+}
+
+#[derive(Debug)]
+struct Application {
+    from: u32,
+    to: Vec<u32>,
+    group: bool,
+    broadcast: bool,
+    lengths: Flow,
+    source: Source,
+    next: Option<Offer>,
+    messages: u32,
+    first_receiver: u32,
+    asking: Option<Asking>,
+    /// When the last message left the first stage, as long as the next one waits for the ring.
+    passed: Option<u64>,
+    departures: VecDeque<u64>,
+    ring: u32,
+    destination: u32,
+    waits: bool,
+    timeout: Option<u64>,
+}
+
+/// What is under way to one receiver, and what it answers.
+#[derive(Debug)]
+struct Receiver {
+    flow: u32,
+    number: u16,
+    host: u32,
+    gathering: Gathering,
+    last: Option<u64>,
+    /// The same of its answers, at the other end.
+    returning: Gathering,
+    answer: Option<(Times, Lengths, Stream, Stream)>,
+    thinks_until: u64,
+    pending: VecDeque<u32>,
+    destination: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Gathering {
+    message: u32,
+    pieces: u16,
+    octets: u64,
+}
+
+impl Gathering {
+    /// Take in a piece. The octets of the message's frames, if it is whole.
+    #[inline]
+    fn take(&mut self, frame: &Frame) -> Option<u64> {
+        if frame.pieces == 1 {
+            return Some(u64::from(frame.octets));
+        }
+        if frame.piece == 0 {
+            *self = Self { message: frame.message, ..Self::default() };
+        }
+        if self.message != frame.message || self.pieces != frame.piece {
+            return None; // a piece before it was lost
+        }
+        self.pieces += 1;
+        self.octets += u64::from(frame.octets);
+        (self.pieces == frame.pieces).then_some(self.octets)
+    }
+}
+
+/// All applications.
+#[derive(Debug)]
+pub(super) struct Applications {
+    flows: Vec<Application>,
+    receivers: Vec<Receiver>,
+}
+
+impl Applications {
+    pub fn new(plant: &Plant, trial: &Trial) -> Self {
+        let nodes = &trial.scenario.network.nodes;
+        let node = |name: &str| {
+            let index = nodes.iter().position(|n| n.name == name).expect("checked");
+            u32::try_from(index).expect("few nodes")
+        };
+        let count = u32::try_from(trial.scenario.flows.len()).expect("few flows");
+        let mut all = Self { flows: Vec::new(), receivers: Vec::new() };
+        for (flow, number) in trial.scenario.flows.iter().zip(0..) {
+            let from = node(&flow.from);
+            let to: Vec<u32> = flow.to.iter().map(|name| node(name)).collect();
+            let phases = plant.phases;
+            let spread = Stream::new(plant.seed, number, Purpose::Begin).below(phases.spread_ps);
+            let window = Window {
+                begin_ps: phases.begin_ps + spread,
+                stop_ps: phases.stop_ps,
+                measure_from_ps: phases.measure_from_ps,
+                measure_to_ps: phases.measure_to_ps,
+            };
+            let group = flow.address != Address::Unicast;
+            let first_receiver = u32::try_from(all.receivers.len()).expect("few receivers");
+            for (&host, index) in to.iter().zip(0..) {
+                let station = count + first_receiver + u32::from(index);
+                let stream = |purpose| Stream::new(plant.seed, station, purpose);
+                let answer = flow.response.as_ref().map(|Response { frames, think, .. }| {
+                    (think.clone(), frames.clone(), stream(Purpose::Service), stream(Purpose::Length))
+                });
+                all.receivers.push(Receiver {
+                    flow: number,
+                    number: index,
+                    host,
+                    gathering: Gathering::default(),
+                    last: None,
+                    returning: Gathering::default(),
+                    answer,
+                    thinks_until: 0,
+                    pending: VecDeque::new(),
+                    destination: plant.next_address(host, from),
+                });
+            }
+            let mut source = Source::new(&flow.source_spec(), plant.seed, number, window);
+            let next = source.first();
+            all.flows.push(Application {
+                from,
+                group,
+                broadcast: flow.address == Address::Broadcast,
+                lengths: flow.clone(),
+                source,
+                next,
+                messages: 0,
+                first_receiver,
+                asking: None,
+                passed: None,
+                departures: VecDeque::new(),
+                ring: plant.places[from as usize].ring,
+                destination: if group { GROUP } else { plant.next_address(from, to[0]) },
+                waits: flow.response.is_some(),
+                timeout: flow.response.as_ref().and_then(|r| r.timeout_ps),
+                to,
+            });
+        }
+        all
+    }
+
+    pub fn flow_count(&self) -> u32 {
+        u32::try_from(self.flows.len()).expect("few flows")
+    }
+
+    pub fn receiver_count(&self) -> u32 {
+        u32::try_from(self.receivers.len()).expect("few receivers")
+    }
+
+    /// The host that sends a flow's messages.
+    pub fn sender(&self, flow: u32) -> u32 {
+        self.flows[flow as usize].from
+    }
+
+    /// The host of a receiver.
+    pub fn host_of(&self, receiver: u32) -> u32 {
+        self.receivers[receiver as usize].host
+    }
+
+    /// When a flow's next message comes, if there is one.
+    pub fn next(&self, flow: u32) -> Option<u64> {
+        self.flows[flow as usize].next.map(|offer| offer.ready_ps)
+    }
+
+    /// Send the next message of a flow at `now`: its frames. Until when its sender waits for answers, and the message's number, if there is an end.
+    #[inline]
+    pub fn send(&mut self, flow: u32, now: u64, mut each: impl FnMut(Frame)) -> Option<(u64, u32)> {
+        let app = &mut self.flows[flow as usize];
+        let offer = app.next.take().expect("a message whose time has come");
+        let message = app.messages;
+        app.messages += 1;
+        let frame = Frame {
+            flow,
+            from: app.from,
+            to: if app.group { GROUP } else { app.to[0] },
+            source: app.from,
+            destination: app.destination,
+            octets: 0,
+            message,
+            pieces: 1,
+            piece: 0,
+            answer: None,
+            broadcast: app.broadcast,
+            born: offer.arrived_ps,
+        };
+        cut(&app.lengths, offer.bits / 8, frame, &mut each);
+        if !app.waits {
+            return None;
+        }
+        let deadline = app.timeout.map_or(u64::MAX, |ps| now + ps);
+        let missing = u32::try_from(app.to.len()).expect("few receivers");
+        app.asking = Some(Asking { missing, latest: 0, deadline, born: offer.arrived_ps });
+        app.timeout.map(|_| (deadline, message))
+    }
+
+    /// A receiver sends its answer.
+    pub fn answer(&mut self, receiver: u32, now: u64, mut each: impl FnMut(Frame)) {
+        let it = &mut self.receivers[receiver as usize];
+        let message = it.pending.pop_front().expect("an answer whose time has come");
+        let (_, lengths, _, chance) = it.answer.as_mut().expect("a receiver that answers");
+        let octets = lengths.draw(chance) / 8;
+        let app = &self.flows[it.flow as usize];
+        let frame = Frame {
+            flow: it.flow,
+            from: it.host,
+            to: app.from,
+            source: it.host,
+            destination: it.destination,
+            octets: 0,
+            message,
+            pieces: 1,
+            piece: 0,
+            answer: Some(it.number),
+            broadcast: false,
+            born: now,
+        };
+        cut(&app.lengths, octets, frame, &mut each);
+    }
+
+    /// The last frame of a stream's message has left the first stage of its host, which is free at `end`. When the next one comes.
+    #[inline]
+    pub fn passed(&mut self, frame: &Frame, end: u64) -> Option<u64> {
+        let app = &mut self.flows[frame.flow as usize];
+        if frame.answer.is_some() || app.waits || frame.piece + 1 != frame.pieces {
+            return None;
+        }
+        app.passed = Some(end);
+        app.proceed()
+    }
+
+    /// The last frame of a stream's message has left its host. When the next one comes.
+    #[inline]
+    pub fn departed(&mut self, frame: &Frame, end: u64) -> Option<u64> {
+        let app = &mut self.flows[frame.flow as usize];
+        if frame.answer.is_some() || app.waits || frame.piece + 1 != frame.pieces {
+            return None;
+        }
+        app.departures.push_back(end);
+        app.proceed()
+    }
+
+    /// The time is out for a message. When the next one comes.
+    pub fn time_out(&mut self, flow: u32, message: u32, now: u64, account: &mut Account) -> Option<u64> {
+        let app = &mut self.flows[flow as usize];
+        if app.asking.is_none() || app.messages != message + 1 {
+            return None;
+        }
+        app.asking = None;
+        account.timed_out(flow, now);
+        app.next = app.source.next(now);
+        app.next.map(|offer| offer.ready_ps)
+    }
+
+    /// Whether the interface of `host` takes a frame in.
+    #[inline]
+    pub fn wants(&self, frame: &Frame, host: u32) -> bool {
+        frame.to == host
+            || (frame.to == GROUP && (frame.broadcast || self.flows[frame.flow as usize].to.contains(&host)))
+    }
+
+    /// A frame comes to the application of `host`.
+    #[inline]
+    pub fn deliver(&mut self, frame: &Frame, host: u32, now: u64, account: &mut Account) -> Reaction {
+        if let Some(number) = frame.answer {
+            account.delivered(frame);
+            return self.deliver_answer(frame, number, now, account);
+        }
+        let app = &self.flows[frame.flow as usize];
+        let index = if app.to[0] == host { Some(0) } else { app.to.iter().position(|to| *to == host) };
+        let Some(index) = index else {
+            account.lost(frame, Loss::Ignored);
+            return Reaction::Nothing;
+        };
+        account.delivered(frame);
+        let receiver = app.first_receiver + u32::try_from(index).expect("few receivers");
+        let it = &mut self.receivers[receiver as usize];
+        let Some(octets) = it.gathering.take(frame) else { return Reaction::Nothing };
+        account.received(frame.flow, octets, frame.born, now, &mut it.last);
+        let Some((think, _, chance, _)) = &mut it.answer else { return Reaction::Nothing };
+        it.thinks_until = it.thinks_until.max(now).saturating_add(think.draw(chance));
+        it.pending.push_back(frame.message);
+        Reaction::Answer { receiver, at: it.thinks_until }
+    }
+
+    fn deliver_answer(&mut self, frame: &Frame, number: u16, now: u64, account: &mut Account) -> Reaction {
+        let app = &mut self.flows[frame.flow as usize];
+        let it = &mut self.receivers[app.first_receiver as usize + usize::from(number)];
+        let Some(octets) = it.returning.take(frame) else { return Reaction::Nothing };
+        account.answered(frame.flow, octets, frame.born, now);
+        let Some(asking) = &mut app.asking else { return Reaction::Nothing };
+        if app.messages != frame.message + 1 || now >= asking.deadline {
+            return Reaction::Nothing; // it comes too late
+        }
+        asking.missing -= 1;
+        asking.latest = asking.latest.max(now);
+        account.answer_came(frame.flow, asking.born, now);
+        if asking.missing > 0 {
+            return Reaction::Nothing;
+        }
+        let (born, latest) = (asking.born, asking.latest);
+        account.completed(frame.flow, born, latest);
+        app.asking = None;
+        app.next = app.source.next(latest);
+        app.next.map_or(Reaction::Nothing, |offer| Reaction::Next { flow: frame.flow, at: offer.ready_ps })
+    }
+
+    /// Messages offered, and dropped by full queues of sources, within the measured window, when nothing more happens.
+    pub fn finish(&mut self) -> Vec<(u64, u64)> {
+        self.flows.iter_mut().map(|app| app.source.finish()).collect()
+    }
+}
+
+impl Application {
+    /// The next message, if nothing holds it back.
+    #[inline]
+    fn proceed(&mut self) -> Option<u64> {
+        let mut ended = self.passed?;
+        if self.messages >= self.ring {
+            ended = ended.max(self.departures.pop_front()?);
+        }
+        self.passed = None;
+        self.next = self.source.next(ended);
+        self.next.map(|offer| offer.ready_ps)
+    }
+}
+
+#[inline]
+fn cut(flow: &Flow, octets: u64, mut frame: Frame, each: &mut impl FnMut(Frame)) {
+    if flow.framing == Framing::Frame {
+        frame.octets = u32::try_from(octets).expect("below 65536");
+        return each(frame);
+    }
+    let mut pieces = 0u16;
+    flow.frames_of(octets, |_, _| pieces += 1);
+    frame.pieces = pieces;
+    flow.frames_of(octets, |length, _| {
+        frame.octets = length;
+        each(frame);
+        frame.piece += 1;
+    });
+}

@@ -1,0 +1,435 @@
+//! A network with an event only where ways meet.
+//!
+//! What serves first come, first served, and has one feeder, knows when a frame leaves as soon as the feeder does: max(ready, free) + time.
+//! So frames are followed along their route at once, up to a *junction*: a resource with several feeders, or the lookup of a switch, where
+//! order matters. There they wait in *lanes*, one from each feeder, in which times only grow. The least of the lanes' first frames goes on;
+//! a tournament of lanes finds it. Room is known from a ring of the times at which frames leave.
+//!
+//! PAUSE, memory of ports, half-duplex links and interrupts for several frames make departures depend on what comes later; such networks are the reference's.
+
+use super::account::Account;
+use super::applications::{Applications, Reaction};
+use super::frame::{Frame, Loss};
+use super::junctions::Junctions;
+use super::plant::{Last, Plant, Role, Room, ENDLESS, NONE};
+use super::table::{Tables, Way};
+use super::{Outcome, Trial};
+use std::collections::VecDeque;
+
+const NEVER: u64 = u64::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    frame: Frame,
+    route: u32,
+    hop: u32,
+    ready: u64,
+    complete: u64,
+}
+
+/// Who is first: a tournament tree over the times of lanes; of equals, the lane with the lower number.
+#[derive(Debug)]
+struct Tournament {
+    leaves: usize,
+    /// Time and lane of the winner of each subtree; leaves from `leaves` on.
+    nodes: Vec<(u64, u32)>,
+}
+
+impl Tournament {
+    fn new(lanes: usize) -> Self {
+        let leaves = lanes.next_power_of_two().max(2);
+        let mut nodes = vec![(NEVER, 0); 2 * leaves];
+        for (lane, node) in nodes[leaves..].iter_mut().enumerate() {
+            node.1 = u32::try_from(lane).expect("few lanes");
+        }
+        Self { leaves, nodes }
+    }
+
+    #[inline]
+    fn first(&self) -> (u64, u32) {
+        self.nodes[1]
+    }
+
+    /// A lane's time is over; it is set before anybody asks who is first.
+    #[inline]
+    fn park(&mut self, lane: u32) {
+        self.nodes[self.leaves + lane as usize].0 = NEVER;
+    }
+
+    #[inline]
+    fn is_parked(&self, lane: u32) -> bool {
+        self.nodes[self.leaves + lane as usize].0 == NEVER
+    }
+
+    #[inline]
+    fn set(&mut self, lane: u32, time: u64) {
+        let mut at = self.leaves + lane as usize;
+        let mut winner = (time, lane);
+        self.nodes[at] = winner;
+        while at > 1 {
+            // The winner of the other half wins if it is earlier, or as early and to the left.
+            let other = self.nodes[at ^ 1];
+            let beaten = other.0 < winner.0 || (other.0 == winner.0 && at & 1 == 1);
+            winner = if beaten { other } else { winner };
+            at >>= 1;
+            self.nodes[at] = winner;
+        }
+    }
+}
+
+/// When a resource is free, and when those that are in it leave.
+#[derive(Clone, Debug, Default)]
+struct Server {
+    free: u64,
+    watched: bool,
+    leaving: VecDeque<(u64, u32)>,
+    octets: u64,
+}
+
+/// Lanes by what is in them, in this order.
+#[derive(Clone, Copy, Debug)]
+struct Lanes {
+    lookups: u32,
+    sends: u32,
+    answers: u32,
+    time_outs: u32,
+    all: u32,
+}
+
+struct Fast<'p> {
+    plant: &'p Plant,
+    end: u64,
+    applications: Applications,
+    account: Account,
+    tables: Tables,
+    tournament: Tournament,
+    lanes: Lanes,
+    /// Junctions' lanes, then those of lookups.
+    waiting: Vec<VecDeque<Item>>,
+    /// The lane of each hop whose resource is a junction, or [`NONE`].
+    lane_of: Vec<u32>,
+    /// The lane of each port's lookups, and the ports in the order of their lanes.
+    lookup_of: Vec<u32>,
+    ports: Vec<u32>,
+    servers: Vec<Server>,
+    answers: Vec<VecDeque<u64>>,
+    time_outs: Vec<VecDeque<(u64, u32)>>,
+    events: u64,
+}
+
+/// Run a network, if it has nothing that only the reference knows.
+pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Option<Outcome> {
+    let later = plant.ports.iter().any(|port| port.half_duplex || port.buffer.is_some());
+    if later || plant.timings.iter().any(|timing| timing.coalesce.is_some()) {
+        return None;
+    }
+    let Junctions { lane_of, lanes: junctions, ordered: true } = Junctions::new(plant) else { return None };
+    let applications = Applications::new(plant, trial);
+    let flows = applications.flow_count();
+    let responses = || trial.scenario.flows.iter().filter_map(|flow| flow.response.as_ref());
+    // Nobody needs lanes in which nothing ever is.
+    let receivers = responses().next().map_or(0, |_| applications.receiver_count());
+    let timed = responses().find(|response| response.timeout_ps.is_some()).map_or(0, |_| flows);
+    let mut lookup_of = vec![NONE; plant.ports.len()];
+    let mut ports = Vec::new();
+    for (id, port) in (0..).zip(&plant.ports) {
+        if matches!(plant.places[port.node as usize].role, Role::Switch(_) | Role::Router) {
+            lookup_of[id as usize] = junctions + u32::try_from(ports.len()).expect("few ports");
+            ports.push(id);
+        }
+    }
+    let sends = junctions + u32::try_from(ports.len()).expect("few ports");
+    let lanes = Lanes {
+        lookups: junctions,
+        sends,
+        answers: sends + flows,
+        time_outs: sends + flows + receivers,
+        all: sends + flows + receivers + timed,
+    };
+    let server = |(resource, room): (usize, &Room)| Server {
+        watched: resource < plant.ports.len() || *room != ENDLESS,
+        ..Server::default()
+    };
+    let mut fast = Fast {
+        plant,
+        end: plant.phases.end_ps,
+        account: Account::new(plant, flows, tracing),
+        tables: Tables::new(plant),
+        tournament: Tournament::new(lanes.all as usize),
+        lanes,
+        waiting: vec![VecDeque::new(); sends as usize],
+        lane_of,
+        servers: plant.rooms.iter().enumerate().map(server).collect(),
+        answers: vec![VecDeque::new(); receivers as usize],
+        time_outs: vec![VecDeque::new(); timed as usize],
+        lookup_of,
+        ports,
+        events: 0,
+        applications,
+    };
+    for flow in 0..flows {
+        fast.schedule(flow, fast.applications.next(flow));
+    }
+    fast.run();
+    Some(fast.finish())
+}
+
+impl Fast<'_> {
+    fn run(&mut self) {
+        loop {
+            let (now, lane) = self.tournament.first();
+            if now >= self.end {
+                return;
+            }
+            self.events += 1;
+            if lane < self.lanes.sends {
+                let item = self.take(lane);
+                if lane < self.lanes.lookups {
+                    self.follow(item, true);
+                } else {
+                    self.look_up(item, self.ports[(lane - self.lanes.lookups) as usize]);
+                }
+            } else if lane < self.lanes.answers {
+                self.send(now, lane - self.lanes.sends);
+            } else if lane < self.lanes.time_outs {
+                self.answer(now, lane - self.lanes.answers);
+            } else {
+                self.time_out(now, lane - self.lanes.time_outs);
+            }
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, lane: u32) -> Item {
+        let waiting = &mut self.waiting[lane as usize];
+        let item = waiting.pop_front().expect("the lane that is first");
+        let next = waiting.front().map_or(NEVER, |item| item.ready);
+        self.tournament.set(lane, next);
+        item
+    }
+
+    #[inline]
+    fn wait(&mut self, lane: u32, item: Item) {
+        let waiting = &mut self.waiting[lane as usize];
+        debug_assert!(waiting.back().is_none_or(|last| last.ready <= item.ready), "a lane keeps its order");
+        let first = waiting.is_empty();
+        let ready = item.ready;
+        waiting.push_back(item);
+        if first {
+            self.tournament.set(lane, ready);
+        }
+    }
+
+    #[inline]
+    fn schedule(&mut self, flow: u32, next: Option<u64>) {
+        if let Some(at) = next {
+            self.tournament.set(self.lanes.sends + flow, at);
+        }
+    }
+
+    // Applications
+
+    fn send(&mut self, now: u64, flow: u32) {
+        let lane = self.lanes.sends + flow;
+        self.tournament.park(lane);
+        let route = self.plant.places[self.applications.sender(flow) as usize].send;
+        // A message is one frame, as a rule: the first needs no list.
+        let mut first = None;
+        let mut more = Vec::new();
+        let wait = self.applications.send(flow, now, |frame| match first {
+            None => first = Some(frame),
+            Some(_) => more.push(frame),
+        });
+        if let Some((at, message)) = wait {
+            let times = &mut self.time_outs[flow as usize];
+            times.push_back((at, message));
+            let next = times[0].0;
+            self.tournament.set(self.lanes.time_outs + flow, next);
+        }
+        if let Some(frame) = first {
+            self.put_in(now, route, frame);
+        }
+        for frame in more {
+            self.put_in(now, route, frame);
+        }
+        // As a rule the next message is known by now, and the tournament played.
+        if self.tournament.is_parked(lane) {
+            self.tournament.set(lane, NEVER);
+        }
+    }
+
+    fn answer(&mut self, now: u64, receiver: u32) {
+        let times = &mut self.answers[receiver as usize];
+        times.pop_front();
+        let next = times.front().copied().unwrap_or(NEVER);
+        self.tournament.set(self.lanes.answers + receiver, next);
+        let route = self.plant.places[self.applications.host_of(receiver) as usize].send;
+        let mut frames = Vec::new();
+        self.applications.answer(receiver, now, |frame| frames.push(frame));
+        for frame in frames {
+            self.put_in(now, route, frame);
+        }
+    }
+
+    fn time_out(&mut self, now: u64, flow: u32) {
+        let times = &mut self.time_outs[flow as usize];
+        let (_, message) = times.pop_front().expect("a time that is out");
+        let next = times.front().map_or(NEVER, |t| t.0);
+        self.tournament.set(self.lanes.time_outs + flow, next);
+        let next = self.applications.time_out(flow, message, now, &mut self.account);
+        self.schedule(flow, next);
+    }
+
+    #[inline]
+    fn put_in(&mut self, now: u64, route: u32, frame: Frame) {
+        self.account.sent(&frame);
+        let hop = self.plant.routes[route as usize].first;
+        self.follow(Item { frame, route, hop, ready: now, complete: now }, false);
+    }
+
+    // Frames
+
+    /// Follow a frame to the next junction, or to its end. `admitted`: it comes from the lane of the stage where it is.
+    fn follow(&mut self, mut item: Item, mut admitted: bool) {
+        loop {
+            if item.ready >= self.end {
+                return self.account.in_flight(&item.frame);
+            }
+            let route = self.plant.routes[item.route as usize];
+            if item.hop == route.after {
+                match route.last {
+                    Last::Port(port) => {
+                        item.route = self.plant.ports[port as usize].reception;
+                        let reception = self.plant.routes[item.route as usize];
+                        if let Last::Host(host) = reception.last {
+                            if !self.applications.wants(&item.frame, host) {
+                                return self.account.lost(&item.frame, Loss::Ignored);
+                            }
+                        }
+                        item.hop = reception.first;
+                    }
+                    Last::Lookup(port) => return self.wait(self.lookup_of[port as usize], item),
+                    Last::Host(host) => return self.deliver(&item, host),
+                }
+                continue;
+            }
+            let lane = self.lane_of[item.hop as usize];
+            if lane != NONE && !admitted {
+                return self.wait(lane, item);
+            }
+            admitted = false;
+            if !self.serve(&mut item) {
+                return;
+            }
+        }
+    }
+
+    /// A frame passes a stage, unless there is no room.
+    #[inline]
+    fn serve(&mut self, item: &mut Item) -> bool {
+        let timing = *self.plant.timing(item.hop);
+        let resource = timing.resource as usize;
+        let octets = item.frame.octets;
+        let wire = resource < self.plant.ports.len();
+        let server = &mut self.servers[resource];
+        if server.watched {
+            while let Some(&(leaves, octets)) = server.leaving.front() {
+                if leaves > item.ready {
+                    break;
+                }
+                server.octets -= u64::from(octets);
+                server.leaving.pop_front();
+            }
+            let room = self.plant.rooms[resource];
+            let frames = server.leaving.len() as u64 + 1;
+            if frames > room.frames || server.octets + u64::from(octets) > room.octets {
+                if wire {
+                    self.account.ports[resource].dropped += u64::from(self.account.within(item.ready));
+                }
+                self.account.lost(&item.frame, Loss::Queue);
+                return false;
+            }
+            if wire {
+                let most = &mut self.account.ports[resource].queue_most;
+                *most = frames.max(*most);
+            }
+        }
+        let (start, end) = timing.serve(octets, item.ready, item.complete, server.free);
+        server.free = end.saturating_add(timing.gap);
+        let free = server.free;
+        if server.watched {
+            server.leaving.push_back((end, octets));
+            server.octets += u64::from(octets);
+        }
+        if wire && end < self.end {
+            self.account.port_sent(timing.resource, octets, start, end);
+        }
+        if item.route == self.plant.places[item.frame.from as usize].send {
+            self.on_host_route(item, end, free);
+        }
+        (item.ready, item.complete) = timing.pass_on(octets, start, end);
+        item.hop += 1;
+        true
+    }
+
+    #[inline]
+    fn on_host_route(&mut self, item: &Item, end: u64, free: u64) {
+        let route = self.plant.routes[item.route as usize];
+        if item.hop == route.first {
+            let next = self.applications.passed(&item.frame, free);
+            self.schedule(item.frame.flow, next);
+        }
+        if item.hop + 1 == route.after {
+            let next = self.applications.departed(&item.frame, end);
+            self.schedule(item.frame.flow, next);
+        }
+    }
+
+    fn look_up(&mut self, mut item: Item, port: u32) {
+        let way = self.tables.lookup(self.plant, port, &mut item.frame, item.ready);
+        let at = self.plant.ports[port as usize];
+        let place = &self.plant.places[at.node as usize];
+        let count = place.ports.len();
+        let first = at.local as usize * count;
+        let (plant, frame) = (self.plant, item.frame);
+        let mut go = |fast: &mut Self, local: usize| {
+            item.route = place.forward[first + local];
+            item.hop = plant.routes[item.route as usize].first;
+            fast.follow(item, false);
+        };
+        match way {
+            Way::One(out) => go(self, self.plant.ports[out as usize].local as usize),
+            Way::All if count > 1 => {
+                self.account.copied(&frame, count as u64 - 2);
+                (0..count).filter(|local| *local != at.local as usize).for_each(|local| go(self, local));
+            }
+            Way::All | Way::Nowhere => self.account.lost(&frame, Loss::Filtered),
+        }
+    }
+
+    #[inline]
+    fn deliver(&mut self, item: &Item, host: u32) {
+        let (frame, now) = (&item.frame, item.complete);
+        if now >= self.end {
+            return self.account.in_flight(frame);
+        }
+        self.account.trace(frame, host, now);
+        match self.applications.deliver(frame, host, now, &mut self.account) {
+            Reaction::Nothing => {}
+            Reaction::Next { flow, at } => self.schedule(flow, Some(at)),
+            Reaction::Answer { receiver, at } => {
+                let times = &mut self.answers[receiver as usize];
+                times.push_back(at);
+                let first = times[0];
+                self.tournament.set(self.lanes.answers + receiver, first);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Outcome {
+        for item in self.waiting.iter().flatten() {
+            self.account.in_flight(&item.frame);
+        }
+        Outcome::new(self.plant, self.account, &mut self.applications, self.tables.flooded, self.events)
+    }
+}

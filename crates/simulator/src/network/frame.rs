@@ -1,0 +1,44 @@
+//! A frame on its way, and what can become of it.
+
+/// One copy of a frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    /// Flow it belongs to.
+    pub flow: u32,
+    /// Host that sent it.
+    pub from: u32,
+    /// Host for which it is; of a group, [`super::plant::GROUP`].
+    pub to: u32,
+    /// Addresses of station: whose the last router or host is, and whose the next.
+    pub source: u32,
+    pub destination: u32,
+    /// Destination address to FCS.
+    pub octets: u32,
+    /// Number of its message within the flow, and of its fragments how many there are and which this is.
+    pub message: u32,
+    pub pieces: u16,
+    pub piece: u16,
+    /// Which receiver answers with it; a request or a stream's frame without.
+    pub answer: Option<u16>,
+    pub broadcast: bool,
+    /// When its message came to the sender.
+    pub born: u64,
+}
+
+/// Why a copy of a frame ends before its destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// No room at a stage or at a port out.
+    Queue,
+    /// No room in the memory of a port in.
+    Buffer,
+    /// Its destination is where it came from, as a switch knows or as a router with a group.
+    Filtered,
+    /// A host for which it is not.
+    Ignored,
+    /// The attempt limit of a half-duplex port.
+    Attempts,
+}
+
+/// Their names in outcomes.
+pub const LOSSES: [&str; 5] = ["queue", "buffer", "filtered", "ignored", "attempts"];

@@ -1,0 +1,78 @@
+//! Networks of links, switches, routers, hubs, and hosts as chains of stages.
+//!
+//! - [`scenario`]: a network as it is written in a plan, and what is wrong with its values.
+//! - `plant`: the same ready to run: stages, resources, routes; what is wrong with its shape.
+//! - `applications`: messages, answers, and what follows them. `frame`: a copy of a frame. `table`: what switches learn.
+//! - `reference`: event by event; with `medium`, half-duplex links. `fast`: the same, an event only where ways meet (`junctions`).
+//! - [`account`]: what is counted.
+
+pub mod account;
+mod applications;
+mod fast;
+mod frame;
+mod junctions;
+mod medium;
+mod plant;
+mod reference;
+pub mod scenario;
+mod table;
+
+pub use account::{Balance, Delays, Delivery, FlowOutcome, PortOutcome};
+pub use frame::LOSSES;
+pub use scenario::Trial;
+
+use crate::scenario::Error;
+use account::Account;
+use applications::Applications;
+use plant::Plant;
+
+/// The figures of a trial.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Of each flow.
+    pub flows: Vec<FlowOutcome>,
+    /// Of ports: 2l and 2l + 1 are the ends of link l.
+    pub ports: Vec<PortOutcome>,
+    /// Lookups of each node within the measured window that knew no port.
+    pub flooded: Vec<u64>,
+    /// Length of the measured window.
+    pub window_ps: u64,
+    /// Events that were processed, for speed figures; the two implementations differ.
+    pub events: u64,
+    /// Deliveries in the order of time, if they were wanted.
+    pub trace: Vec<Delivery>,
+}
+
+impl Outcome {
+    fn new(plant: &Plant, account: Account, applications: &mut Applications, flooded: Vec<u64>, events: u64) -> Self {
+        let (flows, ports, trace) = account.finish(&applications.finish());
+        let window_ps = plant.phases.measure_to_ps - plant.phases.measure_from_ps;
+        Self { flows, ports, flooded, window_ps, events, trace }
+    }
+}
+
+/// Run a trial.
+///
+/// # Errors
+/// If the trial contradicts itself or leaves the range of what can be simulated.
+pub fn simulate(trial: &Trial) -> Result<Outcome, Error> {
+    let plant = Plant::new(trial)?;
+    Ok(fast::run(&plant, trial, false).unwrap_or_else(|| reference::run(&plant, trial, false)))
+}
+
+/// Run a trial event by event: the same outcome, slowly.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_reference(trial: &Trial) -> Result<Outcome, Error> {
+    Ok(reference::run(&Plant::new(trial)?, trial, false))
+}
+
+/// Outcomes of both implementations with every delivery; of one only if the other does not know what the network has.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn traces(trial: &Trial) -> Result<(Outcome, Option<Outcome>), Error> {
+    let plant = Plant::new(trial)?;
+    Ok((reference::run(&plant, trial, true), fast::run(&plant, trial, true)))
+}

@@ -1,0 +1,761 @@
+//! A network ready to run: what frames pass, in which order, and what is wrong with its shape.
+//!
+//! Everything that takes time is a *stage* on a *resource*; a resource serves one frame at a time, first come, first served. A *route* is
+//! a chain of stages. Routes end at a wire's end, at a port's lookup, or at a host's application:
+//!
+//! ```text
+//! host ── route: send stages, wire ──► port ── reception: ingress ──► lookup ── route: fabric, wire ──► port ── reception: receive ──► host
+//! ```
+
+use super::scenario::{check_phases, Address, Buffer, Coalesce, Fabric, Kind, Learning, Link, Node, Stage, Trial};
+use crate::scenario::{fault, Error, Phases};
+use ethermeter_traffic::lengths::Lengths;
+use std::collections::{BTreeMap, VecDeque};
+
+/// No port, route or lane.
+pub(super) const NONE: u32 = u32::MAX;
+/// Destination address of a group.
+pub(super) const GROUP: u32 = u32::MAX;
+
+const MOST_NODES: usize = 1000;
+
+pub(super) fn small(index: usize) -> u32 {
+    u32::try_from(index).expect("at most a thousand nodes")
+}
+
+/// A stage with what of its times depends on where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    pub resource: u32,
+    pub fixed: u64,
+    pub per_octet: u64,
+    pub extra: i64,
+    pub burst_octets: u64,
+    pub burst: u64,
+    /// Octets after which the next may begin; all without.
+    pub overlap: Option<u64>,
+    pub delay: u64,
+    pub gap: u64,
+    pub coalesce: Option<Coalesce>,
+}
+
+impl Timing {
+    fn new(stage: &Stage, resource: u32) -> Self {
+        let burst = stage.burst.map_or((u64::MAX, 0), |b| (b.octets, b.ps));
+        Self {
+            resource,
+            fixed: stage.fixed_ps,
+            per_octet: stage.ps_per_octet,
+            extra: stage.extra_octets,
+            burst_octets: burst.0,
+            burst: burst.1,
+            overlap: stage.overlap_octets,
+            delay: stage.delay_ps,
+            gap: 0,
+            coalesce: stage.coalesce,
+        }
+    }
+
+    #[inline]
+    fn carried(&self, octets: u32) -> u64 {
+        u64::from(octets).saturating_add_signed(self.extra)
+    }
+
+    /// How long a frame of `octets` takes.
+    #[inline]
+    pub fn service(&self, octets: u32) -> u64 {
+        let carried = self.carried(octets);
+        let bursts = if self.burst == 0 { 0 } else { carried.div_ceil(self.burst_octets) * self.burst };
+        self.fixed + carried * self.per_octet + bursts
+    }
+
+    /// Earliest start and end (saturating: an endless queue may reach beyond all time) of a frame that may begin at `ready`, is complete at `complete`, and finds the resource free from `free` on. It
+    /// does not run dry: it begins so late that the rest is there in time.
+    #[inline]
+    pub fn serve(&self, octets: u32, ready: u64, complete: u64, free: u64) -> (u64, u64) {
+        let service = self.service(octets);
+        let start = ready.max(free).max(complete.saturating_sub(service));
+        (start, start.saturating_add(service))
+    }
+
+    /// When the next stage may begin, and when it has the whole frame.
+    #[inline]
+    pub fn pass_on(&self, octets: u32, start: u64, end: u64) -> (u64, u64) {
+        let complete = end.saturating_add(self.delay);
+        let ready = match self.overlap {
+            Some(head) => start.saturating_add(self.delay + self.fixed + head * self.per_octet).min(complete),
+            None => complete,
+        };
+        debug_assert!(octets > 0);
+        (ready, complete)
+    }
+}
+
+/// Room of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    pub frames: u64,
+    pub octets: u64,
+}
+
+pub(super) const ENDLESS: Room = Room { frames: u64::MAX, octets: u64::MAX };
+
+/// What a route ends in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Last {
+    /// The wire's other end, this port.
+    Port(u32),
+    /// The lookup of what this port received.
+    Lookup(u32),
+    /// The application of this host.
+    Host(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Route {
+    /// Its hops: indices of stages in `Plant::hops`.
+    pub first: u32,
+    pub after: u32,
+    pub last: Last,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Host,
+    Switch(Learning),
+    Router,
+    Hub,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub role: Role,
+    pub ports: Vec<u32>,
+    /// Routes from port to port of a switch or router: `forward[from.local * ports + to.local]`.
+    pub forward: Vec<u32>,
+    /// Route of a host's own frames.
+    pub send: u32,
+    pub ring: u32,
+}
+
+/// Ports 2l and 2l + 1 are the ends of link l; resource p is the wire out of port p, and stage p its timing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Port {
+    pub node: u32,
+    pub local: u32,
+    pub module: u32,
+    pub reception: u32,
+    pub buffer: Option<Buffer>,
+    pub half_duplex: bool,
+}
+
+/// A collision domain.
+#[derive(Clone, Debug)]
+pub(super) struct Domain {
+    /// Ports that contend in it: those of hosts, switches and routers.
+    pub members: Vec<u32>,
+    /// One-way times between members.
+    pub delay: Vec<Vec<u64>>,
+    pub octet: u64,
+    pub preamble: u64,
+    pub gap: u64,
+}
+
+/// A network ready to run.
+#[derive(Clone, Debug)]
+pub(super) struct Plant {
+    pub seed: u64,
+    pub phases: Phases,
+    pub places: Vec<Place>,
+    pub ports: Vec<Port>,
+    pub timings: Vec<Timing>,
+    pub rooms: Vec<Room>,
+    pub hops: Vec<u32>,
+    pub routes: Vec<Route>,
+    pub domains: Vec<Domain>,
+    /// Domain and number within it of each port, or [`NONE`].
+    pub domain_of: Vec<(u32, u32)>,
+    /// `toward[node * nodes + to]`: the port of `node` on the way to node `to`, or [`NONE`].
+    toward: Vec<u32>,
+}
+
+struct Builder<'t> {
+    trial: &'t Trial,
+    plant: Plant,
+    names: BTreeMap<&'t str, u32>,
+    shared: BTreeMap<(u32, String), u32>,
+}
+
+impl Plant {
+    /// Check a trial and make it ready.
+    pub fn new(trial: &Trial) -> Result<Self, Error> {
+        let nodes = &trial.scenario.network.nodes;
+        check_phases(&trial.scenario.phases)?;
+        if nodes.is_empty() || nodes.len() > MOST_NODES {
+            return Err(fault("network.nodes", format!("must be from 1 to {MOST_NODES}, got {}", nodes.len())));
+        }
+        let mut names = BTreeMap::new();
+        for (index, node) in nodes.iter().enumerate() {
+            if names.insert(node.name.as_str(), small(index)).is_some() {
+                return Err(fault(
+                    format!("network.nodes[{index}].name"),
+                    format!("must be unique, got {:?} again", node.name),
+                ));
+            }
+        }
+        let plant = Self {
+            seed: trial.seed,
+            phases: trial.scenario.phases,
+            places: Vec::new(),
+            ports: Vec::new(),
+            timings: Vec::new(),
+            rooms: Vec::new(),
+            hops: Vec::new(),
+            routes: Vec::new(),
+            domains: Vec::new(),
+            domain_of: Vec::new(),
+            toward: Vec::new(),
+        };
+        let mut builder = Builder { trial, plant, names, shared: BTreeMap::new() };
+        builder.places();
+        builder.links()?;
+        builder.refuse_loops()?;
+        builder.toward();
+        builder.domains()?;
+        builder.stages()?;
+        builder.flows()?;
+        builder.pauses()?;
+        Ok(builder.plant)
+    }
+
+    /// The port of `node` on the way to another node.
+    #[inline]
+    pub fn port_toward(&self, node: u32, to: u32) -> u32 {
+        self.toward[node as usize * self.places.len() + to as usize]
+    }
+
+    /// Whose a station address is: hosts have the number of their node, routers' ports their number after all nodes.
+    #[inline]
+    pub fn owner(&self, address: u32) -> u32 {
+        let nodes = small(self.places.len());
+        if address < nodes {
+            address
+        } else {
+            self.ports[(address - nodes) as usize].node
+        }
+    }
+
+    /// How many station addresses there are.
+    pub fn addresses(&self) -> usize {
+        self.places.len() + self.ports.len()
+    }
+
+    /// The address of a router's port.
+    pub fn router_address(&self, port: u32) -> u32 {
+        small(self.places.len()) + port
+    }
+
+    /// To whom a host or router addresses what goes to host `to`: to it, or to the first router on the way.
+    pub fn next_address(&self, from: u32, to: u32) -> u32 {
+        let mut node = from;
+        loop {
+            let port = self.port_toward(node, to) ^ 1;
+            node = self.ports[port as usize].node;
+            if node == to {
+                return to;
+            }
+            if self.places[node as usize].role == Role::Router {
+                return self.router_address(port);
+            }
+        }
+    }
+
+    /// The stage at a hop.
+    #[inline]
+    pub fn timing(&self, hop: u32) -> &Timing {
+        &self.timings[self.hops[hop as usize] as usize]
+    }
+}
+
+impl<'t> Builder<'t> {
+    fn node(&self, name: &str, key: &str) -> Result<u32, Error> {
+        self.names.get(name).copied().ok_or_else(|| fault(key, format!("must be the name of a node, got {name:?}")))
+    }
+
+    fn config(&self, node: u32) -> &'t Node {
+        &self.trial.scenario.network.nodes[node as usize]
+    }
+
+    fn links_of(&self) -> &'t [Link] {
+        &self.trial.scenario.network.links
+    }
+
+    fn places(&mut self) {
+        for node in &self.trial.scenario.network.nodes {
+            let (role, ring) = match &node.kind {
+                Kind::Host(host) => (Role::Host, host.ring.unwrap_or(256)),
+                Kind::Switch(switch) => (Role::Switch(switch.learning), 0),
+                Kind::Router(_) => (Role::Router, 0),
+                Kind::Hub(_) => (Role::Hub, 0),
+            };
+            self.plant.places.push(Place { role, ports: Vec::new(), forward: Vec::new(), send: NONE, ring });
+        }
+    }
+
+    fn links(&mut self) -> Result<(), Error> {
+        for (index, link) in self.links_of().iter().enumerate() {
+            let key = format!("network.links[{index}]");
+            for (name, value, most) in [
+                ("ps_per_octet", link.ps_per_octet, 1_000_000_000),
+                ("delay_ps", link.delay_ps, 1_000_000_000_000),
+                ("preamble_octets", link.preamble_octets, 65_536),
+                ("gap_octets", link.gap_octets, 65_536),
+            ] {
+                if value > most || (name == "ps_per_octet" && value == 0) {
+                    let least = u8::from(name == "ps_per_octet");
+                    return Err(fault(format!("{key}.{name}"), format!("must be from {least} to {most}, got {value}")));
+                }
+            }
+            let mut ends = [0; 2];
+            for (side, end) in link.ends.iter().enumerate() {
+                ends[side] = self.node(&end.node, &format!("{key}.ends[{side}].node"))?;
+            }
+            for (side, end) in link.ends.iter().enumerate() {
+                let node = ends[side];
+                let (own, peer) = (&self.config(node).kind, &self.config(ends[1 - side]).kind);
+                let (overlap, buffer, room) = (overlap_of(peer), buffer_of(own), room_of(own));
+                if overlap.is_some_and(|octets| octets > 65_536) {
+                    let key = format!("network.nodes[{}].kind.overlap_octets", ends[1 - side]);
+                    return Err(fault(key, format!("must be at most 65536, got {overlap:?}")));
+                }
+                let id = small(self.plant.ports.len());
+                let place = &mut self.plant.places[node as usize];
+                if place.role == Role::Hub && !link.half_duplex {
+                    return Err(fault(format!("{key}.half_duplex"), "must be true: a hub's links are".to_owned()));
+                }
+                let local = small(place.ports.len());
+                place.ports.push(id);
+                self.plant.ports.push(Port {
+                    node,
+                    local,
+                    module: end.module,
+                    reception: NONE,
+                    buffer,
+                    half_duplex: link.half_duplex,
+                });
+                self.plant.timings.push(Timing {
+                    resource: id,
+                    fixed: 0,
+                    per_octet: link.ps_per_octet,
+                    extra: link.preamble_octets.cast_signed(),
+                    burst_octets: u64::MAX,
+                    burst: 0,
+                    overlap: overlap.filter(|_| !link.half_duplex).map(|octets| octets + link.preamble_octets),
+                    delay: link.delay_ps,
+                    gap: link.gap_octets * link.ps_per_octet,
+                    coalesce: None,
+                });
+                self.plant.rooms.push(room);
+            }
+        }
+        for (index, place) in self.plant.places.iter().enumerate() {
+            let ports = place.ports.len();
+            if place.role == Role::Host && ports != 1 {
+                return Err(fault(
+                    format!("network.nodes[{index}]"),
+                    format!("a host must have one link, got {ports}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A second way between two nodes would let flooded frames multiply for ever.
+    fn refuse_loops(&self) -> Result<(), Error> {
+        let nodes = self.plant.places.len();
+        let mut reached: Vec<Vec<usize>> = (0..nodes).map(|node| vec![node]).collect();
+        let mut set: Vec<usize> = (0..nodes).collect();
+        for link in 0..self.links_of().len() {
+            let [a, b] = [2 * link, 2 * link + 1].map(|port| self.plant.ports[port].node as usize);
+            let (from, into) = (set[a], set[b]);
+            if from == into {
+                let names = [a, b].map(|node| &self.trial.scenario.network.nodes[node].name);
+                return Err(fault(
+                    format!("network.links[{link}].ends"),
+                    format!(
+                        "closes a loop between {:?} and {:?}, which other links join already; there is no spanning tree here, so each pair of nodes must have one way",
+                        names[0], names[1]
+                    ),
+                ));
+            }
+            for node in std::mem::take(&mut reached[from]) {
+                set[node] = into;
+                reached[into].push(node);
+            }
+        }
+        Ok(())
+    }
+
+    fn toward(&mut self) {
+        let nodes = self.plant.places.len();
+        self.plant.toward = vec![NONE; nodes * nodes];
+        for to in 0..nodes {
+            let mut queue = VecDeque::from([small(to)]);
+            let mut seen = vec![false; nodes];
+            seen[to] = true;
+            while let Some(node) = queue.pop_front() {
+                for &port in &self.plant.places[node as usize].ports {
+                    let next = self.plant.ports[(port ^ 1) as usize].node;
+                    if !std::mem::replace(&mut seen[next as usize], true) {
+                        self.plant.toward[next as usize * nodes + to] = port ^ 1;
+                        queue.push_back(next);
+                    }
+                }
+            }
+        }
+    }
+
+    fn domains(&mut self) -> Result<(), Error> {
+        self.plant.domain_of = vec![(NONE, NONE); self.plant.ports.len()];
+        for first in 0..small(self.plant.ports.len()) {
+            let port = self.plant.ports[first as usize];
+            let taken = self.plant.domain_of[first as usize].0 != NONE;
+            if !port.half_duplex || taken || self.plant.places[port.node as usize].role == Role::Hub {
+                continue;
+            }
+            let members = self.heard_from(first).into_iter().map(|(port, _)| port);
+            let mut members: Vec<u32> = members.chain([first]).collect();
+            members.sort_unstable();
+            let link = &self.links_of()[first as usize / 2];
+            let id = small(self.plant.domains.len());
+            let mut delay = Vec::new();
+            for (number, &member) in members.iter().enumerate() {
+                let other = &self.links_of()[member as usize / 2];
+                let constants = |l: &Link| (l.ps_per_octet, l.preamble_octets, l.gap_octets);
+                if constants(other) != constants(link) || link.gap_octets == 0 || !link.ps_per_octet.is_multiple_of(8) {
+                    return Err(fault(
+                        format!("network.links[{}]", member / 2),
+                        "all links of a collision domain must have one ps_per_octet (a multiple of 8), one preamble_octets and one gap_octets (not 0)",
+                    ));
+                }
+                let heard: BTreeMap<u32, u64> = self.heard_from(member).into_iter().collect();
+                let delays: Vec<u64> = members.iter().map(|m| heard.get(m).copied().unwrap_or(0)).collect();
+                if let Some(far) = delays.iter().find(|far| 2 * **far > SLOT_OCTETS * link.ps_per_octet) {
+                    return Err(fault(
+                        format!("network.links[{}].delay_ps", member / 2),
+                        format!(
+                            "the round trip within a collision domain must be at most a slot of 512 bits, {} ps, got {}",
+                            SLOT_OCTETS * link.ps_per_octet,
+                            2 * far
+                        ),
+                    ));
+                }
+                delay.push(delays);
+                self.plant.domain_of[member as usize] = (id, small(number));
+            }
+            self.plant.domains.push(Domain {
+                members,
+                delay,
+                octet: link.ps_per_octet,
+                preamble: link.preamble_octets * link.ps_per_octet,
+                gap: link.gap_octets * link.ps_per_octet,
+            });
+        }
+        Ok(())
+    }
+
+    /// Who hears what `port` sends on its half-duplex link, and how much later.
+    fn heard_from(&self, port: u32) -> Vec<(u32, u64)> {
+        let mut found = Vec::new();
+        let mut waiting = vec![(port, 0)];
+        while let Some((port, before)) = waiting.pop() {
+            let after = before + self.links_of()[port as usize / 2].delay_ps;
+            let peer = port ^ 1;
+            let node = self.plant.ports[peer as usize].node;
+            match &self.config(node).kind {
+                Kind::Hub(hub) => waiting.extend(
+                    self.plant.places[node as usize]
+                        .ports
+                        .iter()
+                        .filter(|p| **p != peer)
+                        .map(|p| (*p, after + hub.delay_ps)),
+                ),
+                _ => found.push((peer, after)),
+            }
+        }
+        found
+    }
+
+    fn resource(&mut self, room: Room) -> u32 {
+        self.plant.rooms.push(room);
+        small(self.plant.rooms.len() - 1)
+    }
+
+    /// A stage of a node, on the resource that it names or on one of its own.
+    fn stage(&mut self, node: u32, stage: &Stage, key: &str) -> Result<u32, Error> {
+        stage.check(key)?;
+        let room = Room { frames: stage.queue_frames.map_or(u64::MAX, u64::from), octets: u64::MAX };
+        let resource = match &stage.resource {
+            None => self.resource(room),
+            Some(name) => {
+                let known = self.shared.get(&(node, name.clone())).copied();
+                let resource = known.unwrap_or_else(|| self.resource(ENDLESS));
+                self.shared.insert((node, name.clone()), resource);
+                resource
+            }
+        };
+        self.plant.timings.push(Timing::new(stage, resource));
+        Ok(small(self.plant.timings.len() - 1))
+    }
+
+    fn route(&mut self, stages: &[u32], last: Last) -> u32 {
+        let first = small(self.plant.hops.len());
+        self.plant.hops.extend_from_slice(stages);
+        self.plant.routes.push(Route { first, after: small(self.plant.hops.len()), last });
+        small(self.plant.routes.len() - 1)
+    }
+
+    fn stages(&mut self) -> Result<(), Error> {
+        for node in 0..small(self.plant.places.len()) {
+            let key = format!("network.nodes[{node}].kind");
+            let ports = self.plant.places[node as usize].ports.clone();
+            match &self.config(node).kind {
+                Kind::Host(host) => {
+                    let mut send = Vec::new();
+                    for (index, stage) in host.send.iter().enumerate() {
+                        let key = format!("{key}.host.send[{index}]");
+                        if stage.queue_frames.is_some() {
+                            return Err(fault(
+                                format!("{key}.queue_frames"),
+                                "must not be given: an application waits for room in its host's ring",
+                            ));
+                        }
+                        send.push(self.stage(node, stage, &key)?);
+                    }
+                    if !(1..=1_000_000).contains(&self.plant.places[node as usize].ring) {
+                        return Err(fault(format!("{key}.host.ring"), "must be from 1 to 1000000"));
+                    }
+                    send.push(ports[0]);
+                    self.plant.places[node as usize].send = self.route(&send, Last::Port(ports[0] ^ 1));
+                    let mut receive = Vec::new();
+                    for (index, stage) in host.receive.iter().enumerate() {
+                        receive.push(self.stage(node, stage, &format!("{key}.host.receive[{index}]"))?);
+                    }
+                    self.plant.ports[ports[0] as usize].reception = self.route(&receive, Last::Host(node));
+                }
+                Kind::Switch(switch) => self.switch(node, &ports, switch, &format!("{key}.switch"))?,
+                Kind::Router(router) => {
+                    let forward = self.stage(node, &router.forward, &format!("{key}.router.forward"))?;
+                    for &port in &ports {
+                        self.plant.ports[port as usize].reception = self.route(&[], Last::Lookup(port));
+                    }
+                    self.forward(node, &ports, |_, _, _| Ok(vec![forward]))?;
+                }
+                Kind::Hub(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn switch(&mut self, node: u32, ports: &[u32], switch: &super::scenario::Switch, key: &str) -> Result<(), Error> {
+        if let Learning::Learns { age_ps, addresses } = switch.learning {
+            if age_ps == 0 || addresses == 0 {
+                return Err(fault(format!("{key}.learning.learns"), "age_ps and addresses must be at least 1"));
+            }
+        }
+        if switch.queue_frames == Some(0) || switch.queue_octets == Some(0) {
+            return Err(fault(format!("{key}.queue_frames"), "queue_frames and queue_octets must be at least 1"));
+        }
+        if let Some(buffer) = switch.buffer {
+            buffer.check(&format!("{key}.buffer"))?;
+        }
+        for &port in ports {
+            let mut reception = Vec::new();
+            if let Some(stage) = &switch.ingress {
+                if stage.resource.is_some() {
+                    return Err(fault(format!("{key}.ingress.resource"), "must not be given: each port has its own"));
+                }
+                reception.push(self.stage(node, stage, &format!("{key}.ingress"))?);
+            }
+            self.plant.ports[port as usize].reception = self.route(&reception, Last::Lookup(port));
+        }
+        match &switch.fabric {
+            Fabric::Ideal => self.forward(node, ports, |_, _, _| Ok(Vec::new())),
+            Fabric::Shared(stage) => {
+                let backplane = self.stage(node, stage, &format!("{key}.fabric.shared"))?;
+                self.forward(node, ports, |_, _, _| Ok(vec![backplane]))
+            }
+            Fabric::Crossbar { local, inward, outward } => {
+                let mut modules: BTreeMap<(u32, &'static str), u32> = BTreeMap::new();
+                for &port in ports {
+                    let module = self.plant.ports[port as usize].module;
+                    for (name, stage) in
+                        [("inward", Some(inward)), ("outward", Some(outward)), ("local", local.as_ref())]
+                    {
+                        if let (Some(stage), false) = (stage, modules.contains_key(&(module, name))) {
+                            let id = self.stage(node, stage, &format!("{key}.fabric.crossbar.{name}"))?;
+                            modules.insert((module, name), id);
+                        }
+                    }
+                }
+                self.forward(node, ports, |builder, from, to| {
+                    let [from, to] = [from, to].map(|port| builder.plant.ports[port as usize].module);
+                    Ok(if from == to {
+                        modules.get(&(from, "local")).copied().into_iter().collect()
+                    } else {
+                        vec![modules[&(from, "inward")], modules[&(to, "outward")]]
+                    })
+                })
+            }
+        }
+    }
+
+    /// Routes between the ports of a node, each over what `fabric` gives.
+    fn forward(
+        &mut self,
+        node: u32,
+        ports: &[u32],
+        fabric: impl Fn(&Self, u32, u32) -> Result<Vec<u32>, Error>,
+    ) -> Result<(), Error> {
+        let mut forward = Vec::new();
+        for &from in ports {
+            for &to in ports {
+                let mut stages = fabric(self, from, to)?;
+                stages.push(to);
+                forward.push(self.route(&stages, Last::Port(to ^ 1)));
+            }
+        }
+        self.plant.places[node as usize].forward = forward;
+        Ok(())
+    }
+
+    fn flows(&self) -> Result<(), Error> {
+        let flows = &self.trial.scenario.flows;
+        if flows.is_empty() || flows.len() > 10_000 {
+            return Err(fault("flows", format!("must be from 1 to 10000, got {}", flows.len())));
+        }
+        for (index, flow) in flows.iter().enumerate() {
+            let key = format!("flows[{index}]");
+            flow.check(&key)?;
+            let host = |name: &str, key: String| {
+                let node = self.node(name, &key)?;
+                if self.plant.places[node as usize].role == Role::Host {
+                    return Ok(node);
+                }
+                Err(fault(key, format!("must be a host, got {name:?}")))
+            };
+            let from = host(&flow.from, format!("{key}.from"))?;
+            if flow.to.is_empty() || (flow.address == Address::Unicast && flow.to.len() != 1) {
+                return Err(fault(
+                    format!("{key}.to"),
+                    format!("must be one host, or several with a group's address, got {:?}", flow.to),
+                ));
+            }
+            for (number, name) in flow.to.iter().enumerate() {
+                let at = format!("{key}.to[{number}]");
+                let to = host(name, at.clone())?;
+                if to == from || self.plant.port_toward(from, to) == NONE || flow.to[..number].contains(name) {
+                    return Err(fault(
+                        at,
+                        format!("must be another host that {:?} is joined to, named once, got {name:?}", flow.from),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Longest frame that any flow sends.
+    fn longest(&self) -> u64 {
+        let mut longest = 64;
+        for flow in &self.trial.scenario.flows {
+            for lengths in std::iter::once(&flow.frames).chain(flow.response.iter().map(|r| &r.frames)) {
+                let all = match lengths {
+                    Lengths::Fixed { bits } => std::slice::from_ref(bits),
+                    Lengths::Mix { bits, .. } => bits,
+                    Lengths::Samples { .. } => &[],
+                };
+                for bits in all {
+                    flow.frames_of(bits / 8, |octets, _| longest = longest.max(u64::from(octets)));
+                }
+            }
+        }
+        longest
+    }
+
+    /// A PAUSE that comes too late for what is on its way would lose frames: refuse such a buffer.
+    fn pauses(&self) -> Result<(), Error> {
+        let longest = self.longest();
+        for (id, port) in self.plant.ports.iter().enumerate() {
+            let (Some(buffer), link) = (port.buffer, &self.links_of()[id / 2]) else { continue };
+            let key = format!("network.nodes[{}].kind", port.node);
+            buffer.check(&format!("{key}.buffer"))?;
+            let Some(pause) = buffer.pause else { continue };
+            if link.half_duplex {
+                return Err(fault(
+                    format!("{key}.buffer.pause"),
+                    "must not be given on a half-duplex link (802.3-2022 annex 31B)",
+                ));
+            }
+            let headroom = pause_headroom(longest, link);
+            if pause.high_octets + headroom > buffer.octets {
+                return Err(fault(
+                    format!("{key}.buffer.octets"),
+                    format!(
+                        "must be at least {} for frames of up to {longest} octets, {headroom} more than pause.high_octets, so that what is under way finds room; got {}",
+                        pause.high_octets + headroom, buffer.octets
+                    ),
+                ));
+            }
+            let asked = u64::from(pause.quanta) * 64 * link.ps_per_octet;
+            if asked < 4 * headroom * link.ps_per_octet {
+                return Err(fault(
+                    format!("{key}.buffer.pause.quanta"),
+                    format!("must be at least {} here, got {}", (4 * headroom).div_ceil(64), pause.quanta),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Octets that may still come after the decision to send a PAUSE: it waits for a frame and its gap, is 64 octets long, both ways take
+/// their time, and the peer has just begun a frame.
+fn pause_headroom(longest: u64, link: &Link) -> u64 {
+    let around = link.preamble_octets + link.gap_octets;
+    let way = (2 * link.delay_ps).div_ceil(link.ps_per_octet);
+    2 * (longest + around) + PAUSE_OCTETS + around + way
+}
+
+/// A MAC control frame, 802.3-2022 § 31.3: the shortest frame.
+pub(super) const PAUSE_OCTETS: u64 = 64;
+
+/// The slot of 10 and 100 Mb/s, 802.3-2022 § 4.4.2: 512 bits.
+pub(super) const SLOT_OCTETS: u64 = 64;
+
+fn overlap_of(kind: &Kind) -> Option<u64> {
+    match kind {
+        Kind::Host(host) => host.overlap_octets,
+        Kind::Switch(switch) => switch.overlap_octets,
+        Kind::Router(_) | Kind::Hub(_) => None,
+    }
+}
+
+fn buffer_of(kind: &Kind) -> Option<Buffer> {
+    match kind {
+        Kind::Host(host) => host.buffer,
+        Kind::Switch(switch) => switch.buffer,
+        Kind::Router(_) | Kind::Hub(_) => None,
+    }
+}
+
+fn room_of(kind: &Kind) -> Room {
+    let frames = |n: Option<u32>| n.map_or(u64::MAX, u64::from);
+    match kind {
+        Kind::Switch(switch) => {
+            Room { frames: frames(switch.queue_frames), octets: switch.queue_octets.unwrap_or(u64::MAX) }
+        }
+        Kind::Router(router) => Room { frames: frames(router.queue_frames), octets: u64::MAX },
+        Kind::Host(_) | Kind::Hub(_) => ENDLESS,
+    }
+}

@@ -1,0 +1,598 @@
+//! A network event by event. Written to be read, and the only one that knows PAUSE, memory of ports,
+//! half-duplex links, and interrupts for several frames.
+//!
+//! Each resource has a queue. A frame *arrives* at a stage, waits, is served, has *left* when its last bit has, and the resource is *free*
+//! again after the gap. Events of one instant are taken in the order of their rank: what leaves makes room for what arrives.
+
+use super::account::Account;
+use super::applications::{Applications, Reaction};
+use super::frame::{Frame, Loss};
+use super::junctions::Junctions;
+use super::medium::{Mac, Sent};
+use super::plant::{Last, Plant, NONE, PAUSE_OCTETS};
+use super::table::{Tables, Way};
+use super::{Outcome, Trial};
+use ethermeter_traffic::{Purpose, Stream};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Event {
+    /// The frame in service has left a resource.
+    Left { resource: u32 },
+    /// A resource can serve the next frame.
+    Free { resource: u32 },
+    /// A half-duplex port may try to send.
+    Ready { port: u32 },
+    /// The part of the gap with this number is over at a port.
+    GapOver { port: u32, gap: u64 },
+    /// A transmission begins to be heard at a port.
+    CarrierOn { port: u32 },
+    /// A transmission, in its version, is no longer heard at a port.
+    CarrierOff { port: u32, sent: usize, version: u32 },
+    /// A transmission, in its version, is over.
+    SendOver { sent: usize, version: u32 },
+    /// A PAUSE frame has come to a port.
+    Pause { port: u32, quanta: u16 },
+    /// A port's silence is over.
+    Wake { port: u32 },
+    /// A port that wants silence asks again.
+    AskAgain { port: u32, asked: u64 },
+    /// A copy has passed a stage after which frames wait for each other.
+    Gather { copy: u32, stage: u32 },
+    /// The first of a batch, the one with this number, has waited long enough.
+    Interrupt { stage: u32, batch: u64 },
+    /// A copy comes to a port from a half-duplex medium.
+    Reach { copy: u32, port: u32 },
+    /// A copy comes to its next stage, or to the end of its route.
+    Arrive { copy: u32, lane: u32 },
+    /// A flow's next message.
+    Send { flow: u32 },
+    /// A receiver's answer.
+    Answer { receiver: u32 },
+    /// A flow waits no longer for answers to a message.
+    TimeOut { flow: u32, message: u32 },
+}
+
+impl Event {
+    /// Its rank, and what comes first among equals.
+    fn order(self) -> (u8, u32) {
+        match self {
+            Self::Left { resource } => (0, resource),
+            Self::Free { resource } => (1, resource),
+            Self::Ready { port } => (2, port),
+            Self::GapOver { port, .. } => (3, port),
+            Self::CarrierOn { port } => (4, port),
+            Self::CarrierOff { port, .. } => (5, port),
+            Self::SendOver { .. } => (5, NONE),
+            Self::Pause { port, .. } | Self::Wake { port } | Self::AskAgain { port, .. } => (6, port),
+            Self::Gather { stage, .. } => (7, stage),
+            Self::Interrupt { stage, .. } => (11, stage),
+            Self::Reach { port, .. } => (7, port),
+            Self::Arrive { lane, .. } => (7, lane),
+            Self::Send { flow } => (8, flow),
+            Self::Answer { receiver } => (9, receiver),
+            Self::TimeOut { flow, .. } => (10, flow),
+        }
+    }
+}
+
+/// Time, rank, what comes first among equals, serial number.
+type Pending = (u64, u8, u32, u64, Event);
+
+/// A copy of a frame, and where it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copy {
+    pub frame: Frame,
+    pub route: u32,
+    pub hop: u32,
+    pub ready: u64,
+    pub complete: u64,
+    /// The memory that it holds.
+    pub charge: u32,
+    alive: bool,
+}
+
+/// Memory of a port that copies of one frame hold together.
+#[derive(Clone, Copy, Debug)]
+struct Charge {
+    port: u32,
+    octets: u64,
+    copies: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    used: u64,
+    /// How often silence was asked for, if it is wanted now.
+    asked: Option<u64>,
+    times: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Served {
+    octets: u64,
+    charge: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Server {
+    waiting: VecDeque<u32>,
+    frames: u64,
+    octets: u64,
+    busy: bool,
+    serving: Option<Served>,
+    paused_until: u64,
+    urgent: Option<u16>,
+}
+
+/// Copies that wait for each other after a stage.
+#[derive(Clone, Debug, Default)]
+struct Batch {
+    number: u64,
+    copies: Vec<u32>,
+}
+
+/// All of the state.
+pub(super) struct Engine<'p> {
+    pub plant: &'p Plant,
+    applications: Applications,
+    pub account: Account,
+    tables: Tables,
+    /// For the order of what comes in one instant.
+    junctions: Junctions,
+    heap: BinaryHeap<Reverse<Pending>>,
+    serial: u64,
+    pub copies: Vec<Copy>,
+    spare: Vec<u32>,
+    charges: Vec<Charge>,
+    spare_charges: Vec<u32>,
+    servers: Vec<Server>,
+    batches: Vec<Batch>,
+    memories: Vec<Memory>,
+    pub macs: Vec<Mac>,
+    pub sent: Vec<Sent>,
+    events: u64,
+}
+
+/// Run a network.
+pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Outcome {
+    let applications = Applications::new(plant, trial);
+    let stations = applications.flow_count() + applications.receiver_count();
+    let ports = u32::try_from(plant.ports.len()).expect("few ports");
+    let chance = |port| Stream::new(plant.seed, stations + port, Purpose::Backoff);
+    let mut engine = Engine {
+        plant,
+        account: Account::new(plant, applications.flow_count(), tracing),
+        tables: Tables::new(plant),
+        junctions: Junctions::new(plant),
+        heap: BinaryHeap::new(),
+        serial: 0,
+        copies: Vec::new(),
+        spare: Vec::new(),
+        charges: Vec::new(),
+        spare_charges: Vec::new(),
+        servers: vec![Server::default(); plant.rooms.len()],
+        batches: vec![Batch::default(); plant.timings.len()],
+        memories: vec![Memory::default(); plant.ports.len()],
+        macs: (0..ports).map(|port| Mac::new(chance(port))).collect(),
+        sent: Vec::new(),
+        events: 0,
+        applications,
+    };
+    for flow in 0..engine.applications.flow_count() {
+        if let Some(at) = engine.applications.next(flow) {
+            engine.schedule(at, Event::Send { flow });
+        }
+    }
+    engine.run();
+    engine.finish()
+}
+
+impl Engine<'_> {
+    pub fn schedule(&mut self, at: u64, event: Event) {
+        let (rank, id) = event.order();
+        self.serial += 1;
+        self.heap.push(Reverse((at, rank, id, self.serial, event)));
+    }
+
+    fn schedule_arrival(&mut self, at: u64, copy: u32) {
+        let Copy { route, hop, .. } = self.copies[copy as usize];
+        let lane = self.junctions.lane(self.plant, route, hop);
+        self.schedule(at, Event::Arrive { copy, lane });
+    }
+
+    fn run(&mut self) {
+        while let Some(Reverse((now, _, _, _, event))) = self.heap.pop() {
+            if now >= self.plant.phases.end_ps {
+                return;
+            }
+            self.events += 1;
+            self.handle(now, event);
+        }
+    }
+
+    fn handle(&mut self, now: u64, event: Event) {
+        match event {
+            Event::Left { resource } => self.left(now, resource),
+            Event::Free { resource } => {
+                self.servers[resource as usize].busy = false;
+                self.serve(now, resource);
+            }
+            Event::Wake { port } => self.serve(now, port),
+            Event::Pause { port, quanta } => self.pause(now, port, quanta),
+            Event::AskAgain { port, asked } => {
+                if self.memories[port as usize].asked == Some(asked) {
+                    self.ask(now, port);
+                }
+            }
+            Event::Gather { copy, stage } => self.gather(now, copy, stage),
+            Event::Interrupt { stage, batch } => {
+                if self.batches[stage as usize].number == batch {
+                    self.interrupt(now, stage);
+                }
+            }
+            Event::Reach { copy, port } => self.reach_port(now, copy, port),
+            Event::Arrive { copy, .. } => self.arrive(now, copy),
+            Event::Send { flow } => self.send(now, flow),
+            Event::Answer { receiver } => self.answer(now, receiver),
+            Event::TimeOut { flow, message } => {
+                if let Some(at) = self.applications.time_out(flow, message, now, &mut self.account) {
+                    self.schedule(at, Event::Send { flow });
+                }
+            }
+            medium => self.handle_medium(now, medium),
+        }
+    }
+
+    // Applications
+
+    fn send(&mut self, now: u64, flow: u32) {
+        let mut frames = Vec::new();
+        let wait = self.applications.send(flow, now, |frame| frames.push(frame));
+        if let Some((at, message)) = wait {
+            self.schedule(at, Event::TimeOut { flow, message });
+        }
+        self.put_in(now, self.applications.sender(flow), frames);
+    }
+
+    fn answer(&mut self, now: u64, receiver: u32) {
+        let mut frames = Vec::new();
+        self.applications.answer(receiver, now, |frame| frames.push(frame));
+        self.put_in(now, self.applications.host_of(receiver), frames);
+    }
+
+    fn put_in(&mut self, now: u64, host: u32, frames: Vec<Frame>) {
+        let route = self.plant.places[host as usize].send;
+        for frame in frames {
+            self.account.sent(&frame);
+            let copy = self.copy(frame, route, now, now, NONE);
+            self.arrive(now, copy);
+        }
+    }
+
+    fn proceed(&mut self, flow: u32, next: Option<u64>) {
+        if let Some(at) = next {
+            self.schedule(at, Event::Send { flow });
+        }
+    }
+
+    // Copies
+
+    pub fn copy(&mut self, frame: Frame, route: u32, ready: u64, complete: u64, charge: u32) -> u32 {
+        let hop = self.plant.routes[route as usize].first;
+        let copy = Copy { frame, route, hop, ready, complete, charge, alive: true };
+        if let Some(id) = self.spare.pop() {
+            self.copies[id as usize] = copy;
+            return id;
+        }
+        self.copies.push(copy);
+        u32::try_from(self.copies.len() - 1).expect("memory would be full before")
+    }
+
+    /// A copy is no more. What memory it holds is another's, or given back by the caller.
+    pub fn end(&mut self, copy: u32) {
+        self.copies[copy as usize].alive = false;
+        self.spare.push(copy);
+    }
+
+    pub fn lose(&mut self, now: u64, copy: u32, loss: Loss) {
+        let Copy { frame, charge, .. } = self.copies[copy as usize];
+        self.account.lost(&frame, loss);
+        self.end(copy);
+        self.release(now, charge);
+    }
+
+    // Stages
+
+    /// A copy is at the beginning of a stage, or at the end of its route.
+    fn arrive(&mut self, now: u64, id: u32) {
+        let Copy { frame, route, hop, complete, .. } = self.copies[id as usize];
+        let route = self.plant.routes[route as usize];
+        if hop == route.after {
+            match route.last {
+                Last::Port(port) => self.reach_port(now, id, port),
+                Last::Lookup(port) => self.look_up(now, id, port),
+                Last::Host(_) if now < complete => self.schedule_arrival(complete, id),
+                Last::Host(host) => self.deliver(now, id, host),
+            }
+            return;
+        }
+        let resource = self.plant.timing(hop).resource;
+        let room = self.plant.rooms[resource as usize];
+        let server = &mut self.servers[resource as usize];
+        let (frames, octets) = (server.frames + 1, server.octets + u64::from(frame.octets));
+        if frames > room.frames || octets > room.octets {
+            if self.is_wire(resource) {
+                self.account.ports[resource as usize].dropped += u64::from(self.account.within(now));
+            }
+            return self.lose(now, id, Loss::Queue);
+        }
+        (server.frames, server.octets) = (frames, octets);
+        server.waiting.push_back(id);
+        if self.is_wire(resource) {
+            let most = &mut self.account.ports[resource as usize].queue_most;
+            *most = frames.max(*most);
+        }
+        self.serve(now, resource);
+    }
+
+    fn is_wire(&self, resource: u32) -> bool {
+        (resource as usize) < self.plant.ports.len()
+    }
+
+    /// Serve the next frame, if the resource can.
+    pub fn serve(&mut self, now: u64, resource: u32) {
+        let server = &mut self.servers[resource as usize];
+        if server.busy {
+            return;
+        }
+        if let Some(quanta) = server.urgent.take() {
+            server.busy = true;
+            return self.send_pause(now, resource, quanta);
+        }
+        let Some(&id) = server.waiting.front() else { return };
+        if server.paused_until > now {
+            let at = server.paused_until;
+            return self.schedule(at, Event::Wake { port: resource });
+        }
+        let copy = self.copies[id as usize];
+        let timing = *self.plant.timing(copy.hop);
+        let (start, end) = timing.serve(copy.frame.octets, copy.ready, copy.complete, now);
+        if start > now {
+            // It would run dry. The resource is not taken meanwhile: a PAUSE frame may pass.
+            return self.schedule(start, Event::Wake { port: resource });
+        }
+        server.waiting.pop_front();
+        server.busy = true;
+        let octets = copy.frame.octets;
+        server.serving = Some(Served { octets: u64::from(octets), charge: copy.charge });
+        if self.is_wire(resource) && self.plant.ports[resource as usize].half_duplex {
+            return self.contend(now, resource, id);
+        }
+        let free = end.saturating_add(timing.gap);
+        self.schedule(end, Event::Left { resource });
+        self.schedule(free, Event::Free { resource });
+        let (ready, complete) = timing.pass_on(octets, start, end);
+        self.on_host_route(&copy, end, free);
+        if self.is_wire(resource) && end < self.plant.phases.end_ps {
+            self.account.port_sent(resource, octets, start, end);
+        }
+        let it = &mut self.copies[id as usize];
+        (it.ready, it.complete, it.hop) = (ready, complete, copy.hop + 1);
+        if timing.coalesce.is_some() {
+            let stage = self.plant.hops[copy.hop as usize];
+            return self.schedule(complete, Event::Gather { copy: id, stage });
+        }
+        self.schedule_arrival(ready, id);
+    }
+
+    fn gather(&mut self, now: u64, copy: u32, stage: u32) {
+        let coalesce = self.plant.timings[stage as usize].coalesce.expect("a stage after which frames wait");
+        let batch = &mut self.batches[stage as usize];
+        batch.copies.push(copy);
+        let (number, count) = (batch.number, batch.copies.len());
+        if count >= coalesce.frames as usize {
+            self.interrupt(now, stage);
+        } else if count == 1 {
+            self.schedule(now + coalesce.ps, Event::Interrupt { stage, batch: number });
+        }
+    }
+
+    /// A batch goes on.
+    fn interrupt(&mut self, now: u64, stage: u32) {
+        let batch = &mut self.batches[stage as usize];
+        batch.number += 1;
+        for id in std::mem::take(&mut batch.copies) {
+            let copy = &mut self.copies[id as usize];
+            (copy.ready, copy.complete) = (now, now);
+            self.arrive(now, id);
+        }
+    }
+
+    /// Tell an application that its frame passes the first stage, or leaves its host.
+    pub fn on_host_route(&mut self, copy: &Copy, end: u64, free: u64) {
+        if copy.route != self.plant.places[copy.frame.from as usize].send {
+            return;
+        }
+        let route = self.plant.routes[copy.route as usize];
+        if copy.hop == route.first {
+            let next = self.applications.passed(&copy.frame, free);
+            self.proceed(copy.frame.flow, next);
+        }
+        if copy.hop + 1 == route.after {
+            let next = self.applications.departed(&copy.frame, end);
+            self.proceed(copy.frame.flow, next);
+        }
+    }
+
+    fn left(&mut self, now: u64, resource: u32) {
+        let wire = self.is_wire(resource);
+        let server = &mut self.servers[resource as usize];
+        let leaving = server.serving.take().expect("what leaves was served");
+        server.frames -= 1;
+        server.octets -= leaving.octets;
+        if wire {
+            self.release(now, leaving.charge);
+        }
+    }
+
+    /// The same for a half-duplex port, which is free at once: the gap belongs to deference.
+    pub fn leave_medium(&mut self, now: u64, port: u32) {
+        self.left(now, port);
+        self.servers[port as usize].busy = false;
+    }
+
+    // Ports and nodes
+
+    /// A frame has come in at a port.
+    pub fn reach_port(&mut self, now: u64, id: u32, port: u32) {
+        let Copy { frame, ready, complete, .. } = self.copies[id as usize];
+        let at = self.plant.ports[port as usize];
+        if let Last::Host(host) = self.plant.routes[at.reception as usize].last {
+            if !self.applications.wants(&frame, host) {
+                self.copies[id as usize].charge = NONE;
+                return self.lose(now, id, Loss::Ignored);
+            }
+        }
+        let charge = match at.buffer {
+            None => NONE,
+            Some(buffer) => {
+                let octets = u64::from(frame.octets);
+                let memory = &mut self.memories[port as usize];
+                if memory.used + octets > buffer.octets {
+                    self.account.ports[port as usize].buffer_dropped += u64::from(self.account.within(now));
+                    self.copies[id as usize].charge = NONE;
+                    return self.lose(now, id, Loss::Buffer);
+                }
+                memory.used += octets;
+                let used = memory.used;
+                let most = &mut self.account.ports[port as usize].buffer_most;
+                *most = used.max(*most);
+                if buffer.pause.is_some_and(|pause| used > pause.high_octets)
+                    && self.memories[port as usize].asked.is_none()
+                {
+                    self.ask(now, port);
+                }
+                self.charge(Charge { port, octets, copies: 1 })
+            }
+        };
+        let first = self.plant.routes[at.reception as usize].first;
+        let it = &mut self.copies[id as usize];
+        (it.route, it.hop, it.charge) = (at.reception, first, charge);
+        debug_assert!(ready <= now && ready <= complete);
+        self.arrive(now, id);
+    }
+
+    fn look_up(&mut self, now: u64, id: u32, port: u32) {
+        let Copy { mut frame, complete, charge, .. } = self.copies[id as usize];
+        let way = self.tables.lookup(self.plant, port, &mut frame, now);
+        let at = self.plant.ports[port as usize];
+        let place = &self.plant.places[at.node as usize];
+        let count = place.ports.len();
+        let ways = &place.forward[at.local as usize * count..][..count];
+        self.end(id);
+        let out: Vec<u32> = match way {
+            Way::Nowhere => Vec::new(),
+            Way::One(out) => vec![ways[self.plant.ports[out as usize].local as usize]],
+            Way::All => (0..count).filter(|local| *local != at.local as usize).map(|local| ways[local]).collect(),
+        };
+        if out.is_empty() {
+            self.account.lost(&frame, Loss::Filtered);
+            return self.release(now, charge);
+        }
+        let more = out.len() - 1;
+        self.account.copied(&frame, more as u64);
+        if charge != NONE {
+            self.charges[charge as usize].copies += u32::try_from(more).expect("few ports");
+        }
+        for route in out {
+            let copy = self.copy(frame, route, now, complete, charge);
+            self.arrive(now, copy);
+        }
+    }
+
+    fn deliver(&mut self, now: u64, id: u32, host: u32) {
+        let Copy { frame, charge, .. } = self.copies[id as usize];
+        self.end(id);
+        self.release(now, charge);
+        self.account.trace(&frame, host, now);
+        match self.applications.deliver(&frame, host, now, &mut self.account) {
+            Reaction::Nothing => {}
+            Reaction::Answer { receiver, at } => self.schedule(at, Event::Answer { receiver }),
+            Reaction::Next { flow, at } => self.schedule(at, Event::Send { flow }),
+        }
+    }
+
+    // Memory and PAUSE
+
+    fn charge(&mut self, charge: Charge) -> u32 {
+        if let Some(id) = self.spare_charges.pop() {
+            self.charges[id as usize] = charge;
+            return id;
+        }
+        self.charges.push(charge);
+        u32::try_from(self.charges.len() - 1).expect("memory would be full before")
+    }
+
+    fn release(&mut self, now: u64, id: u32) {
+        if id == NONE {
+            return;
+        }
+        let charge = &mut self.charges[id as usize];
+        charge.copies -= 1;
+        if charge.copies > 0 {
+            return;
+        }
+        let Charge { port, octets, .. } = *charge;
+        self.spare_charges.push(id);
+        let memory = &mut self.memories[port as usize];
+        memory.used -= octets;
+        let pause = self.plant.ports[port as usize].buffer.and_then(|buffer| buffer.pause);
+        if memory.asked.is_some() && pause.is_some_and(|pause| memory.used <= pause.low_octets) {
+            memory.asked = None;
+            self.servers[port as usize].urgent = Some(0);
+            self.serve(now, port);
+        }
+    }
+
+    /// Ask the peer for silence, now and again.
+    fn ask(&mut self, now: u64, port: u32) {
+        let quanta = self.plant.ports[port as usize].buffer.and_then(|b| b.pause).expect("a port with PAUSE").quanta;
+        let memory = &mut self.memories[port as usize];
+        memory.times += 1;
+        let asked = memory.times;
+        memory.asked = Some(asked);
+        self.schedule(now + self.silence(port, quanta) / 2, Event::AskAgain { port, asked });
+        self.servers[port as usize].urgent = Some(quanta);
+        self.serve(now, port);
+    }
+
+    /// A quantum is 512 bits (802.3-2022 § 31B.2).
+    fn silence(&self, port: u32, quanta: u16) -> u64 {
+        u64::from(quanta) * 64 * self.plant.timings[port as usize].per_octet
+    }
+
+    fn send_pause(&mut self, now: u64, port: u32, quanta: u16) {
+        let timing = self.plant.timings[port as usize];
+        let octets = u32::try_from(PAUSE_OCTETS).expect("small");
+        let end = now + timing.service(octets);
+        self.account.ports[port as usize].pauses_sent += u64::from(self.account.within(end));
+        self.schedule(end + timing.gap, Event::Free { resource: port });
+        self.schedule(end + timing.delay, Event::Pause { port: port ^ 1, quanta });
+    }
+
+    fn pause(&mut self, now: u64, port: u32, quanta: u16) {
+        self.account.ports[port as usize].pauses_received += u64::from(self.account.within(now));
+        self.servers[port as usize].paused_until = now + self.silence(port, quanta);
+        self.serve(now, port);
+    }
+
+    fn finish(mut self) -> Outcome {
+        let Self { copies, account, .. } = &mut self;
+        for copy in copies.iter().filter(|copy| copy.alive) {
+            account.in_flight(&copy.frame);
+        }
+        Outcome::new(self.plant, self.account, &mut self.applications, self.tables.flooded, self.events)
+    }
+}

@@ -1,0 +1,68 @@
+"""The core's networks from Python: the example of the formats, its figures and its faults."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ethermeter import _core
+
+FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"
+
+
+def line(scenario: dict[str, Any]) -> str:
+    """A line of a plan with this scenario."""
+    keys = {"id": "x", "series": "", "replication": 0, "seed": 1, "engine": "simulation", "point": {}}
+    return json.dumps({**keys, "scenario": scenario})
+
+
+@pytest.fixture
+def scenario() -> dict[str, Any]:
+    """The example of docs/formats.md."""
+    found = re.search(r'^(\{"network": \{$.*?)^```', FORMATS.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    example: dict[str, Any] = json.loads(found.group(1))
+    return example
+
+
+def test_copies_of_frames_balance_exactly_and_every_figure_of_the_formats_is_there(scenario: dict[str, Any]) -> None:
+    o = _core.simulate_network(line(scenario))
+    assert o["flow_completed"][0] > 10
+    assert np.array_equal(o["flow_sent"] + o["flow_copied"], o["flow_delivered"] + o["flow_lost"].sum(axis=1) + o["flow_in_flight"])
+    assert o["losses"] == ["queue", "buffer", "filtered", "ignored", "attempts"]
+    section = FORMATS.read_text(encoding="utf-8").split("## Switched networks")[1].split("\n## ")[0]
+    documented = set(re.findall(r"`((?:flow|port|node)_\w+)`", section)) | {"losses", "histograms", "window_ps", "events"}
+    assert documented == set(o)
+
+
+def test_histograms_hold_what_the_counts_say_and_their_means_lie_within(scenario: dict[str, Any]) -> None:
+    o = _core.simulate_network(line(scenario))
+    _flow, low, high, count = o["histograms"]["round_trip"]
+    assert count.sum() == o["flow_completed"].sum()
+    mean_ps = o["flow_round_trip_s"][0] * 1e12
+    assert (low * count).sum() / count.sum() <= mean_ps * (1 + 1e-12)
+    assert mean_ps <= (high * count).sum() / count.sum()
+
+
+def test_the_same_seed_gives_the_same_figures(scenario: dict[str, Any]) -> None:
+    scenario["flows"][0]["arrivals"] = {"kind": "poisson", "mean_ps": 2e8}
+    first, second = (_core.simulate_network(line(scenario)) for _ in range(2))
+    for key, value in first.items():
+        np.testing.assert_equal(second[key], value)
+
+
+def test_a_loop_is_refused_with_its_link(scenario: dict[str, Any]) -> None:
+    scenario["network"]["links"].append({"ends": [{"node": "s"}, {"node": "a"}], "ps_per_octet": 8000})
+    with pytest.raises(ValueError, match=r"network\.nodes\[0\]: a host must have one link, got 2"):
+        _core.simulate_network(line(scenario))
+    scenario["network"]["links"][-1]["ends"] = [{"node": "s"}, {"node": "s"}]
+    with pytest.raises(ValueError, match=r"network\.links\[2\]\.ends: closes a loop"):
+        _core.simulate_network(line(scenario))
+
+
+def test_a_segment_is_no_network(scenario: dict[str, Any]) -> None:
+    scenario["segment"] = scenario.pop("network")
+    with pytest.raises(ValueError, match="unknown field `segment`"):
+        _core.simulate_network(line(scenario))
