@@ -104,3 +104,114 @@ pub fn read(signed: &Signed, notary: Option<&Notary>, now: UnixTime) -> Result<(
     notary.prove(signed, &grant, now).map_err(|error| unproven(&error))?;
     Ok((grant, Proof::Signed))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certificates;
+    use std::path::{Path, PathBuf};
+
+    /// A directory that goes away.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new() -> Self {
+            let name = format!("ethermeter-attest-{}-{:016x}", std::process::id(), crate::service::random());
+            Self(std::env::temp_dir().join(name))
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(&self.0).expect("a directory of ours");
+        }
+    }
+
+    fn credentials(directory: &Path, name: &str) -> Credentials {
+        let read = |name: String| std::fs::read(directory.join(name)).expect("a file just made");
+        Credentials {
+            certificate: read(format!("{name}.pem")),
+            key: read(format!("{name}.key")),
+            authority: read("authority.pem".into()),
+        }
+    }
+
+    fn notary(directory: &Path, name: &str) -> Notary {
+        Notary::new(&credentials(directory, name)).expect("good credentials")
+    }
+
+    fn grant(address: &str) -> Vec<u8> {
+        let grant = Grant {
+            experiment: 7,
+            sender: "10.0.0.1".parse().expect("an address"),
+            address: address.parse().expect("an address"),
+            port: 5000,
+            rate_bps: 1,
+            rate_frames_per_s: 1,
+            duration_ns: 1,
+            until_unix_s: 1,
+        };
+        serde_json::to_vec(&grant).expect("numbers")
+    }
+
+    #[test]
+    fn a_yes_is_proven_by_the_certificate_of_its_address_and_by_nothing_else() {
+        let (ours, others) = (Scratch::new(), Scratch::new());
+        let hosts = ["10.0.0.1".to_owned(), "two=10.0.0.2".to_owned()];
+        certificates::make(&ours.0, &hosts).expect("certificates");
+        certificates::make(&others.0, &hosts).expect("certificates");
+        let sender = notary(&ours.0, "10.0.0.1");
+        let receiver = notary(&ours.0, "two");
+        let now = UnixTime::now();
+        let rule = |signed: &Signed| read(signed, Some(&sender), now).err().map(|refusal| refusal.rule);
+        let unproven = Some(Rule::ConsentUnproven);
+
+        let signed = receiver.sign(grant("10.0.0.2")).expect("a signature");
+        assert_eq!(read(&signed, Some(&sender), now).expect("proven").1, Proof::Signed);
+
+        let changed = Signed { grant: grant("10.0.0.1"), ..signed.clone() };
+        assert_eq!(rule(&changed), unproven, "changed after signing");
+        let for_another = receiver.sign(grant("10.0.0.3")).expect("a signature");
+        assert_eq!(rule(&for_another), unproven, "an address that the certificate does not name");
+        let stranger = notary(&others.0, "two").sign(grant("10.0.0.2")).expect("a signature");
+        assert_eq!(rule(&stranger), unproven, "another authority");
+        let swapped = Signed { certificate: stranger.certificate, ..signed.clone() };
+        assert_eq!(rule(&swapped), unproven, "another's certificate");
+        let coordinator = notary(&ours.0, "coordinator").sign(grant("10.0.0.2")).expect("a signature");
+        assert_eq!(rule(&coordinator), unproven, "the coordinator");
+        let unsigned = Signed { grant: grant("10.0.0.2"), ..Signed::default() };
+        assert_eq!(rule(&unsigned), unproven, "no signature");
+        assert_eq!(read(&unsigned, None, now).expect("readable").1, Proof::None, "an agent without TLS proves nothing");
+        assert_eq!(rule(&Signed { grant: b"{}".to_vec(), ..signed }), unproven, "no grant at all");
+        let year = std::time::Duration::from_secs(86_400 * (certificates::VALID_DAYS + 1));
+        let later = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now.as_secs()) + year);
+        let signed = receiver.sign(grant("10.0.0.2")).expect("a signature");
+        assert!(read(&signed, Some(&sender), later).is_err(), "a certificate that has run out");
+    }
+
+    #[test]
+    fn keys_are_readable_by_their_owner_only_and_nothing_is_overwritten() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = Scratch::new();
+        let hosts = ["127.0.0.1".to_owned()];
+        certificates::make(&scratch.0, &hosts).expect("certificates");
+        let mode = |name: &str| {
+            let metadata = std::fs::metadata(scratch.0.join(name)).expect("a file just made");
+            metadata.permissions().mode() & 0o777
+        };
+        assert_eq!([mode("127.0.0.1.key"), mode("coordinator.key")], [0o600, 0o600]);
+        assert!(!scratch.0.join("authority.key").exists(), "the authority's key is not kept");
+        let fault = certificates::make(&scratch.0, &hosts).expect_err("they are there").to_string();
+        assert!(fault.contains("authority.pem"), "{fault}");
+    }
+
+    #[test]
+    fn names_that_would_leave_the_directory_are_refused() {
+        let scratch = std::env::temp_dir().join("ethermeter-never-made");
+        for name in ["../x", "a/b", "", ".hidden", "authority", "coordinator", "a b", "x=../y"] {
+            let fault = certificates::make(&scratch, &[name.to_owned()]).expect_err("no name of a host");
+            assert!(matches!(fault, certificates::CertificateError::Name(_)), "{name}: {fault}");
+        }
+        assert!(!scratch.exists());
+    }
+}

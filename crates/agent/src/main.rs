@@ -126,8 +126,15 @@ impl Options {
     }
 }
 
+/// Threads that wait for roles to end go away after so long.
+const IDLE: std::time::Duration = std::time::Duration::from_secs(1);
+
 fn runtime() -> Result<tokio::runtime::Runtime, String> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())
+    tokio::runtime::Builder::new_current_thread()
+        .thread_keep_alive(IDLE)
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())
 }
 
 /// When somebody asks the process to end.
