@@ -153,8 +153,8 @@ impl Test {
     ///
     /// # Errors
     /// With every fault, one a line: what, its value, what is allowed.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let test: Self = serde_json::from_str(text).map_err(|error| format!("test: {error}"))?;
+    pub fn parse(json: &str) -> Result<Self, String> {
+        let test: Self = serde_json::from_str(json).map_err(|error| format!("test: {error}"))?;
         let faults = test.faults();
         if faults.is_empty() {
             Ok(test)

@@ -86,7 +86,7 @@ impl<'a, P: Port, T: Timeline> Gate<'a, P, T> {
     /// # Errors
     /// If the port cannot be aimed there.
     pub fn new(mut port: P, conditions: Conditions<'a, T>) -> Result<Self, Error> {
-        let longest_bits = frame_bits(&port.carrier(), port.longest_payload());
+        let longest_bits = frame_bits(port.carrier(), port.longest_payload());
         let (bps, frames_per_s) =
             conditions.permit.map_or((0, 0), |permit| (permit.rate_bps, permit.rate_frames_per_s));
         if let Some(permit) = conditions.permit {
@@ -121,7 +121,7 @@ impl<'a, P: Port, T: Timeline> Gate<'a, P, T> {
     }
 }
 
-fn frame_bits(carrier: &Carrier, payload_octets: usize) -> u64 {
+fn frame_bits(carrier: Carrier, payload_octets: usize) -> u64 {
     carrier.frame_of(Octets(payload_octets as u64)).bits().0
 }
 
@@ -164,7 +164,7 @@ impl<P: Port, T: Timeline> Port for Gate<'_, P, T> {
             length
         })?;
         self.frames.take(taken as u64);
-        self.bits.take(lengths[..taken].iter().map(|&length| frame_bits(&carrier, usize::from(length))).sum());
+        self.bits.take(lengths[..taken].iter().map(|&length| frame_bits(carrier, usize::from(length))).sum());
         self.conditions.seen.sent.fetch_add(taken as u64, Ordering::Relaxed);
         Ok(taken)
     }

@@ -22,9 +22,9 @@ use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
 /// Connections at once; further ones are closed at once.
 pub const MOST_CONNECTIONS: usize = 32;
 /// Calls at once on a connection.
-const MOST_CALLS: u32 = 16;
+const MOST_CALLS: u16 = 16;
 /// Octets of the longest request.
-pub const LONGEST_REQUEST: usize = 256 << 10;
+pub const LONGEST_REQUEST: u32 = 256 << 10;
 /// A connection on which nothing arrives for so long is closed. Those of coordinators answer a ping each second.
 pub const QUIET: Duration = Duration::from_secs(5);
 const PING: Duration = Duration::from_secs(1);
@@ -71,10 +71,10 @@ pub async fn listen(
         return Err(ListenError::Plain(at));
     }
     let mut server = Server::builder()
-        .max_concurrent_streams(MOST_CALLS)
-        .concurrency_limit_per_connection(MOST_CALLS as usize)
-        .initial_stream_window_size(u32::try_from(LONGEST_REQUEST).expect("small"))
-        .initial_connection_window_size(u32::try_from(2 * LONGEST_REQUEST).expect("small"))
+        .max_concurrent_streams(u32::from(MOST_CALLS))
+        .concurrency_limit_per_connection(usize::from(MOST_CALLS))
+        .initial_stream_window_size(LONGEST_REQUEST)
+        .initial_connection_window_size(2 * LONGEST_REQUEST)
         .http2_max_header_list_size(16 << 10)
         .http2_max_pending_accept_reset_streams(Some(16))
         .http2_keepalive_interval(Some(PING))
@@ -131,7 +131,7 @@ impl Listening {
         let (accepted, incoming) = mpsc::channel(1);
         let accepting = tokio::spawn(accept(self.listener, accepted));
         let calls = AgentServer::new(self.service.clone())
-            .max_decoding_message_size(LONGEST_REQUEST)
+            .max_decoding_message_size(LONGEST_REQUEST as usize)
             .max_encoding_message_size(LONGEST_RESULT);
         let served = self.server.add_service(calls).serve_with_incoming(ReceiverStream::new(incoming));
         let outcome = tokio::select! {

@@ -165,7 +165,7 @@ impl Service {
             Some(WireRole::Send(role)) => {
                 let local = address(&role.address)?;
                 let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
-                let source = read_source(&role.source_json)?;
+                let source = Box::new(read_source(&role.source_json)?);
                 let permit = self.permit(context, rules, local, rates, role.grant)?;
                 Ok(Task::Send {
                     permit,

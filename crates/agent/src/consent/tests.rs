@@ -52,6 +52,9 @@ fn rule<T: std::fmt::Debug>(outcome: Result<T, Refusal>) -> Rule {
 /// A wish that both sides would grant but for one change.
 type Change = fn(&mut Wish);
 
+/// Something else granted than asked for.
+type GrantChange = fn(&mut Grant);
+
 #[test]
 fn what_is_within_everything_is_granted_and_permitted_as_asked() {
     let grant = yes();
@@ -134,7 +137,7 @@ fn without_a_yes_nothing_is_sent() {
 
 #[test]
 fn a_yes_is_for_exactly_what_it_says() {
-    let cases: [(Rule, fn(&mut Grant)); 11] = [
+    let cases: [(Rule, GrantChange); 11] = [
         (Rule::ConsentExperiment, |grant| grant.experiment = 8),
         (Rule::ConsentSender, |grant| grant.sender = ip("10.0.0.3")),
         (Rule::ConsentTarget, |grant| grant.address = ip("10.0.0.3")),

@@ -104,14 +104,14 @@ impl Link {
         Ok(Self { entry: entry.clone(), hello, clock, experiment, calls })
     }
 
-    fn stamp(&self, calls: &mut Calls) -> Option<Stamp> {
+    fn stamp(&self, calls: &mut Calls) -> Stamp {
         calls.counter += 1;
-        Some(Stamp {
+        Stamp {
             session: self.hello.session,
             experiment: self.experiment,
             counter: calls.counter,
             made_ns: self.clock.theirs_ns(HostTime.now_ns()),
-        })
+        }
     }
 
     fn failed(&self, doing: &'static str) -> impl Fn(Status) -> Error + '_ {
@@ -120,7 +120,7 @@ impl Link {
 
     pub async fn grant(&self, mut request: GrantRequest) -> Result<GrantReply, Error> {
         let calls = &mut *self.calls.lock().await;
-        request.stamp = self.stamp(calls);
+        request.stamp = Some(self.stamp(calls));
         let reply = in_time(calls.client.grant(request)).await.map_err(self.failed("grant"))?;
         calls.has_begun = true;
         Ok(reply.into_inner())
@@ -128,7 +128,7 @@ impl Link {
 
     pub async fn prepare(&self, mut request: PrepareRequest) -> Result<(), Error> {
         let calls = &mut *self.calls.lock().await;
-        request.stamp = self.stamp(calls);
+        request.stamp = Some(self.stamp(calls));
         in_time(calls.client.prepare(request)).await.map_err(self.failed("prepare"))?;
         calls.has_begun = true;
         Ok(())
@@ -137,21 +137,21 @@ impl Link {
     /// Begin at the own time `begin_ns`.
     pub async fn start(&self, begin_ns: u64) -> Result<(), Error> {
         let calls = &mut *self.calls.lock().await;
-        let request = StartRequest { stamp: self.stamp(calls), begin_ns: self.clock.theirs_ns(begin_ns) };
+        let request = StartRequest { stamp: Some(self.stamp(calls)), begin_ns: self.clock.theirs_ns(begin_ns) };
         in_time(calls.client.start(request)).await.map_err(self.failed("start"))?;
         Ok(())
     }
 
     pub async fn stop(&self) -> Result<(), Error> {
         let calls = &mut *self.calls.lock().await;
-        let request = StopRequest { stamp: self.stamp(calls) };
+        let request = StopRequest { stamp: Some(self.stamp(calls)) };
         in_time(calls.client.stop(request)).await.map_err(self.failed("stop"))?;
         Ok(())
     }
 
     pub async fn collect(&self) -> Result<Value, Error> {
         let calls = &mut *self.calls.lock().await;
-        let request = CollectRequest { stamp: self.stamp(calls) };
+        let request = CollectRequest { stamp: Some(self.stamp(calls)) };
         let reply = in_time(calls.client.collect(request)).await.map_err(self.failed("collect"))?.into_inner();
         serde_json::from_str(&reply.result_json).map_err(|error| Error::Refused {
             agent: self.entry.name.clone(),
@@ -162,7 +162,7 @@ impl Link {
 
     pub async fn progress(&self) -> Result<Streaming<ProgressReport>, Error> {
         let calls = &mut *self.calls.lock().await;
-        let request = ProgressRequest { stamp: self.stamp(calls) };
+        let request = ProgressRequest { stamp: Some(self.stamp(calls)) };
         Ok(in_time(calls.client.progress(Request::new(request))).await.map_err(self.failed("progress"))?.into_inner())
     }
 
@@ -173,7 +173,7 @@ impl Link {
             let renewed = {
                 let calls = &mut *self.calls.lock().await;
                 if calls.has_begun {
-                    let request = LeaseRequest { stamp: self.stamp(calls) };
+                    let request = LeaseRequest { stamp: Some(self.stamp(calls)) };
                     Some(tokio::time::timeout(Duration::from_millis(500), calls.client.lease(request)).await)
                 } else {
                     None

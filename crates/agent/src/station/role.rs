@@ -54,7 +54,7 @@ pub enum Task {
         /// What may be sent, and where.
         permit: Permit,
         /// What is offered.
-        source: SourceSpec,
+        source: Box<SourceSpec>,
         /// The experiment's seed.
         seed: u64,
         /// The station's number, which with the seed determines every draw.
