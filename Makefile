@@ -3,10 +3,11 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python lint fmt bench bench-live clean system
+.PHONY: help build demo test test-rust test-python lint fmt agent bench bench-live clean system
 
 help: ## print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/' | expand -t 16
@@ -54,6 +55,10 @@ fmt: $(VENV)/.dev ## format everything
 	cargo fmt
 	$(BIN)/ruff format python tests benches
 	$(BIN)/ruff check --fix python tests benches
+
+agent: ## build the agent as one static binary, for hosts without Python
+	RUSTFLAGS="-C target-feature=+crt-static -C strip=symbols" cargo build --release --package ethermeter-agent --target $(HOST)
+	@echo $${CARGO_TARGET_DIR:-target}/$(HOST)/release/ethermeter-agent
 
 bench: $(VENV)/.dev ## print frames per CPU-second, beside peers where installed
 	$(BIN)/python -m benches

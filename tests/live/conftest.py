@@ -19,13 +19,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="network namespaces need root"))
 
 
-@pytest.fixture(scope="session")
-def station() -> str:
-    """Path of the example program that plays one station of a measurement."""
-    command = ["cargo", "build", "--release", "--quiet", "--package", "ethermeter-live", "--example", "station", "--message-format", "json"]
+def _built(*what: str) -> str:
+    """Build a program, and return its path."""
+    command = ["cargo", "build", "--release", "--quiet", *what, "--message-format", "json"]
     built = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     messages = map(json.loads, built.stdout.splitlines())
     return next(message["executable"] for message in messages if message.get("executable"))
+
+
+@pytest.fixture(scope="session")
+def station() -> str:
+    """Path of the example program that plays one station of a measurement."""
+    return _built("--package", "ethermeter-live", "--example", "station")
+
+
+@pytest.fixture(scope="session")
+def agent() -> str:
+    """Path of the agent."""
+    return _built("--package", "ethermeter-agent")
 
 
 @pytest.fixture

@@ -1,0 +1,217 @@
+//! Signed consent: a receiver signs its yes with the key of its certificate, so that nobody else can say yes for its address; a coordinator neither.
+
+use crate::consent::{Grant, Proof};
+use crate::refusal::{Refusal, Rule};
+use rcgen::{KeyPair, SigningKey};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use std::fmt::Display;
+use webpki::{anchor_from_trusted_cert, EndEntityCert, KeyUsage, ALL_VERIFICATION_ALGS};
+
+/// A certificate, its key and the authority that others' certificates must come from; all as PEM.
+#[derive(Clone)]
+pub struct Credentials {
+    /// The certificate.
+    pub certificate: Vec<u8>,
+    /// Its key.
+    pub key: Vec<u8>,
+    /// The authority's certificate.
+    pub authority: Vec<u8>,
+}
+
+/// Signs what a receiver says, and proves what others say.
+pub struct Notary {
+    key: KeyPair,
+    certificate: CertificateDer<'static>,
+    authority: CertificateDer<'static>,
+}
+
+/// What was said, and what proves it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signed {
+    /// A [`Grant`] as JSON: exactly what was signed.
+    pub grant: Vec<u8>,
+    /// The signature, ASN.1; empty without TLS.
+    pub signature: Vec<u8>,
+    /// The certificate, DER; empty without TLS.
+    pub certificate: Vec<u8>,
+}
+
+/// What is signed begins with this, so that a signature for something else is none for consent.
+const PURPOSE: &[u8] = b"ethermeter consent 1\n";
+
+impl Notary {
+    /// One with these credentials.
+    ///
+    /// # Errors
+    /// If one of them cannot be read, or the key is not one of ECDSA on P-256.
+    pub fn new(credentials: &Credentials) -> Result<Self, String> {
+        let key = std::str::from_utf8(&credentials.key).map_err(|error| format!("key: {error}"))?;
+        let key = KeyPair::from_pem(key).map_err(|error| format!("key: {error}"))?;
+        if !key.is_compatible(&rcgen::PKCS_ECDSA_P256_SHA256) {
+            return Err("key: must be of ECDSA on the curve P-256".into());
+        }
+        let read =
+            |pem: &[u8], what: &str| CertificateDer::from_pem_slice(pem).map_err(|error| format!("{what}: {error}"));
+        let certificate = read(&credentials.certificate, "certificate")?;
+        let authority = read(&credentials.authority, "authority")?;
+        anchor_from_trusted_cert(&authority).map_err(|error| format!("authority: {error}"))?;
+        Ok(Self { key, certificate, authority })
+    }
+
+    /// Sign a yes.
+    ///
+    /// # Errors
+    /// If signing fails.
+    pub fn sign(&self, grant: Vec<u8>) -> Result<Signed, String> {
+        let signature = self.key.sign(&[PURPOSE, &grant].concat()).map_err(|error| error.to_string())?;
+        Ok(Signed { grant, signature, certificate: self.certificate.to_vec() })
+    }
+
+    fn prove(&self, signed: &Signed, grant: &Grant, now: UnixTime) -> Result<(), webpki::Error> {
+        let certificate = CertificateDer::from(signed.certificate.as_slice());
+        let certificate = EndEntityCert::try_from(&certificate)?;
+        let anchor = anchor_from_trusted_cert(&self.authority)?;
+        certificate.verify_for_usage(
+            ALL_VERIFICATION_ALGS,
+            &[anchor],
+            &[],
+            now,
+            KeyUsage::server_auth(),
+            None,
+            None,
+        )?;
+        certificate.verify_is_valid_for_subject_name(&ServerName::from(grant.address))?;
+        let said = [PURPOSE, &signed.grant].concat();
+        certificate.verify_signature(webpki::ring::ECDSA_P256_SHA256, &said, &signed.signature)
+    }
+}
+
+/// Read a yes and see what proves it. Without a notary, that is an agent without TLS, nothing does.
+///
+/// # Errors
+/// By [`Rule::ConsentUnproven`] if it cannot be read, or its proof is false.
+pub fn read(signed: &Signed, notary: Option<&Notary>, now: UnixTime) -> Result<(Grant, Proof), Refusal> {
+    let unproven = |error: &dyn Display| {
+        Refusal::new(
+            Rule::ConsentUnproven,
+            error,
+            "a yes signed with a certificate of the authority that names the address",
+        )
+    };
+    let grant: Grant = serde_json::from_slice(&signed.grant).map_err(|error| unproven(&error))?;
+    let Some(notary) = notary else { return Ok((grant, Proof::None)) };
+    notary.prove(signed, &grant, now).map_err(|error| unproven(&error))?;
+    Ok((grant, Proof::Signed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certificates;
+    use std::path::{Path, PathBuf};
+
+    /// A directory that goes away.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new() -> Self {
+            let name = format!("ethermeter-attest-{}-{:016x}", std::process::id(), crate::service::random());
+            Self(std::env::temp_dir().join(name))
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(&self.0).expect("a directory of ours");
+        }
+    }
+
+    fn credentials(directory: &Path, name: &str) -> Credentials {
+        let read = |name: String| std::fs::read(directory.join(name)).expect("a file just made");
+        Credentials {
+            certificate: read(format!("{name}.pem")),
+            key: read(format!("{name}.key")),
+            authority: read("authority.pem".into()),
+        }
+    }
+
+    fn notary(directory: &Path, name: &str) -> Notary {
+        Notary::new(&credentials(directory, name)).expect("good credentials")
+    }
+
+    fn grant(address: &str) -> Vec<u8> {
+        let grant = Grant {
+            experiment: 7,
+            sender: "10.0.0.1".parse().expect("an address"),
+            address: address.parse().expect("an address"),
+            port: 5000,
+            rate_bps: 1,
+            rate_frames_per_s: 1,
+            duration_ns: 1,
+            until_unix_s: 1,
+        };
+        serde_json::to_vec(&grant).expect("numbers")
+    }
+
+    #[test]
+    fn a_yes_is_proven_by_the_certificate_of_its_address_and_by_nothing_else() {
+        let (ours, others) = (Scratch::new(), Scratch::new());
+        let hosts = ["10.0.0.1".to_owned(), "two=10.0.0.2".to_owned()];
+        certificates::make(&ours.0, &hosts).expect("certificates");
+        certificates::make(&others.0, &hosts).expect("certificates");
+        let sender = notary(&ours.0, "10.0.0.1");
+        let receiver = notary(&ours.0, "two");
+        let now = UnixTime::now();
+        let rule = |signed: &Signed| read(signed, Some(&sender), now).err().map(|refusal| refusal.rule);
+        let unproven = Some(Rule::ConsentUnproven);
+
+        let signed = receiver.sign(grant("10.0.0.2")).expect("a signature");
+        assert_eq!(read(&signed, Some(&sender), now).expect("proven").1, Proof::Signed);
+
+        let changed = Signed { grant: grant("10.0.0.1"), ..signed.clone() };
+        assert_eq!(rule(&changed), unproven, "changed after signing");
+        let for_another = receiver.sign(grant("10.0.0.3")).expect("a signature");
+        assert_eq!(rule(&for_another), unproven, "an address that the certificate does not name");
+        let stranger = notary(&others.0, "two").sign(grant("10.0.0.2")).expect("a signature");
+        assert_eq!(rule(&stranger), unproven, "another authority");
+        let swapped = Signed { certificate: stranger.certificate, ..signed.clone() };
+        assert_eq!(rule(&swapped), unproven, "another's certificate");
+        let coordinator = notary(&ours.0, "coordinator").sign(grant("10.0.0.2")).expect("a signature");
+        assert_eq!(rule(&coordinator), unproven, "the coordinator");
+        let unsigned = Signed { grant: grant("10.0.0.2"), ..Signed::default() };
+        assert_eq!(rule(&unsigned), unproven, "no signature");
+        assert_eq!(read(&unsigned, None, now).expect("readable").1, Proof::None, "an agent without TLS proves nothing");
+        assert_eq!(rule(&Signed { grant: b"{}".to_vec(), ..signed }), unproven, "no grant at all");
+        let year = std::time::Duration::from_secs(86_400 * (certificates::VALID_DAYS + 1));
+        let later = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now.as_secs()) + year);
+        let signed = receiver.sign(grant("10.0.0.2")).expect("a signature");
+        assert!(read(&signed, Some(&sender), later).is_err(), "a certificate that has run out");
+    }
+
+    #[test]
+    fn keys_are_readable_by_their_owner_only_and_nothing_is_overwritten() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = Scratch::new();
+        let hosts = ["127.0.0.1".to_owned()];
+        certificates::make(&scratch.0, &hosts).expect("certificates");
+        let mode = |name: &str| {
+            let metadata = std::fs::metadata(scratch.0.join(name)).expect("a file just made");
+            metadata.permissions().mode() & 0o777
+        };
+        assert_eq!([mode("127.0.0.1.key"), mode("coordinator.key")], [0o600, 0o600]);
+        assert!(!scratch.0.join("authority.key").exists(), "the authority's key is not kept");
+        let fault = certificates::make(&scratch.0, &hosts).expect_err("they are there").to_string();
+        assert!(fault.contains("authority.pem"), "{fault}");
+    }
+
+    #[test]
+    fn names_that_would_leave_the_directory_are_refused() {
+        let scratch = std::env::temp_dir().join("ethermeter-never-made");
+        for name in ["../x", "a/b", "", ".hidden", "authority", "coordinator", "a b", "x=../y"] {
+            let fault = certificates::make(&scratch, &[name.to_owned()]).expect_err("no name of a host");
+            assert!(matches!(fault, certificates::CertificateError::Name(_)), "{name}: {fault}");
+        }
+        assert!(!scratch.exists());
+    }
+}

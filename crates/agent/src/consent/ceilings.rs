@@ -1,0 +1,193 @@
+//! The operator's ceilings, from a TOML file.
+
+use crate::refusal::{require, Refusal, Rule};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// A range of addresses: `10.0.0.0/8`, `::1/128`, or one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Network {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fault = || format!("{text}: must be an address or a range of them such as 10.0.0.0/8 or fd00::/8");
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits.parse::<u8>().map_err(|_| fault())?)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| fault())?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.unwrap_or(most);
+        if bits > most {
+            return Err(fault());
+        }
+        Ok(Self { address, bits })
+    }
+}
+
+impl TryFrom<String> for Network {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Network> for String {
+    fn from(network: Network) -> Self {
+        format!("{}/{}", network.address, network.bits)
+    }
+}
+
+impl Network {
+    /// Whether `address` is in it.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(ours), IpAddr::V4(theirs)) => {
+                let beyond = 32 - u32::from(self.bits);
+                let differing = ours.to_bits() ^ theirs.to_bits();
+                differing.checked_shr(beyond).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(ours), IpAddr::V6(theirs)) => {
+                let beyond = 128 - u32::from(self.bits);
+                let differing = ours.to_bits() ^ theirs.to_bits();
+                differing.checked_shr(beyond).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What the operator of an agent's host allows at most.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ceilings {
+    /// Bits per second of one flow, frames counted from destination address to FCS.
+    pub rate_bps: u64,
+    /// Frames per second of one flow.
+    pub rate_frames_per_s: u64,
+    /// Seconds of one experiment, from its beginning to the end of its drain.
+    pub duration_s: u64,
+    /// Experiments at once.
+    pub tests_at_once: usize,
+    /// Roles of one experiment.
+    pub roles: usize,
+    /// Addresses of stations, our own ones and the others'.
+    pub addresses: Vec<Network>,
+    /// Interfaces whose addresses may be used; all without.
+    pub interfaces: Option<Vec<String>>,
+}
+
+impl Default for Ceilings {
+    /// The loopback interface only.
+    fn default() -> Self {
+        let network = |text: &str| text.parse().expect("written correctly");
+        Self {
+            rate_bps: 10_000_000_000,
+            rate_frames_per_s: 2_000_000,
+            duration_s: 60,
+            tests_at_once: 1,
+            roles: 64,
+            addresses: vec![network("127.0.0.0/8"), network("::1/128")],
+            interfaces: None,
+        }
+    }
+}
+
+impl Ceilings {
+    /// Read a TOML file's text.
+    ///
+    /// # Errors
+    /// If it is no TOML, or a key is unknown or its value of the wrong kind.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| error.to_string())
+    }
+
+    /// Whether a flow may run up to these rates.
+    pub(super) fn check_rates(&self, rate_bps: u64, rate_frames_per_s: u64) -> Result<(), Refusal> {
+        let bits = format_args!("1 to {} bit/s", self.rate_bps).to_string();
+        require((1..=self.rate_bps).contains(&rate_bps), Rule::RateBits, format_args!("{rate_bps} bit/s"), bits)?;
+        let frames = format_args!("1 to {} frames/s", self.rate_frames_per_s).to_string();
+        let is_allowed = (1..=self.rate_frames_per_s).contains(&rate_frames_per_s);
+        require(is_allowed, Rule::RateFrames, format_args!("{rate_frames_per_s} frames/s"), frames)
+    }
+
+    /// Whether an experiment may last so long.
+    pub(super) fn check_duration(&self, duration_ns: u64) -> Result<(), Refusal> {
+        let most_ns = self.duration_s.saturating_mul(1_000_000_000);
+        let allowed = format!("1 to {most_ns} ns");
+        require((1..=most_ns).contains(&duration_ns), Rule::Duration, format_args!("{duration_ns} ns"), allowed)
+    }
+
+    /// Whether a station may be at `address`.
+    pub(super) fn check_address(&self, address: IpAddr) -> Result<(), Refusal> {
+        let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
+        let is_one = !address.is_multicast() && !address.is_unspecified() && !is_broadcast;
+        require(is_one, Rule::Address, address, "the address of one station: a group cannot say yes")?;
+        let ranges: Vec<String> = self.addresses.iter().map(|&network| network.into()).collect();
+        let is_allowed = self.addresses.iter().any(|network| network.contains(address));
+        require(is_allowed, Rule::Address, address, ranges.join(", "))
+    }
+
+    /// Whether an own address on `interface` may be used.
+    pub(super) fn check_interface(&self, interface: Option<&str>) -> Result<(), Refusal> {
+        let Some(allowed) = &self.interfaces else { return Ok(()) };
+        let is_allowed = interface.is_some_and(|name| allowed.iter().any(|one| one == name));
+        require(is_allowed, Rule::Interface, interface.unwrap_or("an address of no interface"), allowed.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_range_holds_its_addresses_and_no_others() {
+        let cases = [
+            ("10.0.0.0/8", "10.255.0.1", true),
+            ("10.0.0.0/8", "11.0.0.1", false),
+            ("10.1.2.3", "10.1.2.3", true),
+            ("10.1.2.3", "10.1.2.2", false),
+            ("0.0.0.0/0", "203.0.113.9", true),
+            ("0.0.0.0/0", "::1", false),
+            ("::/0", "2001:db8::1", true),
+            ("fd00::/8", "fd12::1", true),
+            ("fd00::/8", "fe80::1", false),
+            ("::/0", "10.0.0.1", false),
+        ];
+        for (range, address, expected) in cases {
+            let network: Network = range.parse().expect("a range");
+            assert_eq!(network.contains(address.parse().expect("an address")), expected, "{range} {address}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_of_the_operators_file_is_refused_by_name() {
+        let fault = Ceilings::parse("rate_bsp = 3").expect_err("misspelt");
+        assert!(fault.contains("rate_bsp") && fault.contains("rate_bps"), "{fault}");
+    }
+
+    #[test]
+    fn what_the_operator_does_not_say_stays_on_loopback() {
+        let ceilings = Ceilings::parse("duration_s = 5").expect("a file");
+        assert_eq!(ceilings, Ceilings { duration_s: 5, ..Ceilings::default() });
+        assert!(ceilings.check_address("192.0.2.1".parse().expect("an address")).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_reading_ceilings_panic(text in "(\\PC{0,9}|rate_bps|addresses|= |\\[|\"|/|[0-9]{1,22}|\n){0,40}") {
+            let _ = Ceilings::parse(&text);
+            let _ = text.parse::<Network>();
+        }
+    }
+}

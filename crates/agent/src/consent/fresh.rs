@@ -1,0 +1,99 @@
+//! Whether a request is new: for this process, made just now, and never seen before.
+
+use crate::refusal::{require, Refusal, Rule};
+use std::collections::BTreeMap;
+
+/// What makes a request fresh and one of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Of the agent's process.
+    pub session: u64,
+    /// The experiment.
+    pub experiment: u64,
+    /// Greater than that of every earlier request of the experiment.
+    pub counter: u64,
+    /// When the request was made, by the agent's clock.
+    pub made_ns: u64,
+}
+
+/// A request may be so old: a slow way and a clock known to some milliseconds.
+pub const OLDEST_NS: u64 = 5_000_000_000;
+/// A request may be so far ahead: clocks are known to some milliseconds.
+pub const AHEAD_NS: u64 = 1_000_000_000;
+/// Ended experiments that are remembered. Replays of older ones are refused by their age, so this many must not end within [`OLDEST_NS`].
+const MOST_ENDED: usize = 1024;
+
+#[derive(Debug)]
+struct Running {
+    owner: String,
+    counter: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Fresh {
+    session: u64,
+    running: BTreeMap<u64, Running>,
+    ended_ns: BTreeMap<u64, u64>,
+}
+
+impl Fresh {
+    pub fn new(session: u64) -> Self {
+        Self { session, running: BTreeMap::new(), ended_ns: BTreeMap::new() }
+    }
+
+    pub fn knows(&self, experiment: u64) -> bool {
+        self.running.contains_key(&experiment)
+    }
+
+    pub fn running(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Whether the request is for this process, made just now, and not of an experiment that has ended.
+    pub fn check(&mut self, stamp: &Stamp, now_ns: u64) -> Result<(), Refusal> {
+        let (asked, own) = (stamp.session, self.session);
+        require(asked == own, Rule::Session, format_args!("{asked:016x}"), format_args!("{own:016x}"))?;
+        let (oldest_ns, latest_ns) = (now_ns.saturating_sub(OLDEST_NS), now_ns.saturating_add(AHEAD_NS));
+        let is_now = (oldest_ns..=latest_ns).contains(&stamp.made_ns);
+        let allowed = format_args!("{oldest_ns} to {latest_ns} ns").to_string();
+        require(is_now, Rule::Clock, format_args!("made at {} ns", stamp.made_ns), allowed)?;
+        // What is older than a request may be can only be replayed in vain.
+        self.ended_ns.retain(|_, ended_ns| *ended_ns + OLDEST_NS + AHEAD_NS >= now_ns);
+        let has_ended = self.ended_ns.contains_key(&stamp.experiment);
+        require(
+            !has_ended,
+            Rule::Ended,
+            format_args!("experiment {:016x}", stamp.experiment),
+            "an experiment that has not ended",
+        )?;
+        let ended = self.ended_ns.len();
+        require(
+            ended < MOST_ENDED,
+            Rule::Ended,
+            format_args!("{ended} experiments ended in {OLDEST_NS} ns"),
+            MOST_ENDED,
+        )
+    }
+
+    /// Count the request as seen.
+    pub fn take(&mut self, stamp: &Stamp, caller: &str) -> Result<(), Refusal> {
+        match self.running.get_mut(&stamp.experiment) {
+            None => {
+                self.running.insert(stamp.experiment, Running { owner: caller.to_owned(), counter: stamp.counter });
+            }
+            Some(running) => {
+                require(running.owner == caller, Rule::Owner, caller, running.owner.as_str())?;
+                let (counter, last) = (stamp.counter, running.counter);
+                require(counter > last, Rule::Replay, format_args!("request {counter}"), format_args!("above {last}"))?;
+                running.counter = counter;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn end(&mut self, experiment: u64, now_ns: u64) {
+        if self.running.remove(&experiment).is_some() {
+            self.ended_ns.insert(experiment, now_ns);
+        }
+    }
+}

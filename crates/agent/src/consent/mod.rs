@@ -1,0 +1,268 @@
+//! The rules an agent asks before it opens a port or sends a frame. Pure: the time, what is asked and who asks are arguments.
+//!
+//! ```text
+//! receiver:  Grant   ─► admit (session, clock, replay, owner) ─► ceilings ─► a yes, with all that it is for
+//! sender:    Prepare ─► admit ─► ceilings ─► the receiver's yes, proven, for exactly this ─► a permit
+//! ```
+//!
+//! A permit is what the sender's port holds: it lets nothing out to another address, faster, later or longer.
+
+mod ceilings;
+mod fresh;
+
+pub use ceilings::{Ceilings, Network};
+pub use fresh::Stamp;
+
+use crate::refusal::{require, Refusal, Rule};
+use fresh::Fresh;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+/// What a sender would like to send to a receiver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// Where the sender is.
+    pub sender: IpAddr,
+    /// Where the receiver is; port 0 until one is open.
+    pub target: SocketAddr,
+    /// Up to how many bits per second, of frames from destination address to FCS.
+    pub rate_bps: u64,
+    /// Up to how many frames per second.
+    pub rate_frames_per_s: u64,
+    /// For how long, from the beginning to the end of the drain.
+    pub duration_ns: u64,
+    /// The interface of the own address, if it has one.
+    pub interface: Option<String>,
+}
+
+/// A receiver's yes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// The experiment.
+    pub experiment: u64,
+    /// Who may send.
+    pub sender: IpAddr,
+    /// Where to.
+    pub address: IpAddr,
+    /// To which port there.
+    pub port: u16,
+    /// Up to how many bits per second.
+    pub rate_bps: u64,
+    /// Up to how many frames per second.
+    pub rate_frames_per_s: u64,
+    /// For how long.
+    pub duration_ns: u64,
+    /// When the yes ends if nothing has begun, by the wall clock, since 1970.
+    pub until_unix_s: u64,
+}
+
+/// How a yes came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// Signed with the key of a certificate of our authority that names the address.
+    Signed,
+    /// Not signed: only believed of the loopback interface, by an agent without TLS.
+    None,
+}
+
+/// What a sender may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permit {
+    /// The only place to send to.
+    pub target: SocketAddr,
+    /// At most so many bits per second.
+    pub rate_bps: u64,
+    /// At most so many frames per second.
+    pub rate_frames_per_s: u64,
+    /// For at most so long.
+    pub duration_ns: u64,
+}
+
+/// How long a yes holds before it is made use of.
+pub const GRANT_S: u64 = 60;
+const LEAST_PORT: u16 = 1024;
+
+/// What one agent allows, and what it has allowed.
+#[derive(Debug)]
+pub struct RuleBook {
+    ceilings: Ceilings,
+    is_plain: bool,
+    fresh: Fresh,
+    roles: BTreeMap<u64, usize>,
+}
+
+impl RuleBook {
+    /// The rules of a process, told from others by `session`. An agent that `is_plain` has no TLS.
+    #[must_use]
+    pub fn new(ceilings: Ceilings, session: u64, is_plain: bool) -> Self {
+        Self { ceilings, is_plain, fresh: Fresh::new(session), roles: BTreeMap::new() }
+    }
+
+    /// The operator's ceilings.
+    #[must_use]
+    pub fn ceilings(&self) -> &Ceilings {
+        &self.ceilings
+    }
+
+    /// Whether a request that may begin an experiment is fresh, and there is room for it.
+    ///
+    /// # Errors
+    /// By [`Rule::Session`], [`Rule::Clock`], [`Rule::Replay`], [`Rule::Ended`], [`Rule::Owner`], [`Rule::TestsAtOnce`].
+    pub fn admit_beginning(&mut self, stamp: &Stamp, caller: &str, now_ns: u64) -> Result<(), Refusal> {
+        self.fresh.check(stamp, now_ns)?;
+        if !self.fresh.knows(stamp.experiment) {
+            let most = self.ceilings.tests_at_once;
+            let running = self.fresh.running();
+            require(
+                running < most,
+                Rule::TestsAtOnce,
+                format_args!("experiment {}", running + 1),
+                format_args!("{most} at once"),
+            )?;
+        }
+        self.fresh.take(stamp, caller)
+    }
+
+    /// Whether a request of a running experiment is fresh.
+    ///
+    /// # Errors
+    /// As [`RuleBook::admit_beginning`], and by [`Rule::Unknown`].
+    pub fn admit(&mut self, stamp: &Stamp, caller: &str, now_ns: u64) -> Result<(), Refusal> {
+        self.fresh.check(stamp, now_ns)?;
+        let is_known = self.fresh.knows(stamp.experiment);
+        require(
+            is_known,
+            Rule::Unknown,
+            format_args!("experiment {:016x}", stamp.experiment),
+            "an experiment that has begun here",
+        )?;
+        self.fresh.take(stamp, caller)
+    }
+
+    /// The experiment has ended and will not begin again.
+    pub fn end(&mut self, experiment: u64, now_ns: u64) {
+        self.fresh.end(experiment, now_ns);
+        self.roles.remove(&experiment);
+    }
+
+    /// As a receiver: say yes, or why not. The port of the yes is still the one wished for.
+    ///
+    /// # Errors
+    /// By the operator's ceilings.
+    pub fn grant(&mut self, experiment: u64, wish: &Wish, now_unix_s: u64) -> Result<Grant, Refusal> {
+        self.check_wish(wish)?;
+        self.check_stations(wish.target.ip(), wish.sender)?;
+        let port = wish.target.port();
+        require(port == 0 || port >= LEAST_PORT, Rule::Port, port, format_args!("0 or {LEAST_PORT} to 65535"))?;
+        self.count_role(experiment)?;
+        Ok(Grant {
+            experiment,
+            sender: wish.sender,
+            address: wish.target.ip(),
+            port,
+            rate_bps: wish.rate_bps,
+            rate_frames_per_s: wish.rate_frames_per_s,
+            duration_ns: wish.duration_ns,
+            until_unix_s: now_unix_s.saturating_add(GRANT_S),
+        })
+    }
+
+    /// As a sender: whether this may be sent, given the receiver's yes.
+    ///
+    /// # Errors
+    /// By the own operator's ceilings, or because the yes is not for this.
+    pub fn permit(
+        &mut self,
+        experiment: u64,
+        wish: &Wish,
+        consent: Option<(&Grant, Proof)>,
+        now_unix_s: u64,
+    ) -> Result<Permit, Refusal> {
+        self.check_wish(wish)?;
+        self.check_stations(wish.sender, wish.target.ip())?;
+        let Some((grant, proof)) = consent else {
+            return Err(Refusal::new(
+                Rule::ConsentMissing,
+                wish.target,
+                "a station that has said yes in this experiment",
+            ));
+        };
+        let is_proven = proof == Proof::Signed || (self.is_plain && wish.target.ip().is_loopback());
+        require(
+            is_proven,
+            Rule::ConsentUnproven,
+            wish.target,
+            "a yes signed with a certificate that names the address",
+        )?;
+        let (asked, granted) = (experiment, grant.experiment);
+        require(
+            asked == granted,
+            Rule::ConsentExperiment,
+            format_args!("{asked:016x}"),
+            format_args!("{granted:016x}"),
+        )?;
+        require(wish.sender == grant.sender, Rule::ConsentSender, wish.sender, grant.sender)?;
+        let target = SocketAddr::new(grant.address, grant.port);
+        require(wish.target == target, Rule::ConsentTarget, wish.target, target)?;
+        require(grant.port >= LEAST_PORT, Rule::Port, grant.port, format_args!("{LEAST_PORT} to 65535"))?;
+        let is_within = wish.rate_bps <= grant.rate_bps && wish.rate_frames_per_s <= grant.rate_frames_per_s;
+        let rates = |bps: u64, frames: u64| format!("{bps} bit/s and {frames} frames/s");
+        let granted = rates(grant.rate_bps, grant.rate_frames_per_s);
+        require(is_within, Rule::ConsentRate, rates(wish.rate_bps, wish.rate_frames_per_s), granted)?;
+        let (asked, granted) = (wish.duration_ns, grant.duration_ns);
+        require(asked <= granted, Rule::ConsentDuration, format_args!("{asked} ns"), format_args!("{granted} ns"))?;
+        let until = grant.until_unix_s;
+        let is_valid = now_unix_s < until && until <= now_unix_s.saturating_add(2 * GRANT_S);
+        require(
+            is_valid,
+            Rule::ConsentExpired,
+            format_args!("now {now_unix_s} s"),
+            format_args!("before {until} s, given in the last minute"),
+        )?;
+        self.count_role(experiment)?;
+        Ok(Permit {
+            target,
+            rate_bps: wish.rate_bps,
+            rate_frames_per_s: wish.rate_frames_per_s,
+            duration_ns: wish.duration_ns,
+        })
+    }
+
+    fn check_wish(&self, wish: &Wish) -> Result<(), Refusal> {
+        self.ceilings.check_rates(wish.rate_bps, wish.rate_frames_per_s)?;
+        self.ceilings.check_duration(wish.duration_ns)?;
+        self.ceilings.check_interface(wish.interface.as_deref())
+    }
+
+    fn check_stations(&self, own: IpAddr, other: IpAddr) -> Result<(), Refusal> {
+        for address in [own, other] {
+            let is_allowed = !self.is_plain || address.is_loopback();
+            require(
+                is_allowed,
+                Rule::PlainBeyondLoopback,
+                address,
+                "loopback addresses, for an agent without certificates",
+            )?;
+            self.ceilings.check_address(address)?;
+        }
+        Ok(())
+    }
+
+    fn count_role(&mut self, experiment: u64) -> Result<(), Refusal> {
+        let roles = self.roles.entry(experiment).or_default();
+        let most = self.ceilings.roles;
+        require(
+            *roles < most,
+            Rule::Roles,
+            format_args!("role {}", *roles + 1),
+            format_args!("{most} in an experiment"),
+        )?;
+        *roles += 1;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

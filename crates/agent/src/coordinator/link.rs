@@ -1,0 +1,208 @@
+//! One agent, as its coordinator sees it.
+
+use super::Error;
+use crate::attest::Credentials;
+use crate::description::AgentEntry;
+use crate::leash::RENEWAL_NS;
+use crate::listen::{whole, LONGEST_RESULT};
+use crate::protocol::agent_client::AgentClient;
+use crate::protocol::{
+    CollectRequest, GrantReply, GrantRequest, HelloReply, HelloRequest, LeaseRequest, PrepareRequest, ProgressReport,
+    ProgressRequest, Stamp, StartRequest, StopRequest,
+};
+use crate::PROTOCOL;
+use ethermeter_live::{HostTime, Timeline};
+use serde_json::{json, Value};
+use std::future::Future;
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::{Request, Status, Streaming};
+
+/// A call that takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// So many leases in a row that fail mean that the agent is lost; by then it has fallen silent.
+const MOST_FAILED_LEASES: u32 = 5;
+/// Exchanges of which the fastest tells how far the agent's clock is ahead.
+const HELLOS: usize = 9;
+
+/// How an agent's clock relates to the coordinator's, from the fastest of some calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    ahead_ns: i64,
+    uncertainty_ns: u64,
+}
+
+impl Clock {
+    pub fn theirs_ns(&self, own_ns: u64) -> u64 {
+        own_ns.saturating_add_signed(self.ahead_ns)
+    }
+
+    pub fn json(&self) -> Value {
+        json!({"ahead_ns": self.ahead_ns, "uncertainty_ns": self.uncertainty_ns})
+    }
+}
+
+/// A connection to an agent.
+pub(super) struct Link {
+    pub entry: AgentEntry,
+    pub hello: HelloReply,
+    pub clock: Clock,
+    experiment: u64,
+    /// Stamped calls are made one after the other, so that they arrive in the order of their counters.
+    calls: Mutex<Calls>,
+}
+
+struct Calls {
+    client: AgentClient<Channel>,
+    counter: u64,
+    /// Whether the agent knows the experiment, and so has a lease to be renewed.
+    has_begun: bool,
+}
+
+impl Link {
+    /// Connect, and compare clocks.
+    pub async fn connect(
+        entry: &AgentEntry,
+        credentials: Option<&Credentials>,
+        experiment: u64,
+    ) -> Result<Self, Error> {
+        let failed = |what: String| Error::Unreachable { agent: entry.name.clone(), control: entry.control, what };
+        let scheme = if credentials.is_some() { "https" } else { "http" };
+        let mut endpoint = Endpoint::from_shared(format!("{scheme}://{}", entry.control))
+            .map_err(|error| failed(whole(&error)))?
+            .connect_timeout(PATIENCE)
+            .http2_keep_alive_interval(Duration::from_secs(1))
+            .keep_alive_timeout(Duration::from_secs(3))
+            .tcp_nodelay(true);
+        if let Some(credentials) = credentials {
+            let tls = ClientTlsConfig::new()
+                .ca_certificate(Certificate::from_pem(&credentials.authority))
+                .identity(Identity::from_pem(&credentials.certificate, &credentials.key))
+                .domain_name(entry.control.ip().to_string());
+            endpoint = endpoint.tls_config(tls).map_err(|error| failed(whole(&error)))?;
+        }
+        let channel = endpoint.connect().await.map_err(|error| failed(whole(&error)))?;
+        let mut client = AgentClient::new(channel).max_decoding_message_size(LONGEST_RESULT);
+        let mut best: Option<(u64, i64, HelloReply)> = None;
+        for _ in 0..HELLOS {
+            let before_ns = HostTime.now_ns();
+            let hello =
+                in_time(client.hello(HelloRequest {})).await.map_err(|status| failed(said(&status)))?.into_inner();
+            let round_ns = HostTime.now_ns() - before_ns;
+            if hello.protocol != PROTOCOL {
+                return Err(failed(format!("protocol {}: must be {PROTOCOL}", hello.protocol)));
+            }
+            let ahead_ns = hello.now_ns.wrapping_sub(before_ns + round_ns / 2).cast_signed();
+            if best.as_ref().is_none_or(|(fastest_ns, ..)| round_ns < *fastest_ns) {
+                best = Some((round_ns, ahead_ns, hello));
+            }
+        }
+        let Some((round_ns, ahead_ns, hello)) = best else { unreachable!("there were some calls") };
+        let clock = Clock { ahead_ns, uncertainty_ns: round_ns.div_ceil(2) };
+        let calls = Mutex::new(Calls { client, counter: 0, has_begun: false });
+        Ok(Self { entry: entry.clone(), hello, clock, experiment, calls })
+    }
+
+    fn stamp(&self, calls: &mut Calls) -> Stamp {
+        calls.counter += 1;
+        Stamp {
+            session: self.hello.session,
+            experiment: self.experiment,
+            counter: calls.counter,
+            made_ns: self.clock.theirs_ns(HostTime.now_ns()),
+        }
+    }
+
+    fn failed(&self, doing: &'static str) -> impl Fn(Status) -> Error + '_ {
+        move |status| Error::Refused { agent: self.entry.name.clone(), doing, what: said(&status) }
+    }
+
+    pub async fn grant(&self, mut request: GrantRequest) -> Result<GrantReply, Error> {
+        let calls = &mut *self.calls.lock().await;
+        request.stamp = Some(self.stamp(calls));
+        let reply = in_time(calls.client.grant(request)).await.map_err(self.failed("grant"))?;
+        calls.has_begun = true;
+        Ok(reply.into_inner())
+    }
+
+    pub async fn prepare(&self, mut request: PrepareRequest) -> Result<(), Error> {
+        let calls = &mut *self.calls.lock().await;
+        request.stamp = Some(self.stamp(calls));
+        in_time(calls.client.prepare(request)).await.map_err(self.failed("prepare"))?;
+        calls.has_begun = true;
+        Ok(())
+    }
+
+    /// Begin at the own time `begin_ns`.
+    pub async fn start(&self, begin_ns: u64) -> Result<(), Error> {
+        let calls = &mut *self.calls.lock().await;
+        let request = StartRequest { stamp: Some(self.stamp(calls)), begin_ns: self.clock.theirs_ns(begin_ns) };
+        in_time(calls.client.start(request)).await.map_err(self.failed("start"))?;
+        Ok(())
+    }
+
+    pub async fn stop(&self) -> Result<(), Error> {
+        let calls = &mut *self.calls.lock().await;
+        let request = StopRequest { stamp: Some(self.stamp(calls)) };
+        in_time(calls.client.stop(request)).await.map_err(self.failed("stop"))?;
+        Ok(())
+    }
+
+    pub async fn collect(&self) -> Result<Value, Error> {
+        let calls = &mut *self.calls.lock().await;
+        let request = CollectRequest { stamp: Some(self.stamp(calls)) };
+        let reply = in_time(calls.client.collect(request)).await.map_err(self.failed("collect"))?.into_inner();
+        serde_json::from_str(&reply.result_json).map_err(|error| Error::Refused {
+            agent: self.entry.name.clone(),
+            doing: "collect",
+            what: error.to_string(),
+        })
+    }
+
+    pub async fn progress(&self) -> Result<Streaming<ProgressReport>, Error> {
+        let calls = &mut *self.calls.lock().await;
+        let request = ProgressRequest { stamp: Some(self.stamp(calls)) };
+        Ok(in_time(calls.client.progress(Request::new(request))).await.map_err(self.failed("progress"))?.into_inner())
+    }
+
+    /// Renew the lease for as long as it is polled; ends with the reason when the agent is lost.
+    pub async fn keep_lease(&self) -> String {
+        let mut failed = 0;
+        loop {
+            let renewed = {
+                let calls = &mut *self.calls.lock().await;
+                if calls.has_begun {
+                    let request = LeaseRequest { stamp: Some(self.stamp(calls)) };
+                    Some(tokio::time::timeout(Duration::from_millis(500), calls.client.lease(request)).await)
+                } else {
+                    None
+                }
+            };
+            match renewed {
+                None | Some(Ok(Ok(_))) => failed = 0,
+                // Refused: it does not know the experiment, which will not change.
+                Some(Ok(Err(status))) if status.code() == tonic::Code::PermissionDenied => return said(&status),
+                Some(Ok(Err(status))) if failed + 1 >= MOST_FAILED_LEASES => return said(&status),
+                Some(Err(_)) if failed + 1 >= MOST_FAILED_LEASES => return "no answer".into(),
+                Some(Ok(Err(_)) | Err(_)) => failed += 1,
+            }
+            tokio::time::sleep(Duration::from_nanos(RENEWAL_NS)).await;
+        }
+    }
+}
+
+async fn in_time<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+    match tokio::time::timeout(PATIENCE, call).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(Status::deadline_exceeded(format!("no answer in {} s", PATIENCE.as_secs()))),
+    }
+}
+
+/// What a status says: of a refusal, its words only.
+fn said(status: &Status) -> String {
+    match status.code() {
+        tonic::Code::PermissionDenied => status.message().to_owned(),
+        _ => whole(status),
+    }
+}

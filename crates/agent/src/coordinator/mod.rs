@@ -1,0 +1,263 @@
+//! Runs one test between agents: grants, roles, a common start, the results.
+//!
+//! ```text
+//! connect ─► grants of receivers ─► roles ─► start at one instant ─► follow ─► stop ─► collect
+//!                 └────────────── leases are renewed all the time ───────────────┘
+//! ```
+//!
+//! Whatever happens on the way, every agent that was reached is stopped and what it has counted is collected. A coordinator that cannot do that any more
+//! is missed by the agents, which fall silent.
+
+mod link;
+mod outcome;
+
+use crate::attest::Credentials;
+use crate::description::{Flow, Test, Traffic};
+use crate::protocol::{self as wire, role::Role as WireRole};
+use crate::service::random;
+use crate::station::Phases;
+use ethermeter_live::{HostTime, Timeline};
+use link::Link;
+use serde_json::Value;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+/// Why there is no result at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The description is wrong; one line a fault.
+    #[error("{0}")]
+    Description(String),
+    /// An agent cannot be reached.
+    #[error("agent {agent} at {control}: {what}")]
+    Unreachable {
+        /// Which.
+        agent: String,
+        /// Where.
+        control: SocketAddr,
+        /// Why.
+        what: String,
+    },
+    /// An agent refused, or failed, before the test began.
+    #[error("agent {agent}, {doing}: {what}")]
+    Refused {
+        /// Which.
+        agent: String,
+        /// What was asked of it.
+        doing: &'static str,
+        /// Why: of a refusal, its rule, the value and what is allowed.
+        what: String,
+    },
+}
+
+/// How a test ended.
+enum Ending {
+    Complete,
+    Stopped,
+    AgentLost { agent: usize, what: String },
+    Failed(Error),
+}
+
+/// From the order to begin to the beginning: enough for all agents to hear of it.
+const LEAD_NS: u64 = 300_000_000;
+/// Agents may be so late with the end of their roles.
+const OVERTIME: Duration = Duration::from_secs(5);
+
+/// Run a test, or as much of it as there is until `end` is ready; then all agents are stopped and what they have counted is kept.
+///
+/// The result has an `outcome`: `complete`, `stopped`, or `agent-lost`.
+///
+/// # Errors
+/// If the test never began: the description is wrong, an agent cannot be reached, or refuses.
+pub async fn run(test: &str, credentials: Option<&Credentials>, end: impl Future<Output = ()>) -> Result<Value, Error> {
+    let test = Test::parse(test).map_err(Error::Description)?;
+    let experiment = random();
+    let mut links = Vec::with_capacity(test.agents.len());
+    let mut end = std::pin::pin!(end);
+    for entry in &test.agents {
+        links.push(tokio::select! {
+            link = Link::connect(entry, credentials, experiment) => link?,
+            () = &mut end => return Ok(outcome::never_begun(&test, experiment)),
+        });
+    }
+    let ending = tokio::select! {
+        ending = async {
+            match arrange(&test, &links).await {
+                Ok(()) => conduct(&test, &links).await,
+                Err(error) => Ending::Failed(error),
+            }
+        } => ending,
+        (agent, what) = lose_one(&links) => Ending::AgentLost { agent, what },
+        () = &mut end => Ending::Stopped,
+    };
+    let lost = if let Ending::AgentLost { agent, .. } = &ending { Some(*agent) } else { None };
+    if !matches!(ending, Ending::Complete) {
+        together(links.iter().map(Link::stop)).await;
+    }
+    let collecting = links.iter().enumerate().map(
+        async |(index, link)| {
+            if lost == Some(index) {
+                None
+            } else {
+                Some(link.collect().await)
+            }
+        },
+    );
+    let collected = together(collecting).await;
+    if let Ending::Failed(error) = ending {
+        return Err(error);
+    }
+    Ok(outcome::of(&test, experiment, &links, &ending, collected))
+}
+
+/// All of them at once, in their order.
+async fn together<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+    let mut futures: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
+    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        for (future, output) in futures.iter_mut().zip(&mut outputs) {
+            if output.is_none() {
+                if let Poll::Ready(ready) = future.as_mut().poll(context) {
+                    *output = Some(ready);
+                }
+            }
+        }
+        if outputs.iter().all(Option::is_some) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+    outputs.into_iter().flatten().collect()
+}
+
+/// Renew all leases until an agent is lost; which, and why.
+async fn lose_one(links: &[Link]) -> (usize, String) {
+    let mut leases: Vec<_> = links.iter().map(|link| Box::pin(link.keep_lease())).collect();
+    std::future::poll_fn(|context| {
+        for (index, lease) in leases.iter_mut().enumerate() {
+            if let Poll::Ready(what) = lease.as_mut().poll(context) {
+                return Poll::Ready((index, what));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+fn wire_phases(phases: &Phases) -> wire::Phases {
+    let Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns } = *phases;
+    wire::Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns }
+}
+
+/// Ask `link` to say yes to a flow's frames from `sender`.
+async fn ask_for(
+    link: &Link,
+    flow: &Flow,
+    sender: IpAddr,
+    number: u16,
+    duration_ns: u64,
+) -> Result<wire::SignedGrant, Error> {
+    let request = wire::GrantRequest {
+        stamp: None,
+        sender: sender.to_string(),
+        address: link.entry.address.to_string(),
+        port: number.into(),
+        rate_bps: flow.most_bps,
+        rate_frames_per_s: flow.most_frames_per_s,
+        duration_ns,
+        flow: flow.name.clone(),
+        longest_frame_octets: flow.longest_frame_octets(),
+    };
+    let wire::GrantReply { grant, signature, certificate } = link.grant(request).await?;
+    Ok(wire::SignedGrant { grant, signature, certificate })
+}
+
+/// Grants and roles of all agents.
+async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
+    let duration_ns = test.phases.duration_ns();
+    let mut roles: Vec<Vec<wire::Role>> = links.iter().map(|_| Vec::new()).collect();
+    let place = |name: &str| test.place_of(name).expect("names were checked");
+    for (number, flow) in test.flows.iter().enumerate() {
+        let (from, to) = (place(&flow.from), place(&flow.to));
+        let (from_address, to_address) = (links[from].entry.address, links[to].entry.address);
+        let (rate_bps, rate_frames_per_s) = (flow.most_bps, flow.most_frames_per_s);
+        let attention = flow.attention.word().to_owned();
+        let grant = Some(ask_for(&links[to], flow, from_address, flow.number, duration_ns).await?);
+        let (sending, receiving) = match &flow.traffic {
+            Traffic::Stream { real_time, .. } => {
+                let send = wire::Send {
+                    grant,
+                    source_json: flow.source_text().expect("streams have one"),
+                    seed: test.seed,
+                    station: u32::try_from(number).expect("fewer flows"),
+                    address: from_address.to_string(),
+                    rate_bps,
+                    rate_frames_per_s,
+                    real_time: *real_time,
+                };
+                (WireRole::Send(send), WireRole::Sink(wire::Sink { attention }))
+            }
+            Traffic::Exchange { frame_octets, interval_ns, patience_ns } => {
+                let back = Some(ask_for(&links[from], flow, to_address, 0, duration_ns).await?);
+                let ask = wire::Ask {
+                    grant,
+                    frame_octets: *frame_octets,
+                    interval_ns: *interval_ns,
+                    patience_ns: *patience_ns,
+                    rate_bps,
+                    rate_frames_per_s,
+                    attention: attention.clone(),
+                };
+                (WireRole::Ask(ask), WireRole::Echo(wire::Echo { grant: back, rate_bps, rate_frames_per_s, attention }))
+            }
+        };
+        roles[from].push(wire::Role { flow: flow.name.clone(), role: Some(sending) });
+        roles[to].push(wire::Role { flow: flow.name.clone(), role: Some(receiving) });
+    }
+    let phases = Some(wire_phases(&test.phases));
+    for (link, roles) in links.iter().zip(roles) {
+        link.prepare(wire::PrepareRequest { stamp: None, phases, roles }).await?;
+    }
+    Ok(())
+}
+
+/// Start all at one instant and follow them until all have ended.
+async fn conduct(test: &Test, links: &[Link]) -> Ending {
+    let begin_ns = HostTime.now_ns() + LEAD_NS;
+    for outcome in together(links.iter().map(|link| link.start(begin_ns))).await {
+        if let Err(error) = outcome {
+            return Ending::Failed(error);
+        }
+    }
+    let lasting = Duration::from_nanos(LEAD_NS.saturating_add(test.phases.duration_ns())) + OVERTIME;
+    let following = together(links.iter().map(follow));
+    let Ok(followed) = tokio::time::timeout(lasting, following).await else {
+        return Ending::AgentLost { agent: 0, what: "roles did not end in time".into() };
+    };
+    for (agent, followed) in followed.into_iter().enumerate() {
+        match followed {
+            Ok(ended) if ended == "complete" => {}
+            Ok(ended) => return Ending::AgentLost { agent, what: format!("its roles ended by {ended}") },
+            Err(error) => return Ending::AgentLost { agent, what: error.to_string() },
+        }
+    }
+    Ending::Complete
+}
+
+/// Follow an agent's roles until they have ended; why they did. A stream that breaks is no end: the lease tells whether the agent is lost.
+async fn follow(link: &Link) -> Result<String, Error> {
+    loop {
+        let mut reports = link.progress().await?;
+        while let Ok(Some(report)) = reports.message().await {
+            if !report.ended.is_empty() {
+                return Ok(report.ended);
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}

@@ -1,0 +1,122 @@
+//! What came of a test, as one JSON.
+
+use super::link::Link;
+use super::{Ending, Error};
+use crate::description::{Flow, Test, Traffic};
+use ethermeter_live::loss::Way;
+use serde_json::{json, Map, Value};
+
+/// Of a test that was ended before its agents were reached.
+pub(super) fn never_begun(test: &Test, experiment: u64) -> Value {
+    json!({
+        "outcome": "stopped", "experiment": format!("{experiment:016x}"), "seed": test.seed, "phases": test.phases,
+        "agents": {}, "flows": {},
+    })
+}
+
+/// Of a test that began.
+pub(super) fn of(
+    test: &Test,
+    experiment: u64,
+    links: &[Link],
+    ending: &Ending,
+    collected: Vec<Option<Result<Value, Error>>>,
+) -> Value {
+    let (outcome, lost) = match ending {
+        Ending::Complete => ("complete", None),
+        Ending::Stopped => ("stopped", None),
+        Ending::AgentLost { agent, what } => ("agent-lost", Some((*agent, what))),
+        Ending::Failed(_) => unreachable!("a test that did not begin has no outcome"),
+    };
+    let mut agents = Map::new();
+    for (index, (link, collected)) in links.iter().zip(collected).enumerate() {
+        let mut agent = json!({
+            "control": link.entry.control,
+            "address": link.entry.address,
+            "version": link.hello.version,
+            "host": link.hello.host,
+            "kernel": link.hello.kernel,
+            "boot": link.hello.boot,
+            "clock": link.clock.json(),
+        });
+        match collected {
+            Some(Ok(result)) => agent["result"] = result,
+            Some(Err(error)) => agent["error"] = json!(error.to_string()),
+            None => {}
+        }
+        if let Some((_, what)) = lost.filter(|(lost, _)| *lost == index) {
+            agent["lost"] = json!(what);
+        }
+        agents.insert(link.entry.name.clone(), agent);
+    }
+    let flows: Map<String, Value> =
+        test.flows.iter().map(|flow| (flow.name.clone(), flow_outcome(flow, &agents))).collect();
+    json!({
+        "outcome": outcome,
+        "lost": lost.map(|(agent, what)| json!({"agent": test.agents[agent].name, "what": what})),
+        "experiment": format!("{experiment:016x}"),
+        "seed": test.seed,
+        "phases": test.phases,
+        "agents": agents,
+        "flows": flows,
+    })
+}
+
+/// One flow, from what its two agents counted; what one of them could not tell is left out.
+fn flow_outcome(flow: &Flow, agents: &Map<String, Value>) -> Value {
+    let (from, to) = (&agents[&flow.from], &agents[&flow.to]);
+    let sending = role(from, &flow.name);
+    let receiving = role(to, &flow.name);
+    // Two clocks of which only the coordinator knows the relation, to some ten microseconds or worse: delays between them are not to be relied on.
+    let mut cautions: Vec<&str> = Vec::new();
+    let is_stream = matches!(flow.traffic, Traffic::Stream { .. });
+    if is_stream && from["boot"] != to["boot"] {
+        cautions.push("clock-uncertain");
+    }
+    let mut outcome = json!({"from": flow.from, "to": flow.to, "sending": sending, "receiving": receiving});
+    let counted = sending.zip(receiving).map(|(sending, receiving)| (&sending["counted"], &receiving["counted"]));
+    if let Some((sent, received)) = counted.filter(|_| is_stream) {
+        let frames = sent["frames"].as_u64().zip(received["stream"]["received"].as_u64());
+        if let Some((sent_frames, received_frames)) = frames {
+            let is_shared = from["boot"] == to["boot"];
+            let way = Way {
+                sent: sent_frames,
+                dropped_in_queue: grown(from, "queues", "dropped"),
+                dropped_at_sender: grown(from, "interfaces", "sent_dropped"),
+                dropped_in_network: 0,
+                // Two stations of one host may share its interfaces and its backlog: either way these are those of the receiver's side.
+                dropped_at_receiver: grown(to, "interfaces", "received_dropped") + grown(to, "host", "backlog_dropped"),
+                dropped_at_socket: received["port"]["dropped_at_socket"].as_u64().unwrap_or(0),
+                received: received_frames,
+            };
+            let losses = way.losses();
+            outcome["sent"] = json!(sent_frames);
+            outcome["received"] = json!(received_frames);
+            outcome["losses"] = json!(losses);
+            outcome["hosts_are_one"] = json!(is_shared);
+        }
+        if sent["held_back"].as_u64().is_some_and(|times| times > 0) {
+            cautions.push("consent-limited");
+        }
+    }
+    outcome["cautions"] = json!(cautions);
+    outcome
+}
+
+fn role<'a>(agent: &'a Value, flow: &str) -> Option<&'a Value> {
+    agent["result"]["roles"].as_array()?.iter().find(|role| role["flow"] == flow)
+}
+
+/// By how much a counter of a host has grown from its first sample to its last, over all interfaces or queues; 0 where it cannot be told.
+fn grown(agent: &Value, part: &str, counter: &str) -> u64 {
+    let total = |sample: &Value| match &sample[part] {
+        Value::Array(rows) => rows.iter().filter_map(|row| row[counter].as_u64()).sum(),
+        row => row[counter].as_u64().unwrap_or(0),
+    };
+    let samples = agent["result"]["host"].as_array();
+    let ends = samples.and_then(|samples| samples.first().zip(samples.last()));
+    ends.map_or(0, |(first, last): (&Value, &Value)| {
+        let (first, last): (u64, u64) = (total(first), total(last));
+        last.saturating_sub(first)
+    })
+}

@@ -1,0 +1,218 @@
+//! What a test is, as people and programs write it: JSON in, checked whole, every fault at once.
+
+use crate::station::{read_source, Phases};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+
+/// A test.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Test {
+    /// Its seed: with a station's number it determines every draw.
+    pub seed: u64,
+    /// The agents.
+    pub agents: Vec<AgentEntry>,
+    /// When what happens.
+    pub phases: Phases,
+    /// What is sent from whom to whom.
+    pub flows: Vec<Flow>,
+}
+
+/// An agent and where it is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentEntry {
+    /// Its name in this test.
+    pub name: String,
+    /// Where it listens to coordinators.
+    pub control: SocketAddr,
+    /// Its station's address for what is measured.
+    pub address: IpAddr,
+}
+
+/// Frames from one agent to another.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// Who sends, or asks.
+    pub from: String,
+    /// Who receives, or answers.
+    pub to: String,
+    /// By which port frames go.
+    pub port: PortKind,
+    /// The port's number at the receiver; any free one without.
+    #[serde(default)]
+    pub number: u16,
+    /// What consent is asked for: bits per second, frames from destination address to FCS. Nothing faster is sent.
+    pub most_bps: u64,
+    /// The same in frames per second.
+    pub most_frames_per_s: u64,
+    /// What is done.
+    pub traffic: Traffic,
+    /// How the receiver waits.
+    #[serde(default)]
+    pub attention: Attention,
+}
+
+/// By which port frames go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PortKind {
+    /// UDP over IPv4 or IPv6.
+    Udp,
+}
+
+/// How a receiver waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attention {
+    /// It asks again and again.
+    Spinning,
+    /// It sleeps until something comes.
+    #[default]
+    Sleeping,
+    /// It lets frames gather.
+    Collecting,
+}
+
+impl Attention {
+    /// Its word in the protocol.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Spinning => "spinning",
+            Self::Sleeping => "sleeping",
+            Self::Collecting => "collecting",
+        }
+    }
+}
+
+/// What a flow does.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Traffic {
+    /// A stream of what a source offers.
+    Stream {
+        /// Frame lengths, as in a plan.
+        frames: Value,
+        /// When frames come, as in a plan.
+        arrivals: Value,
+        /// Whether the sender asks for real-time priority.
+        #[serde(default)]
+        real_time: bool,
+    },
+    /// Requests and their answers, one after the other.
+    Exchange {
+        /// Octets of a frame, both ways.
+        frame_octets: u32,
+        /// Least time from one request to the next.
+        #[serde(default)]
+        interval_ns: u64,
+        /// An answer that takes longer is lost.
+        patience_ns: u64,
+    },
+}
+
+impl Flow {
+    /// Octets of its longest frame.
+    #[must_use]
+    pub fn longest_frame_octets(&self) -> u32 {
+        match &self.traffic {
+            Traffic::Exchange { frame_octets, .. } => *frame_octets,
+            Traffic::Stream { .. } => self
+                .source_text()
+                .and_then(|text| read_source(&text).ok())
+                .and_then(|source| u32::try_from(source.frames.range_bits().1.div_ceil(8)).ok())
+                .unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Its source, as the protocol has it; none of an exchange.
+    #[must_use]
+    pub fn source_text(&self) -> Option<String> {
+        match &self.traffic {
+            Traffic::Stream { frames, arrivals, .. } => {
+                Some(serde_json::json!({"frames": frames, "arrivals": arrivals}).to_string())
+            }
+            Traffic::Exchange { .. } => None,
+        }
+    }
+}
+
+/// Octets of the shortest frame that holds a mark, and of the longest that a UDP datagram fits.
+const FRAME_OCTETS: std::ops::RangeInclusive<u32> = 64..=65_553;
+/// Longest name of an agent or a flow.
+const LONGEST_NAME: usize = 64;
+
+impl Test {
+    /// Read and check a test.
+    ///
+    /// # Errors
+    /// With every fault, one a line: what, its value, what is allowed.
+    pub fn parse(json: &str) -> Result<Self, String> {
+        let test: Self = serde_json::from_str(json).map_err(|error| format!("test: {error}"))?;
+        let faults = test.faults();
+        if faults.is_empty() {
+            Ok(test)
+        } else {
+            Err(faults.join("\n"))
+        }
+    }
+
+    fn faults(&self) -> Vec<String> {
+        let mut faults: Vec<String> = Vec::new();
+        faults.extend(self.phases.fault().map(|fault| format!("phases: {fault}")));
+        if self.agents.is_empty() || self.flows.is_empty() {
+            faults.push("agents, flows: must be at least one of each".into());
+        }
+        let mut names = BTreeSet::new();
+        for agent in &self.agents {
+            check_name(&agent.name, "agents", &mut names, &mut faults);
+        }
+        let mut flows = BTreeSet::new();
+        for flow in &self.flows {
+            let at = format!("flows.{}", flow.name);
+            check_name(&flow.name, "flows", &mut flows, &mut faults);
+            for (key, name) in [("from", &flow.from), ("to", &flow.to)] {
+                if !names.contains(name.as_str()) {
+                    faults.push(format!("{at}.{key} = {name:?}: must be the name of an agent"));
+                }
+            }
+            if flow.from == flow.to {
+                faults.push(format!("{at}.to = {:?}: must be another agent than its sender", flow.to));
+            }
+            let ends = [&flow.from, &flow.to].map(|name| self.agents.iter().find(|agent| agent.name == *name));
+            if let [Some(from), Some(to)] = ends {
+                if from.address.is_ipv4() != to.address.is_ipv4() {
+                    faults.push(format!("{at}: {} and {} must be of one version of IP", from.address, to.address));
+                }
+            }
+            if let Some(Err(refusal)) = flow.source_text().map(|text| read_source(&text)) {
+                faults.push(format!("{at}.traffic: {refusal}"));
+            } else if !FRAME_OCTETS.contains(&flow.longest_frame_octets()) {
+                let (least, most) = FRAME_OCTETS.into_inner();
+                faults.push(format!("{at}.traffic: frames must be of {least} to {most} octets"));
+            }
+        }
+        faults
+    }
+
+    /// An agent's place in the list.
+    #[must_use]
+    pub fn place_of(&self, name: &str) -> Option<usize> {
+        self.agents.iter().position(|agent| agent.name == name)
+    }
+}
+
+fn check_name<'a>(name: &'a str, of: &str, names: &mut BTreeSet<&'a str>, faults: &mut Vec<String>) {
+    if name.is_empty() || name.len() > LONGEST_NAME {
+        faults.push(format!("{of}.name = {name:?}: must have 1 to {LONGEST_NAME} octets"));
+    }
+    if !names.insert(name) {
+        faults.push(format!("{of}.name = {name:?}: must be there only once"));
+    }
+}

@@ -1,0 +1,178 @@
+//! `ethermeter-agent`: an agent, a coordinator by hand, and certificates.
+
+use ethermeter_agent::attest::Credentials;
+use ethermeter_agent::consent::Ceilings;
+use ethermeter_agent::{certificates, coordinator, listen};
+use lexopt::prelude::*;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tokio::signal::unix::{signal, SignalKind};
+
+const HELP: &str = "\
+ethermeter-agent --listen ADDRESS:PORT [--certificate FILE --key FILE --authority FILE] [--ceilings FILE]
+    Send and receive frames as a coordinator asks, within the ceilings and with the consent of every receiver.
+    Without certificates, only on a loopback address. Port 0: any free one; it is printed.
+ethermeter-agent measure TEST.json [--certificate FILE --key FILE --authority FILE]
+    Run one test between agents; the result is one line of JSON.
+ethermeter-agent certificates DIRECTORY --hosts NAME=ADDRESS,…
+    Make a private authority, a certificate for the coordinator and one for each host.
+ethermeter-agent --version
+";
+
+enum Command {
+    Agent,
+    Measure(PathBuf),
+    Certificates(PathBuf),
+}
+
+#[derive(Default)]
+struct Options {
+    listen: Option<SocketAddr>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    authority: Option<PathBuf>,
+    ceilings: Option<PathBuf>,
+    hosts: Option<String>,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(fault) => {
+            eprintln!("ethermeter-agent: {fault}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<ExitCode, String> {
+    let mut parser = lexopt::Parser::from_env();
+    let (mut command, mut options) = (None, Options::default());
+    let mut words: Vec<OsString> = Vec::new();
+    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
+        match argument {
+            Short('h') | Long("help") => {
+                print!("{HELP}");
+                return Ok(ExitCode::SUCCESS);
+            }
+            Short('V') | Long("version") => {
+                println!("ethermeter-agent {}", env!("CARGO_PKG_VERSION"));
+                return Ok(ExitCode::SUCCESS);
+            }
+            Long("listen") => {
+                let text = value(&mut parser)?;
+                let text = text.to_string_lossy();
+                let address =
+                    text.parse().map_err(|_| format!("listen = {text}: must be ADDRESS:PORT, such as 127.0.0.1:4988"));
+                options.listen = Some(address?);
+            }
+            Long("certificate") => options.certificate = Some(value(&mut parser)?.into()),
+            Long("key") => options.key = Some(value(&mut parser)?.into()),
+            Long("authority") => options.authority = Some(value(&mut parser)?.into()),
+            Long("ceilings") => options.ceilings = Some(value(&mut parser)?.into()),
+            Long("hosts") => options.hosts = Some(value(&mut parser)?.to_string_lossy().into_owned()),
+            Value(word) => words.push(word),
+            other => return Err(format!("{}\n{HELP}", other.unexpected())),
+        }
+    }
+    let mut words = words.into_iter();
+    if let Some(word) = words.next() {
+        let path = words.next().map(PathBuf::from);
+        command = match (word.to_str(), path) {
+            (Some("measure"), Some(path)) => Some(Command::Measure(path)),
+            (Some("certificates"), Some(path)) => Some(Command::Certificates(path)),
+            (Some("agent"), None) => Some(Command::Agent),
+            _ => return Err(format!("{}: no command, or its file is missing\n{HELP}", word.to_string_lossy())),
+        };
+        if let Some(word) = words.next() {
+            return Err(format!("{}: one word too many\n{HELP}", word.to_string_lossy()));
+        }
+    }
+    match command.unwrap_or(Command::Agent) {
+        Command::Agent => agent(&options),
+        Command::Measure(path) => measure(&path, &options),
+        Command::Certificates(directory) => {
+            let hosts = options.hosts.ok_or("hosts: missing; must be names, separated by commas")?;
+            let hosts: Vec<String> = hosts.split(',').map(str::to_owned).collect();
+            certificates::make(&directory, &hosts).map_err(|error| error.to_string())?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn value(parser: &mut lexopt::Parser) -> Result<OsString, String> {
+    parser.value().map_err(|error| error.to_string())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    String::from_utf8(read(path)?).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+impl Options {
+    fn credentials(&self) -> Result<Option<Credentials>, String> {
+        match (&self.certificate, &self.key, &self.authority) {
+            (None, None, None) => Ok(None),
+            (Some(certificate), Some(key), Some(authority)) => {
+                Ok(Some(Credentials { certificate: read(certificate)?, key: read(key)?, authority: read(authority)? }))
+            }
+            _ => Err("certificate, key and authority: all of them or none".into()),
+        }
+    }
+}
+
+/// Threads that wait for roles to end go away after so long.
+const IDLE: std::time::Duration = std::time::Duration::from_secs(1);
+
+fn runtime() -> Result<tokio::runtime::Runtime, String> {
+    tokio::runtime::Builder::new_current_thread()
+        .thread_keep_alive(IDLE)
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+/// When somebody asks the process to end.
+async fn asked_to_end() {
+    let asked = |kind| signal(kind).ok();
+    let (mut interrupt, mut terminate) = (asked(SignalKind::interrupt()), asked(SignalKind::terminate()));
+    let wait = async |signal: &mut Option<tokio::signal::unix::Signal>| match signal {
+        Some(signal) => signal.recv().await,
+        None => std::future::pending().await,
+    };
+    tokio::select! {
+        _ = wait(&mut interrupt) => {}
+        _ = wait(&mut terminate) => {}
+    }
+}
+
+fn agent(options: &Options) -> Result<ExitCode, String> {
+    let at = options.listen.ok_or_else(|| format!("listen: missing\n{HELP}"))?;
+    let ceilings = match &options.ceilings {
+        None => Ceilings::default(),
+        Some(path) => Ceilings::parse(&read_text(path)?).map_err(|fault| format!("{}: {fault}", path.display()))?,
+    };
+    let credentials = options.credentials()?;
+    runtime()?.block_on(async {
+        let listening = listen::listen(at, ceilings, credentials.as_ref()).await.map_err(|error| error.to_string())?;
+        let local = listening.local().map_err(|error| error.to_string())?;
+        println!("listening on {local}");
+        listening.serve(asked_to_end()).await.map_err(|error| error.to_string())?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn measure(path: &Path, options: &Options) -> Result<ExitCode, String> {
+    let test = read_text(path)?;
+    let credentials = options.credentials()?;
+    let result = runtime()?.block_on(coordinator::run(&test, credentials.as_ref(), asked_to_end()));
+    let result = result.map_err(|error| error.to_string())?;
+    println!("{result}");
+    // A test that did not run to its end is no success, though its data are kept.
+    Ok(if result["outcome"] == "complete" { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,102 @@
+//! What an agent says no with.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A rule of consent or safety, by its name in refusals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// A request is for the process that runs now, not for one before it.
+    Session,
+    /// A request was made just now, by the agent's clock.
+    Clock,
+    /// No request counts twice, and none after a later one.
+    Replay,
+    /// An experiment that has ended does not begin again.
+    Ended,
+    /// An experiment belongs to the coordinator that began it.
+    Owner,
+    /// An experiment that is asked about is there.
+    Unknown,
+    /// Steps come in their order: grant, prepare, start.
+    Order,
+    /// The operator's ceiling on experiments at once.
+    TestsAtOnce,
+    /// The ceiling on roles of one experiment.
+    Roles,
+    /// The operator's ceiling on bits per second.
+    RateBits,
+    /// The operator's ceiling on frames per second.
+    RateFrames,
+    /// The operator's ceiling on duration.
+    Duration,
+    /// The operator's addresses; unicast only.
+    Address,
+    /// The operator's interfaces.
+    Interface,
+    /// Ports below 1024 belong to services.
+    Port,
+    /// Without TLS, only loopback addresses.
+    PlainBeyondLoopback,
+    /// Somebody has to say yes at all.
+    ConsentMissing,
+    /// A yes is signed by a certificate of the authority that names the address.
+    ConsentUnproven,
+    /// A yes is for one experiment.
+    ConsentExperiment,
+    /// A yes is to one sender.
+    ConsentSender,
+    /// A yes is for one address and port.
+    ConsentTarget,
+    /// A yes is up to a rate.
+    ConsentRate,
+    /// A yes is for a duration.
+    ConsentDuration,
+    /// A yes ends.
+    ConsentExpired,
+    /// A description of traffic makes sense.
+    Description,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::String(name)) => formatter.write_str(&name),
+            _ => unreachable!("rules are written as words"),
+        }
+    }
+}
+
+/// No, by which rule, to what value, and what would have been allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("rule {rule}: {value} is refused, allowed: {allowed}")]
+pub struct Refusal {
+    /// The rule.
+    pub rule: Rule,
+    /// What was asked for.
+    pub value: String,
+    /// What is allowed.
+    pub allowed: String,
+}
+
+impl Refusal {
+    /// A refusal.
+    pub fn new(rule: Rule, value: impl fmt::Display, allowed: impl fmt::Display) -> Self {
+        Self { rule, value: value.to_string(), allowed: allowed.to_string() }
+    }
+}
+
+/// `Ok` if `is_allowed`, else a refusal with its words made only then.
+pub(crate) fn require<V: fmt::Display, A: fmt::Display>(
+    is_allowed: bool,
+    rule: Rule,
+    value: V,
+    allowed: A,
+) -> Result<(), Refusal> {
+    if is_allowed {
+        Ok(())
+    } else {
+        Err(Refusal::new(rule, value, allowed))
+    }
+}

@@ -1,0 +1,465 @@
+//! The calls of the protocol: each asks the rules first.
+
+use crate::attest::{self, Notary, Signed};
+use crate::consent::{Ceilings, Permit, RuleBook, Stamp, Wish};
+use crate::protocol::agent_server::Agent;
+use crate::protocol::{self as wire, role::Role as WireRole};
+use crate::refusal::{Refusal, Rule};
+use crate::station::{read_source, Experiment, Phases, RolePlan, Task};
+use crate::PROTOCOL;
+use ethermeter_live::roles::Attention;
+use ethermeter_live::{HostTime, Timeline};
+use rustls_pki_types::UnixTime;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status};
+
+/// How long what was counted by an experiment without a coordinator is kept.
+const KEPT_NS: u64 = 30_000_000_000;
+/// How often the watch looks at leases.
+const WATCH_NS: u64 = 50_000_000;
+/// A start may be so far ahead.
+const START_AHEAD_NS: u64 = 10_000_000_000;
+/// How often progress is told.
+const PROGRESS: Duration = Duration::from_millis(250);
+/// Longest name of a flow.
+const LONGEST_NAME: usize = 64;
+
+struct Books {
+    rules: RuleBook,
+    experiments: BTreeMap<u64, Experiment>,
+    lapsed_ns: BTreeMap<u64, u64>,
+}
+
+impl Books {
+    /// Forget an experiment; the caller joins its threads outside of the lock.
+    fn take(&mut self, number: u64, now_ns: u64) -> Option<Experiment> {
+        self.rules.end(number, now_ns);
+        self.lapsed_ns.remove(&number);
+        self.experiments.remove(&number)
+    }
+
+    /// Stop what has lost its lease; forget what lost it long ago, or, if room is needed for another, as soon as its roles have ended.
+    fn sweep(&mut self, now_ns: u64, needs_room: bool) {
+        let mut gone = Vec::new();
+        for (&number, experiment) in &self.experiments {
+            let _ = experiment.leash().is_silent_at(now_ns);
+            if experiment.leash().has_lapsed() {
+                let since_ns = *self.lapsed_ns.entry(number).or_insert(now_ns);
+                let is_old = needs_room || now_ns.saturating_sub(since_ns) > KEPT_NS;
+                if experiment.running() == 0 && (is_old || !experiment.has_begun()) {
+                    gone.push(number);
+                }
+            }
+        }
+        for number in gone {
+            drop(self.take(number, now_ns));
+        }
+    }
+}
+
+/// An agent.
+#[derive(Clone)]
+pub struct Service {
+    books: Arc<Mutex<Books>>,
+    notary: Option<Arc<Notary>>,
+    session: u64,
+}
+
+impl Service {
+    /// One under an operator's ceilings; without a notary it is one without TLS, and keeps to loopback addresses.
+    #[must_use]
+    pub fn new(ceilings: Ceilings, notary: Option<Notary>) -> Self {
+        let session = random();
+        let rules = RuleBook::new(ceilings, session, notary.is_none());
+        let books = Books { rules, experiments: BTreeMap::new(), lapsed_ns: BTreeMap::new() };
+        Self { books: Arc::new(Mutex::new(books)), notary: notary.map(Arc::new), session }
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Look at leases for ever; on a thread of its own, so that no call can hold it up.
+    pub fn watch(&self) -> ! {
+        loop {
+            let now_ns = HostTime.now_ns();
+            self.books().sweep(now_ns, false);
+            HostTime.sleep_until(now_ns + WATCH_NS);
+        }
+    }
+
+    /// Stop all experiments and wait until their roles have ended.
+    pub fn shut_down(&self) {
+        let experiments: Vec<Experiment> = {
+            let mut books = self.books();
+            let numbers: Vec<u64> = books.experiments.keys().copied().collect();
+            numbers.into_iter().filter_map(|number| books.take(number, HostTime.now_ns())).collect()
+        };
+        for experiment in &experiments {
+            experiment.leash().stop();
+        }
+        for experiment in experiments {
+            drop(experiment.collect());
+        }
+    }
+
+    /// Admit a request, then do what it asks with its experiment.
+    fn with<T>(
+        &self,
+        caller: &str,
+        stamp: &Stamp,
+        act: impl FnOnce(&mut RuleBook, &mut Experiment, u64) -> Result<T, Refusal>,
+    ) -> Result<T, Status> {
+        let now_ns = HostTime.now_ns();
+        let books = &mut *self.books();
+        books.rules.admit(stamp, caller, now_ns).map_err(|refusal| status(&refusal))?;
+        let Some(experiment) = books.experiments.get_mut(&stamp.experiment) else {
+            return Err(Status::internal("an experiment that is known and not there"));
+        };
+        act(&mut books.rules, experiment, now_ns).map_err(|refusal| status(&refusal))
+    }
+
+    fn permit(
+        &self,
+        context: &Context<'_>,
+        rules: &mut RuleBook,
+        sender: IpAddr,
+        asked: Rates,
+        grant: Option<wire::SignedGrant>,
+    ) -> Result<Permit, Refusal> {
+        let Some(grant) = grant else {
+            return Err(Refusal::new(Rule::ConsentMissing, context.flow, "a receiver's yes"));
+        };
+        let now = UnixTime::now();
+        let signed = Signed { grant: grant.grant, signature: grant.signature, certificate: grant.certificate };
+        let (grant, proof) = attest::read(&signed, self.notary.as_deref(), now)?;
+        let wish = Wish {
+            sender,
+            target: SocketAddr::new(grant.address, grant.port),
+            rate_bps: asked.bps,
+            rate_frames_per_s: asked.frames_per_s,
+            duration_ns: context.phases.duration_ns(),
+            interface: interface_of(sender),
+        };
+        rules.permit(context.experiment, &wish, Some((&grant, proof)), now.as_secs())
+    }
+
+    fn plan(
+        &self,
+        context: &Context<'_>,
+        rules: &mut RuleBook,
+        experiment: &Experiment,
+        role: Option<WireRole>,
+    ) -> Result<Task, Refusal> {
+        let own = || {
+            let granted = experiment.granted(context.flow).map(|grant| grant.address);
+            granted.ok_or_else(|| Refusal::new(Rule::ConsentMissing, context.flow, "a flow that was granted here"))
+        };
+        match role {
+            None => Err(Refusal::new(Rule::Description, "no role", "send, sink, ask or echo")),
+            Some(WireRole::Send(role)) => {
+                let local = address(&role.address)?;
+                let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
+                let source = Box::new(read_source(&role.source_json)?);
+                let permit = self.permit(context, rules, local, rates, role.grant)?;
+                Ok(Task::Send {
+                    permit,
+                    source,
+                    seed: role.seed,
+                    station: role.station,
+                    local,
+                    real_time: role.real_time,
+                })
+            }
+            Some(WireRole::Sink(role)) => {
+                own()?;
+                Ok(Task::Sink { attention: attention(&role.attention)? })
+            }
+            Some(WireRole::Ask(role)) => {
+                let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
+                let attention = attention(&role.attention)?;
+                let permit = self.permit(context, rules, own()?, rates, role.grant)?;
+                let wire::Ask { frame_octets, interval_ns, patience_ns, .. } = role;
+                Ok(Task::Ask { permit, frame_octets, interval_ns, patience_ns, attention })
+            }
+            Some(WireRole::Echo(role)) => {
+                let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
+                let attention = attention(&role.attention)?;
+                let permit = self.permit(context, rules, own()?, rates, role.grant)?;
+                Ok(Task::Echo { permit, attention })
+            }
+        }
+    }
+}
+
+/// What all roles of a request are prepared under.
+struct Context<'a> {
+    experiment: u64,
+    flow: &'a str,
+    phases: &'a Phases,
+}
+
+#[derive(Clone, Copy)]
+struct Rates {
+    bps: u64,
+    frames_per_s: u64,
+}
+
+/// A number nobody can guess: from the operating system.
+pub(crate) fn random() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    // Each state is seeded from the system's randomness; hashing its keys hands some of it out.
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
+
+fn status(refusal: &Refusal) -> Status {
+    Status::permission_denied(refusal.to_string())
+}
+
+fn address(text: &str) -> Result<IpAddr, Refusal> {
+    text.parse().map_err(|_| Refusal::new(Rule::Address, format!("{text:?}"), "an IP address"))
+}
+
+fn attention(text: &str) -> Result<Attention, Refusal> {
+    match text {
+        "spinning" => Ok(Attention::Spinning),
+        "sleeping" => Ok(Attention::Sleeping),
+        "collecting" => Ok(Attention::Collecting),
+        other => {
+            Err(Refusal::new(Rule::Description, format!("attention {other:?}"), "spinning, sleeping or collecting"))
+        }
+    }
+}
+
+fn stamp(stamp: Option<wire::Stamp>) -> Result<Stamp, Status> {
+    let wire::Stamp { session, experiment, counter, made_ns } =
+        stamp.ok_or_else(|| Status::invalid_argument("the stamp is missing"))?;
+    Ok(Stamp { session, experiment, counter, made_ns })
+}
+
+/// Who calls: the end of its certificate, which holds the authority's signature. Without TLS all are alike.
+fn caller<T>(request: &Request<T>) -> String {
+    let certificates = request.peer_certs();
+    match certificates.as_deref().and_then(|chain| chain.first()) {
+        Some(certificate) => {
+            let end = certificate.len().saturating_sub(16);
+            certificate[end..].iter().fold("certificate ".to_owned(), |text, octet| format!("{text}{octet:02x}"))
+        }
+        None => "loopback".to_owned(),
+    }
+}
+
+/// Interfaces with their addresses; empty if the system does not say.
+fn interfaces() -> BTreeMap<String, Vec<IpAddr>> {
+    let mut interfaces: BTreeMap<String, Vec<IpAddr>> = BTreeMap::new();
+    for entry in nix::ifaddrs::getifaddrs().into_iter().flatten() {
+        let Some(address) = entry.address else { continue };
+        let ip = address
+            .as_sockaddr_in()
+            .map(|address| IpAddr::V4(address.ip()))
+            .or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())));
+        interfaces.entry(entry.interface_name).or_default().extend(ip);
+    }
+    interfaces
+}
+
+fn interface_of(address: IpAddr) -> Option<String> {
+    let is_own = |addresses: &Vec<IpAddr>| addresses.contains(&address);
+    interfaces().into_iter().find(|(_, addresses)| is_own(addresses)).map(|(name, _)| name)
+}
+
+fn read_line(path: &str) -> String {
+    std::fs::read_to_string(path).map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())
+}
+
+#[tonic::async_trait]
+impl Agent for Service {
+    async fn hello(&self, _request: Request<wire::HelloRequest>) -> Result<Response<wire::HelloReply>, Status> {
+        let interfaces = interfaces().into_iter().map(|(name, addresses)| wire::Interface {
+            name,
+            addresses: addresses.iter().map(ToString::to_string).collect(),
+        });
+        let ceilings = serde_json::to_string(self.books().rules.ceilings());
+        Ok(Response::new(wire::HelloReply {
+            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").into(),
+            host: read_line("/proc/sys/kernel/hostname"),
+            kernel: read_line("/proc/sys/kernel/osrelease"),
+            boot: read_line("/proc/sys/kernel/random/boot_id"),
+            session: self.session,
+            interfaces: interfaces.collect(),
+            ceilings_json: ceilings.map_err(|error| Status::internal(error.to_string()))?,
+            now_ns: HostTime.now_ns(),
+        }))
+    }
+
+    async fn grant(&self, request: Request<wire::GrantRequest>) -> Result<Response<wire::GrantReply>, Status> {
+        let caller = caller(&request);
+        let request = request.into_inner();
+        let stamp = stamp(request.stamp)?;
+        let refused = |refusal: Refusal| status(&refusal);
+        let sender = address(&request.sender).map_err(refused)?;
+        let own = address(&request.address).map_err(refused)?;
+        let port = u16::try_from(request.port);
+        let port = port.map_err(|_| status(&Refusal::new(Rule::Port, request.port, "0 to 65535")))?;
+        if request.flow.len() > LONGEST_NAME {
+            let length = format!("a name of {} octets", request.flow.len());
+            return Err(status(&Refusal::new(Rule::Description, length, format!("{LONGEST_NAME} octets"))));
+        }
+        let wish = Wish {
+            sender,
+            target: SocketAddr::new(own, port),
+            rate_bps: request.rate_bps,
+            rate_frames_per_s: request.rate_frames_per_s,
+            duration_ns: request.duration_ns,
+            interface: interface_of(own),
+        };
+        let now_ns = HostTime.now_ns();
+        let mut grant = {
+            let books = &mut *self.books();
+            books.sweep(now_ns, !books.experiments.contains_key(&stamp.experiment));
+            books.rules.admit_beginning(&stamp, &caller, now_ns).map_err(refused)?;
+            let experiment =
+                books.experiments.entry(stamp.experiment).or_insert_with(|| Experiment::new(stamp.experiment, now_ns));
+            let grant = books.rules.grant(stamp.experiment, &wish, UnixTime::now().as_secs());
+            let opened = grant.and_then(|mut grant| {
+                experiment.open(&request.flow, &mut grant, request.longest_frame_octets)?;
+                Ok(grant)
+            });
+            opened.map_err(refused)?
+        };
+        grant.until_unix_s = grant.until_unix_s.min(UnixTime::now().as_secs() + crate::consent::GRANT_S);
+        let text = serde_json::to_vec(&grant).map_err(|error| Status::internal(error.to_string()))?;
+        let signed = match &self.notary {
+            Some(notary) => notary.sign(text).map_err(Status::internal)?,
+            None => Signed { grant: text, ..Signed::default() },
+        };
+        let Signed { grant, signature, certificate } = signed;
+        Ok(Response::new(wire::GrantReply { grant, signature, certificate }))
+    }
+
+    async fn prepare(&self, request: Request<wire::PrepareRequest>) -> Result<Response<wire::PrepareReply>, Status> {
+        let caller = caller(&request);
+        let request = request.into_inner();
+        let stamp = stamp(request.stamp)?;
+        let phases = request.phases.ok_or_else(|| Status::invalid_argument("the phases are missing"))?;
+        let wire::Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns } = phases;
+        let phases = Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns };
+        let now_ns = HostTime.now_ns();
+        {
+            // A station that only sends has not been asked for a grant: its experiment begins here.
+            let books = &mut *self.books();
+            if !books.experiments.contains_key(&stamp.experiment) {
+                books.sweep(now_ns, true);
+                // The request itself is admitted below; this one before it only makes room.
+                let before = Stamp { counter: 0, ..stamp };
+                books.rules.admit_beginning(&before, &caller, now_ns).map_err(|refusal| status(&refusal))?;
+                books.experiments.insert(stamp.experiment, Experiment::new(stamp.experiment, now_ns));
+            }
+        }
+        self.with(&caller, &stamp, |rules, experiment, _| {
+            if let Some(fault) = phases.fault() {
+                return Err(Refusal::new(Rule::Description, fault, "phases that fit"));
+            }
+            let mut roles = Vec::with_capacity(request.roles.len().min(LONGEST_NAME));
+            for role in request.roles {
+                let context = Context { experiment: stamp.experiment, flow: &role.flow, phases: &phases };
+                let task = self.plan(&context, rules, experiment, role.role)?;
+                roles.push(RolePlan { flow: role.flow, task });
+            }
+            experiment.prepare(roles, phases)
+        })?;
+        Ok(Response::new(wire::PrepareReply {}))
+    }
+
+    async fn start(&self, request: Request<wire::StartRequest>) -> Result<Response<wire::StartReply>, Status> {
+        let caller = caller(&request);
+        let wire::StartRequest { stamp: asked, begin_ns } = request.into_inner();
+        self.with(&caller, &stamp(asked)?, |_, experiment, now_ns| {
+            let latest_ns = now_ns.saturating_add(START_AHEAD_NS);
+            if !(now_ns..=latest_ns).contains(&begin_ns) {
+                let allowed = format!("{now_ns} to {latest_ns} ns");
+                return Err(Refusal::new(Rule::Clock, format!("a beginning at {begin_ns} ns"), allowed));
+            }
+            experiment.start(begin_ns)
+        })?;
+        Ok(Response::new(wire::StartReply {}))
+    }
+
+    type ProgressStream = ReceiverStream<Result<wire::ProgressReport, Status>>;
+
+    async fn progress(
+        &self,
+        request: Request<wire::ProgressRequest>,
+    ) -> Result<Response<Self::ProgressStream>, Status> {
+        let caller = caller(&request);
+        let stamp = stamp(request.into_inner().stamp)?;
+        self.with(&caller, &stamp, |_, _, _| Ok(()))?;
+        let (tell, told) = mpsc::channel(1);
+        let service = self.clone();
+        tokio::spawn(async move {
+            loop {
+                let report = service.books().experiments.get(&stamp.experiment).map(report);
+                let Some(report) = report else { break };
+                let has_ended = !report.ended.is_empty();
+                if tell.send(Ok(report)).await.is_err() || has_ended {
+                    break;
+                }
+                tokio::time::sleep(PROGRESS).await;
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(told)))
+    }
+
+    async fn lease(&self, request: Request<wire::LeaseRequest>) -> Result<Response<wire::LeaseReply>, Status> {
+        let caller = caller(&request);
+        let stamp = stamp(request.into_inner().stamp)?;
+        let until_ns = self.with(&caller, &stamp, |_, experiment, now_ns| Ok(experiment.leash().renew(now_ns)))?;
+        Ok(Response::new(wire::LeaseReply { until_ns }))
+    }
+
+    async fn stop(&self, request: Request<wire::StopRequest>) -> Result<Response<wire::StopReply>, Status> {
+        let caller = caller(&request);
+        let stamp = stamp(request.into_inner().stamp)?;
+        self.with(&caller, &stamp, |_, experiment, _| {
+            experiment.leash().stop();
+            Ok(())
+        })?;
+        Ok(Response::new(wire::StopReply {}))
+    }
+
+    async fn collect(&self, request: Request<wire::CollectRequest>) -> Result<Response<wire::CollectReply>, Status> {
+        let caller = caller(&request);
+        let stamp = stamp(request.into_inner().stamp)?;
+        self.with(&caller, &stamp, |_, experiment, _| {
+            // Roles that have ended are not changed by this; those that have not, end.
+            if experiment.running() > 0 || !experiment.has_begun() {
+                experiment.leash().stop();
+            }
+            Ok(())
+        })?;
+        let experiment = self.books().take(stamp.experiment, HostTime.now_ns());
+        let experiment = experiment.ok_or_else(|| Status::internal("an experiment that is known and not there"))?;
+        let collected = tokio::task::spawn_blocking(move || experiment.collect().to_string()).await;
+        let result_json = collected.map_err(|error| Status::internal(error.to_string()))?;
+        Ok(Response::new(wire::CollectReply { result_json }))
+    }
+}
+
+fn report(experiment: &Experiment) -> wire::ProgressReport {
+    let (sent_frames, received_frames) = experiment.seen();
+    let running = experiment.running();
+    let has_ended = running == 0 && (experiment.has_begun() || experiment.ending() != "complete");
+    wire::ProgressReport {
+        running: u32::try_from(running).unwrap_or(u32::MAX),
+        sent_frames,
+        received_frames,
+        ended: if has_ended { experiment.ending().into() } else { String::new() },
+        now_ns: HostTime.now_ns(),
+    }
+}

@@ -1,0 +1,102 @@
+//! What was counted, as JSON. Times of a role are since the beginning of the transmission.
+
+use ethermeter_live::clock::Relation;
+use ethermeter_live::pacing::Priority;
+use ethermeter_live::roles::{Asked, Echoed, Sent, Sunk};
+use ethermeter_traffic::Histogram;
+use serde_json::{json, Value};
+
+fn since(at_ns: Option<u64>, begin_ns: u64) -> Option<i64> {
+    at_ns.map(|at_ns| at_ns.wrapping_sub(begin_ns).cast_signed())
+}
+
+/// A histogram: its filled buckets as least and most picoseconds and count, and some quantiles.
+fn histogram(histogram: &Histogram) -> Value {
+    let at = |share| histogram.quantile_ps(share);
+    json!({
+        "total": histogram.total(),
+        "quantiles_ps": {"0.01": at(0.01), "0.5": at(0.5), "0.9": at(0.9), "0.99": at(0.99), "0.999": at(0.999), "1": at(1.0)},
+        "buckets": histogram.filled(),
+    })
+}
+
+pub(super) fn of_sent(sent: &Sent, begin_ns: u64, priority: Option<Priority>) -> Value {
+    json!({
+        "frames": sent.frames,
+        "payload_octets": sent.payload_octets,
+        "untaken": sent.untaken,
+        "first_ns": since(sent.first_ns, begin_ns),
+        "last_ns": since(sent.last_ns, begin_ns),
+        "pacing": {
+            "frames": sent.achieved.frames(),
+            "share_on_time": sent.achieved.share_on_time(),
+            "worst_ns": sent.achieved.worst_ns(),
+            "lateness": histogram(sent.achieved.lateness()),
+            "breaths": sent.breaths,
+            "real_time": priority.map(|priority| priority == Priority::Fifo),
+        },
+    })
+}
+
+pub(super) fn of_sunk(sunk: &Sunk, begin_ns: u64) -> Value {
+    let streams: Vec<Value> = sunk
+        .streams
+        .iter()
+        .map(|stream| {
+            let account = stream.sequence.account(None);
+            json!({
+                "received": account.received,
+                "highest_sequence": account.sent.checked_sub(1),
+                "reordered": account.reordered,
+                "duplicate": account.duplicate,
+                "late": account.late,
+                "foreign": account.foreign,
+                "gaps": account.gaps,
+                "longest_gap": account.longest_gap,
+                "farthest_reordered": account.farthest_reordered,
+                "measured": {
+                    "frames": stream.frames,
+                    "payload_octets": stream.payload_octets,
+                    "first_ns": since(stream.first_ns, begin_ns),
+                    "last_ns": since(stream.last_ns, begin_ns),
+                    "goodput_bps": stream.goodput_bps(),
+                    "delay": histogram(&stream.delay),
+                    "before_sent": stream.before_sent,
+                    "spacing": histogram(&stream.spacing),
+                },
+            })
+        })
+        .collect();
+    json!({
+        "stream": streams.into_iter().next(),
+        "strange": sunk.strange,
+        "unmarked": sunk.unmarked,
+        "longest_absence_ns": sunk.longest_absence_ns,
+    })
+}
+
+pub(super) fn of_asked(asked: &Asked) -> Value {
+    let middle = asked.exchanges.get(asked.exchanges.len() / 2).map(|exchange| exchange.asked_ns);
+    let clock = Relation::fitted(&asked.exchanges).ok().zip(middle).map(|(relation, at_ns)| {
+        json!({
+            "ahead_ns": relation.ahead_ns(at_ns),
+            "uncertainty_ns": relation.uncertainty_ns(at_ns),
+            "drift": relation.drift(),
+            "contradictions": relation.contradictions(),
+        })
+    });
+    json!({
+        "requests": asked.requests,
+        "answered": asked.answered,
+        "lost": asked.lost,
+        "strange": asked.strange,
+        "fastest_ns": asked.fastest_ns,
+        "round_trip": histogram(&asked.round_trip),
+        "clock": clock,
+    })
+}
+
+pub(super) fn of_echoed(echoed: &Echoed) -> Value {
+    let Echoed { answered, untaken, not_allowed, strange } = echoed;
+    json!({"answered": answered, "untaken": untaken, "not_allowed": not_allowed, "strange": strange})
+}

@@ -1,0 +1,197 @@
+//! Tests between real agents over the loopback interface.
+
+mod common;
+
+use common::{
+    credentials, exchange, flow, make_certificates, measure, paced, saturated, test, wait_for, Agent, Measuring,
+    Scratch,
+};
+use serde_json::{json, Value};
+use std::time::Duration;
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
+}
+
+fn check_stream(flow: &Value) {
+    let (sent, received) = (number(&flow["sent"]), number(&flow["received"]));
+    let losses = &flow["losses"];
+    assert_eq!(number(&losses["missing"]), sent - received);
+    let stream = &flow["receiving"]["counted"]["stream"];
+    let buckets = stream["measured"]["delay"]["buckets"].as_array().expect("a histogram");
+    let total: u64 = buckets.iter().map(|bucket| number(&bucket[2])).sum();
+    assert_eq!(total + number(&stream["measured"]["before_sent"]), number(&stream["measured"]["frames"]));
+}
+
+fn check_all_kinds(result: &Value) {
+    assert_eq!(result["outcome"], "complete", "{result}");
+    let flows = &result["flows"];
+    check_stream(&flows["paced"]);
+    check_stream(&flows["full"]);
+    // One a millisecond from a phase within the first on, for half a second.
+    assert_eq!(number(&flows["paced"]["sent"]), 500);
+    assert_eq!(number(&flows["paced"]["sending"]["counted"]["pacing"]["frames"]), 500);
+    // 50 Mb/s for half a second and a burst of 2 ms, in frames of 4096 bits; and the last batch of 64 frames, taken up before the end.
+    let sent = number(&flows["full"]["sent"]);
+    assert!(sent > 64 && (sent - 64) * 4096 <= 50_000 * 502, "{sent}");
+    assert_eq!(flows["full"]["cautions"], json!(["consent-limited"]));
+    let (asked, echoed) = (&flows["ask"]["sending"]["counted"], &flows["ask"]["receiving"]["counted"]);
+    assert_eq!(number(&asked["requests"]), number(&asked["answered"]) + number(&asked["lost"]));
+    assert!(number(&asked["answered"]) > 0 && number(&asked["answered"]) <= number(&echoed["answered"]));
+    for name in ["a", "b"] {
+        let host = result["agents"][name]["result"]["host"].as_array().expect("samples");
+        let at: Vec<&str> = host.iter().filter_map(|sample| sample["at"].as_str()).collect();
+        assert_eq!(at, ["begin", "measure_from", "measure_to", "end"]);
+        assert!(number(&host[3]["host"]["context_switches"]) > number(&host[0]["host"]["context_switches"]));
+        // One clock: what the coordinator takes for the difference is within its uncertainty.
+        let clock = &result["agents"][name]["clock"];
+        let ahead_ns = clock["ahead_ns"].as_i64().expect("a difference");
+        assert!(ahead_ns.unsigned_abs() <= number(&clock["uncertainty_ns"]), "{clock}");
+    }
+}
+
+#[test]
+fn saturated_paced_and_answered_flows_run_between_two_agents() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let flows = [flow("paced", &paced()), flow("full", &saturated()), flow("ask", &exchange())];
+    let measured = measure("kinds", &test(&[&a, &b], 500, &flows), &[]);
+    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    check_all_kinds(&measured.result);
+}
+
+#[test]
+fn the_same_runs_with_certificates_and_not_without() {
+    let scratch = Scratch::new("tls");
+    let (ours, others) = (scratch.0.join("ours"), scratch.0.join("others"));
+    make_certificates(&ours);
+    make_certificates(&others);
+    let spawn = || Agent::spawn(&credentials(&ours, "127.0.0.1"));
+    let (a, b) = (spawn(), spawn());
+    let flows = [flow("paced", &paced()), flow("full", &saturated()), flow("ask", &exchange())];
+    let description = test(&[&a, &b], 500, &flows);
+    let strangers = [
+        ("nobody", vec![]),
+        ("another authority's", credentials(&others, "coordinator")),
+        ("an agent's", credentials(&ours, "127.0.0.1")),
+    ];
+    for (who, options) in strangers {
+        let measured = measure("stranger", &description, &options);
+        assert_eq!(measured.code, Some(2), "{who}: {}", measured.result);
+        assert!(measured.said.contains("agent a at 127.0.0.1"), "{who}: {}", measured.said);
+    }
+    let measured = measure("coordinator", &description, &credentials(&ours, "coordinator"));
+    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    check_all_kinds(&measured.result);
+}
+
+#[test]
+fn an_agent_that_is_killed_ends_the_test_and_the_others_data_are_kept() {
+    let (a, mut b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let measuring = Measuring::begin("lost", &test(&[&a, &b], 30_000, &[flow("paced", &paced())]), &[]);
+    wait_for("roles of both", Duration::from_secs(10), || a.has_roles() && b.has_roles());
+    std::thread::sleep(Duration::from_secs(1));
+    b.kill();
+    let measured = measuring.finish();
+    assert_eq!(measured.code, Some(1), "{}", measured.said);
+    let result = &measured.result;
+    assert_eq!((result["outcome"].as_str(), result["lost"]["agent"].as_str()), (Some("agent-lost"), Some("b")));
+    let sending = &result["flows"]["paced"]["sending"]["counted"];
+    assert!(number(&sending["frames"]) > 0, "{result}");
+    assert!(result["flows"]["paced"]["receiving"].is_null() && result["agents"]["b"]["result"].is_null());
+    assert!(!a.has_roles());
+}
+
+#[test]
+fn an_interrupt_stops_all_and_keeps_what_was_counted() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let description = test(&[&a, &b], 30_000, &[flow("paced", &paced())]);
+    let measuring = Measuring::begin("interrupt", &description, &[]);
+    wait_for("roles of both", Duration::from_secs(10), || a.has_roles() && b.has_roles());
+    std::thread::sleep(Duration::from_secs(1));
+    common::send_signal(measuring.child.id(), "INT");
+    let measured = measuring.finish();
+    assert_eq!((measured.code, measured.result["outcome"].as_str()), (Some(1), Some("stopped")), "{}", measured.said);
+    assert!(number(&measured.result["flows"]["paced"]["received"]) > 0);
+    assert!(!a.has_roles() && !b.has_roles());
+    let short = test(&[&a, &b], 100, &[flow("paced", &paced())]);
+    assert_eq!(measure("after-interrupt", &short, &[]).code, Some(0), "the agents are free again");
+}
+
+#[test]
+fn agents_fall_silent_within_a_second_when_the_coordinator_is_killed() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let description = test(&[&a, &b], 30_000, &[flow("full", &saturated()), flow("ask", &exchange())]);
+    let mut measuring = Measuring::begin("orphans", &description, &[]);
+    wait_for("roles of both", Duration::from_secs(10), || a.has_roles() && b.has_roles());
+    std::thread::sleep(Duration::from_secs(1));
+    measuring.child.kill().expect("a child of ours");
+    // Roles are threads: what has none sends nothing.
+    wait_for("silence", Duration::from_secs(1), || !a.has_roles() && !b.has_roles());
+    measuring.finish();
+    let short = test(&[&a, &b], 100, &[flow("paced", &paced())]);
+    assert_eq!(measure("after-orphans", &short, &[]).code, Some(0), "the agents are free again");
+}
+
+#[test]
+fn an_agent_that_is_asked_to_end_ends_its_roles() {
+    let (mut a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let measuring = Measuring::begin("ended", &test(&[&a, &b], 30_000, &[flow("full", &saturated())]), &[]);
+    wait_for("roles of both", Duration::from_secs(10), || a.has_roles() && b.has_roles());
+    a.signal("TERM");
+    assert_eq!(a.wait(), Some(0));
+    assert_eq!(measuring.finish().result["outcome"], "agent-lost");
+}
+
+#[test]
+fn an_operators_ceilings_are_named_when_they_refuse() {
+    let scratch = Scratch::new("ceilings");
+    let cases = [
+        ("rate_bps = 1_000_000", "rule rate-bits: 50000000 bit/s is refused, allowed: 1 to 1000000 bit/s"),
+        ("rate_frames_per_s = 10", "rule rate-frames"),
+        ("duration_s = 0", "rule duration"),
+        ("tests_at_once = 0", "rule tests-at-once"),
+        ("roles = 0", "rule roles"),
+        ("addresses = [\"192.0.2.0/24\"]", "rule address: 127.0.0.1 is refused, allowed: 192.0.2.0/24"),
+        ("interfaces = [\"eth7\"]", "rule interface: lo is refused, allowed: eth7"),
+    ];
+    for (ceiling, expected) in cases {
+        let file = scratch.write("ceilings.toml", ceiling).display().to_string();
+        let limited = Agent::spawn(&["--ceilings".into(), file]);
+        let free = Agent::spawn(&[]);
+        // As a receiver and as a sender.
+        for (agents, who) in [([&free, &limited], "b"), ([&limited, &free], "a")] {
+            let measured = measure("ceiling", &test(&agents, 100, &[flow("paced", &paced())]), &[]);
+            assert_eq!(measured.code, Some(2), "{ceiling}: {}", measured.result);
+            let is_named = measured.said.contains(expected) && measured.said.contains(&format!("agent {who}"));
+            assert!(is_named, "{ceiling}: {}", measured.said);
+        }
+    }
+}
+
+#[test]
+fn twenty_tests_in_a_row_leave_nothing_behind() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let flows = [flow("paced", &paced()), flow("full", &saturated()), flow("ask", &exchange())];
+    let description = test(&[&a, &b], 100, &flows);
+    let run = || {
+        let measured = measure("row", &description, &[]);
+        assert_eq!(measured.code, Some(0), "{}", measured.said);
+    };
+    let state = |agent: &Agent| {
+        // The connection's end and idle threads of the runtime may come a little later than the result.
+        wait_for("threads that end", Duration::from_secs(15), || agent.threads().len() <= 2);
+        (agent.threads().len(), agent.descriptors())
+    };
+    run();
+    run();
+    let before = [&a, &b].map(|agent| (state(agent), agent.resident_octets()));
+    for _ in 0..20 {
+        run();
+    }
+    for (agent, (state_before, octets_before)) in [&a, &b].into_iter().zip(before) {
+        assert_eq!(state(agent), state_before);
+        // One test's ports, histograms and result together take more than this; twenty that leaked would take twenty times as much.
+        let grown = agent.resident_octets().saturating_sub(octets_before);
+        assert!(grown < 8 << 20, "{grown} octets more");
+    }
+}

@@ -1,0 +1,348 @@
+//! Coordinators that do not keep to the rules, and strangers at the control port.
+
+mod common;
+
+use common::{
+    credentials, flow, make_certificates, measure, paced, phases, run, test, wait_for, Agent, Scratch, MS, PROGRAM,
+};
+use ethermeter_agent::protocol::agent_client::AgentClient;
+use ethermeter_agent::protocol::{
+    role, GrantReply, GrantRequest, HelloReply, HelloRequest, LeaseRequest, Phases, PrepareRequest, Role, Send,
+    SignedGrant, Sink, Stamp, StartRequest,
+};
+use ethermeter_live::{HostTime, Timeline};
+use serde_json::json;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpStream, UdpSocket};
+use std::path::Path;
+use std::time::Duration;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::{Code, Status};
+
+/// A coordinator by hand, on the agent's own host, whose clock it therefore shares.
+struct Hand {
+    client: AgentClient<Channel>,
+    hello: HelloReply,
+    counter: u64,
+}
+
+const EXPERIMENT: u64 = 0xE3E3;
+
+impl Hand {
+    async fn at(agent: &Agent, certificates: Option<&Path>) -> Self {
+        let endpoint = match certificates {
+            None => Endpoint::from_shared(format!("http://{}", agent.at)).expect("an address"),
+            Some(directory) => {
+                let read = |name: &str| std::fs::read(directory.join(name)).expect("a certificate");
+                let tls = ClientTlsConfig::new()
+                    .ca_certificate(Certificate::from_pem(read("authority.pem")))
+                    .identity(Identity::from_pem(read("coordinator.pem"), read("coordinator.key")))
+                    .domain_name("127.0.0.1");
+                let endpoint = Endpoint::from_shared(format!("https://{}", agent.at)).expect("an address");
+                endpoint.tls_config(tls).expect("certificates")
+            }
+        };
+        let mut client = AgentClient::new(endpoint.connect().await.expect("an agent"));
+        let hello = client.hello(HelloRequest {}).await.expect("an answer").into_inner();
+        Self { client, hello, counter: 0 }
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as messages have it
+    fn stamp(&mut self) -> Option<Stamp> {
+        self.counter += 1;
+        let session = self.hello.session;
+        Some(Stamp { session, experiment: EXPERIMENT, counter: self.counter, made_ns: HostTime.now_ns() })
+    }
+
+    fn grant_request(&mut self) -> GrantRequest {
+        GrantRequest {
+            stamp: self.stamp(),
+            sender: "127.0.0.1".into(),
+            address: "127.0.0.1".into(),
+            port: 0,
+            rate_bps: 10_000_000,
+            rate_frames_per_s: 10_000,
+            duration_ns: 30_000 * MS,
+            flow: "f".into(),
+            longest_frame_octets: 64,
+        }
+    }
+
+    fn prepare_request(&mut self, role: role::Role) -> PrepareRequest {
+        let all = phases(29_000);
+        let ns = |key: &str| all[key].as_u64().expect("a time");
+        PrepareRequest {
+            stamp: self.stamp(),
+            phases: Some(Phases {
+                settle_ns: ns("settle_ns"),
+                transmit_ns: ns("transmit_ns"),
+                measure_from_ns: ns("measure_from_ns"),
+                measure_to_ns: ns("measure_to_ns"),
+                drain_ns: ns("drain_ns"),
+            }),
+            roles: vec![Role { flow: "f".into(), role: Some(role) }],
+        }
+    }
+}
+
+/// Sending with a yes that nobody but this test has written.
+fn sending_to(port: u16) -> role::Role {
+    let now_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+    let grant = json!({
+        "experiment": EXPERIMENT, "sender": "127.0.0.1", "address": "127.0.0.1", "port": port, "rate_bps": 10_000_000,
+        "rate_frames_per_s": 10_000, "duration_ns": 30_000 * MS, "until_unix_s": now_s + 30,
+    });
+    let traffic = paced();
+    role::Role::Send(Send {
+        grant: Some(SignedGrant { grant: grant.to_string().into_bytes(), signature: vec![], certificate: vec![] }),
+        source_json: json!({"frames": traffic["frames"], "arrivals": traffic["arrivals"]}).to_string(),
+        seed: 1,
+        station: 0,
+        address: "127.0.0.1".into(),
+        rate_bps: 10_000_000,
+        rate_frames_per_s: 10_000,
+        real_time: false,
+    })
+}
+
+fn refused(outcome: Result<impl std::fmt::Debug, Status>, rule: &str) {
+    let status = outcome.expect_err("must be refused");
+    assert_eq!(status.code(), Code::PermissionDenied, "{status}");
+    assert!(status.message().starts_with(&format!("rule {rule}: ")), "{status}");
+}
+
+#[tokio::test]
+async fn a_sink_sees_nothing_more_than_a_second_after_the_last_renewal() {
+    let agent = Agent::spawn(&[]);
+    let sink = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let mut hand = Hand::at(&agent, None).await;
+    let request = hand.prepare_request(sending_to(sink.local_addr().expect("an address").port()));
+    hand.client.prepare(request).await.expect("prepared");
+    let start = StartRequest { stamp: hand.stamp(), begin_ns: HostTime.now_ns() + 50 * MS };
+    hand.client.start(start).await.expect("started");
+    let mut renewed_ns = 0;
+    for _ in 0..5 {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let stamp = hand.stamp();
+        renewed_ns = HostTime.now_ns();
+        hand.client.lease(LeaseRequest { stamp }).await.expect("renewed");
+    }
+    drop(hand);
+    // Until nothing has come for three seconds; frames come each millisecond.
+    sink.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
+    let (mut frames, mut last_ns, mut buffer) = (0, 0, [0; 100]);
+    while sink.recv(&mut buffer).is_ok() {
+        frames += 1;
+        last_ns = HostTime.now_ns();
+    }
+    assert!(frames > 0 && last_ns - renewed_ns < 1000 * MS, "{frames} frames, {} ns after", last_ns - renewed_ns);
+    assert!(!agent.has_roles());
+}
+
+#[tokio::test]
+async fn an_agent_whose_lease_was_never_renewed_does_not_begin() {
+    let agent = Agent::spawn(&[]);
+    let sink = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let mut hand = Hand::at(&agent, None).await;
+    let request = hand.prepare_request(sending_to(sink.local_addr().expect("an address").port()));
+    hand.client.prepare(request).await.expect("prepared");
+    let start = StartRequest { stamp: hand.stamp(), begin_ns: HostTime.now_ns() + 1500 * MS };
+    hand.client.start(start).await.expect("started");
+    sink.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
+    assert!(sink.recv(&mut [0; 100]).is_err(), "nothing was to come");
+}
+
+#[tokio::test]
+async fn a_request_that_comes_again_is_refused() {
+    let agent = Agent::spawn(&[]);
+    let mut hand = Hand::at(&agent, None).await;
+    let request = hand.grant_request();
+    hand.client.grant(request.clone()).await.expect("granted");
+    refused(hand.client.grant(request.clone()).await, "replay");
+    let other = Stamp { session: hand.hello.session ^ 1, ..request.stamp.expect("a stamp") };
+    refused(hand.client.grant(GrantRequest { stamp: Some(other), ..request.clone() }).await, "session");
+    let late = Stamp { made_ns: 0, counter: 9, ..other };
+    let late = Stamp { session: hand.hello.session, ..late };
+    refused(hand.client.grant(GrantRequest { stamp: Some(late), ..request }).await, "clock");
+}
+
+#[tokio::test]
+async fn steps_in_another_order_are_refused() {
+    let agent = Agent::spawn(&[]);
+    let mut hand = Hand::at(&agent, None).await;
+    let begin_ns = HostTime.now_ns() + 100 * MS;
+    let start = StartRequest { stamp: hand.stamp(), begin_ns };
+    refused(hand.client.start(start).await, "unknown");
+    let sink = hand.prepare_request(role::Role::Sink(Sink { attention: "sleeping".into() }));
+    refused(hand.client.prepare(sink).await, "consent-missing");
+    let request = hand.grant_request();
+    hand.client.grant(request).await.expect("granted");
+    let start = StartRequest { stamp: hand.stamp(), begin_ns };
+    refused(hand.client.start(start).await, "order");
+}
+
+#[tokio::test]
+async fn a_coordinator_cannot_say_yes_in_a_receivers_name() {
+    let scratch = Scratch::new("forged");
+    make_certificates(&scratch.0);
+    let agent = Agent::spawn(&credentials(&scratch.0, "127.0.0.1"));
+    let mut hand = Hand::at(&agent, Some(&scratch.0)).await;
+    let request = hand.prepare_request(sending_to(5000));
+    refused(hand.client.prepare(request).await, "consent-unproven");
+    // What the receiver has signed holds, and only as it was signed.
+    let request = hand.grant_request();
+    let GrantReply { grant, signature, certificate } = hand.client.grant(request).await.expect("granted").into_inner();
+    let role::Role::Send(send) = sending_to(5000) else { unreachable!("it sends") };
+    let text = String::from_utf8(grant.clone()).expect("JSON");
+    let changed = text.replace("\"rate_bps\":10000000", "\"rate_bps\":90000000");
+    assert_ne!(changed, text);
+    let signed =
+        |grant: Vec<u8>| Some(SignedGrant { grant, signature: signature.clone(), certificate: certificate.clone() });
+    let request = hand.prepare_request(role::Role::Send(Send { grant: signed(changed.into_bytes()), ..send.clone() }));
+    refused(hand.client.prepare(request).await, "consent-unproven");
+    let request = hand.prepare_request(role::Role::Send(Send { grant: signed(grant), ..send }));
+    hand.client.prepare(request).await.expect("as signed");
+}
+
+#[tokio::test]
+async fn a_request_longer_than_the_limit_is_refused_and_the_agent_lives_on() {
+    let agent = Agent::spawn(&[]);
+    let mut hand = Hand::at(&agent, None).await;
+    let before = agent.resident_octets();
+    for _ in 0..20 {
+        let request = GrantRequest { flow: "f".repeat(8 << 20), ..hand.grant_request() };
+        hand.client.grant(request).await.expect_err("8 MB");
+    }
+    assert!(agent.resident_octets().saturating_sub(before) < 8 << 20, "less than one of them is kept");
+    let request = GrantRequest { flow: "f".repeat(65), ..hand.grant_request() };
+    refused(hand.client.grant(request).await, "description");
+    let request = hand.grant_request();
+    hand.client.grant(request).await.expect("granted");
+}
+
+/// Octets that look like chance, the same in each run.
+fn noise(seed: u64, octets: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[3]
+    })
+    .take(octets)
+    .collect()
+}
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+fn is_closed(stream: &mut TcpStream) -> bool {
+    stream.set_read_timeout(Some(Duration::from_millis(1))).expect("a timeout");
+    let mut buffer = [0; 4096];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return false,
+            Err(_) => return true,
+        }
+    }
+}
+
+fn bombard(mut agent: Agent, options: &[String]) {
+    let other = Agent::spawn(options);
+    let coordinator: Vec<String> =
+        options.iter().map(|option| option.replace("/127.0.0.1.", "/coordinator.")).collect();
+    let works = |agent: &Agent| {
+        let measured = measure("bombarded", &test(&[agent, &other], 100, &[flow("paced", &paced())]), &coordinator);
+        assert_eq!(measured.code, Some(0), "{}", measured.said);
+    };
+    works(&agent);
+    let before = agent.resident_octets();
+    for seed in 0..300 {
+        let Ok(mut stream) = TcpStream::connect(agent.at) else { continue };
+        // Noise, noise after a good beginning, and frames that promise 16 MB.
+        let octets = match seed % 4 {
+            0 => noise(seed, 10_000),
+            1 => [PREFACE, &noise(seed, 10_000)].concat(),
+            2 => [PREFACE, &[0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0, 1]].concat(),
+            _ => [&[0x16, 3, 1, 0xFF, 0xFF][..], &noise(seed, 70_000)].concat(),
+        };
+        let _ = stream.write_all(&octets); // it may be closed in the middle
+    }
+    assert!(agent.is_alive());
+    // Connections on which nothing happens, more than there is room for: the rest is closed at once, and these soon.
+    let mut idle: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(agent.at).expect("a connection")).collect();
+    wait_for("connections beyond the limit are closed", Duration::from_secs(3), || {
+        idle.iter_mut().filter_map(|stream| is_closed(stream).then_some(())).count() >= 100 - 32
+    });
+    wait_for("idle connections are closed", Duration::from_secs(15), || idle.iter_mut().all(is_closed));
+    let grown = agent.resident_octets().saturating_sub(before);
+    assert!(grown < 16 << 20, "{grown} octets more");
+    works(&agent);
+}
+
+#[test]
+fn noise_and_idle_connections_do_no_harm_to_an_agent_on_loopback() {
+    bombard(Agent::spawn(&[]), &[]);
+}
+
+#[test]
+fn noise_and_idle_connections_do_no_harm_to_an_agent_with_certificates() {
+    let scratch = Scratch::new("bombarded");
+    make_certificates(&scratch.0);
+    let options = credentials(&scratch.0, "127.0.0.1");
+    bombard(Agent::spawn(&options), &options);
+}
+
+#[test]
+fn nothing_listens_beyond_loopback_without_certificates() {
+    for at in ["0.0.0.0:0", "[::]:0", "192.0.2.1:4988"] {
+        let output = run(&["--listen", at]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("listen = ") && said.contains("loopback") && output.stdout.is_empty(), "{said}");
+    }
+}
+
+#[test]
+fn wrong_options_and_files_are_told_with_what_is_allowed() {
+    let scratch = Scratch::new("options");
+    let path = |name: &str, text: &str| scratch.write(name, text).display().to_string();
+    let ceilings = path("ceilings.toml", "rate_bps = -1");
+    let garbage = path("garbage.pem", "garbage");
+    let no_test = path("test.json", "{\"seed\": 1}");
+    let cases: [(&[&str], &str); 8] = [
+        (&[], "listen: missing"),
+        (&["--listen", "here"], "listen = here: must be ADDRESS:PORT"),
+        (&["--listen", "127.0.0.1:0", "--ceilings", &ceilings], "rate_bps"),
+        (&["--listen", "127.0.0.1:0", "--ceilings", "/nowhere"], "/nowhere"),
+        (&["--listen", "127.0.0.1:0", "--key", &garbage], "certificate, key and authority"),
+        (
+            &["--listen", "127.0.0.1:0", "--certificate", &garbage, "--key", &garbage, "--authority", &garbage],
+            "ethermeter-agent: ",
+        ),
+        (&["measure", &no_test], "agents"),
+        (&["--bogus"], "bogus"),
+    ];
+    for (arguments, expected) in cases {
+        let output = run(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{PROGRAM} {arguments:?}: {said}");
+        assert!(said.contains(expected) && !said.contains("panicked"), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn every_fault_of_a_test_is_told_at_once() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let mut short = paced();
+    short["frames"]["bits"] = json!(8);
+    let mut description = test(&[&a, &b], 100, &[flow("f", &short), flow("f", &paced())]);
+    description["flows"][1]["to"] = json!("c");
+    description["phases"]["measure_to_ns"] = json!(1_000_000_000_000u64);
+    let measured = measure("faults", &description, &[]);
+    assert_eq!(measured.code, Some(2));
+    for expected in ["phases: ", "frames must be of 64 to 65553 octets", "only once", "flows.f.to = \"c\""] {
+        assert!(measured.said.contains(expected), "{expected}: {}", measured.said);
+    }
+}
