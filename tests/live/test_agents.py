@@ -52,7 +52,8 @@ def measure(program: str, coordinator: Host, folder: Path, test: dict[str, Any])
 def describe(hosts: list[Host], places: list[str]) -> dict[str, Any]:
     """A saturating flow from the first host to the second."""
     entries = [
-        {"name": f"h{index}", "control": place, "address": str(host.ipv4)} for index, (host, place) in enumerate(zip(hosts, places, strict=True))
+        {"name": f"h{index}", "control": place, "address": str(host.ipv4)}
+        for index, (host, place) in enumerate(zip(hosts, places, strict=True))
     ]
     flow = {
         "name": "full",

@@ -1,5 +1,6 @@
 //! The operator's ceilings, from a TOML file.
 
+use super::Rates;
 use crate::refusal::{require, Refusal, Rule};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -70,9 +71,9 @@ impl Network {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ceilings {
-    /// Bits per second of one flow, frames counted from destination address to FCS.
+    /// Bits per second of all flows in one direction together, frames counted from destination address to FCS.
     pub rate_bps: u64,
-    /// Frames per second of one flow.
+    /// Frames per second of all flows in one direction together.
     pub rate_frames_per_s: u64,
     /// Seconds of one experiment, from its beginning to the end of its drain.
     pub duration_s: u64,
@@ -111,13 +112,16 @@ impl Ceilings {
         toml::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// Whether a flow may run up to these rates.
-    pub(super) fn check_rates(&self, rate_bps: u64, rate_frames_per_s: u64) -> Result<(), Refusal> {
-        let bits = format_args!("1 to {} bit/s", self.rate_bps).to_string();
-        require((1..=self.rate_bps).contains(&rate_bps), Rule::RateBits, format_args!("{rate_bps} bit/s"), bits)?;
-        let frames = format_args!("1 to {} frames/s", self.rate_frames_per_s).to_string();
-        let is_allowed = (1..=self.rate_frames_per_s).contains(&rate_frames_per_s);
-        require(is_allowed, Rule::RateFrames, format_args!("{rate_frames_per_s} frames/s"), frames)
+    /// Whether a flow may run up to `rates` while others in its direction have been allowed `booked`.
+    pub(super) fn check_rates(&self, rates: Rates, booked: Rates) -> Result<(), Refusal> {
+        let check = |rule, asked: u64, booked: u64, most: u64, unit: &str| {
+            let left = most.saturating_sub(booked);
+            let others = if booked > 0 { format!(", for other flows have {booked}") } else { String::new() };
+            let allowed = format!("1 to {left} {unit}{others}");
+            require((1..=left).contains(&asked), rule, format_args!("{asked} {unit}"), allowed)
+        };
+        check(Rule::RateBits, rates.bps, booked.bps, self.rate_bps, "bit/s")?;
+        check(Rule::RateFrames, rates.frames_per_s, booked.frames_per_s, self.rate_frames_per_s, "frames/s")
     }
 
     /// Whether an experiment may last so long.

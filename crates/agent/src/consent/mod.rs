@@ -90,14 +90,44 @@ pub struct RuleBook {
     ceilings: Ceilings,
     is_plain: bool,
     fresh: Fresh,
-    roles: BTreeMap<u64, usize>,
+    booked: BTreeMap<u64, Booked>,
+}
+
+/// What a running experiment has been allowed, so that the ceilings hold for all of them together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Booked {
+    roles: usize,
+    incoming: Rates,
+    outgoing: Rates,
+}
+
+/// Rates, as of one flow or as the sum of many.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rates {
+    bps: u64,
+    frames_per_s: u64,
+}
+
+impl Rates {
+    fn and(self, other: Self) -> Self {
+        Self {
+            bps: self.bps.saturating_add(other.bps),
+            frames_per_s: self.frames_per_s.saturating_add(other.frames_per_s),
+        }
+    }
+}
+
+impl Wish {
+    fn rates(&self) -> Rates {
+        Rates { bps: self.rate_bps, frames_per_s: self.rate_frames_per_s }
+    }
 }
 
 impl RuleBook {
     /// The rules of a process, told from others by `session`. An agent that `is_plain` has no TLS.
     #[must_use]
     pub fn new(ceilings: Ceilings, session: u64, is_plain: bool) -> Self {
-        Self { ceilings, is_plain, fresh: Fresh::new(session), roles: BTreeMap::new() }
+        Self { ceilings, is_plain, fresh: Fresh::new(session), booked: BTreeMap::new() }
     }
 
     /// The operator's ceilings.
@@ -144,7 +174,7 @@ impl RuleBook {
     /// The experiment has ended and will not begin again.
     pub fn end(&mut self, experiment: u64, now_ns: u64) {
         self.fresh.end(experiment, now_ns);
-        self.roles.remove(&experiment);
+        self.booked.remove(&experiment);
     }
 
     /// As a receiver: say yes, or why not. The port of the yes is still the one wished for.
@@ -152,11 +182,11 @@ impl RuleBook {
     /// # Errors
     /// By the operator's ceilings.
     pub fn grant(&mut self, experiment: u64, wish: &Wish, now_unix_s: u64) -> Result<Grant, Refusal> {
-        self.check_wish(wish)?;
+        self.check_wish(wish, self.booked(|booked| booked.incoming))?;
         self.check_stations(wish.target.ip(), wish.sender)?;
         let port = wish.target.port();
         require(port == 0 || port >= LEAST_PORT, Rule::Port, port, format_args!("0 or {LEAST_PORT} to 65535"))?;
-        self.count_role(experiment)?;
+        self.book(experiment, |booked| booked.incoming = booked.incoming.and(wish.rates()))?;
         Ok(Grant {
             experiment,
             sender: wish.sender,
@@ -180,7 +210,7 @@ impl RuleBook {
         consent: Option<(&Grant, Proof)>,
         now_unix_s: u64,
     ) -> Result<Permit, Refusal> {
-        self.check_wish(wish)?;
+        self.check_wish(wish, self.booked(|booked| booked.outgoing))?;
         self.check_stations(wish.sender, wish.target.ip())?;
         let Some((grant, proof)) = consent else {
             return Err(Refusal::new(
@@ -221,7 +251,7 @@ impl RuleBook {
             format_args!("now {now_unix_s} s"),
             format_args!("before {until} s, given in the last minute"),
         )?;
-        self.count_role(experiment)?;
+        self.book(experiment, |booked| booked.outgoing = booked.outgoing.and(wish.rates()))?;
         Ok(Permit {
             target,
             rate_bps: wish.rate_bps,
@@ -230,8 +260,13 @@ impl RuleBook {
         })
     }
 
-    fn check_wish(&self, wish: &Wish) -> Result<(), Refusal> {
-        self.ceilings.check_rates(wish.rate_bps, wish.rate_frames_per_s)?;
+    /// What all running experiments have been allowed in one direction.
+    fn booked(&self, direction: fn(&Booked) -> Rates) -> Rates {
+        self.booked.values().map(direction).fold(Rates::default(), Rates::and)
+    }
+
+    fn check_wish(&self, wish: &Wish, booked: Rates) -> Result<(), Refusal> {
+        self.ceilings.check_rates(wish.rates(), booked)?;
         self.ceilings.check_duration(wish.duration_ns)?;
         self.ceilings.check_interface(wish.interface.as_deref())
     }
@@ -250,16 +285,17 @@ impl RuleBook {
         Ok(())
     }
 
-    fn count_role(&mut self, experiment: u64) -> Result<(), Refusal> {
-        let roles = self.roles.entry(experiment).or_default();
+    fn book(&mut self, experiment: u64, allow: impl FnOnce(&mut Booked)) -> Result<(), Refusal> {
         let most = self.ceilings.roles;
+        let booked = self.booked.entry(experiment).or_default();
         require(
-            *roles < most,
+            booked.roles < most,
             Rule::Roles,
-            format_args!("role {}", *roles + 1),
+            format_args!("role {}", booked.roles + 1),
             format_args!("{most} in an experiment"),
         )?;
-        *roles += 1;
+        booked.roles += 1;
+        allow(booked);
         Ok(())
     }
 }

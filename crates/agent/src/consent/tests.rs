@@ -255,12 +255,29 @@ fn there_are_no_more_experiments_at_once_than_the_operator_allows() {
 #[test]
 fn there_are_no_more_roles_in_an_experiment_than_the_operator_allows() {
     let mut book = book();
+    let slow = Wish { rate_bps: 1000, rate_frames_per_s: 1, ..wish() };
     for _ in 0..3 {
-        book.grant(7, &wish(), NOW_UNIX_S).expect("three");
+        book.grant(7, &slow, NOW_UNIX_S).expect("three");
     }
-    assert_eq!(rule(book.grant(7, &wish(), NOW_UNIX_S)), Rule::Roles);
-    assert_eq!(rule(book.permit(7, &wish(), Some((&yes(), Proof::Signed)), NOW_UNIX_S)), Rule::Roles);
-    book.grant(8, &wish(), NOW_UNIX_S).expect("another experiment");
+    assert_eq!(rule(book.grant(7, &slow, NOW_UNIX_S)), Rule::Roles);
+    assert_eq!(rule(book.permit(7, &slow, Some((&yes(), Proof::Signed)), NOW_UNIX_S)), Rule::Roles);
+    book.grant(8, &slow, NOW_UNIX_S).expect("another experiment");
+}
+
+#[test]
+fn ceilings_on_rates_hold_for_all_flows_of_all_experiments_in_one_direction_together() {
+    let part = |rate_bps, rate_frames_per_s| Wish { rate_bps, rate_frames_per_s, ..wish() };
+    let mut book = book();
+    book.grant(7, &part(600_000, 100), NOW_UNIX_S).expect("the first");
+    assert_eq!(rule(book.grant(7, &part(400_001, 100), NOW_UNIX_S)), Rule::RateBits);
+    assert_eq!(rule(book.grant(8, &part(400_001, 100), NOW_UNIX_S)), Rule::RateBits, "another experiment");
+    assert_eq!(rule(book.grant(8, &part(1, 901), NOW_UNIX_S)), Rule::RateFrames);
+    book.grant(8, &part(400_000, 900), NOW_UNIX_S).expect("what is left");
+    let permit = |book: &mut RuleBook, wish| book.permit(7, &wish, Some((&yes(), Proof::Signed)), NOW_UNIX_S);
+    permit(&mut book, part(1_000_000, 500)).expect("the other direction");
+    assert_eq!(rule(permit(&mut book, part(1, 1))), Rule::RateBits);
+    book.end(7, NOW_NS);
+    permit(&mut book, part(1_000_000, 1000)).expect("what ended has given back");
 }
 
 #[test]
