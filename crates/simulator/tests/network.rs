@@ -837,7 +837,9 @@ impl Shape {
             .collect();
         let mut flows: Vec<Value> = (0..=self.below(6)).map(|_| self.flow(&hosts)).collect();
         if in_step {
-            flows.iter_mut().for_each(|flow| (flow["arrivals"], flow["frames"]) = (saturated(), fixed(64)));
+            for flow in &mut flows {
+                (flow["arrivals"], flow["frames"]) = (saturated(), fixed(64));
+            }
         }
         let spread = if in_step { 0 } else { US };
         let phases = json!({"begin_ps": 0, "stop_ps": 3 * MS, "measure_from_ps": MS, "measure_to_ps": 3 * MS, "end_ps": 4 * MS, "spread_ps": spread});
