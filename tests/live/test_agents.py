@@ -90,8 +90,8 @@ def test_agents_on_three_hosts_fill_a_wire_of_10_megabits(agent: str, tmp_path: 
                 flow = json.loads(done.stdout)["flows"]["full"]
                 assert flow["sent"] == flow["received"], flow["losses"]
                 goodputs_bps.append(flow["receiving"]["counted"]["stream"]["measured"]["goodput_bps"])
-    # What the coordinator says to the receiver meanwhile shares the wire: some ten small segments a second. Whatever else the machine does can only
-    # leave the wire idle, so the fastest run is judged, as in test_wire.
+    # What the coordinator says to the receiver meanwhile shares the wire: some ten small segments a second, 0.2% of it. Whatever else the
+    # machine does can only leave the wire idle, so the fastest run is judged, as in test_wire.
     assert max(goodputs_bps) == pytest.approx(RATE_BPS * PAYLOAD_OCTETS / (FRAME_OCTETS + 20), rel=TOLERANCE), goodputs_bps
 
 
