@@ -14,6 +14,7 @@ RATE_BPS = 10_000_000
 PAYLOAD_OCTETS = 1472
 FRAME_OCTETS = 14 + 20 + 8 + PAYLOAD_OCTETS + 4
 SECONDS = 2
+RUNS = 3
 TOLERANCE = 0.005
 """The promise for a shaped wire: within half a percent of what the framing allows."""
 
@@ -82,14 +83,16 @@ def test_agents_on_three_hosts_fill_a_wire_of_10_megabits(agent: str, tmp_path: 
         names = ",".join(str(host.ipv4) for host in hosts)
         subprocess.run([agent, "certificates", str(tmp_path / "certificates"), "--hosts", names], check=True)
         with agents(agent, hosts, tmp_path, 'addresses = ["10.77.0.0/24"]\nduration_s = 10') as places:
-            done = measure(agent, coordinator, tmp_path, describe(hosts, places))
-            assert done.returncode == 0, done.stderr
-            result = json.loads(done.stdout)
-            flow = result["flows"]["full"]
-            assert flow["sent"] == flow["received"], flow["losses"]
-            # What the coordinator says to the receiver meanwhile shares the wire: some ten small segments a second.
-            expected_bps = RATE_BPS * PAYLOAD_OCTETS / (FRAME_OCTETS + 20)
-            assert flow["receiving"]["counted"]["stream"]["measured"]["goodput_bps"] == pytest.approx(expected_bps, rel=TOLERANCE)
+            goodputs_bps = []
+            for _ in range(RUNS):
+                done = measure(agent, coordinator, tmp_path, describe(hosts, places))
+                assert done.returncode == 0, done.stderr
+                flow = json.loads(done.stdout)["flows"]["full"]
+                assert flow["sent"] == flow["received"], flow["losses"]
+                goodputs_bps.append(flow["receiving"]["counted"]["stream"]["measured"]["goodput_bps"])
+    # What the coordinator says to the receiver meanwhile shares the wire: some ten small segments a second, 0.2% of it. Whatever else the
+    # machine does can only leave the wire idle, so the fastest run is judged, as in test_wire.
+    assert max(goodputs_bps) == pytest.approx(RATE_BPS * PAYLOAD_OCTETS / (FRAME_OCTETS + 20), rel=TOLERANCE), goodputs_bps
 
 
 @pytest.mark.root

@@ -12,7 +12,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 const BURST_NS: u64 = 2_000_000;
 
 /// A rate as an allowance that grows with time and is used up by frames: it never lets more through, over any time, than the rate times that time and one
-/// burst of [`BURST_NS`] or one frame.
+/// burst of 2 ms or one frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
     per_s: u64,

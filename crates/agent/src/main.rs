@@ -4,7 +4,7 @@ use ethermeter_agent::attest::Credentials;
 use ethermeter_agent::consent::Ceilings;
 use ethermeter_agent::{certificates, coordinator, listen};
 use lexopt::prelude::*;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,6 +16,8 @@ ethermeter-agent --listen ADDRESS:PORT [--certificate FILE --key FILE --authorit
     Without certificates, only on a loopback address. Port 0: any free one; it is printed.
 ethermeter-agent measure TEST.json [--certificate FILE --key FILE --authority FILE]
     Run one test between agents; the result is one line of JSON.
+ethermeter-agent hosts ADDRESS:PORT… [--certificate FILE --key FILE --authority FILE]
+    What agents say of themselves, as one line of JSON; exit code 1 if one of them does not answer.
 ethermeter-agent certificates DIRECTORY --hosts NAME=ADDRESS,…
     Make a private authority, a certificate for the coordinator and one for each host.
 ethermeter-agent --version
@@ -25,6 +27,7 @@ enum Command {
     Agent,
     Measure(PathBuf),
     Certificates(PathBuf),
+    Hosts(Vec<SocketAddr>),
 }
 
 #[derive(Default)]
@@ -49,7 +52,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<ExitCode, String> {
     let mut parser = lexopt::Parser::from_env();
-    let (mut command, mut options) = (None, Options::default());
+    let mut options = Options::default();
     let mut words: Vec<OsString> = Vec::new();
     while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
         match argument {
@@ -62,11 +65,7 @@ fn run() -> Result<ExitCode, String> {
                 return Ok(ExitCode::SUCCESS);
             }
             Long("listen") => {
-                let text = value(&mut parser)?;
-                let text = text.to_string_lossy();
-                let address =
-                    text.parse().map_err(|_| format!("listen = {text}: must be ADDRESS:PORT, such as 127.0.0.1:4988"));
-                options.listen = Some(address?);
+                options.listen = Some(address("listen", &value(&mut parser)?)?);
             }
             Long("certificate") => options.certificate = Some(value(&mut parser)?.into()),
             Long("key") => options.key = Some(value(&mut parser)?.into()),
@@ -77,22 +76,17 @@ fn run() -> Result<ExitCode, String> {
             other => return Err(format!("{}\n{HELP}", other.unexpected())),
         }
     }
-    let mut words = words.into_iter();
-    if let Some(word) = words.next() {
-        let path = words.next().map(PathBuf::from);
-        command = match (word.to_str(), path) {
-            (Some("measure"), Some(path)) => Some(Command::Measure(path)),
-            (Some("certificates"), Some(path)) => Some(Command::Certificates(path)),
-            (Some("agent"), None) => Some(Command::Agent),
-            _ => return Err(format!("{}: no command, or its file is missing\n{HELP}", word.to_string_lossy())),
-        };
-        if let Some(word) = words.next() {
-            return Err(format!("{}: one word too many\n{HELP}", word.to_string_lossy()));
-        }
-    }
-    match command.unwrap_or(Command::Agent) {
+    let command = command(&words)?;
+    match command {
         Command::Agent => agent(&options),
         Command::Measure(path) => measure(&path, &options),
+        Command::Hosts(controls) => {
+            let credentials = options.credentials()?;
+            let hosts = runtime()?.block_on(coordinator::hosts(&controls, credentials.as_ref()));
+            println!("{hosts}");
+            let all_answer = hosts.as_array().is_some_and(|hosts| hosts.iter().all(|host| host["error"].is_null()));
+            Ok(if all_answer { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
         Command::Certificates(directory) => {
             let hosts = options.hosts.ok_or("hosts: missing; must be names, separated by commas")?;
             let hosts: Vec<String> = hosts.split(',').map(str::to_owned).collect();
@@ -100,6 +94,28 @@ fn run() -> Result<ExitCode, String> {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+fn command(words: &[OsString]) -> Result<Command, String> {
+    let paths = || words[1..].iter().map(PathBuf::from);
+    match (words.first().and_then(|word| word.to_str()), words.len()) {
+        (None, 0) | (Some("agent"), 1) => Ok(Command::Agent),
+        (Some("measure"), 2) => Ok(Command::Measure(paths().collect())),
+        (Some("certificates"), 2) => Ok(Command::Certificates(paths().collect())),
+        (Some("hosts"), 2..) => {
+            let controls = words[1..].iter().map(|word| address("host", word));
+            Ok(Command::Hosts(controls.collect::<Result<_, _>>()?))
+        }
+        _ => {
+            let said: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+            Err(format!("{}: no command with as many words\n{HELP}", said.join(" ")))
+        }
+    }
+}
+
+fn address(what: &str, text: &OsStr) -> Result<SocketAddr, String> {
+    let text = text.to_string_lossy();
+    text.parse().map_err(|_| format!("{what} = {text}: must be ADDRESS:PORT, such as 127.0.0.1:4988"))
 }
 
 fn value(parser: &mut lexopt::Parser) -> Result<OsString, String> {

@@ -195,3 +195,41 @@ fn twenty_tests_in_a_row_leave_nothing_behind() {
         assert!(grown < 8 << 20, "{grown} octets more");
     }
 }
+
+#[test]
+fn hosts_say_what_they_are_and_silent_ones_are_named() {
+    let scratch = Scratch::new("hosts");
+    let ceilings = scratch.write("ceilings.toml", "duration_s = 7").display().to_string();
+    let agent = Agent::spawn(&["--ceilings".into(), ceilings]);
+    let at = agent.at.to_string();
+    let answered = common::run(&["hosts", &at]);
+    let hosts: Value = serde_json::from_slice(&answered.stdout).expect("JSON");
+    assert_eq!(answered.status.code(), Some(0));
+    assert_eq!(
+        (hosts[0]["ceilings"]["duration_s"].as_u64(), hosts[0]["control"].as_str()),
+        (Some(7), Some(at.as_str()))
+    );
+    let addresses = hosts[0]["interfaces"]["lo"].as_array().expect("the loopback interface");
+    assert!(addresses.contains(&json!("127.0.0.1")), "{addresses:?}");
+    drop(agent);
+    let silent = common::run(&["hosts", &at]);
+    let hosts: Value = serde_json::from_slice(&silent.stdout).expect("JSON");
+    assert_eq!(silent.status.code(), Some(1));
+    assert!(hosts[0]["error"].as_str().is_some_and(|error| error.contains(&at)), "{hosts}");
+}
+
+#[test]
+fn callers_without_a_runtime_can_measure_and_stop() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let run = |transmit_ms, stop_after: u32| {
+        let description = test(&[&a, &b], transmit_ms, &[flow("paced", &paced())]).to_string();
+        let mut asked = 0;
+        let result = ethermeter_agent::coordinator::run_blocking(&description, None, || {
+            asked += 1;
+            asked > stop_after
+        });
+        result.expect("agents that answer")["outcome"].clone()
+    };
+    assert_eq!(run(100, u32::MAX), "complete");
+    assert_eq!(run(30_000, 20), "stopped");
+}

@@ -12,7 +12,7 @@ mod link;
 mod outcome;
 
 use crate::attest::Credentials;
-use crate::description::{Flow, Test, Traffic};
+use crate::description::{AgentEntry, Flow, Test, Traffic};
 use crate::protocol::{self as wire, role::Role as WireRole};
 use crate::service::random;
 use crate::station::Phases;
@@ -41,6 +41,9 @@ pub enum Error {
         /// Why.
         what: String,
     },
+    /// The system has no means to talk to anybody.
+    #[error("starting a coordinator: {0}")]
+    System(#[from] std::io::Error),
     /// An agent refused, or failed, before the test began.
     #[error("agent {agent}, {doing}: {what}")]
     Refused {
@@ -93,24 +96,44 @@ pub async fn run(test: &str, credentials: Option<&Credentials>, end: impl Future
         (agent, what) = lose_one(&links) => Ending::AgentLost { agent, what },
         () = &mut end => Ending::Stopped,
     };
-    let lost = if let Ending::AgentLost { agent, .. } = &ending { Some(*agent) } else { None };
     if !matches!(ending, Ending::Complete) {
         together(links.iter().map(Link::stop)).await;
     }
-    let collecting = links.iter().enumerate().map(
-        async |(index, link)| {
-            if lost == Some(index) {
-                None
-            } else {
-                Some(link.collect().await)
-            }
-        },
-    );
-    let collected = together(collecting).await;
+    // An agent that is lost is asked too: its roles may have ended for another reason than its own end.
+    let collected = together(links.iter().map(Link::collect)).await;
     if let Ending::Failed(error) = ending {
         return Err(error);
     }
     Ok(outcome::of(&test, experiment, &links, &ending, collected))
+}
+
+/// As [`run`], for callers without a runtime of their own: `should_stop` is asked every 50 ms.
+///
+/// # Errors
+/// As [`run`], and if the system has no means for it.
+pub fn run_blocking(
+    test: &str,
+    credentials: Option<&Credentials>,
+    mut should_stop: impl FnMut() -> bool,
+) -> Result<Value, Error> {
+    let end = async {
+        while !should_stop() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(test, credentials, end))
+}
+
+/// What agents say of themselves, in the order of `controls`: versions, interfaces, clocks, ceilings; or why there is no answer. They are all asked at once.
+pub async fn hosts(controls: &[SocketAddr], credentials: Option<&Credentials>) -> Value {
+    let asked = controls.iter().map(async |&control| {
+        let entry = AgentEntry { name: control.to_string(), control, address: control.ip() };
+        match Link::connect(&entry, credentials, 0).await {
+            Ok(link) => outcome::of_host(&link),
+            Err(error) => serde_json::json!({"control": control, "error": error.to_string()}),
+        }
+    });
+    Value::Array(together(asked).await)
 }
 
 /// All of them at once, in their order.
@@ -235,16 +258,15 @@ async fn conduct(test: &Test, links: &[Link]) -> Ending {
         }
     }
     let lasting = Duration::from_nanos(LEAD_NS.saturating_add(test.phases.duration_ns())) + OVERTIME;
-    let following = together(links.iter().map(follow));
-    let Ok(followed) = tokio::time::timeout(lasting, following).await else {
-        return Ending::AgentLost { agent: 0, what: "roles did not end in time".into() };
-    };
+    let followed = together(links.iter().map(|link| tokio::time::timeout(lasting, follow(link)))).await;
     for (agent, followed) in followed.into_iter().enumerate() {
-        match followed {
-            Ok(ended) if ended == "complete" => {}
-            Ok(ended) => return Ending::AgentLost { agent, what: format!("its roles ended by {ended}") },
-            Err(error) => return Ending::AgentLost { agent, what: error.to_string() },
-        }
+        let what = match followed {
+            Ok(Ok(ended)) if ended == "complete" => continue,
+            Ok(Ok(ended)) => format!("its roles ended by {ended}"),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("its roles did not end within {} s of their time", OVERTIME.as_secs()),
+        };
+        return Ending::AgentLost { agent, what };
     }
     Ending::Complete
 }

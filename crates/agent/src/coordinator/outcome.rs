@@ -14,13 +14,29 @@ pub(super) fn never_begun(test: &Test, experiment: u64) -> Value {
     })
 }
 
+/// What an agent says of itself.
+pub(super) fn of_host(link: &Link) -> Value {
+    let interfaces: Map<String, Value> =
+        link.hello.interfaces.iter().map(|interface| (interface.name.clone(), json!(interface.addresses))).collect();
+    json!({
+        "control": link.entry.control,
+        "version": link.hello.version,
+        "host": link.hello.host,
+        "kernel": link.hello.kernel,
+        "boot": link.hello.boot,
+        "clock": link.clock.json(),
+        "interfaces": interfaces,
+        "ceilings": serde_json::from_str::<Value>(&link.hello.ceilings_json).ok(),
+    })
+}
+
 /// Of a test that began.
 pub(super) fn of(
     test: &Test,
     experiment: u64,
     links: &[Link],
     ending: &Ending,
-    collected: Vec<Option<Result<Value, Error>>>,
+    collected: Vec<Result<Value, Error>>,
 ) -> Value {
     let (outcome, lost) = match ending {
         Ending::Complete => ("complete", None),
@@ -30,19 +46,11 @@ pub(super) fn of(
     };
     let mut agents = Map::new();
     for (index, (link, collected)) in links.iter().zip(collected).enumerate() {
-        let mut agent = json!({
-            "control": link.entry.control,
-            "address": link.entry.address,
-            "version": link.hello.version,
-            "host": link.hello.host,
-            "kernel": link.hello.kernel,
-            "boot": link.hello.boot,
-            "clock": link.clock.json(),
-        });
+        let mut agent = of_host(link);
+        agent["address"] = json!(link.entry.address);
         match collected {
-            Some(Ok(result)) => agent["result"] = result,
-            Some(Err(error)) => agent["error"] = json!(error.to_string()),
-            None => {}
+            Ok(result) => agent["result"] = result,
+            Err(error) => agent["error"] = json!(error.to_string()),
         }
         if let Some((_, what)) = lost.filter(|(lost, _)| *lost == index) {
             agent["lost"] = json!(what);
