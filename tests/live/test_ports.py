@@ -61,7 +61,12 @@ def test_what_is_missing_of_a_flood_was_dropped_at_the_socket_or_before_it(stati
         dropped_by_interfaces = drops(one) + drops(other) - before
     missing = spoken["frames"] - heard["received"]
     # The sink goes on for a second after the last frame, so nothing is left in its ring.
-    assert missing == heard["port"]["dropped_at_socket"] + dropped_by_interfaces
+    at_socket = heard["port"]["dropped_at_socket"]
+    if port == "xdp":
+        # What its ring has no room for is a redirection that failed, which the interface may count as well.
+        assert max(at_socket, dropped_by_interfaces) <= missing <= at_socket + dropped_by_interfaces
+    else:
+        assert missing == at_socket + dropped_by_interfaces
 
 
 @pytest.mark.root
