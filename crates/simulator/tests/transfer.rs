@@ -89,9 +89,9 @@ fn one_segment_takes_its_frame_and_is_acknowledged_when_the_timer_is_out() {
     assert_eq!(found.whole_ps, Some(1066 * FAST + 3 * US));
     assert_eq!((found.octets, found.ends[0].segments, found.ends[0].retransmitted), (1000, 1, 0));
     assert_eq!((found.ends[1].segments, found.ends[1].acknowledgements), (0, 1));
-    // From its last bit to the last bit of its acknowledgement: both ways, 200 ms, and 72 octets.
+    // From the begin of its frame to that of its acknowledgement: 1058 octets, both ways, 200 ms, and a preamble.
     let delay = &found.ends[0].acknowledgement_delay;
-    assert_eq!((delay.count, delay.sum_ps), (1, u128::from(6 * US + 200 * MS + BARE * FAST)));
+    assert_eq!((delay.count, delay.sum_ps), (1, u128::from(6 * US + 200 * MS + (1058 + 8) * FAST)));
     assert_eq!((outcome.flows[0].messages, outcome.flows[0].octets), (1, 1058));
 }
 

@@ -53,9 +53,11 @@ struct Side {
     /// Number of the first frame of these, which are in the order of their coming: frames of one flow cannot overtake each other.
     first: u32,
     under_way: VecDeque<Segment>,
-    /// Data that have left by the wire for the first time: up to where, and when; for who watches the wire.
+    /// Data that have gone out by the wire for the first time: up to where, and when their frame began; for who watches the wire.
     watched: VecDeque<(u64, u64)>,
     watched_upto: u64,
+    /// Duration of an octet on the wire of its host.
+    octet_ps: u64,
     delays: Spread,
     last: Option<u64>,
 }
@@ -140,6 +142,7 @@ impl Connection {
             under_way: VecDeque::new(),
             watched: VecDeque::new(),
             watched_upto: 0,
+            octet_ps: plant.timings[plant.places[host as usize].ports[0] as usize].per_octet,
             delays: Spread::default(),
             last: None,
         };
@@ -205,7 +208,7 @@ impl Connection {
         if self.sides[1 - from].end.receive(now, &segment) {
             let octets = u64::from(frame.octets);
             match from {
-                0 => account.received(self.flow, octets, frame.born, now, &mut self.sides[0].last),
+                0 => account.received(frame, octets, segment.octets, now, &mut self.sides[0].last),
                 _ => account.answered(self.flow, octets, frame.born, now),
             }
         }
@@ -282,6 +285,7 @@ impl Connection {
             piece: 0,
             answer: (index == 1).then_some(0),
             broadcast: false,
+            padding: 0,
             born: now,
         };
         Some((side.host, frame))
@@ -294,7 +298,7 @@ impl Connection {
         let upto = segment.from + segment.octets;
         if segment.octets > 0 && upto > side.watched_upto {
             side.watched_upto = upto;
-            side.watched.push_back((upto, end));
+            side.watched.push_back((upto, end.saturating_sub(u64::from(frame.octets) * side.octet_ps)));
         }
     }
 
@@ -303,9 +307,10 @@ impl Connection {
         let from = usize::from(frame.answer.is_some());
         let Some(segment) = self.sides[from].record(frame.message) else { return };
         let side = &mut self.sides[1 - from];
-        while let Some((_, left)) = pop_if(&mut side.watched, |(upto, _)| *upto <= segment.acknowledges) {
+        let began = now.saturating_sub(u64::from(frame.octets) * side.octet_ps);
+        while let Some((_, sent)) = pop_if(&mut side.watched, |(upto, _)| *upto <= segment.acknowledges) {
             if account.within(now) {
-                side.delays.record(now - left);
+                side.delays.record(began - sent);
             }
         }
     }
