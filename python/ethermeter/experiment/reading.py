@@ -47,9 +47,34 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
     file = str(path)
     text = toml_source.text_of(path, file=file)
     document = toml_source.parsed(text, file=file)
-    faults: list[Fault] = []
-    if overrides:
-        document, faults = overridden(document, overrides)
+    if not overrides:
+        return of_document(document, path, text=text)
+    document, faults = overridden(document, overrides)
+    return of_document(document, path, faults=faults)
+
+
+def of_document(document: dict[str, Any], path: Path, *, text: str | None = None, faults: Sequence[Fault] = ()) -> Experiment:
+    """Return the experiment that a file's tables are.
+
+    Parameters
+    ----------
+    document
+        The tables.
+    path
+        The file, by which faults call it and in whose directory other files are looked for.
+    text
+        Its text; that of the tables if not given.
+    faults
+        What is known to be wrong already.
+
+    Raises
+    ------
+    InputError
+        With every fault that was found.
+
+    """
+    file = str(path)
+    faults = list(faults)
     model, wrong = _document(document, file=file)
     faults += wrong
     faults += _sources(document, file=file)
@@ -71,7 +96,7 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
         batches=0 if isinstance(model, NetworkDocument) else model.run.batches,
         sources=model.sources,
         sweeps=tuple(sweeps),
-        source_text=toml_text.document(document) if overrides else text,
+        source_text=toml_text.document(document) if text is None else text,
         document=document,
     )
     _check(experiment)
