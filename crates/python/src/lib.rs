@@ -1,5 +1,6 @@
 //! The glue between Python and the simulator: converts, releases the GIL, decides nothing.
 
+mod host;
 mod network;
 
 use ethermeter_ethernet::STANDARDS;
@@ -161,6 +162,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_idealised, module)?)?;
+    module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
     module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
     Ok(())
 }
