@@ -85,10 +85,20 @@ pub enum Way {
 }
 
 /// What came out.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Samples {
     /// Bits a second, of the octets that the stage was given, one for each sample.
     pub bits_per_s: Vec<f64>,
+    /// How long each sample took.
+    pub taken_ns: Vec<u64>,
+}
+
+impl Samples {
+    #[expect(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]
+    fn add(&mut self, octets: usize, taken_ns: u64) {
+        self.bits_per_s.push(8.0 * octets as f64 / (taken_ns as f64 / NS_PER_S as f64));
+        self.taken_ns.push(taken_ns);
+    }
 }
 
 /// Try a stage.
@@ -98,22 +108,21 @@ pub struct Samples {
 pub fn try_out(stage: &Stage, sampling: Sampling) -> Result<Samples, Error> {
     Error::unless_within("samples", u64::from(sampling.samples), 1, 1000)?;
     Error::unless_within("sample_ns", sampling.sample_ns, 1000, 10 * NS_PER_S)?;
-    let bits_per_s = match stage {
-        Stage::Copy { octets } => copy(length(*octets)?, sampling),
+    match stage {
+        Stage::Copy { octets } => Ok(copy(length(*octets)?, sampling)),
         Stage::Checksum { octets } => {
             let packet = pattern(length(*octets)?);
             sampled(sampling, || {
                 black_box(internet_checksum(black_box(&packet)));
                 Ok(packet.len())
-            })?
+            })
         }
-        Stage::Call { octets } => call(length(*octets)?, sampling)?,
-        Stage::Datagram { octets } => datagram(length(*octets)?, sampling)?,
-        Stage::Loopback => loopback(sampling)?,
-        Stage::Frames { interface, octets } => frames(interface, length(*octets)?, sampling)?,
-        Stage::Disk { directory, octets, way } => disk(directory, length(*octets)?, *way, sampling)?,
-    };
-    Ok(Samples { bits_per_s })
+        Stage::Call { octets } => call(length(*octets)?, sampling),
+        Stage::Datagram { octets } => datagram(length(*octets)?, sampling),
+        Stage::Loopback => loopback(sampling),
+        Stage::Frames { interface, octets } => frames(interface, length(*octets)?, sampling),
+        Stage::Disk { directory, octets, way } => disk(directory, length(*octets)?, *way, sampling),
+    }
 }
 
 /// The Internet checksum of octets: the complement of the sum of 16-bit words with the carries added back (RFC 1071, section 1).
@@ -145,8 +154,8 @@ fn pattern(octets: usize) -> Vec<u8> {
 }
 
 /// Repeat `piece`, which says how many octets it moved, for each sample until its time is over.
-fn sampled(sampling: Sampling, mut piece: impl FnMut() -> io::Result<usize>) -> Result<Vec<f64>, Error> {
-    let mut rates = Vec::new();
+fn sampled(sampling: Sampling, mut piece: impl FnMut() -> io::Result<usize>) -> Result<Samples, Error> {
+    let mut samples = Samples::default();
     for _ in 0..sampling.samples {
         let start_ns = HostTime.now_ns();
         let mut octets = 0;
@@ -157,17 +166,12 @@ fn sampled(sampling: Sampling, mut piece: impl FnMut() -> io::Result<usize>) -> 
                 break taken_ns;
             }
         };
-        rates.push(rate(octets, taken_ns));
+        samples.add(octets, taken_ns);
     }
-    Ok(rates)
+    Ok(samples)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]
-fn rate(octets: usize, taken_ns: u64) -> f64 {
-    8.0 * octets as f64 / (taken_ns as f64 / NS_PER_S as f64)
-}
-
-fn copy(octets: usize, sampling: Sampling) -> Vec<f64> {
+fn copy(octets: usize, sampling: Sampling) -> Samples {
     let from = pattern(octets);
     let mut to = vec![1; octets];
     sampled(sampling, || {
@@ -177,7 +181,7 @@ fn copy(octets: usize, sampling: Sampling) -> Vec<f64> {
     .expect("memory refuses nothing")
 }
 
-fn call(octets: usize, sampling: Sampling) -> Result<Vec<f64>, Error> {
+fn call(octets: usize, sampling: Sampling) -> Result<Samples, Error> {
     let mut sink = OpenOptions::new().write(true).open("/dev/null").map_err(Error::system("opening /dev/null"))?;
     let packet = pattern(octets);
     // The clock is read once in 64 calls, so that it does not count.
@@ -189,7 +193,7 @@ fn call(octets: usize, sampling: Sampling) -> Result<Vec<f64>, Error> {
     })
 }
 
-fn datagram(octets: usize, sampling: Sampling) -> Result<Vec<f64>, Error> {
+fn datagram(octets: usize, sampling: Sampling) -> Result<Samples, Error> {
     Error::unless_within("octets", octets as u64, 1, 65_507)?;
     let opening = || Error::system("opening a socket on loopback");
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(opening())?;
@@ -206,7 +210,7 @@ fn datagram(octets: usize, sampling: Sampling) -> Result<Vec<f64>, Error> {
     })
 }
 
-fn loopback(sampling: Sampling) -> Result<Vec<f64>, Error> {
+fn loopback(sampling: Sampling) -> Result<Samples, Error> {
     let opening = || Error::system("opening a connection on loopback");
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(opening())?;
     let mut writer = TcpStream::connect(listener.local_addr().map_err(opening())?).map_err(opening())?;
@@ -226,7 +230,7 @@ fn loopback(sampling: Sampling) -> Result<Vec<f64>, Error> {
     })
 }
 
-fn frames(interface: &str, octets: usize, sampling: Sampling) -> Result<Vec<f64>, Error> {
+fn frames(interface: &str, octets: usize, sampling: Sampling) -> Result<Samples, Error> {
     Error::unless_within("octets", octets as u64, 60, 9018)?;
     let socket = raw::open(interface, raw::NONE)?;
     let mut frame = vec![0; octets];
@@ -252,7 +256,7 @@ impl Drop for Temporary {
     }
 }
 
-fn disk(directory: &Path, octets: usize, way: Way, sampling: Sampling) -> Result<Vec<f64>, Error> {
+fn disk(directory: &Path, octets: usize, way: Way, sampling: Sampling) -> Result<Samples, Error> {
     Error::unless_within("octets", octets as u64, CHUNK as u64, LONGEST)?;
     let doing = || Error::system("making a temporary file");
     let name = format!("ethermeter-{}-{}", std::process::id(), HostTime.now_ns());
