@@ -19,11 +19,13 @@ SUPPOSED_ERROR = 0.01
 LEAST_ERROR = 1e-6
 """Relative error below which none is believed, such as that of a simulation in which nothing is drawn."""
 
+_SETS = 8
+
 UNLIKELY = 0.01
 """Probability below which residuals are said to be not explained."""
 
-Follow = Callable[[int], None]
-"""Is told how many points were simulated so far."""
+Follow = Callable[[int, int], None]
+"""Is told how many sets of parameters were simulated so far, and of about how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ class Calibration:
         return tuple(found)
 
 
-def calibrate(model: Model, data: Sequence[Datum], *, follow: Follow = lambda _: None) -> Calibration:
+def calibrate(model: Model, data: Sequence[Datum], *, follow: Follow = lambda _done, _of: None) -> Calibration:
     """Estimate the unknowns of a network by weighted least squares, with the simulator as the model.
 
     Parameters
@@ -134,7 +136,7 @@ def calibrate(model: Model, data: Sequence[Datum], *, follow: Follow = lambda _:
     errors = np.maximum(given, least)
     low, high, start = (np.array([getattr(unknown, end) for unknown in model.unknowns]) for end in ("low", "high", "start"))
     _check_answer(model, data, model.answer(start, data))
-    done = 0
+    done, expected = 0, _SETS * (2 * len(model.unknowns) + 1)
 
     def answer(at: Floats) -> Floats:
         nonlocal done
@@ -142,7 +144,7 @@ def calibrate(model: Model, data: Sequence[Datum], *, follow: Follow = lambda _:
         # Where nothing comes through, the answer is as far from the data as it can be without being no number.
         found = np.where(np.isfinite(found), found, measured + 1e6 * errors)
         done += 1
-        follow(done)
+        follow(done, max(expected, done + 1))
         return found
 
     fit = estimation.estimate(answer, measured, errors, low=low, high=high, start=start, are_errors_known=are_known)

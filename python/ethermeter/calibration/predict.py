@@ -12,6 +12,7 @@ from ethermeter.calibration.document import NetworkFile
 from ethermeter.calibration.estimation import Floats
 from ethermeter.engines import network
 from ethermeter.experiment import Experiment, toml_source
+from ethermeter.experiment.document import LARGEST_SEED
 from ethermeter.experiment.paths import assigned
 from ethermeter.experiment.reading import of_document
 from ethermeter.faults import Fault, InputError
@@ -103,7 +104,9 @@ def predict(
     points: list[Mapping[str, str]] = []
     found: list[Floats] = []
     for done, values in enumerate(sets):
-        trials = expand([best if done == 0 else _experiment(document, scenario, calibrated, values)]).trials
+        # Chance belongs to an interval, so that every set has its own.
+        drawn = None if done == 0 else int(random.integers(LARGEST_SEED))
+        trials = expand([best if done == 0 else _experiment(document, scenario, calibrated, values)], seed=drawn).trials
         trials = tuple(trial for trial in trials if trial.engine == SIMULATION)
         rows = []
         for at, trial in enumerate(trials):
