@@ -1,8 +1,18 @@
 from typing import Any
 
-__all__ = ["check_network", "simulate", "simulate_idealised", "simulate_network", "simulate_reference", "standards", "version"]
+__all__ = [
+    "check_network",
+    "host_task",
+    "simulate",
+    "simulate_idealised",
+    "simulate_network",
+    "simulate_reference",
+    "standards",
+    "version",
+]
 
 def check_network(line: str) -> None: ...
+def host_task(line: str) -> str: ...
 def simulate(line: str) -> dict[str, Any]: ...
 def simulate_idealised(line: str) -> dict[str, Any]: ...
 def simulate_network(line: str) -> dict[str, Any]: ...

@@ -1,6 +1,5 @@
 """The report in a real browser: offline, without an error, with every figure, at two widths, on screen and on paper."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,20 +7,9 @@ import synthetic_run
 from ethermeter import api, report
 from ethermeter.analysis import estimates, positions
 from ethermeter.papers import boggs1988, gonsalves_tobagi1986
-
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = Path("/usr/bin/chromium")
+from visiting import Visit
 
 pytestmark = pytest.mark.browser
-RENDERED = "document.querySelectorAll('.plot').length === document.querySelectorAll('.plot[data-rendered] svg').length"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -31,27 +19,11 @@ def url(study_run: Path) -> str:
     return report.write(study_run).resolve().as_uri()
 
 
-class Visit:
-    """A page, and what it asked for and complained about."""
-
-    def __init__(self, browser: object, url: str, width: int, scheme: str) -> None:
-        self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(url)
-        self.page.wait_for_function(RENDERED, timeout=120_000)
-
-
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "light"), (390, "dark")])
 def test_every_figure_renders_without_a_request_an_error_or_sideways_scrolling(browser: object, url: str, width: int, scheme: str) -> None:
     visit = Visit(browser, url, width, scheme)
-    assert visit.requests == [url]
-    assert visit.complaints == []
+    visit.expect_quiet_and_no_wider()
     assert visit.page.locator(f".plot[data-rendered={scheme}]").count() == 60
-    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
     # Every drawing stays within its box, and has lines or bars in it.
     assert visit.page.evaluate(
         "[...document.querySelectorAll('.plot')].every(p => p.querySelector('svg').getBoundingClientRect().right "

@@ -1,17 +1,16 @@
 """The report on the myths, of a short run: in a real browser, offline, with the figures of every pitfall, and their numbers beside them."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ethermeter import api, report
 from ethermeter.cli.running import STUDIES
 from ethermeter.papers import claims
 from ethermeter.run import Manner, evaluate, execute
+from visiting import Visit
 
-CHROMIUM = Path("/usr/bin/chromium")
-RENDERED = "document.querySelectorAll('.plot').length === document.querySelectorAll('.plot[data-rendered] svg').length"
 FIGURES = {"37": 2, "protocol": 2, "assumptions": 2, "dependent": 3, "independent": 3, "regime": 2}
 """Figures of every pitfall."""
 SHORT = ("phases.transmit='300 ms'", "phases.measure='last 250 ms'")
@@ -30,15 +29,6 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def page(run_dir: Path) -> str:
     return (run_dir / "report.html").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"])
-        yield opened
-        opened.close()
 
 
 def test_claims_are_written_and_shown_before_the_pitfalls_and_these_before_the_series(run_dir: Path, page: str) -> None:
@@ -65,46 +55,21 @@ def test_the_report_can_be_written_anew_and_is_the_same(run_dir: Path, page: str
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_every_pitfall_is_drawn_without_a_request_an_error_or_sideways_scrolling(
-    browser: object, run_dir: Path, width: int, scheme: str
+    browser: Any, run_dir: Path, width: int, scheme: str
 ) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    complaints: list[str] = []
-    requests: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
-    url = (run_dir / "report.html").resolve().as_uri()
-    page.goto(url)
-    page.wait_for_function(RENDERED, timeout=120_000)
-    assert requests == [url]
-    assert complaints == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    for name, count in FIGURES.items():
-        assert page.locator(f"#myth-{name} .plot[data-rendered={scheme}]").count() == count
-    # Every drawing stays within its box, and so does every word of its legend.
-    assert page.evaluate(
-        "[...document.querySelectorAll('[id^=myth-] .plot')].every(p => { const right = p.getBoundingClientRect().right + 1;"
-        " return [...p.querySelectorAll('svg, .mark-text text')].every(e => e.getBoundingClientRect().right <= right); })"
-    )
-    # Each has points whose values show when they are pointed at.
-    assert page.evaluate(
-        "[...document.querySelectorAll('[id^=myth-] .plot')].every(p => p.querySelectorAll('.mark-symbol path').length > 1)"
-    )
-    page.close()
+    with Visit(browser, (run_dir / "report.html").resolve().as_uri(), width, scheme) as visit:
+        visit.expect_quiet_and_no_wider()
+        for name, count in FIGURES.items():
+            visit.expect_drawn(f"myth-{name}", count)
+        visit.expect_within_boxes("myth-")
+        # Each has points whose values show when they are pointed at.
+        assert visit.page.evaluate(
+            "[...document.querySelectorAll('[id^=myth-] .plot')].every(p => p.querySelectorAll('.mark-symbol path').length > 1)"
+        )
 
 
 @pytest.mark.browser
-def test_pointing_at_a_point_shows_value_interval_and_where_it_comes_from(browser: object, run_dir: Path) -> None:
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.goto((run_dir / "report.html").resolve().as_uri())
-    page.wait_for_function(RENDERED, timeout=120_000)
-    plot = page.locator("#myth-37 .plot").last
-    plot.scroll_into_view_if_needed()
-    box = plot.locator(".mark-symbol.role-mark path").last.bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    tip = page.locator("#vg-tooltip-element.visible")
-    tip.wait_for(timeout=10_000)
-    text = tip.inner_text()
-    for expected in ("Utilisation", "95% interval", "Number of hosts", "64", "1536 B", "simulation of the segment"):
-        assert expected in text
-    page.close()
+def test_pointing_at_a_point_shows_value_interval_and_where_it_comes_from(browser: Any, run_dir: Path) -> None:
+    with Visit(browser, (run_dir / "report.html").resolve().as_uri(), 1280) as visit:
+        words = ("Utilisation", "95% interval", "Number of hosts", "64", "1536 B", "simulation of the segment")
+        visit.expect_tip(visit.page.locator("#myth-37 .plot").last, *words)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,8 @@ from ethermeter.analysis.interval import student
 from ethermeter.cli.running import STUDIES
 from ethermeter.papers import claims, gonsalves1982
 from ethermeter.run import Manner, evaluate, execute
+from visiting import Visit
 
-CHROMIUM = Path("/usr/bin/chromium")
-RENDERED = "document.querySelectorAll('.plot').length === document.querySelectorAll('.plot[data-rendered] svg').length"
 FIGURES = {"shortest": 4, "longest": 4, "rate": 4, "sensitivity": 8}
 """Figures of every section of the study's own."""
 DIAMONDS = {
@@ -55,15 +53,6 @@ def specs(page: str) -> dict[str, dict[str, Any]]:
     titles = dict(re.findall(r'<figure id="(figure-\d+)"><figcaption>([^<]*)<', page))
     found = re.findall(r'<script type="application/json" id="(figure-\d+)-spec">(.*?)</script>', page, flags=re.DOTALL)
     return {titles[identity]: json.loads(text) for identity, text in found}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"])
-        yield opened
-        opened.close()
 
 
 def test_the_figures_of_the_study_stand_between_its_claims_and_the_series(page: str) -> None:
@@ -145,40 +134,15 @@ def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path: Path) -> No
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_the_page_is_drawn_without_a_request_an_error_or_sideways_scrolling(browser: Any, run_dir: Path, width: int, scheme: str) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    complaints: list[str] = []
-    requests: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
-    url = (run_dir / "report.html").resolve().as_uri()
-    page.goto(url)
-    page.wait_for_function(RENDERED, timeout=120_000)
-    assert requests == [url]
-    assert complaints == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    for name, count in FIGURES.items():
-        assert page.locator(f"#voice-{name} .plot[data-rendered={scheme}]").count() == count
-    # Every drawing stays within its box, and so does every word of its legend.
-    assert page.evaluate(
-        "[...document.querySelectorAll('[id^=voice-] .plot')].every(p => { const right = p.getBoundingClientRect().right + 1;"
-        " return [...p.querySelectorAll('svg, .mark-text text')].every(e => e.getBoundingClientRect().right <= right); })"
-    )
-    page.close()
+    with Visit(browser, (run_dir / "report.html").resolve().as_uri(), width, scheme) as visit:
+        visit.expect_quiet_and_no_wider()
+        for name, count in FIGURES.items():
+            visit.expect_drawn(f"voice-{name}", count)
+        visit.expect_within_boxes("voice-")
 
 
 @pytest.mark.browser
 def test_pointing_at_a_point_shows_delay_throughput_and_hosts(browser: Any, run_dir: Path) -> None:
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.goto((run_dir / "report.html").resolve().as_uri())
-    page.wait_for_function(RENDERED, timeout=120_000)
-    plot = page.locator("#voice-shortest .plot").first
-    plot.scroll_into_view_if_needed()
-    box = plot.locator(".mark-symbol.role-mark path").last.bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    tip = page.locator("#vg-tooltip-element.visible")
-    tip.wait_for(timeout=10_000)
-    text = tip.inner_text()
-    for expected in ("Delay of samples", "95% interval", "hosts", "32", "Throughput, data (%)", "Shortest packet", "512 B"):
-        assert expected in text
-    page.close()
+    with Visit(browser, (run_dir / "report.html").resolve().as_uri(), 1280) as visit:
+        words = ("Delay of samples", "95% interval", "hosts", "32", "Throughput, data (%)", "Shortest packet", "512 B")
+        visit.expect_tip(visit.page.locator("#voice-shortest .plot").first, *words)

@@ -1,5 +1,6 @@
 //! The glue between Python and the simulator: converts, releases the GIL, decides nothing.
 
+mod host;
 mod network;
 
 use ethermeter_ethernet::STANDARDS;
@@ -162,6 +163,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_idealised, module)?)?;
     module.add_function(wrap_pyfunction!(network::check_network, module)?)?;
+    module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
     module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
     Ok(())
 }

@@ -1,0 +1,68 @@
+"""A page in a real browser: what it asked for, what it complained about, whether its drawings fit."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+CHROMIUM = Path("/usr/bin/chromium")
+RENDERED = "document.querySelectorAll('.plot').length === document.querySelectorAll('.plot[data-rendered] svg').length"
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Run Debian's Chromium for as long as the context lasts."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"])
+        yield opened
+        opened.close()
+
+
+class Visit:
+    """A page whose figures are all drawn, and what it asked for and complained about on the way."""
+
+    def __init__(self, browser: Any, url: str, width: int, scheme: str = "light") -> None:
+        self.url, self.width, self.scheme = url, width, scheme
+        self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(url)
+        self.page.wait_for_function(RENDERED, timeout=120_000)
+
+    def __enter__(self) -> "Visit":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.page.close()
+
+    def expect_quiet_and_no_wider(self) -> None:
+        """Assert that nothing but the page was asked for, nobody complained, and nothing makes it scroll sideways."""
+        assert self.requests == [self.url]
+        assert self.complaints == []
+        assert self.page.evaluate("document.documentElement.scrollWidth") <= self.width
+
+    def expect_drawn(self, section: str, plots: int) -> None:
+        """Assert how many plots a section has, all drawn in the wanted colours."""
+        assert self.page.locator(f"#{section} .plot[data-rendered={self.scheme}]").count() == plots
+
+    def expect_within_boxes(self, sections: str) -> None:
+        """Assert that every drawing of the sections whose id begins so stays within its box, and every word of its legend too."""
+        assert self.page.evaluate(
+            f"[...document.querySelectorAll('[id^={sections}] .plot')].every(p => {{ const right = p.getBoundingClientRect().right + 1;"
+            " return [...p.querySelectorAll('svg, .mark-text text')].every(e => e.getBoundingClientRect().right <= right); })"
+        )
+
+    def expect_tip(self, plot: Any, *words: str) -> None:
+        """Assert that pointing at a plot's last point shows these words."""
+        plot.scroll_into_view_if_needed()
+        box = plot.locator(".mark-symbol.role-mark path").last.bounding_box()
+        self.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        tip = self.page.locator("#vg-tooltip-element.visible")
+        tip.wait_for(timeout=10_000)
+        text = tip.inner_text()
+        assert [word for word in words if word not in text] == []
