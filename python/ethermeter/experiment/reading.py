@@ -15,7 +15,7 @@ from ethermeter.experiment.flows import Flow
 from ethermeter.experiment.network import Network
 from ethermeter.experiment.network_scenario import NetworkScenarios
 from ethermeter.experiment.overrides import overridden
-from ethermeter.experiment.paths import PathError, assigned, resolved
+from ethermeter.experiment.paths import EVERY, PathError, assigned, covers, resolved
 from ethermeter.experiment.phases import Phases
 from ethermeter.experiment.scenario import Scenarios
 from ethermeter.experiment.segment import Segment
@@ -165,7 +165,9 @@ def _values(document: Mapping[str, Any], sweeps: Sequence[Sweep], *, file: str) 
             faults.append(Fault(file, dotted(("vary", sweep.key)), "varied", "expected all models in one list, theory.models"))
             continue
         size = 2 if sweep.path[0] in ("stations", "flows") else 1
-        table = _table(document, sweep.path[:size])
+        # What every flow may have is asked of the first.
+        within = tuple(0 if part == EVERY else part for part in sweep.path[:size])
+        table = _table(document, within)
         model = _models(document)[str(sweep.path[0])]
         for index, value in enumerate(sweep.values):
             place = ("vary", sweep.key, index)
@@ -176,8 +178,8 @@ def _values(document: Mapping[str, Any], sweeps: Sequence[Sweep], *, file: str) 
                 break
             except ValidationError as error:
                 # What else is wrong with the table was found when the file was validated as it stands.
-                for path, fault in faults_of(error, file=file, within=sweep.path[:size]):
-                    if path[: len(sweep.path)] == sweep.path:
+                for path, fault in faults_of(error, file=file, within=within):
+                    if covers(sweep.path, path):
                         rest = path[len(sweep.path) :]
                         faults.append(Fault(file, dotted((*place, *rest)), fault.value, fault.allowed))
     return faults
