@@ -16,9 +16,9 @@
 //!   something is under way.
 //! - *zero window*: a segment without SYN, FIN or RST that announces a window of 0. *Probe*: one octet beyond a window of 0.
 //! - *keep-alive*: at most one octet, and that the last before the highest number, without SYN, FIN or RST.
-//! - a sample of the *data-to-ACK delay*: from a segment to the first acknowledgement that covers all of it; none of segments that were sent
-//!   again, whose acknowledgement might be of either (Karn and Partridge 1987). A sample of the *round trip*: those whose acknowledgement ends
-//!   where the segment does.
+//! - a sample of the *data-to-ACK delay*: from a segment to the first acknowledgement that covers all of it; none of one that was sent again,
+//!   since it might be of either (Karn and Partridge 1987), nor of one that waited for what was sent again after it. A sample of the
+//!   *round trip*: those whose acknowledgement ends where the segment does.
 //!
 //! Numbers are unwrapped to 64 bits whose lower half is what the header has, and nothing is ever before 2^33 - 2^31.
 
@@ -52,8 +52,8 @@ struct Outstanding {
     end: u64,
     sent_ns: i64,
     has_payload: bool,
-    /// It, or a part of it, was sent again: what is acknowledged may be either.
-    is_ambiguous: bool,
+    /// When it, or a part of it, was sent again: what is acknowledged may be either.
+    again_ns: Option<i64>,
 }
 
 /// What it is that a segment begins before the highest number.
@@ -413,6 +413,9 @@ impl Half {
         while other.holes_at.front().is_some_and(|hole| hole.1 <= number) {
             other.holes_at.pop_front();
         }
+        // The others that this covers waited for what was sent again after them.
+        let covers = other.outstanding.iter().take_while(|kept| kept.end <= number);
+        let again_ns = covers.filter_map(|kept| kept.again_ns).max();
         let (mut covered, mut last_delay) = (0, None);
         while let Some(first) = other.outstanding.front().copied().filter(|first| first.end <= number) {
             other.outstanding.pop_front();
@@ -421,9 +424,9 @@ impl Half {
             let delay = u64::try_from(delay_ns).unwrap_or(0);
             if first.end == number {
                 finding.acknowledges_after_ns = Some(delay_ns);
-                finding.is_ambiguous = first.is_ambiguous;
+                finding.is_ambiguous = first.again_ns.is_some();
             }
-            if first.is_ambiguous {
+            if first.again_ns.is_some() || again_ns.is_some_and(|again_ns| again_ns > first.sent_ns) {
                 continue;
             }
             last_delay = Some(delay);
@@ -458,7 +461,7 @@ impl Half {
         self.data_segments += u64::from(payload > 0);
         self.largest_payload = self.largest_payload.max(payload);
         let end = start + u64::from(length);
-        let mut segment = Outstanding { start, end, sent_ns: now_ns, has_payload: payload > 0, is_ambiguous: false };
+        let mut segment = Outstanding { start, end, sent_ns: now_ns, has_payload: payload > 0, again_ns: None };
         if !self.has_sent {
             self.highest = self.highest.max(start);
             self.known_from = start;
@@ -479,8 +482,8 @@ impl Half {
             if matches!(finding.again, Some((Again::Resent, _))) {
                 let most = self.highest.min(end) - start;
                 self.resent_octets += most.min(u64::from(payload));
-                segment.is_ambiguous = true;
-                self.confuse(start, end);
+                segment.again_ns = Some(now_ns);
+                self.confuse(start, end, now_ns);
             }
             self.fill(start, end);
         }
@@ -544,10 +547,10 @@ impl Half {
     }
 
     /// Mark what is under way and was sent again.
-    fn confuse(&mut self, start: u64, end: u64) {
+    fn confuse(&mut self, start: u64, end: u64, now_ns: i64) {
         let from = self.outstanding.partition_point(|kept| kept.end <= start);
         for kept in self.outstanding.range_mut(from..).take_while(|kept| kept.start < end) {
-            kept.is_ambiguous = true;
+            kept.again_ns = Some(now_ns);
         }
     }
 

@@ -16,7 +16,8 @@
 //! it then took, had room in the window, data under way, and filled its last segment
 //!     whose round trip was more than twice the least                                          Queue
 //!     otherwise                                                                               CongestionWindow
-//! x's last segment was not full, or all was acknowledged: x had nothing to send               SenderApplication
+//! x's last segment was not full, or all was acknowledged and more than a millisecond went by:
+//! x had nothing to send                                                                       SenderApplication
 //! none of these: x had more, room and data under way, and waited for no news: its host, its
 //! interface or its pacing was not faster, or a queue before the capture point held it back    SenderPace
 //! SYN, and what follows the last of these moments                                             Opening
@@ -28,6 +29,8 @@ use std::collections::VecDeque;
 const MOST_NEWS: usize = 1024;
 /// A sender that answers an acknowledgement does so within this time.
 const REACTION_NS: u64 = 1_000_000;
+/// What an end may take longer to answer a SYN, or data, than to go on at an acknowledgement.
+const HANDSHAKE_NS: u64 = 100_000;
 /// A round trip that is this many times the least has waited in a queue.
 const QUEUED: u64 = 2;
 
@@ -196,12 +199,13 @@ impl Limits {
         let view = &mut self.views[x];
         let is_recovering = view.acknowledged < view.recover;
         let (flight, room) = (view.flight(), view.room());
-        let trigger = view.learn(now_ns, last_ns, sent.away_ns);
+        let trigger = view.learn(now_ns, last_ns, sent.away_ns.saturating_sub(HANDSHAKE_NS));
         let need = u64::from(sent.payload.min(sent.segment)).max(1);
         let is_short = view.last_payload == 0 || !view.last_payload.is_multiple_of(sent.segment.max(1));
         // A host that sends many segments at once may wait until there is room for as many, but no window is that small for ever.
         let wanted = need.max(u64::from(view.largest.min(sent.payload)));
-        let rest = if is_short || view.flight() == 0 { Cause::SenderApplication } else { Cause::SenderPace };
+        let is_idle = view.flight() == 0 && gap_ns > REACTION_NS;
+        let rest = if is_short || is_idle { Cause::SenderApplication } else { Cause::SenderPace };
         let since = |at_ns: i64| u64::try_from(at_ns.saturating_sub(last_ns)).unwrap_or(0).min(gap_ns);
         if sent.is_resent || is_recovering {
             self.spend(Cause::Loss, gap_ns);

@@ -80,6 +80,18 @@ fn what_is_sent_twice_gives_no_sample() {
 }
 
 #[test]
+fn what_waited_for_a_segment_that_was_sent_again_gives_no_sample_either() {
+    let mut connection = opened();
+    connection.segment(0, MS, &data(1), 100);
+    connection.segment(0, 2 * MS, &data(101), 100);
+    connection.segment(0, 300 * MS, &data(1), 100);
+    let found = connection.segment(1, 301 * MS, &ack(201), 0);
+    assert_eq!((found.acknowledges_after_ns, found.is_ambiguous), (Some(299 * MS), false));
+    let half = &connection.halves[0];
+    assert_eq!((half.ack_delay.count(), half.round_trip.count()), (0, 1), "the SYN's only");
+}
+
+#[test]
 fn what_fills_a_hole_soon_is_late_and_after_two_duplicates_was_asked_for() {
     let mut connection = opened();
     connection.segment(0, MS, &data(1), 100);
