@@ -2,11 +2,12 @@
 
 Every packet's finding is equal to Wireshark's (4.0), but where one of these rules says otherwise:
 
-- *a sample that may be of either*: Wireshark gives the time to an acknowledgement for segments that were sent again too, since the first of them.
-  It is told here as well, marked as ambiguous, and stays out of every distribution (Karn and Partridge 1987).
+- *a sample that may be of either*: Wireshark gives the time to an acknowledgement for segments that were sent again too, since the first of
+  them. It is told here as well, marked as ambiguous, and stays out of every distribution (Karn and Partridge 1987).
 - *what had been acknowledged*: a segment that is sent again after its acknowledgement is not under way; Wireshark waits for it again, and
   takes the next acknowledgement with its number for its.
-- *sent again or late*: Wireshark tells by time only. What was captured before was sent again, and timestamps (RFC 7323) tell of what was not.
+- *sent again or late*: Wireshark tells by time only. What was captured before was sent again, and timestamps (RFC 7323) tell of what was
+  not.
 - *duplicate acknowledgements* need something under way (RFC 5681, section 2); Wireshark counts every repetition.
 """
 

@@ -122,10 +122,11 @@ class Segment:
 
 def pcap(packets: Iterable[tuple[int, bytes]], *, link: int = 1, keep: int = 65_535) -> bytes:
     """Write packets, each with its time in µs, as a classic capture file with microseconds."""
-    found = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, keep, link)
-    for at_us, data in packets:
-        found += struct.pack("<IIII", 1_700_000_000 + at_us // 10**6, at_us % 10**6, min(len(data), keep), len(data)) + data[:keep]
-    return found
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, keep, link)
+    return head + b"".join(
+        struct.pack("<IIII", 1_700_000_000 + at_us // 10**6, at_us % 10**6, min(len(data), keep), len(data)) + data[:keep]
+        for at_us, data in packets
+    )
 
 
 def frame(of: Segment) -> bytes:

@@ -51,7 +51,30 @@ def page(content: Content) -> str:
     sections.append(("cautions", "Cautions", section("cautions", "Cautions", marks + cautions)))
     sections.append(("provenance", "Provenance", section("provenance", "Provenance", _provenance(content.provenance))))
 
-    title = _title(content)
+    return framed(
+        _title(content),
+        sections,
+        sheet,
+        facts=_facts(content, series),
+        footer=f"Run <code>{safe(content.name)}</code>. Bands and intervals are 95%.",
+    )
+
+
+def framed(title: str, sections: Sequence[tuple[str, str, str]], sheet: Sheet, *, facts: str, footer: str) -> str:
+    """Put sections into a page that needs nothing else.
+
+    Parameters
+    ----------
+    title
+        Text of its heading.
+    sections
+        Anchor, name in the map, and HTML of each.
+    sheet
+        What its figures were added to.
+    facts, footer
+        HTML below the heading, and at the end.
+
+    """
     links = "".join(f'<li><a href="#{place}">{safe(label)}</a></li>' for place, label, _ in sections)
     own = files("ethermeter.report")
     settings = {ground: config(ground, font=FONT) for ground in ("light", "dark")}
@@ -63,11 +86,10 @@ def page(content: Content) -> str:
         '<link rel="icon" href="data:,">\n'
         f"<style>{own.joinpath('style.css').read_text(encoding='utf-8')}</style></head>\n<body>\n"
         '<a class="skip" href="#content">Skip to the results</a>\n'
-        f'<header class="top wrap"><p class="kind">ethermeter report</p><h1>{safe(title)}</h1>{_facts(content, series)}</header>\n'
+        f'<header class="top wrap"><p class="kind">ethermeter report</p><h1>{safe(title)}</h1>{facts}</header>\n'
         f'<nav class="map" aria-label="Sections"><ul>{links}</ul></nav>\n'
         f'<main id="content" class="wrap">\n{"".join(text for _, _, text in sections)}</main>\n'
-        f'<footer class="wrap">Run <code>{safe(content.name)}</code>. Bands and intervals are 95%. '
-        "This file holds all it needs and works offline.</footer>\n"
+        f'<footer class="wrap">{footer} This file holds all it needs and works offline.</footer>\n'
         f'<script type="application/json" id="config">{embedded(settings)}</script>\n{sheet.scripts()}'
         f"<script>{bundle.javascript()}</script>\n<script>{own.joinpath('page.js').read_text(encoding='utf-8')}</script>\n</body></html>\n"
     )
