@@ -310,7 +310,9 @@ impl Explainer {
 
     fn segment(&mut self, now_ns: i64, (source, destination): (End, End), tcp: &Tcp, payload: u32) -> Met {
         let key = if source <= destination { (source, destination) } else { (destination, source) };
-        let is_over = self.live.find(&key).is_some_and(|of| {
+        let begins = tcp.syn && !tcp.ack;
+        let before = if begins { self.live.find(&key) } else { None };
+        let is_over = before.is_some_and(|of| {
             let from = usize::from(of.what.ends[0] != source);
             of.what.connection.is_over_for(from, tcp)
         });
