@@ -1,5 +1,6 @@
-//! The glue between Python and the simulator: converts, releases the GIL, decides nothing.
+//! The glue between Python and the crates: converts, releases the GIL, decides nothing.
 
+mod capture;
 mod host;
 mod network;
 
@@ -158,6 +159,7 @@ fn columns<'py>(py: Python<'py>, buckets: &[(u64, u64, u64)]) -> Columns<'py> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::explain_capture, module)?)?;
     module.add_function(wrap_pyfunction!(standards, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
