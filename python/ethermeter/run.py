@@ -271,7 +271,8 @@ def _effort_of_network(scenario: Mapping[str, Any]) -> float:
     octet_ps = min(link["ps_per_octet"] for link in scenario["network"]["links"])
     total = 0.0
     for flow in scenario["flows"]:
-        arrivals, frames = flow["arrivals"], flow["frames"]
+        # Of a transfer as many of the longest frames as fit, as if saturated.
+        arrivals, frames = flow.get("arrivals", {}), flow.get("frames", {"kind": "fixed", "bits": 12_144})
         shortest = min(frames["bits"]) if frames["kind"] == "mix" else frames["bits"]
         wire_ps = (shortest / 8 + 20) * octet_ps
         between_ps = arrivals.get("mean_ps", arrivals.get("period_ps", wire_ps))

@@ -16,10 +16,14 @@ from ethermeter.experiment.network import HostGroup, Hub, Link, Network, Router,
 from ethermeter.experiment.phases import Phases, Run
 from ethermeter.experiment.segment import Segment, Star
 from ethermeter.experiment.stations import StationGroup
+from ethermeter.experiment.transfer import Acknowledge, File, Tcp, Transfer
+from ethermeter.experiment.transfer import Stream as Data
 from ethermeter.units import UNITS
 
 NETWORKS = (Path(__file__).parents[2] / "docs" / "networks.md").read_text(encoding="utf-8")
 TEXT = (Path(__file__).parents[2] / "docs" / "experiment-file.md").read_text(encoding="utf-8")
+
+TRANSFER = (Transfer, Data, File, Tcp, Acknowledge)
 
 
 def test_every_key_is_documented() -> None:
@@ -50,7 +54,25 @@ def test_every_example_is_sound(tmp_path: Path) -> None:
 
 
 def test_every_key_of_networks_is_documented() -> None:
-    tables = (Network, HostGroup, Switch, Router, Hub, Link, Model, Stage, Burst, Coalesce, Buffer, Pause, Learns, Modules, Flow, Response)
+    tables = (
+        Network,
+        HostGroup,
+        Switch,
+        Router,
+        Hub,
+        Link,
+        Model,
+        Stage,
+        Burst,
+        Coalesce,
+        Buffer,
+        Pause,
+        Learns,
+        Modules,
+        Flow,
+        Response,
+        *TRANSFER,
+    )
     for table in tables:
         for key in fields_of(table):
             assert re.search(rf"[`.\[ {{]{key}\b", NETWORKS), f"{table.__name__}.{key}"
@@ -61,11 +83,15 @@ def test_every_key_of_networks_is_documented() -> None:
 
 
 def test_every_example_of_networks_is_sound(tmp_path: Path) -> None:
-    whole, model = re.findall(r"```toml\n(.*?)```", NETWORKS, re.DOTALL)
+    whole, model, transfer = re.findall(r"```toml\n(.*?)```", NETWORKS, re.DOTALL)
     path = tmp_path / "x.toml"
     path.write_text(whole, encoding="utf-8")
     assert load(path).points == 16
     path.write_text(whole.replace('name = "sink"', 'name = "sink"\nmodel = "pc"') + model, encoding="utf-8")
     assert load(path).points == 16
+    over_tcp = re.sub(r'frames = "64 B"\narrivals = .*\n', transfer, whole).replace('"flows.load.frames" = ["64 B", "1518 B"]\n', "")
+    assert transfer in over_tcp
+    path.write_text(over_tcp, encoding="utf-8")
+    assert load(path).points == 8
     for name in ("switched-saturation", "request-response", "streaming", "pause", "hub-and-switch"):
         assert f"`{name}`" in NETWORKS

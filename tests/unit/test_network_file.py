@@ -7,6 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 from ethermeter import _core, plan
+from ethermeter.engines import network as network_rows
 from ethermeter.experiment import json_schema, load
 from ethermeter.experiment.components import shipped_model, shipped_models
 from ethermeter.experiment.reading import scenarios
@@ -196,6 +197,57 @@ measure = "all"
     jsonschema.validate(parsed(text, file="x"), json_schema())
 
 
+def test_everything_that_can_be_said_of_a_transfer_reaches_the_core(tmp_path: Path) -> None:
+    tcp = 'window = "8760 B", mtu = "1500 B", options = "12 B", send_buffer = "32 kB", initial_segments = 4, recovery = "reno", '
+    tcp += 'nagle = false, acknowledge = { segments = 1, time = "100 ms" }, least_timeout = "200 ms", '
+    tcp += 'first_timeout = "1 s", read_per_byte = "10 ns"'
+    file = 'direction = "write", size = "1 MB", block = "4096 B", request = "59 B", answer = "64 B", '
+    file += 'client = "10 us", server = "20 us", ahead = 2'
+    flow = FLOW.replace('frames = "64 B"\narrivals = "saturated"', f"transfer = {{ file = {{ {file} }}, tcp = {{ {tcp} }} }}")
+    text = HEAD + NETWORK + flow + '[phases]\ntransmit = "200 ms"\nmeasure = "all"\n'
+    found = scenario(tmp_path, text)
+    assert found["flows"][0] == {
+        "name": "load sender1",
+        "from": "sender1",
+        "to": ["sink"],
+        "transfer": {
+            "job": {
+                "file": {
+                    "direction": "write",
+                    "octets": 1_000_000,
+                    "block_octets": 4096,
+                    "request_octets": 59,
+                    "answer_octets": 64,
+                    "client": {"kind": "constant", "ps": 10_000_000},
+                    "server": {"kind": "constant", "ps": 20_000_000},
+                    "ahead": 2,
+                }
+            },
+            "tcp": {
+                "mtu_octets": 1500,
+                "option_octets": 12,
+                "window_octets": 8760,
+                "send_buffer_octets": 32_000,
+                "initial_segments": 4,
+                "recovery": "reno",
+                "nagle": False,
+                "acknowledge": {"segments": 1, "ps": 100_000_000_000},
+                "least_timeout_ps": 200_000_000_000,
+                "first_timeout_ps": 1_000_000_000_000,
+                "read_ps_per_octet": 10_000,
+            },
+        },
+    }
+    line = {"id": "x", "series": "", "replication": 0, "seed": 1, "engine": "simulation", "point": {}, "scenario": found}
+    outcome = _core.simulate_network(json.dumps(line))
+    assert (outcome["transfer_octets"] > 100_000).all()
+    rows = network_rows.observe(found, outcome, core_s=0.0)
+    at = [metric.value for metric in network_rows.FLOW_METRICS].index("data_rate")
+    each = rows.values[len(network_rows.FLOW_METRICS) + at * 3 :][:3]
+    assert each.tolist() == (8 * outcome["transfer_octets"] / 0.2).tolist()
+    jsonschema.validate(parsed(text, file="x"), json_schema())
+
+
 def test_a_live_trial_is_told_by_what_hosts_send(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text(HEAD + NETWORK + FLOW.replace("frames", 'port = "packet"\nframes') + '[run]\nengines = ["simulation", "live"]\n')
@@ -286,8 +338,12 @@ def fault(tmp_path: Path, text: str, key: str, allowed: str) -> None:
         (('frames = "64 B"', 'data = "70 kB"'), "flows.0.data", "whole octets, from 1 B to 65507 B"),
         (('frames = "64 B"', 'frames = "64 B"\nmtu = "1500 B"'), "flows.0.mtu", "with data only"),
         (('frames = "64 B"', 'frames = "64 B"\nresponse = { data = "1 B" }'), "flows.0.response.frames", "required: the flow has frames"),
-        (('frames = "64 B"', 'frames = "64 B"\nport = "tcp"'), "flows.0.port", "knows no TCP"),
+        (('frames = "64 B"', 'frames = "64 B"\nport = "tcp"'), "flows.0.port", "knows TCP in transfers only"),
         (('frames = "64 B"', 'frames = "64 B"\nport = "ipx"'), "flows.0.port", 'expected "udp"'),
+        (('arrivals = "saturated"', ""), "flows.0.arrivals", "required: when messages come"),
+        (('frames = "64 B"', "transfer = { stream = {}, tcp = {} }"), "flows.0.transfer.tcp.window", "required: memory for what came"),
+        (('frames = "64 B"', 'transfer = { stream = {}, tcp = { window = "8 kB" } }'), "flows.0.arrivals", "not allowed with transfer"),
+        (('frames = "64 B"', 'transfer = { tcp = { window = "8 kB" } }'), "flows.0.transfer", "exactly one of stream and file"),
         (('arrivals = "saturated"', 'arrivals = "saturated"\nqueue = 5'), "flows.0.queue", "not allowed with saturated"),
         (('arrivals = "saturated"', 'arrivals = { coder = { sample = "8 bit", every = "125 us" } }'), "flows.0.arrivals.coder", "voice"),
         (('arrivals = "saturated"', "arrivals = { poisson_load = 1e-9 }"), "flows.0.arrivals.poisson_load", "every 1000 s"),

@@ -8,7 +8,7 @@ import numpy as np
 from ethermeter.engines.offered import overloaded
 from ethermeter.engines.quantiles import RANKS, quantiles
 from ethermeter.engines.simulation import FEW_FRAMES, PS_PER_S, timed
-from ethermeter.framing import frame_octets
+from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets
 from ethermeter.observation import Caution, Metric
 from ethermeter.store.rows import CAUTION_BIT, FLOW_HISTOGRAMS, FLOW_METRICS, HISTOGRAMS, PORT_COLUMNS, Floats, Integers, TrialRows
 
@@ -126,13 +126,15 @@ def _of_each(scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapp
     """Value of every metric of every flow, shape (flows,)."""
     flows = len(scenario["flows"])
     window_s = result["window_ps"] / PS_PER_S
+    read = np.asarray(result["transfer_octets"], np.float64)
     causes = {word: at for at, word in enumerate(result["losses"])}
     found = {
         Metric.OFFERED_RATE: count["offered"] / window_s,
         Metric.MESSAGE_RATE: count["messages"] / window_s,
         Metric.FRAME_RATE: count["frames"] / window_s,
         Metric.GOODPUT: 8 * count["octets"] / window_s,
-        Metric.DATA_RATE: 8 * count["data_octets"] / window_s,
+        # Of a transfer what its application read: segments may come twice, or be read later.
+        Metric.DATA_RATE: 8 * np.where([bool(flow.get("transfer")) for flow in scenario["flows"]], read, count["data_octets"]) / window_s,
         # Between two hosts of a forest there is one way, and every stage of it keeps the order.
         Metric.REORDERED: np.zeros(flows),
         Metric.DUPLICATES: np.zeros(flows),
@@ -233,6 +235,8 @@ def _cautions(scenario: Mapping[str, Any], count: Mapping[str, Floats], values: 
 
 def _is_legal(flow: Mapping[str, Any]) -> bool:
     """Whether all frames of a flow have a length that the standard allows."""
+    if transfer := flow.get("transfer"):
+        return bool(transfer["tcp"].get("mtu_octets", 1500) + AROUND_DATA_OCTETS <= LONGEST)
     lengths = [flow["frames"], *([flow["response"]["frames"]] if flow.get("response") else [])]
     every = [bits for of in lengths for bits in (of["bits"] if of["kind"] == "mix" else [of["bits"]])]
     framing = flow.get("framing", "frame")

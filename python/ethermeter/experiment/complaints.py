@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from ethermeter.experiment import coder, components, flows, hosts, network
+from ethermeter.experiment import coder, components, flows, hosts, network, transfer
 from ethermeter.experiment.assumptions import Theory
 from ethermeter.experiment.document import DOCUMENTS
 from ethermeter.experiment.frames import Growth, Mixed
@@ -54,6 +54,11 @@ _TABLES: dict[str, type[BaseModel]] = {
     "crossbar": components.Modules,
     "flows": flows.Flow,
     "response": flows.Response,
+    "transfer": transfer.Transfer,
+    "stream": transfer.Stream,
+    "file": transfer.File,
+    "tcp": transfer.Tcp,
+    "acknowledge": transfer.Acknowledge,
 }
 """The table that stands under a key."""
 

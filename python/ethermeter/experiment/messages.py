@@ -23,6 +23,9 @@ MOST_DATA_OCTETS = 65_507
 SHORTEST_FRAME_OCTETS = 19
 """A frame has an octet at least besides addresses, type and check sequence."""
 
+OF_MESSAGES = ("frames", "data", "mtu", "arrivals", "generator", "queue", "service", "response")
+"""Keys of a flow of messages, of which a transfer has none."""
+
 Sizes = Sequence[tuple[int, Fraction]]
 
 
@@ -80,7 +83,7 @@ def messages(flows: Sequence[Flow], wired: Wiring, *, engines: Sequence[str], fo
                 said = _said(flow, place, sender, wired, engines, folder, file)
                 made.flows.append({"name": name, "from": sender, "to": receivers, **said})
                 made.places.append(place)
-                made.ports.append(flow.port)
+                made.ports.append(flow.port or ("udp" if flow.transfer is None else "tcp"))
         except InputError as error:
             faults += error.faults
     if faults:
@@ -156,6 +159,8 @@ def _said(flow: Flow, place: Place, sender: str, wired: Wiring, engines: Sequenc
     """Return a flow as the engines read it, all but its name and its ends."""
     if faults := _contradictions(flow, place, engines=engines, file=file):
         raise InputError(faults)
+    if flow.transfer is not None:
+        return {"transfer": flow.transfer.plan()}
     has_data = flow.data is not None
     framing: Any = {"udp": {"mtu_octets": flow.mtu if flow.mtu is not None else MTU_OCTETS}} if has_data else "frame"
     key = "data" if has_data else "frames"
@@ -188,6 +193,17 @@ def _contradictions(flow: Flow, place: Place, *, engines: Sequence[str], file: s
     def wrong(key: Sequence[str], value: str, allowed: str) -> None:
         faults.append(Fault(file, dotted((*place, *key)), value, allowed))
 
+    if flow.transfer is not None:
+        for key in OF_MESSAGES:
+            if key in flow.model_fields_set:
+                wrong((key,), "given", "not allowed with transfer, which is in place of messages")
+        if flow.cast != "unicast":
+            wrong(("cast",), shown(flow.cast), "expected unicast with transfer, which is between two")
+        if flow.port not in (None, "tcp"):
+            wrong(("port",), shown(flow.port), 'expected "tcp" with transfer')
+        return faults
+    if flow.arrivals is None:
+        wrong(("arrivals",), "(missing)", "required: when messages come")
     both = flow.frames is not None and flow.data is not None
     if both or (flow.frames is None and flow.data is None):
         wrong((), "frames, data" if both else "(missing)", "expected exactly one of frames and data")
@@ -214,7 +230,8 @@ def _contradictions(flow: Flow, place: Place, *, engines: Sequence[str], file: s
     if not saturated and flow.generator is not None:
         wrong(("generator",), "a generator", 'allowed with arrivals = "saturated" only')
     if flow.port == "tcp" and "simulation" in engines:
-        wrong(("port",), '"tcp"', 'expected "udp", "packet" or "xdp" where run.engines has "simulation", which knows no TCP')
+        allowed = 'expected "udp", "packet" or "xdp" where run.engines has "simulation", which knows TCP in transfers only'
+        wrong(("port",), '"tcp"', allowed)
     return faults
 
 
@@ -244,5 +261,7 @@ def _arrivals(flow: Flow, place: Place, sizes: Sizes, framing: Any, link: Mappin
                 allowed = "expected a load at which a message comes from every 1 ns to every 1000 s"
                 raise InputError([Fault(file, dotted((*place, "arrivals", "poisson_load")), f"{float(load):g}", allowed)])
             return {"kind": "poisson", "mean_ps": float(mean_ps)}
-        case _:
-            return traffic.arrivals_plan(flow.arrivals)
+        case None:
+            raise AssertionError("a flow of messages whose arrivals were looked for")
+        case arrivals:
+            return traffic.arrivals_plan(arrivals)
