@@ -49,6 +49,14 @@ def test_drops_are_shown_at_the_port_that_dropped(runs: dict[str, Path]) -> None
     assert "dropped at the port out" in table
 
 
+def test_flows_of_several_kinds_have_distributions_of_their_own(runs: dict[str, Path]) -> None:
+    text = (runs["pause"] / "report.html").read_text(encoding="utf-8")
+    assert text.index("Distribution of the one-way delay by flow") < text.index("Distribution of the one-way delay by model of the switch")
+    table = text.split("Distribution of the one-way delay by flow: percentiles")[2].split("</table>")[0]
+    assert [row.split("</th>")[0] for row in table.split('<th scope="row">')[1:]] == ["bulk", "bystander"]
+    assert "by flow" not in (runs["streaming"] / "report.html").read_text(encoding="utf-8")
+
+
 def test_parameters_have_their_sources_by_name_number_and_for_all() -> None:
     content = {
         "network": {"hosts": [{"name": "a", "model": "x"}, {"name": "b", "model": "y"}], "links": [{"rate": "1 Gb/s"}, {"rate": "1 Gb/s"}]},

@@ -22,6 +22,14 @@ class Distribution:
     frames: int
 
 
+def of_stations(histograms: "pa.Table", stations: Sequence[int]) -> "pa.Table":
+    """Pick the rows of some flows, of a table that tells flows apart."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return histograms.filter(pc.is_in(histograms["station"], pa.array(stations, pa.int32())))
+
+
 def distribution(histograms: "pa.Table", metric: str, trials: Sequence[Sequence[str]]) -> list[Distribution]:
     """Put the histograms of trials together, for each group of trials; frames count alike, whatever trial they are from.
 

@@ -60,6 +60,10 @@ FLOW_METRICS = (
 """What is estimated for a flow; undefined where there is none of it, such as round trips without answers."""
 
 
+FLOW_TIMES = tuple(metric for metric in Metric if metric.value.startswith(("one_way_delay", "round_trip", "inter_arrival")))
+"""Times of flows with all their percentiles."""
+
+
 def by_flow(scenario: Mapping[str, Any]) -> Parts:
     """Tell the flows of a network apart, by their names."""
     return {flow["name"]: np.array([at], dtype=np.int64) for at, flow in enumerate(scenario["flows"])}

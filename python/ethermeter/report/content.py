@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ethermeter.analysis import agreement, capture, estimates, groups, ports, positions
 from ethermeter.analysis.agreement import Agreement
-from ethermeter.analysis.distribution import Distribution, distribution
+from ethermeter.analysis.distribution import Distribution, distribution, of_stations
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.ports import PortPoint
 from ethermeter.analysis.positions import Line
@@ -16,7 +16,7 @@ from ethermeter.papers import claims, gonsalves1982, myths
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.myths_runs import Runs
 from ethermeter.papers.replications import Curves
-from ethermeter.report.distribution import KINDS, Kind, Selection, select
+from ethermeter.report.distribution import KINDS, Kind, Selection, has_value, select, selection_of
 from ethermeter.report.parameters import Experiment, experiments
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class Content:
     shares: Sequence[Point]  # of the larger of two stations
     agreements: Sequence[Agreement]  # of every theory with the simulations
     lines: Sequence[Line]  # of the stations along the cable, where they are on one
+    of_tables: Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]  # of the tables of flows of each series, where several
     distributions: Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]  # of each series
     runs: Runs | None  # of the study of myths, for its figures
     curves: Curves | None  # of the study of packet voice, for its figures
@@ -111,6 +112,7 @@ def gather(run_dir: Path) -> Content:
         shares=shares,
         agreements=agreement.agreements(points),
         lines=_lines(run, real, simulated, is_study=bool(study)),
+        of_tables=_distributions_of_tables(run, networks, by_table),
         distributions=_distributions(run, shown, [point for point in points if point.engine in ("simulation", "live")], study=bool(study)),
         runs=myths.runs_of(run_dir, points, trials) if study == myths.STUDY else None,
         curves=gonsalves1982.curves_of(run_dir) if study == gonsalves1982.STUDY else None,
@@ -124,10 +126,11 @@ def _flows(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Poi
     observations, batches = run.observations(), run.batches()
     several = [trial for trial in trials if len(groups.by_table(trial.scenario)) > 1]
     most = max(len(trial.scenario["flows"]) for trial in trials)
+    metrics = tuple(dict.fromkeys((*groups.FLOW_METRICS, *groups.FLOW_TIMES)))
     divide = groups.by_flow if most <= MOST_FLOWS else groups.by_table
     return (
         groups.estimate(trials, observations, batches, divide, metrics=groups.FLOW_METRICS),
-        groups.estimate(several, observations, batches, groups.by_table, metrics=groups.FLOW_METRICS) if several else (),
+        groups.estimate(several, observations, batches, groups.by_table, metrics=metrics) if several else (),
     )
 
 
@@ -178,6 +181,35 @@ def _distributions(
     for kind in KINDS:
         for series, shown in _of_kind(run, kind, of_series, ids, study=study):
             found.setdefault(series, []).append(shown)
+    return found
+
+
+def _distributions_of_tables(
+    run: "RunDirectory", trials: "Sequence[Trial]", tables: Sequence[Point]
+) -> dict[str, list[tuple[Selection, list[Distribution]]]]:
+    """Find the distributions of the times of every table of flows, at the point of a series at which one of them is worst."""
+    found: dict[str, list[tuple[Selection, list[Distribution]]]] = {}
+    for series in dict.fromkeys(point.series for point in tables):
+        for kind in KINDS:
+            members = [point for point in tables if point.series == series and has_value(point, kind.percentiles[3])]
+            if not members:
+                continue
+            worst = max(members, key=lambda point: point.estimates[kind.percentiles[3]].value)
+            at = {key: value for key, value in worst.point.items() if key != groups.PART}
+            chosen = {
+                point.point[groups.PART]: point
+                for point in members
+                if point.engine == worst.engine and {**point.point, **at} == point.point
+            }
+            here = [trial for trial in trials if (trial.series, trial.engine, dict(trial.point)) == (series, worst.engine, at)]
+            if len(chosen) < 2 or not here:
+                continue
+            parts = groups.by_table(here[0].scenario)
+            histograms, ids = run.histograms(), [trial.id for trial in here]
+            selection = selection_of(kind, "Flow", chosen, at)
+            each = [distribution(of_stations(histograms, parts[name].tolist()), kind.histogram, [ids])[0] for name in selection.points]
+            if any(of.frames for of in each):
+                found.setdefault(series, []).append((selection, each))
     return found
 
 

@@ -13,7 +13,7 @@ from ethermeter.report import results
 from ethermeter.report.axes import choose, curve_names, keys, quantity
 from ethermeter.report.chart import HEIGHT
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import LABELS, key_title
+from ethermeter.report.labels import LABELS, key_title, plain
 from ethermeter.report.theme import colours
 
 MOST_CURVES = 6
@@ -124,15 +124,25 @@ def _value(point: Point, metric: Metric) -> float:
     return found.value if found is not None and math.isfinite(found.value) else -math.inf
 
 
+def has_value(point: Point, metric: Metric) -> bool:
+    """Whether a point has a value of a metric."""
+    return math.isfinite(_value(point, metric))
+
+
+def selection_of(kind: Kind, key: str, points: Mapping[str, Point], fixed: Mapping[str, str]) -> Selection:
+    """Let some points share a figure, under the names that they have; of many, some evenly among them, the first and the last included."""
+    names = list(points)
+    count = min(len(names), MOST_CURVES)
+    places = [round(at * (len(names) - 1) / max(count - 1, 1)) for at in range(count)]
+    text = ", ".join(f"{key_title(of)}: {plain(value)}" for of, value in fixed.items())
+    return Selection(kind, key, {names[at]: points[names[at]] for at in places}, text)
+
+
 def _selection(kind: Kind, key: str, points: Sequence[Point], fixed: Mapping[str, str]) -> Selection:
     names = curve_names(list(dict.fromkeys(keys(point)[key] for point in points)))
     by_name = {names[keys(point)[key]]: point for point in points}
     ordered = [name for name in names.values() if name in by_name]
-    # Evenly among them, the first and the last included.
-    count = min(len(ordered), MOST_CURVES)
-    places = [round(at * (len(ordered) - 1) / max(count - 1, 1)) for at in range(count)]
-    text = ", ".join(f"{key_title(of)}: {value}" for of, value in fixed.items())
-    return Selection(kind, key, {ordered[at]: by_name[ordered[at]] for at in places}, text)
+    return selection_of(kind, key, {name: by_name[name] for name in ordered}, fixed)
 
 
 def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any]:

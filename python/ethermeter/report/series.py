@@ -141,7 +141,8 @@ def _said(knees: Mapping[str, Knee], axes: Axes) -> str:
 
 def _distributions(name: str, content: Content, sheet: Sheet) -> str:
     drawn = []
-    for selection, found in content.distributions.get(name, ()):
+    every = [*content.of_tables.get(name, ()), *content.distributions.get(name, ())]
+    for selection, found in every:
         kind = selection.kind
         title = f"Distribution of the {kind.delay} by {_small(key_title(selection.key))}"
         text = f"Share of {kind.counted} {kind.longer}, both axes logarithmic." + (f" {selection.fixed}." if selection.fixed else "")
@@ -149,7 +150,7 @@ def _distributions(name: str, content: Content, sheet: Sheet) -> str:
         drawn.append(sheet.add(distribution.figure(selection, found), title=title, text=text, numbers="", after=table))
     if not drawn:
         return ""
-    kinds = {selection.kind for selection, _ in content.distributions[name]}
+    kinds = {selection.kind for selection, _ in every}
     counted = "messages" if any(kind.counted == "messages" for kind in kinds) else "frames"
     lead = f"The {counted} of all replications together. Percentiles are means over the replications, with 95% intervals from three on."
     if len(kinds) > 1 and counted == "frames":
