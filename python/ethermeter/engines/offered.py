@@ -12,8 +12,8 @@ from ethermeter.framing import frame_octets
 def overloaded(scenario: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
     """Whether each flow waits without limit at a wire that is offered more than it carries; shape (flows,).
 
-    A parameter of the scenario, not a result. Sources that are saturated, or wait for answers, offer no more than goes; hosts' own stages
-    and answers are not counted.
+    A parameter of the scenario, not a result. Sources that are saturated, or wait for answers or acknowledgements, offer no more than goes;
+    hosts' own stages and answers are not counted.
     """
     network, flows = scenario["network"], scenario["flows"]
     kinds = {node["name"]: next(iter(node["kind"].items())) for node in network["nodes"]}
@@ -43,6 +43,8 @@ def overloaded(scenario: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
 
 def _is_open(flow: Mapping[str, Any]) -> bool:
     """Whether messages come whatever became of those before."""
+    if "transfer" in flow:
+        return False
     return flow["arrivals"]["kind"] != "saturated" and flow.get("response") is None
 
 
