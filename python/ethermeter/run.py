@@ -25,6 +25,7 @@ STUDIES = {
     "gonsalves1982": "gonsalves1982",
     "gonsalves-tobagi1986": "gonsalves_tobagi1986",
     "myths": "myths",
+    "fritz1999": "fritz1999",
 }
 """Module of `ethermeter.papers` of every study, by its name."""
 ALONG_THE_CABLE = ("gonsalves-tobagi1986",)
