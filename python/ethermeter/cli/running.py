@@ -24,7 +24,8 @@ REPRODUCE_EXAMPLES = """\
   ethermeter reproduce boggs1988 --quick --json
   ethermeter reproduce gonsalves1982
   ethermeter reproduce gonsalves-tobagi1986
-  ethermeter reproduce myths"""
+  ethermeter reproduce myths
+  ethermeter reproduce fritz1999"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,12 @@ STUDIES = {
         ("phases.transmit='1.1 s'", "phases.measure='last 1 s'"),
         # Knees have intervals from replications.
         3,
+    ),
+    "fritz1999": Study(
+        tuple(f"fritz1999/{name}" for name in ("copies", "remedies", "jumbo", "window", "memory", "ahead")),
+        # Whole files are copied in a second or two as it is, and nothing is left to chance.
+        (),
+        1,
     ),
 }
 """A quick run has a tenth of the study's time, or less: the same points, wider intervals."""

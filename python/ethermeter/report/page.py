@@ -9,6 +9,7 @@ from ethermeter.report import parameters, results
 from ethermeter.report.agreement import agreement_section
 from ethermeter.report.axes import MOST_CURVES
 from ethermeter.report.content import Content
+from ethermeter.report.file_transfer import file_sections
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import number
 from ethermeter.report.myths import myths_sections
@@ -31,6 +32,8 @@ def page(content: Content) -> str:
         sections += myths_sections(content.runs, sheet)
     if content.curves is not None:
         sections += voice_sections(content.curves, {claim.id: claim.published for claim in content.claims}, sheet)
+    if content.copies is not None:
+        sections += file_sections(content.copies, content.claims, sheet)
     drawn_whole = STUDIES.get(content.study, OTHER).drawn_whole
     for name in series:
         if name in drawn_whole:
