@@ -241,6 +241,10 @@ impl Experiment {
             .collect();
         let host = results.pop().unwrap_or_default();
         let now_ns = HostTime.now_ns();
-        json!({"ended": ending, "roles": results, "host": host, "collected_ns": now_ns})
+        let mut result = json!({"ended": ending, "roles": results, "collected_ns": now_ns});
+        for part in ["host", "host_series", "provenance"] {
+            result[part] = host[part].clone();
+        }
+        result
     }
 }
