@@ -1,13 +1,12 @@
 //! What a station does in an experiment, on real ports.
 
+use super::door::{Door, Place};
 use super::{account, Phases};
 use crate::consent::Permit;
 use crate::gate::{Conditions, Gate, Seen};
 use crate::leash::Leash;
 use crate::refusal::{Refusal, Rule};
-use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
-use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::{Address, Port};
 use ethermeter_live::roles::{ask, echo, send, sink, AskPlan, Attention, EchoPlan, SendPlan, SinkPlan};
 use ethermeter_live::{Error, Face, HostTime, Timeline};
@@ -17,7 +16,6 @@ use ethermeter_traffic::times::Times;
 use ethermeter_traffic::SourceSpec;
 use serde::Deserialize;
 use serde_json::{json, Value};
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// When and under what an experiment runs.
@@ -59,8 +57,6 @@ pub enum Task {
         seed: u64,
         /// The station's number, which with the seed determines every draw.
         station: u32,
-        /// The own address.
-        local: IpAddr,
         /// Whether to ask for real-time priority.
         real_time: bool,
     },
@@ -79,6 +75,8 @@ pub enum Task {
         interval_ns: u64,
         /// An answer that takes longer is lost.
         patience_ns: u64,
+        /// Stations of a group that answer; none of one station.
+        answerers: Vec<Address>,
         /// How it waits.
         attention: Attention,
     },
@@ -120,6 +118,10 @@ impl Task {
 pub struct RolePlan {
     /// The flow.
     pub flow: String,
+    /// Its number in the mark of frames.
+    pub stream: u16,
+    /// Where it is.
+    pub place: Place,
     /// The task.
     pub task: Task,
 }
@@ -147,38 +149,30 @@ pub fn read_source(text: &str) -> Result<SourceSpec, Refusal> {
     }
 }
 
-fn carrier_to(address: IpAddr) -> Carrier {
-    if address.is_ipv4() {
-        Carrier::UdpOverIpv4
-    } else {
-        Carrier::UdpOverIpv6
-    }
-}
-
-/// Octets of payload in a frame of so many bits to `address`, if they are whole and there are any.
-fn payload_octets(address: IpAddr, bits: u64) -> Option<usize> {
-    let frame = Octets(bits.is_multiple_of(8).then_some(bits / 8)?);
-    usize::try_from(carrier_to(address).payload_of(frame)?.0).ok()
-}
-
 impl RolePlan {
-    /// The port of a role that does not use the one opened when the flow was granted.
-    pub(super) fn open(&self) -> Result<UdpPort, Refusal> {
-        let Task::Send { permit, source, local, .. } = &self.task else {
+    /// The door of a role that does not use the one opened when the flow was granted.
+    pub(super) fn open(&self) -> Result<Door, Refusal> {
+        let Task::Send { permit, source, .. } = &self.task else {
             return Err(Refusal::new(Rule::ConsentMissing, &self.flow, "a flow that was granted here"));
         };
         let (_, most_bits) = source.frames.range_bits();
-        let frame = || {
+        let longest_payload = self.place.payload_octets(most_bits).ok_or_else(|| {
             Refusal::new(Rule::Description, format!("frames of {most_bits} bits"), "whole octets with room for a mark")
-        };
-        let longest_payload = payload_octets(*local, most_bits).ok_or_else(frame)?;
-        let options =
-            UdpOptions { peer: Some(permit.target), longest_payload, ..UdpOptions::at(SocketAddr::new(*local, 0)) };
-        UdpPort::open(&options).map_err(|error| super::no_port(&error))
+        })?;
+        self.place.to_send(permit.target, longest_payload)
+    }
+
+    /// The door that was opened when the flow was granted at `granted`, made fit for this role.
+    pub(super) fn fit(&self, door: Door, granted: &Place) -> Result<Door, Refusal> {
+        match &self.task {
+            Task::Ask { .. } if self.place.way.is_group() => door.to_group(granted),
+            Task::Echo { .. } if granted.way.is_group() => door.answering(granted),
+            _ => Ok(door),
+        }
     }
 
     /// Do it; what came of it, or why nothing did.
-    pub(super) fn run(&self, port: UdpPort, schedule: &Schedule) -> Value {
+    pub(super) fn run(&self, port: Door, schedule: &Schedule) -> Value {
         let mut result = json!({"flow": self.flow, "role": self.task.name()});
         match self.play(port, schedule) {
             Ok(counted) => result["counted"] = counted,
@@ -187,7 +181,7 @@ impl RolePlan {
         result
     }
 
-    fn play(&self, port: UdpPort, schedule: &Schedule) -> Result<Value, Error> {
+    fn play(&self, port: Door, schedule: &Schedule) -> Result<Value, Error> {
         let conditions = Conditions {
             permit: self.task.permit(),
             begin_ns: schedule.begin_ns,
@@ -195,21 +189,23 @@ impl RolePlan {
             time: &HostTime,
             seen: &schedule.seen,
         };
+        let mode = port.mode();
         let mut gate = Gate::new(port, conditions)?;
         let mut counted = self.perform(&mut gate, schedule)?;
         counted["held_back"] = json!(gate.held_back());
         counted["port"] = json!(gate.counters()?);
+        counted["mode"] = mode;
         Ok(counted)
     }
 
-    fn perform<T: Timeline>(&self, port: &mut Gate<'_, UdpPort, T>, schedule: &Schedule) -> Result<Value, Error> {
+    fn perform<T: Timeline>(&self, port: &mut Gate<'_, Door, T>, schedule: &Schedule) -> Result<Value, Error> {
         let (time, face, stop) = (&HostTime, Face::of_epoch(0), schedule.leash.flag());
         let (transmit_ns, phases) = (schedule.transmit_ns(), schedule.phases);
         match &self.task {
             Task::Send { source, seed, station, real_time, .. } => {
                 let plan = SendPlan {
                     experiment: schedule.mark(),
-                    stream: 0,
+                    stream: self.stream,
                     source,
                     seed: *seed,
                     station: *station,
@@ -225,6 +221,7 @@ impl RolePlan {
             Task::Sink { attention } => {
                 let plan = SinkPlan {
                     experiment: schedule.mark(),
+                    first_stream: self.stream,
                     streams: 1,
                     measured_ns: transmit_ns.saturating_add(phases.measure_from_ns)
                         ..transmit_ns.saturating_add(phases.measure_to_ns),
@@ -236,12 +233,13 @@ impl RolePlan {
                 };
                 Ok(account::of_sunk(&sink(port, time, face, &plan, stop)?, transmit_ns))
             }
-            Task::Ask { permit, frame_octets, interval_ns, patience_ns, attention } => {
+            Task::Ask { frame_octets, interval_ns, patience_ns, answerers, attention, .. } => {
                 let bits = u64::from(*frame_octets) * 8;
                 let plan = AskPlan {
                     experiment: schedule.mark(),
-                    stream: 0,
-                    payload_octets: payload_octets(permit.target.ip(), bits).unwrap_or(0), // which `ask` refuses
+                    stream: self.stream,
+                    answerers,
+                    payload_octets: self.place.payload_octets(bits).unwrap_or(0), // which `ask` refuses
                     begin_ns: transmit_ns,
                     until_ns: transmit_ns.saturating_add(phases.transmit_ns),
                     requests: u64::MAX,
@@ -253,9 +251,10 @@ impl RolePlan {
                 Ok(account::of_asked(&ask(port, time, face, &plan, stop)?))
             }
             Task::Echo { permit, attention } => {
-                let asker = Address::Socket(permit.target);
+                let asker = permit.target;
                 let plan = EchoPlan {
                     experiment: schedule.mark(),
+                    stream: Some(self.stream),
                     may_answer: &|from| from == asker,
                     payload_octets: None,
                     until_ns: schedule.until_ns(),
