@@ -1,7 +1,7 @@
 //! What a test is, as people and programs write it: JSON in, checked whole, every fault at once.
 
 use crate::consent::{Cast, PortKind, Way};
-use crate::station::{read_source, Phases};
+use crate::station::{read_source, Phases, LONGEST_BLOCK_OCTETS};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -125,6 +125,15 @@ pub enum Traffic {
         #[serde(default)]
         real_time: bool,
     },
+    /// Octets in bulk, over TCP.
+    Transfer {
+        /// Octets in all; as many as go within the transmission without.
+        #[serde(default)]
+        octets: Option<u64>,
+        /// Octets a call.
+        #[serde(default = "common_block")]
+        block_octets: u32,
+    },
     /// Requests and their answers, one after the other.
     Exchange {
         /// Octets of a frame, both ways.
@@ -135,6 +144,10 @@ pub enum Traffic {
         /// An answer that takes longer is lost.
         patience_ns: u64,
     },
+}
+
+fn common_block() -> u32 {
+    1 << 16
 }
 
 impl Flow {
@@ -149,12 +162,23 @@ impl Flow {
     pub fn longest_frame_octets(&self) -> u32 {
         match &self.traffic {
             Traffic::Exchange { frame_octets, .. } => *frame_octets,
+            Traffic::Transfer { .. } => 0,
             Traffic::Stream { .. } => self
                 .source_text()
                 .and_then(|text| read_source(&text).ok())
                 .and_then(|source| u32::try_from(source.frames.range_bits().1.div_ceil(8)).ok())
                 .unwrap_or(u32::MAX),
         }
+    }
+
+    /// Octets of the shortest frame that holds a mark, and of the longest that its port has room for: a datagram of UDP counts as one frame, though IP may cut it up.
+    fn frame_octets(&self) -> std::ops::RangeInclusive<u32> {
+        let longest = match self.port {
+            PortKind::Udp | PortKind::Tcp => 65_553,
+            PortKind::Packet => 9018,
+            PortKind::Xdp => 1518,
+        };
+        SHORTEST..=longest
     }
 
     /// Its source, as the protocol has it; none of an exchange.
@@ -164,13 +188,13 @@ impl Flow {
             Traffic::Stream { frames, arrivals, .. } => {
                 Some(serde_json::json!({"frames": frames, "arrivals": arrivals}).to_string())
             }
-            Traffic::Exchange { .. } => None,
+            Traffic::Exchange { .. } | Traffic::Transfer { .. } => None,
         }
     }
 }
 
-/// Octets of the shortest frame that holds a mark, and of the longest that a UDP datagram fits.
-const FRAME_OCTETS: std::ops::RangeInclusive<u32> = 64..=65_553;
+/// Octets of the shortest frame that holds a mark.
+const SHORTEST: u32 = 64;
 /// Longest name of an agent or a flow.
 const LONGEST_NAME: usize = 64;
 
@@ -200,17 +224,34 @@ impl Test {
             check_name(&agent.name, "agents", &mut names, &mut faults);
         }
         let mut flows = BTreeSet::new();
+        let mut xdp = BTreeSet::new();
         for flow in &self.flows {
             let at = format!("flows.{}", flow.name);
             check_name(&flow.name, "flows", &mut flows, &mut faults);
             self.check_ends(flow, &names, &mut faults);
+            if flow.port == PortKind::Xdp {
+                for name in flow.to.names().iter().chain([&flow.from]).filter(|&name| !xdp.insert(name.clone())) {
+                    faults.push(format!(
+                        "{at}.port = \"xdp\": must be the only flow of {name} with it, for a queue has one XDP socket"
+                    ));
+                }
+            }
             faults.extend(
                 flow.way().fault().map(|allowed| format!("{at}.cast = {:?}: must be {allowed}", flow.cast.word())),
             );
             if let Some(Err(refusal)) = flow.source_text().map(|text| read_source(&text)) {
                 faults.push(format!("{at}.traffic: {refusal}"));
-            } else if !FRAME_OCTETS.contains(&flow.longest_frame_octets()) {
-                let (least, most) = FRAME_OCTETS.into_inner();
+            } else if let Traffic::Transfer { octets, block_octets } = &flow.traffic {
+                if flow.port != PortKind::Tcp {
+                    faults.push(format!("{at}.port = {:?}: must be \"tcp\" for a transfer", flow.port.word()));
+                }
+                if !(1..=LONGEST_BLOCK_OCTETS).contains(&(*block_octets as usize)) || *octets == Some(0) {
+                    faults.push(format!(
+                        "{at}.traffic: must have at least 1 octet, in blocks of 1 to {LONGEST_BLOCK_OCTETS}"
+                    ));
+                }
+            } else if !flow.frame_octets().contains(&flow.longest_frame_octets()) {
+                let (least, most) = flow.frame_octets().into_inner();
                 faults.push(format!("{at}.traffic: frames must be of {least} to {most} octets"));
             }
         }

@@ -17,6 +17,8 @@ pub struct HostInterface {
     pub mac: Option<Mac>,
     /// Whether nothing leaves the host by it.
     pub is_loopback: bool,
+    /// Octets of its longest IP packet.
+    pub mtu: Option<u32>,
 }
 
 impl HostInterface {
@@ -52,13 +54,15 @@ pub fn interfaces() -> Vec<HostInterface> {
 #[must_use]
 pub fn interface_of(name: &str, address: IpAddr) -> Option<HostInterface> {
     let is_loopback = matches!(address, IpAddr::V4(address) if address.is_loopback());
-    interfaces().into_iter().find(|interface| {
+    let mut found = interfaces().into_iter().find(|interface| {
         if name.is_empty() {
             interface.addresses.contains(&address) || (is_loopback && interface.is_loopback)
         } else {
             interface.name == name
         }
-    })
+    })?;
+    found.mtu = ethermeter_live::interface::mtu(&found.name).ok();
+    Some(found)
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! The calls of the protocol: each asks the rules first.
 
 use crate::attest::{self, Notary, Signed};
-use crate::consent::{Cast, Ceilings, Grant, Permit, Proof, RuleBook, Stamp, Way, Wish};
+use crate::consent::{Cast, Ceilings, Grant, Permit, PortKind, Proof, RuleBook, Stamp, Way, Wish};
 use crate::interfaces::{interface_of, interfaces};
 use crate::protocol::agent_server::Agent;
 use crate::protocol::{self as wire, role::Role as WireRole};
 use crate::refusal::{Refusal, Rule};
-use crate::station::{read_source, Experiment, Phases, Place, RolePlan, Task};
+use crate::station::{read_source, Experiment, Phases, Place, RolePlan, Task, LONGEST_BLOCK_OCTETS};
 use crate::PROTOCOL;
 use ethermeter_live::port::Address;
 use ethermeter_live::roles::Attention;
@@ -174,7 +174,7 @@ impl Service {
         };
         let place_at = |address| place(way, address, &interface);
         let (task, place) = match role {
-            None => return Err(Refusal::new(Rule::Description, "no role", "send, sink, ask or echo")),
+            None => return Err(Refusal::new(Rule::Description, "no role", "send, sink, ask, echo, give or take")),
             Some(WireRole::Send(role)) => {
                 let place = place_at(address(&role.address)?);
                 let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
@@ -182,6 +182,25 @@ impl Service {
                 let wire::Send { seed, station, real_time, grants, .. } = role;
                 let (permit, _) = self.permit(context, rules, &place, rates, grants)?;
                 (Task::Send { permit, source, seed, station, real_time }, place)
+            }
+            Some(WireRole::Give(role)) => {
+                let place = place_at(address(&role.address)?);
+                let wire::Give { grants, octets, block_octets, rate_bps, rate_frames_per_s, .. } = role;
+                let block_octets = block_octets as usize;
+                if way.kind != PortKind::Tcp || !(1..=LONGEST_BLOCK_OCTETS).contains(&block_octets) {
+                    let allowed = format!("blocks of 1 to {LONGEST_BLOCK_OCTETS} octets by tcp");
+                    return Err(Refusal::new(Rule::Description, format!("{block_octets} octets by {way}"), allowed));
+                }
+                let rates = Rates { bps: rate_bps, frames_per_s: rate_frames_per_s };
+                let (permit, _) = self.permit(context, rules, &place, rates, grants)?;
+                let octets = Some(octets).filter(|&octets| octets > 0);
+                (Task::Give { permit, octets, block_octets }, place)
+            }
+            Some(WireRole::Take(_)) => {
+                if way.kind != PortKind::Tcp {
+                    return Err(Refusal::new(Rule::Description, way, "octets in bulk by tcp"));
+                }
+                (Task::Take, place_at(own()?))
             }
             Some(WireRole::Sink(role)) => (Task::Sink { attention: attention(&role.attention)? }, place_at(own()?)),
             Some(WireRole::Ask(role)) => {

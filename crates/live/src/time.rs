@@ -48,6 +48,12 @@ impl Timeline for HostTime {
     }
 }
 
+/// Time that processors have spent on the calling thread, in nanoseconds: what it costs.
+#[must_use]
+pub fn thread_time_ns() -> u64 {
+    read_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// How far the wall clock is ahead of the monotonic one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WallClock {

@@ -312,6 +312,20 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
                     roles[to].push(role(to, WireRole::Sink(wire::Sink { attention: attention.clone() })));
                 }
             }
+            Traffic::Transfer { octets, block_octets } => {
+                let give = wire::Give {
+                    grants,
+                    address: from_address.to_string(),
+                    octets: octets.unwrap_or(0),
+                    block_octets: *block_octets,
+                    rate_bps,
+                    rate_frames_per_s,
+                };
+                roles[from].push(role(from, WireRole::Give(give)));
+                for &to in &receivers {
+                    roles[to].push(role(to, WireRole::Take(wire::Take {})));
+                }
+            }
             Traffic::Exchange { frame_octets, interval_ns, patience_ns } => {
                 for &to in &receivers {
                     let answerer = links[to].entry.address;

@@ -114,6 +114,15 @@ fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'sta
     let mut outcome = json!({"receiving": receiving});
     let sending = role(from, &flow.name);
     let counted = sending.zip(receiving).map(|(sending, receiving)| (&sending["counted"], &receiving["counted"]));
+    if let Some((given, taken)) = counted.filter(|_| matches!(flow.traffic, Traffic::Transfer { .. })) {
+        outcome["sent_octets"] = given["octets"].clone();
+        outcome["received_octets"] = taken["octets"].clone();
+        let rates = taken["measured"]["data_rate_bps"].as_f64().zip(given["permitted_octets_per_s"].as_f64());
+        // What is within a twentieth of what was permitted is the consent's rate and not the network's.
+        if rates.is_some_and(|(reached_bps, permitted)| reached_bps > 0.95 * 8.0 * permitted) {
+            cautions.insert("consent-limited");
+        }
+    }
     if let Some((sent, received)) = counted.filter(|_| is_stream) {
         let frames = sent["frames"].as_u64().zip(received["stream"]["received"].as_u64());
         if let Some((sent_frames, received_frames)) = frames {

@@ -1,10 +1,12 @@
 //! The ports of a station, of whatever kind its flows ask for.
 
+use super::connection::End;
 use crate::consent::{Cast, Grant, Interface, PortKind, Way};
 use crate::interfaces::HostInterface;
 use crate::refusal::{Refusal, Rule};
 use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::port::packet::{PacketOptions, PacketPort};
+use ethermeter_live::port::tcp::{TcpInfo, TcpPort};
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
 use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
@@ -28,6 +30,16 @@ pub enum Door {
     Packet(Box<PacketPort>),
     /// Raw frames through an XDP socket.
     Xdp(Box<XdpPort>),
+    /// Messages over a TCP connection.
+    Tcp(Box<TcpPort>),
+}
+
+/// What is open before an experiment begins.
+pub enum Opened {
+    /// A port.
+    Door(Door),
+    /// A socket that will be one end of a connection.
+    End(End),
 }
 
 /// Where a door is and how long frames may be.
@@ -72,6 +84,12 @@ impl Place {
     #[must_use]
     pub fn carrier(&self) -> Carrier {
         self.way.kind.carrier(self.local.is_ipv4())
+    }
+
+    /// Octets of the longest IP packet of its interface, if that is known.
+    #[must_use]
+    pub fn mtu(&self) -> Option<u32> {
+        self.interface.as_ref().and_then(|interface| interface.mtu)
     }
 
     fn interface(&self) -> Result<&str, Refusal> {
@@ -126,7 +144,7 @@ impl Place {
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn to_receive(&self, grant: &mut Grant, longest_frame_octets: u32) -> Result<Door, Refusal> {
+    pub fn to_receive(&self, grant: &mut Grant, longest_frame_octets: u32) -> Result<Opened, Refusal> {
         let room = self.room(longest_frame_octets);
         let nobody = Mac([0; 6]);
         match self.way.kind {
@@ -147,17 +165,21 @@ impl Place {
                 };
                 let port = UdpPort::open(&options).map_err(|error| no_port(&error))?;
                 grant.port = port.local().map_err(|error| no_port(&error))?.port();
-                Ok(Door::Udp(Box::new(port)))
+                Ok(Opened::Door(Door::Udp(Box::new(port))))
             }
-            PortKind::Tcp => Err(no_port(&Error::Closed)),
+            PortKind::Tcp => {
+                let end = End::at(self, grant.port, room)?;
+                grant.port = end.port()?;
+                Ok(Opened::End(end))
+            }
             PortKind::Packet => {
                 let group = match self.way.group(grant.experiment, true, 0) {
                     Some(Address::Mac(group)) if group != Mac::BROADCAST => Some(group),
                     _ => None,
                 };
-                self.packet(nobody, group, room)
+                self.packet(nobody, group, room).map(Opened::Door)
             }
-            PortKind::Xdp => self.xdp(nobody, true),
+            PortKind::Xdp => self.xdp(nobody, true).map(Opened::Door),
         }
     }
 
@@ -165,8 +187,9 @@ impl Place {
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn to_send(&self, target: Address, longest_payload: usize) -> Result<Door, Refusal> {
+    pub fn to_send(&self, target: Address, longest_payload: usize) -> Result<Opened, Refusal> {
         match target {
+            Address::Socket(_) if self.way.kind == PortKind::Tcp => Ok(Opened::End(End::at(self, 0, longest_payload)?)),
             Address::Socket(peer) => {
                 let is_bound = self.is_named || self.way.is_group();
                 let options = UdpOptions {
@@ -176,10 +199,13 @@ impl Place {
                     longest_payload,
                     ..UdpOptions::at(SocketAddr::new(self.local, 0))
                 };
-                Ok(Door::Udp(Box::new(UdpPort::open(&options).map_err(|error| no_port(&error))?)))
+                let port = UdpPort::open(&options).map_err(|error| no_port(&error))?;
+                Ok(Opened::Door(Door::Udp(Box::new(port))))
             }
-            Address::Mac(destination) if self.way.kind == PortKind::Xdp => self.xdp(destination, false),
-            Address::Mac(destination) => self.packet(destination, None, longest_payload.max(64)),
+            Address::Mac(destination) if self.way.kind == PortKind::Xdp => {
+                self.xdp(destination, false).map(Opened::Door)
+            }
+            Address::Mac(destination) => self.packet(destination, None, longest_payload.max(64)).map(Opened::Door),
         }
     }
 }
@@ -189,7 +215,7 @@ impl Door {
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn to_group(self, place: &Place) -> Result<Self, Refusal> {
+    pub fn aimed_at_group(self, place: &Place) -> Result<Self, Refusal> {
         if let Self::Udp(port) = &self {
             port.keep_to(place.interface()?).map_err(|error| no_port(&error))?;
         }
@@ -211,11 +237,12 @@ impl Door {
         Ok(Self::Answering { ears, mouth: Box::new(mouth) })
     }
 
-    /// What is to be known of how it works, beyond its counters.
+    /// What is to be known of how it works, beyond its counters: an XDP socket's mode, what TCP says of a connection.
     #[must_use]
     pub fn mode(&self) -> Value {
         match self {
             Self::Xdp(port) => json!(port.mode()),
+            Self::Tcp(port) => json!(TcpInfo::of(port.stream()).ok()),
             _ => Value::Null,
         }
     }
@@ -228,6 +255,7 @@ macro_rules! sending {
             Door::Udp($port) | Door::Answering { mouth: $port, .. } => $act,
             Door::Packet($port) => $act,
             Door::Xdp($port) => $act,
+            Door::Tcp($port) => $act,
         }
     };
 }
@@ -260,6 +288,7 @@ impl Port for Door {
             Self::Udp(port) | Self::Answering { ears: port, .. } => port.receive(wait, take),
             Self::Packet(port) => port.receive(wait, take),
             Self::Xdp(port) => port.receive(wait, take),
+            Self::Tcp(port) => port.receive(wait, take),
         }
     }
 
@@ -278,6 +307,7 @@ impl Port for Door {
             }
             Self::Packet(port) => port.counters(),
             Self::Xdp(port) => port.counters(),
+            Self::Tcp(port) => port.counters(),
         }
     }
 }

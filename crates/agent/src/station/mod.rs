@@ -6,12 +6,16 @@
 //! ```
 
 mod account;
+mod connection;
 mod door;
 mod role;
 mod sampler;
+mod series;
+mod transfer;
 
-pub use door::{Door, Place};
+pub use door::{Door, Opened, Place};
 pub use role::{read_source, RolePlan, Task};
+pub use transfer::LONGEST_BLOCK_OCTETS;
 
 use crate::consent::Grant;
 use crate::gate::Seen;
@@ -60,7 +64,7 @@ impl Phases {
 
 /// A port that was opened for a sender.
 pub struct Receiver {
-    door: Door,
+    opened: Opened,
     place: Place,
     /// One of each sender.
     grants: Vec<Grant>,
@@ -125,8 +129,8 @@ impl Experiment {
             receiver.grants.push(grant.clone());
             return Ok(());
         }
-        let door = place.to_receive(grant, longest_frame_octets)?;
-        let receiver = Receiver { door, place: place.clone(), grants: vec![grant.clone()] };
+        let opened = place.to_receive(grant, longest_frame_octets)?;
+        let receiver = Receiver { opened, place: place.clone(), grants: vec![grant.clone()] };
         self.receivers.insert(flow.to_owned(), receiver);
         Ok(())
     }
@@ -169,11 +173,13 @@ impl Experiment {
         for plan in roles.clone() {
             let schedule = schedule.clone();
             let receiver = if plan.task.receives() { self.receivers.remove(&plan.flow) } else { None };
-            let door = match receiver {
-                Some(receiver) => plan.fit(receiver.door, &receiver.place)?,
+            let opened = match receiver {
+                Some(Receiver { opened, place, grants }) => {
+                    plan.fit(opened, &place, grants.first().map(|grant| grant.sender))?
+                }
                 None => plan.open()?,
             };
-            bodies.push(Box::new(move || plan.run(door, &schedule)));
+            bodies.push(Box::new(move || plan.run(opened, &schedule)));
         }
         bodies.push(Box::new(move || sampler::samples(&sampling)));
         let mut threads = Vec::with_capacity(bodies.len());
@@ -235,6 +241,10 @@ impl Experiment {
             .collect();
         let host = results.pop().unwrap_or_default();
         let now_ns = HostTime.now_ns();
-        json!({"ended": ending, "roles": results, "host": host, "collected_ns": now_ns})
+        let mut result = json!({"ended": ending, "roles": results, "collected_ns": now_ns});
+        for part in ["host", "host_series", "provenance"] {
+            result[part] = host[part].clone();
+        }
+        result
     }
 }

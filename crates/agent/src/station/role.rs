@@ -1,12 +1,15 @@
 //! What a station does in an experiment, on real ports.
 
-use super::door::{Door, Place};
+use super::connection::finish;
+use super::door::{Door, Opened, Place};
+use super::transfer::{accept_all, give, GivePlan};
 use super::{account, Phases};
 use crate::consent::Permit;
-use crate::gate::{Conditions, Gate, Seen};
+use crate::gate::{Conditions, Gate, Seen, Toll};
 use crate::leash::Leash;
 use crate::refusal::{Refusal, Rule};
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
+use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::{Address, Port};
 use ethermeter_live::roles::{ask, echo, send, sink, AskPlan, Attention, EchoPlan, SendPlan, SinkPlan};
 use ethermeter_live::{Error, Face, HostTime, Timeline};
@@ -16,6 +19,7 @@ use ethermeter_traffic::times::Times;
 use ethermeter_traffic::SourceSpec;
 use serde::Deserialize;
 use serde_json::{json, Value};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// When and under what an experiment runs.
@@ -80,6 +84,17 @@ pub enum Task {
         /// How it waits.
         attention: Attention,
     },
+    /// Write octets in bulk.
+    Give {
+        /// What may be sent, and where.
+        permit: Permit,
+        /// Octets in all; as many as go without.
+        octets: Option<u64>,
+        /// Octets a call.
+        block_octets: usize,
+    },
+    /// Read octets in bulk.
+    Take,
     /// Answer one asker.
     Echo {
         /// What may be sent, and where: the asker.
@@ -93,7 +108,7 @@ impl Task {
     /// Whether it uses the port that was opened for the flow when it was granted.
     #[must_use]
     pub fn receives(&self) -> bool {
-        !matches!(self, Self::Send { .. })
+        !matches!(self, Self::Send { .. } | Self::Give { .. })
     }
 
     fn name(&self) -> &'static str {
@@ -102,13 +117,18 @@ impl Task {
             Self::Sink { .. } => "sink",
             Self::Ask { .. } => "ask",
             Self::Echo { .. } => "echo",
+            Self::Give { .. } => "give",
+            Self::Take => "take",
         }
     }
 
     fn permit(&self) -> Option<Permit> {
         match self {
-            Self::Send { permit, .. } | Self::Ask { permit, .. } | Self::Echo { permit, .. } => Some(*permit),
-            Self::Sink { .. } => None,
+            Self::Send { permit, .. }
+            | Self::Ask { permit, .. }
+            | Self::Echo { permit, .. }
+            | Self::Give { permit, .. } => Some(*permit),
+            Self::Sink { .. } | Self::Take => None,
         }
     }
 }
@@ -150,51 +170,92 @@ pub fn read_source(text: &str) -> Result<SourceSpec, Refusal> {
 }
 
 impl RolePlan {
-    /// The door of a role that does not use the one opened when the flow was granted.
-    pub(super) fn open(&self) -> Result<Door, Refusal> {
-        let Task::Send { permit, source, .. } = &self.task else {
-            return Err(Refusal::new(Rule::ConsentMissing, &self.flow, "a flow that was granted here"));
-        };
-        let (_, most_bits) = source.frames.range_bits();
-        let longest_payload = self.place.payload_octets(most_bits).ok_or_else(|| {
-            Refusal::new(Rule::Description, format!("frames of {most_bits} bits"), "whole octets with room for a mark")
-        })?;
-        self.place.to_send(permit.target, longest_payload)
+    /// What a role opens that does not use what was opened when the flow was granted.
+    pub(super) fn open(&self) -> Result<Opened, Refusal> {
+        match &self.task {
+            Task::Send { permit, source, .. } => {
+                let (_, most_bits) = source.frames.range_bits();
+                let longest_payload = self.place.payload_octets(most_bits).ok_or_else(|| {
+                    let value = format!("frames of {most_bits} bits");
+                    Refusal::new(Rule::Description, value, "whole octets with room for a mark")
+                })?;
+                self.place.to_send(permit.target, longest_payload)
+            }
+            Task::Give { permit, block_octets, .. } => self.place.to_send(permit.target, *block_octets),
+            _ => Err(Refusal::new(Rule::ConsentMissing, &self.flow, "a flow that was granted here")),
+        }
     }
 
-    /// The door that was opened when the flow was granted at `granted`, made fit for this role.
-    pub(super) fn fit(&self, door: Door, granted: &Place) -> Result<Door, Refusal> {
-        match &self.task {
-            Task::Ask { .. } if self.place.way.is_group() => door.to_group(granted),
-            Task::Echo { .. } if granted.way.is_group() => door.answering(granted),
-            _ => Ok(door),
+    /// What was opened when the flow was granted to `sender` at `granted`, made fit for this role.
+    pub(super) fn fit(&self, opened: Opened, granted: &Place, sender: Option<IpAddr>) -> Result<Opened, Refusal> {
+        match (&self.task, opened, sender) {
+            (Task::Ask { .. }, Opened::Door(door), _) if self.place.way.is_group() => {
+                door.aimed_at_group(granted).map(Opened::Door)
+            }
+            (Task::Echo { .. }, Opened::Door(door), _) if granted.way.is_group() => {
+                door.answering(granted).map(Opened::Door)
+            }
+            (Task::Echo { .. } | Task::Sink { .. } | Task::Take, Opened::End(end), Some(sender)) => {
+                end.listening_to(sender).map(Opened::End)
+            }
+            (_, opened, _) => Ok(opened),
         }
     }
 
     /// Do it; what came of it, or why nothing did.
-    pub(super) fn run(&self, port: Door, schedule: &Schedule) -> Value {
+    pub(super) fn run(&self, opened: Opened, schedule: &Schedule) -> Value {
         let mut result = json!({"flow": self.flow, "role": self.task.name()});
-        match self.play(port, schedule) {
+        match self.play(opened, schedule) {
             Ok(counted) => result["counted"] = counted,
             Err(error) => result["error"] = json!(error.to_string()),
         }
         result
     }
 
-    fn play(&self, port: Door, schedule: &Schedule) -> Result<Value, Error> {
+    fn play(&self, opened: Opened, schedule: &Schedule) -> Result<Value, Error> {
+        let door = match opened {
+            Opened::Door(door) => door,
+            Opened::End(end) => {
+                let (permit, longest_payload) = (self.task.permit(), end.longest_payload);
+                let mtu = self.place.mtu();
+                let mut toll = Toll::new(permit, self.place.carrier(), longest_payload, mtu, schedule.begin_ns);
+                let met = end.meet(permit, &toll, schedule)?;
+                let Some(mut stream) = met else {
+                    return Err(Error::System {
+                        doing: "waiting for the other end of a TCP connection",
+                        source: std::io::ErrorKind::TimedOut.into(),
+                    });
+                };
+                match &self.task {
+                    Task::Give { octets, block_octets, .. } => {
+                        let plan = GivePlan { octets: *octets, block_octets: *block_octets };
+                        return give(&mut stream, &plan, &mut toll, &schedule.seen, schedule);
+                    }
+                    Task::Take => return accept_all(&mut stream, &schedule.seen, schedule),
+                    _ => Door::Tcp(Box::new(TcpPort::on(stream, longest_payload)?)),
+                }
+            }
+        };
+        self.play_at(door, schedule)
+    }
+
+    fn play_at(&self, door: Door, schedule: &Schedule) -> Result<Value, Error> {
         let conditions = Conditions {
             permit: self.task.permit(),
             begin_ns: schedule.begin_ns,
             leash: &schedule.leash,
             time: &HostTime,
             seen: &schedule.seen,
+            mtu: self.place.mtu(),
         };
-        let mode = port.mode();
-        let mut gate = Gate::new(port, conditions)?;
+        let mut gate = Gate::new(door, conditions)?;
         let mut counted = self.perform(&mut gate, schedule)?;
         counted["held_back"] = json!(gate.held_back());
         counted["port"] = json!(gate.counters()?);
-        counted["mode"] = mode;
+        if let (Door::Tcp(port), Task::Send { .. } | Task::Ask { .. }) = (gate.port(), &self.task) {
+            finish(port.stream(), schedule)?;
+        }
+        counted["mode"] = gate.port().mode();
         Ok(counted)
     }
 
@@ -218,6 +279,7 @@ impl RolePlan {
                 let sent = send(port, time, face, &plan, stop)?;
                 Ok(account::of_sent(&sent, transmit_ns, priority.map(|guard| guard.priority())))
             }
+            Task::Give { .. } | Task::Take => unreachable!("octets in bulk have no port of frames"),
             Task::Sink { attention } => {
                 let plan = SinkPlan {
                     experiment: schedule.mark(),
