@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ethermeter.cli import admission, calls, choosing, inspecting, reporting, running, testbed, theory, voice
+from ethermeter.cli import admission, agent, calls, choosing, hosts, inspecting, measure, reporting, running, testbed, theory, voice
 from ethermeter.cli.guard import Settings, command
 
 # Plain help: without Rich it comes in half the time, and it can be copied from.
@@ -56,5 +56,8 @@ command(app, "talkers", examples=voice.TALKERS_EXAMPLES)(voice.talkers)
 command(app, "calls", examples=calls.EXAMPLES)(calls.calls)
 command(app, "admission", examples=admission.EXAMPLES)(admission.admission)
 command(app, "erlang", examples=voice.ERLANG_EXAMPLES)(voice.erlang)
+command(app, "measure", examples=measure.EXAMPLES)(measure.measure)
+command(app, "agent", examples=agent.EXAMPLES)(agent.agent)
+app.add_typer(hosts.app)
 app.add_typer(testbed.app)
 app.add_typer(theory.app)

@@ -48,7 +48,8 @@ class ProgressDisplay:
 
     def __call__(self, progress: "Progress") -> None:
         """Show how far it is."""
-        detail = f"{progress.done} of {progress.trials} trials{_left(progress.remaining_s)}"
+        phase = f", {progress.phase}" if progress.phase else ""
+        detail = f"{progress.done} of {progress.trials} trials{phase}{_left(progress.remaining_s)}"
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=progress.share, detail=detail)
         elif time.monotonic() - self._last_line_s >= LINE_EVERY_S:
