@@ -1,5 +1,6 @@
 //! The glue between Python and the crates: converts, releases the GIL, decides nothing.
 
+mod host;
 mod live;
 mod network;
 
@@ -169,6 +170,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(live::measure_test, module)?)?;
     module.add_function(wrap_pyfunction!(live::serve_agent, module)?)?;
     module.add_function(wrap_pyfunction!(network::check_network, module)?)?;
+    module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
     module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
     Ok(())
 }

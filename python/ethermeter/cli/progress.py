@@ -22,11 +22,14 @@ class ProgressDisplay:
     ----------
     title
         What is run.
+    pieces
+        What is counted.
 
     """
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, *, pieces: str = "trials") -> None:
         self._title = title
+        self._pieces = pieces
         self._bar: RichProgress | None = None
         self._last_line_s = time.monotonic()
 
@@ -49,7 +52,7 @@ class ProgressDisplay:
     def __call__(self, progress: "Progress") -> None:
         """Show how far it is."""
         phase = f", {progress.phase}" if progress.phase else ""
-        detail = f"{progress.done} of {progress.trials} trials{phase}{_left(progress.remaining_s)}"
+        detail = f"{progress.done} of {progress.trials} {self._pieces}{phase}{_left(progress.remaining_s)}"
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=progress.share, detail=detail)
         elif time.monotonic() - self._last_line_s >= LINE_EVERY_S:
