@@ -6,12 +6,15 @@ import typer
 
 from ethermeter.cli import (
     admission,
+    agent,
     calibrating,
     calls,
     ceilings,
     choosing,
     explain,
+    hosts,
     inspecting,
+    measure,
     reporting,
     running,
     testbed,
@@ -73,5 +76,8 @@ command(app, "admission", examples=admission.EXAMPLES)(admission.admission)
 command(app, "calibrate", examples=calibrating.CALIBRATE_EXAMPLES)(calibrating.calibrate)
 command(app, "predict", examples=calibrating.PREDICT_EXAMPLES)(calibrating.predict)
 command(app, "erlang", examples=voice.ERLANG_EXAMPLES)(voice.erlang)
+command(app, "measure", examples=measure.EXAMPLES)(measure.measure)
+command(app, "agent", examples=agent.EXAMPLES)(agent.agent)
+app.add_typer(hosts.app)
 app.add_typer(testbed.app)
 app.add_typer(theory.app)
