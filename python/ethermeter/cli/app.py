@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ethermeter.cli import admission, calls, ceilings, choosing, inspecting, reporting, running, testbed, theory, voice
+from ethermeter.cli import admission, calls, ceilings, choke, choosing, inspecting, reporting, running, testbed, theory, voice
 from ethermeter.cli.guard import Settings, command
 
 # Plain help: without Rich it comes in half the time, and it can be copied from.
@@ -54,6 +54,7 @@ command(app, "emodel", examples=voice.EMODEL_EXAMPLES)(voice.emodel)
 command(app, "codecs", examples=voice.CODECS_EXAMPLES)(voice.codecs)
 command(app, "talkers", examples=voice.TALKERS_EXAMPLES)(voice.talkers)
 command(app, "ceilings", examples=ceilings.EXAMPLES)(ceilings.ceilings)
+command(app, "choke", examples=choke.EXAMPLES)(choke.choke)
 command(app, "calls", examples=calls.EXAMPLES)(calls.calls)
 command(app, "admission", examples=admission.EXAMPLES)(admission.admission)
 command(app, "erlang", examples=voice.ERLANG_EXAMPLES)(voice.erlang)
