@@ -40,26 +40,52 @@ def quota_on(pid: int) -> Quota:
     with suppress(OSError):
         return _v2(pid)
     with suppress(OSError):
-        return _ControlGroup(pid, _V1, "cgroup v1")
-    return _Stopping(pid)
+        return ControlGroup(pid, _V1, "cgroup v1")
+    return Stopping(pid)
 
 
 def _v2(pid: int) -> Quota:
     for root in _V2:
         with suppress(OSError):
             if "cpu" in (root / "cgroup.subtree_control").read_text(encoding="ascii").split():
-                return _ControlGroup(pid, root, "cgroup v2")
+                return ControlGroup(pid, root, "cgroup v2")
     raise OSError("no controller of processors in a unified hierarchy")
 
 
-class _ControlGroup:
-    """A control group of its own for the process and its threads."""
+def _sweep(root: Path) -> None:
+    """Remove the groups of makers that were killed; one that is not empty stays."""
+    for group in root.glob("ethermeter-*-*"):
+        maker = group.name.split("-")[1]
+        if maker.isdigit() and not Path("/proc", maker).exists():
+            with suppress(OSError):
+                group.rmdir()
+
+
+class ControlGroup:
+    """A control group of its own for the process and its threads.
+
+    Parameters
+    ----------
+    pid
+        The process.
+    root
+        The hierarchy with the controller of processors.
+    means
+        Which version it is.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made or written.
+
+    """
 
     def __init__(self, pid: int, root: Path, means: Means) -> None:
         self.means: Means = means
         self._pid = pid
         self._group = root / f"ethermeter-{os.getpid()}-{pid}"
         self._root = root
+        _sweep(root)
         self._group.mkdir()
         try:
             (self._group / "cgroup.procs").write_text(str(pid), encoding="ascii")
@@ -69,6 +95,7 @@ class _ControlGroup:
             raise
 
     def limit(self, share: float | None) -> None:
+        """Give at most this share of one processor from now on; None for no limit."""
         period_us = round(1e6 * (PERIOD_S if share is None else period_s(share)))
         quota_us = -1 if share is None else max(1000, round(share * period_us))
         if self.means == "cgroup v2":
@@ -80,14 +107,22 @@ class _ControlGroup:
         (self._group / "cpu.cfs_quota_us").write_text(str(quota_us), encoding="ascii")
 
     def close(self) -> None:
+        """Move the process out and remove the group."""
         with suppress(OSError):
             (self._root / "cgroup.procs").write_text(str(self._pid), encoding="ascii")
         with suppress(OSError):
             self._group.rmdir()
 
 
-class _Stopping:
-    """Stops the process for the rest of each period: coarse, since the system wakes this thread late."""
+class Stopping:
+    """Stops the process for the rest of each period: coarse, since the system wakes this thread late.
+
+    Parameters
+    ----------
+    pid
+        The process, which must be ours to signal.
+
+    """
 
     means: Means = "SIGSTOP"
 
@@ -98,6 +133,7 @@ class _Stopping:
         self._thread: threading.Thread | None = None
 
     def limit(self, share: float | None) -> None:
+        """Let the process run for this share of each period from now on; None for always."""
         self._share = None if share is None or share >= 1 else share
         if self._share is not None and self._thread is None:
             self._thread = threading.Thread(target=self._turn, daemon=True)
@@ -119,6 +155,7 @@ class _Stopping:
             time.sleep(share * period)
 
     def close(self) -> None:
+        """Let the process go."""
         self._is_over.set()
         if self._thread is not None:
             self._thread.join()
