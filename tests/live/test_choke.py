@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,25 @@ def test_planted_choke_points_are_named_and_none_wrongly(namespaces: Callable[[]
     # Others use the processors too: one may stay undecided, none may be wrong.
     assert sum(point is None for point in named.values()) <= 1
     assert _ours(namespaces(), os.getpid()) == set()
+
+
+@pytest.mark.root
+def test_wires_windows_and_devices_of_a_bench_carry_no_more_than_they_should() -> None:
+    plain = replace(load("wire").setup(), settle_ns=100_000_000, window_ns=300_000_000)
+    far = replace(plain, delay_ns=5_000_000)
+    slow = replace(plain, frame_ns=1_000_000, room_frames=100)
+    with make_bench() as bench:
+        near, away, small, device, again = (bench.run(setup) for setup in (plain, far, replace(far, receive_octets=16_000), slow, plain))
+    # 1448 octets of data in 1538 on a wire of 50 Mb/s, and two frames more that the shaper may have saved up. A receiver that did not get a
+    # processor while it settled may read in 300 ms what came in 400.
+    most_bps = (50e6 * 1448 / 1538 * 0.4 + 2 * 8 * 1448) / 0.3
+    for outcome in (near, away, again):
+        assert 0 < outcome.throughput_bps <= most_bps
+    # Both ways take the delay, whatever else there is.
+    assert away.round_trip_s >= 0.010
+    assert small.throughput_bps < away.throughput_bps
+    # A frame with 1448 octets of data in each millisecond, likewise; one begun before counts too.
+    assert device.throughput_bps <= 8 * 1448 * (400 + 1) / 0.3
 
 
 @pytest.mark.root

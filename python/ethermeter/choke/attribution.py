@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate, exact, student
 from ethermeter.analysis.roofline import DATA, Roofline, Stage
 from ethermeter.ceilings.constants import FRAME_OCTETS, GAP_OCTETS, PREAMBLE_OCTETS
-from ethermeter.choke.bench import Bench, Outcome
+from ethermeter.choke.bench import Outcome
 from ethermeter.choke.document import Document
 from ethermeter.choke.interventions import CONNECTIONS, STAGES, Change, NotTried, interventions
 from ethermeter.choke.setup import Setup
@@ -18,6 +18,17 @@ from ethermeter.choke.verdict import ERROR, LOOKS, RULE, Tried, Verdict, judge
 _TIMESTAMP_OCTETS = 12
 """TCP's time stamps in every segment (RFC 7323), as Linux sends them."""
 _IP_TCP_OCTETS = 20 + 20
+
+
+class Place(Protocol):
+    """Where transfers run."""
+
+    @property
+    def means(self) -> str:
+        """How processors are limited there."""
+
+    def run(self, setup: Setup) -> Outcome:
+        """Run one transfer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +106,7 @@ class Attribution:
 
 def attribute(
     document: Document,
-    bench: Bench,
+    place: Place,
     *,
     seed: int | None = None,
     repetitions: int | None = None,
@@ -107,8 +118,8 @@ def attribute(
     ----------
     document
         The file of the transfer.
-    bench
-        Where it runs.
+    place
+        Where it runs: a bench.
     seed, repetitions
         Instead of the file's own; what is undecided after the repetitions is tried as often again, and once more.
     tell
@@ -130,12 +141,12 @@ def attribute(
     order: list[str] = []
     tell(0, 1 + rounds * (1 + len(changes)))
     # The first transfer finds everything cold, and is not counted.
-    bench.run(setup)
+    place.run(setup)
     for look in range(1, LOOKS + 1):
         for _ in range(rounds):
             for at in random.permutation(1 + len(changes)).tolist():
                 tell(1 + len(order), 1 + look * rounds * (1 + len(changes)))
-                outcome = bench.run(setup if at == 0 else changes[at - 1].setup)
+                outcome = place.run(setup if at == 0 else changes[at - 1].setup)
                 (unchanged if at == 0 else changed[at - 1]).append(outcome)
                 order.append("unchanged" if at == 0 else changes[at - 1].stage)
         verdict = judge(
@@ -157,7 +168,7 @@ def attribute(
         tuple(unchanged),
         tuple(tuple(outcomes) for outcomes in changed),
         tuple(order),
-        bench.means,
+        place.means,
         verdict,
     )
 
@@ -187,9 +198,19 @@ def _ceilings(setup: Setup, unchanged: tuple[Outcome, ...]) -> tuple[Stage, ...]
         add("window", exact(8 * setup.receive_octets * setup.connections / round_trip_s), source)
     data_octets = setup.segment_octets - _TIMESTAMP_OCTETS
     wire_octets = setup.segment_octets + _IP_TCP_OCTETS + FRAME_OCTETS + PREAMBLE_OCTETS + GAP_OCTETS
-    for name, rate_bps in (("Sender's wire", setup.sender_wire_bps), ("wire", setup.wire_bps)):
-        if rate_bps is not None:
-            add(name, exact(rate_bps * data_octets / wire_octets), f"{data_octets} octets of data in {wire_octets} on the wire")
+    framed = f"{data_octets} octets of data in {wire_octets} on the wire"
+    if setup.sender_wire_bps is not None:
+        add("Sender's wire", exact(setup.sender_wire_bps * data_octets / wire_octets), framed)
+    if setup.frame_ns:
+        add(
+            "Device between", exact(8e9 * data_octets / setup.frame_ns), f"{data_octets} octets of data in each {setup.frame_ns / 1e3:g} us"
+        )
+    if setup.delay_ns:
+        # A frame takes its room for as long as it is under way; what TCP leaves of it after a loss is another matter.
+        allowed = 8e9 * setup.room_frames * data_octets / (setup.delay_ns + setup.frame_ns)
+        add("queue", exact(allowed), f"{setup.room_frames} frames under way in each {setup.delay_ns / 1e6:g} ms")
+    if setup.wire_bps is not None:
+        add("wire", exact(setup.wire_bps * data_octets / wire_octets), framed)
     add("receiver-processor", *_processor([each.receiver_processor for each in unchanged], setup.receiver.processor, unchanged))
     return tuple(stages)
 
