@@ -1,7 +1,7 @@
 //! The figures of a network, as arrays.
 
 use crate::raise;
-use ethermeter_simulator::network::{simulate, Delays, FlowOutcome, Outcome, PortOutcome, Trial, LOSSES};
+use ethermeter_simulator::network::{check, simulate, Delays, FlowOutcome, Outcome, PortOutcome, Trial, LOSSES};
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -13,13 +13,19 @@ pub fn simulate_network<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py,
     convert(py, &outcome)
 }
 
+/// Refuse, with a `ValueError`, what `simulate_network` would refuse.
+#[pyfunction]
+pub fn check_network(line: &str) -> PyResult<()> {
+    check(&Trial::from_line(line).map_err(raise)?).map_err(raise)
+}
+
 /// A key and what it holds of each.
 type Column<S, T> = (&'static str, fn(&S) -> T);
 type Pick = fn(&FlowOutcome) -> &Delays;
 
 fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    let flows: [Column<FlowOutcome, u64>; 12] = [
+    let flows: [Column<FlowOutcome, u64>; 15] = [
         ("flow_sent", |f| f.balance.sent),
         ("flow_copied", |f| f.balance.copied),
         ("flow_delivered", |f| f.balance.delivered),
@@ -27,7 +33,10 @@ fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
         ("flow_offered", |f| f.offered),
         ("flow_refused", |f| f.refused),
         ("flow_messages", |f| f.messages),
+        ("flow_frames", |f| f.frames),
         ("flow_octets", |f| f.octets),
+        ("flow_data_octets", |f| f.data_octets),
+        ("flow_arrived", |f| f.arrived),
         ("flow_answers", |f| f.answers),
         ("flow_answer_octets", |f| f.answer_octets),
         ("flow_completed", |f| f.completed),

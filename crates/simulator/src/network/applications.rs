@@ -216,6 +216,7 @@ impl Applications {
             piece: 0,
             answer: None,
             broadcast: app.broadcast,
+            padding: 0,
             born: offer.arrived_ps,
         };
         cut(&app.lengths, offer.bits / 8, frame, &mut each);
@@ -247,6 +248,7 @@ impl Applications {
             piece: 0,
             answer: Some(it.number),
             broadcast: false,
+            padding: 0,
             born: now,
         };
         cut(&app.lengths, octets, frame, &mut each);
@@ -310,7 +312,8 @@ impl Applications {
         let receiver = app.first_receiver + u32::try_from(index).expect("few receivers");
         let it = &mut self.receivers[receiver as usize];
         let Some(octets) = it.gathering.take(frame) else { return Reaction::Nothing };
-        account.received(frame.flow, octets, frame.born, now, &mut it.last);
+        let data = app.lengths.data_of(octets, frame.pieces, frame.padding);
+        account.received(frame, octets, data, now, &mut it.last);
         let Some((think, _, chance, _)) = &mut it.answer else { return Reaction::Nothing };
         it.thinks_until = it.thinks_until.max(now).saturating_add(think.draw(chance));
         it.pending.push_back(frame.message);
@@ -366,10 +369,11 @@ fn cut(flow: &Flow, octets: u64, mut frame: Frame, each: &mut impl FnMut(Frame))
         return each(frame);
     }
     let mut pieces = 0u16;
-    flow.frames_of(octets, |_, _| pieces += 1);
+    flow.frames_of(octets, |_, _, _| pieces += 1);
     frame.pieces = pieces;
-    flow.frames_of(octets, |length, _| {
+    flow.frames_of(octets, |length, padding, _| {
         frame.octets = length;
+        frame.padding = padding;
         each(frame);
         frame.piece += 1;
     });

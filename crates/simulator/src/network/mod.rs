@@ -51,6 +51,14 @@ impl Outcome {
     }
 }
 
+/// Look whether a trial could be run, without running it.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn check(trial: &Trial) -> Result<(), Error> {
+    Plant::new(trial).map(drop)
+}
+
 /// Run a trial.
 ///
 /// # Errors

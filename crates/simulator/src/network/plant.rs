@@ -676,7 +676,7 @@ impl<'t> Builder<'t> {
                     Lengths::Samples { .. } => &[],
                 };
                 for bits in all {
-                    flow.frames_of(bits / 8, |octets, _| longest = longest.max(u64::from(octets)));
+                    flow.frames_of(bits / 8, |octets, _, _| longest = longest.max(u64::from(octets)));
                 }
             }
         }

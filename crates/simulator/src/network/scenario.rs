@@ -395,9 +395,19 @@ impl Flow {
         }
     }
 
-    /// Frames of a message of `octets`: their lengths, destination address to FCS.
-    pub(super) fn frames_of(&self, octets: u64, mut each: impl FnMut(u32, bool)) {
+    /// Frames of a message of `octets`: their lengths, destination address to FCS, how much of it is padding, and whether it is the last.
+    pub(super) fn frames_of(&self, octets: u64, mut each: impl FnMut(u32, u8, bool)) {
         frames_of(self.framing, octets, &mut each);
+    }
+
+    /// Data in a message whose frames have `octets` together, `padding` in the last of its `pieces`: of UDP, or of its frame.
+    #[inline]
+    pub(super) fn data_of(&self, octets: u64, pieces: u16, padding: u8) -> u64 {
+        let around = match self.framing {
+            Framing::Frame => FRAME_OCTETS,
+            Framing::Udp { .. } => u64::from(pieces) * (FRAME_OCTETS + IP_HEADER) + UDP_HEADER + u64::from(padding),
+        };
+        octets.saturating_sub(around)
     }
 
     pub(super) fn check(&self, key: &str) -> Result<(), Error> {
@@ -472,21 +482,25 @@ const SHORTEST_FRAME: u64 = 64;
 const IP_HEADER: u64 = 20;
 const UDP_HEADER: u64 = 8;
 
-/// Cut a message into frames: length, and whether it is the last.
-fn frames_of(framing: Framing, octets: u64, each: &mut impl FnMut(u32, bool)) {
+/// Cut a message into frames: length, how much of it is padding, and whether it is the last.
+fn frames_of(framing: Framing, octets: u64, each: &mut impl FnMut(u32, u8, bool)) {
     let length = |octets: u64| u32::try_from(octets).expect("below 65536 and headers");
     match framing {
-        Framing::Frame => each(length(octets), true),
+        Framing::Frame => each(length(octets), 0, true),
         Framing::Udp { mtu_octets } => {
+            let mut padded = |octets: u64, is_last: bool| {
+                let padding = SHORTEST_FRAME.saturating_sub(octets);
+                each(length(octets + padding), u8::try_from(padding).expect("less than a shortest frame"), is_last);
+            };
             let mut left = octets + UDP_HEADER;
             let most = mtu_octets - IP_HEADER;
             while left > most {
                 // Offsets of fragments count in units of 8 octets (RFC 791).
                 let piece = most / 8 * 8;
-                each(length((piece + IP_HEADER + FRAME_OCTETS).max(SHORTEST_FRAME)), false);
+                padded(piece + IP_HEADER + FRAME_OCTETS, false);
                 left -= piece;
             }
-            each(length((left + IP_HEADER + FRAME_OCTETS).max(SHORTEST_FRAME)), true);
+            padded(left + IP_HEADER + FRAME_OCTETS, true);
         }
     }
 }
@@ -584,14 +598,24 @@ mod tests {
     fn five_thousand_octets_go_in_four_fragments() {
         // 5008 octets of UDP in packets of 1480: three full ones and 568 octets.
         let mut frames = Vec::new();
-        frames_of(Framing::Udp { mtu_octets: 1500 }, 5000, &mut |octets, last| frames.push((octets, last)));
+        frames_of(Framing::Udp { mtu_octets: 1500 }, 5000, &mut |octets, _, last| frames.push((octets, last)));
         assert_eq!(frames, [(1518, false), (1518, false), (1518, false), (568 + 38, true)]);
     }
 
     #[test]
     fn a_datagram_that_just_fits_goes_in_one_frame() {
         let mut frames = Vec::new();
-        frames_of(Framing::Udp { mtu_octets: 1500 }, 1472, &mut |octets, last| frames.push((octets, last)));
+        frames_of(Framing::Udp { mtu_octets: 1500 }, 1472, &mut |octets, _, last| frames.push((octets, last)));
         assert_eq!(frames, [(1518, true)]);
+    }
+
+    #[test]
+    fn a_datagram_of_one_octet_is_padded_to_the_shortest_frame() {
+        // 1 + 8 of UDP, 20 of IP, 18 of Ethernet: 47 octets.
+        let mut frames = Vec::new();
+        frames_of(Framing::Udp { mtu_octets: 1500 }, 1, &mut |octets, padding, last| {
+            frames.push((octets, padding, last))
+        });
+        assert_eq!(frames, [(64, 17, true)]);
     }
 }
