@@ -51,6 +51,21 @@ KINDS = (
         "samples",
         (Metric.SAMPLE_DELAY_P50, Metric.SAMPLE_DELAY_P90, Metric.SAMPLE_DELAY_P99, Metric.SAMPLE_DELAY_P999, Metric.SAMPLE_DELAY_MAX),
     ),
+    *(
+        Kind(
+            name,
+            LABELS[Metric(name)].title[:1].lower() + LABELS[Metric(name)].title[1:],
+            "messages",
+            (
+                Metric(f"{name}_p50"),
+                Metric(f"{name}_p90"),
+                Metric(f"{name}_p99"),
+                Metric(f"{name}_p999"),
+                Metric(f"{name}_max"),
+            ),
+        )
+        for name in ("round_trip", "one_way_delay", "inter_arrival")
+    ),
 )
 """Distributions of delays, in the order in which they are shown."""
 STEP = 0.03
@@ -157,7 +172,7 @@ def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any
                 "legend": {"title": title, "titleLimit": 400, "columns": 3},
             },
             "tooltip": [
-                {"field": "x", "type": "quantitative", "title": "delay, ms", "format": ".4~r"},
+                {"field": "x", "type": "quantitative", "title": f"{kind.delay}, {label.unit}", "format": ".4~r"},
                 {"field": "y", "type": "quantitative", "title": "take longer", "format": ".3~%"},
                 {"field": "c", "title": title},
             ],
@@ -183,7 +198,7 @@ def _thinned(of: Distribution) -> list[tuple[float, float]]:
 
 
 def percentiles(selection: Selection, found: Sequence[Distribution], *, title: str) -> str:
-    """Tabulate the percentiles in ms, mean over the replications with its interval, and the number of frames behind it."""
+    """Tabulate the percentiles, mean over the replications with its interval, and the number of frames behind it."""
     label = LABELS[selection.kind.percentiles[0]]
     rows = []
     for (name, point), of in zip(selection.points.items(), found, strict=True):

@@ -106,6 +106,11 @@ def _facts(content: Content, series: Sequence[str]) -> str:
     total = sum(value * count for value, count in frames if value == value)
     if total:
         facts.append(("Frames measured", f"{total / 1e6:,.1f} <small>million</small>" if total >= 1e6 else f"{total:,.0f}"))
+    messages = [
+        point.estimates[Metric.MESSAGES].value * point.replications for point in content.points if Metric.MESSAGES in point.estimates
+    ]
+    if total := sum(messages):
+        facts.append(("Messages measured", f"{total / 1e6:,.1f} <small>million</small>" if total >= 1e6 else f"{total:,.0f}"))
     wall_s = content.provenance.get("wall_s")
     if isinstance(wall_s, int | float):
         facts.append(("Simulated in", f"{number(float(wall_s))} <small>s</small>"))

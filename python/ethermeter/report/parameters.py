@@ -117,7 +117,9 @@ def shared(owners: Mapping[str, Sequence[tuple[str, ...]]]) -> list[tuple[tuple[
 
 
 def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Name and value of the segment's constants and of the first group's, as they were run."""
+    """Name and value of the segment's constants and of the first group's, or of a network's parts, as they were run."""
+    if "network" in scenario:
+        return network_constants(scenario)
     segment, group, phases = scenario["segment"], scenario["groups"][0], scenario["phases"]
     reach_ps = max(max(row) for row in segment["delay_ps"])
     rows = [
@@ -140,6 +142,72 @@ def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("measured", f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s, {scenario['batches']} batches"),
     ]
     return rows
+
+
+def network_constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and value of what a network was made of, as it was run; equal nodes and links together."""
+    network, phases = scenario["network"], scenario["phases"]
+    alike: dict[tuple[str, str], list[str]] = {}
+    for node in network["nodes"]:
+        ((kind, settings),) = node["kind"].items()
+        alike.setdefault((kind, _settings(kind, settings)), []).append(node["name"])
+    rows = [(f"{kind} {_listed(names)}", text) for (kind, text), names in alike.items()]
+    wires: dict[str, list[str]] = {}
+    for link in network["links"]:
+        rate, half = f"{8e6 / link['ps_per_octet']:g} Mb/s", ", half duplex" if link.get("half_duplex") else ""
+        around = f", preamble {link.get('preamble_octets', 8)} B, gap {link.get('gap_octets', 12)} B"
+        wires.setdefault(f"{rate}{half}, {link['delay_ps'] / 1e6:g} µs{around}", []).append("–".join(end["node"] for end in link["ends"]))
+    rows += [(f"link {_listed(names)}", text) for text, names in wires.items()]
+    for flow in scenario["flows"][:MOST_ROWS]:
+        rest = {key: value for key, value in flow.items() if key not in ("name", "from", "to")}
+        rows.append((f"flow {flow['name']}", f"{flow['from']} to {_listed(flow['to'])}: {written_table(rest)}"))
+    if len(scenario["flows"]) > MOST_ROWS:
+        rows.append(("flows", f"{len(scenario['flows']) - MOST_ROWS} more"))
+    rows.append(("measured", f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s"))
+    return rows
+
+
+MOST_ROWS = 12
+"""Flows whose parameters are written out."""
+_MOST_NAMES = 6
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) <= _MOST_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[: _MOST_NAMES - 1])} … {names[-1]} ({len(names)})"
+
+
+def _settings(kind: str, settings: Mapping[str, Any]) -> str:
+    """Write what a node is made of for people, stage by stage."""
+    if kind == "host" and not settings:
+        return "ideal"
+    parts = []
+    for key, value in settings.items():
+        if isinstance(value, list):
+            parts.append(f"{key}: {'; '.join(_stage(stage) for stage in value)}")
+        elif isinstance(value, Mapping) and "name" in value:
+            parts.append(f"{key}: {_stage(value)}")
+        elif isinstance(value, Mapping) and key == "fabric":
+            ((name, inner),) = value.items()
+            stages = [inner] if "name" in inner else [stage for stage in inner.values() if stage]
+            parts.append(f"fabric {name}: {'; '.join(_stage(stage) for stage in stages)}")
+        elif isinstance(value, Mapping):
+            parts.append(f"{key} {written_table(value)}")
+        elif key == "delay_ps":
+            parts.append(f"delay {value / 1e6:g} µs")
+        else:
+            parts.append(
+                f"{key.removesuffix('_frames').replace('_octets', ' octets')} {value}{' frames' if key.endswith('_frames') else ''}"
+            )
+    return ", ".join(parts)
+
+
+def _stage(stage: Mapping[str, Any]) -> str:
+    text = written_table({key: value for key, value in stage.items() if key not in ("name", "ps_per_octet")})
+    per_octet = f"{stage['ps_per_octet'] / 1e3:g} ns an octet" if stage.get("ps_per_octet") else ""
+    said = ", ".join(part for part in (per_octet, text) if part)
+    return f"{stage['name']} ({said})" if said else str(stage["name"])
 
 
 def _priority_waits(groups: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

@@ -2,13 +2,14 @@
 
 use super::frame::{Frame, Loss, LOSSES};
 use super::plant::Plant;
+use super::transfer::TransferOutcome;
 use ethermeter_traffic::histogram::Histogram;
 
 const LOSS_KINDS: usize = LOSSES.len();
 
 /// Times in picoseconds: how many, their sum, and how they are distributed.
 #[derive(Clone, Debug, Default)]
-struct Spread {
+pub(super) struct Spread {
     count: u64,
     sum: u128,
     histogram: Histogram,
@@ -16,13 +17,13 @@ struct Spread {
 
 impl Spread {
     #[inline]
-    fn record(&mut self, ps: u64) {
+    pub fn record(&mut self, ps: u64) {
         self.count += 1;
         self.sum += u128::from(ps);
         self.histogram.record(ps);
     }
 
-    fn finish(&self) -> Delays {
+    pub fn finish(&self) -> Delays {
         Delays { count: self.count, sum_ps: self.sum, buckets: self.histogram.filled() }
     }
 }
@@ -83,6 +84,7 @@ pub struct FlowOutcome {
     pub round_trip: Delays,
     pub answer_round_trip: Delays,
     pub between_arrivals: Delays,
+    pub transfer: Option<TransferOutcome>,
 }
 
 /// The figures of a port out, and of what came in there.

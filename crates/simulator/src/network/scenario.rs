@@ -1,5 +1,6 @@
 //! A network as a plan writes it (docs/formats.md), and what is wrong with its values. What is wrong with its shape: [`super::plant`].
 
+use super::transfer::scenario::Transfer;
 use crate::scenario::{fault, read_line, Error, Phases};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
@@ -317,12 +318,14 @@ pub struct Flow {
     /// How those are addressed.
     #[serde(default)]
     pub address: Address,
-    /// Lengths of messages.
+    /// Lengths of messages; of a transfer not given.
+    #[serde(default = "no_lengths")]
     pub frames: Lengths,
     /// What a length means.
     #[serde(default)]
     pub framing: Framing,
-    /// When messages come.
+    /// When messages come; of a transfer not given.
+    #[serde(default = "no_arrivals")]
     pub arrivals: Arrivals,
     /// The process behind a saturated source.
     #[serde(default)]
@@ -336,10 +339,22 @@ pub struct Flow {
     /// What each receiver answers; nothing without.
     #[serde(default)]
     pub response: Option<Response>,
+    /// Data over TCP in place of messages.
+    #[serde(default)]
+    pub transfer: Option<Transfer>,
 }
 
 fn none() -> Times {
     Times::Constant { ps: 0 }
+}
+
+// What is not given, in a form that nobody gives: neither is valid.
+fn no_lengths() -> Lengths {
+    Lengths::Fixed { bits: 0 }
+}
+
+fn no_arrivals() -> Arrivals {
+    Arrivals::Regular { period_ps: 0 }
 }
 
 /// How receivers are addressed.
@@ -386,9 +401,11 @@ impl Flow {
     /// What its source offers.
     #[must_use]
     pub fn source_spec(&self) -> SourceSpec {
+        // A transfer's is never asked.
+        let arrivals = if self.transfer.is_some() { Arrivals::Saturated {} } else { self.arrivals.clone() };
         SourceSpec {
             frames: self.frames.clone(),
-            arrivals: self.arrivals.clone(),
+            arrivals,
             generator: self.generator.clone(),
             queue_frames: self.queue_frames,
             service: self.service.clone(),
@@ -398,6 +415,24 @@ impl Flow {
     /// Frames of a message of `octets`: their lengths, destination address to FCS, how much of it is padding, and whether it is the last.
     pub(super) fn frames_of(&self, octets: u64, mut each: impl FnMut(u32, u8, bool)) {
         frames_of(self.framing, octets, &mut each);
+    }
+
+    /// A transfer has nothing that messages have.
+    fn check_transfer(&self, transfer: &Transfer, key: &str) -> Result<(), Error> {
+        let others = [
+            ("frames", self.frames == no_lengths()),
+            ("arrivals", self.arrivals == no_arrivals()),
+            ("generator", self.generator.is_none()),
+            ("queue_frames", self.queue_frames.is_none()),
+            ("service", self.service == none()),
+            ("framing", self.framing == Framing::Frame),
+            ("response", self.response.is_none()),
+            ("address", self.address == Address::Unicast),
+        ];
+        if let Some((name, _)) = others.iter().find(|(_, is_absent)| !is_absent) {
+            return Err(fault(format!("{key}.{name}"), "must not be given with transfer"));
+        }
+        transfer.check(&format!("{key}.transfer"))
     }
 
     /// Data in a message whose frames have `octets` together, `padding` in the last of its `pieces`: of UDP, or of its frame.
@@ -412,6 +447,15 @@ impl Flow {
 
     pub(super) fn check(&self, key: &str) -> Result<(), Error> {
         let at = |what: &str| format!("{key}.{what}");
+        if let Some(transfer) = &self.transfer {
+            return self.check_transfer(transfer, key);
+        }
+        for (name, is_given) in [("frames", self.frames != no_lengths()), ("arrivals", self.arrivals != no_arrivals())]
+        {
+            if !is_given {
+                return Err(fault(at(name), "must be given, and not be 0, where there is no transfer"));
+            }
+        }
         check_lengths(&self.frames, &at("frames"))?;
         if let Framing::Udp { mtu_octets } = self.framing {
             if !(68..=65_535).contains(&mtu_octets) {
@@ -614,7 +658,7 @@ mod tests {
         // 1 + 8 of UDP, 20 of IP, 18 of Ethernet: 47 octets.
         let mut frames = Vec::new();
         frames_of(Framing::Udp { mtu_octets: 1500 }, 1, &mut |octets, padding, last| {
-            frames.push((octets, padding, last))
+            frames.push((octets, padding, last));
         });
         assert_eq!(frames, [(64, 17, true)]);
     }
