@@ -25,6 +25,8 @@ STUDIES = {
     "gonsalves1982": "gonsalves1982",
     "gonsalves-tobagi1986": "gonsalves_tobagi1986",
     "myths": "myths",
+    "erg": "erg",
+    "hughesjones2000": "hughesjones2000",
 }
 """Module of `ethermeter.papers` of every study, by its name."""
 ALONG_THE_CABLE = ("gonsalves-tobagi1986",)

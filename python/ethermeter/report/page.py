@@ -18,6 +18,7 @@ from ethermeter.report.parameters import constants, flat
 from ethermeter.report.series import anchor, series_section
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.studies import OTHER, STUDIES
+from ethermeter.report.switched_studies import switched_sections
 from ethermeter.report.theme import config
 
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif'
@@ -36,6 +37,8 @@ def page(content: Content) -> str:
         sections += myths_sections(content.runs, sheet)
     if content.curves is not None:
         sections += voice_sections(content.curves, {claim.id: claim.published for claim in content.claims}, sheet)
+    if content.paths is not None:
+        sections += switched_sections(content.study, content.paths, content.claims, sheet)
     drawn_whole = STUDIES.get(content.study, OTHER).drawn_whole
     for name in series:
         if name in drawn_whole:
