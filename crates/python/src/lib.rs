@@ -1,6 +1,7 @@
-//! The glue between Python and the simulator: converts, releases the GIL, decides nothing.
+//! The glue between Python and the simulator, and the wires of testbeds: converts, releases the GIL, decides nothing.
 
 mod network;
+mod relay;
 
 use ethermeter_ethernet::STANDARDS;
 use ethermeter_simulator::{idealised, Error, Outcome, Trial};
@@ -162,5 +163,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_idealised, module)?)?;
     module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
+    module.add_class::<relay::Relay>()?;
     Ok(())
 }
