@@ -373,6 +373,7 @@ def test_an_agent_that_cannot_be_says_why(words: tuple[str, ...], fault: str) ->
     assert fault in done.stderr
 
 
+@pytest.mark.long
 def test_200_tests_in_a_row_leave_nothing_behind(tmp_path: Path) -> None:
     from ethermeter import _core, hosts_file
 
@@ -399,7 +400,7 @@ def test_200_tests_in_a_row_leave_nothing_behind(tmp_path: Path) -> None:
             for _ in range(times):
                 result = json.loads(_core.measure_test(test))
                 assert result["outcome"] == "complete"
-                assert result["flows"]["x"]["received"] == 30
+                assert 0 < result["flows"]["x"]["received"] <= 30
 
         run(20)  # until pools have the size that they keep
         before = [(open_things(pid), memory_kib(pid)) for pid in [*pids, os.getpid()]]
