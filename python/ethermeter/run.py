@@ -26,6 +26,9 @@ STUDIES = {
     "gonsalves1982": "gonsalves1982",
     "gonsalves-tobagi1986": "gonsalves_tobagi1986",
     "myths": "myths",
+    "fritz1999": "fritz1999",
+    "erg": "erg",
+    "hughesjones2000": "hughesjones2000",
 }
 """Module of `ethermeter.papers` of every study, by its name."""
 ALONG_THE_CABLE = ("gonsalves-tobagi1986",)
@@ -322,6 +325,10 @@ def _effort_of_network(scenario: Mapping[str, Any]) -> float:
     octet_ps = min(link["ps_per_octet"] for link in scenario["network"]["links"])
     total = 0.0
     for flow in scenario["flows"]:
+        if "transfer" in flow:
+            (job,) = flow["transfer"]["job"].values()
+            total += min(job.get("octets", time_ps / octet_ps), time_ps / octet_ps) / flow["transfer"]["tcp"]["mtu_octets"]
+            continue
         arrivals, frames = flow["arrivals"], flow["frames"]
         shortest = min(frames["bits"]) if frames["kind"] == "mix" else frames["bits"]
         wire_ps = (shortest / 8 + 20) * octet_ps

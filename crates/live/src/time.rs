@@ -48,12 +48,6 @@ impl Timeline for HostTime {
     }
 }
 
-/// Time that processors have spent on the calling thread, in nanoseconds: what it costs.
-#[must_use]
-pub fn thread_time_ns() -> u64 {
-    worked_ns()
-}
-
 /// Nanoseconds of a processor that the calling thread has had, in the system's calls too.
 #[inline]
 #[must_use]

@@ -1,8 +1,10 @@
 //! The glue between Python and the crates: converts, releases the GIL, decides nothing.
 
+mod capture;
 mod host;
 mod live;
 mod network;
+mod relay;
 
 use ethermeter_ethernet::STANDARDS;
 use ethermeter_simulator::{idealised, Error, Outcome, Trial};
@@ -159,6 +161,7 @@ fn columns<'py>(py: Python<'py>, buckets: &[(u64, u64, u64)]) -> Columns<'py> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::explain_capture, module)?)?;
     module.add_function(wrap_pyfunction!(standards, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
@@ -172,5 +175,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(network::check_network, module)?)?;
     module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
     module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
+    module.add_class::<relay::Relay>()?;
     Ok(())
 }

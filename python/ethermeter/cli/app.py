@@ -10,7 +10,9 @@ from ethermeter.cli import (
     calibrating,
     calls,
     ceilings,
+    choke,
     choosing,
+    explain,
     hosts,
     inspecting,
     measure,
@@ -69,6 +71,8 @@ command(app, "emodel", examples=voice.EMODEL_EXAMPLES)(voice.emodel)
 command(app, "codecs", examples=voice.CODECS_EXAMPLES)(voice.codecs)
 command(app, "talkers", examples=voice.TALKERS_EXAMPLES)(voice.talkers)
 command(app, "ceilings", examples=ceilings.EXAMPLES)(ceilings.ceilings)
+command(app, "explain", examples=explain.EXAMPLES)(explain.explain)
+command(app, "choke", examples=choke.EXAMPLES)(choke.choke)
 command(app, "calls", examples=calls.EXAMPLES)(calls.calls)
 command(app, "admission", examples=admission.EXAMPLES)(admission.admission)
 command(app, "calibrate", examples=calibrating.CALIBRATE_EXAMPLES)(calibrating.calibrate)

@@ -13,8 +13,8 @@ def overloaded(scenario: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
     """Whether each flow waits without limit at a wire that is offered more than it carries; shape (flows,).
 
     A parameter of the scenario, not a result. A saturated source offers what its host's slowest stage, its link and its own service time
-    let through, shared among the saturated flows of the host. Flows that wait for answers, or whose source is filled by a process, offer
-    no more than goes; answers, and stages of others than the sender, are not counted.
+    let through, shared among the saturated flows of the host. Flows that wait for answers or acknowledgements, or whose source is filled by
+    a process, offer no more than goes; answers, and stages of others than the sender, are not counted.
     """
     network, flows = scenario["network"], scenario["flows"]
     kinds = {node["name"]: next(iter(node["kind"].items())) for node in network["nodes"]}
@@ -52,6 +52,8 @@ def _is_saturated(flow: Mapping[str, Any]) -> bool:
 
 def _is_open(flow: Mapping[str, Any]) -> bool:
     """Whether messages come whatever became of those before."""
+    if "transfer" in flow:
+        return False
     return flow.get("response") is None and flow.get("generator") is None
 
 

@@ -4,7 +4,7 @@ use super::role::Schedule;
 use super::series::Series;
 use ethermeter_live::counters::{interfaces, queues, udp, HostSample, ProcessorTimes};
 use ethermeter_live::provenance::HostFacts;
-use ethermeter_live::time::thread_time_ns;
+use ethermeter_live::time::worked_ns;
 use ethermeter_live::{Error, HostTime, Timeline};
 use serde_json::{json, Value};
 
@@ -56,7 +56,7 @@ fn wait(until_ns: u64, schedule: &Schedule, series: &mut Series<HostSample>, cos
             return false;
         }
         if now_ns >= series.due_ns() {
-            let before_ns = thread_time_ns();
+            let before_ns = worked_ns();
             match HostSample::now() {
                 Ok(sample) => {
                     series.offer(now_ns, || sample);
@@ -64,7 +64,7 @@ fn wait(until_ns: u64, schedule: &Schedule, series: &mut Series<HostSample>, cos
                 Err(_) => cost.failed += 1,
             }
             cost.samples += 1;
-            cost.processor_ns += thread_time_ns() - before_ns;
+            cost.processor_ns += worked_ns() - before_ns;
         }
         if now_ns >= until_ns {
             return true;
