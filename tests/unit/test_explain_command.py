@@ -120,6 +120,7 @@ def test_what_may_not_hold_is_said():
         body = [Segment(100_000, 0, 1, 1, 1000), Segment(100_100, 1, 1, 1001)]
         assert cautions(body, path) == (Caution.NO_HANDSHAKE,)
         assert cautions([*captures.opened(), *body], path) == ()
+        assert cautions(body[:1], path) == (Caution.NO_HANDSHAKE, Caution.ONE_WAY)
         far = [Segment(0, 0, 0, 0, flags="S"), Segment(50, 1, 0, 1, flags="SA"), Segment(50_000, 0, 1, 1)]
         assert cautions([*far, *body], path) == (Caution.NEAR_RECEIVER,)
         assert cautions([*captures.opened(), *body, Segment(200_000, 1, 1, 9001)], path) == (Caution.UNCAPTURED,)

@@ -21,6 +21,9 @@ pub const MOST_HELD: usize = 128 << 20;
 /// Connections, and flows, that are described one by one.
 pub const MOST_LISTED: usize = 1000;
 
+/// Times are taken as no farther from 1970 than 73 years, so that their differences are numbers.
+const FARTHEST_NS: i64 = 1 << 61;
+
 /// An end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Station {
@@ -302,6 +305,7 @@ impl Explainer {
             self.timeless += 1;
             return self.times_ns.map_or(0, |times| times.1);
         };
+        let now_ns = now_ns.clamp(-FARTHEST_NS, FARTHEST_NS);
         let (first_ns, last_ns) = self.times_ns.unwrap_or((now_ns, now_ns));
         self.backward += u64::from(now_ns < last_ns);
         self.times_ns = Some((first_ns.min(now_ns), last_ns.max(now_ns)));

@@ -191,6 +191,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
+    fn any_octets_are_explained_or_refused(
+        octets in prop::collection::vec(any::<u8>(), 0..400),
+        begin in prop::sample::select(vec![&b""[..], &b"\xd4\xc3\xb2\xa1"[..], &b"\x4d\x3c\xb2\xa1"[..], &b"\x0a\x0d\x0d\x0a\x1c\0\0\0\x4d\x3c\x2b\x1a"[..]]),
+    ) {
+        if let Ok(found) = explain(&[begin, &octets].concat()[..], |_| true) {
+            prop_assert!(found.file_octets <= (begin.len() + octets.len()) as u64);
+            prop_assert!(told::json(&found).is_object());
+        }
+    }
+
+    #[test]
     #[allow(clippy::cast_possible_truncation)] // any value will do
     fn any_frames_are_explained_without_a_panic_and_each_is_counted(
         frames in prop::collection::vec(

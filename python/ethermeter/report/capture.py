@@ -25,6 +25,7 @@ _SEEN = 0.0005
 _CAUTIONS: Mapping[str, str] = {
     "no-handshake": "its handshake is not in the capture, and with it the scale of its windows: the receiver's window is never blamed",
     "near-receiver": "the capture was made nearer to the receiver: queues and losses before it are seen as the sender's pace and as holes",
+    "one-way": "the capture has only what one end sent: what it waited for cannot be seen",
     "uncaptured": "segments were acknowledged that the capture does not have: the capture itself has lost packets",
     "guessed": "more than a tenth of what was sent again, or late, is told by its timing only",
     "evicted": "too many connections went on at the same time: its end was not followed",
