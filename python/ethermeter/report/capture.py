@@ -135,7 +135,8 @@ def _bars(connections: Sequence[Connection], sheet: Sheet) -> str:
     ]
     kinds = [name for name in PARTS.values() if any(row["c"] == name for row in rows)]
     spec = _whole(rows, kinds) | {
-        "height": 26 * len(names) + 30,
+        # The box has room for a figure of this height at the least.
+        "height": max(26 * len(names), 150),
         "mark": {"type": "bar", "aria": False, "height": {"band": 0.8}},
         "encoding": {
             "y": {"field": "x", "type": "ordinal", "title": "Connection", "sort": names, "axis": {"grid": False}},
