@@ -165,6 +165,16 @@ def test_the_report_is_written_and_named(ask, tmp_path):
     assert "What the connections waited for" in (tmp_path / "x.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("output", ["x.pcap", "./x.pcap", "nowhere/x.html", "."])
+def test_where_no_report_can_be_written_is_refused_before_anything_is_read(ask, tmp_path, output):
+    whole = captures.rounds(3, window=115)
+    (tmp_path / "x.pcap").write_bytes(whole)
+    code, out, err = ask("x.pcap", "--output", output)
+    assert (code, out) == (2, "")
+    assert err.startswith("command line: --output = ")
+    assert (tmp_path / "x.pcap").read_bytes() == whole
+
+
 def test_ctrl_c_ends_it_with_130(ask, tmp_path, monkeypatch):
     import ethermeter.captures.explanation as room
 

@@ -337,6 +337,13 @@ impl Connection {
         self.limits.held_octets() + self.halves.iter().map(Half::held_octets).sum::<usize>()
     }
 
+    /// Say whether memory is short.
+    pub fn spare(&mut self, is_short: bool) {
+        for half in &mut self.halves {
+            half.series.spare(is_short);
+        }
+    }
+
     /// Let go of what is needed only while segments come.
     pub fn settle(&mut self) {
         for half in &mut self.halves {

@@ -17,7 +17,9 @@ use std::io::Read;
 /// Connections, and flows, that are followed at a time.
 pub const MOST_LIVE: usize = 32_768;
 /// Octets of memory for what is remembered of those.
-pub const MOST_HELD: usize = 128 << 20;
+pub const MOST_HELD: usize = 192 << 20;
+/// From here on memory is short: series are coarser.
+const MUCH_HELD: usize = 64 << 20;
 /// Connections, and flows, that are described one by one.
 pub const MOST_LISTED: usize = 1000;
 
@@ -336,6 +338,7 @@ impl Explainer {
         });
         let from = usize::from(of.what.ends[0] != source);
         let before = of.what.connection.held_octets();
+        of.what.connection.spare(self.held > MUCH_HELD);
         let finding = of.what.connection.segment(from, now_ns, tcp, payload);
         let met = Met { connection: of.number, from, finding };
         self.held = (self.held + of.what.connection.held_octets()).saturating_sub(before);
@@ -352,6 +355,7 @@ impl Explainer {
             Listed { number: *flows, first_packet: packets, is_evicted: false, what }
         });
         let before = of.what.flow.held_octets();
+        of.what.flow.series.spare(self.held > MUCH_HELD);
         of.what.flow.packet(now_ns, octets, number);
         self.held =
             (self.held + of.what.flow.held_octets()).saturating_sub(if of.what.flow.packets == 1 { 0 } else { before });

@@ -148,6 +148,27 @@ fn of_more_connections_than_are_followed_the_oldest_are_finished_and_counted() {
 }
 
 #[test]
+fn twenty_thousand_connections_side_by_side_are_followed_to_their_end() {
+    // Series of 256 slices each would take 320 MB: they grow coarser instead, and none is let go.
+    let mut explainer = Explainer::default();
+    for round in 0..8u32 {
+        for connection in 0..20_000u16 {
+            let data = tcp((connection, 5001), round, ACK, b"x");
+            let time_ns = Some(i64::from(round) * 100_000_000 + i64::from(connection));
+            let original = u32::try_from(data.len()).expect("short");
+            explainer.packet(&Packet { time_ns, link: Link::Ethernet, interface: 0, original, data: &data });
+        }
+    }
+    let found = explainer.explanation(0, None);
+    assert_eq!((found.connection_sums.0, found.connection_sums.2), (20_000, 0));
+    for of in &found.connections {
+        let half = &of.what.connection.halves[0];
+        assert_eq!(half.octets, 8);
+        assert_eq!(half.series.slices().iter().map(|slice| slice.octets).sum::<u64>(), 8);
+    }
+}
+
+#[test]
 fn what_is_not_listed_is_in_the_sums() {
     let extra = 50;
     let frames: Vec<Vec<u8>> = (0..MOST_LISTED + extra)
