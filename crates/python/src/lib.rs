@@ -1,7 +1,10 @@
 //! The glue between Python and the crates: converts, releases the GIL, decides nothing.
 
 mod capture;
+mod host;
+mod live;
 mod network;
+mod relay;
 
 use ethermeter_ethernet::STANDARDS;
 use ethermeter_simulator::{idealised, Error, Outcome, Trial};
@@ -163,6 +166,15 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_idealised, module)?)?;
+    module.add_function(wrap_pyfunction!(live::ask_hosts, module)?)?;
+    module.add_function(wrap_pyfunction!(live::check_ceilings, module)?)?;
+    module.add_function(wrap_pyfunction!(live::check_test, module)?)?;
+    module.add_function(wrap_pyfunction!(live::make_certificates, module)?)?;
+    module.add_function(wrap_pyfunction!(live::measure_test, module)?)?;
+    module.add_function(wrap_pyfunction!(live::serve_agent, module)?)?;
+    module.add_function(wrap_pyfunction!(network::check_network, module)?)?;
+    module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
     module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
+    module.add_class::<relay::Relay>()?;
     Ok(())
 }

@@ -22,11 +22,14 @@ class ProgressDisplay:
     ----------
     title
         What is run.
+    pieces
+        What is counted.
 
     """
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, *, pieces: str = "trials") -> None:
         self._title = title
+        self._pieces = pieces
         self._bar: RichProgress | None = None
         self._last_line_s = time.monotonic()
 
@@ -47,8 +50,9 @@ class ProgressDisplay:
             self._bar.stop()
 
     def __call__(self, progress: "Progress") -> None:
-        """Show how far a run is."""
-        self.show(progress.share, f"{progress.done} of {progress.trials} trials", progress.remaining_s)
+        """Show how far it is."""
+        phase = f", {progress.phase}" if progress.phase else ""
+        self.show(progress.share, f"{progress.done} of {progress.trials} {self._pieces}{phase}", progress.remaining_s)
 
     def show(self, share: float, done: str, remaining_s: float | None) -> None:
         """Show how far it is: the share that is done, in words, and the time that is left."""

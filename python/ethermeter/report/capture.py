@@ -10,8 +10,8 @@ from ethermeter.captures.limits import NAMES, PARTS, RULES
 from ethermeter.report.chart import HEIGHT
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import number
-from ethermeter.report.page import framed
 from ethermeter.report.sheet import Sheet
+from ethermeter.report.shell import shell
 from ethermeter.report.theme import colours
 
 Json = dict[str, Any]
@@ -75,18 +75,18 @@ def page(found: Explanation, chosen: Connection | None = None) -> str:
     if found.flows and chosen is None:
         sections.append(("flows", "Flows", section("flows", "UDP and raw frames", _flows(found.flows, sheet))))
     sections.append(("rules", "Rules", section("rules", "What limits a connection, and how it is told", _rules())))
-    return framed(Path(found.name).name, sections, sheet, facts=_facts(found), footer=f"Capture <code>{safe(found.name)}</code>.")
+    footer = f"Capture <code>{safe(found.name)}</code>. This file holds all it needs and works offline."
+    return shell(Path(found.name).name, sections, sheet, kind="ethermeter explain", facts=_facts(found), footer=footer)
 
 
-def _facts(found: Explanation) -> str:
-    facts = [
+def _facts(found: Explanation) -> list[tuple[str, str]]:
+    return [
         ("Packets", f"{found.of['packets']:,}"),
         ("Duration", time_text(found.duration_s)),
         ("Octets on the wire", size_text(found.of["wire_octets"])),
         ("Connections", f"{found.of['connection_sums']['count']:,}"),
         ("Flows", f"{found.of['flow_sums']['count']:,}"),
     ]
-    return '<dl class="facts">' + "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts) + "</dl>"
 
 
 def _connections(connections: Sequence[Connection], sheet: Sheet) -> str:
