@@ -132,6 +132,10 @@ class Metric(StrEnum):
     LOST_ATTEMPTS = "lost_attempts"
     FILTERED = "filtered"
     IGNORED = "ignored"
+    TRANSFER_RATE = "transfer_rate"
+    ACKNOWLEDGEMENT_DELAY = "acknowledgement_delay"
+    RETRANSMITTED = "retransmitted"
+    TIMEOUTS = "timeouts"
 
     @property
     def definition(self) -> MetricDefinition:
@@ -235,7 +239,10 @@ DEFINITIONS: dict[Metric, MetricDefinition] = {
     Metric.OFFERED_RATE: _flow("1/s", "messages per second that the source offered, those refused by its full queue included"),
     Metric.MESSAGE_RATE: _flow("1/s", "messages per second that came whole to a receiver"),
     Metric.FRAME_RATE: _flow("1/s", "frames per second of these messages"),
-    Metric.DATA_RATE: _flow("bit/s", "bits of data per second in these messages: of UDP, or of frames between type and check sequence"),
+    Metric.DATA_RATE: _flow(
+        "bit/s",
+        "bits of data per second in these messages: of UDP, or of frames between type and check sequence; of a transfer its job's",
+    ),
     Metric.ONE_WAY_DELAY: _flow("s", "mean time from a message's coming to its source to its last frame's coming to the application"),
     **_times("one_way_delay", "one-way delay"),
     Metric.ROUND_TRIP: _flow("s", "mean time from a message's coming to its source to the last of its answers"),
@@ -251,6 +258,12 @@ DEFINITIONS: dict[Metric, MetricDefinition] = {
     Metric.LOST_BUFFER: _flow("", "copies of frames that found no room in the memory of a port in, in the whole trial; answers too"),
     Metric.LOST_ATTEMPTS: _flow("", "copies of frames given up after the attempt limit, in the whole trial; answers too"),
     Metric.FILTERED: _flow("", "copies of frames whose destination was where they came from, in the whole trial; answers too"),
+    Metric.TRANSFER_RATE: _flow("bit/s", "bits of data of a transfer over the time from its beginning until all were there"),
+    Metric.ACKNOWLEDGEMENT_DELAY: _flow(
+        "s", "mean time on the wire of who sends a transfer's data, from the begin of their first frame to that of its acknowledgement"
+    ),
+    Metric.RETRANSMITTED: _flow("", "segments of a transfer that had been sent before, both ways"),
+    Metric.TIMEOUTS: _flow("", "times that a transfer's retransmission timer ran out, at both ends"),
     Metric.IGNORED: _flow("", "copies of frames that came to hosts for which they were not, in the whole trial; answers too"),
 }
 

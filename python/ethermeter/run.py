@@ -27,6 +27,7 @@ STUDIES = {
     "myths": "myths",
     "erg": "erg",
     "hughesjones2000": "hughesjones2000",
+    "fritz1999": "fritz1999",
 }
 """Module of `ethermeter.papers` of every study, by its name."""
 ALONG_THE_CABLE = ("gonsalves-tobagi1986",)
@@ -151,6 +152,9 @@ def execute(
     jobs = processors() if manner.jobs is None else manner.jobs
     if jobs < 1:
         raise InputError([Fault("command line", "--jobs", str(jobs), "at least 1")])
+    if any(trial.engine == "live" for trial in plan.trials):
+        allowed = "simulation here; trials between hosts are measured by their coordinator"
+        raise InputError([Fault(plan.name, "run.engines", "live", allowed)])
     begin_s = time.monotonic()
     names = names_of(experiments)
     began = provenance.begun(
@@ -270,6 +274,10 @@ def _effort_of_network(scenario: Mapping[str, Any]) -> float:
     octet_ps = min(link["ps_per_octet"] for link in scenario["network"]["links"])
     total = 0.0
     for flow in scenario["flows"]:
+        if "transfer" in flow:
+            (job,) = flow["transfer"]["job"].values()
+            total += min(job.get("octets", time_ps / octet_ps), time_ps / octet_ps) / flow["transfer"]["tcp"]["mtu_octets"]
+            continue
         arrivals, frames = flow["arrivals"], flow["frames"]
         shortest = min(frames["bits"]) if frames["kind"] == "mix" else frames["bits"]
         wire_ps = (shortest / 8 + 20) * octet_ps

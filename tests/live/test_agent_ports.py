@@ -165,8 +165,8 @@ def test_a_connection_fills_a_wire_in_both_directions_and_tells_of_itself(agent:
         result = laboratory.measure([there, back], transmit_ms=1500)["flows"]
     for name in ("there", "back"):
         given, taken = (result[name][side]["counted"] for side in ("sending", "receiving"))
-        # A wire carries at most 1448 octets of TCP's payload in a frame of 1518 with 20 around it. Two frames that the shaper has saved up are 2% of a
-        # second and a half. What slow start and the answers of the other direction take is less than half.
+        # A wire carries at most 1448 octets of TCP's payload in a frame of 1518 with 20 around it. Two frames that the shaper has saved up
+        # are 2% of a second and a half. What slow start and the answers of the other direction take is less than half.
         most_bps = RATE_BPS * 1448 / 1538
         assert 0.5 * most_bps < taken["measured"]["data_rate_bps"] < 1.02 * most_bps
         assert taken["octets"] <= given["octets"]

@@ -25,6 +25,7 @@ REPRODUCE_EXAMPLES = """\
   ethermeter reproduce gonsalves1982
   ethermeter reproduce gonsalves-tobagi1986
   ethermeter reproduce myths
+  ethermeter reproduce fritz1999
   ethermeter reproduce erg
   ethermeter reproduce hughesjones2000"""
 
@@ -91,6 +92,12 @@ STUDIES = {
             )
         ),
         # Most of it has no chance in it and is short; what has is run once.
+        (),
+        1,
+    ),
+    "fritz1999": Study(
+        tuple(f"fritz1999/{name}" for name in ("copies", "remedies", "jumbo", "window", "memory", "ahead")),
+        # Whole files are copied in a second or two as it is, and nothing is left to chance.
         (),
         1,
     ),

@@ -28,12 +28,18 @@ ENDED = {
 """Where copies of frames end before their destination, by the core's word for it."""
 LOSSES = (Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS)
 """Of these, those that cost somebody something."""
-COUNTS = (Metric.REORDERED, Metric.DUPLICATES, Metric.TIMED_OUT, Metric.MESSAGES, Metric.REFUSED, *ENDED)
+COUNTS = (
+    *(Metric.REORDERED, Metric.DUPLICATES, Metric.TIMED_OUT, Metric.MESSAGES, Metric.REFUSED),
+    *(Metric.RETRANSMITTED, Metric.TIMEOUTS),
+    *ENDED,
+)
 ADDED = (Metric.OFFERED_RATE, Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE, *COUNTS)
 """Metrics of all flows together that are sums over flows."""
 SHORTEST, LONGEST = 64, 2000
 """Octets of legal frames, destination address to FCS (802.3-2022 § 3.2.7, § 4.4.2); the longest are envelope frames."""
-NOT_ESTIMATED_FROM_MESSAGES = {Metric.OFFERED_RATE, *COUNTS}
+AROUND_PACKET = 18
+"""Octets of a frame around its IP packet: addresses, type, check sequence (802.3-2022 § 3.2)."""
+NOT_ESTIMATED_FROM_MESSAGES = {Metric.OFFERED_RATE, Metric.TRANSFER_RATE, *COUNTS}
 
 
 def run_trial(line: str, scenario: Mapping[str, Any]) -> TrialRows:
@@ -141,6 +147,9 @@ def _of_each(scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapp
         Metric.REFUSED: count["refused"],
         **{metric: count["lost"][:, causes[word]] for metric, word in ENDED.items()},
     }
+    is_transfer = np.array(["transfer" in flow for flow in scenario["flows"]])
+    found[Metric.DATA_RATE] = np.where(is_transfer, 8 * result["transfer_octets"] / window_s, found[Metric.DATA_RATE])
+    found |= _of_transfers(scenario, result)
     found[Metric.LOSS] = _loss(scenario, count, found)
     for metric, (name, _) in TIMES.items():
         found[metric] = np.asarray(result[f"flow_{name}_s"], np.float64)
@@ -148,6 +157,19 @@ def _of_each(scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapp
         ranked = np.array([quantiles([column[flow == number] for column in columns]) for number in range(flows)])
         found |= {of: ranked[:, at] for at, of in enumerate(percentiles(metric))}
     return found
+
+
+def _of_transfers(scenario: Mapping[str, Any], result: Mapping[str, Any]) -> dict[Metric, Floats]:
+    """Value of every metric that only transfers have, of every flow; NaN, or a count of 0, where a flow is none."""
+    jobs = [next(iter(flow["transfer"]["job"].items())) if "transfer" in flow else ("", {}) for flow in scenario["flows"]]
+    octets = np.array([job.get("octets", np.nan) for _, job in jobs], np.float64)
+    is_answer = np.array([job.get("direction") == "read" for _, job in jobs])
+    return {
+        Metric.TRANSFER_RATE: 8 * octets / np.asarray(result["transfer_whole_s"], np.float64),
+        Metric.ACKNOWLEDGEMENT_DELAY: np.where(is_answer, result["flow_answer_acknowledgement_s"], result["flow_acknowledgement_s"]),
+        Metric.RETRANSMITTED: np.asarray(result["transfer_retransmitted"], np.float64).sum(axis=1),
+        Metric.TIMEOUTS: np.asarray(result["transfer_timeouts"], np.float64).sum(axis=1),
+    }
 
 
 def _loss(scenario: Mapping[str, Any], count: Mapping[str, Floats], found: Mapping[Metric, Floats]) -> Floats:
@@ -172,6 +194,8 @@ def _of_all(
     found = {metric: float(each[metric].sum()) for metric in ADDED}
     wanted = count["offered"] * _receivers(scenario)
     found[Metric.LOSS] = _weighted(wanted, each[Metric.LOSS])
+    found[Metric.TRANSFER_RATE] = float("nan")  # transfers do not begin and end together
+    found[Metric.ACKNOWLEDGEMENT_DELAY] = _weighted(_acknowledged(result), each[Metric.ACKNOWLEDGEMENT_DELAY])
     for metric, (name, counted) in TIMES.items():
         flow, low_ps, high_ps, buckets = (np.asarray(column).astype(np.int64) for column in result["histograms"][name])
         # Of times between arrivals there is one less than of arrivals, for each receiver that had any.
@@ -185,6 +209,16 @@ def _of_all(
         highs[place] = high_ps
         found |= dict(zip(percentiles(metric), quantiles((lows, highs, together)), strict=True))
     return found
+
+
+def _acknowledged(result: Mapping[str, Any]) -> Floats:
+    """Return how many delays of acknowledgements each flow has, both ways."""
+    flows = len(result["transfer_whole_s"])
+    columns = [result["histograms"][name] for name in ("acknowledgement", "answer_acknowledgement")]
+    of_each: Floats = np.array(
+        [np.bincount(np.asarray(of[0]).astype(np.int64), weights=of[3], minlength=flows) for of in columns], np.float64
+    ).sum(axis=0)
+    return of_each
 
 
 def _weighted(weights: Floats, values: Floats) -> float:
@@ -233,6 +267,8 @@ def _cautions(scenario: Mapping[str, Any], count: Mapping[str, Floats], values: 
 
 def _is_legal(flow: Mapping[str, Any]) -> bool:
     """Whether all frames of a flow have a length that the standard allows."""
+    if "transfer" in flow:
+        return bool(flow["transfer"]["tcp"]["mtu_octets"] + AROUND_PACKET <= LONGEST)
     lengths = [flow["frames"], *([flow["response"]["frames"]] if flow.get("response") else [])]
     every = [bits for of in lengths for bits in (of["bits"] if of["kind"] == "mix" else [of["bits"]])]
     framing = flow.get("framing", "frame")

@@ -10,6 +10,7 @@ from ethermeter.experiment.network import MOST_NODES, Name
 from ethermeter.experiment.quantity import PositiveTime, octets
 from ethermeter.experiment.stations import room
 from ethermeter.experiment.table import Table, complaint, distinct
+from ethermeter.experiment.transfers import Transfer
 
 MOST_FLOWS = 10_000
 """Flows a network may have."""
@@ -67,8 +68,8 @@ class Flow(Table):
     """Lengths of the data of UDP datagrams, instead of `frames`; what is longer than fits goes in fragments."""
     mtu: Annotated[int, *octets(least=68, most=65_535)] | None = None
     """Longest IP packet, with `data`; 1500 B if not said."""
-    arrivals: Arrivals
-    """When messages come; saturated with a response: when the one before is answered."""
+    arrivals: Arrivals | None = None
+    """When messages come; saturated with a response: when the one before is answered. Required but with a transfer."""
     generator: Generator | None = None
     """The process behind a saturated source."""
     queue: Annotated[int | None, *room(1_000_000)] = Field(default="unlimited", validate_default=True)
@@ -77,3 +78,5 @@ class Flow(Table):
     """Host time between messages."""
     response: Response | None = None
     """What receivers answer; nothing if not said."""
+    transfer: Transfer | None = None
+    """Data over TCP in place of messages: without frames, data, arrivals and whatever else belongs to messages."""

@@ -11,6 +11,7 @@ from ethermeter.experiment.coder import Coded
 from ethermeter.experiment.complaints import dotted
 from ethermeter.experiment.flows import MOST_FLOWS, Flow
 from ethermeter.experiment.frames import Frames, Samples
+from ethermeter.experiment.transfer_plan import transfer_plan
 from ethermeter.experiment.wiring import Place, Wiring
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.framing import frame_octets
@@ -154,6 +155,10 @@ def _pairs(flow: Flow, place: Place, senders: list[str], receivers: list[str], *
 
 def _said(flow: Flow, place: Place, sender: str, wired: Wiring, engines: Sequence[str], folder: Path, file: str) -> dict[str, Any]:
     """Return a flow as the engines read it, all but its name and its ends."""
+    if flow.transfer is not None:
+        if faults := _strange_to_transfers(flow, place, engines=engines, file=file):
+            raise InputError(faults)
+        return {"transfer": transfer_plan(flow.transfer)}
     if faults := _contradictions(flow, place, engines=engines, file=file):
         raise InputError(faults)
     has_data = flow.data is not None
@@ -182,12 +187,33 @@ def _said(flow: Flow, place: Place, sender: str, wired: Wiring, engines: Sequenc
     return said
 
 
+_OF_MESSAGES = ("frames", "data", "mtu", "arrivals", "generator", "queue", "service", "response")
+
+
+def _strange_to_transfers(flow: Flow, place: Place, *, engines: Sequence[str], file: str) -> list[Fault]:
+    """Return what a flow that is a transfer may not say."""
+    faults = [
+        Fault(file, dotted((*place, key)), "given", "not allowed with transfer, which has no messages")
+        for key in _OF_MESSAGES
+        if key in flow.model_fields_set
+    ]
+    if flow.cast != "unicast":
+        faults.append(Fault(file, dotted((*place, "cast")), shown(flow.cast), 'expected "unicast" with transfer'))
+    if flow.port != "tcp" and "port" in flow.model_fields_set:
+        faults.append(Fault(file, dotted((*place, "port")), shown(flow.port), 'expected "tcp", or nothing, with transfer'))
+    if any(engine != "simulation" for engine in engines):
+        faults.append(Fault(file, dotted((*place, "transfer")), "given", 'allowed where run.engines has nothing but "simulation"'))
+    return faults
+
+
 def _contradictions(flow: Flow, place: Place, *, engines: Sequence[str], file: str) -> list[Fault]:
     faults: list[Fault] = []
 
     def wrong(key: Sequence[str], value: str, allowed: str) -> None:
         faults.append(Fault(file, dotted((*place, *key)), value, allowed))
 
+    if flow.arrivals is None:
+        wrong(("arrivals",), "(missing)", "required")
     both = flow.frames is not None and flow.data is not None
     if both or (flow.frames is None and flow.data is None):
         wrong((), "frames, data" if both else "(missing)", "expected exactly one of frames and data")
@@ -234,6 +260,7 @@ def _link_of(host: str, wired: Wiring) -> Mapping[str, Any]:
 
 
 def _arrivals(flow: Flow, place: Place, sizes: Sizes, framing: Any, link: Mapping[str, Any], *, file: str) -> dict[str, Any]:
+    assert flow.arrivals is not None, "checked"
     match flow.arrivals:
         case hosts.PoissonLoad(poisson_load=load):
             # Of the sender's link: preambles, frames and gaps of a message.

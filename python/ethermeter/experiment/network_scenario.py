@@ -12,7 +12,7 @@ from ethermeter.experiment.flows import Flow
 from ethermeter.experiment.messages import Messages, messages
 from ethermeter.experiment.moments import moments
 from ethermeter.experiment.network import Network
-from ethermeter.experiment.paths import PathError, assigned, at
+from ethermeter.experiment.paths import PathError, assigned, at, covers
 from ethermeter.experiment.phases import Phases
 from ethermeter.experiment.piece import Piece, piece
 from ethermeter.experiment.sweep import Sweep
@@ -138,7 +138,7 @@ class NetworkScenarios:
         raw = at(self._document, table)
         raw = {} if raw is None else raw
         for sweep, value in zip(self._sweeps, choice, strict=True):
-            if sweep.path[: len(table)] == table:
+            if covers(sweep.path[: len(table)], table):
                 try:
                     raw = assigned(raw, sweep.path[len(table) :], sweep.values[value])
                 except PathError as error:

@@ -12,7 +12,7 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.ports import PortPoint
 from ethermeter.analysis.positions import Line
 from ethermeter.faults import Fault, InputError
-from ethermeter.papers import claims, erg, gonsalves1982, hughesjones2000, myths
+from ethermeter.papers import claims, erg, fritz1999, gonsalves1982, hughesjones2000, myths
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.myths_runs import Runs
 from ethermeter.papers.paths import Paths, paths_of
@@ -44,7 +44,8 @@ class Content:
     titles: Mapping[str, str]  # of the series
     scenarios: Mapping[str, Mapping[str, Any]]  # of each series, with the most stations
     provenance: Mapping[str, Any]
-    flows: Sequence[Point]  # of every flow of a network, or of every table of flows
+    flows: Sequence[Point]  # of every flow of a network, or of every table of flows where there are many
+    tables: Sequence[Point]  # of every table of flows, where there are several
     ports: Sequence[PortPoint]  # of every port of a network
     links: Sequence[Mapping[str, Any]]  # the network of each of these
     groups: Sequence[Point]  # of every group of stations, where there are several
@@ -56,6 +57,7 @@ class Content:
     runs: Runs | None  # of the study of myths, for its figures
     curves: Curves | None  # of the study of packet voice, for its figures
     paths: Paths | None  # of a study of switched networks, for its figures
+    copies: fritz1999.Copies | None  # of the study of file transfer, for its figures
 
 
 def gather(run_dir: Path) -> Content:
@@ -91,6 +93,7 @@ def gather(run_dir: Path) -> Content:
     simulated = [point for point in points if point.engine == "simulation"]
     shown = [*real, *networks]
     table = run.ports()
+    by_flow, by_table = _flows(run, networks)
     of_ports = ports.estimate(trials, table) if table is not None else ()
     by_group, by_place, shares = ((), (), ()) if study else _parts(run, real)
     return Content(
@@ -102,7 +105,8 @@ def gather(run_dir: Path) -> Content:
         titles=titles,
         scenarios=scenarios,
         provenance=run.provenance(),
-        flows=_flows(run, networks),
+        flows=by_flow,
+        tables=by_table,
         ports=of_ports,
         links=[trials[point.first].scenario["network"] for point in of_ports],
         groups=by_group,
@@ -114,16 +118,22 @@ def gather(run_dir: Path) -> Content:
         runs=myths.runs_of(run_dir, points, trials) if study == myths.STUDY else None,
         curves=gonsalves1982.curves_of(run_dir) if study == gonsalves1982.STUDY else None,
         paths=paths_of(run_dir) if study in (erg.STUDY, hughesjones2000.STUDY) else None,
+        copies=fritz1999.read(run_dir) if study == fritz1999.STUDY else None,
     )
 
 
-def _flows(run: "RunDirectory", trials: "Sequence[Trial]") -> Sequence[Point]:
-    """Estimates of every flow, or of the tables of flows where there are many."""
+def _flows(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Point], Sequence[Point]]:
+    """Estimates of every flow and of every table of flows, each where it says something."""
     if not trials:
-        return ()
+        return (), ()
+    observations, batches = run.observations(), run.batches()
+    several = [trial for trial in trials if len(groups.by_table(trial.scenario)) > 1]
     most = max(len(trial.scenario["flows"]) for trial in trials)
     divide = groups.by_flow if most <= MOST_FLOWS else groups.by_table
-    return groups.estimate(trials, run.observations(), run.batches(), divide, metrics=groups.FLOW_METRICS)
+    return (
+        groups.estimate(trials, observations, batches, divide, metrics=groups.FLOW_METRICS),
+        groups.estimate(several, observations, batches, groups.by_table, metrics=groups.FLOW_METRICS) if several else (),
+    )
 
 
 def _stations(scenario: Mapping[str, Any]) -> int:
