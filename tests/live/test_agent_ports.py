@@ -104,7 +104,8 @@ def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(laborato
         flow("ask-many", "udp", many, cast="multicast", traffic=EXCHANGE),
         flow("packet-ask-many", "packet", many, cast="multicast", traffic=EXCHANGE),
     ]
-    result = laboratory.measure(flows)["flows"]
+    measured = laboratory.measure(flows)
+    result = measured["flows"]
     assert (result["packet"]["sent"], result["packet"]["received"]) == (FRAMES, FRAMES)
     assert result["packet-ask"]["sending"]["counted"]["answered"] > 0
     for name in ("packet-many", "packet-all", "udp-many", "udp-all"):
@@ -117,6 +118,10 @@ def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(laborato
         assert asked["answered"] + asked["lost"] == 2 * asked["requests"]
         assert asked["complete"] > 0
         assert all(station["answered"] >= asked["complete"] for station in asked["by_station"])
+    # As the testbed has made it.
+    facts = measured["agents"]["h2"]["result"]["provenance"]["interfaces"]["em0"]
+    assert (facts["driver"], facts["mtu"]) == ("veth", 1500)
+    assert {name: facts["offloads"][name] for name in ("tso", "gso", "gro")} == {"tso": False, "gso": False, "gro": False}
 
 
 @pytest.mark.root

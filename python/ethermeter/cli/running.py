@@ -25,9 +25,9 @@ REPRODUCE_EXAMPLES = """\
   ethermeter reproduce gonsalves1982
   ethermeter reproduce gonsalves-tobagi1986
   ethermeter reproduce myths
-  ethermeter reproduce fritz1999
   ethermeter reproduce erg
-  ethermeter reproduce hughesjones2000"""
+  ethermeter reproduce hughesjones2000
+  ethermeter reproduce fritz1999"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,12 @@ STUDIES = {
         # Knees have intervals from replications.
         3,
     ),
+    "fritz1999": Study(
+        tuple(f"fritz1999/{name}" for name in ("copies", "remedies", "jumbo", "window", "memory", "ahead")),
+        # Whole files are copied in a second or two as it is, and nothing is left to chance.
+        (),
+        1,
+    ),
     "erg": Study(
         tuple(f"erg/{name}" for name in ("simplex-100", "router", "simplex-10", "duplex", "capture", "host-time")),
         # Who captures a link holds it for tenths of a second: shorter runs would leave that to chance.
@@ -92,12 +98,6 @@ STUDIES = {
             )
         ),
         # Most of it has no chance in it and is short; what has is run once.
-        (),
-        1,
-    ),
-    "fritz1999": Study(
-        tuple(f"fritz1999/{name}" for name in ("copies", "remedies", "jumbo", "window", "memory", "ahead")),
-        # Whole files are copied in a second or two as it is, and nothing is left to chance.
         (),
         1,
     ),
@@ -129,12 +129,12 @@ def run(
 
     loaded = api.load(experiment, overrides=overrides or ())
     manner = Manner(jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), seed=seed)
-    summary = _run(loaded, manner, replications=replications, out=out, report=not no_report)
+    summary = run_and_sum_up(loaded, manner, replications=replications, out=out, report=not no_report)
     if as_json:
         print_json(summary)
         return
-    _print_points(summary["estimates"])
-    _print_files(summary)
+    print_points(summary["estimates"])
+    print_files(summary)
 
 
 def reproduce(
@@ -164,16 +164,36 @@ def reproduce(
     loaded = api.load(*of.experiments, overrides=laid_over, name=study)
     manner = Manner(jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), study=study, seed=seed)
     wanted = of.quick_replications if quick and replications is None else replications
-    summary = _run(loaded, manner, replications=wanted, out=out, report=not no_report)
+    summary = run_and_sum_up(loaded, manner, replications=wanted, out=out, report=not no_report)
     if as_json:
         print_json({key: value for key, value in summary.items() if key != "estimates"})
         return
     _print_claims(summary["claims"])
-    _print_files(summary)
+    print_files(summary)
 
 
-def _run(loaded: Any, manner: Any, *, replications: int | None, out: Path | None, report: bool) -> dict[str, Any]:
-    """Run what was loaded, unless it is finished already, and say what there is now."""
+def run_and_sum_up(
+    loaded: Any, manner: Any, *, replications: int | None, out: Path | None, report: bool, place: Any = None
+) -> dict[str, Any]:
+    """Run what was loaded, unless it is finished already, and say what there is now.
+
+    Parameters
+    ----------
+    loaded
+        Experiments, as `ethermeter.api.load` returns them.
+    manner
+        How they are run.
+    replications, out, report
+        As the options of the same names.
+    place
+        Where the trials of the engine "live" are measured; None if there are none.
+
+    Raises
+    ------
+    typer.Exit
+        After Ctrl-C.
+
+    """
     import json
 
     from ethermeter import run as running
@@ -187,7 +207,7 @@ def _run(loaded: Any, manner: Any, *, replications: int | None, out: Path | None
     else:
         try:
             with ProgressDisplay(plan.name) as display:
-                found = running.execute(plan, loaded.experiments, directory=directory, manner=manner, follow=display)
+                found = running.execute(plan, loaded.experiments, directory=directory, manner=manner, follow=display, place=place)
         except KeyboardInterrupt:
             say(f"ethermeter: interrupted; finished trials are kept. To continue: {_resume_command()}")
             raise typer.Exit(INTERRUPTED) from None
@@ -201,9 +221,11 @@ def _run(loaded: Any, manner: Any, *, replications: int | None, out: Path | None
         "wall_s": provenance.get("wall_s"),
         "simulation_s": provenance.get("simulation_s"),
         "events": provenance.get("events"),
+        "in_vain": provenance.get("in_vain", {}),
         "files": {name: str(path) for name, path in written.items()},
         "estimates": json.loads(written["estimates"].read_text(encoding="utf-8")),
         **({"claims": json.loads(written["claims"].read_text(encoding="utf-8"))} if "claims" in written else {}),
+        **({"live_agreement": json.loads(written["live_agreement"].read_text(encoding="utf-8"))} if "live_agreement" in written else {}),
     }
 
 
@@ -213,7 +235,30 @@ def _resume_command() -> str:
     return shlex.join(["ethermeter", *words, "--resume"])
 
 
-def _print_points(estimates: dict[str, Any]) -> None:
+def print_live_agreement(summary: dict[str, Any]) -> None:
+    """Print how what was measured differs from what was simulated, where both were."""
+    found = summary.get("live_agreement")
+    if found is None or not found["comparisons"]:
+        return
+    keys = list(dict.fromkeys(key for each in found["comparisons"] for key in each["point"]))
+    rows = [
+        [
+            *(each["point"].get(key, "") for key in keys),
+            f"{each['metric']} {found['metrics'][each['metric']]['unit']}".strip(),
+            number(each["live"]),
+            number(each["simulation"]),
+            f"{number(each['difference'])} ±{number(each['half_width'], digits=2)}",
+            each["verdict"],
+        ]
+        for each in found["comparisons"]
+        if each["metric"] in FLOW_TABLE_METRICS
+    ]
+    print_table([*keys, "metric", "live", "simulation", "live − simulation", "verdict"], rows[:TABLE_ROWS])
+    if len(rows) > TABLE_ROWS:
+        typer.echo(f"… {len(rows) - TABLE_ROWS} more in {summary['files']['live_agreement']}")
+
+
+def print_points(estimates: dict[str, Any]) -> None:
     """Print the main metrics of the first points, for who does not open the report."""
     points = estimates["points"]
     keys = list(dict.fromkeys(key for point in points for key in point["point"]))
@@ -250,7 +295,8 @@ def _shown(value: Any) -> str:
     return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else "–" if value is None else str(value)
 
 
-def _print_files(summary: dict[str, Any]) -> None:
+def print_files(summary: dict[str, Any]) -> None:
+    """Print where a run is."""
     wall_s = summary["wall_s"]
     typer.echo(f"{summary['trials']} trials" + (f" in {wall_s:.1f} s" if isinstance(wall_s, float) else "") + f": {summary['run']}")
     if "report" in summary["files"]:

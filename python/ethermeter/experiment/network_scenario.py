@@ -166,7 +166,7 @@ def _refused(scenario: str) -> str | None:
 
 
 _PLACED = re.compile(r"(?:scenario\.)?(network\.nodes|network\.links|flows)\[(\d+)\]\.?([\w.\[\]]*): (.*)", re.DOTALL)
-_GOT = re.compile(r"(.*), got (.*)", re.DOTALL)
+_GOT = re.compile(r"(.*)[,;] got (.*)", re.DOTALL)
 _KEYS = {"octets": "size", "high_octets": "high", "low_octets": "low", "delay_ps": "delay", "ps_per_octet": "rate", "queue_frames": "queue"}
 """What keys of a plan are called in a file, where they differ."""
 
@@ -185,4 +185,4 @@ def _translated(refused: str, wired: Wiring, said: Messages, *, file: str) -> Fa
         path.append(int(part) if part.isdigit() else _KEYS.get(part, part))
     got = _GOT.fullmatch(text)
     allowed, value = (got.group(1), got.group(2)) if got else (text, "(as it is)")
-    return Fault(file, dotted(path), value, f"expected it {allowed}" if allowed.startswith("must ") else allowed)
+    return Fault(file, dotted(path), value, re.sub(r"^must (be )?", "expected ", allowed))

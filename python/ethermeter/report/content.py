@@ -56,8 +56,8 @@ class Content:
     distributions: Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]  # of each series
     runs: Runs | None  # of the study of myths, for its figures
     curves: Curves | None  # of the study of packet voice, for its figures
-    paths: Paths | None  # of a study of switched networks, for its figures
     copies: fritz1999.Copies | None  # of the study of file transfer, for its figures
+    paths: Paths | None  # of a study of switched networks, for its figures
 
 
 def gather(run_dir: Path) -> Content:
@@ -117,8 +117,8 @@ def gather(run_dir: Path) -> Content:
         distributions=_distributions(run, shown, [point for point in points if point.engine in ("simulation", "live")], study=bool(study)),
         runs=myths.runs_of(run_dir, points, trials) if study == myths.STUDY else None,
         curves=gonsalves1982.curves_of(run_dir) if study == gonsalves1982.STUDY else None,
-        paths=paths_of(run_dir) if study in (erg.STUDY, hughesjones2000.STUDY) else None,
         copies=fritz1999.read(run_dir) if study == fritz1999.STUDY else None,
+        paths=paths_of(run_dir) if study in (erg.STUDY, hughesjones2000.STUDY) else None,
     )
 
 

@@ -70,7 +70,7 @@ KINDS = (
     ),
 )
 """Distributions of delays, in the order in which they are shown."""
-LONGER = {"whose delay is larger": "that take longer"}
+LONGER = {"whose delay is larger": "that take longer", "that come longer after the one before": "with a longer gap"}
 """What is said of a kind on the axis, where it is not what is said above it."""
 STEP = 0.03
 """Distance of points that are drawn, in natural logarithms: about a pixel."""

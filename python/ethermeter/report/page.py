@@ -33,10 +33,10 @@ def page(content: Content) -> str:
         sections += myths_sections(content.runs, sheet)
     if content.curves is not None:
         sections += voice_sections(content.curves, {claim.id: claim.published for claim in content.claims}, sheet)
-    if content.paths is not None:
-        sections += switched_sections(content.study, content.paths, content.claims, sheet)
     if content.copies is not None:
         sections += file_sections(content.copies, content.claims, sheet)
+    if content.paths is not None:
+        sections += switched_sections(content.study, content.paths, content.claims, sheet)
     drawn_whole = STUDIES.get(content.study, OTHER).drawn_whole
     for name in series:
         if name in drawn_whole:
