@@ -2,8 +2,10 @@
 
 use crate::attest::{Credentials, Notary};
 use crate::consent::Ceilings;
+use crate::coordinator::asked;
 use crate::protocol::agent_server::AgentServer;
 use crate::service::Service;
+use ethermeter_live::Face;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -58,7 +60,7 @@ pub struct Listening {
     service: Service,
 }
 
-/// Take up an address.
+/// Take up an address, for an agent whose frames show the time of `face`.
 ///
 /// # Errors
 /// If it is beyond loopback without credentials, they are of no use, or the system refuses.
@@ -66,6 +68,7 @@ pub async fn listen(
     at: SocketAddr,
     ceilings: Ceilings,
     credentials: Option<&Credentials>,
+    face: Face,
 ) -> Result<Listening, ListenError> {
     if credentials.is_none() && !at.ip().is_loopback() {
         return Err(ListenError::Plain(at));
@@ -89,7 +92,29 @@ pub async fn listen(
     }
     let notary = credentials.map(Notary::new).transpose().map_err(ListenError::Credentials)?;
     let listener = TcpListener::bind(at).await.map_err(|source| ListenError::System { at, source })?;
-    Ok(Listening { listener, server, service: Service::new(ceilings, notary) })
+    Ok(Listening { listener, server, service: Service::new(ceilings, notary, face) })
+}
+
+/// Listen and answer, for callers without a runtime of their own: `ready` is told where, `should_stop` is asked every 50 ms.
+///
+/// # Errors
+/// As [`listen`] and [`Listening::serve`], and if the system has no means for it.
+pub fn serve_blocking(
+    at: SocketAddr,
+    ceilings: Ceilings,
+    credentials: Option<&Credentials>,
+    ready: impl FnOnce(SocketAddr),
+    should_stop: impl FnMut() -> bool,
+) -> Result<(), ListenError> {
+    let failed = |source| ListenError::System { at, source };
+    // Threads that wait for roles to end go away after a second.
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.thread_keep_alive(Duration::from_secs(1)).enable_all().build().map_err(failed)?;
+    runtime.block_on(async {
+        let listening = listen(at, ceilings, credentials).await?;
+        ready(listening.local().map_err(failed)?);
+        listening.serve(asked(should_stop)).await
+    })
 }
 
 /// An error with all that caused it.

@@ -6,6 +6,7 @@ use common::{
     credentials, exchange, flow, make_certificates, measure, paced, saturated, test, wait_for, Agent, Measuring,
     Scratch,
 };
+use ethermeter_agent::coordinator::Stage;
 use serde_json::{json, Value};
 use std::time::Duration;
 
@@ -43,11 +44,37 @@ fn check_all_kinds(result: &Value) {
         let at: Vec<&str> = host.iter().filter_map(|sample| sample["at"].as_str()).collect();
         assert_eq!(at, ["begin", "measure_from", "measure_to", "end"]);
         assert!(number(&host[3]["host"]["context_switches"]) > number(&host[0]["host"]["context_switches"]));
+        check_series(&result["agents"][name]["result"]);
         // One clock: what the coordinator takes for the difference is within its uncertainty.
         let clock = &result["agents"][name]["clock"];
         let ahead_ns = clock["ahead_ns"].as_i64().expect("a difference");
         assert!(ahead_ns.unsigned_abs() <= number(&clock["uncertainty_ns"]), "{clock}");
     }
+}
+
+/// What processors did meanwhile, every 100 ms, and what it cost to look.
+fn check_series(result: &Value) {
+    let series = &result["host_series"];
+    let at_ns = series["at_ns"].as_array().expect("times");
+    let samples = number(&series["cost"]["samples"]);
+    // 750 ms, and one at the beginning; on a busy machine some are missed, never more taken.
+    assert!((2..=9).contains(&at_ns.len()) && at_ns.len() as u64 == samples, "{series}");
+    assert_eq!(number(&series["cost"]["failed"]), 0);
+    // Less than a fiftieth of one processor, of the time of the thread alone: whatever else runs does not count.
+    assert!(number(&series["cost"]["processor_ns"]) < samples * 2_000_000, "{}", series["cost"]);
+    let columns = series["columns"].as_object().expect("columns");
+    for (name, column) in columns {
+        let column = column.as_array().expect("a column");
+        let of_processors = column.iter().filter_map(Value::as_array);
+        for column in of_processors.chain(column[0].is_u64().then_some(column)) {
+            assert_eq!(column.len(), at_ns.len(), "{name}");
+            let counts: Vec<u64> = column.iter().map(number).collect();
+            assert!(name == "memory_available_octets" || counts.is_sorted(), "{name}: {counts:?}");
+        }
+    }
+    assert!(columns["context_switches"][at_ns.len() - 1].as_u64() > columns["context_switches"][0].as_u64());
+    let provenance = &result["provenance"];
+    assert!(provenance["interfaces"]["lo"]["mtu"].is_u64() && number(&provenance["processors"]) > 0, "{provenance}");
 }
 
 #[test]
@@ -224,10 +251,14 @@ fn callers_without_a_runtime_can_measure_and_stop() {
     let run = |transmit_ms, stop_after: u32| {
         let description = test(&[&a, &b], transmit_ms, &[flow("paced", &paced())]).to_string();
         let mut asked = 0;
-        let result = ethermeter_agent::coordinator::run_blocking(&description, None, || {
+        let stages = std::cell::RefCell::new(Vec::new());
+        let should_stop = || {
             asked += 1;
             asked > stop_after
-        });
+        };
+        let tell = |stage| stages.borrow_mut().push(stage);
+        let result = ethermeter_agent::coordinator::run_blocking(&description, None, should_stop, tell);
+        assert_eq!(stages.into_inner(), [Stage::Connecting, Stage::Arranging, Stage::Running, Stage::Collecting]);
         result.expect("agents that answer")["outcome"].clone()
     };
     assert_eq!(run(100, u32::MAX), "complete");

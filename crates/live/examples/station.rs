@@ -20,7 +20,7 @@ use ethermeter_live::port::packet::{PacketOptions, PacketPort, Ring};
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
 use ethermeter_live::port::{Address, Port};
-use ethermeter_live::roles::{ask, echo, send, sink, AskPlan, Attention, EchoPlan, SendPlan, SinkPlan};
+use ethermeter_live::roles::{ask, echo, send, sink, AskPlan, Attention, EchoPlan, SendPlan, SendersClock, SinkPlan};
 use ethermeter_live::wire::Mac;
 use ethermeter_live::{Face, HostTime, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
@@ -217,12 +217,13 @@ fn arrivals(words: &Words) -> Outcome<Arrivals> {
 fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
     let plan = SinkPlan {
         experiment: EXPERIMENT,
+        first_stream: 0,
         streams: words.or("streams", 1)?,
         measured_ns: 0..u64::MAX,
         until_ns,
         most_frames: words.or("frames", u64::MAX)?,
         memory: 1 << 16,
-        senders_clock: None,
+        senders_clock: SendersClock::Equal,
         attention: words.attention(),
     };
     let sunk = sink(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
@@ -251,6 +252,7 @@ fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Val
 fn play_echo<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
     let plan = EchoPlan {
         experiment: EXPERIMENT,
+        stream: None,
         may_answer: &|_| true, // the namespaces of a test hold nobody else
         payload_octets: None,
         until_ns,
@@ -267,6 +269,7 @@ fn play_ask<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64) 
     let plan = AskPlan {
         experiment: EXPERIMENT,
         stream: 0,
+        answerers: &[],
         payload_octets: usize::try_from(payload.0)?,
         begin_ns,
         until_ns,

@@ -1,6 +1,8 @@
-//! The glue between Python and the simulator: converts, releases the GIL, decides nothing.
+//! The glue between Python and the crates: converts, releases the GIL, decides nothing.
 
+mod capture;
 mod host;
+mod live;
 mod network;
 
 use ethermeter_ethernet::STANDARDS;
@@ -158,10 +160,18 @@ fn columns<'py>(py: Python<'py>, buckets: &[(u64, u64, u64)]) -> Columns<'py> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::explain_capture, module)?)?;
     module.add_function(wrap_pyfunction!(standards, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_idealised, module)?)?;
+    module.add_function(wrap_pyfunction!(live::ask_hosts, module)?)?;
+    module.add_function(wrap_pyfunction!(live::check_ceilings, module)?)?;
+    module.add_function(wrap_pyfunction!(live::check_test, module)?)?;
+    module.add_function(wrap_pyfunction!(live::make_certificates, module)?)?;
+    module.add_function(wrap_pyfunction!(live::measure_test, module)?)?;
+    module.add_function(wrap_pyfunction!(live::serve_agent, module)?)?;
+    module.add_function(wrap_pyfunction!(network::check_network, module)?)?;
     module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
     module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
     Ok(())

@@ -24,7 +24,8 @@ REPRODUCE_EXAMPLES = """\
   ethermeter reproduce boggs1988 --quick --json
   ethermeter reproduce gonsalves1982
   ethermeter reproduce gonsalves-tobagi1986
-  ethermeter reproduce myths"""
+  ethermeter reproduce myths
+  ethermeter reproduce fritz1999"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +74,17 @@ STUDIES = {
         # Knees have intervals from replications.
         3,
     ),
+    "fritz1999": Study(
+        tuple(f"fritz1999/{name}" for name in ("copies", "remedies", "jumbo", "window", "memory", "ahead")),
+        # Whole files are copied in a second or two as it is, and nothing is left to chance.
+        (),
+        1,
+    ),
 }
 """A quick run has a tenth of the study's time, or less: the same points, wider intervals."""
 TABLE_METRICS = ("utilisation", "goodput", "transmission_delay", "loss", "jain_index")
 VOICE_TABLE_METRICS = ("voice_load", "voice_utilisation", "voice_delay", "sample_loss")
+FLOW_TABLE_METRICS = ("message_rate", "goodput", "one_way_delay", "round_trip", "loss")
 TABLE_ROWS = 30
 
 
@@ -100,12 +108,12 @@ def run(
 
     loaded = api.load(experiment, overrides=overrides or ())
     manner = Manner(jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), seed=seed)
-    summary = _run(loaded, manner, replications=replications, out=out, report=not no_report)
+    summary = run_and_sum_up(loaded, manner, replications=replications, out=out, report=not no_report)
     if as_json:
         print_json(summary)
         return
-    _print_points(summary["estimates"])
-    _print_files(summary)
+    print_points(summary["estimates"])
+    print_files(summary)
 
 
 def reproduce(
@@ -135,16 +143,36 @@ def reproduce(
     loaded = api.load(*of.experiments, overrides=laid_over, name=study)
     manner = Manner(jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), study=study, seed=seed)
     wanted = of.quick_replications if quick and replications is None else replications
-    summary = _run(loaded, manner, replications=wanted, out=out, report=not no_report)
+    summary = run_and_sum_up(loaded, manner, replications=wanted, out=out, report=not no_report)
     if as_json:
         print_json({key: value for key, value in summary.items() if key != "estimates"})
         return
     _print_claims(summary["claims"])
-    _print_files(summary)
+    print_files(summary)
 
 
-def _run(loaded: Any, manner: Any, *, replications: int | None, out: Path | None, report: bool) -> dict[str, Any]:
-    """Run what was loaded, unless it is finished already, and say what there is now."""
+def run_and_sum_up(
+    loaded: Any, manner: Any, *, replications: int | None, out: Path | None, report: bool, place: Any = None
+) -> dict[str, Any]:
+    """Run what was loaded, unless it is finished already, and say what there is now.
+
+    Parameters
+    ----------
+    loaded
+        Experiments, as `ethermeter.api.load` returns them.
+    manner
+        How they are run.
+    replications, out, report
+        As the options of the same names.
+    place
+        Where the trials of the engine "live" are measured; None if there are none.
+
+    Raises
+    ------
+    typer.Exit
+        After Ctrl-C.
+
+    """
     import json
 
     from ethermeter import run as running
@@ -158,7 +186,7 @@ def _run(loaded: Any, manner: Any, *, replications: int | None, out: Path | None
     else:
         try:
             with ProgressDisplay(plan.name) as display:
-                found = running.execute(plan, loaded.experiments, directory=directory, manner=manner, follow=display)
+                found = running.execute(plan, loaded.experiments, directory=directory, manner=manner, follow=display, place=place)
         except KeyboardInterrupt:
             say(f"ethermeter: interrupted; finished trials are kept. To continue: {_resume_command()}")
             raise typer.Exit(INTERRUPTED) from None
@@ -172,9 +200,11 @@ def _run(loaded: Any, manner: Any, *, replications: int | None, out: Path | None
         "wall_s": provenance.get("wall_s"),
         "simulation_s": provenance.get("simulation_s"),
         "events": provenance.get("events"),
+        "in_vain": provenance.get("in_vain", {}),
         "files": {name: str(path) for name, path in written.items()},
         "estimates": json.loads(written["estimates"].read_text(encoding="utf-8")),
         **({"claims": json.loads(written["claims"].read_text(encoding="utf-8"))} if "claims" in written else {}),
+        **({"live_agreement": json.loads(written["live_agreement"].read_text(encoding="utf-8"))} if "live_agreement" in written else {}),
     }
 
 
@@ -184,14 +214,40 @@ def _resume_command() -> str:
     return shlex.join(["ethermeter", *words, "--resume"])
 
 
-def _print_points(estimates: dict[str, Any]) -> None:
+def print_live_agreement(summary: dict[str, Any]) -> None:
+    """Print how what was measured differs from what was simulated, where both were."""
+    found = summary.get("live_agreement")
+    if found is None or not found["comparisons"]:
+        return
+    keys = list(dict.fromkeys(key for each in found["comparisons"] for key in each["point"]))
+    rows = [
+        [
+            *(each["point"].get(key, "") for key in keys),
+            f"{each['metric']} {found['metrics'][each['metric']]['unit']}".strip(),
+            number(each["live"]),
+            number(each["simulation"]),
+            f"{number(each['difference'])} ±{number(each['half_width'], digits=2)}",
+            each["verdict"],
+        ]
+        for each in found["comparisons"]
+        if each["metric"] in FLOW_TABLE_METRICS
+    ]
+    print_table([*keys, "metric", "live", "simulation", "live − simulation", "verdict"], rows[:TABLE_ROWS])
+    if len(rows) > TABLE_ROWS:
+        typer.echo(f"… {len(rows) - TABLE_ROWS} more in {summary['files']['live_agreement']}")
+
+
+def print_points(estimates: dict[str, Any]) -> None:
     """Print the main metrics of the first points, for who does not open the report."""
     points = estimates["points"]
     keys = list(dict.fromkeys(key for point in points for key in point["point"]))
     # What lies between a theory and the segment is for the agreement in the report.
     points = [point for point in points if not point["engine"].startswith("switched/")]
     several = len({point["engine"] for point in points}) > 1
-    metrics = TABLE_METRICS + (VOICE_TABLE_METRICS if "voice_delay" in estimates["metrics"] else ())
+    is_of_flows = ["message_rate" in point["estimates"] for point in points]
+    metrics: tuple[str, ...] = TABLE_METRICS if not all(is_of_flows) else ()
+    metrics += tuple(metric for metric in FLOW_TABLE_METRICS if any(is_of_flows) and metric not in metrics)
+    metrics += VOICE_TABLE_METRICS if "voice_delay" in estimates["metrics"] else ()
     rows = [
         [
             *([point["engine"]] if several else []),
@@ -218,7 +274,8 @@ def _shown(value: Any) -> str:
     return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else "–" if value is None else str(value)
 
 
-def _print_files(summary: dict[str, Any]) -> None:
+def print_files(summary: dict[str, Any]) -> None:
+    """Print where a run is."""
     wall_s = summary["wall_s"]
     typer.echo(f"{summary['trials']} trials" + (f" in {wall_s:.1f} s" if isinstance(wall_s, float) else "") + f": {summary['run']}")
     if "report" in summary["files"]:

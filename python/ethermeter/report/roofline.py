@@ -3,17 +3,16 @@
 import json
 import math
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.roofline import Roofline, Stage
 from ethermeter.faults import Fault, InputError
-from ethermeter.report import bundle
 from ethermeter.report.chart import SCHEMA
-from ethermeter.report.html import embedded, safe, section, table
+from ethermeter.report.html import safe, section, table
 from ethermeter.report.sheet import Sheet
+from ethermeter.report.shell import shell
 from ethermeter.report.theme import colours, config
 
 FORMATS = (".html", ".svg", ".pdf", ".png")
@@ -185,25 +184,10 @@ def figure(sheet: Sheet, roofline: Roofline) -> str:
 
 def page(title: str, rooflines: Sequence[Roofline]) -> str:
     """Return a page of rooflines that needs no network, in the style of a report."""
-    from ethermeter.report.page import FONT, POLICY
-
     sheet = Sheet()
     body = section("rooflines", "Ceilings along the path", "".join(figure(sheet, each) for each in rooflines))
-    own = files("ethermeter.report")
-    settings = {ground: config(ground, font=FONT) for ground in ("light", "dark")}
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">\n'
-        f'<title>{safe(title)} · ethermeter</title>\n<link rel="icon" href="data:,">\n'
-        f"<style>{own.joinpath('style.css').read_text(encoding='utf-8')}</style></head>\n<body>\n"
-        f'<header class="top wrap"><p class="kind">ethermeter roofline</p><h1>{safe(title)}</h1></header>\n'
-        f'<main id="content" class="wrap">\n{body}</main>\n'
-        '<footer class="wrap">A ceiling is what a stage could do alone; stages that share a processor do less together. Intervals are 95%.'
-        "</footer>\n"
-        f'<script type="application/json" id="config">{embedded(settings)}</script>\n{sheet.scripts()}'
-        f"<script>{bundle.javascript()}</script>\n<script>{own.joinpath('page.js').read_text(encoding='utf-8')}</script>\n</body></html>\n"
-    )
+    footer = "A ceiling is what a stage could do alone; stages that share a processor do less together. Intervals are 95%."
+    return shell(title, [("rooflines", "Ceilings", body)], sheet, kind="ethermeter roofline", footer=footer)
 
 
 def export(title: str, rooflines: Sequence[Roofline], out: Path) -> Path:

@@ -276,3 +276,8 @@ def _shape(namespace: str, interface: str, wire: Wire, mtu: int) -> None:
         ],
         tool="tc",
     )
+
+
+# Networks of experiments are built of the same pieces.
+host_of, give_addresses, quieten, join, shape = _host, _address, _quieten, _join, _shape
+RATES_BPS, MTUS, OFFLOADS = _RATES_BPS, _MTUS, _OFFLOADS

@@ -12,10 +12,11 @@ mod link;
 mod outcome;
 
 use crate::attest::Credentials;
-use crate::description::{AgentEntry, Flow, Test, Traffic};
+use crate::consent::{Cast, Way};
+use crate::description::{AgentEntry, Clocks, Flow, Test, Traffic, CLOCK_FLOW};
 use crate::protocol::{self as wire, role::Role as WireRole};
 use crate::service::random;
-use crate::station::Phases;
+use crate::station::{clocks, Phases};
 use ethermeter_live::{HostTime, Timeline};
 use link::Link;
 use serde_json::Value;
@@ -69,6 +70,19 @@ const LEAD_NS: u64 = 300_000_000;
 /// Agents may be so late with the end of their roles.
 const OVERTIME: Duration = Duration::from_secs(5);
 
+/// How far a test is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Agents are looked for.
+    Connecting,
+    /// Receivers are asked, roles are handed out.
+    Arranging,
+    /// The agents have been told when to begin, which is now or within a third of a second.
+    Running,
+    /// What was counted is fetched.
+    Collecting,
+}
+
 /// Run a test, or as much of it as there is until `end` is ready; then all agents are stopped and what they have counted is kept.
 ///
 /// The result has an `outcome`: `complete`, `stopped`, or `agent-lost`.
@@ -76,6 +90,20 @@ const OVERTIME: Duration = Duration::from_secs(5);
 /// # Errors
 /// If the test never began: the description is wrong, an agent cannot be reached, or refuses.
 pub async fn run(test: &str, credentials: Option<&Credentials>, end: impl Future<Output = ()>) -> Result<Value, Error> {
+    run_telling(test, credentials, end, |_| ()).await
+}
+
+/// As [`run`], and each stage is told when it begins.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_telling(
+    test: &str,
+    credentials: Option<&Credentials>,
+    end: impl Future<Output = ()>,
+    tell: impl Fn(Stage),
+) -> Result<Value, Error> {
+    tell(Stage::Connecting);
     let test = Test::parse(test).map_err(Error::Description)?;
     let experiment = random();
     let mut links = Vec::with_capacity(test.agents.len());
@@ -86,16 +114,18 @@ pub async fn run(test: &str, credentials: Option<&Credentials>, end: impl Future
             () = &mut end => return Ok(outcome::never_begun(&test, experiment)),
         });
     }
+    tell(Stage::Arranging);
     let ending = tokio::select! {
         ending = async {
             match arrange(&test, &links).await {
-                Ok(()) => conduct(&test, &links).await,
+                Ok(()) => conduct(&test, &links, &tell).await,
                 Err(error) => Ending::Failed(error),
             }
         } => ending,
         (agent, what) = lose_one(&links) => Ending::AgentLost { agent, what },
         () = &mut end => Ending::Stopped,
     };
+    tell(Stage::Collecting);
     if !matches!(ending, Ending::Complete) {
         together(links.iter().map(Link::stop)).await;
     }
@@ -107,27 +137,49 @@ pub async fn run(test: &str, credentials: Option<&Credentials>, end: impl Future
     Ok(outcome::of(&test, experiment, &links, &ending, collected))
 }
 
-/// As [`run`], for callers without a runtime of their own: `should_stop` is asked every 50 ms.
+/// As [`run_telling`], for callers without a runtime of their own: `should_stop` is asked every 50 ms.
 ///
 /// # Errors
 /// As [`run`], and if the system has no means for it.
 pub fn run_blocking(
     test: &str,
     credentials: Option<&Credentials>,
-    mut should_stop: impl FnMut() -> bool,
+    should_stop: impl FnMut() -> bool,
+    tell: impl Fn(Stage),
 ) -> Result<Value, Error> {
-    let end = async {
-        while !should_stop() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(run_telling(test, credentials, asked(should_stop), tell))
+}
+
+/// As [`hosts`], for callers without a runtime of their own; nothing if it was to stop, which is asked every 50 ms.
+///
+/// # Errors
+/// If the system has no means for it.
+pub fn hosts_blocking(
+    controls: &[SocketAddr],
+    credentials: Option<&Credentials>,
+    should_stop: impl FnMut() -> bool,
+) -> Result<Option<Value>, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(async {
+        tokio::select! {
+            hosts = hosts(controls, credentials) => Some(hosts),
+            () = asked(should_stop) => None,
         }
-    };
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(test, credentials, end))
+    }))
+}
+
+/// Ready when `should_stop` says yes, which it is asked every 50 ms.
+pub(crate) async fn asked(mut should_stop: impl FnMut() -> bool) {
+    while !should_stop() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// What agents say of themselves, in the order of `controls`: versions, interfaces, clocks, ceilings; or why there is no answer. They are all asked at once.
 pub async fn hosts(controls: &[SocketAddr], credentials: Option<&Credentials>) -> Value {
     let asked = controls.iter().map(async |&control| {
-        let entry = AgentEntry { name: control.to_string(), control, address: control.ip() };
+        let entry = AgentEntry { name: control.to_string(), control, address: control.ip(), interface: None };
         match Link::connect(&entry, credentials, 0).await {
             Ok(link) => outcome::of_host(&link),
             Err(error) => serde_json::json!({"control": control, "error": error.to_string()}),
@@ -177,70 +229,138 @@ fn wire_phases(phases: &Phases) -> wire::Phases {
     wire::Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns }
 }
 
-/// Ask `link` to say yes to a flow's frames from `sender`.
-async fn ask_for(
-    link: &Link,
-    flow: &Flow,
-    sender: IpAddr,
+/// What receivers are asked to say yes to.
+struct Wanted<'a> {
+    flow: &'a str,
+    way: Way,
     number: u16,
+    rate_bps: u64,
+    rate_frames_per_s: u64,
+    longest_frame_octets: u32,
     duration_ns: u64,
-) -> Result<wire::SignedGrant, Error> {
+}
+
+/// Ask `link` to say yes to what is wanted, from `sender`.
+async fn ask_for(link: &Link, wanted: &Wanted<'_>, sender: IpAddr) -> Result<wire::SignedGrant, Error> {
     let request = wire::GrantRequest {
         stamp: None,
         sender: sender.to_string(),
         address: link.entry.address.to_string(),
-        port: number.into(),
-        rate_bps: flow.most_bps,
-        rate_frames_per_s: flow.most_frames_per_s,
-        duration_ns,
-        flow: flow.name.clone(),
-        longest_frame_octets: flow.longest_frame_octets(),
+        port: wanted.number.into(),
+        rate_bps: wanted.rate_bps,
+        rate_frames_per_s: wanted.rate_frames_per_s,
+        duration_ns: wanted.duration_ns,
+        flow: wanted.flow.to_owned(),
+        longest_frame_octets: wanted.longest_frame_octets,
+        kind: wanted.way.kind.word().into(),
+        cast: wanted.way.cast.word().into(),
+        interface: link.entry.interface.clone().unwrap_or_default(),
     };
     let wire::GrantReply { grant, signature, certificate } = link.grant(request).await?;
     Ok(wire::SignedGrant { grant, signature, certificate })
 }
+
+/// The port's number that a flow's receivers are asked for. All of a group need the same, which the flow's place in the test decides where nobody has said.
+fn port_number(flow: &Flow, stream: u16) -> u16 {
+    let is_free = flow.number == 0 && flow.cast != Cast::Unicast && !flow.port.is_raw();
+    if is_free {
+        GROUP_PORTS.start + stream % (GROUP_PORTS.end - GROUP_PORTS.start)
+    } else {
+        flow.number
+    }
+}
+
+/// Ports of groups: below those that the system gives to whoever asks for any.
+const GROUP_PORTS: std::ops::Range<u16> = 20_000..32_000;
 
 /// Grants and roles of all agents.
 async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
     let duration_ns = test.phases.duration_ns();
     let mut roles: Vec<Vec<wire::Role>> = links.iter().map(|_| Vec::new()).collect();
     let place = |name: &str| test.place_of(name).expect("names were checked");
+    let pairs = ClockPairs::of(test, links);
+    pairs.arrange(test, links, &mut roles).await?;
     for (number, flow) in test.flows.iter().enumerate() {
-        let (from, to) = (place(&flow.from), place(&flow.to));
-        let (from_address, to_address) = (links[from].entry.address, links[to].entry.address);
+        let stream = u16::try_from(number).expect("fewer flows");
+        let (way, back) = (flow.way(), Way { cast: Cast::Unicast, ..flow.way() });
+        let from = place(&flow.from);
+        let from_address = links[from].entry.address;
+        let receivers: Vec<usize> = flow.to.names().iter().map(|name| place(name)).collect();
         let (rate_bps, rate_frames_per_s) = (flow.most_bps, flow.most_frames_per_s);
         let attention = flow.attention.word().to_owned();
-        let grant = Some(ask_for(&links[to], flow, from_address, flow.number, duration_ns).await?);
-        let (sending, receiving) = match &flow.traffic {
+        let wanted = Wanted {
+            flow: &flow.name,
+            way,
+            number: port_number(flow, stream),
+            rate_bps,
+            rate_frames_per_s,
+            longest_frame_octets: flow.longest_frame_octets(),
+            duration_ns,
+        };
+        let mut grants = Vec::with_capacity(receivers.len());
+        for &to in &receivers {
+            grants.push(ask_for(&links[to], &wanted, from_address).await?);
+        }
+        let role = |agent: usize, role: WireRole| wire::Role {
+            flow: flow.name.clone(),
+            kind: way.kind.word().into(),
+            cast: way.cast.word().into(),
+            interface: links[agent].entry.interface.clone().unwrap_or_default(),
+            stream: stream.into(),
+            role: Some(role),
+        };
+        match &flow.traffic {
             Traffic::Stream { real_time, .. } => {
                 let send = wire::Send {
-                    grant,
+                    grants,
                     source_json: flow.source_text().expect("streams have one"),
                     seed: test.seed,
-                    station: u32::try_from(number).expect("fewer flows"),
+                    station: stream.into(),
                     address: from_address.to_string(),
                     rate_bps,
                     rate_frames_per_s,
                     real_time: *real_time,
                 };
-                (WireRole::Send(send), WireRole::Sink(wire::Sink { attention }))
+                roles[from].push(role(from, WireRole::Send(send)));
+                for &to in &receivers {
+                    let clock = pairs.name_of(from, to);
+                    roles[to].push(role(to, WireRole::Sink(wire::Sink { attention: attention.clone(), clock })));
+                }
+            }
+            Traffic::Transfer { octets, block_octets } => {
+                let give = wire::Give {
+                    grants,
+                    address: from_address.to_string(),
+                    octets: octets.unwrap_or(0),
+                    block_octets: *block_octets,
+                    rate_bps,
+                    rate_frames_per_s,
+                };
+                roles[from].push(role(from, WireRole::Give(give)));
+                for &to in &receivers {
+                    roles[to].push(role(to, WireRole::Take(wire::Take {})));
+                }
             }
             Traffic::Exchange { frame_octets, interval_ns, patience_ns } => {
-                let back = Some(ask_for(&links[from], flow, to_address, 0, duration_ns).await?);
+                for &to in &receivers {
+                    let answerer = links[to].entry.address;
+                    let wanted = Wanted { way: back, number: 0, ..wanted };
+                    let grant = Some(ask_for(&links[from], &wanted, answerer).await?);
+                    let echo = wire::Echo { grant, rate_bps, rate_frames_per_s, attention: attention.clone() };
+                    roles[to].push(role(to, WireRole::Echo(echo)));
+                }
                 let ask = wire::Ask {
-                    grant,
+                    grants,
                     frame_octets: *frame_octets,
                     interval_ns: *interval_ns,
                     patience_ns: *patience_ns,
                     rate_bps,
                     rate_frames_per_s,
-                    attention: attention.clone(),
+                    attention,
                 };
-                (WireRole::Ask(ask), WireRole::Echo(wire::Echo { grant: back, rate_bps, rate_frames_per_s, attention }))
+                roles[from].push(role(from, WireRole::Ask(ask)));
             }
-        };
-        roles[from].push(wire::Role { flow: flow.name.clone(), role: Some(sending) });
-        roles[to].push(wire::Role { flow: flow.name.clone(), role: Some(receiving) });
+        }
     }
     let phases = Some(wire_phases(&test.phases));
     for (link, roles) in links.iter().zip(roles) {
@@ -249,14 +369,80 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Senders of streams and receivers whose clocks are to be compared: each pair once.
+struct ClockPairs(Vec<(usize, usize)>);
+
+impl ClockPairs {
+    fn of(test: &Test, links: &[Link]) -> Self {
+        let mut pairs = Vec::new();
+        for flow in test.flows.iter().filter(|flow| matches!(flow.traffic, Traffic::Stream { .. })) {
+            let Some(from) = test.place_of(&flow.from) else { continue };
+            for to in flow.to.names().iter().filter_map(|name| test.place_of(name)) {
+                let is_wanted = match test.clocks {
+                    Clocks::Compared => !links[from].shares_clock_with(&links[to]),
+                    Clocks::AlwaysCompared => true,
+                    Clocks::NotCompared => false,
+                };
+                if is_wanted && !pairs.contains(&(from, to)) {
+                    pairs.push((from, to));
+                }
+            }
+        }
+        Self(pairs)
+    }
+
+    fn name(number: usize) -> String {
+        format!("{CLOCK_FLOW}{number}")
+    }
+
+    /// The flow that compares the clocks of a sender and a receiver; empty if none does.
+    fn name_of(&self, from: usize, to: usize) -> String {
+        self.0.iter().position(|pair| *pair == (from, to)).map(Self::name).unwrap_or_default()
+    }
+
+    /// Grants and roles: the receiver asks, the sender answers.
+    async fn arrange(&self, test: &Test, links: &[Link], roles: &mut [Vec<wire::Role>]) -> Result<(), Error> {
+        for (number, &(from, to)) in self.0.iter().enumerate() {
+            let flow = Self::name(number);
+            let (rate_bps, rate_frames_per_s) = (clocks::MOST_BPS, clocks::MOST_FRAMES_PER_S);
+            let wanted = Wanted {
+                flow: &flow,
+                way: Way::default(),
+                number: 0,
+                rate_bps,
+                rate_frames_per_s,
+                longest_frame_octets: clocks::FRAME_OCTETS,
+                duration_ns: test.phases.duration_ns(),
+            };
+            let question = ask_for(&links[from], &wanted, links[to].entry.address).await?;
+            let answer = ask_for(&links[to], &wanted, links[from].entry.address).await?;
+            let role = |agent: usize, role: WireRole| wire::Role {
+                flow: flow.clone(),
+                kind: wanted.way.kind.word().into(),
+                cast: wanted.way.cast.word().into(),
+                interface: links[agent].entry.interface.clone().unwrap_or_default(),
+                stream: 0,
+                role: Some(role),
+            };
+            let clock = wire::Clock { grants: vec![question], rate_bps, rate_frames_per_s };
+            roles[to].push(role(to, WireRole::Clock(clock)));
+            let attention = "sleeping".to_owned();
+            let echo = wire::Echo { grant: Some(answer), rate_bps, rate_frames_per_s, attention };
+            roles[from].push(role(from, WireRole::Echo(echo)));
+        }
+        Ok(())
+    }
+}
+
 /// Start all at one instant and follow them until all have ended.
-async fn conduct(test: &Test, links: &[Link]) -> Ending {
+async fn conduct(test: &Test, links: &[Link], tell: &impl Fn(Stage)) -> Ending {
     let begin_ns = HostTime.now_ns() + LEAD_NS;
     for outcome in together(links.iter().map(|link| link.start(begin_ns))).await {
         if let Err(error) = outcome {
             return Ending::Failed(error);
         }
     }
+    tell(Stage::Running);
     let lasting = Duration::from_nanos(LEAD_NS.saturating_add(test.phases.duration_ns())) + OVERTIME;
     let followed = together(links.iter().map(|link| tokio::time::timeout(lasting, follow(link)))).await;
     for (agent, followed) in followed.into_iter().enumerate() {

@@ -62,6 +62,7 @@ pub(super) fn of_sunk(sunk: &Sunk, begin_ns: u64) -> Value {
                     "goodput_bps": stream.goodput_bps(),
                     "delay": histogram(&stream.delay),
                     "before_sent": stream.before_sent,
+                    "unrelated": stream.unrelated,
                     "spacing": histogram(&stream.spacing),
                 },
             })
@@ -85,6 +86,13 @@ pub(super) fn of_asked(asked: &Asked) -> Value {
             "contradictions": relation.contradictions(),
         })
     });
+    let by_station: Vec<Value> = asked
+        .by_station
+        .iter()
+        .map(|one| {
+            json!({"station": one.station.to_string(), "answered": one.answered, "round_trip": histogram(&one.round_trip)})
+        })
+        .collect();
     json!({
         "requests": asked.requests,
         "answered": asked.answered,
@@ -93,6 +101,9 @@ pub(super) fn of_asked(asked: &Asked) -> Value {
         "fastest_ns": asked.fastest_ns,
         "round_trip": histogram(&asked.round_trip),
         "clock": clock,
+        "complete": asked.complete,
+        "by_station": by_station,
+        "whole_round": (!asked.by_station.is_empty()).then(|| histogram(&asked.whole_round)),
     })
 }
 

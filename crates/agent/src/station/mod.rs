@@ -6,20 +6,25 @@
 //! ```
 
 mod account;
+pub mod clocks;
+mod connection;
+mod door;
 mod role;
 mod sampler;
+mod series;
+mod transfer;
 
+pub use door::{Door, Opened, Place};
 pub use role::{read_source, RolePlan, Task};
+pub use transfer::LONGEST_BLOCK_OCTETS;
 
 use crate::consent::Grant;
 use crate::gate::Seen;
 use crate::leash::Leash;
 use crate::refusal::{Refusal, Rule};
-use ethermeter_live::port::udp::{UdpOptions, UdpPort};
-use ethermeter_live::{HostTime, Timeline};
+use ethermeter_live::{Face, HostTime, Timeline};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
@@ -60,8 +65,10 @@ impl Phases {
 
 /// A port that was opened for a sender.
 pub struct Receiver {
-    port: UdpPort,
-    grant: Grant,
+    opened: Opened,
+    place: Place,
+    /// One of each sender.
+    grants: Vec<Grant>,
 }
 
 enum State {
@@ -73,25 +80,20 @@ enum State {
 /// One experiment.
 pub struct Experiment {
     number: u64,
+    face: Face,
     leash: Arc<Leash>,
     seen: Arc<Seen>,
     receivers: BTreeMap<String, Receiver>,
     state: State,
 }
 
-/// Frames of most experiments fit this.
-const COMMON_FRAME_OCTETS: u32 = 1518;
-
-fn no_port(error: &ethermeter_live::Error) -> Refusal {
-    Refusal::new(Rule::Port, error, "an own address and a free port")
-}
-
 impl Experiment {
-    /// One with nothing in it yet; its lease begins at `now_ns`.
+    /// One with nothing in it yet; its lease begins at `now_ns`. Frames show the time of `face`.
     #[must_use]
-    pub fn new(number: u64, now_ns: u64) -> Self {
+    pub fn new(number: u64, face: Face, now_ns: u64) -> Self {
         Self {
             number,
+            face,
             leash: Arc::new(Leash::new(now_ns)),
             seen: Arc::default(),
             receivers: BTreeMap::new(),
@@ -105,30 +107,41 @@ impl Experiment {
         &self.leash
     }
 
-    /// Open a port for what `grant` allows, and write its number there.
+    /// Open a port for what `grant` allows, and write its number there. Further senders of the flow share it.
     ///
     /// # Errors
-    /// If the flow has one already, or the system refuses.
-    pub fn open(&mut self, flow: &str, grant: &mut Grant, longest_frame_octets: u32) -> Result<(), Refusal> {
+    /// If the flow has one already that is not for this, or the system refuses.
+    pub fn open(
+        &mut self,
+        flow: &str,
+        place: &Place,
+        grant: &mut Grant,
+        longest_frame_octets: u32,
+    ) -> Result<(), Refusal> {
         if !matches!(self.state, State::Granting) {
             return Err(Refusal::new(Rule::Order, "a grant", "before roles are prepared"));
         }
-        if self.receivers.contains_key(flow) {
-            return Err(Refusal::new(Rule::Description, format!("flow {flow:?}"), "one receiver a flow"));
+        if let Some(receiver) = self.receivers.get_mut(flow) {
+            let is_shared = receiver.grants.iter().all(|other| {
+                other.sender != grant.sender && other.address == grant.address && other.way() == grant.way()
+            });
+            if !is_shared || !grant.way().can_be_shared() {
+                return Err(Refusal::new(Rule::Description, format!("flow {flow:?}"), "one receiver a flow"));
+            }
+            grant.port = receiver.grants.first().map_or(grant.port, |other| other.port);
+            receiver.grants.push(grant.clone());
+            return Ok(());
         }
-        let frame = if longest_frame_octets == 0 { COMMON_FRAME_OCTETS } else { longest_frame_octets };
-        let local = SocketAddr::new(grant.address, grant.port);
-        let options = UdpOptions { stamps: true, longest_payload: frame as usize, ..UdpOptions::at(local) };
-        let port = UdpPort::open(&options).map_err(|error| no_port(&error))?;
-        grant.port = port.local().map_err(|error| no_port(&error))?.port();
-        self.receivers.insert(flow.to_owned(), Receiver { port, grant: grant.clone() });
+        let opened = place.to_receive(grant, longest_frame_octets)?;
+        let receiver = Receiver { opened, place: place.clone(), grants: vec![grant.clone()] };
+        self.receivers.insert(flow.to_owned(), receiver);
         Ok(())
     }
 
     /// What was granted for a flow here.
     #[must_use]
     pub fn granted(&self, flow: &str) -> Option<&Grant> {
-        self.receivers.get(flow).map(|receiver| &receiver.grant)
+        self.receivers.get(flow).and_then(|receiver| receiver.grants.first())
     }
 
     /// Take up roles.
@@ -157,17 +170,27 @@ impl Experiment {
             phases: *phases,
             leash: Arc::clone(&self.leash),
             seen: Arc::clone(&self.seen),
+            face: self.face,
+            clocks: Arc::new(
+                roles
+                    .iter()
+                    .filter(|plan| matches!(plan.task, Task::Clock { .. }))
+                    .map(|plan| (plan.flow.clone(), Arc::default()))
+                    .collect(),
+            ),
         };
         let sampling = schedule.clone();
         let mut bodies: Vec<Box<dyn FnOnce() -> Value + Send>> = Vec::new();
         for plan in roles.clone() {
             let schedule = schedule.clone();
             let receiver = if plan.task.receives() { self.receivers.remove(&plan.flow) } else { None };
-            let port = match receiver {
-                Some(receiver) => receiver.port,
+            let opened = match receiver {
+                Some(Receiver { opened, place, grants }) => {
+                    plan.fit(opened, &place, grants.first().map(|grant| grant.sender))?
+                }
                 None => plan.open()?,
             };
-            bodies.push(Box::new(move || plan.run(port, &schedule)));
+            bodies.push(Box::new(move || plan.run(opened, &schedule)));
         }
         bodies.push(Box::new(move || sampler::samples(&sampling)));
         let mut threads = Vec::with_capacity(bodies.len());
@@ -229,6 +252,10 @@ impl Experiment {
             .collect();
         let host = results.pop().unwrap_or_default();
         let now_ns = HostTime.now_ns();
-        json!({"ended": ending, "roles": results, "host": host, "collected_ns": now_ns})
+        let mut result = json!({"ended": ending, "roles": results, "collected_ns": now_ns});
+        for part in ["host", "host_series", "provenance"] {
+            result[part] = host[part].clone();
+        }
+        result
     }
 }

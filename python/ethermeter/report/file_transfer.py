@@ -1,0 +1,188 @@
+"""File transfer: the figures of Fritz (1999), measured and simulated, and what each remedy would have brought."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.interval import exact
+from ethermeter.observation import Metric
+from ethermeter.papers.claims import Claim
+from ethermeter.papers.evidence import MissingError
+from ethermeter.papers.fritz1999 import BARE, FAST, GIGABIT, PAIRS, Copies, constant_mbps
+from ethermeter.report.bars import bars
+from ethermeter.report.html import safe, section, table
+from ethermeter.report.labels import Label
+from ethermeter.report.sheet import Sheet
+
+Section = tuple[str, str, str]
+"""Anchor, name in the map, and HTML."""
+RATES = {FAST: "Fast Ethernet", GIGABIT: "Gigabit Ethernet"}
+REMEDIES = (
+    ("as they were", "remedies", BARE),
+    ("checksum in NIC", "remedies", "checksum-in-nic"),
+    ("larger FIFO", "remedies", "larger-fifo"),
+    ("wider bus", "remedies", "wider-bus"),
+    ("stack for nothing", "remedies", "no-stack"),
+    ("all four", "remedies", "all-of-them"),
+    ("wide window", "window", ""),
+    ("… and jumbo", "jumbo", BARE),
+    ("… and all four", "jumbo", "all-of-them"),
+)
+"""Name, series and what it varies; first, what the others are compared with."""
+AHEAD = ("a request ahead", "ahead", "")
+THROUGHPUT = Label("Throughput", "Mb/s")
+DELAY = Label("Data to acknowledgement", "µs")
+PAIR, WHAT = "pair", "what"
+Bar = tuple[str, str, float]
+"""Where it stands, which of those there, and how high."""
+
+
+def file_sections(copies: Copies, claims: Sequence[Claim], sheet: Sheet) -> list[Section]:
+    """Return every section whose points the run holds.
+
+    Parameters
+    ----------
+    copies
+        Of a run of the study.
+    claims
+        Of the same run: what was published.
+    sheet
+        Where the figures go.
+
+    """
+    found: list[Section] = []
+    for anchor, name, title, body in (
+        ("files-throughput", "Throughput", "Files over Fast and Gigabit Ethernet", _throughput),
+        ("files-time", "Time", "Where the time goes", _time),
+        ("files-acknowledgements", "Acknowledgements", "From data to acknowledgement", _acknowledgements),
+        ("files-remedies", "Remedies", "What would have helped", _remedies),
+    ):
+        try:
+            text = body(copies, {claim.id: claim.published for claim in claims}, sheet)
+        except MissingError:
+            continue
+        found.append((anchor, name, section(anchor, title, text)))
+    return found
+
+
+def _throughput(copies: Copies, published: dict[str, float], sheet: Sheet) -> str:
+    rows: list[list[str]] = []
+    drawn: list[Bar] = []
+    for pair in PAIRS:
+        measured = {rate: published.get(f"{word}-{pair}", float("nan")) for rate, word in ((FAST, "fast"), (GIGABIT, "gigabit"))}
+        ours = {rate: copies.rate_mbps("copies", rate, pair) for rate in RATES}
+        for rate, name in RATES.items():
+            drawn += [(PAIRS[pair], f"{name}, measured", measured[rate]), (PAIRS[pair], f"{name}, ours", ours[rate])]
+        constant = constant_mbps(measured[FAST])
+        numbers = (measured[FAST], ours[FAST], measured[GIGABIT], ours[GIGABIT], constant)
+        off = f"{(ours[GIGABIT] / measured[GIGABIT] - 1) * 100:+.1f}%".replace("-", "−")
+        rows.append([safe(PAIRS[pair]), *(f"{number:.1f}" for number in numbers[:4]), off, f"{constant:.1f}"])
+    head = ["Server, client", "Fast, measured", "ours (fitted)", "Gigabit, measured", "ours (predicted)", "off by", "constant time alone"]
+    figure = _figure(
+        sheet,
+        drawn,
+        THROUGHPUT,
+        title="Throughput, both directions averaged",
+        text="One host time of each pair is fitted to its bar on Fast Ethernet; Gigabit Ethernet is predicted.",
+        numbers=table(head, rows, caption="Throughput in Mb/s", kind="data"),
+    )
+    text = (
+        "What each host does with an octet besides sending and receiving it (disk, file service, application) is one number a pair. "
+        "If that were all, and came on top of the wire, Gigabit Ethernet would give 1 / (1/F − 1/100 + 1/1000) of F Mb/s on Fast "
+        "Ethernet: the last column. The simulated chain has besides it blocks and their requests, TCP, copy and checksum, the bus and its "
+        "FIFO, each after its own source, and overlaps what overlaps: where several frames of a block are under way, some of the wire’s "
+        "time is hidden already on Fast Ethernet, and less is won by taking it away."
+    )
+    return f"<p>{text}</p>{figure}"
+
+
+def _time(copies: Copies, _published: dict[str, float], _sheet: Sheet) -> str:
+    def ns(series: str, rate: str, pair: str) -> float:
+        return 8e3 / copies.rate_mbps(series, rate, pair)
+
+    rows = [
+        [
+            safe(PAIRS[pair]),
+            *(f"{ns('copies', rate, pair):.0f}" for rate in RATES),
+            *(f"{ns('memory', rate, pair):.0f}" for rate in RATES),
+            *(f"{(1 - ns('memory', rate, pair) / ns('copies', rate, pair)) * 100:.0f}%" for rate in RATES),
+        ]
+        for pair in PAIRS
+    ]
+    head = ["Server, client", "Fast", "Gigabit", "Fast, no host times", "Gigabit, no host times", "host times, Fast", "host times, Gigabit"]
+    text = (
+        "Time of an octet in ns, with the fitted host times and without them: then TCP, stack, bus and wire are all there is. Host times "
+        "of 215 to 396 ns an octet are what two disks would take, one after the other, at 5 to 9 MB/s each; what of them is disk, file "
+        "service or operating system the article’s numbers cannot tell."
+    )
+    return f'<p>{text}</p><div class="panel">{table(head, rows, caption="Time of an octet, ns", kind="data")}</div>'
+
+
+def _acknowledgements(copies: Copies, _published: dict[str, float], sheet: Sheet) -> str:
+    found = {pair: {rate: copies.mean("copies", rate, Metric.ACKNOWLEDGEMENT_DELAY, pair) * 1e6 for rate in RATES} for pair in PAIRS}
+    drawn = [(PAIRS[pair], name, found[pair][rate]) for pair in PAIRS for rate, name in RATES.items()]
+    rows = [[safe(PAIRS[pair]), *(f"{found[pair][rate]:.0f}" for rate in RATES)] for pair in PAIRS]
+    figure = _figure(
+        sheet,
+        drawn,
+        DELAY,
+        title="From data to acknowledgement",
+        text="On the wire of who sends the data, from the begin of their frame to that of the frame that acknowledges them; means.",
+        numbers=table(["Server, client", *RATES.values()], rows, caption="Data to acknowledgement in µs", kind="data"),
+    )
+    text = (
+        "The article’s captures show long delays of acknowledgements, shorter on Gigabit Ethernet but still there. In the simulation the "
+        "last data of a block are acknowledged by the next request, or by its answer, after a host time; the others by the receiver’s "
+        "stack, which has several frames before it."
+    )
+    return f"<p>{text}</p>{figure}"
+
+
+def _remedies(copies: Copies, _published: dict[str, float], sheet: Sheet) -> str:
+    shown = list(_known(copies))
+    drawn = [(name, PAIRS[pair], copies.rate_mbps(series, case, pair)) for name, series, case in shown for pair in PAIRS]
+    rows = []
+    for name, series, case in [*shown, AHEAD]:
+        try:
+            gains = copies.gains(series, case)
+        except MissingError:
+            continue
+        cells = (f"{copies.rate_mbps(series, case, pair):.1f} ({gains[pair]:+.1f}%)".replace("-", "−") for pair in PAIRS)
+        rows.append([safe(name), *cells])
+    numbers = table(["Remedy", *map(safe, PAIRS.values())], rows, caption="Throughput in Mb/s on Gigabit Ethernet, and gain", kind="data")
+    figure = _figure(
+        sheet,
+        drawn,
+        THROUGHPUT,
+        title="Gigabit Ethernet with the article’s remedies",
+        text="“Stack for nothing” is the most that a stack out of the operating system could bring.",
+        numbers="",
+    )
+    text = (
+        "Each remedy acts on parts that together are a small share of the time, if they cost these hosts what they cost others of their "
+        "day. None of them lets the hosts work while they wait for each other: a second request under way, which the article does not "
+        "speak of, nearly doubles the throughput, for one host works on a block while the other works on the next; so it is "
+        "if each has half of the host time, as is assumed here."
+    )
+    return f'<p>{text}</p>{figure}<div class="panel">{numbers}</div>'
+
+
+def _known(copies: Copies) -> Iterator[tuple[str, str, str]]:
+    """Return the remedies that the run holds; the first must be there."""
+    copies.gains(*REMEDIES[0][1:])
+    for name, series, case in REMEDIES:
+        if (series, case) in copies.found:
+            yield name, series, case
+
+
+def _figure(sheet: Sheet, drawn: Sequence[Bar], label: Label, *, title: str, text: str, numbers: str) -> str:
+    """Add a figure of bars."""
+    points = [_point(*bar) for bar in drawn]
+    spec: dict[str, Any] = bars(points, Metric.TRANSFER_RATE, label=label, x=PAIR, part=WHAT, title="")
+    return sheet.add(spec, title=title, text=text, numbers=numbers)
+
+
+def _point(place: str, what: str, value: float) -> Point:
+    return Point(
+        series="", point={PAIR: place, WHAT: what}, engine="simulation", replications=1, estimates={Metric.TRANSFER_RATE: exact(value)}
+    )

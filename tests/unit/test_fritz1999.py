@@ -1,0 +1,159 @@
+"""Files over Fast and Gigabit Ethernet: the study's files, its rules, and what comes out of a short run of it."""
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ethermeter as em
+import pytest
+from ethermeter import plan
+from ethermeter.cli.running import STUDIES
+from ethermeter.experiment import load, shipped
+from ethermeter.observation import Metric
+from ethermeter.papers import fritz1999 as paper
+from ethermeter.papers.claims import Claim
+from ethermeter.papers.evidence import MissingError
+from ethermeter.papers.fritz1999 import FAST, GIGABIT, PAIRS, Copies
+
+NAMES = STUDIES[paper.STUDY].experiments
+
+
+def flows(name: str) -> list[Mapping[str, Any]]:
+    (first, *_) = plan.expand([load(shipped()[name])]).trials
+    return list(first.scenario["flows"])
+
+
+def sources_of(name: str) -> dict[str, str]:
+    found: dict[str, str] = tomllib.loads(Path(shipped()[name]).read_text(encoding="utf-8"))["sources"]
+    return found
+
+
+def test_all_files_copy_the_same_files_between_the_same_pairs() -> None:
+    wanted = [f"{pair}-{way}" for pair in PAIRS for way in ("read", "write")]
+    for name in NAMES:
+        found = flows(name)
+        assert [flow["name"] for flow in found] == wanted
+        for flow, other in zip(found, flows("fritz1999/copies"), strict=True):
+            jobs = [of["transfer"]["job"]["file"] for of in (flow, other)]
+            for key in ("direction", "octets", "block_octets", "request_octets", "answer_octets"):
+                assert jobs[0][key] == jobs[1][key], (name, flow["name"], key)
+            if "memory" not in name:
+                assert jobs[0]["client"] == jobs[1]["client"]
+
+
+def test_a_host_time_is_one_number_an_octet_for_each_pair() -> None:
+    for name in NAMES:
+        by_pair: dict[str, set[float]] = {}
+        for flow in flows(name):
+            file = flow["transfer"]["job"]["file"]
+            ns = (file["client"]["ps"] + file["server"]["ps"]) / file["block_octets"] / 1e3
+            by_pair.setdefault(flow["name"].rpartition("-")[0], set()).add(round(ns, 1))
+        assert all(len(found) == 1 for found in by_pair.values()), (name, by_pair)
+
+
+def test_every_parameter_that_the_study_does_not_print_says_where_it_comes_from() -> None:
+    for name in NAMES:
+        sources = sources_of(name)
+        for key in ("client", "block", "request"):
+            assert f"flows.transfer.file.{key}" in sources
+        for side in ("send", "receive"):
+            assert f"network.models.pc.{side}.stack.fixed" in sources
+            assert f"network.models.pc.{side}.stack.per_byte" in sources
+    fitted = [key for key, text in sources_of("fritz1999/copies").items() if text.startswith("fit")]
+    assert fitted == ["flows.transfer.file.client"]
+
+
+def test_a_constant_time_an_octet_gives_the_numbers_of_the_formula() -> None:
+    # 1/18 - 1/100 + 1/1000 = 0.0465556 and so on, by hand.
+    found = [round(paper.constant_mbps(fast), 1) for fast in (18, 22, 16, 25, 16)]
+    assert found == [21.5, 27.4, 18.7, 32.3, 18.7]
+
+
+def copies(rates: Mapping[tuple[str, str], float]) -> Copies:
+    """Every pair as fast as the point says, in Mb/s, and 100 µs to acknowledgements at 100 Mb/s, 40 at 1 Gb/s."""
+    names = [f"{pair}-{way}" for pair in PAIRS for way in ("read", "write")]
+    delays = {FAST: 100e-6, GIGABIT: 40e-6}
+    return Copies(
+        {
+            (series, case): {
+                Metric.TRANSFER_RATE: {name: rate * 1e6 for name in names},
+                Metric.ACKNOWLEDGEMENT_DELAY: {name: delays.get(case, math.nan) for name in names},
+            }
+            for (series, case), rate in rates.items()
+        }
+    )
+
+
+def verdicts(of: Copies) -> dict[str, Claim]:
+    return {claim.id: claim for claim in paper.claims(of)}
+
+
+def test_numbers_are_met_within_what_their_entries_allow() -> None:
+    found = verdicts(copies({("copies", FAST): 18.0, ("copies", GIGABIT): 25.0}))
+    assert {name: found[name].verdict for name in ("fast-novell-win95", "gigabit-novell-win95", "fast-nt-nt", "gigabit-win95-win95")} == {
+        "fast-novell-win95": "met",
+        "gigabit-novell-win95": "met",
+        "fast-nt-nt": "missed",
+        "gigabit-win95-win95": "missed",
+    }
+    assert found["checksum-in-nic"].verdict == "not-run"
+
+
+@pytest.mark.parametrize(("gigabit", "verdict"), [(30.0, "holds"), (30.1, "fails")])
+def test_the_ceiling_of_gigabit_ethernet_is_three_percent_by_the_letter(gigabit: float, verdict: str) -> None:
+    assert verdicts(copies({("copies", FAST): 25.0, ("copies", GIGABIT): gigabit}))["gigabit-ceiling"].verdict == verdict
+
+
+def test_delays_of_acknowledgements_are_compared_pair_by_pair() -> None:
+    found = verdicts(copies({("copies", FAST): 25.0, ("copies", GIGABIT): 29.0}))
+    assert found["acknowledgements-shorter"].ours == pytest.approx(0.4)
+    assert found["acknowledgements-shorter"].verdict == "holds"
+    # 40 µs are but 3.1 times the 12.784 that a frame and its acknowledgement take.
+    assert found["acknowledgements-long"].verdict == "fails"
+
+
+def test_a_remedy_that_brings_nothing_fails() -> None:
+    found = verdicts(copies({("remedies", "pc"): 20.0, ("remedies", "larger-fifo"): 20.0, ("remedies", "no-stack"): 22.0}))
+    assert (found["larger-fifo"].verdict, found["no-stack"].verdict) == ("fails", "holds")
+    assert found["no-stack"].ours == pytest.approx(10.0)
+
+
+def test_a_point_that_is_not_there_is_missed_by_name() -> None:
+    with pytest.raises(MissingError, match="nt-nt-read for copies, 1 Gb/s"):
+        copies({}).rate_mbps("copies", GIGABIT, "nt-nt")
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Claim]:
+    """Claims of a run of the first file alone, which takes half a second."""
+    folder = tmp_path_factory.mktemp("fritz1999")
+    run = em.load(shipped()["fritz1999/copies"]).run(out=folder / "run", jobs=1)
+    return {claim.id: claim for claim in paper.claims(paper.read(run.path))}
+
+
+def test_host_times_give_fast_ethernet_to_the_tenth(ran: dict[str, Claim]) -> None:
+    # They are fitted to 0.1 ns an octet of some 400: 0.03%, and the text's numbers are whole.
+    for pair in PAIRS:
+        claim = ran[f"fast-{pair}"]
+        assert claim.ours == pytest.approx(claim.published, rel=1e-3)
+
+
+def test_gigabit_ethernet_lies_below_what_a_constant_time_alone_would_give(ran: dict[str, Claim]) -> None:
+    # The chain hides a part of the wire of Fast Ethernet, and none of what it adds becomes faster.
+    for pair in PAIRS:
+        fast, gigabit = ran[f"fast-{pair}"].ours, ran[f"gigabit-{pair}"].ours
+        assert fast < gigabit < paper.constant_mbps(fast)
+
+
+def test_four_of_five_pairs_are_predicted_within_fifteen_percent(ran: dict[str, Claim]) -> None:
+    assert [pair for pair in PAIRS if ran[f"gigabit-{pair}"].verdict != "met"] == ["novell-win95"]
+
+
+def test_claims_are_written_as_all_studies_write_them(tmp_path: Path) -> None:
+    run = em.load(shipped()["fritz1999/copies"]).run(out=tmp_path / "run", jobs=1)
+    content = json.loads(paper.write_claims(run.path).read_text(encoding="utf-8"))
+    assert content["study"] == "fritz1999"
+    assert len(content["claims"]) == len(paper.published())

@@ -1,0 +1,152 @@
+"""Transfers: what a file says of them reaches the core, their rows by hand, and their faults."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import ethermeter as em
+import numpy as np
+import pytest
+from ethermeter.experiment import load
+from ethermeter.experiment.reading import scenarios
+from ethermeter.experiment.transfers import Acknowledge, Copy, Octets, Tcp, Transfer
+from faults_at import expect_fault
+
+COPY = """\
+title = "A file"
+[network]
+rate = "100 Mb/s"
+[[network.hosts]]
+name = "client"
+[[network.hosts]]
+name = "server"
+[[network.links]]
+ends = ["client", "server"]
+[[flows]]
+name = "copy"
+from = "client"
+to = "server"
+[flows.transfer.file]
+direction = "read"
+size = "7000 B"
+block = "1000 B"
+request = "60 B"
+answer = "40 B"
+client = "70 us"
+server = "50 us"
+[flows.transfer.tcp]
+window = "8760 B"
+[phases]
+transmit = "1 s"
+measure = "all"
+"""
+
+
+def scenario(folder: Path, text: str) -> dict[str, Any]:
+    path = folder / "x.toml"
+    path.write_text(text, encoding="utf-8")
+    experiment = load(path)
+    found: dict[str, Any] = scenarios(experiment).at([0] * len(experiment.sweeps)).value
+    return found
+
+
+def test_everything_that_can_be_said_of_a_transfer_reaches_the_core(tmp_path: Path) -> None:
+    (flow,) = scenario(tmp_path, COPY)["flows"]
+    assert flow["transfer"]["job"]["file"] == {
+        "direction": "read",
+        "octets": 7000,
+        "block_octets": 1000,
+        "request_octets": 60,
+        "answer_octets": 40,
+        "client": {"kind": "constant", "ps": 70_000_000},
+        "server": {"kind": "constant", "ps": 50_000_000},
+        "ahead": 1,
+    }
+    begin, end = COPY.index("[flows.transfer.file]"), COPY.index("[phases]")
+    said = """\
+[flows.transfer]
+stream = { size = "36 MB" }
+[flows.transfer.tcp]
+window = "60 kB"
+send_buffer = "20 kB"
+mtu = "9000 B"
+options = "12 B"
+initial_segments = 2
+recovery = "reno"
+nagle = false
+acknowledge = { segments = 1, time = "100 ms" }
+least_timeout = "200 ms"
+first_timeout = "3 s"
+read_per_byte = "100 ns"
+"""
+    (flow,) = scenario(tmp_path, COPY[:begin] + said + COPY[end:])["flows"]
+    assert flow["transfer"] == {
+        "job": {"stream": {"octets": 36_000_000}},
+        "tcp": {
+            "window_octets": 60_000,
+            "send_buffer_octets": 20_000,
+            "mtu_octets": 9000,
+            "option_octets": 12,
+            "initial_segments": 2,
+            "recovery": "reno",
+            "nagle": False,
+            "acknowledge": {"segments": 1, "ps": 100_000_000_000},
+            "least_timeout_ps": 200_000_000_000,
+            "first_timeout_ps": 3_000_000_000_000,
+            "read_ps_per_octet": 100_000,
+        },
+    }
+
+
+def test_rows_of_a_file_are_those_of_a_hand_calculation(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(COPY, encoding="utf-8")
+    table = em.load(path).run(out=tmp_path / "run", jobs=1).to_pandas()
+    values = dict(table[table["station"] == 0].set_index("metric")["value"])
+    # A frame has 58 octets around its data, 8 before it, and 80 ns an octet; seven blocks, and six times the client's 70 us between them.
+    request_s, answer_s = (60 + 66) * 80e-9, (1040 + 66) * 80e-9
+    block_s = request_s + 50e-6 + answer_s
+    assert values["round_trip"] == pytest.approx(block_s, rel=1e-9)
+    assert values["transfer_rate"] == pytest.approx(8 * 7000 / (7 * block_s + 6 * 70e-6), rel=1e-9)
+    assert values["data_rate"] == 8 * 7000
+    # Six answers are acknowledged by the next request: their own 1098 octets, 70 us, and a preamble. The last one by the timer.
+    began_s = 1098 * 80e-9
+    delays = [began_s + 70e-6 + 8 * 80e-9] * 6 + [began_s + 200e-3 + 8 * 80e-9]
+    assert values["acknowledgement_delay"] == pytest.approx(np.mean(delays), rel=1e-9)
+    assert values["retransmitted"] == values["timeouts"] == 0
+    assert np.isnan(values["loss"])
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "allowed"),
+    [
+        (
+            ('[flows.transfer.file]\ndirection = "read"', '[flows.transfer.file]\ndirection = "up"'),
+            "flows.0.transfer.file.direction",
+            "read",
+        ),
+        (('window = "8760 B"', 'window = "0 B"'), "flows.0.transfer.tcp.window", "from 1 B"),
+        (('window = "8760 B"', 'window = "1000 B"'), "flows.0.transfer.tcp", "1460"),
+        (('name = "copy"', 'name = "copy"\nframes = "64 B"'), "flows.0.frames", "not allowed with transfer"),
+        (('name = "copy"', 'name = "copy"\nport = "udp"'), "flows.0.port", "tcp"),
+        (('size = "7000 B"', 'size = "0 B"'), "flows.0.transfer.file.size", "from 1 B"),
+        (("[flows.transfer.file]", "[flows.transfer.stream]\n[flows.transfer.file]"), "flows.0.transfer", "exactly one"),
+    ],
+)
+def test_a_fault_is_named_with_its_key_and_what_is_allowed(tmp_path: Path, change: tuple[str, str], key: str, allowed: str) -> None:
+    expect_fault(tmp_path, COPY.replace(*change), key=key, allowed=allowed)
+
+
+def test_a_flow_of_messages_still_needs_arrivals(tmp_path: Path) -> None:
+    begin, end = COPY.index("[flows.transfer.file]"), COPY.index("[phases]")
+    expect_fault(tmp_path, COPY[:begin] + 'frames = "64 B"\n' + COPY[end:], key="flows.0.arrivals", allowed="required")
+
+
+def test_every_key_is_documented_and_the_example_is_sound(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "transfers.md").read_text(encoding="utf-8")
+    for table in (Transfer, Octets, Copy, Tcp, Acknowledge):
+        for key in table.model_fields:
+            assert re.search(rf"[`{{,] ?{key}\b", text), f"{table.__name__}.{key}"
+    (example,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "x.toml").write_text(example, encoding="utf-8")
+    assert load(tmp_path / "x.toml").trials == 2
