@@ -151,6 +151,22 @@ def expand(experiments: Sequence[Experiment], *, name: str | None = None, seed: 
     return Plan(slug(name) if name is not None and slug(name) else _name(experiments), tuple(trials))
 
 
+def trial_line(*, scenario: str, seed: int, engine: str = SIMULATION) -> str:
+    """Return a trial of no plan, as a line for an engine.
+
+    Parameters
+    ----------
+    scenario
+        Its scenario as JSON.
+    seed
+        Where its chance comes from.
+    engine
+        Who answers.
+
+    """
+    return f'{{"id":"x/00000","series":"x","replication":0,"seed":{seed},"engine":{compact(engine)},"point":{{}},"scenario":{scenario}}}'
+
+
 def _name(experiments: Sequence[Experiment]) -> str:
     if len(experiments) == 1:
         return slug(experiments[0].path.stem) or "experiment"

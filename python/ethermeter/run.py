@@ -150,6 +150,9 @@ def execute(
     jobs = processors() if manner.jobs is None else manner.jobs
     if jobs < 1:
         raise InputError([Fault("command line", "--jobs", str(jobs), "at least 1")])
+    if any(trial.engine == "live" for trial in plan.trials):
+        allowed = "simulation here; trials between hosts are measured by their coordinator"
+        raise InputError([Fault(plan.name, "run.engines", "live", allowed)])
     begin_s = time.monotonic()
     names = names_of(experiments)
     began = provenance.begun(

@@ -104,7 +104,8 @@ def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(laborato
         flow("ask-many", "udp", many, cast="multicast", traffic=EXCHANGE),
         flow("packet-ask-many", "packet", many, cast="multicast", traffic=EXCHANGE),
     ]
-    result = laboratory.measure(flows)["flows"]
+    measured = laboratory.measure(flows)
+    result = measured["flows"]
     assert (result["packet"]["sent"], result["packet"]["received"]) == (FRAMES, FRAMES)
     assert result["packet-ask"]["sending"]["counted"]["answered"] > 0
     for name in ("packet-many", "packet-all", "udp-many", "udp-all"):
@@ -117,6 +118,10 @@ def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(laborato
         assert asked["answered"] + asked["lost"] == 2 * asked["requests"]
         assert asked["complete"] > 0
         assert all(station["answered"] >= asked["complete"] for station in asked["by_station"])
+    # As the testbed has made it.
+    facts = measured["agents"]["h2"]["result"]["provenance"]["interfaces"]["em0"]
+    assert (facts["driver"], facts["mtu"]) == ("veth", 1500)
+    assert {name: facts["offloads"][name] for name in ("tso", "gso", "gro")} == {"tso": False, "gso": False, "gro": False}
 
 
 @pytest.mark.root
@@ -165,8 +170,8 @@ def test_a_connection_fills_a_wire_in_both_directions_and_tells_of_itself(agent:
         result = laboratory.measure([there, back], transmit_ms=1500)["flows"]
     for name in ("there", "back"):
         given, taken = (result[name][side]["counted"] for side in ("sending", "receiving"))
-        # A wire carries at most 1448 octets of TCP's payload in a frame of 1518 with 20 around it. Two frames that the shaper has saved up are 2% of a
-        # second and a half. What slow start and the answers of the other direction take is less than half.
+        # A wire carries at most 1448 octets of TCP's payload in a frame of 1518 with 20 around it. Two frames that the shaper has saved up
+        # are 2% of a second and a half. What slow start and the answers of the other direction take is less than half.
         most_bps = RATE_BPS * 1448 / 1538
         assert 0.5 * most_bps < taken["measured"]["data_rate_bps"] < 1.02 * most_bps
         assert taken["octets"] <= given["octets"]

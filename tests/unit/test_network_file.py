@@ -1,12 +1,13 @@
 """Networks in experiment files: what they say, and every fault of them."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from ethermeter import _core, plan
+from ethermeter import _core, cli, plan
 from ethermeter.experiment import json_schema, load
 from ethermeter.experiment.components import shipped_model, shipped_models
 from ethermeter.experiment.reading import scenarios
@@ -325,6 +326,25 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     text = NETWORK.replace('ends = ["sink", "s"]', 'ends = ["sink", "t"]').replace("count = 3", 'count = 3\nmodel = "x"')
     path.write_text(HEAD + text + FLOW, encoding="utf-8")
     assert {fault.key for fault in faults_of(lambda: load(path))} == {"network.hosts.0.model", "network.links.1.ends.1", "network.hosts.1"}
+
+
+@pytest.mark.parametrize("command", ["validate", "plan", "run"])
+def test_what_only_the_core_refuses_ends_with_2_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    memory = 'name = "s"\nbuffer = { size = "4 kB", pause = { high = "3950 B", low = "1 kB" } }'
+    (tmp_path / "x.toml").write_text(HEAD + NETWORK.replace('name = "s"', memory) + FLOW, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["ethermeter", command, "x.toml"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    # Two frames of 64 octets and their gaps and preambles, and a PAUSE frame with its own.
+    assert line.startswith("x.toml: network.switches.0.buffer.size = 4000: expected at least 4202 for frames of up to 64 octets")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x.toml"]
 
 
 def test_a_loop_is_refused_with_its_link(tmp_path: Path) -> None:

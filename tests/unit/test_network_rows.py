@@ -3,6 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import ethermeter as em
 import numpy as np
@@ -216,7 +217,7 @@ def test_segments_and_networks_can_be_run_as_one_plan(tmp_path: Path) -> None:
 
 
 def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit() -> None:
-    def scenario(queue: int | None, mean_ps: float) -> dict[str, object]:
+    def scenario(queue: int | None, mean_ps: float) -> dict[str, Any]:
         nodes = [{"name": "a", "kind": {"host": {}}}, {"name": "b", "kind": {"host": {}}}]
         nodes.append({"name": "s", "kind": {"switch": {"learning": "known", **({"queue_frames": queue} if queue else {})}}})
         links = [
@@ -236,3 +237,52 @@ def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit() -> None:
     assert overloaded(scenario(None, 6.71e6)).tolist() == [True]
     assert overloaded(scenario(None, 6.73e6)).tolist() == [False]
     assert overloaded(scenario(50, 6.71e6)).tolist() == [False]
+    # A saturated source fills its own, faster link and so the slower one; a thinking or an answered one need not.
+    full = scenario(None, 1.0)
+    full["flows"][0]["arrivals"] = {"kind": "saturated"}
+    assert overloaded(full).tolist() == [True]
+    full["flows"][0]["service"] = {"kind": "exponential", "offset_ps": 0, "mean_ps": 6.1e6}
+    assert overloaded(full).tolist() == [False]
+    full["flows"][0]["service"]["mean_ps"] = 6.0e6
+    assert overloaded(full).tolist() == [True]
+    full["flows"][0]["response"] = {"frames": {"kind": "fixed", "bits": 512}, "think": {"kind": "constant", "ps": 0}}
+    assert overloaded(full).tolist() == [False]
+
+
+def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
+    table = run.to_pandas(metric=metric)
+    found = table[(table["trial"] == run.trials()[0].id) & (table["station"] == flow)]
+    return set(found["caution"].astype(str).iloc[0].split())
+
+
+def test_cautions_say_why_a_value_should_be_looked_at(tmp_path: Path) -> None:
+    alone = PING.replace("hughes-jones-saka-pc", "ideal").replace('response = { frames = "82 B" }\n', "")
+
+    def of(text: str, name: str) -> em.Run:
+        (tmp_path / name).mkdir()
+        return ran(tmp_path / name, text)
+
+    sound = of(alone.replace('"saturated"', '{ regular = "100 us" }'), "sound")
+    assert cautions(sound, "one_way_delay") == set()
+    # There is no answer, so no round trip.
+    assert cautions(sound, "round_trip") == {"no-samples"}
+    few = of(alone.replace('"saturated"', '{ regular = "1 ms" }'), "few")
+    assert cautions(few, "one_way_delay") == {"few-samples"}
+    assert cautions(few, "one_way_delay_p99", flow=0) == {"few-samples"}
+    assert cautions(few, "offered_rate") == set()
+    assert cautions(of(alone.replace("82 B", "40 B"), "short"), "goodput") == {"illegal-frame-length"}
+    over = of(alone.replace('"saturated"', "{ poisson_load = 1.5 }"), "over")
+    assert cautions(over, "one_way_delay") == {"unbounded-queue"}
+    # Nothing was lost: what did not come waits.
+    assert values(over)["loss"] == 0
+    full = of(SATURATED.replace('drain = "10 ms"', 'drain = "0 s"').replace("[1, 3]", "[3]"), "full")
+    assert cautions(full, "loss", flow=0) == {"under-way"}
+    assert cautions(full, "loss") == {"under-way"}
+
+
+def test_a_measured_plan_is_not_simulated(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(PING + '[run]\nengines = ["live"]\n', encoding="utf-8")
+    with pytest.raises(em.InputError, match=r"run\.engines = live"):
+        em.load(path).run(out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -19,6 +19,22 @@ pub struct Test {
     pub phases: Phases,
     /// What is sent from whom to whom.
     pub flows: Vec<Flow>,
+    /// When clocks are compared on the data path.
+    #[serde(default)]
+    pub clocks: Clocks,
+}
+
+/// When the clocks of senders of streams are compared with those of their receivers on the data path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clocks {
+    /// Where they are not one.
+    #[default]
+    Compared,
+    /// Even where they are one.
+    AlwaysCompared,
+    /// Never; delays between hosts mean nothing then.
+    NotCompared,
 }
 
 /// An agent and where it is.
@@ -195,6 +211,8 @@ impl Flow {
 
 /// Octets of the shortest frame that holds a mark.
 const SHORTEST: u32 = 64;
+/// How names of flows begin that compare clocks.
+pub const CLOCK_FLOW: &str = "clock ";
 /// Longest name of an agent or a flow.
 const LONGEST_NAME: usize = 64;
 
@@ -228,6 +246,9 @@ impl Test {
         for flow in &self.flows {
             let at = format!("flows.{}", flow.name);
             check_name(&flow.name, "flows", &mut flows, &mut faults);
+            if flow.name.starts_with(CLOCK_FLOW) {
+                faults.push(format!("{at}.name: must not begin with {CLOCK_FLOW:?}, as flows do that compare clocks"));
+            }
             self.check_ends(flow, &names, &mut faults);
             if flow.port == PortKind::Xdp {
                 for name in flow.to.names().iter().chain([&flow.from]).filter(|&name| !xdp.insert(name.clone())) {

@@ -4,6 +4,7 @@ use crate::attest::{Credentials, Notary};
 use crate::consent::Ceilings;
 use crate::protocol::agent_server::AgentServer;
 use crate::service::Service;
+use ethermeter_live::Face;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -58,7 +59,7 @@ pub struct Listening {
     service: Service,
 }
 
-/// Take up an address.
+/// Take up an address, for an agent whose frames show the time of `face`.
 ///
 /// # Errors
 /// If it is beyond loopback without credentials, they are of no use, or the system refuses.
@@ -66,6 +67,7 @@ pub async fn listen(
     at: SocketAddr,
     ceilings: Ceilings,
     credentials: Option<&Credentials>,
+    face: Face,
 ) -> Result<Listening, ListenError> {
     if credentials.is_none() && !at.ip().is_loopback() {
         return Err(ListenError::Plain(at));
@@ -89,7 +91,7 @@ pub async fn listen(
     }
     let notary = credentials.map(Notary::new).transpose().map_err(ListenError::Credentials)?;
     let listener = TcpListener::bind(at).await.map_err(|source| ListenError::System { at, source })?;
-    Ok(Listening { listener, server, service: Service::new(ceilings, notary) })
+    Ok(Listening { listener, server, service: Service::new(ceilings, notary, face) })
 }
 
 /// An error with all that caused it.

@@ -3,6 +3,7 @@
 use ethermeter_agent::attest::Credentials;
 use ethermeter_agent::consent::Ceilings;
 use ethermeter_agent::{certificates, coordinator, listen};
+use ethermeter_live::Face;
 use lexopt::prelude::*;
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
@@ -12,8 +13,10 @@ use tokio::signal::unix::{signal, SignalKind};
 
 const HELP: &str = "\
 ethermeter-agent --listen ADDRESS:PORT [--certificate FILE --key FILE --authority FILE] [--ceilings FILE]
+                 [--clock-offset NS] [--clock-drift PPB]
     Send and receive frames as a coordinator asks, within the ceilings and with the consent of every receiver.
     Without certificates, only on a loopback address. Port 0: any free one; it is printed.
+    An artificial clock, for tests: frames show a time that is ahead by so much and gains so much; results say so.
 ethermeter-agent measure TEST.json [--certificate FILE --key FILE --authority FILE]
     Run one test between agents; the result is one line of JSON.
 ethermeter-agent hosts ADDRESS:PORT… [--certificate FILE --key FILE --authority FILE]
@@ -37,6 +40,8 @@ struct Options {
     key: Option<PathBuf>,
     authority: Option<PathBuf>,
     ceilings: Option<PathBuf>,
+    clock_offset_ns: i64,
+    clock_drift_ppb: i64,
     hosts: Option<String>,
 }
 
@@ -71,6 +76,8 @@ fn run() -> Result<ExitCode, String> {
             Long("key") => options.key = Some(value(&mut parser)?.into()),
             Long("authority") => options.authority = Some(value(&mut parser)?.into()),
             Long("ceilings") => options.ceilings = Some(value(&mut parser)?.into()),
+            Long("clock-offset") => options.clock_offset_ns = number("clock-offset", &mut parser, MOST_OFFSET_NS)?,
+            Long("clock-drift") => options.clock_drift_ppb = number("clock-drift", &mut parser, MOST_DRIFT_PPB)?,
             Long("hosts") => options.hosts = Some(value(&mut parser)?.to_string_lossy().into_owned()),
             Value(word) => words.push(word),
             other => return Err(format!("{}\n{HELP}", other.unexpected())),
@@ -120,6 +127,16 @@ fn address(what: &str, text: &OsStr) -> Result<SocketAddr, String> {
 
 fn value(parser: &mut lexopt::Parser) -> Result<OsString, String> {
     parser.value().map_err(|error| error.to_string())
+}
+
+/// An artificial clock is wrong by an hour at most, and gains or loses a thousandth at most.
+const MOST_OFFSET_NS: i64 = 3_600_000_000_000;
+const MOST_DRIFT_PPB: i64 = 1_000_000;
+
+fn number(what: &str, parser: &mut lexopt::Parser, most: i64) -> Result<i64, String> {
+    let text = value(parser)?.to_string_lossy().into_owned();
+    let number = text.parse().ok().filter(|number| (-most..=most).contains(number));
+    number.ok_or_else(|| format!("{what} = {text}: must be a whole number from -{most} to {most}"))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
@@ -174,8 +191,10 @@ fn agent(options: &Options) -> Result<ExitCode, String> {
         Some(path) => Ceilings::parse(&read_text(path)?).map_err(|fault| format!("{}: {fault}", path.display()))?,
     };
     let credentials = options.credentials()?;
+    let face = Face { epoch_ns: 0, offset_ns: options.clock_offset_ns, drift_ns_per_s: options.clock_drift_ppb };
     runtime()?.block_on(async {
-        let listening = listen::listen(at, ceilings, credentials.as_ref()).await.map_err(|error| error.to_string())?;
+        let listening =
+            listen::listen(at, ceilings, credentials.as_ref(), face).await.map_err(|error| error.to_string())?;
         let local = listening.local().map_err(|error| error.to_string())?;
         println!("listening on {local}");
         listening.serve(asked_to_end()).await.map_err(|error| error.to_string())?;

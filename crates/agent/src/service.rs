@@ -10,7 +10,7 @@ use crate::station::{read_source, Experiment, Phases, Place, RolePlan, Task, LON
 use crate::PROTOCOL;
 use ethermeter_live::port::Address;
 use ethermeter_live::roles::Attention;
-use ethermeter_live::{HostTime, Timeline};
+use ethermeter_live::{Face, HostTime, Timeline};
 use rustls_pki_types::UnixTime;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -70,16 +70,17 @@ pub struct Service {
     books: Arc<Mutex<Books>>,
     notary: Option<Arc<Notary>>,
     session: u64,
+    face: Face,
 }
 
 impl Service {
-    /// One under an operator's ceilings; without a notary it is one without TLS, and keeps to loopback addresses.
+    /// One under an operator's ceilings; without a notary it is one without TLS, and keeps to loopback addresses. Its frames show the time of `face`.
     #[must_use]
-    pub fn new(ceilings: Ceilings, notary: Option<Notary>) -> Self {
+    pub fn new(ceilings: Ceilings, notary: Option<Notary>, face: Face) -> Self {
         let session = random();
         let rules = RuleBook::new(ceilings, session, notary.is_none());
         let books = Books { rules, experiments: BTreeMap::new(), lapsed_ns: BTreeMap::new() };
-        Self { books: Arc::new(Mutex::new(books)), notary: notary.map(Arc::new), session }
+        Self { books: Arc::new(Mutex::new(books)), notary: notary.map(Arc::new), session, face }
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
@@ -174,7 +175,9 @@ impl Service {
         };
         let place_at = |address| place(way, address, &interface);
         let (task, place) = match role {
-            None => return Err(Refusal::new(Rule::Description, "no role", "send, sink, ask, echo, give or take")),
+            None => {
+                return Err(Refusal::new(Rule::Description, "no role", "send, sink, ask, echo, give, take or clock"))
+            }
             Some(WireRole::Send(role)) => {
                 let place = place_at(address(&role.address)?);
                 let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
@@ -182,6 +185,12 @@ impl Service {
                 let wire::Send { seed, station, real_time, grants, .. } = role;
                 let (permit, _) = self.permit(context, rules, &place, rates, grants)?;
                 (Task::Send { permit, source, seed, station, real_time }, place)
+            }
+            Some(WireRole::Clock(role)) => {
+                let place = place_at(own()?);
+                let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
+                let (permit, _) = self.permit(context, rules, &place, rates, role.grants)?;
+                (Task::Clock { permit }, place)
             }
             Some(WireRole::Give(role)) => {
                 let place = place_at(address(&role.address)?);
@@ -202,7 +211,10 @@ impl Service {
                 }
                 (Task::Take, place_at(own()?))
             }
-            Some(WireRole::Sink(role)) => (Task::Sink { attention: attention(&role.attention)? }, place_at(own()?)),
+            Some(WireRole::Sink(role)) => {
+                let clock = Some(role.clock).filter(|name| !name.is_empty());
+                (Task::Sink { attention: attention(&role.attention)?, clock }, place_at(own()?))
+            }
             Some(WireRole::Ask(role)) => {
                 let place = place_at(own()?);
                 let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
@@ -318,6 +330,8 @@ impl Agent for Service {
             interfaces: interfaces.collect(),
             ceilings_json: ceilings.map_err(|error| Status::internal(error.to_string()))?,
             now_ns: HostTime.now_ns(),
+            clock_offset_ns: self.face.offset_ns,
+            clock_drift_ppb: self.face.drift_ns_per_s,
         }))
     }
 
@@ -350,8 +364,10 @@ impl Agent for Service {
             let books = &mut *self.books();
             books.sweep(now_ns, !books.experiments.contains_key(&stamp.experiment));
             books.rules.admit_beginning(&stamp, &caller, now_ns).map_err(refused)?;
-            let experiment =
-                books.experiments.entry(stamp.experiment).or_insert_with(|| Experiment::new(stamp.experiment, now_ns));
+            let experiment = books
+                .experiments
+                .entry(stamp.experiment)
+                .or_insert_with(|| Experiment::new(stamp.experiment, self.face, now_ns));
             let grant = books.rules.grant(stamp.experiment, own, place.mac, &wish, UnixTime::now().as_secs());
             let opened = grant.and_then(|mut grant| {
                 experiment.open(&request.flow, &place, &mut grant, request.longest_frame_octets)?;
@@ -385,7 +401,7 @@ impl Agent for Service {
                 // The request itself is admitted below; this one before it only makes room.
                 let before = Stamp { counter: 0, ..stamp };
                 books.rules.admit_beginning(&before, &caller, now_ns).map_err(|refusal| status(&refusal))?;
-                books.experiments.insert(stamp.experiment, Experiment::new(stamp.experiment, now_ns));
+                books.experiments.insert(stamp.experiment, Experiment::new(stamp.experiment, self.face, now_ns));
             }
         }
         self.with(&caller, &stamp, |rules, experiment, _| {

@@ -43,11 +43,37 @@ fn check_all_kinds(result: &Value) {
         let at: Vec<&str> = host.iter().filter_map(|sample| sample["at"].as_str()).collect();
         assert_eq!(at, ["begin", "measure_from", "measure_to", "end"]);
         assert!(number(&host[3]["host"]["context_switches"]) > number(&host[0]["host"]["context_switches"]));
+        check_series(&result["agents"][name]["result"]);
         // One clock: what the coordinator takes for the difference is within its uncertainty.
         let clock = &result["agents"][name]["clock"];
         let ahead_ns = clock["ahead_ns"].as_i64().expect("a difference");
         assert!(ahead_ns.unsigned_abs() <= number(&clock["uncertainty_ns"]), "{clock}");
     }
+}
+
+/// What processors did meanwhile, every 100 ms, and what it cost to look.
+fn check_series(result: &Value) {
+    let series = &result["host_series"];
+    let at_ns = series["at_ns"].as_array().expect("times");
+    let samples = number(&series["cost"]["samples"]);
+    // 750 ms, and one at the beginning; on a busy machine some are missed, never more taken.
+    assert!((2..=9).contains(&at_ns.len()) && at_ns.len() as u64 == samples, "{series}");
+    assert_eq!(number(&series["cost"]["failed"]), 0);
+    // Less than a fiftieth of one processor, of the time of the thread alone: whatever else runs does not count.
+    assert!(number(&series["cost"]["processor_ns"]) < samples * 2_000_000, "{}", series["cost"]);
+    let columns = series["columns"].as_object().expect("columns");
+    for (name, column) in columns {
+        let column = column.as_array().expect("a column");
+        let of_processors = column.iter().filter_map(Value::as_array);
+        for column in of_processors.chain(column[0].is_u64().then_some(column)) {
+            assert_eq!(column.len(), at_ns.len(), "{name}");
+            let counts: Vec<u64> = column.iter().map(number).collect();
+            assert!(name == "memory_available_octets" || counts.is_sorted(), "{name}: {counts:?}");
+        }
+    }
+    assert!(columns["context_switches"][at_ns.len() - 1].as_u64() > columns["context_switches"][0].as_u64());
+    let provenance = &result["provenance"];
+    assert!(provenance["interfaces"]["lo"]["mtu"].is_u64() && number(&provenance["processors"]) > 0, "{provenance}");
 }
 
 #[test]

@@ -184,7 +184,7 @@ async fn steps_in_another_order_are_refused() {
     let begin_ns = HostTime.now_ns() + 100 * MS;
     let start = StartRequest { stamp: hand.stamp(), begin_ns };
     refused(hand.client.start(start).await, "unknown");
-    let sink = hand.prepare_request(role::Role::Sink(Sink { attention: "sleeping".into() }));
+    let sink = hand.prepare_request(role::Role::Sink(Sink { attention: "sleeping".into(), clock: String::new() }));
     refused(hand.client.prepare(sink).await, "consent-missing");
     let request = hand.grant_request();
     hand.client.grant(request).await.expect("granted");

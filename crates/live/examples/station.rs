@@ -20,7 +20,7 @@ use ethermeter_live::port::packet::{PacketOptions, PacketPort, Ring};
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
 use ethermeter_live::port::{Address, Port};
-use ethermeter_live::roles::{ask, echo, send, sink, AskPlan, Attention, EchoPlan, SendPlan, SinkPlan};
+use ethermeter_live::roles::{ask, echo, send, sink, AskPlan, Attention, EchoPlan, SendPlan, SendersClock, SinkPlan};
 use ethermeter_live::wire::Mac;
 use ethermeter_live::{Face, HostTime, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
@@ -223,7 +223,7 @@ fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Val
         until_ns,
         most_frames: words.or("frames", u64::MAX)?,
         memory: 1 << 16,
-        senders_clock: None,
+        senders_clock: SendersClock::Equal,
         attention: words.attention(),
     };
     let sunk = sink(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;

@@ -10,6 +10,10 @@
 //! exchanges, and the times are taken where they say. Exchanges that contradict the line beyond their bounds are counted, and refute the
 //! assumptions.
 
+mod ongoing;
+
+pub use ongoing::{Known, Ongoing};
+
 use crate::face::between_ns;
 
 /// A request and its answer: four faces.

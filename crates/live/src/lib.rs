@@ -10,7 +10,7 @@
 //! - [`clock`]: offset and drift of another station's clock, and how sure they are, from exchanges on the data path.
 //! - [`face`]: the time that a station puts on the wire, with an artificial offset and drift for tests.
 //! - [`loss`]: where frames were lost, from the counters along their way.
-//! - [`interface`]: what an interface is.
+//! - [`interface`], [`provenance`]: what an interface and a host are.
 //! - [`counters`]: the counters of interfaces, queues, sockets and processors, as Linux keeps them.
 //! - [`time`]: the host's clock; the one file that reads it.
 
@@ -22,6 +22,7 @@ pub mod interface;
 pub mod loss;
 pub mod pacing;
 pub mod port;
+pub mod provenance;
 pub mod roles;
 pub mod time;
 pub mod wire;

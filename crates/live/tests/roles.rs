@@ -9,7 +9,7 @@ use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::{Address, Port, Wait};
 use ethermeter_live::roles::{
-    ask, echo, send, sink, AskPlan, Asked, Attention, EchoPlan, Echoed, SendPlan, Sent, SinkPlan, Sunk,
+    ask, echo, send, sink, AskPlan, Asked, Attention, EchoPlan, Echoed, SendPlan, SendersClock, Sent, SinkPlan, Sunk,
 };
 use ethermeter_live::{Face, HostTime, Timeline};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
@@ -58,7 +58,7 @@ fn sink_plan(most_frames: u64) -> SinkPlan<'static> {
         until_ns: HostTime.now_ns() + 10 * S,
         most_frames,
         memory: 1024,
-        senders_clock: None,
+        senders_clock: SendersClock::Equal,
         attention: Attention::Sleeping,
     }
 }

@@ -1,5 +1,7 @@
-//! The glue between Python and the simulator: converts, releases the GIL, decides nothing.
+//! The glue between Python and the crates: converts, releases the GIL, decides nothing.
 
+mod capture;
+mod host;
 mod network;
 
 use ethermeter_ethernet::STANDARDS;
@@ -157,11 +159,13 @@ fn columns<'py>(py: Python<'py>, buckets: &[(u64, u64, u64)]) -> Columns<'py> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::explain_capture, module)?)?;
     module.add_function(wrap_pyfunction!(standards, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_idealised, module)?)?;
     module.add_function(wrap_pyfunction!(network::check_network, module)?)?;
+    module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
     module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
     Ok(())
 }

@@ -12,7 +12,7 @@ from ethermeter.experiment.flows import Flow
 from ethermeter.experiment.messages import Messages, messages
 from ethermeter.experiment.moments import moments
 from ethermeter.experiment.network import Network
-from ethermeter.experiment.paths import PathError, assigned, at
+from ethermeter.experiment.paths import PathError, assigned, at, covers
 from ethermeter.experiment.phases import Phases
 from ethermeter.experiment.piece import Piece, piece
 from ethermeter.experiment.sweep import Sweep
@@ -138,7 +138,7 @@ class NetworkScenarios:
         raw = at(self._document, table)
         raw = {} if raw is None else raw
         for sweep, value in zip(self._sweeps, choice, strict=True):
-            if sweep.path[: len(table)] == table:
+            if covers(sweep.path[: len(table)], table):
                 try:
                     raw = assigned(raw, sweep.path[len(table) :], sweep.values[value])
                 except PathError as error:
@@ -166,7 +166,7 @@ def _refused(scenario: str) -> str | None:
 
 
 _PLACED = re.compile(r"(?:scenario\.)?(network\.nodes|network\.links|flows)\[(\d+)\]\.?([\w.\[\]]*): (.*)", re.DOTALL)
-_GOT = re.compile(r"(.*), got (.*)", re.DOTALL)
+_GOT = re.compile(r"(.*)[,;] got (.*)", re.DOTALL)
 _KEYS = {"octets": "size", "high_octets": "high", "low_octets": "low", "delay_ps": "delay", "ps_per_octet": "rate", "queue_frames": "queue"}
 """What keys of a plan are called in a file, where they differ."""
 
@@ -185,4 +185,4 @@ def _translated(refused: str, wired: Wiring, said: Messages, *, file: str) -> Fa
         path.append(int(part) if part.isdigit() else _KEYS.get(part, part))
     got = _GOT.fullmatch(text)
     allowed, value = (got.group(1), got.group(2)) if got else (text, "(as it is)")
-    return Fault(file, dotted(path), value, f"expected it {allowed}" if allowed.startswith("must ") else allowed)
+    return Fault(file, dotted(path), value, re.sub(r"^must (be )?", "expected ", allowed))

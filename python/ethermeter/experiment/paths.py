@@ -16,6 +16,9 @@ from ethermeter.experiment.stations import StationGroup
 LONGEST_PATH = 8
 """Parts a dotted key may have."""
 
+EVERY = "*"
+"""Stands for every table of a list, flows and parts of networks."""
+
 _TOP: dict[str, type[BaseModel]] = {
     "segment": Segment,
     "stations": StationGroup,
@@ -81,7 +84,9 @@ def _named(tree: object, rest: Sequence[str]) -> list[Part]:
     path: list[Part] = []
     for at, key in enumerate(rest):
         part = _number(key)
-        if isinstance(tree, list):
+        if isinstance(tree, list) and key == EVERY and tree:
+            tree = tree[0]
+        elif isinstance(tree, list):
             names = _names(tree)
             if not isinstance(part, int) and any(name is not None for name in names):
                 if key not in names:
@@ -90,7 +95,7 @@ def _named(tree: object, rest: Sequence[str]) -> list[Part]:
                 part = names.index(key)
             elif not isinstance(part, int) or part >= len(tree):
                 raise PathError(f"expected a number below {len(tree)} where the key says {key}")
-            tree = tree[part]
+            tree = tree[int(part)]
         elif at == 1 and rest[0] == "models" and key not in (models := tree if isinstance(tree, dict) else {}):
             raise PathError(f"expected one of the models of this file: {', '.join(map(str, models)) or 'none'}; where the key says {key}")
         elif isinstance(tree, dict):
@@ -99,13 +104,15 @@ def _named(tree: object, rest: Sequence[str]) -> list[Part]:
     return path
 
 
-def _group(document: Mapping[str, Any], top: str, rest: list[str]) -> tuple[int, list[str]]:
+def _group(document: Mapping[str, Any], top: str, rest: list[str]) -> tuple[Part, list[str]]:
     """Return which table of several is meant, and the key within it."""
     groups = document.get(top)
     groups = groups if isinstance(groups, list) else []
     names = _names(groups)
     if not groups:
         raise PathError(f"expected at least one {_LISTED[top]}")
+    if top == "flows" and rest[0] == EVERY:
+        return EVERY, rest[1:]
     fields = fields_of(_TOP[top])
     if rest[0] in fields:
         return 0, rest
@@ -133,6 +140,8 @@ def assigned(tree: object, path: Sequence[Part], value: object) -> object:
         return value
     head, rest = path[0], path[1:]
     if isinstance(tree, list):
+        if head == EVERY:
+            return [assigned(item, rest, value) for item in tree]
         if not isinstance(head, int) or head >= len(tree):
             raise PathError(f"expected an index below {len(tree)} where the key says {head}")
         return [assigned(item, rest, value) if index == head else item for index, item in enumerate(tree)]
@@ -140,6 +149,11 @@ def assigned(tree: object, path: Sequence[Part], value: object) -> object:
         key = str(head)
         return {**tree, key: assigned(tree.get(key, {}), rest, value)}
     raise PathError(f"expected a table for the key {head} to stand in")
+
+
+def covers(path: Sequence[Part], place: Sequence[Part]) -> bool:
+    """Whether what stands at a place is at or below what a path speaks of."""
+    return len(path) <= len(place) and all(part in (EVERY, of) for part, of in zip(path, place, strict=False))
 
 
 def at(tree: object, path: Sequence[Part]) -> object:

@@ -15,7 +15,7 @@ from ethermeter.experiment.flows import Flow
 from ethermeter.experiment.network import Network
 from ethermeter.experiment.network_scenario import NetworkScenarios
 from ethermeter.experiment.overrides import overridden
-from ethermeter.experiment.paths import PathError, assigned, resolved
+from ethermeter.experiment.paths import EVERY, PathError, assigned, covers, resolved
 from ethermeter.experiment.phases import Phases
 from ethermeter.experiment.scenario import Scenarios
 from ethermeter.experiment.segment import Segment
@@ -47,9 +47,34 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
     file = str(path)
     text = toml_source.text_of(path, file=file)
     document = toml_source.parsed(text, file=file)
-    faults: list[Fault] = []
-    if overrides:
-        document, faults = overridden(document, overrides)
+    if not overrides:
+        return of_document(document, path, text=text)
+    document, faults = overridden(document, overrides)
+    return of_document(document, path, faults=faults)
+
+
+def of_document(document: dict[str, Any], path: Path, *, text: str | None = None, faults: Sequence[Fault] = ()) -> Experiment:
+    """Return the experiment that a file's tables are.
+
+    Parameters
+    ----------
+    document
+        The tables.
+    path
+        The file, by which faults call it and in whose directory other files are looked for.
+    text
+        Its text; that of the tables if not given.
+    faults
+        What is known to be wrong already.
+
+    Raises
+    ------
+    InputError
+        With every fault that was found.
+
+    """
+    file = str(path)
+    faults = list(faults)
     model, wrong = _document(document, file=file)
     faults += wrong
     faults += _sources(document, file=file)
@@ -71,7 +96,7 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
         batches=0 if isinstance(model, NetworkDocument) else model.run.batches,
         sources=model.sources,
         sweeps=tuple(sweeps),
-        source_text=toml_text.document(document) if overrides else text,
+        source_text=toml_text.document(document) if text is None else text,
         document=document,
     )
     _check(experiment)
@@ -140,7 +165,9 @@ def _values(document: Mapping[str, Any], sweeps: Sequence[Sweep], *, file: str) 
             faults.append(Fault(file, dotted(("vary", sweep.key)), "varied", "expected all models in one list, theory.models"))
             continue
         size = 2 if sweep.path[0] in ("stations", "flows") else 1
-        table = _table(document, sweep.path[:size])
+        # What every flow may have is asked of the first.
+        within = tuple(0 if part == EVERY else part for part in sweep.path[:size])
+        table = _table(document, within)
         model = _models(document)[str(sweep.path[0])]
         for index, value in enumerate(sweep.values):
             place = ("vary", sweep.key, index)
@@ -151,8 +178,8 @@ def _values(document: Mapping[str, Any], sweeps: Sequence[Sweep], *, file: str) 
                 break
             except ValidationError as error:
                 # What else is wrong with the table was found when the file was validated as it stands.
-                for path, fault in faults_of(error, file=file, within=sweep.path[:size]):
-                    if path[: len(sweep.path)] == sweep.path:
+                for path, fault in faults_of(error, file=file, within=within):
+                    if covers(sweep.path, path):
                         rest = path[len(sweep.path) :]
                         faults.append(Fault(file, dotted((*place, *rest)), fault.value, fault.allowed))
     return faults

@@ -43,7 +43,8 @@ class Content:
     titles: Mapping[str, str]  # of the series
     scenarios: Mapping[str, Mapping[str, Any]]  # of each series, with the most stations
     provenance: Mapping[str, Any]
-    flows: Sequence[Point]  # of every flow of a network, or of every table of flows
+    flows: Sequence[Point]  # of every flow of a network, or of every table of flows where there are many
+    tables: Sequence[Point]  # of every table of flows, where there are several
     ports: Sequence[PortPoint]  # of every port of a network
     links: Sequence[Mapping[str, Any]]  # the network of each of these
     groups: Sequence[Point]  # of every group of stations, where there are several
@@ -90,6 +91,7 @@ def gather(run_dir: Path) -> Content:
     simulated = [point for point in points if point.engine == "simulation"]
     shown = [*real, *networks]
     table = run.ports()
+    by_flow, by_table = _flows(run, networks)
     of_ports = ports.estimate(trials, table) if table is not None else ()
     by_group, by_place, shares = ((), (), ()) if study else _parts(run, real)
     return Content(
@@ -101,7 +103,8 @@ def gather(run_dir: Path) -> Content:
         titles=titles,
         scenarios=scenarios,
         provenance=run.provenance(),
-        flows=_flows(run, networks),
+        flows=by_flow,
+        tables=by_table,
         ports=of_ports,
         links=[trials[point.first].scenario["network"] for point in of_ports],
         groups=by_group,
@@ -116,13 +119,18 @@ def gather(run_dir: Path) -> Content:
     )
 
 
-def _flows(run: "RunDirectory", trials: "Sequence[Trial]") -> Sequence[Point]:
-    """Estimates of every flow, or of the tables of flows where there are many."""
+def _flows(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Point], Sequence[Point]]:
+    """Estimates of every flow and of every table of flows, each where it says something."""
     if not trials:
-        return ()
+        return (), ()
+    observations, batches = run.observations(), run.batches()
+    several = [trial for trial in trials if len(groups.by_table(trial.scenario)) > 1]
     most = max(len(trial.scenario["flows"]) for trial in trials)
     divide = groups.by_flow if most <= MOST_FLOWS else groups.by_table
-    return groups.estimate(trials, run.observations(), run.batches(), divide, metrics=groups.FLOW_METRICS)
+    return (
+        groups.estimate(trials, observations, batches, divide, metrics=groups.FLOW_METRICS),
+        groups.estimate(several, observations, batches, groups.by_table, metrics=groups.FLOW_METRICS) if several else (),
+    )
 
 
 def _stations(scenario: Mapping[str, Any]) -> int:

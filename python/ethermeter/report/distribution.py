@@ -30,6 +30,7 @@ class Kind:
     delay: str
     counted: str
     percentiles: tuple[Metric, Metric, Metric, Metric, Metric]
+    longer: str = "whose delay is larger"
 
 
 KINDS = (
@@ -63,11 +64,14 @@ KINDS = (
                 Metric(f"{name}_p999"),
                 Metric(f"{name}_max"),
             ),
+            longer="that come longer after the one before" if name == "inter_arrival" else "that take longer",
         )
         for name in ("round_trip", "one_way_delay", "inter_arrival")
     ),
 )
 """Distributions of delays, in the order in which they are shown."""
+LONGER = {"whose delay is larger": "that take longer", "that come longer after the one before": "with a longer gap"}
+"""What is said of a kind on the axis, where it is not what is said above it."""
 STEP = 0.03
 """Distance of points that are drawn, in natural logarithms: about a pixel."""
 
@@ -161,7 +165,7 @@ def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any
             "y": {
                 "field": "y",
                 "type": "quantitative",
-                "title": f"Share of {kind.counted} that take longer",
+                "title": f"Share of {kind.counted} {LONGER.get(kind.longer, kind.longer)}",
                 "scale": {"type": "log", "nice": False, "domainMax": 1},
                 "axis": {"format": ".4~%", "tickCount": 6},
             },

@@ -13,9 +13,8 @@ from ethermeter.report.bars import bars
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import Label
 from ethermeter.report.sheet import Sheet
+from ethermeter.report.shell import Section
 
-Section = tuple[str, str, str]
-"""Anchor, name in the map, and HTML."""
 RATES = {FAST: "Fast Ethernet", GIGABIT: "Gigabit Ethernet"}
 REMEDIES = (
     ("as they were", "remedies", BARE),

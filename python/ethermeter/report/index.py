@@ -7,9 +7,10 @@ from pathlib import Path
 
 from ethermeter.papers import claims
 from ethermeter.papers.claims import Claim
-from ethermeter.report import shell
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.results import claims_table
+from ethermeter.report.sheet import Sheet
+from ethermeter.report.shell import shell
 from ethermeter.report.studies import STUDIES
 
 SHORTENED = (
@@ -48,16 +49,17 @@ def index_page(entries: Sequence[Reproduced], *, folder: Path, quick: bool = Fal
     """
     found = {entry.study: _claims(entry) for entry in entries}
     counted = [claim for of in found.values() for claim in of if claim.basis != "reference"]
-    facts = {
-        "Studies": f"{sum(entry.run is not None for entry in entries)} <small>of {len(entries)}</small>",
-        "Claims met or holding": f"{_count(counted, GOOD)} <small>of {_count(counted, GOOD + BAD)}</small>",
-        "Predicted ones": f"{_count(_predicted(counted), GOOD)} <small>of {_count(_predicted(counted), GOOD + BAD)}</small>",
-    }
+    facts = [
+        ("Studies", f"{sum(entry.run is not None for entry in entries)} <small>of {len(entries)}</small>"),
+        ("Claims met or holding", f"{_count(counted, GOOD)} <small>of {_count(counted, GOOD + BAD)}</small>"),
+        ("Predicted ones", f"{_count(_predicted(counted), GOOD)} <small>of {_count(_predicted(counted), GOOD + BAD)}</small>"),
+    ]
     sections = [("studies", "Studies", section("studies", "Every study", (SHORTENED if quick else "") + _overview(entries, found, folder)))]
     sections += [(entry.study, entry.study, section(entry.study, _title(entry.study), _study(entry, found, folder))) for entry in entries]
-    return shell.page(
+    return shell(
         "Published studies, reproduced",
         sections,
+        Sheet(),
         kind="ethermeter",
         facts=facts,
         footer="Every claim by the rule of its study; the reports have figures, parameters with their sources, and provenance. "

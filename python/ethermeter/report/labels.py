@@ -223,6 +223,10 @@ NETWORK_TITLES: dict[str, str] = {
     "links.rate": "Rate of the link",
     "links.delay": "Delay of the link",
     "links.length": "Length of the link",
+    "hosts.model": "Model of the host",
+    "switches.model": "Model of the switch",
+    "switches.fabric": "Fabric of the switch",
+    "routers.model": "Model of the router",
     "switches.queue": "Room at each port of the switch",
     "switches.queue_size": "Room at each port of the switch",
     "switches.overlap": "Octets before the switch sends on",
@@ -255,7 +259,7 @@ def _network_title(rest: str) -> str | None:
     kind, _, after = rest.partition(".")
     which, _, leaf = after.partition(".")
     title = NETWORK_TITLES.get(f"{kind}.{leaf}")
-    return title and (title if which.isdigit() else f"{title} ({which})")
+    return title and (title if which.isdigit() or which == "*" else f"{title} ({which})")
 
 
 def key_title(key: str) -> str:
@@ -281,7 +285,7 @@ def key_title(key: str) -> str:
     group, _, leaf = rest.partition(".")
     if leaf not in titles:
         return key
-    return titles[leaf] if group.isdigit() else f"{titles[leaf]} ({group})"
+    return titles[leaf] if group.isdigit() or group == "*" else f"{titles[leaf]} ({group})"
 
 
 CAUTIONS: dict[str, str] = {

@@ -29,18 +29,24 @@ TITLES = {
 }
 
 
-def network_parts(series: str, content: Content, sheet: Sheet) -> str:
-    """Return the network with its links, figures by flow, and the tables of flows and ports, of a series."""
+def flow_figures(series: str, content: Content, sheet: Sheet) -> str:
+    """Return figures that tell tables of flows apart, or the flows of the only one; empty where there is nothing to tell."""
+    tables, flows = ([point for point in points if point.series == series] for points in (content.tables, content.flows))
+    shown = tables or flows
+    parts = list(dict.fromkeys(point.point[PART] for point in shown))
+    several = len({tuple(sorted(_bare(point).items())) for point in shown}) > 1
+    if not several or not 1 < len(parts) <= MOST_CURVES:
+        return ""
+    lead = "Means over the flows of a table of the experiment file." if tables else "Each flow by itself."
+    return parts_figures(shown, "By flow", lead, sheet, metrics=FLOW_METRICS)
+
+
+def network_tables(series: str, content: Content) -> str:
+    """Return the drawing of the network of a series with its links, and the tables of flows, links and ports."""
     flows = [point for point in content.flows if point.series == series]
     ports = [(point, network) for point, network in zip(content.ports, content.links, strict=True) if point.series == series]
-    body = ""
-    parts = list(dict.fromkeys(point.point[PART] for point in flows))
-    several = len({tuple(sorted(_bare(point).items())) for point in flows}) > 1
-    if several and 1 < len(parts) <= MOST_CURVES:
-        body += parts_figures(flows, "By flow", "Of tables of many flows, means over these.", sheet, metrics=FLOW_METRICS)
-    chosen = max(ports, key=lambda pair: pair[0].busiest.share.value) if ports else None
-    if chosen is not None:
-        body += _drawing(*chosen)
+    chosen = max(ports, key=lambda pair: pair[0].busiest.medium.value) if ports else None
+    body = _drawing(*chosen) if chosen is not None else ""
     body += _flows_table(flows, chosen[0] if chosen else None)
     if chosen is not None:
         body += _links_table([point for point, _ in ports]) + _ports_table(chosen[0])
@@ -63,11 +69,12 @@ def _percent(share: float) -> str:
 
 def _drawing(point: PortPoint, network: Mapping[str, Any]) -> str:
     busiest = point.busiest
-    shares = {port.number: port.share.value for port in point.ports}
+    shares = {port.number: port.medium.value for port in point.ports}
     lead = (
-        "Each link with the share of time in which it was sent on, of the busier direction, at the point with the busiest link."
+        "Each link with the share of time in which it was busy (preambles, frames and gaps), of the busier direction, at the point "
+        "with the busiest link."
         f"{_at(point.point)} "
-        f"Busiest: {busiest.node} to {busiest.peer}, {_percent(busiest.share.value)}."
+        f"Busiest: {busiest.node} to {busiest.peer}, {_percent(busiest.medium.value)}."
     )
     picture = drawing.drawn(network, shares, busiest=busiest.link)
     return f'<h3>The network</h3><p class="lead">{safe(lead)}</p><div class="panel">{picture}</div>'
@@ -110,7 +117,7 @@ def _links_table(points: Sequence[PortPoint]) -> str:
             [
                 *(safe(plain(point.point[name])) for name in names),
                 f"{safe(busiest.node)} to {safe(busiest.peer)}",
-                results.cell(busiest.share, 100),
+                results.cell(busiest.medium, 100),
                 number(sum(port.counts["dropped"] + port.counts["buffer_dropped"] for port in point.ports)),
             ]
         )
@@ -121,19 +128,31 @@ def _links_table(points: Sequence[PortPoint]) -> str:
 
 def _ports_table(point: PortPoint) -> str:
     counted = [name for name in (*COUNTS, *MOST) if any(port.counts[name] for port in point.ports)]
-    rows = [_port_row(port, counted, is_busiest=port.number == point.busiest.number) for port in point.ports]
-    head = ["Port out", "to", "Busy (%)", "Frames/s", "Mb/s", *(TITLES[name] for name in counted)]
+    is_shared = any(port.medium.value != port.share.value for port in point.ports)
+    rows = [_port_row(port, counted, is_busiest=port.number == point.busiest.number, is_shared=is_shared) for port in point.ports]
+    head = [
+        "Port out",
+        "to",
+        "Busy (%)",
+        *(["Its medium (%)"] if is_shared else []),
+        "Frames/s",
+        "Mb/s",
+        *(TITLES[name] for name in counted),
+    ]
     lead = "What each port sent in the measured window; counts are means over the replications, the most in queue or memory is over all."
+    if is_shared:
+        lead += " Ports of a collision domain share their medium; what collisions take is not counted."
     lead += _at(point.point)
     return f'<h3>Ports</h3><p class="lead">{safe(lead)}</p>' + _folded(head, rows, "Ports", headers=2)
 
 
-def _port_row(port: Port, counted: Sequence[str], *, is_busiest: bool) -> list[str]:
+def _port_row(port: Port, counted: Sequence[str], *, is_busiest: bool, is_shared: bool) -> list[str]:
     node = f"<strong>{safe(port.node)}</strong> (busiest)" if is_busiest else safe(port.node)
     return [
         node,
         safe(port.peer),
         results.cell(port.share, 100),
+        *([results.cell(port.medium, 100)] if is_shared else []),
         number(port.frame_rate),
         number(port.bit_rate / 1e6),
         *(number(port.counts[name]) for name in counted),
@@ -141,5 +160,5 @@ def _port_row(port: Port, counted: Sequence[str], *, is_busiest: bool) -> list[s
 
 
 def _folded(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, headers: int) -> str:
-    text = f'<div class="panel">{table(head, rows, caption=caption, kind="data", headers=headers)}</div>'
+    text = f'<div class="panel">{table(head, rows, caption=caption, kind=f"data names{headers}", headers=headers)}</div>'
     return text if len(rows) <= OPEN_ROWS else f"<details><summary>{len(rows)} rows</summary>{text}</details>"

@@ -1,40 +1,39 @@
 """Page: the parts of the report put together into one self-contained HTML file."""
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.observation import Metric
-from ethermeter.report import bundle, parameters, results, shell
+from ethermeter.report import parameters, results
 from ethermeter.report.agreement import agreement_section
 from ethermeter.report.axes import MOST_CURVES
 from ethermeter.report.content import Content
 from ethermeter.report.file_transfer import file_sections
-from ethermeter.report.html import embedded, safe, section, table
+from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import number
 from ethermeter.report.myths import myths_sections
 from ethermeter.report.packet_voice import voice_sections
 from ethermeter.report.parameters import constants, flat
 from ethermeter.report.series import anchor, series_section
 from ethermeter.report.sheet import Sheet
+from ethermeter.report.shell import Section, shell
 from ethermeter.report.studies import OTHER, STUDIES
-from ethermeter.report.theme import config
-
-FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif'
 
 
 def page(content: Content) -> str:
     """Put the report together."""
     sheet = Sheet()
     series = list(dict.fromkeys(point.series for point in content.points))
-    sections: list[tuple[str, str, str]] = []
+    sections: list[Section] = []
     if content.claims:
         sections.append(("claims", "Claims", section("claims", "Published claims against this run", _claims(content))))
     if content.runs is not None:
         sections += myths_sections(content.runs, sheet)
     if content.curves is not None:
         sections += voice_sections(content.curves, {claim.id: claim.published for claim in content.claims}, sheet)
+    if content.copies is not None:
+        sections += file_sections(content.copies, content.claims, sheet)
     if content.copies is not None:
         sections += file_sections(content.copies, content.claims, sheet)
     drawn_whole = STUDIES.get(content.study, OTHER).drawn_whole
@@ -52,18 +51,8 @@ def page(content: Content) -> str:
     sections.append(("cautions", "Cautions", section("cautions", "Cautions", marks + cautions)))
     sections.append(("provenance", "Provenance", section("provenance", "Provenance", _provenance(content.provenance))))
 
-    title = _title(content)
-    own = files("ethermeter.report")
-    settings = {ground: config(ground, font=FONT) for ground in ("light", "dark")}
-    return shell.page(
-        title,
-        sections,
-        kind="ethermeter report",
-        facts=_facts(content, series),
-        footer=f"Run <code>{safe(content.name)}</code>. Bands and intervals are 95%. This file holds all it needs and works offline.",
-        scripts=f'<script type="application/json" id="config">{embedded(settings)}</script>\n{sheet.scripts()}'
-        f"<script>{bundle.javascript()}</script>\n<script>{own.joinpath('page.js').read_text(encoding='utf-8')}</script>\n",
-    )
+    footer = f"Run <code>{safe(content.name)}</code>. Bands and intervals are 95%. This file holds all it needs and works offline."
+    return shell(_title(content), sections, sheet, kind="ethermeter report", facts=_facts(content, series), footer=footer)
 
 
 def _drawn(points: Sequence[Point]) -> list[Point]:
@@ -84,29 +73,29 @@ def _title(content: Content) -> str:
     return titles[0] if titles else content.name
 
 
-def _facts(content: Content, series: Sequence[str]) -> dict[str, str]:
-    facts: dict[str, str] = {}
+def _facts(content: Content, series: Sequence[str]) -> list[tuple[str, str]]:
+    facts: list[tuple[str, str]] = []
     # A reference is our own; only what was published counts as a claim.
     judged = [claim for claim in content.claims if claim.verdict != "not-run" and claim.basis != "reference"]
     if judged:
         good = sum(claim.verdict in ("met", "holds") for claim in judged)
-        facts["Claims met or holding"] = f"{good} <small>of {len(judged)}</small>"
+        facts.append(("Claims met or holding", f"{good} <small>of {len(judged)}</small>"))
     count = len(content.points)
-    facts["Points"] = f"{count:,} <small>in {len(series)} series</small>" if len(series) > 1 else f"{count:,}"
+    facts.append(("Points", f"{count:,} <small>in {len(series)} series</small>" if len(series) > 1 else f"{count:,}"))
     replications = sorted({point.replications for point in content.points})
-    facts["Replications"] = " to ".join(str(end) for end in dict.fromkeys((replications[0], replications[-1])))
+    facts.append(("Replications", " to ".join(str(end) for end in dict.fromkeys((replications[0], replications[-1])))))
     frames = [(point.estimates[Metric.FRAMES].value, point.replications) for point in content.points if Metric.FRAMES in point.estimates]
     total = sum(value * count for value, count in frames if value == value)
     if total:
-        facts["Frames measured"] = f"{total / 1e6:,.1f} <small>million</small>" if total >= 1e6 else f"{total:,.0f}"
+        facts.append(("Frames measured", f"{total / 1e6:,.1f} <small>million</small>" if total >= 1e6 else f"{total:,.0f}"))
     messages = [
         point.estimates[Metric.MESSAGES].value * point.replications for point in content.points if Metric.MESSAGES in point.estimates
     ]
     if total := sum(messages):
-        facts["Messages measured"] = f"{total / 1e6:,.1f} <small>million</small>" if total >= 1e6 else f"{total:,.0f}"
+        facts.append(("Messages measured", f"{total / 1e6:,.1f} <small>million</small>" if total >= 1e6 else f"{total:,.0f}"))
     wall_s = content.provenance.get("wall_s")
     if isinstance(wall_s, int | float):
-        facts["Simulated in"] = f"{number(float(wall_s))} <small>s</small>"
+        facts.append(("Simulated in", f"{number(float(wall_s))} <small>s</small>"))
     return facts
 
 

@@ -26,7 +26,7 @@ class Experiment:
         rows = []
         used: set[str] = set()
         for key, value in values.items():
-            at = _nearest(key, sources)
+            at = _nearest(key, sources, self.content)
             if at is not None:
                 used.add(at)
             kind, text = sources[at] if at is not None else ("", "")
@@ -34,15 +34,32 @@ class Experiment:
         return rows + [(key, "", *source) for key, source in sources.items() if key not in used]
 
 
-def _nearest(key: str, sources: Mapping[str, object]) -> str | None:
+def _nearest(key: str, sources: Mapping[str, object], content: Mapping[str, Any]) -> str | None:
     """Return the key of the source that speaks of this key or, failing that, of the table around it."""
     bare = key.replace("[1]", "").replace("[2]", "")
-    for candidate in (key, bare):
+    for candidate in (key, bare, *_said(key, content)):
         parts = candidate.split(".")
         for length in range(len(parts), 0, -1):
             if ".".join(parts[:length]) in sources:
                 return ".".join(parts[:length])
     return None
+
+
+def _said(key: str, content: Mapping[str, Any]) -> list[str]:
+    """Return the ways in which a file may speak of a key: tables of a list by their name, by their number from 0, or all of them."""
+    ways: list[list[str]] = [[]]
+    tree: Any = content
+    for part in key.split("."):
+        name, _, number = part.rstrip("]").partition("[")
+        tree = tree.get(name) if isinstance(tree, Mapping) else None
+        ways = [[*way, name] for way in ways]
+        if isinstance(tree, list) and tree and all(isinstance(item, Mapping) for item in tree):
+            at = int(number) - 1 if number else 0
+            tree = tree[at]
+            # Most particular first.
+            steps = [[str(tree["name"])] if "name" in tree else [], [str(at)], ["*"], []]
+            ways = [[*way, *step] for step in steps for way in ways]
+    return [".".join(way) for way in ways]
 
 
 def _source(source: object) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from ethermeter.report.axes import Axes, Panel, choose, keys, panels
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import FLOW_MAIN_METRICS, LABELS, MAIN_METRICS, TIME_KINDS, VOICE_GRAPHS, key_title, meaning
-from ethermeter.report.network import network_parts
+from ethermeter.report.network import flow_figures, network_tables
 from ethermeter.report.parts import parts_section
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.studies import OTHER, STUDIES
@@ -62,8 +62,14 @@ def series_section(name: str, points: Sequence[Point], content: Content, sheet: 
 
 def _network_section(name: str, points: Sequence[Point], content: Content, sheet: Sheet) -> str:
     """One series on a network: what was varied, its flows, its links, how long messages take, and a table of estimates."""
-    body = _main(name, points, choose(points), FLOW_MAIN_METRICS, sheet, of_flows=True)
-    body += network_parts(name, content, sheet) + _distributions(name, content, sheet)
+    together = _main(name, points, choose(points), FLOW_MAIN_METRICS, sheet, of_flows=True)
+    apart = flow_figures(name, content, sheet)
+    # Flows of several kinds are told apart first: their mean is of nothing in particular.
+    if apart and any(point.series == name for point in content.tables):
+        body = apart + (f"<h3>All flows together</h3>{together}" if together else "")
+    else:
+        body = together + apart
+    body += network_tables(name, content) + _distributions(name, content, sheet)
     body += _estimates(points, [metric for metric in FLOW_MAIN_METRICS if _has_some(points, metric)])
     title = content.titles.get(name, "")
     if len(content.scenarios) == 1:
@@ -138,9 +144,7 @@ def _distributions(name: str, content: Content, sheet: Sheet) -> str:
     for selection, found in content.distributions.get(name, ()):
         kind = selection.kind
         title = f"Distribution of the {kind.delay} by {_small(key_title(selection.key))}"
-        text = f"Share of {kind.counted} whose delay is larger, both axes logarithmic." + (
-            f" {selection.fixed}." if selection.fixed else ""
-        )
+        text = f"Share of {kind.counted} {kind.longer}, both axes logarithmic." + (f" {selection.fixed}." if selection.fixed else "")
         table = distribution.percentiles(selection, found, title=f"{name}, {title}")
         drawn.append(sheet.add(distribution.figure(selection, found), title=title, text=text, numbers="", after=table))
     if not drawn:

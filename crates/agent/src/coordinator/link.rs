@@ -104,6 +104,12 @@ impl Link {
         Ok(Self { entry: entry.clone(), hello, clock, experiment, calls })
     }
 
+    /// Whether frames of both show the same clock: that of one host, and none of them an artificial one.
+    pub fn shares_clock_with(&self, other: &Self) -> bool {
+        let is_true = |link: &Self| link.hello.clock_offset_ns == 0 && link.hello.clock_drift_ppb == 0;
+        self.hello.boot == other.hello.boot && is_true(self) && is_true(other)
+    }
+
     fn stamp(&self, calls: &mut Calls) -> Stamp {
         calls.counter += 1;
         Stamp {

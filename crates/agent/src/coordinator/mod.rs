@@ -13,10 +13,10 @@ mod outcome;
 
 use crate::attest::Credentials;
 use crate::consent::{Cast, Way};
-use crate::description::{AgentEntry, Flow, Test, Traffic};
+use crate::description::{AgentEntry, Clocks, Flow, Test, Traffic, CLOCK_FLOW};
 use crate::protocol::{self as wire, role::Role as WireRole};
 use crate::service::random;
-use crate::station::Phases;
+use crate::station::{clocks, Phases};
 use ethermeter_live::{HostTime, Timeline};
 use link::Link;
 use serde_json::Value;
@@ -178,27 +178,31 @@ fn wire_phases(phases: &Phases) -> wire::Phases {
     wire::Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns }
 }
 
-/// Ask `link` to say yes to a flow's frames from `sender`.
-async fn ask_for(
-    link: &Link,
-    flow: &Flow,
+/// What receivers are asked to say yes to.
+struct Wanted<'a> {
+    flow: &'a str,
     way: Way,
-    sender: IpAddr,
     number: u16,
+    rate_bps: u64,
+    rate_frames_per_s: u64,
+    longest_frame_octets: u32,
     duration_ns: u64,
-) -> Result<wire::SignedGrant, Error> {
+}
+
+/// Ask `link` to say yes to what is wanted, from `sender`.
+async fn ask_for(link: &Link, wanted: &Wanted<'_>, sender: IpAddr) -> Result<wire::SignedGrant, Error> {
     let request = wire::GrantRequest {
         stamp: None,
         sender: sender.to_string(),
         address: link.entry.address.to_string(),
-        port: number.into(),
-        rate_bps: flow.most_bps,
-        rate_frames_per_s: flow.most_frames_per_s,
-        duration_ns,
-        flow: flow.name.clone(),
-        longest_frame_octets: flow.longest_frame_octets(),
-        kind: way.kind.word().into(),
-        cast: way.cast.word().into(),
+        port: wanted.number.into(),
+        rate_bps: wanted.rate_bps,
+        rate_frames_per_s: wanted.rate_frames_per_s,
+        duration_ns: wanted.duration_ns,
+        flow: wanted.flow.to_owned(),
+        longest_frame_octets: wanted.longest_frame_octets,
+        kind: wanted.way.kind.word().into(),
+        cast: wanted.way.cast.word().into(),
         interface: link.entry.interface.clone().unwrap_or_default(),
     };
     let wire::GrantReply { grant, signature, certificate } = link.grant(request).await?;
@@ -223,6 +227,8 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
     let duration_ns = test.phases.duration_ns();
     let mut roles: Vec<Vec<wire::Role>> = links.iter().map(|_| Vec::new()).collect();
     let place = |name: &str| test.place_of(name).expect("names were checked");
+    let pairs = ClockPairs::of(test, links);
+    pairs.arrange(test, links, &mut roles).await?;
     for (number, flow) in test.flows.iter().enumerate() {
         let stream = u16::try_from(number).expect("fewer flows");
         let (way, back) = (flow.way(), Way { cast: Cast::Unicast, ..flow.way() });
@@ -231,10 +237,18 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
         let receivers: Vec<usize> = flow.to.names().iter().map(|name| place(name)).collect();
         let (rate_bps, rate_frames_per_s) = (flow.most_bps, flow.most_frames_per_s);
         let attention = flow.attention.word().to_owned();
+        let wanted = Wanted {
+            flow: &flow.name,
+            way,
+            number: port_number(flow, stream),
+            rate_bps,
+            rate_frames_per_s,
+            longest_frame_octets: flow.longest_frame_octets(),
+            duration_ns,
+        };
         let mut grants = Vec::with_capacity(receivers.len());
         for &to in &receivers {
-            let number = port_number(flow, stream);
-            grants.push(ask_for(&links[to], flow, way, from_address, number, duration_ns).await?);
+            grants.push(ask_for(&links[to], &wanted, from_address).await?);
         }
         let role = |agent: usize, role: WireRole| wire::Role {
             flow: flow.name.clone(),
@@ -258,7 +272,8 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
                 };
                 roles[from].push(role(from, WireRole::Send(send)));
                 for &to in &receivers {
-                    roles[to].push(role(to, WireRole::Sink(wire::Sink { attention: attention.clone() })));
+                    let clock = pairs.name_of(from, to);
+                    roles[to].push(role(to, WireRole::Sink(wire::Sink { attention: attention.clone(), clock })));
                 }
             }
             Traffic::Transfer { octets, block_octets } => {
@@ -278,7 +293,8 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
             Traffic::Exchange { frame_octets, interval_ns, patience_ns } => {
                 for &to in &receivers {
                     let answerer = links[to].entry.address;
-                    let grant = Some(ask_for(&links[from], flow, back, answerer, 0, duration_ns).await?);
+                    let wanted = Wanted { way: back, number: 0, ..wanted };
+                    let grant = Some(ask_for(&links[from], &wanted, answerer).await?);
                     let echo = wire::Echo { grant, rate_bps, rate_frames_per_s, attention: attention.clone() };
                     roles[to].push(role(to, WireRole::Echo(echo)));
                 }
@@ -300,6 +316,71 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
         link.prepare(wire::PrepareRequest { stamp: None, phases, roles }).await?;
     }
     Ok(())
+}
+
+/// Senders of streams and receivers whose clocks are to be compared: each pair once.
+struct ClockPairs(Vec<(usize, usize)>);
+
+impl ClockPairs {
+    fn of(test: &Test, links: &[Link]) -> Self {
+        let mut pairs = Vec::new();
+        for flow in test.flows.iter().filter(|flow| matches!(flow.traffic, Traffic::Stream { .. })) {
+            let Some(from) = test.place_of(&flow.from) else { continue };
+            for to in flow.to.names().iter().filter_map(|name| test.place_of(name)) {
+                let is_wanted = match test.clocks {
+                    Clocks::Compared => !links[from].shares_clock_with(&links[to]),
+                    Clocks::AlwaysCompared => true,
+                    Clocks::NotCompared => false,
+                };
+                if is_wanted && !pairs.contains(&(from, to)) {
+                    pairs.push((from, to));
+                }
+            }
+        }
+        Self(pairs)
+    }
+
+    fn name(number: usize) -> String {
+        format!("{CLOCK_FLOW}{number}")
+    }
+
+    /// The flow that compares the clocks of a sender and a receiver; empty if none does.
+    fn name_of(&self, from: usize, to: usize) -> String {
+        self.0.iter().position(|pair| *pair == (from, to)).map(Self::name).unwrap_or_default()
+    }
+
+    /// Grants and roles: the receiver asks, the sender answers.
+    async fn arrange(&self, test: &Test, links: &[Link], roles: &mut [Vec<wire::Role>]) -> Result<(), Error> {
+        for (number, &(from, to)) in self.0.iter().enumerate() {
+            let flow = Self::name(number);
+            let (rate_bps, rate_frames_per_s) = (clocks::MOST_BPS, clocks::MOST_FRAMES_PER_S);
+            let wanted = Wanted {
+                flow: &flow,
+                way: Way::default(),
+                number: 0,
+                rate_bps,
+                rate_frames_per_s,
+                longest_frame_octets: clocks::FRAME_OCTETS,
+                duration_ns: test.phases.duration_ns(),
+            };
+            let question = ask_for(&links[from], &wanted, links[to].entry.address).await?;
+            let answer = ask_for(&links[to], &wanted, links[from].entry.address).await?;
+            let role = |agent: usize, role: WireRole| wire::Role {
+                flow: flow.clone(),
+                kind: wanted.way.kind.word().into(),
+                cast: wanted.way.cast.word().into(),
+                interface: links[agent].entry.interface.clone().unwrap_or_default(),
+                stream: 0,
+                role: Some(role),
+            };
+            let clock = wire::Clock { grants: vec![question], rate_bps, rate_frames_per_s };
+            roles[to].push(role(to, WireRole::Clock(clock)));
+            let attention = "sleeping".to_owned();
+            let echo = wire::Echo { grant: Some(answer), rate_bps, rate_frames_per_s, attention };
+            roles[from].push(role(from, WireRole::Echo(echo)));
+        }
+        Ok(())
+    }
 }
 
 /// Start all at one instant and follow them until all have ended.

@@ -27,9 +27,16 @@ pub(super) fn of_host(link: &Link) -> Value {
         "kernel": link.hello.kernel,
         "boot": link.hello.boot,
         "clock": link.clock.json(),
+        "artificial_clock": artificial_clock(link),
         "interfaces": interfaces,
         "ceilings": serde_json::from_str::<Value>(&link.hello.ceilings_json).ok(),
     })
+}
+
+/// The artificial clock of an agent; of most there is none.
+fn artificial_clock(link: &Link) -> Option<Value> {
+    let (offset_ns, drift_ppb) = (link.hello.clock_offset_ns, link.hello.clock_drift_ppb);
+    (offset_ns != 0 || drift_ppb != 0).then(|| json!({"offset_ns": offset_ns, "drift_ppb": drift_ppb}))
 }
 
 /// Of a test that began.
@@ -106,12 +113,15 @@ fn flow_outcome(flow: &Flow, agents: &Map<String, Value>) -> Value {
 /// What one receiver has counted of a flow, and where what is missing was lost.
 fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'static str>) -> Value {
     let receiving = role(to, &flow.name);
-    // Two clocks of which only the coordinator knows the relation, to some ten microseconds or worse: delays between them are not to be relied on.
     let is_stream = matches!(flow.traffic, Traffic::Stream { .. });
-    if is_stream && from["boot"] != to["boot"] {
-        cautions.insert("clock-uncertain");
-    }
     let mut outcome = json!({"receiving": receiving});
+    if let Some(receiving) = receiving.filter(|_| is_stream) {
+        let (clock, is_certain) = senders_clock(from, to, receiving);
+        outcome["clock"] = clock;
+        if !is_certain {
+            cautions.insert("clock-uncertain");
+        }
+    }
     let sending = role(from, &flow.name);
     let counted = sending.zip(receiving).map(|(sending, receiving)| (&sending["counted"], &receiving["counted"]));
     if let Some((given, taken)) = counted.filter(|_| matches!(flow.traffic, Traffic::Transfer { .. })) {
@@ -144,6 +154,24 @@ fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'sta
         }
     }
     outcome
+}
+
+/// How the sender's clock relates to the receiver's, and whether delays between them are as certain as is stated there.
+fn senders_clock(from: &Value, to: &Value, receiving: &Value) -> (Value, bool) {
+    let counted = &receiving["counted"];
+    let name = counted["clock"].as_str().unwrap_or_default();
+    let told = role(to, name).map(|role| role["counted"]["relation"].clone()).filter(Value::is_object);
+    if let Some(relation) = told {
+        let is_certain = relation["delay_uncertainty_ns"].is_number()
+            && relation["contradictions"] == 0
+            && counted["stream"]["measured"]["unrelated"] == 0;
+        return (relation, is_certain);
+    }
+    let is_shared = name.is_empty()
+        && from["boot"] == to["boot"]
+        && from["artificial_clock"].is_null()
+        && to["artificial_clock"].is_null();
+    (json!({"shared": is_shared}), is_shared)
 }
 
 fn role<'a>(agent: &'a Value, flow: &str) -> Option<&'a Value> {

@@ -62,6 +62,7 @@ pub(super) fn of_sunk(sunk: &Sunk, begin_ns: u64) -> Value {
                     "goodput_bps": stream.goodput_bps(),
                     "delay": histogram(&stream.delay),
                     "before_sent": stream.before_sent,
+                    "unrelated": stream.unrelated,
                     "spacing": histogram(&stream.spacing),
                 },
             })

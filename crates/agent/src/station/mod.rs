@@ -6,6 +6,7 @@
 //! ```
 
 mod account;
+pub mod clocks;
 mod connection;
 mod door;
 mod role;
@@ -21,7 +22,7 @@ use crate::consent::Grant;
 use crate::gate::Seen;
 use crate::leash::Leash;
 use crate::refusal::{Refusal, Rule};
-use ethermeter_live::{HostTime, Timeline};
+use ethermeter_live::{Face, HostTime, Timeline};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -79,6 +80,7 @@ enum State {
 /// One experiment.
 pub struct Experiment {
     number: u64,
+    face: Face,
     leash: Arc<Leash>,
     seen: Arc<Seen>,
     receivers: BTreeMap<String, Receiver>,
@@ -86,11 +88,12 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// One with nothing in it yet; its lease begins at `now_ns`.
+    /// One with nothing in it yet; its lease begins at `now_ns`. Frames show the time of `face`.
     #[must_use]
-    pub fn new(number: u64, now_ns: u64) -> Self {
+    pub fn new(number: u64, face: Face, now_ns: u64) -> Self {
         Self {
             number,
+            face,
             leash: Arc::new(Leash::new(now_ns)),
             seen: Arc::default(),
             receivers: BTreeMap::new(),
@@ -167,6 +170,14 @@ impl Experiment {
             phases: *phases,
             leash: Arc::clone(&self.leash),
             seen: Arc::clone(&self.seen),
+            face: self.face,
+            clocks: Arc::new(
+                roles
+                    .iter()
+                    .filter(|plan| matches!(plan.task, Task::Clock { .. }))
+                    .map(|plan| (plan.flow.clone(), Arc::default()))
+                    .collect(),
+            ),
         };
         let sampling = schedule.clone();
         let mut bodies: Vec<Box<dyn FnOnce() -> Value + Send>> = Vec::new();
@@ -241,6 +252,10 @@ impl Experiment {
             .collect();
         let host = results.pop().unwrap_or_default();
         let now_ns = HostTime.now_ns();
-        json!({"ended": ending, "roles": results, "host": host, "collected_ns": now_ns})
+        let mut result = json!({"ended": ending, "roles": results, "collected_ns": now_ns});
+        for part in ["host", "host_series", "provenance"] {
+            result[part] = host[part].clone();
+        }
+        result
     }
 }

@@ -1,5 +1,6 @@
 //! What a station does in an experiment, on real ports.
 
+use super::clocks;
 use super::connection::finish;
 use super::door::{Door, Opened, Place};
 use super::transfer::{accept_all, give, GivePlan};
@@ -8,10 +9,11 @@ use crate::consent::Permit;
 use crate::gate::{Conditions, Gate, Seen, Toll};
 use crate::leash::Leash;
 use crate::refusal::{Refusal, Rule};
+use ethermeter_live::clock::Ongoing;
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::{Address, Port};
-use ethermeter_live::roles::{ask, echo, send, sink, AskPlan, Attention, EchoPlan, SendPlan, SinkPlan};
+use ethermeter_live::roles::{ask, echo, send, sink, AskPlan, Attention, EchoPlan, SendPlan, SendersClock, SinkPlan};
 use ethermeter_live::{Error, Face, HostTime, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
@@ -19,6 +21,7 @@ use ethermeter_traffic::times::Times;
 use ethermeter_traffic::SourceSpec;
 use serde::Deserialize;
 use serde_json::{json, Value};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -30,6 +33,10 @@ pub(super) struct Schedule {
     pub phases: Phases,
     pub leash: Arc<Leash>,
     pub seen: Arc<Seen>,
+    /// The time that is put on the wire.
+    pub face: Face,
+    /// What is known of others' clocks, by the flow that finds it out.
+    pub clocks: Arc<BTreeMap<String, Arc<Ongoing>>>,
 }
 
 impl Schedule {
@@ -68,6 +75,13 @@ pub enum Task {
     Sink {
         /// How it waits.
         attention: Attention,
+        /// The flow that finds out how the sender's clock relates to ours; without, they are taken for equal.
+        clock: Option<String>,
+    },
+    /// Find out how another station's clock relates to ours.
+    Clock {
+        /// What may be sent, and where.
+        permit: Permit,
     },
     /// Ask and time the answers.
     Ask {
@@ -119,6 +133,7 @@ impl Task {
             Self::Echo { .. } => "echo",
             Self::Give { .. } => "give",
             Self::Take => "take",
+            Self::Clock { .. } => "clock",
         }
     }
 
@@ -127,6 +142,7 @@ impl Task {
             Self::Send { permit, .. }
             | Self::Ask { permit, .. }
             | Self::Echo { permit, .. }
+            | Self::Clock { permit }
             | Self::Give { permit, .. } => Some(*permit),
             Self::Sink { .. } | Self::Take => None,
         }
@@ -260,7 +276,7 @@ impl RolePlan {
     }
 
     fn perform<T: Timeline>(&self, port: &mut Gate<'_, Door, T>, schedule: &Schedule) -> Result<Value, Error> {
-        let (time, face, stop) = (&HostTime, Face::of_epoch(0), schedule.leash.flag());
+        let (time, face, stop) = (&HostTime, schedule.face, schedule.leash.flag());
         let (transmit_ns, phases) = (schedule.transmit_ns(), schedule.phases);
         match &self.task {
             Task::Send { source, seed, station, real_time, .. } => {
@@ -279,8 +295,15 @@ impl RolePlan {
                 let sent = send(port, time, face, &plan, stop)?;
                 Ok(account::of_sent(&sent, transmit_ns, priority.map(|guard| guard.priority())))
             }
+            Task::Clock { .. } => {
+                let bits = u64::from(clocks::FRAME_OCTETS) * 8;
+                let payload_octets = self.place.payload_octets(bits).unwrap_or(0); // which `ask` refuses
+                let plan = clocks::plan(schedule.mark(), self.stream, payload_octets);
+                let nobody = Ongoing::default();
+                clocks::keep(port, schedule, &plan, schedule.clocks.get(&self.flow).map_or(&nobody, |ongoing| ongoing))
+            }
             Task::Give { .. } | Task::Take => unreachable!("octets in bulk have no port of frames"),
-            Task::Sink { attention } => {
+            Task::Sink { attention, clock } => {
                 let plan = SinkPlan {
                     experiment: schedule.mark(),
                     first_stream: self.stream,
@@ -290,10 +313,15 @@ impl RolePlan {
                     until_ns: schedule.until_ns(),
                     most_frames: u64::MAX,
                     memory: 1 << 16,
-                    senders_clock: None,
+                    senders_clock: match clock.as_ref().and_then(|name| schedule.clocks.get(name)) {
+                        Some(ongoing) => SendersClock::Ongoing(ongoing),
+                        None => SendersClock::Equal,
+                    },
                     attention: *attention,
                 };
-                Ok(account::of_sunk(&sink(port, time, face, &plan, stop)?, transmit_ns))
+                let mut counted = account::of_sunk(&sink(port, time, face, &plan, stop)?, transmit_ns);
+                counted["clock"] = json!(clock);
+                Ok(counted)
             }
             Task::Ask { frame_octets, interval_ns, patience_ns, answerers, attention, .. } => {
                 let bits = u64::from(*frame_octets) * 8;

@@ -1,14 +1,22 @@
-//! The host's counters at the edges of an experiment's phases.
+//! What the host counts during an experiment: all of it at the edges of the phases, and what its processors do in between.
 
 use super::role::Schedule;
-use ethermeter_live::counters::{interfaces, queues, udp, HostSample};
+use super::series::Series;
+use ethermeter_live::counters::{interfaces, queues, udp, HostSample, ProcessorTimes};
+use ethermeter_live::provenance::HostFacts;
+use ethermeter_live::time::worked_ns;
 use ethermeter_live::{Error, HostTime, Timeline};
 use serde_json::{json, Value};
 
 /// How long it sleeps between two looks at the stop flag.
 const LOOK_NS: u64 = 20_000_000;
+/// How often it looks at the processors.
+const EVERY_NS: u64 = 100_000_000;
+/// Interfaces whose facts are gathered.
+const MOST_INTERFACES: usize = 32;
 
-/// Samples before the beginning, at both ends of what is measured, and at the end, whether that comes in time or early.
+/// What the host did: `host`, samples before the beginning, at both ends of what is measured, and at the end, whether that comes in time or early; `host_series`, its processors
+/// meanwhile; `provenance`, what it is.
 pub(super) fn samples(schedule: &Schedule) -> Value {
     let transmit_ns = schedule.transmit_ns();
     let edges = [
@@ -18,26 +26,75 @@ pub(super) fn samples(schedule: &Schedule) -> Value {
         ("end", schedule.until_ns()),
     ];
     let mut samples = Vec::with_capacity(edges.len());
+    let mut series = Series::new(schedule.begin_ns, EVERY_NS);
+    let mut cost = Cost::default();
     for (at, at_ns) in edges {
-        let was_in_time = wait(at_ns, schedule);
+        let was_in_time = wait(at_ns, schedule, &mut series, &mut cost);
         if was_in_time || at == "end" || samples.is_empty() {
             samples.push(sample(at).unwrap_or_else(|error| json!({"at": at, "error": error.to_string()})));
         }
     }
-    Value::Array(samples)
+    let mut host_series = series.json(transmit_ns, columns);
+    host_series["cost"] = json!({"samples": cost.samples, "processor_ns": cost.processor_ns, "failed": cost.failed});
+    // Only now: asking drivers may take a while.
+    let names = interfaces().unwrap_or_default().into_iter().map(|interface| interface.name);
+    json!({"host": samples, "host_series": host_series, "provenance": HostFacts::gathered(names.take(MOST_INTERFACES))})
 }
 
-fn wait(until_ns: u64, schedule: &Schedule) -> bool {
+/// What looking has cost.
+#[derive(Default)]
+struct Cost {
+    samples: u64,
+    processor_ns: u64,
+    failed: u64,
+}
+
+fn wait(until_ns: u64, schedule: &Schedule, series: &mut Series<HostSample>, cost: &mut Cost) -> bool {
     loop {
         let now_ns = HostTime.now_ns();
         if schedule.leash.is_silent_at(now_ns) {
             return false;
         }
+        if now_ns >= series.due_ns() {
+            let before_ns = worked_ns();
+            match HostSample::now() {
+                Ok(sample) => {
+                    series.offer(now_ns, || sample);
+                }
+                Err(_) => cost.failed += 1,
+            }
+            cost.samples += 1;
+            cost.processor_ns += worked_ns() - before_ns;
+        }
         if now_ns >= until_ns {
             return true;
         }
-        HostTime.sleep_until(until_ns.min(now_ns + LOOK_NS));
+        HostTime.sleep_until(until_ns.min(now_ns + LOOK_NS).min(series.due_ns().max(now_ns + 1_000_000)));
     }
+}
+
+/// Counts since the host's start, by column; those of processors in ticks of 10 ms, by processor.
+fn columns(rows: &[(u64, HostSample)]) -> Value {
+    let column = |of: fn(&HostSample) -> u64| rows.iter().map(|(_, sample)| of(sample)).collect::<Vec<u64>>();
+    let processors = rows.iter().map(|(_, sample)| sample.processors.len()).min().unwrap_or(0);
+    let by_processor = |of: fn(&ProcessorTimes) -> u64| {
+        let one = |number: usize| rows.iter().map(|(_, sample)| of(&sample.processors[number])).collect::<Vec<u64>>();
+        (0..processors).map(one).collect::<Vec<_>>()
+    };
+    json!({
+        "user": by_processor(|times| times.user),
+        "system": by_processor(|times| times.system),
+        "interrupts_time": by_processor(|times| times.interrupts),
+        "soft_interrupts_time": by_processor(|times| times.soft_interrupts),
+        "stolen": by_processor(|times| times.stolen),
+        "idle": by_processor(|times| times.idle),
+        "context_switches": column(|sample| sample.context_switches),
+        "interrupts": column(|sample| sample.interrupts),
+        "soft_interrupts": column(|sample| sample.soft_interrupts),
+        "backlog_dropped": column(|sample| sample.backlog_dropped),
+        "backlog_squeezed": column(|sample| sample.backlog_squeezed),
+        "memory_available_octets": column(|sample| sample.memory_available_octets),
+    })
 }
 
 fn sample(at: &str) -> Result<Value, Error> {

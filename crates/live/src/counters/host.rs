@@ -30,6 +30,8 @@ pub struct HostSample {
     pub context_switches: u64,
     /// Interrupts.
     pub interrupts: u64,
+    /// Times that put-off work of interrupts ran.
+    pub soft_interrupts: u64,
     /// Frames that found a processor's backlog full.
     pub backlog_dropped: u64,
     /// Times that a processor had more frames to receive than it may in one go.
@@ -37,6 +39,9 @@ pub struct HostSample {
     /// Memory that programs could have, in octets.
     pub memory_available_octets: u64,
 }
+
+/// Numbers of a line that are read.
+const MOST_COUNTS: usize = 10;
 
 impl HostSample {
     /// Read it.
@@ -54,11 +59,13 @@ impl HostSample {
     fn parse_stat(&mut self, text: &str) {
         for line in text.lines() {
             let Some((name, rest)) = line.split_once(' ') else { continue };
-            let counts: Vec<u64> = numbers(rest).collect();
+            // The line of interrupts has a number for each of thousands; the first is their sum.
+            let counts: Vec<u64> = numbers(rest).take(MOST_COUNTS).collect();
             match (name, &counts[..]) {
                 ("cpu", _) => {} // the sum of all
                 ("ctxt", [switches, ..]) => self.context_switches = *switches,
                 ("intr", [interrupts, ..]) => self.interrupts = *interrupts,
+                ("softirq", [all, ..]) => self.soft_interrupts = *all,
                 (name, [user, nice, system, idle, disk, interrupts, soft, stolen, ..]) if name.starts_with("cpu") => {
                     self.processors.push(ProcessorTimes {
                         user: user.saturating_add(*nice),
@@ -98,7 +105,9 @@ mod tests {
     #[test]
     fn a_sample_is_read_as_the_kernel_writes_it() {
         let mut sample = HostSample::default();
-        sample.parse_stat("cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\nintr 77 1 2\nctxt 88\nbtime 5\n");
+        sample.parse_stat(
+            "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\nintr 77 1 2\nsoftirq 66 1 2\nctxt 88\nbtime 5\n",
+        );
         sample.parse_softnet("0000ffff 00000010 00000002 0\n00000001 00000001 00000000 0\n");
         sample.parse_memory("MemTotal:       100 kB\nMemAvailable:   50 kB\n");
         let processor = ProcessorTimes { user: 3, system: 3, interrupts: 6, soft_interrupts: 7, stolen: 8, idle: 9 };
@@ -106,6 +115,7 @@ mod tests {
             processors: vec![processor],
             context_switches: 88,
             interrupts: 77,
+            soft_interrupts: 66,
             backlog_dropped: 17,
             backlog_squeezed: 2,
             memory_available_octets: 51_200,

@@ -146,7 +146,9 @@ fn prepare(socket: &Socket, options: &UdpOptions) -> Result<(), Error> {
     if let Some(interface) = &options.interface {
         socket.bind_device(Some(interface.as_bytes())).map_err(Error::system("binding to an interface"))?;
     }
-    socket.set_reuse_address(true).map_err(opening())?;
+    // Several stations of one host may listen to a group. A port of one station is its own: with this option, the kernel would give it to others, too.
+    let is_everybody = options.local.ip() == IpAddr::V4(Ipv4Addr::BROADCAST);
+    socket.set_reuse_address(options.group.is_some() || is_everybody).map_err(opening())?;
     // The kernel grants what its limit allows; what it granted shows in what is lost.
     socket.set_send_buffer_size(options.room_octets).map_err(opening())?;
     socket.set_recv_buffer_size(options.room_octets).map_err(opening())?;
@@ -366,6 +368,13 @@ mod tests {
             }
         }
         panic!("of 100000 datagrams {stamped} were stamped");
+    }
+
+    #[test]
+    fn a_port_of_one_station_is_given_to_nobody_else() {
+        let first = UdpPort::open(&loopback("127.0.0.1:0")).expect("a port");
+        let taken = first.local().expect("an address");
+        assert!(UdpPort::open(&UdpOptions::at(taken)).is_err(), "{taken} is taken");
     }
 
     #[test]

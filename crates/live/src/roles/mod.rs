@@ -8,7 +8,7 @@ mod sink;
 pub use asker::{ask, Answerer, AskPlan, Asked};
 pub use echo::{echo, EchoPlan, Echoed};
 pub use sender::{send, SendPlan, Sent};
-pub use sink::{sink, SinkPlan, StreamTally, Sunk};
+pub use sink::{sink, SendersClock, SinkPlan, StreamTally, Sunk};
 
 use crate::port::Wait;
 

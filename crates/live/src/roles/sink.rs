@@ -1,7 +1,7 @@
 //! Take what arrives and count it.
 
 use super::Attention;
-use crate::clock::Relation;
+use crate::clock::{Known, Ongoing, Relation};
 use crate::face::between_ns;
 use crate::port::{Arrival, Port, Wait};
 use crate::time::{Timeline, PS_PER_NS};
@@ -28,10 +28,22 @@ pub struct SinkPlan<'a> {
     pub most_frames: u64,
     /// Numbers below the highest of a stream that are remembered.
     pub memory: usize,
-    /// How the sender's clock relates to ours; without it, delays are those between clocks taken for equal.
-    pub senders_clock: Option<&'a Relation>,
+    /// How the sender's clock relates to ours.
+    pub senders_clock: SendersClock<'a>,
     /// How it waits.
     pub attention: Attention,
+}
+
+/// How a sender's clock relates to ours.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum SendersClock<'a> {
+    /// The clocks are taken for equal.
+    #[default]
+    Equal,
+    /// Like this.
+    Related(&'a Relation),
+    /// As is known when a frame arrives; delays of frames that arrive before anything is known are not told.
+    Ongoing(&'a Ongoing),
 }
 
 /// What came of one stream.
@@ -51,6 +63,8 @@ pub struct StreamTally {
     pub delay: Histogram,
     /// Frames that came before they were sent: the clocks' relation is not known well enough. They are not in `delay`.
     pub before_sent: u64,
+    /// Frames that came when nothing was known of the sender's clock. They are not in `delay`.
+    pub unrelated: u64,
     /// Time between consecutive arrivals, in picoseconds, within the measured time.
     pub spacing: Histogram,
 }
@@ -87,6 +101,7 @@ pub fn sink<P: Port, T: Timeline>(
     stop: &AtomicBool,
 ) -> Result<Sunk, Error> {
     let mut sunk = Sunk::nothing(plan);
+    let mut known = Known::default();
     let mut frames = 0;
     let mut left_ns = time.now_ns();
     let mut last_ns = None; // when something was there last
@@ -102,8 +117,13 @@ pub fn sink<P: Port, T: Timeline>(
             plan.attention == Attention::Collecting && last_ns.is_some_and(|ns| before_ns < ns + QUIET_NS);
         let wait = if is_collecting { Wait::No } else { plan.attention.wait() };
         let received = port.receive(wait, |arrival| {
-            let now_ns = *arrived_ns.get_or_insert_with(|| time.now_ns());
-            sunk.take(arrival, arrival.stamped_ns.unwrap_or(now_ns), face, plan);
+            let now_ns = *arrived_ns.get_or_insert_with(|| {
+                if let SendersClock::Ongoing(ongoing) = plan.senders_clock {
+                    ongoing.refresh(&mut known);
+                }
+                time.now_ns()
+            });
+            sunk.take(arrival, arrival.stamped_ns.unwrap_or(now_ns), face, plan, &known);
         });
         let taken = match received {
             Err(Error::Closed) => break,
@@ -130,6 +150,7 @@ impl Sunk {
             last_ns: None,
             delay: Histogram::default(),
             before_sent: 0,
+            unrelated: 0,
             spacing: Histogram::default(),
         };
         let streams = vec![stream; usize::from(plan.streams)];
@@ -137,7 +158,7 @@ impl Sunk {
     }
 
     #[inline]
-    fn take(&mut self, arrival: &Arrival<'_>, arrived_ns: u64, face: Face, plan: &SinkPlan<'_>) {
+    fn take(&mut self, arrival: &Arrival<'_>, arrived_ns: u64, face: Face, plan: &SinkPlan<'_>, known: &Known) {
         let Ok(mark) = Mark::read(arrival.payload) else {
             self.unmarked += 1;
             return;
@@ -152,7 +173,15 @@ impl Sunk {
         let is_new = matches!(arrived, Arrived::InOrder | Arrived::Reordered);
         if is_new && plan.measured_ns.contains(&arrived_ns) {
             stream.measure(arrival.payload.len(), arrived_ns);
-            stream.measure_delay(&mark, face.shows(arrived_ns), plan.senders_clock);
+            let arrived = face.shows(arrived_ns);
+            match plan.senders_clock {
+                SendersClock::Equal => stream.measure_delay(mark.sent_ns, arrived),
+                SendersClock::Related(clock) => stream.measure_delay(clock.own_ns(mark.sent_ns), arrived),
+                SendersClock::Ongoing(_) => match known.relation() {
+                    Some(clock) => stream.measure_delay(clock.own_ns(mark.sent_ns), arrived),
+                    None => stream.unrelated += 1,
+                },
+            }
         }
     }
 }
@@ -171,8 +200,7 @@ impl StreamTally {
     }
 
     #[inline]
-    fn measure_delay(&mut self, mark: &Mark, arrived: u64, senders_clock: Option<&Relation>) {
-        let sent = senders_clock.map_or(mark.sent_ns, |clock| clock.own_ns(mark.sent_ns));
+    fn measure_delay(&mut self, sent: u64, arrived: u64) {
         match u64::try_from(between_ns(sent, arrived)) {
             Ok(delay_ns) => self.delay.record(delay_ns * PS_PER_NS),
             Err(_) => self.before_sent += 1,

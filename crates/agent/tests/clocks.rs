@@ -1,0 +1,82 @@
+//! Clocks that differ, on the loopback interface.
+
+mod common;
+
+use common::{flow, measure, paced, run, test, Agent};
+use serde_json::{json, Value};
+
+const OFFSET_NS: i64 = 250_000_000;
+
+fn agents() -> (Agent, Agent) {
+    let options = ["--clock-offset".to_owned(), OFFSET_NS.to_string(), "--clock-drift".to_owned(), "100000".to_owned()];
+    (Agent::spawn(&options), Agent::spawn(&[]))
+}
+
+fn flow_with(clocks: &str, agents: &(Agent, Agent)) -> Value {
+    let mut test = test(&[&agents.0, &agents.1], 300, &[flow("paced", &paced())]);
+    test["clocks"] = json!(clocks);
+    let measured = measure("clocks", &test, &[]);
+    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    assert_eq!(measured.result["agents"]["a"]["artificial_clock"]["offset_ns"], OFFSET_NS);
+    assert!(measured.result["agents"]["b"]["artificial_clock"].is_null());
+    measured.result["flows"]["paced"].clone()
+}
+
+fn is_uncertain(flow: &Value) -> bool {
+    flow["cautions"].as_array().expect("a list").contains(&json!("clock-uncertain"))
+}
+
+#[test]
+fn clocks_that_differ_are_compared_unless_told_otherwise_and_delays_say_how_certain_they_are() {
+    let agents = agents();
+    let flow = flow_with("compared", &agents);
+    let (clock, measured) = (&flow["clock"], &flow["receiving"]["counted"]["stream"]["measured"]);
+    assert!(!is_uncertain(&flow), "{clock}");
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
+    let gained = number(&clock["ahead_ns"]) - 250e6;
+    // A ten-thousandth of the time since the host's start, which is what drifts; it is up since before this test.
+    assert!(gained > 0.0 && (number(&clock["drift"]) - 1e-4).abs() <= number(&clock["drift_uncertainty"]), "{clock}");
+    assert!(number(&clock["delay_uncertainty_ns"]) >= number(&clock["uncertainty_ns"]), "{clock}");
+    // Taken for equal, the clocks would have put each arrival a quarter of a second before it was sent.
+    assert!(measured["delay"]["total"].as_u64() > Some(0) && measured["unrelated"] == 0, "{measured}");
+
+    let flow = flow_with("not_compared", &agents);
+    assert!(is_uncertain(&flow) && flow["clock"] == json!({"shared": false}), "{flow}");
+    let measured = &flow["receiving"]["counted"]["stream"]["measured"];
+    assert_eq!((&measured["before_sent"], &measured["delay"]["total"]), (&measured["frames"], &json!(0)));
+}
+
+#[test]
+fn clocks_that_are_one_are_not_compared_unless_told_so() {
+    let agents = (Agent::spawn(&[]), Agent::spawn(&[]));
+    for clocks in ["compared", "always_compared"] {
+        let mut test = test(&[&agents.0, &agents.1], 300, &[flow("paced", &paced())]);
+        test["clocks"] = json!(clocks);
+        let measured = measure("one-clock", &test, &[]);
+        assert_eq!(measured.code, Some(0), "{}", measured.said);
+        let flow = &measured.result["flows"]["paced"];
+        if clocks == "compared" {
+            assert_eq!(flow["clock"], json!({"shared": true}));
+        } else {
+            let (ahead, uncertainty) = (flow["clock"]["ahead_ns"].as_f64(), flow["clock"]["uncertainty_ns"].as_f64());
+            assert!(ahead.is_some_and(|ahead| Some(ahead.abs()) <= uncertainty), "{}", flow["clock"]);
+        }
+        assert!(!is_uncertain(flow), "{flow}");
+    }
+}
+
+#[test]
+fn artificial_clocks_and_reserved_names_out_of_range_are_told() {
+    for (option, value) in
+        [("--clock-offset", "3600000000001"), ("--clock-drift", "fast"), ("--clock-drift", "-1000001")]
+    {
+        let output = run(&["--listen", "127.0.0.1:0", option, value]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("{value}: must be a whole number from -")), "{said}");
+    }
+    let (a, b) = agents();
+    let measured = measure("reserved", &test(&[&a, &b], 100, &[flow("clock 0", &paced())]), &[]);
+    assert_eq!(measured.code, Some(2));
+    assert!(measured.said.contains("must not begin with \"clock \""), "{}", measured.said);
+}

@@ -1,0 +1,46 @@
+//! A relation between clocks that is used while it is still being found out.
+
+use super::Relation;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The best known relation: one thread exchanges times and publishes, others use what is there.
+#[derive(Debug, Default)]
+pub struct Ongoing {
+    latest: Mutex<Option<Arc<Relation>>>,
+    version: AtomicU64,
+}
+
+impl Ongoing {
+    /// This is known now.
+    pub fn publish(&self, relation: Arc<Relation>) {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(relation);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Look again if there is something newer than `known`.
+    #[inline]
+    pub fn refresh(&self, known: &mut Known) {
+        let version = self.version.load(Ordering::Acquire);
+        if version != known.version {
+            known.relation.clone_from(&self.latest.lock().unwrap_or_else(PoisonError::into_inner));
+            known.version = version;
+        }
+    }
+}
+
+/// What a user of a relation knows of it.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    relation: Option<Arc<Relation>>,
+    version: u64,
+}
+
+impl Known {
+    /// The relation, if there is one yet.
+    #[inline]
+    #[must_use]
+    pub fn relation(&self) -> Option<&Relation> {
+        self.relation.as_deref()
+    }
+}
