@@ -16,6 +16,7 @@ from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.recorder import plan_hash_of, tidy
 
 if TYPE_CHECKING:
+    from ethermeter.engines.live import Place
     from ethermeter.experiment import Experiment
     from ethermeter.plan import Plan, Trial
 
@@ -44,6 +45,8 @@ class Progress:
         Share of the work of this session that is done, 0 to 1.
     elapsed_s
         Time since the session began, in s.
+    phase
+        Of the trial that is being measured, if one is.
 
     """
 
@@ -51,6 +54,7 @@ class Progress:
     done: int
     share: float
     elapsed_s: float
+    phase: str = ""
 
     @property
     def remaining_s(self) -> float | None:
@@ -111,6 +115,7 @@ def execute(
     directory: Path,
     manner: Manner,
     follow: Callable[[Progress], None] | None = None,
+    place: "Place | None" = None,
 ) -> RunDirectory:
     """Run every trial of a plan that has no result yet, and write the tables.
 
@@ -126,16 +131,18 @@ def execute(
         How to run it.
     follow
         Is called about ten times a second with the progress.
+    place
+        Where trials of the engine "live" are measured, after all others.
 
     Returns
     -------
     :
-        The finished run.
+        The finished run. Trials that began and in which an agent was lost are in its provenance, under `in_vain`.
 
     Raises
     ------
     InputError
-        If the directory holds something that may not be touched.
+        If the directory holds something that may not be touched, or something is to be measured and cannot be, or no place is given.
     RunError
         If results cannot be written.
     TrialError
@@ -150,9 +157,7 @@ def execute(
     jobs = processors() if manner.jobs is None else manner.jobs
     if jobs < 1:
         raise InputError([Fault("command line", "--jobs", str(jobs), "at least 1")])
-    if any(trial.engine == "live" for trial in plan.trials):
-        allowed = "simulation here; trials between hosts are measured by their coordinator"
-        raise InputError([Fault(plan.name, "run.engines", "live", allowed)])
+    _check_measurable(plan, experiments, place)
     begin_s = time.monotonic()
     names = names_of(experiments)
     began = provenance.begun(
@@ -165,23 +170,47 @@ def execute(
         jobs=jobs,
         cluster=manner.cluster,
     ) | {"study": manner.study}
+    if place is not None:
+        began |= {"measured": place.name}
     texts = {name: experiment.source_text for name, experiment in names.items()}
     with Recorder(directory, plan, experiments=texts, version=version(), resume=manner.resume, force=manner.force) as recorder:
         before = recorder.provenance()
         began = provenance.resumed(began, before) if before else began
         recorder.write_provenance(began)
-        pending = [Work(place, plan.trials[place].id, plan.trials[place].line) for place in recorder.pending]
+        pending = [Work(number, plan.trials[number].id, plan.trials[number].line) for number in recorder.pending]
         effort = {work.place: effort_of(plan.trials[work.place]) for work in pending}
         all_effort, done_effort, done = sum(effort.values()), 0.0, len(plan.trials) - len(pending)
-        with closing(_results(pending, jobs=jobs, cluster=manner.cluster, version=version())) as results:
+        in_vain: dict[str, str] = dict(recorder.provenance().get("in_vain", {}))
+
+        def tell(under_way: float = 0.0, phase: str = "") -> None:
+            if follow is not None:
+                share = min(1.0, (done_effort + under_way) / all_effort)
+                follow(Progress(len(plan.trials), done, share, time.monotonic() - begin_s, phase))
+
+        live = [work for work in pending if plan.trials[work.place].engine == LIVE]
+        others = [work for work in pending if plan.trials[work.place].engine != LIVE]
+        with closing(_results(others, jobs=jobs, cluster=manner.cluster, version=version())) as results:
             for result in results:
                 if result is None:
                     recorder.flush_if_due()
                 else:
                     recorder.record(result.place, result.rows)
                     done, done_effort = done + 1, done_effort + effort[result.place]
-                if follow is not None:
-                    follow(Progress(len(plan.trials), done, done_effort / all_effort, time.monotonic() - begin_s))
+                tell()
+        if place is not None and live:
+            with closing(place.run(live, directory)) as measured:
+                for seen in measured:
+                    if not isinstance(seen, Finished):
+                        recorder.flush_if_due()
+                        tell(seen.share * effort[seen.place], f"trial {plan.trials[seen.place].id}, {seen.phase}")
+                        continue
+                    if (why := getattr(seen, "why", None)) is not None:
+                        in_vain[plan.trials[seen.place].id] = why
+                        recorder.write_provenance(began | {"in_vain": in_vain})
+                    recorder.record(seen.place, seen.rows)
+                    done, done_effort = done + 1, done_effort + effort[seen.place]
+                    tell()
+        began |= {"in_vain": in_vain} if in_vain else {}
         recorder.flush()
         recorder.finish(provenance.finished(began, wall_s=time.monotonic() - begin_s, core_s=recorder.core_s, events=recorder.events))
     return RunDirectory(directory)
@@ -223,6 +252,8 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
         steps["claims"] = ("claims.json", _claims)
     if any(trial.engine.startswith("theory/") for trial in run.trials()):
         steps["agreement"] = ("agreement.json", _agreement)
+    if {"simulation", LIVE} <= {trial.engine for trial in run.trials()}:
+        steps["live_agreement"] = ("live-agreement.json", _live_agreement)
     if report:
         steps["report"] = ("report.html", _report)
     written = {}
@@ -246,11 +277,31 @@ def names_of(experiments: Sequence["Experiment"]) -> dict[str, "Experiment"]:
     return names
 
 
+LIVE = "live"
+EFFORT_PER_S = 1e6
+
+
+def _check_measurable(plan: "Plan", experiments: Sequence["Experiment"], place: "Place | None") -> None:
+    """Refuse what is to be measured and cannot be."""
+    live = [Work(number, trial.id, trial.line) for number, trial in enumerate(plan.trials) if trial.engine == LIVE]
+    if live and place is None:
+        file = str(experiments[0].path) if experiments else plan.name
+        allowed = f"measured by another command: ethermeter measure {file} --testbed (in namespaces), --hosts hosts.toml, or --loopback"
+        raise InputError([Fault(file, "run.engines", '"live"', allowed)])
+    if place is not None:
+        place.check(live)
+
+
 def effort_of(trial: "Trial") -> float:
     """Roughly how long a trial takes compared with others; only the time that is left depends on it.
 
-    Packets that fit into the simulated time, each of which every station takes a part in.
+    Packets that fit into the simulated time, each of which every station takes a part in. What is measured takes its time, as long as a
+    simulation of `EFFORT_PER_S` of these.
     """
+    if trial.engine == LIVE:
+        from ethermeter.engines.live import duration_s
+
+        return duration_s(trial.scenario) * EFFORT_PER_S
     if trial.engine.startswith("theory/"):
         return 1.0
     scenario: Mapping[str, Any] = trial.scenario
@@ -315,6 +366,12 @@ def _agreement(directory: Path) -> Path:
     from ethermeter.analysis import agreement
 
     return agreement.write(directory)
+
+
+def _live_agreement(directory: Path) -> Path:
+    from ethermeter.analysis import live
+
+    return live.write(directory)
 
 
 def _positions(directory: Path) -> Path:

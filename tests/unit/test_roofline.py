@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from ethermeter._core import simulate_network
 from ethermeter.analysis.interval import Estimate, exact
@@ -116,6 +118,52 @@ def test_what_is_no_roofline_is_refused_with_its_place(value: Any, key: str) -> 
     with pytest.raises(InputError) as refused:
         read(value, file="f")
     assert [fault.key for fault in refused.value.faults] == [key]
+
+
+def network_run(folder: Path) -> Path:
+    """Make the run of a network, two replications of its one flow."""
+    trials = [
+        {
+            "id": f"net/{at:05}",
+            "series": "net",
+            "replication": at,
+            "seed": at,
+            "engine": "simulation",
+            "point": {"size": "big"},
+            "scenario": chain(1518),
+        }
+        for at in range(2)
+    ]
+    (folder / "plan.jsonl").write_text("".join(json.dumps(trial) + "\n" for trial in trials))
+    (folder / "provenance.json").write_text('{"finished": "2026-01-01"}')
+    columns = {
+        "trial": ["net/00000", "net/00000", "net/00001", "net/00001"],
+        "station": [0, -1, 0, 0],
+        "metric": ["goodput", "goodput", "goodput", "loss"],
+        "value": [7.8e8, 1.0, 8.0e8, 0.5],
+        "caution": ["", "", "", ""],
+    }
+    for name in ("observations", "batches", "histograms"):
+        pq.write_table(pa.table(columns if name == "observations" else {"trial": []}), folder / f"{name}.parquet")
+    return folder
+
+
+def test_a_run_of_a_network_has_a_roofline_for_each_flow_with_the_mean_of_its_replications(tmp_path: Path) -> None:
+    (found,) = rooflines(network_run(tmp_path))
+    assert found.achieved is not None
+    assert found.achieved.value == 7.9e8
+    assert found.nearest.name == "wire a – s"
+    assert found.title == "load: a to b, frames of 1518 octets (simulation; size = big)"
+
+
+def test_a_run_without_a_network_and_a_damaged_plan_are_refused(tmp_path: Path) -> None:
+    run = network_run(tmp_path)
+    (run / "plan.jsonl").write_text('{"id": "a/00000", "scenario": {"segment": {}}}\n')
+    with pytest.raises(InputError, match="no network"):
+        rooflines(run)
+    (run / "plan.jsonl").write_text("[]\n")
+    with pytest.raises(InputError, match="line 1"):
+        rooflines(run)
 
 
 def test_a_result_with_a_roofline_in_it_will_do(tmp_path: Path) -> None:

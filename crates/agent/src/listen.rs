@@ -2,6 +2,7 @@
 
 use crate::attest::{Credentials, Notary};
 use crate::consent::Ceilings;
+use crate::coordinator::asked;
 use crate::protocol::agent_server::AgentServer;
 use crate::service::Service;
 use ethermeter_live::Face;
@@ -92,6 +93,28 @@ pub async fn listen(
     let notary = credentials.map(Notary::new).transpose().map_err(ListenError::Credentials)?;
     let listener = TcpListener::bind(at).await.map_err(|source| ListenError::System { at, source })?;
     Ok(Listening { listener, server, service: Service::new(ceilings, notary, face) })
+}
+
+/// Listen and answer, for callers without a runtime of their own: `ready` is told where, `should_stop` is asked every 50 ms.
+///
+/// # Errors
+/// As [`listen`] and [`Listening::serve`], and if the system has no means for it.
+pub fn serve_blocking(
+    at: SocketAddr,
+    ceilings: Ceilings,
+    credentials: Option<&Credentials>,
+    ready: impl FnOnce(SocketAddr),
+    should_stop: impl FnMut() -> bool,
+) -> Result<(), ListenError> {
+    let failed = |source| ListenError::System { at, source };
+    // Threads that wait for roles to end go away after a second.
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.thread_keep_alive(Duration::from_secs(1)).enable_all().build().map_err(failed)?;
+    runtime.block_on(async {
+        let listening = listen(at, ceilings, credentials).await?;
+        ready(listening.local().map_err(failed)?);
+        listening.serve(asked(should_stop)).await
+    })
 }
 
 /// An error with all that caused it.

@@ -6,6 +6,7 @@ use common::{
     credentials, exchange, flow, make_certificates, measure, paced, saturated, test, wait_for, Agent, Measuring,
     Scratch,
 };
+use ethermeter_agent::coordinator::Stage;
 use serde_json::{json, Value};
 use std::time::Duration;
 
@@ -250,10 +251,14 @@ fn callers_without_a_runtime_can_measure_and_stop() {
     let run = |transmit_ms, stop_after: u32| {
         let description = test(&[&a, &b], transmit_ms, &[flow("paced", &paced())]).to_string();
         let mut asked = 0;
-        let result = ethermeter_agent::coordinator::run_blocking(&description, None, || {
+        let stages = std::cell::RefCell::new(Vec::new());
+        let should_stop = || {
             asked += 1;
             asked > stop_after
-        });
+        };
+        let tell = |stage| stages.borrow_mut().push(stage);
+        let result = ethermeter_agent::coordinator::run_blocking(&description, None, should_stop, tell);
+        assert_eq!(stages.into_inner(), [Stage::Connecting, Stage::Arranging, Stage::Running, Stage::Collecting]);
         result.expect("agents that answer")["outcome"].clone()
     };
     assert_eq!(run(100, u32::MAX), "complete");

@@ -1,4 +1,5 @@
-//! A long wire: what comes by one interface goes out by the other, a fixed time later, in order.
+//! A long wire, or a device that forwards: what comes by one interface goes out by the other, a fixed time later, in order, and no more than
+//! so many frames a second.
 //!
 //! For kernels that have no qdisc that delays. It is a process and no wire: a frame may be later than its time by as much as the processor
 //! keeps the process waiting, and what finds its room full is lost.
@@ -25,7 +26,10 @@ pub struct Line {
     pub ends: [String; 2],
     /// How much later a frame leaves than it came, at most 10 s.
     pub delay_ns: u64,
-    /// Frames on their way in each direction, at most 2^20.
+    /// What a device takes for each frame, one after the other, before that delay begins; at most 10 s.
+    #[serde(default)]
+    pub frame_ns: u64,
+    /// Frames on their way in each direction, those that wait included, at most 2^20.
     pub room_frames: u64,
     /// How long it lasts, at most an hour.
     pub duration_ns: u64,
@@ -46,6 +50,7 @@ pub struct Carried {
 /// If a number is out of range, or the system refuses: packet sockets need the right to raw network access.
 pub fn carry(line: &Line) -> Result<Carried, Error> {
     Error::unless_within("delay_ns", line.delay_ns, 0, 10 * NS_PER_S)?;
+    Error::unless_within("frame_ns", line.frame_ns, 0, 10 * NS_PER_S)?;
     Error::unless_within("room_frames", line.room_frames, 1, 1 << 20)?;
     Error::unless_within("duration_ns", line.duration_ns, 1, 3600 * NS_PER_S)?;
     let end_ns = HostTime.now_ns() + line.duration_ns;
@@ -77,6 +82,8 @@ fn one_way(mut from: Socket, to: &Socket, line: &Line, end_ns: u64) -> Result<(u
     let mut spare: Vec<Vec<u8>> = Vec::new();
     let mut room = vec![0; LONGEST_FRAME];
     let (mut left, mut lost) = (0, 0);
+    // When the device is done with all frames that it has taken.
+    let mut free_ns = 0;
     loop {
         let now_ns = HostTime.now_ns();
         if now_ns >= end_ns {
@@ -88,7 +95,8 @@ fn one_way(mut from: Socket, to: &Socket, line: &Line, end_ns: u64) -> Result<(u
                     let mut frame = spare.pop().unwrap_or_default();
                     frame.clear();
                     frame.extend_from_slice(&room[..octets]);
-                    way.push_back((HostTime.now_ns() + line.delay_ns, frame));
+                    free_ns = free_ns.max(HostTime.now_ns()) + line.frame_ns;
+                    way.push_back((free_ns + line.delay_ns, frame));
                 }
                 Ok(_) => lost += 1,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,

@@ -2,6 +2,7 @@
 
 mod capture;
 mod host;
+mod live;
 mod network;
 
 use ethermeter_ethernet::STANDARDS;
@@ -164,6 +165,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_idealised, module)?)?;
+    module.add_function(wrap_pyfunction!(live::ask_hosts, module)?)?;
+    module.add_function(wrap_pyfunction!(live::check_ceilings, module)?)?;
+    module.add_function(wrap_pyfunction!(live::check_test, module)?)?;
+    module.add_function(wrap_pyfunction!(live::make_certificates, module)?)?;
+    module.add_function(wrap_pyfunction!(live::measure_test, module)?)?;
+    module.add_function(wrap_pyfunction!(live::serve_agent, module)?)?;
     module.add_function(wrap_pyfunction!(network::check_network, module)?)?;
     module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
     module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ethermeter.faults import Fault, InputError, shown
 GOODPUT = "goodput"
 """The metric that is laid against ceilings: bit/s of frames, destination address to FCS."""
 _LARGEST_FILE_OCTETS = 16_000_000
+_LARGEST_PLAN_OCTETS = 500_000_000
 
 
 def rooflines(source: Path) -> list[Roofline]:
@@ -51,20 +53,47 @@ def _of_file(path: Path) -> Roofline:
     return read(value, file=file)
 
 
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """What is needed of a line of `plan.jsonl`."""
+
+    id: str
+    series: str
+    engine: str
+    point: Mapping[str, str]
+    scenario: Mapping[str, Any]
+
+
+def _trials(path: Path) -> list[_Trial]:
+    """Return the trials of networks; what stands in a scenario was checked by the engine that ran it."""
+    from ethermeter.experiment.toml_source import text_of
+
+    file = str(path)
+    found = []
+    for number, line in enumerate(text_of(path, file=file, most_bytes=_LARGEST_PLAN_OCTETS).splitlines(), 1):
+        try:
+            trial = json.loads(line)
+            if "network" in trial["scenario"]:
+                found.append(_Trial(*(trial[key] for key in ("id", "series", "engine", "point", "scenario"))))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise InputError([Fault(file, f"line {number}", line[:200] or "(empty)", "expected a trial")]) from None
+    return found
+
+
 def _of_run(path: Path) -> list[Roofline]:
-    from ethermeter.store.directory import RunDirectory
+    from ethermeter.store.directory import PLAN, RunDirectory
 
     run = RunDirectory(path)
-    trials = [trial for trial in run.trials() if "network" in _scenario(trial)]
+    trials = _trials(path / PLAN)
     if not trials:
         raise InputError([Fault(str(path), "run", "no network", "expected a run of an experiment with hosts and links")])
     goodput = _goodput(run.observations())
-    points: dict[tuple[str, str, str], list[Any]] = {}
+    points: dict[tuple[str, str, str], list[_Trial]] = {}
     for trial in trials:
         points.setdefault((trial.series, json.dumps(dict(trial.point), sort_keys=True), trial.engine), []).append(trial)
     found = []
     for (_, _, engine), members in points.items():
-        scenario = _scenario(members[0])
+        scenario = members[0].scenario
         place = ", ".join(f"{key} = {value}" for key, value in members[0].point.items())
         for flow in range(len(scenario["flows"])):
             samples = [goodput[key] for trial in members if (key := (trial.id, flow)) in goodput]
@@ -76,12 +105,6 @@ def _of_run(path: Path) -> list[Roofline]:
 def _titled(roofline: Roofline, engine: str, place: str) -> Roofline:
     title = f"{roofline.title} ({engine}{'; ' + place if place else ''})"
     return Roofline(title, roofline.counts, roofline.stages, roofline.achieved)
-
-
-def _scenario(trial: Any) -> Mapping[str, Any]:
-    scenario = trial.scenario
-    found: Mapping[str, Any] = json.loads(scenario) if isinstance(scenario, str) else scenario
-    return found
 
 
 def _goodput(observations: Any) -> dict[tuple[str, int], float]:

@@ -80,11 +80,29 @@ def survey(options: Options, tell: Callable[[int, int], None] = lambda done, of:
     """
     found = Survey()
     steps = list(_steps(options))
+    before = _used_s()
     for done, step in enumerate(steps):
         tell(done, len(steps))
         step(found)
     tell(len(steps), len(steps))
+    after = _used_s()
+    if before is not None and after is not None:
+        wall_s, others_s = (late - early for early, late in zip(before, after, strict=True))
+        found.others = max(0.0, others_s) / wall_s if wall_s > 0 else None
     return found
+
+
+def _used_s() -> tuple[float, float] | None:
+    """Return the time, and the processor time of everybody but this process and its children, both in s."""
+    try:
+        fields = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:]
+        idle_and_waiting = (3, 4)
+        # The last two are guests, who are in the first two already (proc(5)).
+        busy_s = sum(int(ticks) for at, ticks in enumerate(fields[:8]) if at not in idle_and_waiting) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
+        return None
+    own = os.times()
+    return own.elapsed, busy_s - (own.user + own.system + own.children_user + own.children_system)
 
 
 def _steps(options: Options) -> Iterator[Callable[[Survey], None]]:

@@ -81,6 +81,8 @@ class Survey:
     left_out: list[LeftOut] = field(default_factory=list)
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Of each interface, what the system says of it: driver, rings, offloads."""
+    others: float | None = None
+    """Processors that others used meanwhile, in the mean; None where the system does not tell."""
 
 
 def measured(name: str, title: str, samples: Sequence[float], *, how: str, octets: int | None = None) -> Ceiling:

@@ -6,12 +6,16 @@ import typer
 
 from ethermeter.cli import (
     admission,
+    agent,
     calibrating,
     calls,
     ceilings,
+    choke,
     choosing,
     explain,
+    hosts,
     inspecting,
+    measure,
     reporting,
     running,
     testbed,
@@ -68,10 +72,14 @@ command(app, "codecs", examples=voice.CODECS_EXAMPLES)(voice.codecs)
 command(app, "talkers", examples=voice.TALKERS_EXAMPLES)(voice.talkers)
 command(app, "ceilings", examples=ceilings.EXAMPLES)(ceilings.ceilings)
 command(app, "explain", examples=explain.EXAMPLES)(explain.explain)
+command(app, "choke", examples=choke.EXAMPLES)(choke.choke)
 command(app, "calls", examples=calls.EXAMPLES)(calls.calls)
 command(app, "admission", examples=admission.EXAMPLES)(admission.admission)
 command(app, "calibrate", examples=calibrating.CALIBRATE_EXAMPLES)(calibrating.calibrate)
 command(app, "predict", examples=calibrating.PREDICT_EXAMPLES)(calibrating.predict)
 command(app, "erlang", examples=voice.ERLANG_EXAMPLES)(voice.erlang)
+command(app, "measure", examples=measure.EXAMPLES)(measure.measure)
+command(app, "agent", examples=agent.EXAMPLES)(agent.agent)
+app.add_typer(hosts.app)
 app.add_typer(testbed.app)
 app.add_typer(theory.app)

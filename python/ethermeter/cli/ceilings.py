@@ -1,5 +1,6 @@
 """What each stage of this host could do alone, and how near to the lowest ceiling a path came."""
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -134,6 +135,8 @@ def _plain(found: "Survey") -> dict[str, object]:
         "ceilings": [each.as_json() for each in found.ceilings],
         "left_out": [{"name": each.name, "why": each.why} for each in found.left_out],
         "interfaces": found.facts,
+        "processors": os.cpu_count(),
+        "processors_used_by_others": found.others,
     }
 
 
@@ -151,6 +154,8 @@ def _print(found: "Survey") -> None:
         rings = ", ".join(f"{key} {value}" for key, value in (facts["rings"] or {}).items()) or "not told"
         on = ", ".join(key for key, value in (facts["offloads"] or {}).items() if value) or "none told"
         typer.echo(f"{name}: driver {facts['driver'] or 'not told'}; rings: {rings}; offloads on: {on}")
+    if found.others is not None:
+        typer.echo(f"others used {found.others:.2f} of {os.cpu_count()} processors meanwhile")
     for left in found.left_out:
         typer.echo(f"left out: {left.name}: {left.why}")
 

@@ -51,7 +51,8 @@ class ProgressDisplay:
 
     def __call__(self, progress: "Progress") -> None:
         """Show how far it is."""
-        self.show(progress.share, f"{progress.done} of {progress.trials} {self._pieces}", progress.remaining_s)
+        phase = f", {progress.phase}" if progress.phase else ""
+        self.show(progress.share, f"{progress.done} of {progress.trials} {self._pieces}{phase}", progress.remaining_s)
 
     def show(self, share: float, done: str, remaining_s: float | None) -> None:
         """Show how far it is: the share that is done, in words, and the time that is left."""

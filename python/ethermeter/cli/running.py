@@ -112,12 +112,12 @@ def run(
 
     loaded = api.load(experiment, overrides=overrides or ())
     manner = Manner(jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), seed=seed)
-    summary = _run(loaded, manner, replications=replications, out=out, report=not no_report)
+    summary = run_and_sum_up(loaded, manner, replications=replications, out=out, report=not no_report)
     if as_json:
         print_json(summary)
         return
-    _print_points(summary["estimates"])
-    _print_files(summary)
+    print_points(summary["estimates"])
+    print_files(summary)
 
 
 def reproduce(
@@ -159,7 +159,7 @@ def reproduce(
         loaded = api.load(*of.experiments, overrides=(*(of.quick if quick else ()), *(overrides or ())), name=name)
         manner = Manner(jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), study=name, seed=seed)
         wanted = of.quick_replications if quick and replications is None else replications
-        return _run(loaded, manner, replications=wanted, out=directory, report=not no_report, title=title, may_begin=study == ALL)
+        return run_and_sum_up(loaded, manner, replications=wanted, out=directory, report=not no_report, title=title, may_begin=study == ALL)
 
     if study == ALL:
         from ethermeter.run import RUNS
@@ -178,20 +178,43 @@ def reproduce(
         print_json({key: value for key, value in summary.items() if key != "estimates"})
         return
     _print_claims(summary["claims"])
-    _print_files(summary)
+    print_files(summary)
 
 
-def _run(
+def run_and_sum_up(
     loaded: Any,
     manner: Any,
     *,
     replications: int | None,
     out: Path | None,
     report: bool,
+    place: Any = None,
     title: str | None = None,
     may_begin: bool = False,
 ) -> dict[str, Any]:
-    """Run what was loaded, unless it is finished already, and say what there is now; with `may_begin`, also where nothing is to resume."""
+    """Run what was loaded, unless it is finished already, and say what there is now.
+
+    Parameters
+    ----------
+    loaded
+        Experiments, as `ethermeter.api.load` returns them.
+    manner
+        How they are run.
+    replications, out, report
+        As the options of the same names.
+    place
+        Where the trials of the engine "live" are measured; None if there are none.
+    title
+        What progress is called; the plan's name if not given.
+    may_begin
+        Whether a run that is to be resumed may as well not be there yet.
+
+    Raises
+    ------
+    typer.Exit
+        After Ctrl-C.
+
+    """
     import json
 
     from ethermeter import run as running
@@ -207,7 +230,7 @@ def _run(
     else:
         try:
             with ProgressDisplay(title or plan.name) as display:
-                found = running.execute(plan, loaded.experiments, directory=directory, manner=manner, follow=display)
+                found = running.execute(plan, loaded.experiments, directory=directory, manner=manner, follow=display, place=place)
         except KeyboardInterrupt:
             say(f"ethermeter: interrupted; finished trials are kept. To continue: {_resume_command()}")
             raise typer.Exit(INTERRUPTED) from None
@@ -221,9 +244,11 @@ def _run(
         "wall_s": provenance.get("wall_s"),
         "simulation_s": provenance.get("simulation_s"),
         "events": provenance.get("events"),
+        "in_vain": provenance.get("in_vain", {}),
         "files": {name: str(path) for name, path in written.items()},
         "estimates": json.loads(written["estimates"].read_text(encoding="utf-8")),
         **({"claims": json.loads(written["claims"].read_text(encoding="utf-8"))} if "claims" in written else {}),
+        **({"live_agreement": json.loads(written["live_agreement"].read_text(encoding="utf-8"))} if "live_agreement" in written else {}),
     }
 
 
@@ -233,7 +258,30 @@ def _resume_command() -> str:
     return shlex.join(["ethermeter", *words, "--resume"])
 
 
-def _print_points(estimates: dict[str, Any]) -> None:
+def print_live_agreement(summary: dict[str, Any]) -> None:
+    """Print how what was measured differs from what was simulated, where both were."""
+    found = summary.get("live_agreement")
+    if found is None or not found["comparisons"]:
+        return
+    keys = list(dict.fromkeys(key for each in found["comparisons"] for key in each["point"]))
+    rows = [
+        [
+            *(each["point"].get(key, "") for key in keys),
+            f"{each['metric']} {found['metrics'][each['metric']]['unit']}".strip(),
+            number(each["live"]),
+            number(each["simulation"]),
+            f"{number(each['difference'])} ±{number(each['half_width'], digits=2)}",
+            each["verdict"],
+        ]
+        for each in found["comparisons"]
+        if each["metric"] in FLOW_TABLE_METRICS
+    ]
+    print_table([*keys, "metric", "live", "simulation", "live − simulation", "verdict"], rows[:TABLE_ROWS])
+    if len(rows) > TABLE_ROWS:
+        typer.echo(f"… {len(rows) - TABLE_ROWS} more in {summary['files']['live_agreement']}")
+
+
+def print_points(estimates: dict[str, Any]) -> None:
     """Print the main metrics of the first points, for who does not open the report."""
     points = estimates["points"]
     keys = list(dict.fromkeys(key for point in points for key in point["point"]))
@@ -270,7 +318,8 @@ def _shown(value: Any) -> str:
     return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else "–" if value is None else str(value)
 
 
-def _print_files(summary: dict[str, Any]) -> None:
+def print_files(summary: dict[str, Any]) -> None:
+    """Print where a run is."""
     wall_s = summary["wall_s"]
     typer.echo(f"{summary['trials']} trials" + (f" in {wall_s:.1f} s" if isinstance(wall_s, float) else "") + f": {summary['run']}")
     if "report" in summary["files"]:

@@ -16,7 +16,9 @@ from ethermeter.report.shell import shell
 from ethermeter.report.theme import colours, config
 
 FORMATS = (".html", ".svg", ".pdf", ".png")
-_ROW = 21
+_ROW = 32
+_BELOW = 7
+"""How far below the middle of its row a ceiling is drawn; its name stands above it, so that narrow screens have room for both."""
 _KINDS = ("ceiling", "nearest ceiling")
 _UNITS = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"))
 
@@ -60,7 +62,7 @@ def spec(roofline: Roofline, *, width: int | str = "container") -> dict[str, Any
     ends += [achieved.value] if achieved is not None and achieved.value > 0 else []
     domain = [10 ** math.floor(math.log10(min(ends) * 0.999)), 10 ** math.ceil(math.log10(max(ends) * 1.001))]
     place: dict[str, Any] = {"field": "s", "type": "nominal", "sort": names, "title": None}
-    place["axis"] = {"labelLimit": 240, "grid": True, "domain": False, "ticks": False, "labelPadding": 8}
+    place["axis"] = None
     along: dict[str, Any] = {"field": "y", "type": "quantitative", "title": f"bit/s ({roofline.counts})"}
     along["scale"] = {"type": "log", "domain": domain, "nice": False}
     along["axis"] = {"grid": True, "format": "~s", "values": _ticks(*domain)}
@@ -78,7 +80,7 @@ def spec(roofline: Roofline, *, width: int | str = "container") -> dict[str, Any
     layers: list[dict[str, Any]] = [
         {
             "transform": [{"filter": "isValid(datum.l)"}],
-            "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.35, "aria": False, "clip": True},
+            "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.35, "aria": False, "clip": True, "yOffset": _BELOW, "y2Offset": _BELOW},
             "encoding": {"y": place, "x": {**along, "field": "l"}, "x2": {"field": "h"}, "color": colour},
         }
     ]
@@ -86,15 +88,21 @@ def spec(roofline: Roofline, *, width: int | str = "container") -> dict[str, Any
         layers = []
     layers += [
         {
-            "mark": {"type": "tick", "thickness": 3, "size": 15, "aria": False},
+            "mark": {"type": "tick", "thickness": 3, "size": 14, "aria": False, "yOffset": _BELOW},
             "encoding": {"y": place, "x": along, "color": colour, "tooltip": tooltip},
         },
         {
-            "mark": {"type": "text", "align": "left", "dx": 7, "baseline": "middle", "fontSize": 10.5, "aria": False},
+            "mark": {"type": "text", "align": "left", "dx": 7, "dy": _BELOW, "baseline": "middle", "fontSize": 10.5, "aria": False},
             # Beyond the interval, so that it is not printed over it.
             "encoding": {"y": place, "x": {**along, "field": "e"}, "text": {"field": "t"}, "color": colour},
         },
     ]
+    layers.append(
+        {
+            "mark": {"type": "text", "align": "left", "dx": 3, "dy": -3, "baseline": "bottom", "fontSize": 11, "x": 0, "aria": False},
+            "encoding": {"y": place, "text": {"field": "s"}},
+        }
+    )
     if achieved is not None and achieved.value > 0:
         layers += _across(achieved, along)
     return {

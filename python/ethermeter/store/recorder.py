@@ -31,8 +31,10 @@ FLUSH_OCTETS = 1 << 24
 """Results are not held back beyond this, to keep memory flat."""
 PARTS_OPEN = 3
 
-DERIVED = ("estimates.json", "positions.json", "agreement.json", "claims.json", "report.html")
+DERIVED = ("estimates.json", "positions.json", "agreement.json", "live-agreement.json", "claims.json", "report.html")
 EXPERIMENT, EXPERIMENTS = "experiment.toml", "experiments"
+LIVE = "live"
+"""Folder of what came of each test that was measured."""
 
 
 class RunError(RuntimeError):
@@ -282,7 +284,7 @@ def plan_hash_of(directory: Path) -> str | None:
 
 
 def _ours() -> set[str]:
-    return {PLAN, PROVENANCE, PARTS, EXPERIMENT, EXPERIMENTS, *TABLES, PORTS, *DERIVED}
+    return {PLAN, PROVENANCE, PARTS, EXPERIMENT, EXPERIMENTS, LIVE, *TABLES, PORTS, *DERIVED}
 
 
 def _strangers(directory: Path) -> list[str]:
@@ -299,6 +301,11 @@ def _clear(directory: Path) -> None:
         file.unlink()
     with suppress(OSError):
         (directory / EXPERIMENTS).rmdir()
+    for file in (directory / LIVE).glob("*/*.json"):
+        file.unlink()
+    for folder in (*(directory / LIVE).glob("*"), directory / LIVE):
+        with suppress(OSError):
+            folder.rmdir()
     for file in directory.glob(TEMPORARY + "*"):
         file.unlink()
     _clear_parts(directory)

@@ -233,6 +233,34 @@ def _address(host: Host, hosts: Sequence[Host]) -> None:
     batch(host.namespace, lines)
 
 
+def reshape(namespace: str, interface: str, wire: Wire | None, *, mtu: int) -> None:
+    """Give an interface of a testbed another wire, or none, while it is up; frames that wait are lost.
+
+    Parameters
+    ----------
+    namespace, interface
+        Of a host, or of the switch towards one (`em1` …).
+    wire
+        The new wire; unshaped if None.
+    mtu
+        Of the testbed.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
+    TestbedError
+        If the system refuses.
+
+    """
+    _checked(2, "pair", wire, mtu)
+    if wire is None:
+        # Of two words for the same, this one is no error where there is no qdisc of ours: it puts the interface's own in its place.
+        batch(namespace, [f"qdisc replace dev {interface} root noqueue"], tool="tc")
+    else:
+        _shape(namespace, interface, wire, mtu)
+
+
 def _shape(namespace: str, interface: str, wire: Wire, mtu: int) -> None:
     frame_octets = mtu + _HEADER_OCTETS + _WIRE_OCTETS
     # Two frames: one that is being sent and one saved up, so that a timer that is a little late costs nothing in the mean.
@@ -248,3 +276,8 @@ def _shape(namespace: str, interface: str, wire: Wire, mtu: int) -> None:
         ],
         tool="tc",
     )
+
+
+# Networks of experiments are built of the same pieces.
+host_of, give_addresses, quieten, join, shape = _host, _address, _quieten, _join, _shape
+RATES_BPS, MTUS, OFFLOADS = _RATES_BPS, _MTUS, _OFFLOADS

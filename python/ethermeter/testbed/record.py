@@ -17,9 +17,11 @@ RECORDS = Path("/run/ethermeter/testbeds")
 """Where records lie; gone after a restart of the machine, as namespaces are."""
 
 _NAME = re.compile(r"em-[0-9]{1,10}-[0-9a-f]{4}")
-_NAMESPACE = re.compile(_NAME.pattern + r"-(h[0-9]{1,3}|switch)")
+_NAMESPACE = re.compile(_NAME.pattern + r"-(h[0-9]{1,3}|s[0-9]{1,3}|switch|wires|control)")
 _NAMESPACES = Path("/run/netns")
 _LONGEST_RECORD = 1 << 20
+NAMESPACES = _NAMESPACES
+"""Where namespaces have their names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,12 @@ Tasks are those of `ethermeter._core.host_task` (docs/choke.md); each is bounded
 """
 
 import json
+import os
+import queue
 import select
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -115,10 +118,20 @@ class Worker:
 
 
 def main() -> None:
-    """Do the tasks that come as lines, until there are no more."""
+    """Do the tasks that come as lines, until there are no more; whatever is being done then is broken off."""
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+    # The one who asks may be killed during a task of an hour, so somebody must listen meanwhile.
+    threading.Thread(target=_perform, args=(lines,), daemon=True).start()
+    for line in sys.stdin:
+        lines.put(line)
+    os._exit(0)
+
+
+def _perform(lines: "queue.SimpleQueue[str]") -> None:
     from ethermeter._core import host_task
 
-    for line in sys.stdin:
+    while True:
+        line = lines.get()
         if line.strip() == "{}":
             print("{}", flush=True)
             continue

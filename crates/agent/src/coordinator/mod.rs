@@ -70,6 +70,19 @@ const LEAD_NS: u64 = 300_000_000;
 /// Agents may be so late with the end of their roles.
 const OVERTIME: Duration = Duration::from_secs(5);
 
+/// How far a test is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Agents are looked for.
+    Connecting,
+    /// Receivers are asked, roles are handed out.
+    Arranging,
+    /// The agents have been told when to begin, which is now or within a third of a second.
+    Running,
+    /// What was counted is fetched.
+    Collecting,
+}
+
 /// Run a test, or as much of it as there is until `end` is ready; then all agents are stopped and what they have counted is kept.
 ///
 /// The result has an `outcome`: `complete`, `stopped`, or `agent-lost`.
@@ -77,6 +90,20 @@ const OVERTIME: Duration = Duration::from_secs(5);
 /// # Errors
 /// If the test never began: the description is wrong, an agent cannot be reached, or refuses.
 pub async fn run(test: &str, credentials: Option<&Credentials>, end: impl Future<Output = ()>) -> Result<Value, Error> {
+    run_telling(test, credentials, end, |_| ()).await
+}
+
+/// As [`run`], and each stage is told when it begins.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_telling(
+    test: &str,
+    credentials: Option<&Credentials>,
+    end: impl Future<Output = ()>,
+    tell: impl Fn(Stage),
+) -> Result<Value, Error> {
+    tell(Stage::Connecting);
     let test = Test::parse(test).map_err(Error::Description)?;
     let experiment = random();
     let mut links = Vec::with_capacity(test.agents.len());
@@ -87,16 +114,18 @@ pub async fn run(test: &str, credentials: Option<&Credentials>, end: impl Future
             () = &mut end => return Ok(outcome::never_begun(&test, experiment)),
         });
     }
+    tell(Stage::Arranging);
     let ending = tokio::select! {
         ending = async {
             match arrange(&test, &links).await {
-                Ok(()) => conduct(&test, &links).await,
+                Ok(()) => conduct(&test, &links, &tell).await,
                 Err(error) => Ending::Failed(error),
             }
         } => ending,
         (agent, what) = lose_one(&links) => Ending::AgentLost { agent, what },
         () = &mut end => Ending::Stopped,
     };
+    tell(Stage::Collecting);
     if !matches!(ending, Ending::Complete) {
         together(links.iter().map(Link::stop)).await;
     }
@@ -108,21 +137,43 @@ pub async fn run(test: &str, credentials: Option<&Credentials>, end: impl Future
     Ok(outcome::of(&test, experiment, &links, &ending, collected))
 }
 
-/// As [`run`], for callers without a runtime of their own: `should_stop` is asked every 50 ms.
+/// As [`run_telling`], for callers without a runtime of their own: `should_stop` is asked every 50 ms.
 ///
 /// # Errors
 /// As [`run`], and if the system has no means for it.
 pub fn run_blocking(
     test: &str,
     credentials: Option<&Credentials>,
-    mut should_stop: impl FnMut() -> bool,
+    should_stop: impl FnMut() -> bool,
+    tell: impl Fn(Stage),
 ) -> Result<Value, Error> {
-    let end = async {
-        while !should_stop() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(run_telling(test, credentials, asked(should_stop), tell))
+}
+
+/// As [`hosts`], for callers without a runtime of their own; nothing if it was to stop, which is asked every 50 ms.
+///
+/// # Errors
+/// If the system has no means for it.
+pub fn hosts_blocking(
+    controls: &[SocketAddr],
+    credentials: Option<&Credentials>,
+    should_stop: impl FnMut() -> bool,
+) -> Result<Option<Value>, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(async {
+        tokio::select! {
+            hosts = hosts(controls, credentials) => Some(hosts),
+            () = asked(should_stop) => None,
         }
-    };
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(test, credentials, end))
+    }))
+}
+
+/// Ready when `should_stop` says yes, which it is asked every 50 ms.
+pub(crate) async fn asked(mut should_stop: impl FnMut() -> bool) {
+    while !should_stop() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// What agents say of themselves, in the order of `controls`: versions, interfaces, clocks, ceilings; or why there is no answer. They are all asked at once.
@@ -384,13 +435,14 @@ impl ClockPairs {
 }
 
 /// Start all at one instant and follow them until all have ended.
-async fn conduct(test: &Test, links: &[Link]) -> Ending {
+async fn conduct(test: &Test, links: &[Link], tell: &impl Fn(Stage)) -> Ending {
     let begin_ns = HostTime.now_ns() + LEAD_NS;
     for outcome in together(links.iter().map(|link| link.start(begin_ns))).await {
         if let Err(error) = outcome {
             return Ending::Failed(error);
         }
     }
+    tell(Stage::Running);
     let lasting = Duration::from_nanos(LEAD_NS.saturating_add(test.phases.duration_ns())) + OVERTIME;
     let followed = together(links.iter().map(|link| tokio::time::timeout(lasting, follow(link)))).await;
     for (agent, followed) in followed.into_iter().enumerate() {

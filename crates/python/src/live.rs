@@ -1,0 +1,205 @@
+//! Agents and their coordinator. What they do runs on a thread of its own, while the caller's looks at signals and asks whether to stop.
+
+use ethermeter_agent::attest::Credentials;
+use ethermeter_agent::consent::Ceilings;
+use ethermeter_agent::coordinator::{self, Error, Stage};
+use ethermeter_agent::description::Test;
+use ethermeter_agent::{certificates, listen};
+use pyo3::exceptions::{PyConnectionError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyValueError};
+use pyo3::prelude::*;
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Certificate, key and authority, as PEM.
+type Pem = (Vec<u8>, Vec<u8>, Vec<u8>);
+
+/// How often the caller is asked.
+const ASKED_EVERY: Duration = Duration::from_millis(50);
+
+fn credentials(pem: Option<Pem>) -> Option<Credentials> {
+    pem.map(|(certificate, key, authority)| Credentials { certificate, key, authority })
+}
+
+fn address(text: &str) -> PyResult<SocketAddr> {
+    text.parse().map_err(|_| PyValueError::new_err(format!("{text}: must be ADDRESS:PORT, such as 127.0.0.1:4988")))
+}
+
+/// Refuse, with a `ValueError`, what is no TOML of an operator's ceilings.
+#[pyfunction]
+pub fn check_ceilings(text: &str) -> PyResult<()> {
+    Ceilings::parse(text).map(|_| ()).map_err(PyValueError::new_err)
+}
+
+/// Refuse, with a `ValueError`, what `measure_test` would refuse without asking anybody: one line a fault.
+#[pyfunction]
+pub fn check_test(test: &str) -> PyResult<()> {
+    Test::parse(test).map(|_| ()).map_err(PyValueError::new_err)
+}
+
+/// Make a private authority, a coordinator's certificate and one for each host, `NAME` or `NAME=ADDRESS=…`, in a directory.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as Python hands them over
+pub fn make_certificates(py: Python<'_>, directory: PathBuf, hosts: Vec<String>) -> PyResult<()> {
+    py.detach(|| certificates::make(&directory, &hosts)).map_err(|error| match error {
+        certificates::CertificateError::File { .. } => PyOSError::new_err(error.to_string()),
+        _ => PyValueError::new_err(error.to_string()),
+    })
+}
+
+/// Be an agent until `should_stop` says so; `ready` is told where it listens. The caller's thread asks every 50 ms.
+#[pyfunction]
+#[pyo3(signature = (at, *, ceilings=None, credentials=None, ready, should_stop))]
+pub fn serve_agent(
+    py: Python<'_>,
+    at: &str,
+    ceilings: Option<&str>,
+    credentials: Option<Pem>,
+    ready: &Bound<'_, PyAny>,
+    should_stop: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let at = address(at)?;
+    let ceilings = ceilings.map_or_else(|| Ok(Ceilings::default()), Ceilings::parse).map_err(PyValueError::new_err)?;
+    let credentials = self::credentials(credentials);
+    attended(
+        py,
+        None,
+        move |stop, tell| {
+            let told = |local: SocketAddr| drop(tell.send(local.to_string()));
+            listen::serve_blocking(at, ceilings, credentials.as_ref(), told, || stop.load(Ordering::Relaxed))
+        },
+        |said| match said {
+            Some(local) => ready.call1((local,)).map(|_| false),
+            None => should_stop.call0()?.is_truthy(),
+        },
+    )?
+    .map_err(|error| PyOSError::new_err(error.to_string()))
+}
+
+/// What agents say of themselves, as JSON, in the order of their addresses; see docs/live.md.
+#[pyfunction]
+#[pyo3(signature = (controls, *, credentials=None, namespace=None))]
+#[allow(clippy::needless_pass_by_value)]
+pub fn ask_hosts(
+    py: Python<'_>,
+    controls: Vec<String>,
+    credentials: Option<Pem>,
+    namespace: Option<PathBuf>,
+) -> PyResult<String> {
+    let controls = controls.iter().map(|control| address(control)).collect::<PyResult<Vec<_>>>()?;
+    let credentials = self::credentials(credentials);
+    let asked = attended(
+        py,
+        namespace,
+        move |stop, _| coordinator::hosts_blocking(&controls, credentials.as_ref(), || stop.load(Ordering::Relaxed)),
+        |_| Ok(false),
+    )?;
+    // Stopped by nobody but a signal, which has raised its own exception.
+    asked.map_err(raise)?.map(|hosts| hosts.to_string()).ok_or_else(|| PyKeyboardInterrupt::new_err(()))
+}
+
+/// Run a test between agents; what came of it, as JSON. `follow` is given the word of each stage as it begins, and every 50 ms None; it says
+/// whether to stop. With a namespace, agents are reached from there.
+#[pyfunction]
+#[pyo3(signature = (test, *, credentials=None, namespace=None, follow=None))]
+pub fn measure_test(
+    py: Python<'_>,
+    test: String,
+    credentials: Option<Pem>,
+    namespace: Option<PathBuf>,
+    follow: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let credentials = self::credentials(credentials);
+    let measured = attended(
+        py,
+        namespace,
+        move |stop, tell| {
+            let told = |stage| drop(tell.send(word(stage).to_owned()));
+            coordinator::run_blocking(&test, credentials.as_ref(), || stop.load(Ordering::Relaxed), told)
+        },
+        |said| follow.map_or(Ok(false), |follow| follow.call1((said,))?.is_truthy()),
+    )?;
+    measured.map(|result| result.to_string()).map_err(raise)
+}
+
+fn word(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Connecting => "connecting",
+        Stage::Arranging => "arranging",
+        Stage::Running => "running",
+        Stage::Collecting => "collecting",
+    }
+}
+
+#[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
+fn raise(error: Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Error::Description(_) => PyValueError::new_err(text),
+        Error::Unreachable { .. } => PyConnectionError::new_err(text),
+        Error::System(_) => PyOSError::new_err(text),
+        Error::Refused { .. } => PyPermissionError::new_err(text),
+    }
+}
+
+/// Do something on a thread of its own, in a network namespace if one is given, while the caller's thread hears what it tells and is asked whether
+/// to stop. An exception there, that of Ctrl-C too, stops it and is raised when it has ended; a second one is raised at once.
+fn attended<T: Send + 'static>(
+    py: Python<'_>,
+    namespace: Option<PathBuf>,
+    work: impl FnOnce(&AtomicBool, &Sender<String>) -> T + Send + 'static,
+    mut hear: impl FnMut(Option<String>) -> PyResult<bool>,
+) -> PyResult<T> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (tell, mut told) = mpsc::channel();
+    let stopping = Arc::clone(&stop);
+    let working = std::thread::Builder::new()
+        .name("live".into())
+        .spawn(move || namespace.as_deref().map_or(Ok(()), enter).map(|()| work(&stopping, &tell)))?;
+    let mut raised: Option<PyErr> = None;
+    loop {
+        let heard = py.detach(|| next(&mut told));
+        if heard.is_err() {
+            break;
+        }
+        let answer =
+            py.check_signals().and_then(|()| if raised.is_none() { hear(heard.unwrap_or(None)) } else { Ok(true) });
+        match answer {
+            Ok(false) => {}
+            Ok(true) => stop.store(true, Ordering::Relaxed),
+            Err(error) => {
+                stop.store(true, Ordering::Relaxed);
+                if raised.is_some() {
+                    return Err(error);
+                }
+                raised = Some(error);
+            }
+        }
+    }
+    let outcome = py.detach(|| working.join());
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let outcome = outcome.map_err(|_| PyOSError::new_err("the thread that measures has panicked"))?;
+    outcome.map_err(|error| PyOSError::new_err(error.to_string()))
+}
+
+/// What is told next; nothing for a while, or an error at the end.
+fn next(told: &mut Receiver<String>) -> Result<Option<String>, ()> {
+    match told.recv_timeout(ASKED_EVERY) {
+        Ok(said) => Ok(Some(said)),
+        Err(RecvTimeoutError::Timeout) => Ok(None),
+        Err(RecvTimeoutError::Disconnected) => Err(()),
+    }
+}
+
+/// Move this thread, and no other, into a network namespace.
+fn enter(namespace: &Path) -> std::io::Result<()> {
+    let of = |error: std::io::Error| std::io::Error::new(error.kind(), format!("{}: {error}", namespace.display()));
+    let file = File::open(namespace).map_err(of)?;
+    nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).map_err(|error| of(error.into()))
+}

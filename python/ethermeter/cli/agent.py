@@ -1,0 +1,90 @@
+"""The command that makes this host one that can be measured with."""
+
+import os
+import select
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """\
+  ethermeter agent --listen 127.0.0.1:4988
+  ethermeter agent --listen 10.0.0.1:4988 --certificate sender.pem --key sender.key --authority authority.pem --ceilings ceilings.toml"""
+
+
+def agent(
+    *,
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="ADDRESS:PORT", help="Where coordinators reach it. Port 0: any free one; it is printed.")
+    ],
+    certificate: Annotated[Path | None, typer.Option("--certificate", metavar="FILE", show_default=False, help="Its certificate.")] = None,
+    key: Annotated[Path | None, typer.Option("--key", metavar="FILE", show_default=False, help="The certificate's key.")] = None,
+    authority: Annotated[
+        Path | None, typer.Option("--authority", metavar="FILE", show_default=False, help="The authority whose certificates are believed.")
+    ] = None,
+    ceilings: Annotated[
+        Path | None,
+        typer.Option(
+            "--ceilings", metavar="FILE", show_default=False, help="What it may be asked for at most; loopback only if not given."
+        ),
+    ] = None,
+    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True, help="End when standard input closes.")] = False,
+) -> None:
+    """Be an agent: send and receive frames as a coordinator asks, within the ceilings and with the consent of every receiver.
+
+    Without certificates only on a loopback address. It ends with Ctrl-C or when it is killed; whatever it sends ends with it.
+    """
+    from ethermeter import _core
+    from ethermeter.faults import Fault, InputError
+
+    given = {"--certificate": certificate, "--key": key, "--authority": authority}
+    if 0 < sum(path is not None for path in given.values()) < len(given):
+        missing = ", ".join(option for option, path in given.items() if path is None)
+        raise InputError([Fault("command line", missing, "(missing)", "expected certificate, key and authority: all of them or none")])
+    credentials = None
+    if certificate is not None and key is not None and authority is not None:
+        credentials = (_read("--certificate", certificate), _read("--key", key), _read("--authority", authority))
+    allowed = None
+    if ceilings is not None:
+        try:
+            allowed = _read("--ceilings", ceilings).decode()
+            _core.check_ceilings(allowed)
+        except ValueError as error:  # of UTF-8 too
+            lines = [line for line in str(error).splitlines() if line.strip()]
+            raise InputError(
+                [Fault(str(ceilings), "ceilings", lines[-1] if lines else "", "expected keys and values of docs/live.md")]
+            ) from None
+    ended = []
+    signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
+    signal.signal(signal.SIGINT, lambda *_: ended.append(True))
+
+    def should_stop() -> bool:
+        return bool(ended) or (with_parent and _is_alone())
+
+    def ready(place: str) -> None:
+        typer.echo(f"listening on {place}")
+        sys.stdout.flush()
+
+    try:
+        _core.serve_agent(listen, ceilings=allowed, credentials=credentials, ready=ready, should_stop=should_stop)
+    except ValueError as error:
+        raise InputError([Fault("command line", "--listen", listen, str(error))]) from None
+    except OSError as error:
+        raise InputError([Fault("command line", "--listen", listen, str(error))]) from None
+
+
+def _is_alone() -> bool:
+    """Whether standard input has been closed, by who started us or with them."""
+    readable, _, _ = select.select([0], [], [], 0)
+    return bool(readable) and not os.read(0, 4096)
+
+
+def _read(option: str, path: Path) -> bytes:
+    from ethermeter.faults import Fault, InputError
+
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError([Fault("command line", option, str(path), f"expected a readable file: {error.strerror or error}")]) from None

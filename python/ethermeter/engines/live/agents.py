@@ -1,0 +1,282 @@
+"""Agents on this machine: in the namespaces of a testbed, or on loopback addresses; ended with the block, and with this process."""
+
+import contextlib
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ethermeter.engines.live.laboratory import Credentials, Laboratory, Station
+from ethermeter.faults import Fault, InputError
+from ethermeter.testbed import Link, TestbedError, Wire, make_network
+
+CONTROL_PORT = 4988
+READY_S = 30.0
+"""An agent that does not listen after so long never will."""
+END_S = 5.0
+_CEILINGS = """\
+rate_bps = 10_000_000_000_000
+rate_frames_per_s = 10_000_000_000
+duration_s = 3600
+roles = 20_000
+addresses = {addresses}
+groups = ["multicast", "broadcast"]
+"""
+_PS_OCTETS = 8_000_000_000_000
+"""Bits of an octet times picoseconds of a second."""
+
+
+@dataclass(slots=True)
+class Agent:
+    """An agent that was started here."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    said: Path
+    """File for what it says on stderr."""
+    process: "subprocess.Popen[str] | None" = None
+
+    def start(self) -> None:
+        """Start it."""
+        with self.said.open("w") as said:
+            # A session of its own: Ctrl-C is for us, who end the test in order. It ends when our end of its stdin closes.
+            self.process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                env=self.environment,
+                start_new_session=True,
+            )
+
+    def ready(self) -> str:
+        """Wait until it listens, and return where.
+
+        Raises
+        ------
+        TestbedError
+            If it does not come up.
+
+        """
+        assert self.process is not None
+        assert self.process.stdout is not None
+        line = ""
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(self.process.stdout, selectors.EVENT_READ)
+            if waiting.select(READY_S):
+                line = self.process.stdout.readline()
+        place = line.removeprefix("listening on ").strip()
+        if not line.startswith("listening on "):
+            self.end()
+            why = self.said.read_text().strip().splitlines()[-1:] or ["it said nothing"]
+            raise TestbedError(f"agent {self.name}: {why[0]}")
+        return place
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it runs."""
+        return self.process is not None and self.process.poll() is None
+
+    def end(self) -> None:
+        """End it, at the latest by force."""
+        process, self.process = self.process, None
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+
+@dataclass(slots=True)
+class Bench:
+    """Agents of this machine and the laboratory that they make."""
+
+    laboratory: Laboratory
+    agents: list[Agent] = field(default_factory=list)
+
+    def revive(self) -> None:
+        """Start again those that have ended, where they were."""
+        for agent in self.agents:
+            if not agent.is_alive:
+                agent.end()
+                agent.start()
+                agent.ready()
+
+
+def check(scenario: Mapping[str, Any], kind: str) -> None:
+    """Refuse what cannot be built on this machine.
+
+    Parameters
+    ----------
+    scenario
+        Of a trial.
+    kind
+        "testbed", "plain" or "loopback".
+
+    Raises
+    ------
+    InputError
+        With every fault.
+
+    """
+    if kind == "testbed":
+        _planned(scenario["network"])
+    if kind == "loopback":
+        faults = [
+            Fault("loopback", f"port of flow {flow['name']}", port, "expected udp or tcp on loopback; others with --testbed or --hosts")
+            for flow, port in zip(scenario["flows"], scenario["live"]["ports"], strict=True)
+            if port not in ("udp", "tcp")
+        ]
+        if faults:
+            raise InputError(faults)
+
+
+@contextlib.contextmanager
+def loopback(hosts: Sequence[str]) -> Iterator[Bench]:
+    """Have an agent for each host on an address of the loopback interface; no root is needed, and there are no links.
+
+    Parameters
+    ----------
+    hosts
+        Names of the hosts, at most 250.
+
+    Raises
+    ------
+    TestbedError
+        If an agent does not come up.
+
+    """
+    addresses = {name: f"127.0.77.{number}" for number, name in enumerate(hosts, 1)}
+    with _running(addresses, {name: (address, 0, []) for name, address in addresses.items()}, ["127.0.0.0/8"], None) as (agents, places, _):
+        stations = {name: Station(name, places[name], address) for name, address in addresses.items()}
+        yield Bench(Laboratory(stations, "loopback", is_one_machine=True, has_wires=False), agents)
+
+
+@contextlib.contextmanager
+def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool) -> Iterator[Bench]:
+    """Build a network out of namespaces, with an agent and certificates in each host; all is gone at the end.
+
+    Parameters
+    ----------
+    network
+        Of a scenario.
+    mtu
+        Octets of the longest IP packet.
+    plain
+        Whether to leave out its switches and wires and join all hosts by one switch, as fast as the machine is.
+
+    Raises
+    ------
+    InputError
+        If there is something in it that cannot be built.
+    TestbedError
+        If it cannot be made: without root, for instance.
+
+    """
+    hosts, switches, links = _plain(network) if plain else _planned(network)
+    with make_network(hosts, switches, links, mtu=mtu) as bed:
+        names = {name: f"h{number}" for number, name in enumerate(hosts, 1)}
+        certified = [f"{names[name]}={bed.controls[name]}={bed.hosts[name].ipv4}" for name in hosts]
+        places = {name: (bed.controls[name], CONTROL_PORT, bed.hosts[name].command()) for name in hosts}
+        with _running(names, places, ["10.77.0.0/16"], certified) as (agents, controls, credentials):
+            stations = {name: Station(name, controls[name], bed.hosts[name].ipv4, bed.hosts[name].interface) for name in hosts}
+            laboratory = Laboratory(stations, "testbed", credentials, bed.control, is_one_machine=True, has_wires=not plain)
+            yield Bench(laboratory, agents)
+
+
+def _plain(network: Mapping[str, Any]) -> tuple[list[str], list[str], list[Link]]:
+    hosts = [node["name"] for node in network["nodes"] if "host" in node["kind"]]
+    return hosts, ["switch"], [Link((name, "switch")) for name in hosts]
+
+
+def _planned(network: Mapping[str, Any]) -> tuple[list[str], list[str], list[Link]]:
+    kinds = {node["name"]: next(iter(node["kind"].items())) for node in network["nodes"]}
+    faults = [
+        Fault("testbed", name, kind, "expected hosts and switches only; other nodes cannot be built of namespaces")
+        for name, (kind, _) in kinds.items()
+        if kind not in ("host", "switch")
+    ]
+    links = []
+    for link in network["links"]:
+        ends = link["ends"][0]["node"], link["ends"][1]["node"]
+        if link.get("half_duplex"):
+            faults.append(Fault("testbed", " - ".join(ends), "half duplex", "expected full duplex; others cannot be built of namespaces"))
+        rate_bps = round(_PS_OCTETS / link["ps_per_octet"])
+        (wire, frames), (other_wire, other_frames) = (_end(kinds[name], rate_bps) for name in ends)
+        links.append(Link(ends, (wire, other_wire), (frames, other_frames)))
+    if faults:
+        raise InputError(faults)
+    return (
+        [name for name, (kind, _) in kinds.items() if kind == "host"],
+        [name for name, (kind, _) in kinds.items() if kind == "switch"],
+        links,
+    )
+
+
+def _end(node: tuple[str, Mapping[str, Any]], rate_bps: int) -> tuple[Wire, int | None]:
+    """Return the wire out of a node, and the room for it in frames: of a switch as the experiment says, else as network cards have it."""
+    kind, settings = node
+    room = settings.get("queue_octets") if kind == "switch" else None
+    return Wire(rate_bps) if room is None else Wire(rate_bps, room), settings.get("queue_frames") if kind == "switch" else None
+
+
+@contextlib.contextmanager
+def _running(
+    names: Mapping[str, str],
+    places: Mapping[str, tuple[str, int, list[str]]],
+    addresses: Sequence[str],
+    certified: Sequence[str] | None,
+) -> Iterator[tuple[list[Agent], dict[str, str], Credentials | None]]:
+    """Run agents; yields them, where they listen, and the coordinator's credentials."""
+    from ethermeter import _core
+
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ethermeter-")))
+        ceilings = folder / "ceilings.toml"
+        ceilings.write_text(_CEILINGS.format(addresses=list(addresses)).replace("'", '"'))
+        credentials = None
+        if certified is not None:
+            _core.make_certificates(folder / "certificates", certified)
+            credentials = read_credentials(folder / "certificates", "coordinator")
+        # Both come from where we come from, however this process was told to find us.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        agents: list[Agent] = []
+        controls: dict[str, str] = {}
+        for name, (address, port, inside) in places.items():
+            command = [*inside, sys.executable, "-m", "ethermeter", "agent", "--with-parent", "--ceilings", str(ceilings)]
+            if certified is not None:
+                command += credential_options(folder / "certificates", names[name])
+            agent = Agent(name, [*command, "--listen", f"{address}:{port}"], environment, folder / f"{len(agents)}.log")
+            stack.callback(agent.end)
+            agents.append(agent)
+            agent.start()
+        for agent in agents:
+            controls[agent.name] = agent.ready()
+            # Where the system chose a port, it is the same when the agent has to be started again.
+            agent.command = [*agent.command[:-1], controls[agent.name]]
+        yield agents, controls, credentials
+
+
+def read_credentials(folder: Path, name: str) -> Credentials:
+    """Read the certificate and the key of a name, and the authority's certificate."""
+    return (folder / f"{name}.pem").read_bytes(), (folder / f"{name}.key").read_bytes(), (folder / "authority.pem").read_bytes()
+
+
+def credential_options(folder: Path, name: str) -> list[str]:
+    """Options that give an agent its certificate."""
+    files = {"certificate": f"{name}.pem", "key": f"{name}.key", "authority": "authority.pem"}
+    return [word for option, file in files.items() for word in (f"--{option}", str(folder / file))]

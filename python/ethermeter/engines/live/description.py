@@ -1,0 +1,216 @@
+"""Description: a line of the plan as a test between agents."""
+
+import ipaddress
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from ethermeter.engines.live.laboratory import Laboratory
+from ethermeter.faults import Fault, InputError
+from ethermeter.framing import frame_octets
+
+PS_PER_NS = 1000
+LINGER_NS = 250_000_000
+"""Receivers listen so much longer than the drain, so that what waits in queues of the system counts as come."""
+PATIENCE_NS = 1_000_000_000
+"""An answer without a time limit in the plan is given up after this."""
+MARK_OCTETS = 18
+"""Each message of ours begins with a mark of so many octets."""
+_AROUND = {"packet": (18, 18), "xdp": (18, 18), "udp": (46, 66), "tcp": (58, 78)}
+"""Octets of a frame that are not its port's data: over IPv4, over IPv6."""
+_LONGEST_NAME = 60
+_USUAL_CEILINGS = {"rate_bps": 10_000_000_000, "rate_frames_per_s": 2_000_000}
+
+Scenario = Mapping[str, Any]
+
+
+def flow_names(scenario: Scenario) -> list[str]:
+    """Names of the flows of a scenario in a test: their own where these are short and different."""
+    names = [str(flow["name"]) for flow in scenario["flows"]]
+    is_fine = len(set(names)) == len(names) and all(0 < len(name.encode()) <= _LONGEST_NAME for name in names)
+    return names if is_fine else [f"flow-{number}" for number in range(len(names))]
+
+
+def hosts_of(scenario: Scenario) -> list[str]:
+    """Names of the hosts that take part, in the order of the network."""
+    named = {name for flow in scenario["flows"] for name in (flow["from"], *flow["to"])}
+    return [node["name"] for node in scenario["network"]["nodes"] if node["name"] in named]
+
+
+def is_exchange(flow: Mapping[str, Any]) -> bool:
+    """Whether receivers answer."""
+    return flow.get("response") is not None
+
+
+def around_octets(port: str, address: str) -> int:
+    """Octets of a frame, destination address to FCS, that are not its port's data."""
+    return _AROUND[port][ipaddress.ip_address(address).version == 6]
+
+
+def describe(trial: Mapping[str, Any], laboratory: Laboratory, said: Mapping[str, Mapping[str, Any]]) -> str:
+    """Write a trial as a test.
+
+    Parameters
+    ----------
+    trial
+        The trial, as a line of `plan.jsonl` has it.
+    laboratory
+        Where it is measured.
+    said
+        What agents say of themselves, by host; consent is asked for as much as their ceilings have room for.
+
+    Returns
+    -------
+    :
+        JSON, as docs/live.md has it.
+
+    Raises
+    ------
+    InputError
+        With everything in the trial that cannot be measured, or not here.
+
+    """
+    scenario = trial["scenario"]
+    faults = [
+        Fault(laboratory.source, f"hosts.{name}", "(missing)", f"required: the experiment has a host {name}")
+        for name in hosts_of(scenario)
+        if name not in laboratory.stations
+    ]
+    phases = scenario["phases"]
+    if phases["spread_ps"]:
+        faults.append(
+            Fault(trial["id"], "phases.spread", f"{phases['spread_ps']} ps", "expected 0 s of what is measured: hosts begin together")
+        )
+    if not faults:
+        flows, found = _flows(trial, laboratory, said)
+        faults += found
+    if faults:
+        raise InputError(faults)
+    transmit_ps = phases["stop_ps"] - phases["begin_ps"]
+    from_ps, to_ps = (phases[key] - phases["begin_ps"] for key in ("measure_from_ps", "measure_to_ps"))
+    return json.dumps(
+        {
+            "seed": trial["seed"],
+            "agents": [_agent(laboratory, name) for name in hosts_of(scenario)],
+            "phases": {
+                "settle_ns": phases["begin_ps"] // PS_PER_NS,
+                "transmit_ns": transmit_ps // PS_PER_NS,
+                "measure_from_ns": from_ps // PS_PER_NS,
+                "measure_to_ns": to_ps // PS_PER_NS,
+                "drain_ns": (phases["end_ps"] - phases["stop_ps"]) // PS_PER_NS + LINGER_NS,
+            },
+            "flows": flows,
+        }
+    )
+
+
+def _agent(laboratory: Laboratory, name: str) -> dict[str, Any]:
+    station = laboratory.stations[name]
+    said = {"name": name, "control": station.control, "address": station.address}
+    return said if station.interface is None else {**said, "interface": station.interface}
+
+
+def _flows(
+    trial: Mapping[str, Any], laboratory: Laboratory, said: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[dict[str, Any]], list[Fault]]:
+    scenario = trial["scenario"]
+    faults: list[Fault] = []
+    shares = _shares(scenario, said)
+    made = []
+    for number, (name, flow, port) in enumerate(zip(flow_names(scenario), scenario["flows"], scenario["live"]["ports"], strict=True)):
+        try:
+            traffic = _traffic(flow, port, laboratory, f"{trial['id']}, flow {name}")
+        except InputError as error:
+            faults += error.faults
+            continue
+        is_group = flow.get("address", "unicast") != "unicast"
+        made.append(
+            {
+                "name": name,
+                "from": flow["from"],
+                "to": flow["to"] if is_group else flow["to"][0],
+                **({"cast": flow["address"]} if is_group else {}),
+                "port": port,
+                **shares[number],
+                "attention": "spinning" if is_exchange(flow) and not laboratory.is_one_machine else "sleeping",
+                "traffic": traffic,
+            }
+        )
+    return made, faults
+
+
+def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[dict[str, int]]:
+    """Return what consent each flow asks for: of the ceilings of all hosts that take part in it, the least equal share."""
+    ways = [_ways(flow) for flow in scenario["flows"]]
+    flows_at = Counter(way for of in ways for way in of)
+
+    def share(of: list[tuple[str, str]], key: str) -> int:
+        ceilings = {host: said.get(host, {}).get("ceilings") or _USUAL_CEILINGS for host, _ in of}
+        return max(1, min(int(ceilings[host][key]) // flows_at[host, way] for host, way in of))
+
+    return [{"most_bps": share(of, "rate_bps"), "most_frames_per_s": share(of, "rate_frames_per_s")} for of in ways]
+
+
+def _ways(flow: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Hosts and directions in which a flow takes of their ceilings, once for each permission."""
+    there = [(flow["from"], "out"), *((host, "in") for host in flow["to"])]
+    back = [way for host in flow["to"] for way in ((host, "out"), (flow["from"], "in"))]
+    return there + back if is_exchange(flow) else there
+
+
+def _traffic(flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: str) -> dict[str, Any]:
+    framing, address = flow.get("framing", "frame"), laboratory.stations[flow["from"]].address
+    frames = _frames(flow["frames"], framing, port, address, where)
+    arrivals = flow["arrivals"]
+    if not is_exchange(flow):
+        real_time = arrivals["kind"] != "saturated" and not laboratory.is_one_machine
+        return {"kind": "stream", "frames": frames, "arrivals": arrivals, "real_time": real_time}
+    faults = []
+    response = flow["response"]
+    if flow["frames"]["kind"] != "fixed" or response["frames"] != flow["frames"]:
+        faults.append(
+            Fault(where, "response.frames", json.dumps(response["frames"]), "expected one length, that of the request, of what is measured")
+        )
+    if response.get("think", {"kind": "constant", "ps": 0}) != {"kind": "constant", "ps": 0}:
+        faults.append(
+            Fault(where, "response.think", json.dumps(response["think"]), "expected 0 s of what is measured: agents answer at once")
+        )
+    if arrivals["kind"] not in ("saturated", "regular"):
+        faults.append(Fault(where, "arrivals", arrivals["kind"], "expected saturated or regular requests of what is measured"))
+    if faults:
+        raise InputError(faults)
+    return {
+        "kind": "exchange",
+        "frame_octets": frames["bits"] // 8,
+        "interval_ns": arrivals.get("period_ps", 0) // PS_PER_NS,
+        "patience_ns": response.get("timeout_ps", PATIENCE_NS * PS_PER_NS) // PS_PER_NS,
+    }
+
+
+def _frames(frames: Mapping[str, Any], framing: Any, port: str, address: str, where: str) -> dict[str, Any]:
+    """Lengths as an agent is told them: of a frame with all of the message's data, however many frames IP makes of it."""
+    around = around_octets(port, address)
+    is_data = framing != "frame"
+
+    def length(bits: int) -> int:
+        octets = bits // 8
+        if not is_data:
+            least, said = max(64, around + MARK_OCTETS), octets
+        elif port in ("packet", "xdp"):
+            # Raw frames as long as those that UDP would make.
+            pieces = frame_octets(framing, octets)
+            if len(pieces) > 1:
+                raise InputError([Fault(where, "data", f"{octets} B", f'expected data that fits into a frame with port = "{port}"')])
+            least, said = 64, pieces[0]
+        else:
+            least, said = around + MARK_OCTETS, octets + around
+        if said < least:
+            value, least = (octets, MARK_OCTETS) if is_data else (said, least)
+            allowed = f"expected at least {least} B of what is measured: each message carries a mark of {MARK_OCTETS} octets"
+            raise InputError([Fault(where, "data" if is_data else "frames", f"{value} B", allowed)])
+        return said * 8
+
+    if frames["kind"] == "fixed":
+        return {"kind": "fixed", "bits": length(frames["bits"])}
+    return {"kind": "mix", "bits": [length(bits) for bits in frames["bits"]], "weights": list(frames["weights"])}

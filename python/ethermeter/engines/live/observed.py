@@ -1,0 +1,319 @@
+"""Observed: what agents counted in a test, as observations of flows.
+
+Rates are of messages that came for the first time within the measured window. What only the whole transmission is counted of stands for the
+window: `offered_rate`, losses, and all of exchanges.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ethermeter.engines import network
+from ethermeter.engines.live.description import around_octets, flow_names, is_exchange
+from ethermeter.engines.network import ADDED, TIMES, percentiles
+from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets
+from ethermeter.observation import Caution, Metric
+from ethermeter.store.rows import CAUTION_BIT, FLOW_METRICS, PORT_COLUMNS, TrialRows
+
+PS_PER_S = 1e12
+ON_TIME_SHARE = 0.99
+"""Of messages that have a time, as many leave within 5 µs of it as pacing holds on an idle host; with fewer, the trial says so."""
+AT_HOSTS = ("sender-interface", "receiver-interface", "socket")
+"""Places of losses at which a host, not the network, was too slow. The sender's queue is none: it waits for the wire."""
+LOSSES = ("queue", "buffer", "filtered", "ignored", "attempts")
+"""Causes in a simulation, in the core's order; of what is measured only the sum is known."""
+UNKNOWN = (Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS, Metric.FILTERED, Metric.IGNORED)
+
+Buckets = list[tuple[int, int, int]]
+
+
+@dataclass(slots=True)
+class Counted:
+    """What was counted of a flow.
+
+    Parameters
+    ----------
+    sent, arrived
+        Messages over the whole transmission; those that came to several receivers count for each.
+    messages, octets, data_octets, frames
+        That came in the window; NaN where lengths of frames cannot be told.
+    offered_s, counted_s
+        Time over which `sent` and `messages` were counted, in s.
+    reordered, duplicates, timed_out, answered, refused
+        Messages.
+    one_way, round_trip, between
+        Histograms: low and high in ps, count.
+    between_s
+        Mean time between arrivals, in s; NaN without any.
+    cautions
+        Words of the flow.
+
+    """
+
+    offered_s: float
+    counted_s: float
+    sent: float = np.nan
+    arrived: float = np.nan
+    messages: float = np.nan
+    octets: float = np.nan
+    data_octets: float = np.nan
+    frames: float = np.nan
+    reordered: float = np.nan
+    duplicates: float = np.nan
+    timed_out: float = np.nan
+    answered: float = 0.0
+    refused: float = np.nan
+    one_way: Buckets = field(default_factory=list)
+    round_trip: Buckets = field(default_factory=list)
+    between: Buckets = field(default_factory=list)
+    between_s: float = np.nan
+    cautions: set[Caution] = field(default_factory=set)
+
+
+def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: float, has_wires: bool = True) -> TrialRows:
+    """Turn what the agents of a test counted into every metric, of each flow and of all.
+
+    Parameters
+    ----------
+    scenario
+        The trial's scenario as in `plan.jsonl`.
+    result
+        What came of the test.
+    took_s
+        Time it took, in s.
+    has_wires
+        Whether something between hosts carries no more than a wire.
+
+    Returns
+    -------
+    :
+        The rows in the order of `ethermeter.store.rows.flow_layout`. What nobody counted is NaN and has the caution `no-samples`.
+
+    """
+    flows = [_counted(scenario, number, result["flows"].get(name) or {}, result) for number, name in enumerate(flow_names(scenario))]
+    for flow, counted in zip(scenario["flows"], flows, strict=True):
+        if not has_wires and counted.sent > 0 and flow["arrivals"]["kind"] == "saturated":
+            counted.cautions.add(Caution.HOST_LIMITED)
+    window_s = _window_s(scenario)
+    rows = network.observe(scenario, _as_core(scenario, flows), core_s=took_s)
+    values, cautions = rows.values.copy(), rows.cautions.copy()
+    whole = len(FLOW_METRICS)
+    # The queues of real hosts are not without limit, whatever the simulated ones are.
+    cautions &= np.uint16(~CAUTION_BIT[Caution.UNBOUNDED_QUEUE] & 0xFFFF)
+    of_each = {metric: values[whole + at * len(flows) :][: len(flows)] for at, metric in enumerate(FLOW_METRICS)}
+    of_all = {metric: at for at, metric in enumerate(FLOW_METRICS)}
+    for number, flow in enumerate(flows):
+        of_each[Metric.OFFERED_RATE][number] = flow.sent / flow.offered_s
+        for metric in (Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE):
+            of_each[metric][number] *= window_s / flow.counted_s
+        for metric, value in (
+            (Metric.REORDERED, flow.reordered),
+            (Metric.DUPLICATES, flow.duplicates),
+            (Metric.TIMED_OUT, flow.timed_out),
+            (Metric.REFUSED, flow.refused),
+        ):
+            of_each[metric][number] = value
+    for metric in UNKNOWN:
+        of_each[metric][:] = np.nan
+    for metric in ADDED:
+        values[of_all[metric]] = of_each[metric].sum()
+    cautions |= _words(flows)
+    none = np.isnan(values)
+    cautions[none] = CAUTION_BIT[Caution.NO_SAMPLES]
+    return replace(rows, values=values, cautions=cautions)
+
+
+def in_vain(scenario: Mapping[str, Any], *, took_s: float) -> TrialRows:
+    """Rows of a trial in which an agent was lost: nothing is known, and nothing is made of what the others counted.
+
+    Parameters
+    ----------
+    scenario
+        The trial's scenario as in `plan.jsonl`.
+    took_s
+        Time it took, in s.
+
+    """
+    return observe(scenario, {"flows": {}, "agents": {}}, took_s=took_s)
+
+
+def _window_s(scenario: Mapping[str, Any]) -> float:
+    return float(scenario["phases"]["measure_to_ps"] - scenario["phases"]["measure_from_ps"]) / PS_PER_S
+
+
+def _counted(scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], result: Mapping[str, Any]) -> Counted:
+    flow, phases = scenario["flows"][number], scenario["phases"]
+    transmit_s = (phases["stop_ps"] - phases["begin_ps"]) / PS_PER_S
+    sending = _role(said.get("sending"))
+    received = list(_receivers(flow, said))
+    if not sending or not all(_role(one.get("receiving")) for one in received):
+        return Counted(transmit_s, _window_s(scenario))
+    cautions = {Caution(word) for word in said.get("cautions", ()) if word in set(Caution)}
+    if is_exchange(flow):
+        counted = _exchange(flow, sending, received, transmit_s)
+    else:
+        counted = _stream(sending, received, transmit_s, _window_s(scenario))
+        pacing = sending.get("pacing") or {}
+        if pacing.get("frames") and (pacing.get("share_on_time") or 0.0) < ON_TIME_SHARE:
+            cautions.add(Caution.LATE_SEND)
+    if counted.refused or any(_is_lost_at_a_host(one.get("losses") or {}) for one in received):
+        cautions.add(Caution.HOST_LIMITED)
+    counted.cautions = cautions
+    port = scenario["live"]["ports"][number]
+    address = str((result["agents"].get(flow["from"]) or {}).get("address", "0.0.0.0"))
+    _measure(counted, flow, port, address)
+    return counted
+
+
+def _is_lost_at_a_host(losses: Mapping[str, Any]) -> bool:
+    # Drops without missing messages were somebody else's, or were tried again.
+    return losses.get("missing", 0) > 0 and any(place in AT_HOSTS for place, _ in losses.get("seen", ()))
+
+
+def _receivers(flow: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if flow.get("address", "unicast") == "unicast":
+        yield said
+    else:
+        for name in flow["to"]:
+            yield (said.get("receivers") or {}).get(name) or {}
+
+
+def _role(said: Any) -> Mapping[str, Any]:
+    """Return what a role counted; empty if it did not come to its end."""
+    return (said or {}).get("counted") or {}
+
+
+def _stream(sending: Mapping[str, Any], received: Iterable[Mapping[str, Any]], transmit_s: float, window_s: float) -> Counted:
+    streams = [_role(one["receiving"])["stream"] for one in received]
+    measured = [stream["measured"] for stream in streams]
+    counted = Counted(
+        transmit_s,
+        window_s,
+        sent=float(sending["frames"]),
+        arrived=float(sum(stream["received"] for stream in streams)),
+        messages=float(sum(one["frames"] for one in measured)),
+        data_octets=float(sum(one["payload_octets"] for one in measured)),
+        reordered=float(sum(stream["reordered"] for stream in streams)),
+        duplicates=float(sum(stream["duplicate"] for stream in streams)),
+        timed_out=0.0,
+        refused=float(sending["untaken"]),
+        one_way=_merged(one["delay"] for one in measured),
+        between=_merged(one["spacing"] for one in measured),
+    )
+    gaps = [(one["last_ns"] - one["first_ns"], one["frames"] - 1) for one in measured if one["frames"] > 1]
+    if gaps:
+        counted.between_s = sum(ns for ns, _ in gaps) / sum(count for _, count in gaps) / 1e9
+    return counted
+
+
+def _exchange(flow: Mapping[str, Any], sending: Mapping[str, Any], received: Iterable[Mapping[str, Any]], transmit_s: float) -> Counted:
+    """Of requests; both ends count over the whole transmission."""
+    came = float(sum(_role(one["receiving"])["answered"] for one in received))
+    is_group = flow.get("address", "unicast") != "unicast"
+    answered = float(sending["complete"] if is_group else sending["answered"])
+    return Counted(
+        transmit_s,
+        transmit_s,
+        sent=float(sending["requests"]),
+        arrived=came,
+        messages=came,
+        timed_out=float(sending["requests"]) - answered,
+        answered=answered,
+        refused=0.0,
+        round_trip=_merged([sending["whole_round" if is_group else "round_trip"]]),
+    )
+
+
+def _measure(counted: Counted, flow: Mapping[str, Any], port: str, address: str) -> None:
+    """Octets and frames of the messages that came; NaN where messages are of several numbers of frames."""
+    framing, lengths = flow.get("framing", "frame"), flow["frames"]
+    sizes = [lengths["bits"]] if lengths["kind"] == "fixed" else lengths["bits"]
+    pieces = [frame_octets(framing, bits // 8) for bits in sizes]
+    if len(sizes) == 1:
+        counted.frames = counted.messages * len(pieces[0])
+        counted.octets = counted.messages * sum(pieces[0])
+        data = sizes[0] // 8 if framing != "frame" else pieces[0][0] - AROUND_DATA_OCTETS
+        counted.data_octets = counted.messages * data
+        return
+    if any(len(piece) > 1 for piece in pieces):
+        counted.data_octets = counted.data_octets if framing != "frame" else np.nan
+        return
+    # A message is a frame: the port's data, which was counted, and what is around it.
+    counted.frames = counted.messages
+    counted.octets = counted.data_octets + counted.messages * around_octets(port, address)
+    inside = AROUND_DATA_OCTETS if framing == "frame" else around_octets("udp", address)
+    counted.data_octets = counted.octets - counted.messages * inside
+
+
+def _merged(histograms: Iterable[Mapping[str, Any]]) -> Buckets:
+    together: dict[tuple[int, int], int] = {}
+    for histogram in histograms:
+        for low_ps, high_ps, count in histogram["buckets"]:
+            together[low_ps, high_ps] = together.get((low_ps, high_ps), 0) + count
+    return [(low_ps, high_ps, count) for (low_ps, high_ps), count in sorted(together.items())]
+
+
+def _as_core(scenario: Mapping[str, Any], flows: list[Counted]) -> dict[str, Any]:
+    """Return what was counted in the form in which the simulator gives it, so that both become rows in the same way."""
+
+    def column(pick: Any) -> np.ndarray[Any, Any]:
+        return np.array([pick(flow) for flow in flows], np.float64)
+
+    lost = np.zeros((len(flows), len(LOSSES)))
+    # Whatever is missing: then the loss is what did not come of all that was sent.
+    lost[:, 0] = column(lambda flow: flow.sent) * [len(flow["to"]) for flow in scenario["flows"]] - column(lambda flow: flow.arrived)
+    buckets = {
+        "one_way": [flow.one_way for flow in flows],
+        "round_trip": [flow.round_trip for flow in flows],
+        "between_arrivals": [flow.between for flow in flows],
+    }
+    means = {name: np.array([_mean_s(of) for of in every]) for name, every in buckets.items()}
+    between_s = column(lambda flow: flow.between_s)
+    means["between_arrivals"] = np.where(np.isnan(between_s), means["between_arrivals"], between_s)
+    phases = scenario["phases"]
+    return {
+        "flow_offered": column(lambda flow: flow.sent),
+        "flow_arrived": column(lambda flow: flow.arrived),
+        "flow_messages": column(lambda flow: flow.messages),
+        "flow_frames": column(lambda flow: flow.frames),
+        "flow_octets": column(lambda flow: flow.octets),
+        "flow_data_octets": column(lambda flow: flow.data_octets),
+        "flow_timed_out": column(lambda flow: flow.timed_out),
+        "flow_completed": column(lambda flow: flow.answered),
+        "flow_refused": np.zeros(len(flows)),
+        "flow_in_flight": np.zeros(len(flows)),
+        "flow_lost": lost,
+        "losses": LOSSES,
+        **{f"flow_{name}_s": mean for name, mean in means.items()},
+        "histograms": {name: _columns(every) for name, every in buckets.items()},
+        **{f"port_{name}": np.empty(0, np.int64) for name in PORT_COLUMNS},
+        "window_ps": phases["measure_to_ps"] - phases["measure_from_ps"],
+        "events": int(sum(flow.sent for flow in flows if flow.sent == flow.sent)),
+    }
+
+
+def _mean_s(buckets: Buckets) -> float:
+    """Mean by the middles of buckets, which are narrower than 0.8% of the time."""
+    total = sum(count for _, _, count in buckets)
+    return sum((low_ps + high_ps) / 2 * count for low_ps, high_ps, count in buckets) / total / PS_PER_S if total else float("nan")
+
+
+def _columns(every: list[Buckets]) -> tuple[np.ndarray[Any, Any], ...]:
+    rows = np.array([(number, *bucket) for number, buckets in enumerate(every) for bucket in buckets], np.int64).reshape(-1, 4)
+    return tuple(rows[:, part] for part in range(4))
+
+
+def _words(flows: list[Counted]) -> np.ndarray[Any, np.dtype[np.uint16]]:
+    """Live cautions of every row: of clocks only with what they measure."""
+    one_way = {Metric.ONE_WAY_DELAY, *percentiles(Metric.ONE_WAY_DELAY)}
+    assert Metric.ONE_WAY_DELAY in TIMES
+    each = np.zeros((len(FLOW_METRICS), len(flows)), np.uint16)
+    for at, metric in enumerate(FLOW_METRICS):
+        for number, flow in enumerate(flows):
+            words = flow.cautions if metric in one_way else flow.cautions - {Caution.CLOCK_UNCERTAIN}
+            each[at, number] = sum(CAUTION_BIT[word] for word in words)
+    whole = np.bitwise_or.reduce(each, axis=1)
+    mask: np.ndarray[Any, np.dtype[np.uint16]] = np.concatenate([whole, each.ravel()])
+    return mask

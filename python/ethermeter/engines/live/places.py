@@ -1,0 +1,139 @@
+"""Places: where trials are measured - on hosts of a laboratory, in a testbed that is built for them, or on loopback."""
+
+import itertools
+import json
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from ethermeter.engines.live import agents, trials
+from ethermeter.engines.live.agents import Bench
+from ethermeter.engines.live.laboratory import Laboratory, Station
+from ethermeter.engines.live.trials import Underway
+from ethermeter.engines.work import Finished, Work
+from ethermeter.faults import Fault, InputError
+from ethermeter.framing import AROUND_DATA_OCTETS
+from ethermeter.testbed.build import MOST_HOSTS
+
+MTU_OCTETS = 1500
+
+
+class Place(Protocol):
+    """Where trials are measured."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for the provenance."""
+        ...
+
+    def check(self, works: Sequence[Work]) -> None:
+        """Refuse, before anything runs, what cannot be measured here.
+
+        Raises
+        ------
+        InputError
+            With every fault.
+
+        """
+        ...
+
+    def run(self, works: Sequence[Work], directory: Path) -> Generator[Finished | Underway, None, None]:
+        """Measure trials one after the other, as `ethermeter.engines.live.trials.run`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """Hosts of a laboratory, whose agents are there."""
+
+    laboratory: Laboratory
+
+    @property
+    def name(self) -> str:
+        """What it is, for the provenance."""
+        return self.laboratory.source
+
+    def check(self, works: Sequence[Work]) -> None:
+        """Refuse what cannot be measured here, before anything runs."""
+        trials.check(works, self.laboratory)
+
+    def run(self, works: Sequence[Work], directory: Path) -> Generator[Finished | Underway, None, None]:
+        """Measure trials one after the other."""
+        yield from trials.run(works, self.laboratory, directory)
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Places on this machine: namespaces that are built for each network, or loopback.
+
+    Parameters
+    ----------
+    kind
+        "testbed", "plain" (a testbed of one fast switch, whatever the network is) or "loopback".
+
+    """
+
+    kind: str
+
+    @property
+    def name(self) -> str:
+        """What it is, for the provenance."""
+        return self.kind
+
+    def check(self, works: Sequence[Work]) -> None:
+        """Refuse what cannot be measured here, before anything runs."""
+        for work in works:
+            scenario = json.loads(work.line)["scenario"]
+            trials.check([work], _expected(scenario, self.kind))
+            agents.check(scenario, self.kind)
+
+    def run(self, works: Sequence[Work], directory: Path) -> Generator[Finished | Underway, None, None]:
+        """Measure trials one after the other; what is built stays as long as the network does."""
+        for _, group in itertools.groupby(works, key=self._key):
+            alike = list(group)
+            with self._bench(json.loads(alike[0].line)["scenario"]) as bench:
+                for work in alike:
+                    bench.revive()
+                    yield from trials.run([work], bench.laboratory, directory)
+
+    def _key(self, work: Work) -> str:
+        scenario = json.loads(work.line)["scenario"]
+        return json.dumps([scenario["network"], scenario["live"], mtu_octets(scenario)])
+
+    @contextmanager
+    def _bench(self, scenario: Mapping[str, Any]) -> Iterator[Bench]:
+        if self.kind == "loopback":
+            with agents.loopback(hosts_in(scenario)) as bench:
+                yield bench
+        else:
+            with agents.testbed(scenario["network"], mtu=mtu_octets(scenario), plain=self.kind == "plain") as bench:
+                yield bench
+
+
+def hosts_in(scenario: Mapping[str, Any]) -> list[str]:
+    """Names of all hosts of a scenario."""
+    return [node["name"] for node in scenario["network"]["nodes"] if "host" in node["kind"]]
+
+
+def mtu_octets(scenario: Mapping[str, Any]) -> int:
+    """Longest IP packet that interfaces need to take for the flows of a scenario to go as it says."""
+    found: list[int] = []
+    for flow in scenario["flows"]:
+        if (framing := flow.get("framing", "frame")) != "frame":
+            found.append(framing["udp"]["mtu_octets"])
+        else:
+            bits = flow["frames"]["bits"]
+            found.append(max(MTU_OCTETS, max(bits if isinstance(bits, list) else [bits]) // 8 - AROUND_DATA_OCTETS))
+    return max(found)
+
+
+def _expected(scenario: Mapping[str, Any], kind: str) -> Laboratory:
+    """Return the laboratory that there will be, for checking: the first hosts have their addresses."""
+    network = "127.0.77" if kind == "loopback" else "10.77.0"
+    names = hosts_in(scenario)
+    if len(names) > MOST_HOSTS:
+        raise InputError([Fault(kind, "hosts", str(len(names)), f"expected at most {MOST_HOSTS} on one machine")])
+    stations = {name: Station(name, f"{network}.{number}:4988", f"{network}.{number}") for number, name in enumerate(names, 1)}
+    return Laboratory(stations, kind, is_one_machine=True)

@@ -1,0 +1,222 @@
+"""Trials: tests between agents one after the other, each with its whole result kept."""
+
+import json
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ethermeter.engines.live.description import LINGER_NS, describe, hosts_of
+from ethermeter.engines.live.laboratory import Laboratory
+from ethermeter.engines.live.observed import in_vain, observe
+from ethermeter.engines.work import Finished, TrialError, Work
+from ethermeter.faults import Fault, InputError
+from ethermeter.store import write_whole
+from ethermeter.store.recorder import LIVE
+
+FOLDER = LIVE
+"""Folder of a run directory with what came of every test, as `<trial id>.json`."""
+AROUND_S = 0.8
+"""About what a test takes besides its phases: connections, consent, a common beginning, results."""
+COMPLETE, STOPPED, AGENT_LOST = "complete", "stopped", "agent-lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """How far the trial that is being measured is.
+
+    Parameters
+    ----------
+    place
+        Place of the trial in the plan.
+    phase
+        What is going on: connecting, arranging, settle, transmit, measure, drain or collecting.
+    share
+        Share of the trial that is done, 0 to 1.
+
+    """
+
+    place: int
+    phase: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vain(Finished):
+    """A trial that began and was not measured to its end: an agent was lost. It is kept as such."""
+
+    why: str
+
+
+def duration_s(scenario: Mapping[str, Any]) -> float:
+    """About how long measuring a trial takes, in s."""
+    return float(scenario["phases"]["end_ps"]) / 1e12 + LINGER_NS / 1e9 + AROUND_S
+
+
+def check(trials: Sequence[Work], laboratory: Laboratory) -> None:
+    """Refuse, before anything runs, what cannot be measured here.
+
+    Parameters
+    ----------
+    trials
+        What is to be measured.
+    laboratory
+        Where.
+
+    Raises
+    ------
+    InputError
+        With everything in the trials that cannot be measured, each fault once.
+
+    """
+    from ethermeter import _core
+
+    faults: dict[Fault, None] = {}
+    for work in trials:
+        try:
+            test = describe(json.loads(work.line), laboratory, {})
+            _core.check_test(test)
+        except InputError as error:
+            faults |= dict.fromkeys(error.faults)
+        except ValueError as error:
+            faults |= dict.fromkeys(_refused(work.id, line) for line in str(error).splitlines())
+        if len(faults) > MOST_FAULTS:
+            break
+    if faults:
+        raise InputError(list(faults)[:MOST_FAULTS])
+
+
+MOST_FAULTS = 50
+
+
+def _refused(trial: str, line: str) -> Fault:
+    key, _, allowed = line.partition(": ")
+    name, _, value = key.partition(" = ")
+    return Fault(trial, name, value or "(as it is)", allowed or line)
+
+
+def run(trials: Sequence[Work], laboratory: Laboratory, directory: Path) -> Generator[Finished | Underway, None, None]:
+    """Measure trials one after the other.
+
+    Parameters
+    ----------
+    trials
+        What is to be measured, in this order.
+    laboratory
+        Where.
+    directory
+        The run directory; what came of each test is kept there.
+
+    Yields
+    ------
+    :
+        How far the trial is, about ten times a second, and each trial at its end: as `Vain` if an agent was lost in it.
+
+    Raises
+    ------
+    TrialError
+        If a trial cannot begin: an agent cannot be reached, or refuses.
+
+    """
+    for work in trials:
+        yield from _measured(work, laboratory, directory / FOLDER)
+
+
+def _measured(work: Work, laboratory: Laboratory, folder: Path) -> Generator[Finished | Underway, None, None]:
+    import queue
+    import threading
+
+    trial = json.loads(work.line)
+    begun_s = time.monotonic()
+    clock = _Clock(trial["scenario"])
+    done: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
+    stop = threading.Event()
+
+    def measure() -> None:
+        try:
+            done.put(_tested(trial, laboratory, clock, stop))
+        except BaseException as error:
+            done.put(error)
+
+    # A daemon whose name the command line knows: who presses Ctrl-C twice shall not wait for it.
+    thread = threading.Thread(target=measure, name=f"trials-live-{work.place}", daemon=True)
+    thread.start()
+    try:
+        while True:
+            try:
+                outcome = done.get(timeout=0.1)
+                break
+            except queue.Empty:
+                yield Underway(work.place, *clock.reading())
+    except (KeyboardInterrupt, GeneratorExit):
+        # Agents are told, and what they have counted is fetched in vain: a trial is whole or is not.
+        stop.set()
+        with suppress(KeyboardInterrupt):
+            thread.join()
+        raise
+    thread.join()
+    if isinstance(outcome, BaseException):
+        raise TrialError(f"trial {work.id}: {(str(outcome).splitlines() or [type(outcome).__name__])[0]}") from outcome
+    result = json.loads(outcome)
+    path = folder / f"{work.id}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, outcome + "\n")
+    took_s = time.monotonic() - begun_s
+    if result["outcome"] == COMPLETE:
+        yield Finished(work.place, observe(trial["scenario"], result, took_s=took_s, has_wires=laboratory.has_wires))
+    elif result["outcome"] == AGENT_LOST:
+        lost = result["lost"] or {}
+        yield Vain(work.place, in_vain(trial["scenario"], took_s=took_s), f"agent {lost.get('agent')} was lost: {lost.get('what')}")
+    else:
+        raise TrialError(f"trial {work.id}: {result['outcome']}")
+
+
+def _tested(trial: Mapping[str, Any], laboratory: Laboratory, clock: "_Clock", stop: Any) -> str:
+    """Run the test of a trial."""
+    from ethermeter import _core
+
+    said = laboratory.ask(hosts_of(trial["scenario"]))
+    for name, one in said.items():
+        if "error" in one:
+            raise TrialError(f"{name}: {one['error']}")
+
+    def follow(stage: str | None) -> bool:
+        if stage is not None:
+            clock.enter(stage)
+        return bool(stop.is_set())
+
+    test = describe(trial, laboratory, said)
+    return _core.measure_test(test, credentials=laboratory.credentials, namespace=laboratory.namespace, follow=follow)
+
+
+class _Clock:
+    """Tells how far a trial is, by the stages that the coordinator tells and the time since."""
+
+    def __init__(self, scenario: Mapping[str, Any]) -> None:
+        phases = scenario["phases"]
+        # From the order to begin to the beginning there are 0.3 s.
+        marks = (
+            ("settle", 0),
+            ("transmit", "begin_ps"),
+            ("measure", "measure_from_ps"),
+            ("transmit", "measure_to_ps"),
+            ("drain", "stop_ps"),
+        )
+        self._phases = [(word, 0.3 + (phases[key] / 1e12 if isinstance(key, str) else 0.0)) for word, key in marks]
+        self._whole_s = duration_s(scenario)
+        self._stage, self._since_s = "connecting", time.monotonic()
+        self._began_s = self._since_s
+
+    def enter(self, stage: str) -> None:
+        self._stage, self._since_s = stage, time.monotonic()
+
+    def reading(self) -> tuple[str, float]:
+        """Return what is going on, and the share that is done."""
+        now_s = time.monotonic()
+        word = self._stage
+        if word == "running":
+            since_s = now_s - self._since_s
+            word = next((name for name, at_s in reversed(self._phases) if since_s >= at_s), "settle")
+        return word, min(1.0, (now_s - self._began_s) / self._whole_s)

@@ -1,0 +1,171 @@
+"""Hosts file: which hosts a laboratory has and how their agents are reached.
+
+```toml
+certificates = "lab"                # folder of certificates, beside this file; without, loopback addresses only
+
+[hosts.sender]                      # what experiments call it
+control = "10.0.0.1:4988"           # where its agent listens
+address = "192.168.1.1"             # with which it takes part in what is measured; that of control if not said
+interface = "eth1"                  # that of the address if not said
+```
+"""
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ethermeter.engines.live import Laboratory, Station
+from ethermeter.engines.live.agents import read_credentials
+from ethermeter.experiment import toml_source
+from ethermeter.faults import Fault, InputError, shown
+
+LARGEST_BYTES = 1_000_000
+MOST_HOSTS = 1000
+LONGEST_INTERFACE = 15
+"""Characters that the kernel has room for."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}", re.ASCII)
+_RESERVED = ("authority", "coordinator")
+_KEYS = ("control", "address", "interface")
+
+
+@dataclass(frozen=True, slots=True)
+class HostsFile:
+    """A file of hosts, as read.
+
+    Parameters
+    ----------
+    path
+        The file.
+    stations
+        By name.
+    certificates
+        Folder of certificates; None without.
+
+    """
+
+    path: Path
+    stations: Mapping[str, Station]
+    certificates: Path | None
+
+    def laboratory(self) -> Laboratory:
+        """Return the hosts with the coordinator's credentials.
+
+        Raises
+        ------
+        InputError
+            If certificates are missing.
+
+        """
+        credentials = None
+        if self.certificates is not None:
+            try:
+                credentials = read_credentials(self.certificates, "coordinator")
+            except OSError as error:
+                allowed = f"expected a certificate, which `ethermeter hosts init {self.path}` makes"
+                value = f"{error.filename}: {error.strerror}"
+                raise InputError([Fault(str(self.path), "certificates", value, allowed)]) from None
+        is_one = all(ipaddress.ip_address(address_of(station.control)).is_loopback for station in self.stations.values())
+        return Laboratory(self.stations, str(self.path), credentials, is_one_machine=is_one)
+
+    def certified(self) -> list[str]:
+        """Return what the certificate of each host names: its name and its addresses."""
+        return [f"{name}={address_of(station.control)}={station.address}" for name, station in self.stations.items()]
+
+
+def read(path: Path) -> HostsFile:
+    """Read a file of hosts.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    InputError
+        With every fault that was found.
+
+    """
+    file = str(path)
+    document = toml_source.parsed(toml_source.text_of(path, file=file, most_bytes=LARGEST_BYTES), file=file)
+    faults: list[Fault] = []
+
+    def wrong(key: str, value: object, allowed: str) -> None:
+        faults.append(Fault(file, key, value if value == "(missing)" else shown(value), allowed))
+
+    for key in document:
+        if key not in ("certificates", "hosts"):
+            wrong(key, document[key], "unknown key; expected certificates and tables [hosts.NAME]")
+    certificates = document.get("certificates")
+    if certificates is not None and (not isinstance(certificates, str) or not certificates or "\0" in certificates):
+        wrong("certificates", certificates, 'expected a folder, such as "lab"')
+        certificates = None
+    hosts = document.get("hosts", {})
+    if not isinstance(hosts, dict) or not 1 <= len(hosts) <= MOST_HOSTS:
+        wrong("hosts", hosts if "hosts" in document else "(missing)", f"expected 1 to {MOST_HOSTS} tables [hosts.NAME]")
+        raise InputError(faults)
+    stations = {}
+    for name, entry in hosts.items():
+        key = f"hosts.{name}"
+        if not _NAME.fullmatch(name) or name in _RESERVED:
+            wrong(key, name, f"expected letters, digits, dots and hyphens, at most 63, and none of {', '.join(_RESERVED)}")
+        if not isinstance(entry, dict):
+            wrong(key, entry, "expected a table with control, and address and interface if wanted")
+            continue
+        found = _station(name, key, entry, wrong, needs_loopback="certificates" not in document)
+        if found is not None:
+            stations[name] = found
+    for what in ("control", "address"):
+        taken: dict[str, str] = {}
+        for name, station in stations.items():
+            value = getattr(station, what)
+            if (other := taken.setdefault(value, name)) != name:
+                wrong(f"hosts.{name}.{what}", value, f"expected one of its own; {other} has the same")
+    if faults:
+        raise InputError(faults)
+    return HostsFile(path, stations, None if certificates is None else path.parent / certificates)
+
+
+def _station(name: str, key: str, entry: Mapping[str, Any], wrong: Any, *, needs_loopback: bool) -> Station | None:
+    for unknown in entry.keys() - set(_KEYS):
+        wrong(f"{key}.{unknown}", entry[unknown], f"unknown key; expected {', '.join(_KEYS)}")
+    control = entry.get("control", "(missing)")
+    place = _split(control) if isinstance(control, str) else None
+    if place is None:
+        wrong(f"{key}.control", control, 'expected ADDRESS:PORT with an IP address, such as "10.0.0.1:4988" or "[fd00::1]:4988"')
+        return None
+    address = entry.get("address", place[0])
+    try:
+        ip = ipaddress.ip_address(address if isinstance(address, str) else "")
+    except ValueError:
+        wrong(f"{key}.address", address, 'expected an IP address, such as "192.168.1.1"')
+        return None
+    if needs_loopback and not (ip.is_loopback and ipaddress.ip_address(place[0]).is_loopback):
+        wrong(f"{key}.control", control, "expected a loopback address, or the key certificates: agents beyond loopback have certificates")
+    interface = entry.get("interface")
+    if interface is not None and not (isinstance(interface, str) and re.fullmatch(rf"[^\s/]{{1,{LONGEST_INTERFACE}}}", interface)):
+        wrong(f"{key}.interface", interface, f"expected the name of an interface, 1 to {LONGEST_INTERFACE} characters")
+        return None
+    return Station(name, control, str(ip), interface)
+
+
+def address_of(control: str) -> str:
+    """Address of ADDRESS:PORT, which was checked."""
+    place = _split(control)
+    assert place is not None
+    return place[0]
+
+
+def _split(control: str) -> tuple[str, int] | None:
+    """Address and port of ADDRESS:PORT, None if it is none."""
+    match = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+)):([0-9]{1,5})", control, re.ASCII)
+    if match is None or not 1 <= int(match.group(3)) <= 65_535:
+        return None
+    try:
+        return str(ipaddress.ip_address(match.group(1) or match.group(2))), int(match.group(3))
+    except ValueError:
+        return None

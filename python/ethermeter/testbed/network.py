@@ -1,0 +1,172 @@
+"""A network of an experiment as a testbed: its hosts, its switches as bridges, its links as wires of their rate.
+
+Beside it each host has an interface `ctl0` on a network of its own, which leads to the namespace from which agents are reached: nothing but
+what is measured is on the wires. A host is one of the kernel's, whatever the experiment says of its model; so is a switch, but for the room
+of its queues. Propagation takes no time.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethermeter.faults import Fault, InputError
+from ethermeter.testbed.build import (
+    INTERFACE,
+    MOST_HOSTS,
+    MTUS,
+    OFFLOADS,
+    RATES_BPS,
+    Host,
+    Wire,
+    give_addresses,
+    host_of,
+    join,
+    quieten,
+    shape,
+)
+from ethermeter.testbed.commands import batch, inside, require, run
+from ethermeter.testbed.record import NAMESPACES, Record, remove_leftovers, remove_namespaces
+
+CONTROL_INTERFACE = "ctl0"
+MOST_SWITCHES = 64
+MOST_QUEUE_OCTETS = 1 << 28
+_AROUND_OCTETS = 38
+"""Of a frame beside its IP packet, with preamble and gap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link between two nodes.
+
+    Parameters
+    ----------
+    ends
+        Names of the nodes.
+    wires
+        What goes from each end to the other; without, as much as the machine can.
+    queues
+        At each end the room for frames that wait, in frames; None for that of the wire, in octets.
+
+    """
+
+    ends: tuple[str, str]
+    wires: tuple[Wire | None, Wire | None] = (None, None)
+    queues: tuple[int | None, int | None] = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkBed:
+    """What was made.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    hosts
+        By the name of the experiment.
+    controls
+        Address of each host on the network on which agents are reached.
+    control
+        Namespace from which they are.
+
+    """
+
+    name: str
+    hosts: dict[str, Host]
+    controls: dict[str, str]
+    control: Path
+
+
+@contextmanager
+def make_network(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], *, mtu: int = 1500) -> Iterator[NetworkBed]:
+    """Make a network, and remove it at the end whatever happens. What killed processes left of others is removed first.
+
+    Parameters
+    ----------
+    hosts, switches
+        Names, all different.
+    links
+        Between them; each host has one, and they close no loop.
+    mtu
+        Octets of the longest IP packet.
+
+    Raises
+    ------
+    InputError
+        If there are too many nodes, or a wire has a rate that cannot be had here.
+    TestbedError
+        If it cannot be made: without root, for instance.
+
+    """
+    _check(hosts, switches, links, mtu)
+    require("ip", "tc", "ethtool")
+    remove_leftovers()
+    suffixes = [
+        *(f"h{number}" for number in range(1, len(hosts) + 1)),
+        *(f"s{number}" for number in range(1, len(switches) + 1)),
+        "control",
+    ]
+    record = Record.make(suffixes)
+    namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
+    try:
+        yield _make(record.name, dict(zip([*hosts, *switches, ""], namespaces, strict=True)), len(hosts), links, mtu)
+    finally:
+        remove_namespaces(namespaces)
+        record.close()
+
+
+def _check(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], mtu: int) -> None:
+    faults = [
+        Fault("testbed", what, str(len(names)), f"expected at most {most}")
+        for what, names, most in (("hosts", hosts, MOST_HOSTS), ("switches", switches, MOST_SWITCHES))
+        if len(names) > most
+    ]
+    faults += [Fault("testbed", "mtu", str(mtu), "expected from 576 to 9000 octets")] if mtu not in MTUS else []
+    for link in links:
+        between = " - ".join(link.ends)
+        for wire in link.wires:
+            if wire is not None and wire.rate_bps not in RATES_BPS:
+                faults.append(Fault("testbed", f"rate of {between}", f"{wire.rate_bps} bit/s", "expected from 64 kb/s to 10 Gb/s"))
+            if wire is not None and not mtu + _AROUND_OCTETS <= wire.queue_octets <= MOST_QUEUE_OCTETS:
+                allowed = f"expected from {mtu + _AROUND_OCTETS} octets, a frame, to 2^28"
+                faults.append(Fault("testbed", f"queue of {between}", f"{wire.queue_octets} B", allowed))
+    if faults:
+        raise InputError(faults)
+
+
+def _make(name: str, places: dict[str, str], count: int, links: Sequence[Link], mtu: int) -> NetworkBed:
+    *nodes, _ = places
+    made = {node: host_of(number, places[node]) for number, node in enumerate(nodes[:count], 1)}
+    control = places[""]
+    batch(None, [f"netns add {namespace}" for namespace in places.values()])
+    for namespace in places.values():
+        quieten(namespace)
+    for namespace in (control, *(places[node] for node in nodes[count:])):
+        # Snooping and spanning tree would send frames of their own, and hold others back for 30 s.
+        batch(namespace, ["link add bridge type bridge stp_state 0 mcast_snooping 0", "link set bridge up"])
+    ports = dict.fromkeys(nodes, 0)
+    for link in links:
+        ends = []
+        for node in link.ends:
+            ports[node] += 1
+            ends.append((places[node], INTERFACE if node in made else f"em{ports[node]}"))
+        (one, one_interface), (other, other_interface) = ends
+        join(one, one_interface, other, other_interface, mtu)
+        for node, (namespace, interface), wire, frames in zip(link.ends, ends, link.wires, link.queues, strict=True):
+            if node not in made:
+                batch(namespace, [f"link set {interface} master bridge up"])
+            run(inside(namespace, "ethtool", "-K", interface, *(word for offload in OFFLOADS for word in (offload, "off"))))
+            if wire is not None:
+                shape(namespace, interface, wire, mtu)
+            if wire is not None and frames is not None:
+                batch(namespace, [f"qdisc add dev {interface} parent 1:1 pfifo limit {frames}"], tool="tc")
+    controls = {}
+    for number, (node, of) in enumerate(made.items(), 1):
+        give_addresses(of, list(made.values()))
+        controls[node] = f"10.78.0.{number}"
+        join(of.namespace, CONTROL_INTERFACE, control, f"em{number}", 1500)
+        batch(of.namespace, [f"link set {CONTROL_INTERFACE} up", f"addr add {controls[node]}/24 dev {CONTROL_INTERFACE}"])
+        batch(control, [f"link set em{number} master bridge up"])
+    batch(control, ["addr add 10.78.0.254/24 dev bridge"])
+    return NetworkBed(name, made, controls, NAMESPACES / control)
