@@ -24,7 +24,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ethermeter.testbed import Host, Testbed, TestbedError, make_testbed
+import numpy as np
+from ethermeter.testbed import Host, Testbed, TestbedError, Wire, WireKind, make_testbed
 
 from benches import machine
 from benches.children import ChildError, run_child
@@ -38,6 +39,11 @@ LIMIT_S = 60.0
 PACE_US = 100
 ON_TIME_US = 5
 PORT = 5000
+WIRE_BPS = 10_000_000
+WIRE_SIZES = [64, 200, 400, 800, 1200, 1518]
+WIRE_EXCHANGES = 100
+WIRE_PAUSE_US = 8000
+"""Longer than the round trip of a long frame, so that each is alone on its way."""
 STARTS_S = 0.5
 """How long servers of peers are given to begin to listen; they do not say when they do."""
 
@@ -291,6 +297,42 @@ def watch(seconds: float, sender: str) -> dict[str, float]:
     return {"share": on_time / len(intervals_us), "frames": len(intervals_us), "mean_us": sum(intervals_us) / len(intervals_us)}
 
 
+# --- wires -------------------------------------------------------------------------------------------------------------------------------
+
+
+def latency_slope(program: str, kind: WireKind) -> dict[str, float]:
+    """Fit the latency of lone frames against their size, host to host through two wires of 10 Mb/s and a switch between them.
+
+    Parameters
+    ----------
+    program
+        Our station.
+    kind
+        What makes the wires slow.
+
+    Returns
+    -------
+    :
+        `error`: by what share the slope is off the time of an octet on both wires; `slope_us` and `intercept_us` of the medians of round
+        trips, halved; `slept`: share of the time that the relay slept, where there is one.
+
+    """
+    medians_us = []
+    with make_testbed(2, layout="switch", wires=Wire(WIRE_BPS, kind=kind)) as bed:
+        one, other = bed.hosts
+        for octets in WIRE_SIZES:
+            words = [f"seconds={WIRE_EXCHANGES * WIRE_PAUSE_US / 1e6}", f"interval={WIRE_PAUSE_US}", "spin=1", "batch=1", f"frame={octets}"]
+            echo = station(program, other, 1, "echo", *address("udp", other, one), f"seconds={LIMIT_S}", "batch=1")
+            out, _ = station(program, one, 0, "ask", *address("udp", one, other), *words).end()
+            echo.stop()
+            medians_us.append(json.loads(out)["round_trip_ns"]["p50"] / 2000)
+    slope_us, intercept_us = (float(value) for value in np.polyfit(WIRE_SIZES, medians_us, 1))
+    expected_us = 2 * 8e6 / WIRE_BPS
+    fitted = {"error": abs(slope_us / expected_us - 1), "slope_us": slope_us, "intercept_us": intercept_us}
+    told = bed.relay and bed.relay.told
+    return fitted | ({"slept": told["slept_ns"] / told["over_ns"]} if told else {})
+
+
 # --- all of it ---------------------------------------------------------------------------------------------------------------------------
 
 
@@ -307,8 +349,8 @@ def measure(program: str, *, follow: Callable[[str], None]) -> dict[str, Any]:
     Returns
     -------
     :
-        `machine`, `frames`, `round_trips` and `pacing`: rows with `ours`, `theirs` and `ratio` (ours over the peer's); `status` says
-        why if there is no peer.
+        `machine`, `frames`, `round_trips`, `pacing` and `wires`: rows with `ours`, `theirs` and `ratio` (ours over the peer's); `status`
+        says why if there is no peer.
 
     """
     here = machine.describe()
@@ -323,7 +365,10 @@ def measure(program: str, *, follow: Callable[[str], None]) -> dict[str, Any]:
             for name, port in (("UDP", "udp"), ("AF_PACKET", "packet"), ("AF_XDP", "xdp"))
         ]
         pacing = _pacing(bed, program, follow)
-    return {"machine": {**here, "load_at_end": machine.load()}, "frames": frames, "round_trips": trips, "pacing": pacing}
+    kinds: dict[WireKind, str] = {"relay": "relayed wires", "shaped": "shaped wires"}
+    wires = [_row(what, "", lambda kind=kind: latency_slope(program, kind), None, follow, least=True) for kind, what in kinds.items()]  # type: ignore[misc]
+    here = {**here, "load_at_end": machine.load()}
+    return {"machine": here, "frames": frames, "round_trips": trips, "pacing": pacing, "wires": wires}
 
 
 def _pacing(bed: Testbed, program: str, follow: Callable[[str], None]) -> list[dict[str, Any]]:
@@ -436,11 +481,18 @@ def print_results(results: dict[str, Any]) -> None:
     print(f"\nIntervals of {PACE_US} us: share within {ON_TIME_US} us")
     for row in results["pacing"]:
         print(_line(row, {"share": 100.0}, "%"))
+    print(f"\nLatency slope through two hops of {WIRE_BPS / 1e6:g} Mb/s ({2 * 8e6 / WIRE_BPS:g} us an octet): slope, intercept, us")
+    for row in results["wires"]:
+        print(_line(row, {"slope_us": 1.0, "intercept_us": 1.0}, ""))
 
 
 def _line(row: dict[str, Any], scales: dict[str, float], unit: str) -> str:
     def shown(run: dict[str, float] | None) -> str:
-        return "–" if run is None else " ".join(f"{run[key] * scale:.1f}{unit}" for key, scale in scales.items() if key in run)
+        return (
+            "–"
+            if run is None
+            else " ".join(f"{run[key] * scale:.{3 if key == 'slope_us' else 1}f}{unit}" for key, scale in scales.items() if key in run)
+        )
 
     ratio = row["ratio"] and " ".join(f"{row['ratio'][key]:.2f}" for key in scales if key in row["ratio"])
     status = "" if row["status"] == "measured" else f"  ({row['status']})"
@@ -472,7 +524,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(json.dumps(results, indent=2, ensure_ascii=False))
     else:
         print_results(results)
-    failed = [row for table in ("frames", "round_trips", "pacing") for row in results[table] if row["status"].startswith("failed")]
+    failed = [row for table in ("frames", "round_trips", "pacing", "wires") for row in results[table] if row["status"].startswith("failed")]
     return 1 if failed else 0
 
 

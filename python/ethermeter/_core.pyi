@@ -1,8 +1,9 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, Self, final
 
 __all__ = [
+    "Relay",
     "ask_hosts",
     "check_ceilings",
     "check_network",
@@ -50,3 +51,8 @@ def simulate_network(line: str) -> dict[str, Any]: ...
 def simulate_reference(line: str) -> dict[str, Any]: ...
 def standards() -> dict[str, dict[str, Any]]: ...
 def version() -> str: ...
+
+@final
+class Relay:
+    def __new__(cls, plan: str) -> Self: ...
+    def run(self) -> str: ...

@@ -27,6 +27,8 @@ STUDIES = {
     "gonsalves-tobagi1986": "gonsalves_tobagi1986",
     "myths": "myths",
     "fritz1999": "fritz1999",
+    "erg": "erg",
+    "hughesjones2000": "hughesjones2000",
 }
 """Module of `ethermeter.papers` of every study, by its name."""
 ALONG_THE_CABLE = ("gonsalves-tobagi1986",)

@@ -4,6 +4,7 @@ mod capture;
 mod host;
 mod live;
 mod network;
+mod relay;
 
 use ethermeter_ethernet::STANDARDS;
 use ethermeter_simulator::{idealised, Error, Outcome, Trial};
@@ -174,5 +175,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(network::check_network, module)?)?;
     module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
     module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
+    module.add_class::<relay::Relay>()?;
     Ok(())
 }

@@ -28,6 +28,8 @@ pub enum Purpose {
     Assignment = 8,
     /// What a host's clock shows when the trial begins.
     Clock = 9,
+    /// Whether a frame is lost on its way.
+    Loss = 10,
 }
 
 /// A sequence of uniform 64-bit draws.

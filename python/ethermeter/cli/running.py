@@ -27,6 +27,8 @@ REPRODUCE_EXAMPLES = """\
   ethermeter reproduce gonsalves1982
   ethermeter reproduce gonsalves-tobagi1986
   ethermeter reproduce myths
+  ethermeter reproduce erg
+  ethermeter reproduce hughesjones2000
   ethermeter reproduce fritz1999
   ethermeter reproduce --list
   ethermeter reproduce all --quick --out runs/all"""
@@ -81,6 +83,25 @@ STUDIES = {
     "fritz1999": Study(
         tuple(f"fritz1999/{name}" for name in ("copies", "remedies", "jumbo", "window", "memory", "ahead")),
         # Whole files are copied in a second or two as it is, and nothing is left to chance.
+        (),
+        1,
+    ),
+    "erg": Study(
+        tuple(f"erg/{name}" for name in ("simplex-100", "router", "simplex-10", "duplex", "capture", "host-time")),
+        # Who captures a link holds it for tenths of a second: shorter runs would leave that to chance.
+        ("phases.transmit='11 s'", "phases.measure='last 10 s'"),
+        3,
+    ),
+    "hughesjones2000": Study(
+        tuple(
+            f"hughesjones2000/{name}"
+            for name in (
+                *("gigabit-latency", "fast-latency", "mixed-latency", "background", "streaming", "streaming-long", "streaming-fast"),
+                *("spacing-512", "spacing-1024", "spacing-1500", "two-pairs", "many-to-one", "many-to-one-long"),
+                *("unlearned", "broadcast-direct", "broadcast-batm", "multicast-request", "multicast-request-long"),
+            )
+        ),
+        # Most of it has no chance in it and is short; what has is run once.
         (),
         1,
     ),

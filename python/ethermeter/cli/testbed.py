@@ -11,8 +11,9 @@ from ethermeter.cli.output import print_json, print_table
 UP_EXAMPLES = """\
   ethermeter testbed up
   ethermeter testbed up --hosts 4 --layout switch --rate "10 Mb/s" --json
+  ethermeter testbed up --wire relay --rate "10 Mb/s" --delay "50 us" --loss 0.01
   ip netns exec em-1234-abcd-h1 ip address"""
-DOWN_EXAMPLES = "  ethermeter testbed down em-1234-abcd\n  ethermeter testbed down --all"
+DOWN_EXAMPLES = "  ethermeter testbed down em-1234-abcd\n  ethermeter testbed down --all --json"
 SHOW_EXAMPLES = "  ethermeter testbed show\n  ethermeter testbed show --json"
 
 app = typer.Typer(
@@ -35,14 +36,39 @@ def up(
         str | None,
         typer.Option("--rate", metavar="RATE", help="Let each wire carry what an Ethernet of that rate would.", show_default=False),
     ] = None,
+    kind: Annotated[
+        Literal["shaped", "relay"],
+        typer.Option(
+            "--wire", help="What makes a wire slow: a queue, which lets lone frames pass at once, or a process, which delays them too."
+        ),
+    ] = "shaped",
+    delay: Annotated[str, typer.Option("--delay", metavar="TIME", help="Propagation delay of each wire (relay).")] = "0 s",
+    loss: Annotated[float, typer.Option("--loss", metavar="P", help="Probability that a wire loses a frame (relay).")] = 0.0,
+    lose_every: Annotated[
+        int | None, typer.Option("--lose-every", metavar="N", help="Lose every N-th frame instead (relay).", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the losses.")] = 1,
     queue: Annotated[str, typer.Option("--queue", metavar="SIZE", help="Room for frames that wait for a wire with a rate.")] = "150 kB",
     mtu: Annotated[int, typer.Option("--mtu", metavar="OCTETS", help="Longest IP packet.")] = 1500,
     as_json: options.Json = False,
 ) -> None:
     """Make a testbed that stays until it is taken down."""
     from ethermeter import testbed
+    from ethermeter.cli.voice_values import refuse
 
-    wire = None if rate is None else testbed.Wire(_read("--rate", rate, "rate"), _read("--queue", queue, "size"))
+    wire = None
+    if rate is not None:
+        wire = testbed.Wire(
+            _read("--rate", rate, "rate"),
+            _read("--queue", queue, "size"),
+            kind=kind,
+            delay_ns=_read("--delay", delay, "time"),
+            loss=loss,
+            lose_every=lose_every,
+            seed=seed,
+        )
+    elif kind == "relay":
+        refuse("--rate", "not given", "a rate for the wires that are relayed")
     of = layout or ("pair" if hosts == 2 else "switch")
     made = testbed.keep_testbed(hosts, layout=of, wires=wire, mtu=mtu)
     about = testbed.kept()[made.name]
@@ -61,7 +87,10 @@ def down(
     every: Annotated[bool, typer.Option("--all", help="All that were made to stay, and what killed processes left.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Remove testbeds that were made to stay. Those of running measurements go with these."""
+    """Remove testbeds that were made to stay. Those of running measurements go with these.
+
+    What happened on relayed wires is told with --json.
+    """
     from ethermeter import testbed
     from ethermeter.cli.voice_values import refuse
 
@@ -72,11 +101,11 @@ def down(
         if name not in there:
             refuse("NAME", name, f"one of {', '.join(there)}" if there else "a testbed that was made to stay; there is none")
     removed = list(dict.fromkeys(names or there))
-    for name in removed:
-        testbed.remove_kept(name)
+    told = {name: testbed.remove_kept(name) for name in removed}
     removed += testbed.remove_leftovers() if every else []
     if as_json:
-        print_json({"removed": removed})
+        wires = {name: said for name, said in told.items() if said is not None}
+        print_json({"removed": removed} | ({"wires": wires} if wires else {}))
         return
     typer.echo("\n".join(f"{name}: removed" for name in removed) or "there is nothing to remove")
 
@@ -97,18 +126,34 @@ def show(*, as_json: options.Json = False) -> None:
 
 def _print(name: str, about: dict[str, Any]) -> None:
     typer.echo(f"{name}: {len(about['hosts'])} hosts, {about['layout']}, MTU {about['mtu']}")
+    for number, wire in enumerate(about.get("wires", []), 1):
+        typer.echo(f"  wire of host {number}: {_said_of(wire)}")
     heads = ["namespace", "interface", "mac", "ipv4", "ipv6"]
     print_table(heads, [[str(host[head]) for head in heads] for host in about["hosts"]])
 
 
-def _read(option: str, text: str, what: Literal["rate", "size"]) -> int:
-    """Read a rate in bit/s, or a size in octets."""
+def _said_of(wire: dict[str, Any] | None) -> str:
+    if wire is None:
+        return "as fast as this machine"
+    words = [wire["kind"], f"{wire['rate_bps'] / 1e6:g} Mb/s", f"queue {wire['queue_octets']} B"]
+    if wire["kind"] == "relay":
+        words.append(f"delay {wire['delay_ns'] / 1e3:g} us")
+        words += [f"loss {wire['loss']:g}"] * (wire["loss"] > 0) + [f"one of {wire['lose_every']} frames lost"] * (
+            wire["lose_every"] is not None
+        )
+    return ", ".join(words)
+
+
+def _read(option: str, text: str, what: Literal["rate", "size", "time"]) -> int:
+    """Read a rate in bit/s, a size in octets, or a time in ns."""
     from ethermeter import units
     from ethermeter.cli.voice_values import refuse
 
     try:
         if what == "rate":
             return round(units.rate_bps(text))
+        if what == "time":
+            return units.time_ps(text) // 1000
         bits = units.size_bits(text, positive=True)
     except units.UnitError as error:
         refuse(option, text, str(error))

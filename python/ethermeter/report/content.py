@@ -12,9 +12,10 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.ports import PortPoint
 from ethermeter.analysis.positions import Line
 from ethermeter.faults import Fault, InputError
-from ethermeter.papers import claims, fritz1999, gonsalves1982, myths
+from ethermeter.papers import claims, erg, fritz1999, gonsalves1982, hughesjones2000, myths
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.myths_runs import Runs
+from ethermeter.papers.paths import Paths, paths_of
 from ethermeter.papers.replications import Curves
 from ethermeter.report.distribution import KINDS, Kind, Selection, select
 from ethermeter.report.parameters import Experiment, experiments
@@ -56,6 +57,7 @@ class Content:
     runs: Runs | None  # of the study of myths, for its figures
     curves: Curves | None  # of the study of packet voice, for its figures
     copies: fritz1999.Copies | None  # of the study of file transfer, for its figures
+    paths: Paths | None  # of a study of switched networks, for its figures
 
 
 def gather(run_dir: Path) -> Content:
@@ -116,6 +118,7 @@ def gather(run_dir: Path) -> Content:
         runs=myths.runs_of(run_dir, points, trials) if study == myths.STUDY else None,
         curves=gonsalves1982.curves_of(run_dir) if study == gonsalves1982.STUDY else None,
         copies=fritz1999.read(run_dir) if study == fritz1999.STUDY else None,
+        paths=paths_of(run_dir) if study in (erg.STUDY, hughesjones2000.STUDY) else None,
     )
 
 

@@ -3,21 +3,17 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ethermeter.analysis.interval import Estimate, student
+from ethermeter.analysis.interval import student
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.gonsalves1982 import HOSTS, reading, value_at_loss
 from ethermeter.papers.replications import Curves, Where
-from ethermeter.report.axes import quantity
-from ethermeter.report.chart import HEIGHT, datum, values_as_texts
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import Label, plain
+from ethermeter.report.marked import Line, Mark, marked_lines
 from ethermeter.report.results import cell
 from ethermeter.report.sheet import Sheet
-from ethermeter.report.theme import colours
 
-Json = dict[str, Any]
 Section = tuple[str, str, str]
 """Anchor, name in the map, and HTML."""
 LEAST, MOST = "stations.frames.samples.least", "stations.frames.samples.most"
@@ -33,7 +29,7 @@ QUANTITIES: dict[str, Label] = {
 """Of `ethermeter.papers.gonsalves1982.reading`, by name."""
 LEGEND = "Lines: this run, with 95% bands. Diamonds: the study’s tables, which read hosts off to one, delays to 1 ms and throughput to 1%."
 LOSSES = (0.01, 0.05)
-Mark = tuple[str, float | str, float | str]
+Read = tuple[str, float | str, float | str]
 """Curve, x and y: numbers, or ids of claims whose published numbers they are."""
 
 
@@ -45,7 +41,7 @@ class Figure:
     text: str
     x: str
     y: str
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[Read, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +66,6 @@ class Parameter:
     key: str
     text: str
     used: str
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A curve: its name, and number of hosts, x and y of every point, by number of hosts."""
-
-    name: str
-    points: tuple[tuple[str, Estimate, Estimate], ...]
 
 
 def voice_sections(curves: Curves, published: Mapping[str, float], sheet: Sheet) -> list[Section]:
@@ -115,7 +103,7 @@ def _lines(named: Mapping[str, tuple[str, Where]], curves: Curves, x: str, y: st
                 of = [student(reading(curves, series, {**where, HOSTS: hosts}, quantity)) for quantity in (x, y)]
             except MissingError:
                 continue
-            points.append((hosts, of[0], of[1]))
+            points.append((int(hosts), of[0], of[1]))
         if points:
             lines.append(Line(name, tuple(points)))
     return lines
@@ -127,7 +115,8 @@ def _figure(family: Family, figure: Figure, curves: Curves, published: Mapping[s
         return ""
     marks = [(name, _number(x, published), _number(y, published)) for name, x, y in figure.marks]
     kept = [(name, x, y) for name, x, y in marks if x == x and y == y and any(line.name == name for line in lines)]
-    spec = _spec(lines, kept, QUANTITIES[figure.x], QUANTITIES[figure.y], legend=family.legend)
+    order = "" if figure.x == "hosts" else "hosts"
+    spec = marked_lines(lines, kept, QUANTITIES[figure.x], QUANTITIES[figure.y], legend=family.legend, order=order)
     return sheet.add(spec, title=figure.title, text=figure.text, numbers=_numbers(lines, kept, figure, legend=family.legend))
 
 
@@ -135,90 +124,12 @@ def _number(value: float | str, published: Mapping[str, float]) -> float:
     return published.get(value, float("nan")) if isinstance(value, str) else value
 
 
-def _spec(lines: Sequence[Line], marks: Sequence[tuple[str, float, float]], x: Label, y: Label, *, legend: str) -> Json:
-    """Draw curves in the order of their numbers of hosts, so that one against throughput may turn back, with marks upon them."""
-    names = [line.name for line in lines]
-    rows = [
-        datum(line.name, float(f"{of_x.value * x.factor:.6g}"), of_y, y.factor) | {"n": int(hosts)}
-        for line in lines
-        for hosts, of_x, of_y in line.points
-    ]
-    is_count = x is QUANTITIES["hosts"]
-    is_ordered = all(quantity(name) for name in names)
-    along: Json = {"field": "x", "type": "quantitative", "title": x.axis, "scale": {"zero": False, "nice": False, "padding": 6}}
-    if is_count:
-        along["axis"] = {"tickMinStep": 1, "format": "d"}
-    # Intervals may reach beyond and are clipped, lest a wide one flatten the curves.
-    most = max(row["y"] or 0.0 for row in rows)
-    most = max(most, *(high * y.factor for _, _, high in marks)) if marks else most
-    up: Json = {"field": "y", "type": "quantitative", "title": y.axis, "scale": {"domain": [0, most * 1.02], "nice": True}}
-    shown: Json = {"title": legend, "symbolType": "stroke", "symbolStrokeWidth": 3, "symbolOpacity": 1}
-    # On a narrow page four short names fit side by side, and long ones one below the other only.
-    shown["columns"] = 1 if max(map(len, names)) > 12 else 4
-    colour: Json = {"field": "c", "type": "nominal", "scale": {"domain": names}, "legend": {**shown, "labelLimit": 320}}
-    common: Json = {"x": along, "y": up, "color": colour}
-    layers: list[Json] = []
-    if is_count and any("l" in row for row in rows):
-        # Against what was measured too, a band along one of the two axes would say half.
-        band: Json = {"type": "area", "opacity": 0.16, "clip": True, "aria": False}
-        ends: Json = {"x": along, "y": {**up, "field": "l"}, "y2": {"field": "h"}, "color": colour}
-        layers.append({"transform": [{"filter": "isValid(datum.l)"}], "mark": band, "encoding": ends})
-    layers.append(
-        {
-            "mark": {"type": "line", "strokeWidth": 1.6, "aria": False},
-            "encoding": {**common, "order": {"field": "n", "type": "quantitative"}},
-        }
-    )
-    if marks:
-        values = [{"x": at, "y": float(f"{high * y.factor:.6g}"), "c": name} for name, at, high in marks]
-        diamond: Json = {"type": "point", "shape": "diamond", "filled": True, "size": 110, "opacity": 1, "aria": False}
-        layers.append({"data": {"values": values}, "mark": diamond, "encoding": common})
-    hover: Json = {
-        "name": "hover",
-        "select": {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": True, "fields": ["c"]},
-    }
-    places: list[Json] = [{"field": "n", "type": "quantitative", "title": "hosts"}]
-    if not is_count:
-        places.append({"field": "x", "type": "quantitative", "title": x.axis, "format": ".4~r"})
-    layers.append(
-        {
-            "transform": [{"filter": "isValid(datum.y)"}, *values_as_texts(y)],
-            "params": [hover],
-            "mark": {"type": "point", "filled": False, "strokeWidth": 1.3, "size": 13, "aria": False},
-            "encoding": {
-                **common,
-                "tooltip": [
-                    {"field": "value", "title": y.title},
-                    {"field": "interval", "title": "95% interval"},
-                    *places,
-                    {"field": "c", "title": legend},
-                    {"field": "caution", "title": "caution"},
-                ],
-            },
-        }
-    )
-    return {
-        "width": "container",
-        "height": HEIGHT,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "padding": {"left": 2, "top": 2, "bottom": 2, "right": 12},
-        "data": {"values": rows},
-        "layer": layers,
-        "usermeta": {
-            "colours": {
-                "light": colours(len(names), ground="light", is_ordered=is_ordered),
-                "dark": colours(len(names), ground="dark", is_ordered=is_ordered),
-            }
-        },
-    }
-
-
-def _numbers(lines: Sequence[Line], marks: Sequence[tuple[str, float, float]], figure: Figure, *, legend: str) -> str:
+def _numbers(lines: Sequence[Line], marks: Sequence[Mark], figure: Figure, *, legend: str) -> str:
     """Numbers of a figure: curve, hosts, x and y with half widths; then what was published."""
     x, y = QUANTITIES[figure.x], QUANTITIES[figure.y]
     is_count = figure.x == "hosts"
     rows = [
-        [safe(line.name), hosts, *([] if is_count else [cell(of_x, x.factor)]), cell(of_y, y.factor)]
+        [safe(line.name), f"{hosts}", *([] if is_count else [cell(of_x, x.factor)]), cell(of_y, y.factor)]
         for line in lines
         for hosts, of_x, of_y in line.points
     ]
@@ -291,7 +202,7 @@ def _value_name(text: str) -> str:
     return plain(text)
 
 
-def _losses(table_name: str, numbers: Sequence[str], *, x: str, y: str | None, percents: Sequence[int] = (1, 5)) -> tuple[Mark, ...]:
+def _losses(table_name: str, numbers: Sequence[str], *, x: str, y: str | None, percents: Sequence[int] = (1, 5)) -> tuple[Read, ...]:
     """Return marks at the losses that a table gives; `x` and `y` are letters of its columns, no `y` is the loss itself."""
     return tuple(
         (f"{number} B", f"{table_name}-{x}-{number}-l{percent}", f"{table_name}-{y}-{number}-l{percent}" if y else percent / 100)
@@ -300,7 +211,7 @@ def _losses(table_name: str, numbers: Sequence[str], *, x: str, y: str | None, p
     )
 
 
-def _knees(numbers: Sequence[str], *, x: str, y: str) -> tuple[Mark, ...]:
+def _knees(numbers: Sequence[str], *, x: str, y: str) -> tuple[Read, ...]:
     def of(letter: str, number: str) -> str:
         return f"4.1a-dmin-{number}" if letter == "d" else f"4.1a-{letter}-knee-{number}"
 

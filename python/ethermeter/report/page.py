@@ -19,6 +19,7 @@ from ethermeter.report.series import anchor, series_section
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.shell import Section, shell
 from ethermeter.report.studies import OTHER, STUDIES
+from ethermeter.report.switched_studies import switched_sections
 
 
 def page(content: Content) -> str:
@@ -34,8 +35,8 @@ def page(content: Content) -> str:
         sections += voice_sections(content.curves, {claim.id: claim.published for claim in content.claims}, sheet)
     if content.copies is not None:
         sections += file_sections(content.copies, content.claims, sheet)
-    if content.copies is not None:
-        sections += file_sections(content.copies, content.claims, sheet)
+    if content.paths is not None:
+        sections += switched_sections(content.study, content.paths, content.claims, sheet)
     drawn_whole = STUDIES.get(content.study, OTHER).drawn_whole
     for name in series:
         if name in drawn_whole:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ethermeter.observation import Metric
-from ethermeter.report.labels import MAIN_METRICS, STUDY_GRAPHS
+from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, STUDY_GRAPHS
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,29 @@ STUDIES = {
         (Metric.UTILISATION, Metric.RESPONSE_TIME, Metric.TRANSMISSION_DELAY, Metric.COLLISIONS_PER_FRAME, Metric.OFFERED_LOAD_Q),
         against_hosts=False,
         has_details=False,
+    ),
+    "erg": Study(
+        "LAN tests with a UDP generator and sink (ERG, University of Aberdeen), simulated",
+        "A number is <em>met</em> within 8% where it is predicted, within 3% where a parameter was fitted to it, or within what its "
+        "rounding leaves open (the green band); a statement <em>holds</em> by the rule under its note, which is ours. <em>Fitted</em> are "
+        "three times for a fragment, each to one number: of the Sparc, of the Ultra 1, and of the router. Rates are data of UDP datagrams "
+        "that came whole. What is offered, 10 Mb/s, is taken to be bits on the wire.",
+        FLOW_MAIN_METRICS,
+        against_hosts=False,
+        drawn_whole=("capture", "host-time", "router"),
+    ),
+    "hughesjones2000": Study(
+        "Raw Ethernet frames through gigabit and 100 Mb/s components (Hughes-Jones and Saka, 2000), simulated",
+        "A number is <em>met</em> within 8% where it is predicted, within 3% where a parameter was fitted to it, or within what its "
+        "rounding leaves open (the green band); a statement <em>holds</em> by the rule under its note, which is ours. <em>Fitted</em> are "
+        "times of the PCs on direct paths and of each switch alone; two switches, mixed speeds, groups and many senders are predicted. "
+        "A frame has 18 octets more than its user data. What has no chance in it is run once and has no interval.",
+        FLOW_MAIN_METRICS,
+        against_hosts=False,
+        drawn_whole=(
+            *("streaming", "streaming-long", "streaming-fast", "spacing-512", "spacing-1024", "spacing-1500"),
+            *("broadcast-direct", "broadcast-batm", "multicast-request", "multicast-request-long", "many-to-one-long"),
+        ),
     ),
 }
 """How a study is presented, by its name in `claims.json`."""

@@ -6,6 +6,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+LIVE = "live"
+"""Folder of a run directory with what came of each test that was measured."""
 TEMPORARY = ".tmp-"
 """How the name of a file that is not yet whole begins."""
 

@@ -16,7 +16,7 @@ import numpy as np
 from ethermeter.faults import Fault, InputError
 from ethermeter.store import parts
 from ethermeter.store.directory import PARTS, PLAN, PROVENANCE, is_finished, read_provenance
-from ethermeter.store.files import TEMPORARY, sync_directory, write_whole
+from ethermeter.store.files import LIVE, TEMPORARY, sync_directory, write_whole
 from ethermeter.store.rows import TrialRows, flows_of, observations_of_scenario
 from ethermeter.store.tables import PORTS, TABLES, write_all
 
@@ -33,8 +33,6 @@ PARTS_OPEN = 3
 
 DERIVED = ("estimates.json", "positions.json", "agreement.json", "live-agreement.json", "claims.json", "report.html")
 EXPERIMENT, EXPERIMENTS = "experiment.toml", "experiments"
-LIVE = "live"
-"""Folder of what came of each test that was measured."""
 
 
 class RunError(RuntimeError):

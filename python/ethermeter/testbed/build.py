@@ -7,20 +7,28 @@ pair     h1 ═══ h2                     switch   h1 ═══ switch ══
 A shaped wire takes of each frame what an Ethernet takes: 24 octets more than the host sees (preamble 8, FCS 4, gap 12), and never less
 than 84. Frames queue up at its end as at a network card. What it does not do: a frame that finds the wire idle leaves at once, without the
 time that its bits would take, since the shaper has saved up for it. So rates are those of a wire, and the delay of a single frame is not.
+
+A relayed wire takes that time too. Its frames go through a process of ours (`crates/relay`), in a namespace of its own; the shapers at its
+ends stay, so that a sender waits, or loses, where it would with a network card.
 """
 
 import itertools
+import json
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 from ethermeter.faults import Fault, InputError, shown
-from ethermeter.testbed.commands import batch, inside, require, run
+from ethermeter.testbed.commands import LIMIT_S, TestbedError, batch, inside, require, run
 from ethermeter.testbed.record import Record, remove_namespaces
+from ethermeter.testbed.relay import Relay, start_to_stay
 
 Layout = Literal["pair", "switch"]
 """How hosts are joined."""
+WireKind = Literal["shaped", "relay"]
+"""What makes a wire slow: the queue before it alone, or a process that holds each frame as long as its bits would take."""
 
 MOST_HOSTS = 64
 INTERFACE = "em0"
@@ -32,10 +40,12 @@ _OFFLOADS = ["rx", "tx", "sg", "tso", "gso", "gro"]
 _WIRE_OCTETS = 8 + 4 + 12
 """Preamble, FCS and gap (802.3-2022, 3.1.1 and 4.4.2), which the kernel does not count."""
 _HEADER_OCTETS = 14
+_FCS_OCTETS = 4
 _SHORTEST_OCTETS = 64 + 8 + 12
 """The shortest frame with preamble and gap."""
-_TIMER_S = 20e-6
-"""How late the kernel's timers may be without a loss of rate."""
+_TIMER_S = {"shaped": 20e-6, "relay": 200e-6}
+"""How late the kernel's timers may be without a loss of rate. A relay evens out what comes too early."""
+_LONGEST_DELAY_NS = 10_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +58,26 @@ class Wire:
         Line rate in bit/s, 64 kb/s to 10 Gb/s; each direction has its own.
     queue_octets
         Room for frames that wait, at each end.
+    kind
+        `shaped` or `relay`. What follows is for a relay only.
+    delay_ns
+        Propagation delay in ns, up to 10 s.
+    loss
+        Probability that a frame is lost on its way, 0 to 1; each by itself. A lost frame takes its time all the same.
+    lose_every
+        Lose every n-th frame instead; at least 1.
+    seed
+        Of the losses.
 
     """
 
     rate_bps: int
     queue_octets: int = 150_000
+    kind: WireKind = "shaped"
+    delay_ns: int = 0
+    loss: float = 0.0
+    lose_every: int | None = None
+    seed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +105,8 @@ class Testbed:
     hosts: tuple[Host, ...]
     switch: str | None
     """Namespace of the switch; its interfaces are `em1` … in the order of the hosts."""
+    relay: Relay | None = None
+    """What plays the wires that are relayed."""
 
 
 @contextmanager
@@ -107,16 +134,23 @@ def make_testbed(
         If it cannot be made: without root, for instance.
 
     """
-    shaped = _checked(hosts, layout, wires, mtu)
+    each = _checked(hosts, layout, wires, mtu)
     require("ip", "tc", "ethtool")
-    suffixes = [f"h{number}" for number in range(1, hosts + 1)] + (["switch"] if layout == "switch" else [])
+    suffixes = _suffixes(hosts, layout, each)
     record = Record.make(suffixes)
     namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
+    relay = None
     try:
-        yield _make(record.name, namespaces, hosts, shaped, mtu)
+        made, plan = _make(record.name, hosts, each, mtu, layout)
+        relay = Relay.start(_wires_namespace(record.name), plan) if plan else None
+        yield replace(made, relay=relay)
     finally:
-        remove_namespaces(namespaces)
-        record.close()
+        try:
+            if relay is not None:
+                relay.stop()
+        finally:
+            remove_namespaces(namespaces)
+            record.close()
 
 
 def keep_testbed(hosts: int = 2, *, layout: Layout = "pair", wires: Wire | Sequence[Wire | None] | None = None, mtu: int = 1500) -> Testbed:
@@ -135,19 +169,31 @@ def keep_testbed(hosts: int = 2, *, layout: Layout = "pair", wires: Wire | Seque
         If it cannot be made.
 
     """
-    shaped = _checked(hosts, layout, wires, mtu)
+    each = _checked(hosts, layout, wires, mtu)
     require("ip", "tc", "ethtool")
-    suffixes = [f"h{number}" for number in range(1, hosts + 1)] + (["switch"] if layout == "switch" else [])
+    suffixes = _suffixes(hosts, layout, each)
     record = Record.make(suffixes)
-    namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
     try:
-        made = _make(record.name, namespaces, hosts, shaped, mtu)
-        record.keep({"layout": layout, "mtu": mtu, "hosts": [asdict(host) for host in made.hosts]})
+        made, plan = _make(record.name, hosts, each, mtu, layout)
+        if plan:
+            start_to_stay(_wires_namespace(record.name), plan, record.wires)
+        about = {"layout": layout, "mtu": mtu, "hosts": [asdict(host) for host in made.hosts]}
+        record.keep(about | {"wires": [wire and asdict(wire) for wire in each]})
     except BaseException:
-        remove_namespaces(namespaces)
+        remove_namespaces([f"{record.name}-{suffix}" for suffix in suffixes])
         record.close()
         raise
     return made
+
+
+def _suffixes(hosts: int, layout: Layout, wires: Sequence[Wire | None]) -> list[str]:
+    """Return what the namespaces of a testbed are called after its name."""
+    relayed = any(wire is not None and wire.kind == "relay" for wire in wires)
+    return [f"h{number}" for number in range(1, hosts + 1)] + ["switch"] * (layout == "switch") + ["wires"] * relayed
+
+
+def _wires_namespace(name: str) -> str:
+    return f"{name}-wires"
 
 
 def _checked(hosts: int, layout: str, wires: Wire | Sequence[Wire | None] | None, mtu: int) -> list[Wire | None]:
@@ -169,27 +215,67 @@ def _checked(hosts: int, layout: str, wires: Wire | Sequence[Wire | None] | None
             expect(f"wires[{number}].rate_bps", wire.rate_bps, wire.rate_bps in _RATES_BPS, "from 64 kb/s to 10 Gb/s")
             least = mtu + _HEADER_OCTETS + _WIRE_OCTETS
             expect(
-                f"wires[{number}].queue_octets", wire.queue_octets, least <= wire.queue_octets <= 1 << 30, f"from {least} to 2^30 octets"
+                f"wires[{number}].queue_octets", wire.queue_octets, least <= wire.queue_octets <= 1 << 28, f"from {least} to 2^28 octets"
             )
+            for key, value, is_fine, allowed in _allowed(wire):
+                expect(f"wires[{number}].{key}", value, is_fine, allowed)
+    kinds = {wire.kind if wire is not None else "shaped" for wire in each}
+    expect("wires", sorted(kinds), layout != "pair" or len(kinds) == 1, "of one kind at both ends of a pair")
     if faults:
         raise InputError(faults)
     return each
 
 
-def _make(name: str, namespaces: list[str], hosts: int, wires: list[Wire | None], mtu: int) -> Testbed:
-    switch = namespaces[hosts] if len(namespaces) > hosts else None
-    made = tuple(_host(number, namespace) for number, namespace in enumerate(namespaces[:hosts], 1))
-    batch(None, [f"netns add {namespace}" for namespace in namespaces])
-    for namespace in namespaces:
-        _quieten(namespace)
+def _allowed(wire: Wire) -> list[tuple[str, object, bool, str]]:
+    """Return what there is to say of a wire's values beside rate and queue: key, value, whether it is fine, what is allowed."""
+    if wire.kind != "relay":
+        of_relays = {"delay_ns": wire.delay_ns, "loss": wire.loss, "lose_every": wire.lose_every}
+        given = [(key, value, False, "given for a relay only") for key, value in of_relays.items() if value]
+        return [("kind", wire.kind, wire.kind == "shaped", "shaped or relay"), *given]
+    held_octets = wire.queue_octets + wire.rate_bps * wire.delay_ns // 8_000_000_000
+    return [
+        ("delay_ns", wire.delay_ns, 0 <= wire.delay_ns <= _LONGEST_DELAY_NS, "from 0 to 10 s"),
+        ("delay_ns", wire.delay_ns, held_octets <= 1 << 29, "such that rate times delay and the queue are at most 2^29 octets"),
+        ("loss", wire.loss, 0 <= wire.loss <= 1, "a probability from 0 to 1"),
+        ("lose_every", wire.lose_every, wire.lose_every is None or wire.lose_every >= 1, "at least 1"),
+        ("lose_every", wire.lose_every, wire.lose_every is None or wire.loss == 0, "given without loss"),
+        ("seed", wire.seed, 0 <= wire.seed < 1 << 64, "from 0 to 2^64 - 1"),
+    ]
+
+
+def _make(name: str, hosts: int, wires: list[Wire | None], mtu: int, layout: Layout) -> tuple[Testbed, dict[str, Any]]:
+    """Make namespaces and what joins them; returns the testbed, and the plan of the wires to be relayed, empty if there are none."""
+    suffixes = _suffixes(hosts, layout, wires)
+    switch = f"{name}-switch" if layout == "switch" else None
+    relay = _wires_namespace(name) if "wires" in suffixes else None
+    made = tuple(_host(number, f"{name}-h{number}") for number in range(1, hosts + 1))
+    batch(None, [f"netns add {name}-{suffix}" for suffix in suffixes])
+    for suffix in suffixes:
+        _quieten(f"{name}-{suffix}")
+    if relay is not None:
+        run(inside(relay, "sysctl", "-q", "-w", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"))
     ends: list[tuple[str, str, Wire | None]] = [(host.namespace, INTERFACE, wire) for host, wire in zip(made, wires, strict=True)]
+    relayed: list[dict[str, Any]] = []
+
+    def join(number: int, one: str, other: tuple[str, str], there: Wire | None, back: Wire | None) -> None:
+        """Join a host to what is at the other end of its wire, through the relay if the wire is relayed."""
+        if relay is None or there is None or back is None or there.kind != "relay":
+            _join(one, INTERFACE, *other, mtu)
+            return
+        near, far = f"em{number}a", f"em{number}b"
+        _join(one, INTERFACE, relay, near, mtu)
+        _join(relay, far, *other, mtu)
+        batch(relay, [f"link set {near} up", f"link set {far} up"])
+        ends.extend([(relay, near, None), (relay, far, None)])
+        relayed.append({"ends": [near, far], "directions": [_direction(wire, mtu) for wire in (there, back)]})
+
     if switch is None:
-        _join(made[0].namespace, INTERFACE, made[1].namespace, INTERFACE, mtu)
+        join(1, made[0].namespace, (made[1].namespace, INTERFACE), *wires)
     else:
         # Snooping and spanning tree would send frames of their own, and hold others back for 30 s.
         batch(switch, ["link add bridge type bridge stp_state 0 mcast_snooping 0", "link set bridge up"])
         for number, (host, wire) in enumerate(zip(made, wires, strict=True), 1):
-            _join(host.namespace, INTERFACE, switch, f"em{number}", mtu)
+            join(number, host.namespace, (switch, f"em{number}"), wire, wire)
             batch(switch, [f"link set em{number} master bridge up"])
             ends.append((switch, f"em{number}", wire))
     for host in made:
@@ -198,7 +284,46 @@ def _make(name: str, namespaces: list[str], hosts: int, wires: list[Wire | None]
         run(inside(namespace, "ethtool", "-K", interface, *itertools.chain.from_iterable((offload, "off") for offload in _OFFLOADS)))
         if wire is not None:
             _shape(namespace, interface, wire, mtu)
-    return Testbed(name, made, switch)
+    for namespace in {namespace: None for namespace, _, _ in ends}:
+        _await_carrier(namespace)
+    plan = {"wires": relayed, "longest_octets": mtu + _HEADER_OCTETS + _FCS_OCTETS} if relayed else {}
+    return Testbed(name, made, switch), plan
+
+
+def _await_carrier(namespace: str) -> None:
+    """Wait until all interfaces carry, and those of a switch forward: the kernel learns it late, and drops what comes before.
+
+    Raises
+    ------
+    TestbedError
+        If they do not.
+
+    """
+    until_s = time.monotonic() + LIMIT_S
+    while waiting := [link["ifname"] for link in json.loads(run(["ip", "-n", namespace, "-json", "-details", "link"])) if _is_idle(link)]:
+        if time.monotonic() > until_s:
+            raise TestbedError(f"{namespace}: {', '.join(waiting)} did not come up")
+        time.sleep(0.01)
+
+
+def _is_idle(link: dict[str, Any]) -> bool:
+    info = link.get("linkinfo", {})
+    if info.get("info_kind") != "veth":
+        return False
+    is_port = info.get("info_slave_kind") == "bridge"
+    return bool(link["operstate"] != "UP" or (is_port and info["info_slave_data"]["state"] != "forwarding"))
+
+
+def _direction(wire: Wire, mtu: int) -> dict[str, Any]:
+    """Return one direction of a relayed wire as `crates/relay/src/plan.rs` has it."""
+    loss: dict[str, Any] = {"kind": "none"}
+    if wire.lose_every is not None:
+        loss = {"kind": "every", "frames": wire.lose_every}
+    elif wire.loss > 0:
+        loss = {"kind": "chance", "probability": wire.loss}
+    # Room for what the shaper lets go ahead of its time, beside the queue, which is for those who pass by the shaper.
+    room_octets = wire.queue_octets + _burst_octets(wire, mtu)
+    return {"rate_bps": wire.rate_bps, "delay_ns": wire.delay_ns, "queue_octets": room_octets, "loss": loss, "seed": wire.seed}
 
 
 def _host(number: int, namespace: str) -> Host:
@@ -261,10 +386,14 @@ def reshape(namespace: str, interface: str, wire: Wire | None, *, mtu: int) -> N
         _shape(namespace, interface, wire, mtu)
 
 
+def _burst_octets(wire: Wire, mtu: int) -> int:
+    """Return what a shaper saves up: the frame that is being sent and one more, so that a timer may be late and the mean rate stays."""
+    return 2 * (mtu + _HEADER_OCTETS + _WIRE_OCTETS) + int(wire.rate_bps / 8 * _TIMER_S[wire.kind])
+
+
 def _shape(namespace: str, interface: str, wire: Wire, mtu: int) -> None:
     frame_octets = mtu + _HEADER_OCTETS + _WIRE_OCTETS
-    # Two frames: one that is being sent and one saved up, so that a timer that is a little late costs nothing in the mean.
-    burst_octets = 2 * frame_octets + int(wire.rate_bps / 8 * _TIMER_S)
+    burst_octets = _burst_octets(wire, mtu)
     # The table of sizes has a row for every length: with the usual 512 rows, lengths would be rounded up to multiples of 4 octets.
     sizes = 1 << (frame_octets - 1).bit_length()
     batch(

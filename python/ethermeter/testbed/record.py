@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ethermeter.testbed.commands import TestbedError, run
+from ethermeter.testbed.relay import is_running, last_words
 
 RECORDS = Path("/run/ethermeter/testbeds")
 """Where records lie; gone after a restart of the machine, as namespaces are."""
@@ -68,6 +69,11 @@ class Record:
             raise TestbedError(f"{path}: {error}") from error
         return cls(name, path, lock)
 
+    @property
+    def wires(self) -> Path:
+        """The file in which a relay that stays says at its end what happened."""
+        return _wires_of(self.path)
+
     def keep(self, about: Mapping[str, Any]) -> None:
         """Let the testbed outlive this process, until somebody removes it by its name.
 
@@ -85,8 +91,13 @@ class Record:
 
     def close(self) -> None:
         """Forget the testbed, which has been removed."""
+        self.wires.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
         os.close(self.lock)
+
+
+def _wires_of(path: Path) -> Path:
+    return path.with_suffix(".wires")
 
 
 def remove_namespaces(namespaces: list[str]) -> None:
@@ -163,6 +174,7 @@ def remove_leftovers(records: Path = RECORDS) -> list[str]:
             if _told(content) is not None:
                 continue  # it was made to stay
             remove_namespaces(_recorded(path.stem, content))
+            _wires_of(path).unlink(missing_ok=True)
             path.unlink(missing_ok=True)
             removed.append(path.stem)
         finally:
@@ -181,8 +193,13 @@ def kept(records: Path = RECORDS) -> dict[str, dict[str, Any]]:
     return found
 
 
-def remove_kept(name: str, records: Path = RECORDS) -> None:
+def remove_kept(name: str, records: Path = RECORDS) -> dict[str, Any] | None:
     """Remove a testbed that was made to stay.
+
+    Returns
+    -------
+    :
+        What happened on its relayed wires (docs/live.md); nothing if it had none, or their relay had been killed.
 
     Raises
     ------
@@ -195,8 +212,15 @@ def remove_kept(name: str, records: Path = RECORDS) -> None:
     if name not in kept(records):
         raise KeyError(name)
     path = records / f"{name}.json"
-    remove_namespaces(_recorded(name, path.read_bytes()))
+    namespaces = _recorded(name, path.read_bytes())
+    says = _wires_of(path)
+    # One that is ended already has said it; of one that was killed there is nothing to wait for.
+    had_words = is_running(f"{name}-wires") or (says.exists() and says.stat().st_size > 0)
+    remove_namespaces(namespaces)
+    told = last_words(says) if had_words else None
+    says.unlink(missing_ok=True)
     path.unlink(missing_ok=True)
+    return told
 
 
 def _told(content: bytes) -> dict[str, Any] | None:

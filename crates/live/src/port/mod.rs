@@ -5,8 +5,8 @@
 
 pub mod memory;
 pub mod packet;
-mod ring;
-mod system;
+pub mod ring;
+pub mod system;
 pub mod tcp;
 pub mod udp;
 pub mod xdp;

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 ///
 /// It is used only through pointers into it, for what the kernel may do to it at the same time is nothing that a reference to all of it could bear.
 #[derive(Debug)]
-pub(super) struct Region {
+pub struct Region {
     start: NonNull<u8>,
     octets: usize,
 }
@@ -20,8 +20,14 @@ unsafe impl Send for Region {}
 
 impl Region {
     /// Memory of a socket's ring, or nobody's with `None`.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    ///
+    /// # Panics
+    /// Never: mappings are not at 0.
     #[expect(unsafe_code, reason = "mapping memory")]
-    pub(super) fn mapped(socket: Option<(RawFd, i64)>, octets: usize) -> Result<Self, Error> {
+    pub fn mapped(socket: Option<(RawFd, i64)>, octets: usize) -> Result<Self, Error> {
         let (fd, offset, kind) = match socket {
             Some((fd, offset)) => (fd, offset, libc::MAP_SHARED),
             None => (-1, 0, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS),
@@ -51,17 +57,25 @@ impl Region {
     }
 
     /// A word that the kernel writes too.
+    ///
+    /// # Panics
+    /// If it would not lie within the region, or be misaligned.
+    #[must_use]
     #[inline]
     #[expect(unsafe_code, reason = "a reference into shared memory")]
-    pub(super) fn word(&self, at: usize) -> &AtomicU32 {
+    pub fn word(&self, at: usize) -> &AtomicU32 {
         // SAFETY: within the mapping and aligned, as `at` checks; alive as long as `self`; only ever used atomically.
         unsafe { AtomicU32::from_ptr(self.at(at)) }
     }
 
     /// Copy of a plain structure of the kernel's that it does not write at the moment.
+    ///
+    /// # Panics
+    /// If it would not lie within the region, or be misaligned.
+    #[must_use]
     #[inline]
     #[expect(unsafe_code, reason = "reading shared memory")]
-    pub(super) fn read<T: Copy>(&self, at: usize) -> T {
+    pub fn read<T: Copy>(&self, at: usize) -> T {
         // SAFETY: within the mapping and aligned, as `at` checks; the structures of the kernel hold integers, for which all octets are values.
         unsafe { self.at::<T>(at).read_volatile() }
     }
@@ -75,9 +89,13 @@ impl Region {
     }
 
     /// Octets that the kernel does not write at the moment.
+    ///
+    /// # Panics
+    /// If they would not lie within the region.
+    #[must_use]
     #[inline]
     #[expect(unsafe_code, reason = "a slice of shared memory")]
-    pub(super) fn octets(&self, at: usize, octets: usize) -> &[u8] {
+    pub fn octets(&self, at: usize, octets: usize) -> &[u8] {
         assert!(at <= self.octets && octets <= self.octets - at, "beyond shared memory");
         // SAFETY: within the mapping, as just checked; ours until we give the slot back.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(at), octets) }

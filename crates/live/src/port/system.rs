@@ -8,8 +8,14 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
 /// Set an option of a socket.
+///
+/// # Errors
+/// If the system refuses.
+///
+/// # Panics
+/// If an option were of more octets than options have.
 #[expect(unsafe_code, reason = "options that no safe wrapper knows")]
-pub(super) fn set_option<T>(
+pub fn set_option<T>(
     socket: &impl AsRawFd,
     level: i32,
     name: i32,
@@ -27,8 +33,14 @@ pub(super) fn set_option<T>(
 }
 
 /// Read an option of a socket into `value`; the kernel may write less of it than there is.
+///
+/// # Errors
+/// If the system refuses.
+///
+/// # Panics
+/// If an option were of more octets than options have.
 #[expect(unsafe_code, reason = "options that no safe wrapper knows")]
-pub(super) fn read_option<T: Copy>(
+pub fn read_option<T: Copy>(
     socket: &impl AsRawFd,
     level: i32,
     name: i32,
@@ -53,7 +65,10 @@ pub(super) fn dropped_at_socket(socket: &impl AsRawFd) -> Result<u64, Error> {
 }
 
 /// Ask the kernel to stamp what arrives.
-pub(super) fn stamp_arrivals(socket: &impl AsRawFd) -> Result<(), Error> {
+///
+/// # Errors
+/// If the system refuses.
+pub fn stamp_arrivals(socket: &impl AsRawFd) -> Result<(), Error> {
     let flags = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &flags, "asking for stamps of arrivals")
 }
@@ -220,7 +235,8 @@ impl Messages {
 pub(super) const NAME_OCTETS: u32 = size_of::<libc::sockaddr_storage>() as u32;
 
 /// A time of the kernel's in nanoseconds.
+#[must_use]
 #[inline]
-pub(super) fn nanoseconds(seconds: i64, nanoseconds: i64) -> u64 {
+pub fn nanoseconds(seconds: i64, nanoseconds: i64) -> u64 {
     seconds.cast_unsigned() * NS_PER_S + nanoseconds.cast_unsigned()
 }

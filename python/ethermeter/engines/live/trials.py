@@ -13,8 +13,7 @@ from ethermeter.engines.live.laboratory import Laboratory
 from ethermeter.engines.live.observed import in_vain, observe
 from ethermeter.engines.work import Finished, TrialError, Work
 from ethermeter.faults import Fault, InputError
-from ethermeter.store import write_whole
-from ethermeter.store.recorder import LIVE
+from ethermeter.store.files import LIVE, write_whole
 
 FOLDER = LIVE
 """Folder of a run directory with what came of every test, as `<trial id>.json`."""

@@ -115,17 +115,30 @@ impl PacketPort {
 }
 
 /// The index of an interface.
-pub(super) fn interface_index(name: &str) -> Result<u32, Error> {
+///
+/// # Errors
+/// If there is none of that name.
+pub fn interface_index(name: &str) -> Result<u32, Error> {
     nix::net::if_::if_nametoindex(name)
         .map_err(|error| Error::System { doing: "finding an interface", source: error.into() })
 }
 
-fn raw_socket() -> Result<Socket, Error> {
+/// A packet socket that is bound to nothing yet.
+///
+/// # Errors
+/// If the system refuses.
+pub fn raw_socket() -> Result<Socket, Error> {
     Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0))).map_err(Error::system("opening a packet socket"))
 }
 
 /// Bind to an interface and a protocol; 0 receives nothing.
-fn bind(socket: &Socket, index: u32, protocol: u16) -> Result<(), Error> {
+///
+/// # Errors
+/// If the system refuses.
+///
+/// # Panics
+/// If the index is beyond those that interfaces have.
+pub fn bind(socket: &Socket, index: u32, protocol: u16) -> Result<(), Error> {
     let mut storage = SockAddrStorage::zeroed();
     let octets = libc::socklen_t::try_from(size_of::<libc::sockaddr_ll>()).expect("addresses are small");
     #[expect(unsafe_code, reason = "packet addresses are not known to the safe wrapper")]

@@ -1,0 +1,40 @@
+//! Wires between interfaces, for the process that plays them.
+
+use ethermeter_live::Error;
+use ethermeter_relay::Plan;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use std::sync::Mutex;
+
+/// Wires at work in this process.
+#[pyclass(module = "ethermeter._core")]
+pub struct Relay(Mutex<Option<ethermeter_relay::Relay>>);
+
+#[pymethods]
+impl Relay {
+    /// Open the interfaces of a plan of wires (JSON, `crates/relay/src/plan.rs`).
+    #[new]
+    fn open(plan: &str) -> PyResult<Self> {
+        let plan = Plan::read(plan).map_err(raise)?;
+        Ok(Self(Mutex::new(Some(ethermeter_relay::Relay::open(&plan).map_err(raise)?))))
+    }
+
+    /// Forward frames until a signal, the maker's end or an interface's; returns what happened as JSON. Once only.
+    fn run(&self, py: Python<'_>) -> PyResult<String> {
+        let relay = self
+            .0
+            .lock()
+            .expect("nobody panics while taking it")
+            .take()
+            .ok_or_else(|| PyRuntimeError::new_err("a relay runs once only"))?;
+        py.detach(|| relay.run()).map(|told| told.to_string()).map_err(raise)
+    }
+}
+
+#[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
+fn raise(error: Error) -> PyErr {
+    match error {
+        Error::Refused { .. } => PyValueError::new_err(error.to_string()),
+        Error::System { .. } | Error::Closed => PyOSError::new_err(error.to_string()),
+    }
+}

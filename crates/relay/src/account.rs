@@ -1,0 +1,82 @@
+//! What happened to frames, by direction.
+
+use ethermeter_traffic::Histogram;
+use serde::Serialize;
+use serde_json::{json, Value};
+
+/// Frames that did not leave, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Dropped {
+    /// Too much waited for the wire.
+    pub queue: u64,
+    /// Lost on the way, as was asked for.
+    pub lost: u64,
+    /// Longer than the wire's longest: several frames in one, by segmentation offload.
+    pub too_long: u64,
+    /// Their checksums were left to an interface that computes them.
+    pub unfinished: u64,
+    /// They came when the ring between kernel and relay was full.
+    pub ring: u64,
+    /// The interface they were to leave by did not take them.
+    pub refused: u64,
+}
+
+/// What happened in one direction.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    /// Frames that came out of the ring.
+    pub came: u64,
+    /// Frames that left.
+    pub left: u64,
+    /// Octets of them, destination address to FCS.
+    pub octets: u64,
+    /// Those that did not.
+    pub dropped: Dropped,
+    /// How long after they should have frames left.
+    pub lateness: Histogram,
+    /// How long after the kernel's stamp frames were noticed.
+    pub noticed: Histogram,
+}
+
+impl Account {
+    /// As JSON, with the frames still under way: `came` = `left` + `under_way` + all of `dropped`; lateness as quantiles and buckets, in ns.
+    #[must_use]
+    pub fn told(&self, from: &str, to: &str, under_way: usize) -> Value {
+        json!({
+            "from": from,
+            "to": to,
+            "came": self.came + self.dropped.ring,
+            "left": self.left,
+            "octets": self.octets,
+            "under_way": under_way,
+            "dropped": self.dropped,
+            "late_ns": told_ns(&self.lateness),
+            "noticed_after_ns": told_ns(&self.noticed),
+        })
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // for reading
+fn told_ns(times: &Histogram) -> Value {
+    let at = |share| times.quantile_ps(share).map(|ps| ps as f64 / 1000.0);
+    let buckets: Vec<(f64, f64, u64)> = times
+        .filled()
+        .into_iter()
+        .map(|(low, high, count)| (low as f64 / 1000.0, high as f64 / 1000.0, count))
+        .collect();
+    json!({"p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p999": at(0.999), "max": at(1.0), "buckets": buckets})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_that_came_left_or_were_dropped_or_are_under_way() {
+        let dropped = Dropped { queue: 1, lost: 2, too_long: 3, unfinished: 4, ring: 5, refused: 6 };
+        let told = Account { came: 100, left: 80, dropped, ..Account::default() }.told("a", "b", 4);
+        let lost: u64 = told["dropped"].as_object().expect("an object").values().filter_map(Value::as_u64).sum();
+        assert_eq!(told["came"].as_u64(), Some(80 + 4 + lost));
+        assert_eq!(told["late_ns"]["p50"], Value::Null);
+    }
+}

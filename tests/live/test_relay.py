@@ -1,0 +1,423 @@
+"""A relayed wire is a wire for lone frames too: their delay, the rate, the losses; and nothing of it stays."""
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ethermeter.cli.app import app
+from ethermeter.faults import InputError
+from ethermeter.testbed import Host, Testbed, Wire, make_testbed, remove_leftovers
+from ethermeter.testbed.record import RECORDS
+from scipy import stats
+from typer.testing import CliRunner
+
+RATE_BPS = 10_000_000
+OVERHEAD_OCTETS = 8 + 12
+"""Preamble and gap (802.3-2022, 3.1.1 and 4.4.2)."""
+SIZES = [64, 200, 400, 800, 1200, 1518]
+HOPS = 2
+EXCHANGES = 25
+ROUNDS = 3
+REAL_TIME = ("chrt", "--fifo", "1")
+INTERVAL_US = 8000
+"""Longer than a round trip of the longest frame, 5 ms: each frame is alone on its way."""
+
+
+def relayed(rate_bps: int = RATE_BPS, **more: Any) -> Wire:
+    return Wire(rate_bps, kind="relay", **more)
+
+
+def measure(station: str, sender: Host, sink: Host, *sending: str, seconds: float = 1.0) -> tuple[Any, Any]:
+    """Send from one host to another; returns what the sink and the sender say."""
+    listen = sink.command(station, "sink", "local=0.0.0.0:5000", f"seconds={seconds + 1}", "collect=1", "stamps=1")
+    send = sender.command(station, "send", f"peer={sink.ipv4}:5000", f"seconds={seconds}", *sending)
+    with subprocess.Popen(listen, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as listening:
+        assert listening.stderr is not None
+        assert listening.stderr.readline() == "ready\n"
+        sent = subprocess.run(send, check=True, capture_output=True, text=True)
+        out, _ = listening.communicate()
+    return json.loads(out), json.loads(sent.stdout)
+
+
+def exchange(station: str, bed: Testbed, frame_octets: int) -> Any:
+    """Ask and answer with lone frames; returns what the asker says.
+
+    Both sleep while they wait, at real-time priority: what else runs here would hold up the longer ways more, for who waits longer is
+    more likely to have lost his processor.
+    """
+    one, other = bed.hosts
+    seconds = EXCHANGES * INTERVAL_US / 1e6
+    words = (f"frame={frame_octets}", "longest=8972", f"frames={EXCHANGES}", f"interval={INTERVAL_US}", f"seconds={seconds + 1}")
+    serve = ("echo", "longest=8972", "local=0.0.0.0:5000", f"peer={one.ipv4}:5000", f"seconds={seconds + 3}", f"frames={EXCHANGES}")
+    with subprocess.Popen(other.command(*REAL_TIME, station, *serve), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as echo:
+        assert echo.stderr is not None
+        assert echo.stderr.readline() == "ready\n"
+        command = one.command(*REAL_TIME, station, "ask", f"local={one.ipv4}:5000", f"peer={other.ipv4}:5000", *words)
+        asked = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        echo.communicate()
+    return asked
+
+
+def ways(bed: Testbed) -> list[dict[str, Any]]:
+    """Return what happened in each direction of the relayed wires of a testbed that has ended, without the histograms."""
+    assert bed.relay is not None
+    assert bed.relay.told is not None
+    return [{key: value for key, value in way.items() if not key.endswith("_ns")} for way in bed.relay.told["directions"]]
+
+
+def latencies_us(station: str, wire: Wire | None, sizes: list[int]) -> list[float]:
+    """Half of the fastest of some round trips, by size: whatever else the machine does can only make one slower."""
+    with make_testbed(2, layout="switch", wires=wire, mtu=max(sizes) - 18) as bed:
+        rounds = [[exchange(station, bed, octets) for octets in sizes] for _ in range(ROUNDS)]
+    lost = sum(asked["lost"] for each in rounds for asked in each)
+    assert lost == 0, wire and ways(bed)
+    return [min(each[number]["fastest_ns"] for each in rounds) / 2000 for number in range(len(sizes))]
+
+
+def judge_latency(station: str, wire: Wire, sizes: list[int], record: Callable[[str, object], None], *, of_hosts_us: float = 0.0) -> None:
+    """Fit latency against size; what hosts and switch take for an octet stands beside what wires take."""
+    measured_us = latencies_us(station, wire, sizes)
+    octet_us = 8e6 / wire.rate_bps
+    # No frame is earlier than a wire would have it: preamble and frame on each of the two, and twice the delay.
+    least_us = [HOPS * ((8 + octets) * octet_us + wire.delay_ns / 1000) for octets in sizes]
+    assert all(measured >= least for measured, least in zip(measured_us, least_us, strict=True)), (measured_us, least_us)
+    slope_us, intercept_us = np.polyfit(sizes, measured_us, 1)
+    of_wires_us = HOPS * (8 * octet_us + wire.delay_ns / 1000)
+    record("slope_us_per_octet", slope_us)
+    record("intercept_us", intercept_us)
+    said = f"slope {slope_us:.4f} us/octet, of hosts {of_hosts_us:.4f}; intercept {intercept_us:.1f} us, of wires {of_wires_us:.1f}"
+    said += f"; {measured_us}"
+    print(said)
+    assert slope_us == pytest.approx(HOPS * octet_us + of_hosts_us, rel=0.03), said
+    # What is beyond the wires is the work of hosts, switch and relay; as an order of magnitude, far from what the longest frame takes.
+    assert of_wires_us < intercept_us < of_wires_us + 200, said
+
+
+@pytest.mark.root
+def test_latency_against_size_through_two_wires_of_10_megabits_is_the_sum_of_their_octets_times(
+    station: str, record_property: Callable[[str, object], None]
+) -> None:
+    judge_latency(station, relayed(), SIZES, record_property)
+
+
+@pytest.mark.root
+def test_latency_against_size_at_100_megabits_is_that_of_wires_if_they_are_long_enough_to_wake_up_in(
+    station: str, record_property: Callable[[str, object], None]
+) -> None:
+    # The shortest frame takes 5.8 us, less than it takes to wake up; another 100 us are more than that. Of what 1500 octets take, 3% are
+    # 7 us, which hosts vary by: hence longer frames. And copies and checksums of an octet take a noticeable part of what wires take here.
+    sizes = [64, 1518, 3018, 4518, 6018, 9018]
+    of_hosts_us, _ = np.polyfit(sizes, latencies_us(station, None, sizes), 1)
+    wire = relayed(100_000_000, delay_ns=100_000)
+    judge_latency(station, wire, sizes, record_property, of_hosts_us=float(of_hosts_us))
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("payload_octets", [18, 50, 200, 700, 1472])
+def test_udp_goodput_through_a_relayed_wire_is_that_of_the_framing(station: str, payload_octets: int) -> None:
+    frame_octets = max(64, 14 + 20 + 8 + payload_octets + 4)
+    goodputs_bps = []
+    with make_testbed(2, wires=relayed()) as bed:
+        for _ in range(3):
+            sunk, sent = measure(station, *bed.hosts, f"frame={payload_octets + 46}")
+            assert (sunk["missing"], sunk["received"]) == (0, sent["frames"])
+            goodputs_bps.append(sunk["goodput_bps"])
+    # Whatever else the machine does can only leave the wire idle, so the fastest run is judged; and no run may be faster than a wire.
+    assert max(goodputs_bps) == pytest.approx(RATE_BPS * payload_octets / (frame_octets + OVERHEAD_OCTETS), rel=0.005)
+    there, back = ways(bed)
+    for way in (there, back):
+        assert way["came"] == way["left"]
+        assert not any(way["dropped"].values())
+
+
+@pytest.mark.root
+def test_both_directions_of_a_relayed_wire_are_full_at_once(station: str) -> None:
+    expected_bps = RATE_BPS * 1472 / 1538
+    best = [0.0, 0.0]
+    with make_testbed(2, wires=relayed()) as bed:
+        for _ in range(3):
+            listening = [
+                subprocess.Popen(
+                    sink.command(station, "sink", "local=0.0.0.0:5000", "seconds=2.5", "collect=1", "stamps=1"),
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+                for sink in bed.hosts
+            ]
+            for each in listening:
+                assert each.stderr is not None
+                assert each.stderr.readline() == "ready\n"
+            sending = [
+                subprocess.Popen(
+                    sender.command(station, "send", f"peer={sink.ipv4}:5000", "frame=1518", "seconds=1"),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+                for sender, sink in (bed.hosts, bed.hosts[::-1])
+            ]
+            assert [each.wait() for each in sending] == [0, 0]
+            goodputs = [json.loads(each.communicate()[0])["goodput_bps"] for each in listening]
+            best = [max(pair) for pair in zip(best, goodputs, strict=True)]
+    assert best == pytest.approx([expected_bps] * 2, rel=0.005)
+
+
+@pytest.mark.root
+def test_losses_by_chance_are_within_the_binomial_interval_and_where_the_relay_says(station: str) -> None:
+    frames, probability = 5000, 0.02
+    with make_testbed(2, wires=relayed(loss=probability, seed=1988)) as bed:
+        sunk, sent = measure(station, *bed.hosts, "frame=64", f"frames={frames}", seconds=2)
+    assert sent["frames"] == frames
+    missing = frames - sunk["received"]
+    # Two sides, 99.99%: the seed is fixed, so this is right or wrong for good, but for frames that the hosts' kernels add.
+    low, high = stats.binom.interval(0.9999, frames, probability)
+    assert low <= missing <= high
+    there, _ = ways(bed)
+    # Of the frames that the host's kernel adds (listener reports), some may be lost too.
+    added = there["came"] - frames
+    assert 0 <= there["dropped"]["lost"] - missing <= added
+    assert there["left"] + there["dropped"]["lost"] == there["came"]
+
+
+@pytest.mark.root
+def test_every_tenth_frame_is_lost_where_that_is_asked_for(station: str) -> None:
+    with make_testbed(2, wires=relayed(lose_every=10)) as bed:
+        measure(station, *bed.hosts, "frame=64", "frames=1000", seconds=1)
+    there, _ = ways(bed)
+    assert there["came"] >= 1000
+    assert there["dropped"]["lost"] == there["came"] // 10
+
+
+@pytest.mark.root
+def test_who_passes_by_the_shaper_fills_the_queue_and_the_drops_are_counted(station: str) -> None:
+    frames = 2000
+    with make_testbed(2, wires=relayed(queue_octets=15_000)) as bed:
+        one, other = bed.hosts
+        words = ("port=packet", "interface=em0", f"mac={other.mac}", "past-queue=1", "frame=1518", f"frames={frames}", "seconds=5")
+        sent = json.loads(subprocess.run(one.command(station, "send", *words), check=True, capture_output=True, text=True).stdout)
+        time.sleep(0.1)  # what waits, 15 kB and a burst, takes 15 ms
+    assert sent["frames"] == frames
+    there, _ = ways(bed)
+    assert there["dropped"]["queue"] + there["dropped"]["ring"] > frames // 2
+    assert there["came"] >= frames
+    assert there["came"] == there["left"] + sum(there["dropped"].values())
+
+
+def raw_socket_on(host: Host, program: str, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(host.command(sys.executable, "-c", program, *words), stdout=subprocess.PIPE, text=True)
+
+
+LISTEN = """
+import socket, struct, sys
+with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as port:
+    port.setsockopt(263, 8, 1)  # SOL_PACKET, PACKET_AUXDATA
+    port.bind(("em0", 3))  # all protocols: later the kernel has thrown the tag away
+    port.settimeout(5)
+    print("ready", flush=True)
+    seen = 0
+    while seen < 2:
+        frame, control, _, _ = port.recvmsg(4096, 256)
+        if frame[12:14] != b"\\x88\\xb5":
+            continue
+        seen += 1
+        tag = 0
+        for level, kind, data in control:
+            if (level, kind) == (263, 8):
+                status, _, _, _, _, tci, tpid = struct.unpack("IIIHHHH", data[:20])
+                tag = tpid << 16 | tci if status & 16 else 0
+        print(frame.hex(), tag, flush=True)
+"""
+SEND = """
+import socket, sys
+with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as port:
+    port.bind(("em0", 0))
+    for frame in sys.argv[1:]:
+        port.send(bytes.fromhex(frame))
+"""
+
+
+@pytest.mark.root
+def test_short_frames_are_padded_and_vlan_tags_stay() -> None:
+    with make_testbed(2, wires=relayed()) as bed:
+        one, other = bed.hosts
+        addresses = bytes.fromhex((other.mac + one.mac).replace(":", ""))
+        short = addresses + b"\x88\xb5" + bytes(range(10))
+        tagged = addresses + struct.pack("!HHH", 0x8100, 0x2007, 0x88B5) + bytes(range(100))
+        with raw_socket_on(other, LISTEN) as listener:
+            assert listener.stdout is not None
+            assert listener.stdout.readline() == "ready\n"
+            subprocess.run(one.command(sys.executable, "-c", SEND, short.hex(), tagged.hex()), check=True)
+            heard = [line.split() for line in listener.stdout.read().splitlines()]
+    assert heard[0] == [(short + bytes(60 - len(short))).hex(), "0"]
+    assert heard[1] == [(addresses + b"\x88\xb5" + bytes(range(100))).hex(), str(0x8100 << 16 | 0x2007)]
+
+
+SEGMENTS = """
+import socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
+    port.setsockopt(socket.IPPROTO_UDP, 103, 1000)  # UDP_SEGMENT
+    port.sendto(bytes(5000), (sys.argv[1], 9))
+"""
+
+
+@pytest.mark.root
+def test_many_segments_in_one_are_no_frame_of_this_wire() -> None:
+    with make_testbed(2, wires=relayed()) as bed:
+        one, other = bed.hosts
+        # As somebody might who does not know better.
+        offloads = ("tx", "on", "sg", "on", "gso", "on", "tx-udp-segmentation", "on")
+        subprocess.run(one.command("ethtool", "-K", "em0", *offloads), check=True, capture_output=True)
+        subprocess.run(one.command("tc", "qdisc", "del", "dev", "em0", "root"), check=True)  # the shaper would cut it up
+        subprocess.run(one.command(sys.executable, "-c", SEGMENTS, other.ipv4), check=True)
+    assert ways(bed)[0]["dropped"]["too_long"] == 1
+
+
+MAKE_AND_WAIT = """
+import sys
+from ethermeter.testbed import Wire, make_testbed
+with make_testbed(2, wires=Wire(10_000_000, kind="relay")) as bed:
+    print(bed.name, bed.relay.process.pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+def ends_within(seconds: float, pid: int) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if not Path(f"/proc/{pid}").exists():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.mark.root
+def test_a_relay_and_its_namespace_go_with_the_testbed(namespaces: Callable[[], set[str]]) -> None:
+    with make_testbed(2, layout="switch", wires=relayed()) as bed:
+        assert f"{bed.name}-wires" in namespaces()
+        assert bed.relay is not None
+        pid = bed.relay.process.pid
+        assert Path(f"/proc/{pid}").exists()
+    assert not Path(f"/proc/{pid}").exists()
+    assert not any(name.startswith(bed.name) for name in namespaces())
+    assert not list(RECORDS.glob(f"{bed.name}*"))
+
+
+@pytest.mark.root
+def test_a_relay_ends_with_a_maker_that_is_killed(namespaces: Callable[[], set[str]]) -> None:
+    with subprocess.Popen([sys.executable, "-c", MAKE_AND_WAIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as maker:
+        assert maker.stdout is not None
+        name, pid = maker.stdout.readline().split()
+        maker.send_signal(signal.SIGKILL)
+    assert ends_within(2, int(pid))
+    assert name in remove_leftovers()
+    assert not any(there.startswith(name) for there in namespaces())
+    assert not list(RECORDS.glob(f"{name}*"))
+
+
+def invoke(*words: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["testbed", *words])
+    return result.exit_code, result.stdout, result.stderr
+
+
+SAY = "import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'hello', (sys.argv[1], 9))"
+
+
+@pytest.mark.root
+def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(namespaces: Callable[[], set[str]]) -> None:
+    code, text, error = invoke("up", "--wire", "relay", "--rate", "10 Mb/s", "--delay", "50 us", "--loss", "0.01", "--json")
+    assert code == 0, error
+    made = json.loads(text)
+    try:
+        assert made["wires"][0] | {"kind": "relay", "delay_ns": 50_000, "loss": 0.01} == made["wires"][0]
+        assert "relay, 10 Mb/s, queue 150000 B, delay 50 us, loss 0.01" in invoke("show")[1]
+        pids = subprocess.run(["ip", "netns", "pids", f"{made['name']}-wires"], check=True, capture_output=True, text=True).stdout.split()
+        assert len(pids) == 1
+        first, last = made["hosts"]
+        command = ["ip", "netns", "exec", first["namespace"], sys.executable, "-c", SAY, last["ipv4"]]
+        subprocess.run(command, check=True)
+        time.sleep(0.05)
+    finally:
+        code, text, error = invoke("down", made["name"], "--json")
+    assert code == 0, error
+    told = json.loads(text)["wires"][made["name"]]
+    assert told["ended"] == "interface_gone"
+    assert sum(way["left"] + way["dropped"]["lost"] for way in told["directions"]) >= 1
+    assert ends_within(2, int(pids[0]))
+    assert not any(name.startswith(made["name"]) for name in namespaces())
+    assert not list(RECORDS.glob(f"{made['name']}*"))
+
+
+@pytest.mark.root
+def test_a_relay_that_stays_and_was_killed_holds_up_nobody(namespaces: Callable[[], set[str]]) -> None:
+    made = json.loads(invoke("up", "--wire", "relay", "--rate", "10 Mb/s", "--json")[1])
+    pids = subprocess.run(["ip", "netns", "pids", f"{made['name']}-wires"], check=True, capture_output=True, text=True).stdout.split()
+    os.kill(int(pids[0]), signal.SIGKILL)
+    assert ends_within(2, int(pids[0]))
+    assert invoke("down", made["name"], "--json")[:2] == (0, json.dumps({"removed": [made["name"]]}, indent=2) + "\n")
+    assert not list(RECORDS.glob(f"{made['name']}*"))
+
+
+@pytest.mark.root
+def test_wires_that_cannot_be_played_are_told_and_nothing_stays(
+    namespaces: Callable[[], set[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ethermeter.testbed import TestbedError, build
+
+    monkeypatch.setattr(build, "_direction", lambda wire, mtu: {"rate_bps": 1})
+    before = namespaces()
+    with pytest.raises(TestbedError, match=r"relay of the wires did not begin: wire: plan"), make_testbed(2, wires=relayed()):
+        pass
+    assert namespaces() == before
+
+
+@pytest.mark.parametrize(
+    ("wires", "key"),
+    [
+        (Wire(RATE_BPS, kind="tape"), "kind"),  # type: ignore[arg-type]
+        (Wire(RATE_BPS, delay_ns=1), "delay_ns"),
+        (Wire(RATE_BPS, loss=0.1), "loss"),
+        (Wire(RATE_BPS, lose_every=3), "lose_every"),
+        (relayed(delay_ns=-1), "delay_ns"),
+        (relayed(delay_ns=10_000_000_001), "delay_ns"),
+        (relayed(10_000_000_000, delay_ns=1_000_000_000), "delay_ns"),
+        (relayed(loss=1.5), "loss"),
+        (relayed(loss=float("nan")), "loss"),
+        (relayed(lose_every=0), "lose_every"),
+        (relayed(lose_every=3, loss=0.1), "lose_every"),
+        (relayed(seed=-1), "seed"),
+        ((relayed(), Wire(RATE_BPS)), "wires"),
+        ((relayed(), None), "wires"),
+    ],
+)
+def test_wires_that_cannot_be_are_refused_with_what_can(wires: Any, key: str) -> None:
+    with pytest.raises(InputError, match=rf"{key}.* = .*: must be"), make_testbed(2, wires=wires):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--wire", "relay"), "--rate = not given"),
+        (("--wire", "relay", "--rate", "10 Mb/s", "--delay", "soon"), "--delay = soon"),
+        (("--wire", "relay", "--rate", "10 Mb/s", "--loss", "2"), "loss = 2"),
+        (("--rate", "10 Mb/s", "--loss", "0.1"), "given for a relay only"),
+    ],
+)
+def test_the_command_line_refuses_in_a_line(words: tuple[str, ...], said: str) -> None:
+    code, _, error = invoke("up", *words)
+    assert (code, said in error) == (2, True), error
+
+
+def test_the_process_of_wires_refuses_a_plan_in_a_line() -> None:
+    done = subprocess.run([sys.executable, "-m", "ethermeter.testbed.wire", "{}"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("wire: plan")
