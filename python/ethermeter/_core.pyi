@@ -1,7 +1,23 @@
+from collections.abc import Callable
+from os import PathLike
 from typing import Any, Self, final
 
-__all__ = ["Relay", "simulate", "simulate_idealised", "simulate_network", "simulate_reference", "standards", "version"]
+__all__ = [
+    "Relay",
+    "check_network",
+    "explain_capture",
+    "host_task",
+    "simulate",
+    "simulate_idealised",
+    "simulate_network",
+    "simulate_reference",
+    "standards",
+    "version",
+]
 
+def check_network(line: str) -> None: ...
+def host_task(line: str) -> str: ...
+def explain_capture(path: str | PathLike[str], progress: Callable[[int, int], object] | None = None) -> str: ...
 def simulate(line: str) -> dict[str, Any]: ...
 def simulate_idealised(line: str) -> dict[str, Any]: ...
 def simulate_network(line: str) -> dict[str, Any]: ...

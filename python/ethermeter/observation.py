@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 WHOLE_SEGMENT = -1
-"""Station number of a row that speaks of all stations together."""
+"""Station number of a row that speaks of all stations, or of all flows, together."""
 
 
 class Caution(StrEnum):
@@ -24,6 +24,11 @@ class Caution(StrEnum):
     UNBOUNDED_QUEUE = "unbounded-queue"  # an unlimited queue is offered more than the segment carries
     OUTSIDE_MODEL_RANGE = "outside-model-range"  # a theory's own validity ends before this point
     OTHER_PROTOCOL = "other-protocol"  # a theory of another medium access than the experiment's
+    UNDER_WAY = "under-way"  # messages were still under way when the trial ended; they count as lost
+    LATE_SEND = "late-send"  # a sender was later than its source asked for
+    CLOCK_UNCERTAIN = "clock-uncertain"  # a delay between clocks that are not known to agree as well as that
+    HOST_LIMITED = "host-limited"  # a host, not the network, was at its limit
+    CONSENT_LIMITED = "consent-limited"  # a sender was held back by what its receiver permitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,7 @@ class MetricDefinition:
     per_station: bool
     meaning: str
     of_voice: bool = False  # stands only where a station sends voice
+    of_flows: bool = False  # stands only in trials of networks, whose stations are flows
 
 
 class Metric(StrEnum):
@@ -94,6 +100,38 @@ class Metric(StrEnum):
     SAMPLE_DELAY_MAX = "sample_delay_max"
     VOICE_LOAD = "voice_load"
     VOICE_UTILISATION = "voice_utilisation"
+    OFFERED_RATE = "offered_rate"
+    MESSAGE_RATE = "message_rate"
+    FRAME_RATE = "frame_rate"
+    DATA_RATE = "data_rate"
+    ONE_WAY_DELAY = "one_way_delay"
+    ONE_WAY_DELAY_P50 = "one_way_delay_p50"
+    ONE_WAY_DELAY_P90 = "one_way_delay_p90"
+    ONE_WAY_DELAY_P99 = "one_way_delay_p99"
+    ONE_WAY_DELAY_P999 = "one_way_delay_p999"
+    ONE_WAY_DELAY_MAX = "one_way_delay_max"
+    ROUND_TRIP = "round_trip"
+    ROUND_TRIP_P50 = "round_trip_p50"
+    ROUND_TRIP_P90 = "round_trip_p90"
+    ROUND_TRIP_P99 = "round_trip_p99"
+    ROUND_TRIP_P999 = "round_trip_p999"
+    ROUND_TRIP_MAX = "round_trip_max"
+    INTER_ARRIVAL = "inter_arrival"
+    INTER_ARRIVAL_P50 = "inter_arrival_p50"
+    INTER_ARRIVAL_P90 = "inter_arrival_p90"
+    INTER_ARRIVAL_P99 = "inter_arrival_p99"
+    INTER_ARRIVAL_P999 = "inter_arrival_p999"
+    INTER_ARRIVAL_MAX = "inter_arrival_max"
+    REORDERED = "reordered"
+    DUPLICATES = "duplicates"
+    TIMED_OUT = "timed_out"
+    MESSAGES = "messages"
+    REFUSED = "refused"
+    LOST_QUEUE = "lost_queue"
+    LOST_BUFFER = "lost_buffer"
+    LOST_ATTEMPTS = "lost_attempts"
+    FILTERED = "filtered"
+    IGNORED = "ignored"
 
     @property
     def definition(self) -> MetricDefinition:
@@ -119,6 +157,18 @@ def _voice(unit: str, meaning: str) -> MetricDefinition:
 def _all_voice(unit: str, meaning: str) -> MetricDefinition:
     """Define a metric of voice of the whole segment only."""
     return MetricDefinition(unit, per_station=False, meaning=meaning, of_voice=True)
+
+
+def _flow(unit: str, meaning: str) -> MetricDefinition:
+    """Define a metric of each flow and of all flows together."""
+    return MetricDefinition(unit, per_station=True, meaning=meaning, of_flows=True)
+
+
+def _times(name: str, of: str) -> dict[Metric, MetricDefinition]:
+    """Define the percentiles of a time of flows."""
+    words = (("p50", "median"), ("p90", "90th percentile of the"), ("p99", "99th percentile of the"), ("p999", "99.9th percentile of the"))
+    found = {Metric(f"{name}_{rank}"): _flow("s", f"{text} {of}") for rank, text in words}
+    return {**found, Metric(f"{name}_max"): _flow("s", f"largest {of}; of a simulation, to the width of its histogram bucket")}
 
 
 DEFINITIONS: dict[Metric, MetricDefinition] = {
@@ -182,4 +232,39 @@ DEFINITIONS: dict[Metric, MetricDefinition] = {
         "", "bits of samples that coders make over the line rate, without any overhead and with silence; a parameter"
     ),
     Metric.VOICE_UTILISATION: _voice("", "bits of delivered voice frames without their overhead (but with padding) over the line rate"),
+    Metric.OFFERED_RATE: _flow("1/s", "messages per second that the source offered, those refused by its full queue included"),
+    Metric.MESSAGE_RATE: _flow("1/s", "messages per second that came whole to a receiver"),
+    Metric.FRAME_RATE: _flow("1/s", "frames per second of these messages"),
+    Metric.DATA_RATE: _flow("bit/s", "bits of data per second in these messages: of UDP, or of frames between type and check sequence"),
+    Metric.ONE_WAY_DELAY: _flow("s", "mean time from a message's coming to its source to its last frame's coming to the application"),
+    **_times("one_way_delay", "one-way delay"),
+    Metric.ROUND_TRIP: _flow("s", "mean time from a message's coming to its source to the last of its answers"),
+    **_times("round_trip", "round trip"),
+    Metric.INTER_ARRIVAL: _flow("s", "mean time between messages that come to the same receiver"),
+    **_times("inter_arrival", "time between messages that come to the same receiver"),
+    Metric.REORDERED: _flow("", "messages that came after a later one"),
+    Metric.DUPLICATES: _flow("", "messages that came once more"),
+    Metric.TIMED_OUT: _flow("", "messages to which not all answers came in time"),
+    Metric.MESSAGES: _flow("", "messages that came whole to a receiver in the window"),
+    Metric.REFUSED: _flow("", "messages refused by the full queue of their source"),
+    Metric.LOST_QUEUE: _flow("", "copies of frames that found no room at a stage or at a port out, in the whole trial; answers too"),
+    Metric.LOST_BUFFER: _flow("", "copies of frames that found no room in the memory of a port in, in the whole trial; answers too"),
+    Metric.LOST_ATTEMPTS: _flow("", "copies of frames given up after the attempt limit, in the whole trial; answers too"),
+    Metric.FILTERED: _flow("", "copies of frames whose destination was where they came from, in the whole trial; answers too"),
+    Metric.IGNORED: _flow("", "copies of frames that came to hosts for which they were not, in the whole trial; answers too"),
 }
+
+FLOW_DEFINITIONS: dict[Metric, MetricDefinition] = {
+    Metric.OFFERED_RATE: DEFINITIONS[Metric.OFFERED_RATE],
+    Metric.MESSAGE_RATE: DEFINITIONS[Metric.MESSAGE_RATE],
+    Metric.FRAME_RATE: DEFINITIONS[Metric.FRAME_RATE],
+    Metric.GOODPUT: _flow("bit/s", "bits of these frames per second, destination address to FCS"),
+    Metric.DATA_RATE: DEFINITIONS[Metric.DATA_RATE],
+    Metric.LOSS: _flow("", "share of the messages offered in the window that never came whole; of several receivers, on average"),
+    **{
+        metric: definition
+        for metric, definition in DEFINITIONS.items()
+        if definition.of_flows and metric not in (Metric.OFFERED_RATE, Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.DATA_RATE)
+    },
+}
+"""Every metric of flows, in its order: a closed list beside that of segments, with which it shares two names."""

@@ -13,11 +13,13 @@ from typing import Any
 from ethermeter.applied.words import MODELS
 from ethermeter.experiment import Experiment
 from ethermeter.experiment.document import LARGEST_SEED, MOST_TRIALS
+from ethermeter.experiment.network_scenario import NetworkScenarios
+from ethermeter.experiment.piece import Piece, compact
 from ethermeter.experiment.reading import raise_all, scenarios
-from ethermeter.experiment.scenario import Piece, Scenarios, compact
+from ethermeter.experiment.scenario import Scenarios
 from ethermeter.faults import Fault, InputError
 
-SIMULATION, THEORY, IDEALISED = "simulation", "theory", "idealised"
+SIMULATION, THEORY, IDEALISED, LIVE = "simulation", "theory", "idealised", "live"
 
 MOST_REPLICATIONS = 1000
 """Replications a plan may have."""
@@ -44,7 +46,7 @@ class Trial:
     seed
         Where its chance comes from, below 2^63.
     engine
-        The engine that answers: "simulation", "theory/MODEL", "idealised/MODEL" or "switched/MODEL/STEP".
+        The engine that answers: "simulation", "theory/MODEL", "idealised/MODEL", "switched/MODEL/STEP" or "live".
     point
         The varied keys with their values, as text.
     scenario
@@ -149,6 +151,22 @@ def expand(experiments: Sequence[Experiment], *, name: str | None = None, seed: 
     return Plan(slug(name) if name is not None and slug(name) else _name(experiments), tuple(trials))
 
 
+def trial_line(*, scenario: str, seed: int, engine: str = SIMULATION) -> str:
+    """Return a trial of no plan, as a line for an engine.
+
+    Parameters
+    ----------
+    scenario
+        Its scenario as JSON.
+    seed
+        Where its chance comes from.
+    engine
+        Who answers.
+
+    """
+    return f'{{"id":"x/00000","series":"x","replication":0,"seed":{seed},"engine":{compact(engine)},"point":{{}},"scenario":{scenario}}}'
+
+
 def _name(experiments: Sequence[Experiment]) -> str:
     if len(experiments) == 1:
         return slug(experiments[0].path.stem) or "experiment"
@@ -216,11 +234,12 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
         raise InputError([Fault(str(experiment.path), "theory.models", model, _why_silent(experiment, made, model)) for model in never])
 
 
-def _why_silent(experiment: Experiment, made: Scenarios, model: str | None = None) -> str:
+def _why_silent(experiment: Experiment, made: Scenarios | NetworkScenarios, model: str | None = None) -> str:
     """Say why a model, or every model, does not apply at the first point."""
     from ethermeter.applied.choice import judge
     from ethermeter.applied.situation import situation_of
 
+    assert isinstance(made, Scenarios)
     first = [0] * len(experiment.sweeps)
     situation = situation_of(made.at(first).value, made.assumed(first).value)
     reasons: dict[str, int] = {}
@@ -231,7 +250,7 @@ def _why_silent(experiment: Experiment, made: Scenarios, model: str | None = Non
     return f"expected a model that applies somewhere; at the first point {said}"
 
 
-def _answers(experiment: Experiment, made: Scenarios, engine: str, choice: Sequence[int]) -> list[tuple[str, Piece]]:
+def _answers(experiment: Experiment, made: Scenarios | NetworkScenarios, engine: str, choice: Sequence[int]) -> list[tuple[str, Piece]]:
     """Return who answers at a point, and what each is told.
 
     Models that the experiment names and that do not apply at this point are left out, unless they apply nowhere.
@@ -239,6 +258,8 @@ def _answers(experiment: Experiment, made: Scenarios, engine: str, choice: Seque
     scenario = made.at(choice)
     if engine == SIMULATION:
         return [(SIMULATION, scenario)]
+    if isinstance(made, NetworkScenarios):
+        return [(LIVE, made.live(choice))]
     from ethermeter.applied.choice import applicable
     from ethermeter.applied.situation import situation_of
     from ethermeter.applied.switches import steps
@@ -299,6 +320,7 @@ def read(path: Path) -> Plan:
 
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
 _SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
+_NETWORK_KEYS = ("network", "flows", "phases")
 _ENGINE = re.compile(rf"simulation|(theory|idealised|switched)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII)
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[0-9]{5,6}", re.ASCII)
 
@@ -316,7 +338,11 @@ def _trial(line: str) -> Trial | str:
     if not isinstance(read, dict) or tuple(read) != _KEYS:
         return f"expected a JSON object with the keys {', '.join(_KEYS)}, in this order"
     point, scenario, engine = read["point"], read["scenario"], read["engine"]
-    keys = _SCENARIO_KEYS if engine == SIMULATION else (*_SCENARIO_KEYS, "theory")
+    has_network = isinstance(scenario, dict) and "network" in scenario
+    if has_network:
+        keys: tuple[str, ...] = _NETWORK_KEYS if engine == SIMULATION else (*_NETWORK_KEYS, LIVE)
+    else:
+        keys = _SCENARIO_KEYS if engine == SIMULATION else (*_SCENARIO_KEYS, "theory")
     wrong = [
         text
         for holds, text in (
@@ -325,8 +351,8 @@ def _trial(line: str) -> Trial | str:
             (_is_count(read["replication"]), "replication as an integer, 0 or above"),
             (_is_count(read["seed"]) and read["seed"] <= LARGEST_SEED, f"seed as an integer from 0 to {LARGEST_SEED}"),
             (
-                isinstance(engine, str) and _ENGINE.fullmatch(engine),
-                'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "switched/MODEL/STEP"',
+                engine in (SIMULATION, LIVE) if has_network else isinstance(engine, str) and _ENGINE.fullmatch(engine),
+                'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "switched/MODEL/STEP"; of a network "simulation" or "live"',
             ),
             (isinstance(point, dict) and all(_is_text(text) for item in point.items() for text in item), "point as texts"),
             (isinstance(scenario, dict) and tuple(scenario) == keys, f"scenario with the keys {', '.join(keys)}"),

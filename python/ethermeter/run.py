@@ -149,6 +149,9 @@ def execute(
     jobs = processors() if manner.jobs is None else manner.jobs
     if jobs < 1:
         raise InputError([Fault("command line", "--jobs", str(jobs), "at least 1")])
+    if any(trial.engine == "live" for trial in plan.trials):
+        allowed = "simulation here; trials between hosts are measured by their coordinator"
+        raise InputError([Fault(plan.name, "run.engines", "live", allowed)])
     begin_s = time.monotonic()
     names = names_of(experiments)
     began = provenance.begun(
@@ -250,6 +253,8 @@ def effort_of(trial: "Trial") -> float:
     if trial.engine.startswith("theory/"):
         return 1.0
     scenario: Mapping[str, Any] = trial.scenario
+    if "network" in scenario:
+        return _effort_of_network(scenario)
     segment, phases = scenario["segment"], scenario["phases"]
     stations = sum(len(group["places"]) for group in scenario["groups"])
     frames = scenario["groups"][0]["frames"]
@@ -257,6 +262,21 @@ def effort_of(trial: "Trial") -> float:
     shortest = min(bits) if isinstance(bits, list) else bits
     packet_ps = (shortest + segment["preamble_bits"] + segment["gap_bits"]) * segment["bit_ps"]
     return float((phases["end_ps"] - phases["begin_ps"]) / packet_ps * (1 + stations))
+
+
+def _effort_of_network(scenario: Mapping[str, Any]) -> float:
+    """Messages that the flows offer at most, each of which passes several stages."""
+    phases = scenario["phases"]
+    time_ps = phases["end_ps"] - phases["begin_ps"]
+    octet_ps = min(link["ps_per_octet"] for link in scenario["network"]["links"])
+    total = 0.0
+    for flow in scenario["flows"]:
+        arrivals, frames = flow["arrivals"], flow["frames"]
+        shortest = min(frames["bits"]) if frames["kind"] == "mix" else frames["bits"]
+        wire_ps = (shortest / 8 + 20) * octet_ps
+        between_ps = arrivals.get("mean_ps", arrivals.get("period_ps", wire_ps))
+        total += time_ps / max(between_ps, wire_ps) * len(flow["to"])
+    return float(total) + 1.0
 
 
 def _results(pending: Sequence[Work], *, jobs: int, cluster: str | None, version: str) -> Generator[Finished | None, None, None]:

@@ -137,13 +137,13 @@ def quantity(text: str, *, expected: str = "a number with a unit", known: Sequen
     return Quantity(number, unit)
 
 
-def parse(value: object, dimension: Dimension) -> Fraction:
+def parse(value: object, dimension: Dimension, *, signed: bool = False) -> Fraction:
     """Read a quantity of one dimension.
 
     Returns
     -------
     :
-        In ps, m, bit, bit/s or 1/s; not negative.
+        In ps, m, bit, bit/s or 1/s; not negative unless `signed`.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def parse(value: object, dimension: Dimension) -> Fraction:
     read = quantity(value, expected=expected, known=units_of(dimension))
     if read.dimension is not dimension:
         raise UnitError(f"expected {expected}, not {read.dimension}")
-    if read.number < 0:
+    if read.number < 0 and not signed:
         raise UnitError(f"expected {expected}; it must not be negative")
     return read.base
 
@@ -219,6 +219,17 @@ def bit_ps(value: object) -> int:
         raise UnitError("expected a bit rate at which a bit lasts a whole number of picoseconds")
     if ps > PS_PER_S // 1000:
         raise UnitError("expected at least 1 kb/s")
+    return int(ps)
+
+
+def octet_ps(value: object) -> int:
+    """Read a bit rate as the time of one octet, a whole number of picoseconds up to 1 ms."""
+    rate = rate_bps(value)
+    ps = 8 * PS_PER_S / rate
+    if ps.denominator != 1:
+        raise UnitError("expected a bit rate at which an octet lasts a whole number of picoseconds")
+    if ps > PS_PER_S // 1000:
+        raise UnitError("expected at least 8 kb/s")
     return int(ps)
 
 

@@ -85,6 +85,17 @@ def test_the_compiled_core_gives_the_same_bytes_on_a_cluster_though_a_worker_is_
     assert contents(out) == contents(tmp_path / "here")
 
 
+@pytest.mark.parametrize("cluster", ["ready_worker"], indirect=True)
+def test_a_network_gives_the_same_bytes_on_a_cluster(tmp_path, cluster):
+    address, _ = cluster
+    for name, more in (("here", ()), ("there", ("--cluster", address))):
+        ended = call(real("run", "switched-saturation", "--out", tmp_path / name, "--no-report", *more), env=ENVIRONMENT)
+        assert ended.returncode == 0, ended.stderr
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    ports = [(tmp_path / name / "ports.parquet").read_bytes() for name in ("here", "there")]
+    assert ports[0] == ports[1]
+
+
 def test_an_address_where_nobody_answers_is_one_line(tmp_path):
     ended = call(fake("run", write_experiment(tmp_path), "--out", tmp_path / "run", "--cluster", "tcp://127.0.0.1:9"))
     assert ended.returncode == 1

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,14 @@ def station() -> str:
 def agent() -> str:
     """Path of the agent."""
     return _built("--package", "ethermeter-agent")
+
+
+@pytest.fixture(scope="session")
+def explainer() -> str:
+    """Path of the example program that explains a capture; what it is held against must be there."""
+    for tool in ("tshark", "dumpcap", "tcptrace"):
+        assert shutil.which(tool), f"{tool} is missing; scripts/install-system-packages installs it"
+    return _built("--package", "ethermeter-capture", "--example", "explain-json")
 
 
 @pytest.fixture

@@ -94,7 +94,8 @@ def judge_latency(station: str, wire: Wire, sizes: list[int], record: Callable[[
     of_wires_us = HOPS * (8 * octet_us + wire.delay_ns / 1000)
     record("slope_us_per_octet", slope_us)
     record("intercept_us", intercept_us)
-    said = f"slope {slope_us:.4f} us/octet, of hosts {of_hosts_us:.4f}; intercept {intercept_us:.1f} us, of wires {of_wires_us:.1f}; {measured_us}"
+    said = f"slope {slope_us:.4f} us/octet, of hosts {of_hosts_us:.4f}; intercept {intercept_us:.1f} us, of wires {of_wires_us:.1f}"
+    said += f"; {measured_us}"
     print(said)
     assert slope_us == pytest.approx(HOPS * octet_us + of_hosts_us, rel=0.03), said
     # What is beyond the wires is the work of hosts, switch and relay; as an order of magnitude, far from what the longest frame takes.
@@ -289,10 +290,18 @@ with make_testbed(2, wires=Wire(10_000_000, kind="relay")) as bed:
 """
 
 
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"  # it has ended, and its new parent has not looked yet
+
+
 def ends_within(seconds: float, pid: int) -> bool:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        if not Path(f"/proc/{pid}").exists():
+        if not is_running(pid):
             return True
         time.sleep(0.01)
     return False
@@ -304,8 +313,8 @@ def test_a_relay_and_its_namespace_go_with_the_testbed(namespaces: Callable[[], 
         assert f"{bed.name}-wires" in namespaces()
         assert bed.relay is not None
         pid = bed.relay.process.pid
-        assert Path(f"/proc/{pid}").exists()
-    assert not Path(f"/proc/{pid}").exists()
+        assert is_running(pid)
+    assert not is_running(pid)
     assert not any(name.startswith(bed.name) for name in namespaces())
     assert not list(RECORDS.glob(f"{bed.name}*"))
 

@@ -33,7 +33,7 @@ def test_copies_of_frames_balance_exactly_and_every_figure_of_the_formats_is_the
     assert np.array_equal(o["flow_sent"] + o["flow_copied"], o["flow_delivered"] + o["flow_lost"].sum(axis=1) + o["flow_in_flight"])
     assert o["losses"] == ["queue", "buffer", "filtered", "ignored", "attempts"]
     section = FORMATS.read_text(encoding="utf-8").split("## Switched networks")[1].split("\n## ")[0]
-    documented = set(re.findall(r"`((?:flow|port|node)_\w+)`", section)) | {"losses", "histograms", "window_ps", "events"}
+    documented = set(re.findall(r"`((?:flow|transfer|port|node)_\w+)`", section)) | {"losses", "histograms", "window_ps", "events"}
     assert documented == set(o)
 
 

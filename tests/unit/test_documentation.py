@@ -6,14 +6,19 @@ from pathlib import Path
 
 from ethermeter.experiment import load, shipped
 from ethermeter.experiment.coder import Coder
+from ethermeter.experiment.complaints import fields_of
+from ethermeter.experiment.components import Buffer, Burst, Coalesce, Component, Learns, Model, Modules, Pause, Stage, shipped_models
 from ethermeter.experiment.document import Document
+from ethermeter.experiment.flows import Flow, Response
 from ethermeter.experiment.frames import Growth
 from ethermeter.experiment.hosts import Register
+from ethermeter.experiment.network import HostGroup, Hub, Link, Network, Router, Switch
 from ethermeter.experiment.phases import Phases, Run
 from ethermeter.experiment.segment import Segment, Star
 from ethermeter.experiment.stations import StationGroup
 from ethermeter.units import UNITS
 
+NETWORKS = (Path(__file__).parents[2] / "docs" / "networks.md").read_text(encoding="utf-8")
 TEXT = (Path(__file__).parents[2] / "docs" / "experiment-file.md").read_text(encoding="utf-8")
 
 
@@ -42,3 +47,25 @@ def test_every_example_is_sound(tmp_path: Path) -> None:
         path.write_text(block, encoding="utf-8")
         assert tomllib.loads(block)
         assert load(path).trials >= 1
+
+
+def test_every_key_of_networks_is_documented() -> None:
+    tables = (Network, HostGroup, Switch, Router, Hub, Link, Model, Stage, Burst, Coalesce, Buffer, Pause, Learns, Modules, Flow, Response)
+    for table in tables:
+        for key in fields_of(table):
+            assert re.search(rf"[`.\[ {{]{key}\b", NETWORKS), f"{table.__name__}.{key}"
+    for key in fields_of(Component):
+        assert f"`{key}`" in NETWORKS or f"`[{key}]`" in NETWORKS, key
+    for name in shipped_models():
+        assert f"| `{name}` |" in NETWORKS
+
+
+def test_every_example_of_networks_is_sound(tmp_path: Path) -> None:
+    whole, model = re.findall(r"```toml\n(.*?)```", NETWORKS, re.DOTALL)
+    path = tmp_path / "x.toml"
+    path.write_text(whole, encoding="utf-8")
+    assert load(path).points == 16
+    path.write_text(whole.replace('name = "sink"', 'name = "sink"\nmodel = "pc"') + model, encoding="utf-8")
+    assert load(path).points == 16
+    for name in ("switched-saturation", "request-response", "streaming", "pause", "hub-and-switch"):
+        assert f"`{name}`" in NETWORKS

@@ -221,9 +221,9 @@ def test_a_point_without_voice_has_no_row_and_no_estimate_of_it(tmp_path: Path) 
     assert set(alone.directory.observations()["metric"].combine_chunks().dictionary.to_pylist()) == set(METRICS)
     kept = run.to_pandas()
     assert set(kept[kept["series"] == "a"]["metric"]) == set(METRICS)
-    assert set(kept[kept["series"] == "b"]["metric"]) == set(Metric)
+    assert set(kept[kept["series"] == "b"]["metric"]) == {*METRICS, *VOICE}
     of = {point.series: set(point.estimates) for point in estimates.read(run.path)}
-    assert of == {"a": set(METRICS), "b": set(Metric)}
+    assert of == {"a": set(METRICS), "b": {*METRICS, *VOICE}}
     kinds = {trial: set(part["metric"]) for trial, part in run.directory.histograms().to_pandas().groupby("trial", observed=True)}
     assert {"voice_delay", "sample_delay"} <= kinds["b/00000"]
     assert not {"voice_delay", "sample_delay"} & kinds["a/00000"]

@@ -1,6 +1,7 @@
 //! What a test is, as people and programs write it: JSON in, checked whole, every fault at once.
 
-use crate::station::{read_source, Phases};
+use crate::consent::{Cast, PortKind, Way};
+use crate::station::{read_source, Phases, LONGEST_BLOCK_OCTETS};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -30,9 +31,12 @@ pub struct AgentEntry {
     pub control: SocketAddr,
     /// Its station's address for what is measured.
     pub address: IpAddr,
+    /// The interface that flows use, for raw frames and groups in particular; that of the address without.
+    #[serde(default)]
+    pub interface: Option<String>,
 }
 
-/// Frames from one agent to another.
+/// Frames from one agent to another, or to several.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
@@ -41,7 +45,10 @@ pub struct Flow {
     /// Who sends, or asks.
     pub from: String,
     /// Who receives, or answers.
-    pub to: String,
+    pub to: Receivers,
+    /// To how many stations each frame goes.
+    #[serde(default)]
+    pub cast: Cast,
     /// By which port frames go.
     pub port: PortKind,
     /// The port's number at the receiver; any free one without.
@@ -58,12 +65,25 @@ pub struct Flow {
     pub attention: Attention,
 }
 
-/// By which port frames go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PortKind {
-    /// UDP over IPv4 or IPv6.
-    Udp,
+/// Names of the agents that receive: one, or a list.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Receivers {
+    /// One.
+    One(String),
+    /// Those who listen to a group.
+    Many(Vec<String>),
+}
+
+impl Receivers {
+    /// Their names.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Many(names) => names,
+        }
+    }
 }
 
 /// How a receiver waits.
@@ -105,6 +125,15 @@ pub enum Traffic {
         #[serde(default)]
         real_time: bool,
     },
+    /// Octets in bulk, over TCP.
+    Transfer {
+        /// Octets in all; as many as go within the transmission without.
+        #[serde(default)]
+        octets: Option<u64>,
+        /// Octets a call.
+        #[serde(default = "common_block")]
+        block_octets: u32,
+    },
     /// Requests and their answers, one after the other.
     Exchange {
         /// Octets of a frame, both ways.
@@ -117,18 +146,39 @@ pub enum Traffic {
     },
 }
 
+fn common_block() -> u32 {
+    1 << 16
+}
+
 impl Flow {
+    /// By which kind of port, to how many.
+    #[must_use]
+    pub fn way(&self) -> Way {
+        Way { kind: self.port, cast: self.cast }
+    }
+
     /// Octets of its longest frame.
     #[must_use]
     pub fn longest_frame_octets(&self) -> u32 {
         match &self.traffic {
             Traffic::Exchange { frame_octets, .. } => *frame_octets,
+            Traffic::Transfer { .. } => 0,
             Traffic::Stream { .. } => self
                 .source_text()
                 .and_then(|text| read_source(&text).ok())
                 .and_then(|source| u32::try_from(source.frames.range_bits().1.div_ceil(8)).ok())
                 .unwrap_or(u32::MAX),
         }
+    }
+
+    /// Octets of the shortest frame that holds a mark, and of the longest that its port has room for: a datagram of UDP counts as one frame, though IP may cut it up.
+    fn frame_octets(&self) -> std::ops::RangeInclusive<u32> {
+        let longest = match self.port {
+            PortKind::Udp | PortKind::Tcp => 65_553,
+            PortKind::Packet => 9018,
+            PortKind::Xdp => 1518,
+        };
+        SHORTEST..=longest
     }
 
     /// Its source, as the protocol has it; none of an exchange.
@@ -138,13 +188,13 @@ impl Flow {
             Traffic::Stream { frames, arrivals, .. } => {
                 Some(serde_json::json!({"frames": frames, "arrivals": arrivals}).to_string())
             }
-            Traffic::Exchange { .. } => None,
+            Traffic::Exchange { .. } | Traffic::Transfer { .. } => None,
         }
     }
 }
 
-/// Octets of the shortest frame that holds a mark, and of the longest that a UDP datagram fits.
-const FRAME_OCTETS: std::ops::RangeInclusive<u32> = 64..=65_553;
+/// Octets of the shortest frame that holds a mark.
+const SHORTEST: u32 = 64;
 /// Longest name of an agent or a flow.
 const LONGEST_NAME: usize = 64;
 
@@ -174,31 +224,75 @@ impl Test {
             check_name(&agent.name, "agents", &mut names, &mut faults);
         }
         let mut flows = BTreeSet::new();
+        let mut xdp = BTreeSet::new();
         for flow in &self.flows {
             let at = format!("flows.{}", flow.name);
             check_name(&flow.name, "flows", &mut flows, &mut faults);
-            for (key, name) in [("from", &flow.from), ("to", &flow.to)] {
-                if !names.contains(name.as_str()) {
-                    faults.push(format!("{at}.{key} = {name:?}: must be the name of an agent"));
+            self.check_ends(flow, &names, &mut faults);
+            if flow.port == PortKind::Xdp {
+                for name in flow.to.names().iter().chain([&flow.from]).filter(|&name| !xdp.insert(name.clone())) {
+                    faults.push(format!(
+                        "{at}.port = \"xdp\": must be the only flow of {name} with it, for a queue has one XDP socket"
+                    ));
                 }
             }
-            if flow.from == flow.to {
-                faults.push(format!("{at}.to = {:?}: must be another agent than its sender", flow.to));
-            }
-            let ends = [&flow.from, &flow.to].map(|name| self.agents.iter().find(|agent| agent.name == *name));
-            if let [Some(from), Some(to)] = ends {
-                if from.address.is_ipv4() != to.address.is_ipv4() {
-                    faults.push(format!("{at}: {} and {} must be of one version of IP", from.address, to.address));
-                }
-            }
+            faults.extend(
+                flow.way().fault().map(|allowed| format!("{at}.cast = {:?}: must be {allowed}", flow.cast.word())),
+            );
             if let Some(Err(refusal)) = flow.source_text().map(|text| read_source(&text)) {
                 faults.push(format!("{at}.traffic: {refusal}"));
-            } else if !FRAME_OCTETS.contains(&flow.longest_frame_octets()) {
-                let (least, most) = FRAME_OCTETS.into_inner();
+            } else if let Traffic::Transfer { octets, block_octets } = &flow.traffic {
+                if flow.port != PortKind::Tcp {
+                    faults.push(format!("{at}.port = {:?}: must be \"tcp\" for a transfer", flow.port.word()));
+                }
+                if !(1..=LONGEST_BLOCK_OCTETS).contains(&(*block_octets as usize)) || *octets == Some(0) {
+                    faults.push(format!(
+                        "{at}.traffic: must have at least 1 octet, in blocks of 1 to {LONGEST_BLOCK_OCTETS}"
+                    ));
+                }
+            } else if !flow.frame_octets().contains(&flow.longest_frame_octets()) {
+                let (least, most) = flow.frame_octets().into_inner();
                 faults.push(format!("{at}.traffic: frames must be of {least} to {most} octets"));
             }
         }
         faults
+    }
+
+    /// What is wrong with who sends and who receives.
+    fn check_ends(&self, flow: &Flow, names: &BTreeSet<&str>, faults: &mut Vec<String>) {
+        let at = format!("flows.{}", flow.name);
+        let receivers = flow.to.names();
+        for (key, name) in [("from", &flow.from)].into_iter().chain(receivers.iter().map(|name| ("to", name))) {
+            if !names.contains(name.as_str()) {
+                faults.push(format!("{at}.{key} = {name:?}: must be the name of an agent"));
+            }
+        }
+        if receivers.contains(&flow.from) {
+            faults.push(format!("{at}.to = {:?}: must be another agent than its sender", flow.from));
+        }
+        let is_number_fine = if flow.cast == Cast::Unicast { receivers.len() == 1 } else { !receivers.is_empty() };
+        if !is_number_fine {
+            let allowed = "one agent of unicast, and at least one of multicast and broadcast";
+            faults.push(format!("{at}.to: {} agents; must be {allowed}", receivers.len()));
+        }
+        let agent = |name: &String| self.agents.iter().find(|agent| agent.name == *name);
+        let addresses: Vec<IpAddr> =
+            [&flow.from].into_iter().chain(receivers).filter_map(agent).map(|agent| agent.address).collect();
+        let Some(first) = addresses.first() else { return };
+        if let Some(other) = addresses.iter().find(|other| other.is_ipv4() != first.is_ipv4()) {
+            faults.push(format!("{at}: {first} and {other} must be of one version of IP"));
+        }
+        if flow.cast != Cast::Unicast {
+            let others: BTreeSet<&IpAddr> = addresses.iter().skip(1).collect();
+            if others.len() + 1 < addresses.len() {
+                faults.push(format!("{at}.to: receivers of a group must have addresses of their own"));
+            }
+            if flow.cast == Cast::Broadcast && !flow.port.is_raw() && !first.is_ipv4() {
+                faults.push(format!(
+                    "{at}.cast = \"broadcast\": must be multicast or raw frames, for IPv6 has no broadcast"
+                ));
+            }
+        }
     }
 
     /// An agent's place in the list.

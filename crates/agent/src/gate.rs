@@ -2,6 +2,7 @@
 
 use crate::consent::Permit;
 use crate::leash::Leash;
+use ethermeter_ethernet::frame::{FCS, HEADER, IPV4_HEADER, IPV6_HEADER, SHORTEST, UDP_HEADER};
 use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
 use ethermeter_live::{Error, Timeline};
@@ -47,6 +48,118 @@ impl Allowance {
     }
 }
 
+/// What a flow's frames are charged, of its permit's rates.
+#[derive(Clone, Copy, Debug)]
+pub struct Toll {
+    carrier: Carrier,
+    mtu: u64,
+    frames: Allowance,
+    bits: Allowance,
+}
+
+/// Octets of TCP's usual option, a time, with its padding (RFC 7323).
+const TCP_TIME_OCTETS: u64 = 12;
+/// Where nothing is known of an interface, its packets are taken for those of a common Ethernet.
+const COMMON_MTU: u32 = 1500;
+
+/// Frames and their bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charge {
+    /// Frames.
+    pub frames: u64,
+    /// Their bits, destination address to FCS.
+    pub bits: u64,
+}
+
+impl Charge {
+    /// What a payload is on a wire: one frame, or as many as IP cuts a datagram into, or TCP what it is given.
+    #[must_use]
+    pub fn of(carrier: Carrier, payload_octets: u64, mtu: u64) -> Self {
+        let around = HEADER.0 + FCS.0;
+        let pieces = |octets: u64, room: u64, header: u64| {
+            let (whole, rest) = (octets / room, octets % room);
+            let frame = |data: u64| (around + header + data).max(SHORTEST.0);
+            let last = if rest > 0 || whole == 0 { frame(rest) } else { 0 };
+            Self { frames: whole + u64::from(last > 0), bits: 8 * (whole * frame(room) + last) }
+        };
+        // Pieces of a datagram begin at multiples of eight octets (RFC 791, RFC 8200); IPv6 names them in a header of eight.
+        let fragment = |header: u64| (mtu.saturating_sub(header) & !7).max(8);
+        match carrier {
+            Carrier::Raw => pieces(payload_octets, u64::MAX, 0),
+            Carrier::UdpOverIpv4 if IPV4_HEADER.0 + UDP_HEADER.0 + payload_octets > mtu => {
+                pieces(UDP_HEADER.0 + payload_octets, fragment(IPV4_HEADER.0), IPV4_HEADER.0)
+            }
+            Carrier::UdpOverIpv6 if IPV6_HEADER.0 + UDP_HEADER.0 + payload_octets > mtu => {
+                pieces(UDP_HEADER.0 + payload_octets, fragment(IPV6_HEADER.0 + 8), IPV6_HEADER.0 + 8)
+            }
+            Carrier::UdpOverIpv4 | Carrier::UdpOverIpv6 => {
+                Self { frames: 1, bits: carrier.frame_of(Octets(payload_octets)).bits().0 }
+            }
+            Carrier::TcpOverIpv4 | Carrier::TcpOverIpv6 => {
+                pieces(payload_octets, segment_octets(carrier, mtu), carrier.overhead().0 - around + TCP_TIME_OCTETS)
+            }
+        }
+    }
+}
+
+/// Octets of payload of a full TCP segment.
+fn segment_octets(carrier: Carrier, mtu: u64) -> u64 {
+    let header = carrier.overhead().0 - HEADER.0 - FCS.0 + TCP_TIME_OCTETS;
+    mtu.saturating_sub(header).max(1)
+}
+
+impl Toll {
+    /// From `begin_ns` on, for payloads of up to `longest_payload` octets; nothing passes without a permit.
+    #[must_use]
+    pub fn new(
+        permit: Option<Permit>,
+        carrier: Carrier,
+        longest_payload: usize,
+        mtu: Option<u32>,
+        begin_ns: u64,
+    ) -> Self {
+        let (bps, frames_per_s) = permit.map_or((0, 0), |permit| (permit.rate_bps, permit.rate_frames_per_s));
+        let mtu = u64::from(mtu.unwrap_or(COMMON_MTU));
+        let largest = Charge::of(carrier, longest_payload as u64, mtu);
+        Self {
+            carrier,
+            mtu,
+            frames: Allowance::new(frames_per_s, largest.frames, begin_ns),
+            bits: Allowance::new(bps, largest.bits, begin_ns),
+        }
+    }
+
+    /// How many payloads of up to so many octets may pass at `now_ns`.
+    #[inline]
+    pub fn room(&mut self, longest_payload: usize, now_ns: u64) -> u64 {
+        let largest = Charge::of(self.carrier, longest_payload as u64, self.mtu);
+        (self.bits.left_at(now_ns) / largest.bits).min(self.frames.left_at(now_ns) / largest.frames)
+    }
+
+    /// Charge a payload that has passed.
+    #[inline]
+    pub fn take(&mut self, payload_octets: usize) {
+        let charge = Charge::of(self.carrier, payload_octets as u64, self.mtu);
+        self.frames.take(charge.frames);
+        self.bits.take(charge.bits);
+    }
+
+    /// Octets of payload of a full TCP segment.
+    #[must_use]
+    pub fn segment_octets(&self) -> u64 {
+        segment_octets(self.carrier, self.mtu)
+    }
+
+    /// Octets of payload in full segments that are within the permit's rates, per second.
+    #[must_use]
+    pub fn payload_octets_per_s(&self) -> u64 {
+        let segment = self.segment_octets();
+        let charge = Charge::of(self.carrier, segment, self.mtu);
+        let by_bits = u128::from(self.bits.per_s) * u128::from(segment) / u128::from(charge.bits);
+        u64::try_from(by_bits).unwrap_or(u64::MAX).min(self.frames.per_s.saturating_mul(segment))
+    }
+}
+
 /// What others may see of a role while it runs.
 #[derive(Debug, Default)]
 pub struct Seen {
@@ -68,15 +181,16 @@ pub struct Conditions<'a, T> {
     pub time: &'a T,
     /// Where to count.
     pub seen: &'a Seen,
+    /// Octets of the longest IP packet of the interface, if that is known.
+    pub mtu: Option<u32>,
 }
 
 /// A port that sends only what its permit allows.
 pub struct Gate<'a, P, T> {
     port: P,
     conditions: Conditions<'a, T>,
-    frames: Allowance,
-    bits: Allowance,
-    longest_bits: u64,
+    toll: Toll,
+    longest_payload: usize,
     held_back: u64,
 }
 
@@ -86,20 +200,17 @@ impl<'a, P: Port, T: Timeline> Gate<'a, P, T> {
     /// # Errors
     /// If the port cannot be aimed there.
     pub fn new(mut port: P, conditions: Conditions<'a, T>) -> Result<Self, Error> {
-        let longest_bits = frame_bits(port.carrier(), port.longest_payload());
-        let (bps, frames_per_s) =
-            conditions.permit.map_or((0, 0), |permit| (permit.rate_bps, permit.rate_frames_per_s));
+        let longest_payload = port.longest_payload();
+        let toll = Toll::new(conditions.permit, port.carrier(), longest_payload, conditions.mtu, conditions.begin_ns);
         if let Some(permit) = conditions.permit {
-            port.aim(Address::Socket(permit.target))?;
+            port.aim(permit.target)?;
         }
-        Ok(Self {
-            port,
-            frames: Allowance::new(frames_per_s, 1, conditions.begin_ns),
-            bits: Allowance::new(bps, longest_bits, conditions.begin_ns),
-            longest_bits,
-            conditions,
-            held_back: 0,
-        })
+        Ok(Self { port, toll, longest_payload, conditions, held_back: 0 })
+    }
+
+    /// The port behind it.
+    pub fn port(&self) -> &P {
+        &self.port
     }
 
     /// How often frames had to wait because of the permit's rates.
@@ -114,15 +225,10 @@ impl<'a, P: Port, T: Timeline> Gate<'a, P, T> {
         if leash.is_silent_at(now_ns) || now_ns < begin_ns || now_ns - begin_ns >= permit.duration_ns {
             return 0;
         }
-        let by_bits = self.bits.left_at(now_ns) / self.longest_bits;
-        let room = self.frames.left_at(now_ns).min(by_bits);
+        let room = self.toll.room(self.longest_payload, now_ns);
         self.held_back += u64::from(room == 0);
         usize::try_from(room).unwrap_or(usize::MAX)
     }
-}
-
-fn frame_bits(carrier: Carrier, payload_octets: usize) -> u64 {
-    carrier.frame_of(Octets(payload_octets as u64)).bits().0
 }
 
 impl<P: Port, T: Timeline> Port for Gate<'_, P, T> {
@@ -140,7 +246,7 @@ impl<P: Port, T: Timeline> Port for Gate<'_, P, T> {
 
     fn aim(&mut self, at: Address) -> Result<(), Error> {
         match self.conditions.permit {
-            Some(permit) if at == Address::Socket(permit.target) => self.port.aim(at),
+            Some(permit) if at == permit.target => self.port.aim(at),
             permit => Err(Error::Refused {
                 what: "target",
                 value: format!("{at:?}"),
@@ -154,7 +260,6 @@ impl<P: Port, T: Timeline> Port for Gate<'_, P, T> {
         if room == 0 {
             return Ok(0);
         }
-        let carrier = self.port.carrier();
         // The port may fill more than it takes: what was taken is known only afterwards, so lengths are kept up to a batch.
         let mut lengths = [0u16; 64];
         let room = room.min(lengths.len());
@@ -163,8 +268,11 @@ impl<P: Port, T: Timeline> Port for Gate<'_, P, T> {
             lengths[index] = u16::try_from(length).unwrap_or(u16::MAX);
             length
         })?;
-        self.frames.take(taken as u64);
-        self.bits.take(lengths[..taken].iter().map(|&length| frame_bits(carrier, usize::from(length))).sum());
+        // A message over TCP has its length before it.
+        let before = if matches!(self.toll.carrier, Carrier::TcpOverIpv4 | Carrier::TcpOverIpv6) { 4 } else { 0 };
+        for &length in &lengths[..taken] {
+            self.toll.take(usize::from(length) + before);
+        }
         self.conditions.seen.sent.fetch_add(taken as u64, Ordering::Relaxed);
         Ok(taken)
     }
@@ -200,7 +308,7 @@ mod tests {
     }
 
     const PERMIT: Permit = Permit {
-        target: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5000),
+        target: Address::Socket(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5000)),
         rate_bps: 8_000_000,
         rate_frames_per_s: 1000,
         duration_ns: NS_PER_S / 2,
@@ -210,7 +318,7 @@ mod tests {
     fn with_gate(permit: Option<Permit>, test: impl FnOnce(&mut Gate<'_, MemoryPort, Hand>, &Hand, &Leash)) {
         let (port, _other) = connected(|_| Verdict::Pass, usize::MAX);
         let (leash, time, seen) = (Leash::new(0), Hand(Cell::new(0)), Seen::default());
-        let conditions = Conditions { permit, begin_ns: 100, leash: &leash, time: &time, seen: &seen };
+        let conditions = Conditions { permit, begin_ns: 100, leash: &leash, time: &time, seen: &seen, mtu: None };
         test(&mut Gate::new(port, conditions).expect("a gate"), &time, &leash);
     }
 
@@ -223,7 +331,7 @@ mod tests {
         with_gate(None, |gate, time, _| {
             time.sleep_until(200);
             assert_eq!(sends(gate), 0);
-            assert!(gate.aim(Address::Socket(PERMIT.target)).is_err());
+            assert!(gate.aim(PERMIT.target).is_err());
         });
     }
 
@@ -241,8 +349,8 @@ mod tests {
     #[test]
     fn nothing_goes_to_another_address() {
         with_gate(Some(PERMIT), |gate, _, _| {
-            assert!(gate.aim(Address::Socket(PERMIT.target)).is_ok());
-            let other = SocketAddr::new(PERMIT.target.ip(), 5001);
+            assert!(gate.aim(PERMIT.target).is_ok());
+            let other = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5001);
             assert!(gate.aim(Address::Socket(other)).is_err());
         });
     }
@@ -262,7 +370,39 @@ mod tests {
         });
     }
 
+    #[test]
+    fn payloads_are_charged_as_the_frames_they_become() {
+        let charge = |carrier, octets| {
+            let Charge { frames, bits } = Charge::of(carrier, octets, 1500);
+            (frames, bits / 8)
+        };
+        assert_eq!(charge(Carrier::Raw, 1), (1, 64));
+        assert_eq!(charge(Carrier::Raw, 1500), (1, 1518));
+        assert_eq!(charge(Carrier::UdpOverIpv4, 18), (1, 64));
+        assert_eq!(charge(Carrier::UdpOverIpv4, 1472), (1, 1518));
+        // 5008 octets in pieces of 1480, 1480, 1480 and 568, each with an IP header.
+        assert_eq!(charge(Carrier::UdpOverIpv4, 5000), (4, 5008 + 4 * (18 + 20)));
+        assert_eq!(charge(Carrier::UdpOverIpv4, 1473), (2, 1518 + 64)); // one octet is left for a second frame
+        assert_eq!(charge(Carrier::UdpOverIpv4, 2 * 1480 - 8), (2, 2 * 1518));
+        assert_eq!(charge(Carrier::UdpOverIpv6, 1452), (1, 1518));
+        // 1508 octets in pieces of 1448 and 60 behind 40 of IPv6 and 8 that name the piece.
+        assert_eq!(charge(Carrier::UdpOverIpv6, 1500), (2, 1508 + 2 * (18 + 48)));
+        assert_eq!(charge(Carrier::TcpOverIpv4, 1448), (1, 1518));
+        assert_eq!(charge(Carrier::TcpOverIpv4, 14_480), (10, 15_180));
+    }
+
     proptest! {
+        #[test]
+        fn no_payload_is_charged_less_than_its_octets_and_the_least_around_them(
+            octets in 0u64..70_000, mtu in 0u64..70_000, which in 0usize..5,
+        ) {
+            use Carrier::{Raw, TcpOverIpv4, TcpOverIpv6, UdpOverIpv4, UdpOverIpv6};
+            let carrier = [Raw, UdpOverIpv4, UdpOverIpv6, TcpOverIpv4, TcpOverIpv6][which];
+            let charge = Charge::of(carrier, octets, mtu);
+            prop_assert!(charge.frames >= 1 && charge.bits >= charge.frames * 512);
+            prop_assert!(charge.bits / 8 >= octets + 18);
+        }
+
         #[test]
         fn never_more_than_the_rate_and_a_burst(
             per_s in 1u64..1 << 40, largest in 1u64..20_000, steps in proptest::collection::vec((0u64..1 << 32, 0u64..1 << 20), 1..50),

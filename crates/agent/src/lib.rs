@@ -7,6 +7,7 @@
 //! - [`attest`]: signed consent.
 //! - [`leash`]: the lease without which an agent falls silent.
 //! - [`gate`]: the last door before the network; nothing passes that consent does not name.
+//! - [`interfaces`]: the host's interfaces.
 //! - [`station`]: an experiment on one host: its ports, its roles, what it counts.
 //! - [`service`]: the calls of the protocol.
 //! - [`listen`]: sockets, TLS, limits on connections.
@@ -20,6 +21,7 @@ pub mod consent;
 pub mod coordinator;
 pub mod description;
 pub mod gate;
+pub mod interfaces;
 pub mod leash;
 pub mod listen;
 pub mod refusal;
@@ -33,4 +35,4 @@ pub mod protocol {
 }
 
 /// Version of the protocol.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;

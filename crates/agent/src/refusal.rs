@@ -35,6 +35,8 @@ pub enum Rule {
     Address,
     /// The operator's interfaces.
     Interface,
+    /// The operator's kinds of groups: those who hear them are not all asked.
+    Groups,
     /// Ports below 1024 belong to services.
     Port,
     /// Without TLS, only loopback addresses.

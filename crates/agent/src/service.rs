@@ -1,17 +1,19 @@
 //! The calls of the protocol: each asks the rules first.
 
 use crate::attest::{self, Notary, Signed};
-use crate::consent::{Ceilings, Permit, RuleBook, Stamp, Wish};
+use crate::consent::{Cast, Ceilings, Grant, Permit, PortKind, Proof, RuleBook, Stamp, Way, Wish};
+use crate::interfaces::{interface_of, interfaces};
 use crate::protocol::agent_server::Agent;
 use crate::protocol::{self as wire, role::Role as WireRole};
 use crate::refusal::{Refusal, Rule};
-use crate::station::{read_source, Experiment, Phases, RolePlan, Task};
+use crate::station::{read_source, Experiment, Phases, Place, RolePlan, Task, LONGEST_BLOCK_OCTETS};
 use crate::PROTOCOL;
+use ethermeter_live::port::Address;
 use ethermeter_live::roles::Attention;
 use ethermeter_live::{HostTime, Timeline};
 use rustls_pki_types::UnixTime;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -124,29 +126,35 @@ impl Service {
         act(&mut books.rules, experiment, now_ns).map_err(|refusal| status(&refusal))
     }
 
+    /// What may be sent to those who have said yes, and their yes.
     fn permit(
         &self,
         context: &Context<'_>,
         rules: &mut RuleBook,
-        sender: IpAddr,
+        place: &Place,
         asked: Rates,
-        grant: Option<wire::SignedGrant>,
-    ) -> Result<Permit, Refusal> {
-        let Some(grant) = grant else {
+        grants: Vec<wire::SignedGrant>,
+    ) -> Result<(Permit, Vec<Grant>), Refusal> {
+        let now = UnixTime::now();
+        let read = |grant: wire::SignedGrant| {
+            let signed = Signed { grant: grant.grant, signature: grant.signature, certificate: grant.certificate };
+            attest::read(&signed, self.notary.as_deref(), now)
+        };
+        let consents: Vec<(Grant, Proof)> = grants.into_iter().map(read).collect::<Result<_, _>>()?;
+        let Some(target) = consents.first().and_then(|(grant, _)| grant.target()) else {
             return Err(Refusal::new(Rule::ConsentMissing, context.flow, "a receiver's yes"));
         };
-        let now = UnixTime::now();
-        let signed = Signed { grant: grant.grant, signature: grant.signature, certificate: grant.certificate };
-        let (grant, proof) = attest::read(&signed, self.notary.as_deref(), now)?;
         let wish = Wish {
-            sender,
-            target: SocketAddr::new(grant.address, grant.port),
+            way: place.way,
+            sender: place.local,
+            target,
             rate_bps: asked.bps,
             rate_frames_per_s: asked.frames_per_s,
             duration_ns: context.phases.duration_ns(),
-            interface: interface_of(sender),
+            interface: place.for_rules(),
         };
-        rules.permit(context.experiment, &wish, Some((&grant, proof)), now.as_secs())
+        let permit = rules.permit(context.experiment, &wish, &consents, now.as_secs())?;
+        Ok((permit, consents.into_iter().map(|(grant, _)| grant).collect()))
     }
 
     fn plan(
@@ -154,46 +162,80 @@ impl Service {
         context: &Context<'_>,
         rules: &mut RuleBook,
         experiment: &Experiment,
-        role: Option<WireRole>,
-    ) -> Result<Task, Refusal> {
+        asked: wire::Role,
+    ) -> Result<RolePlan, Refusal> {
+        let wire::Role { flow, kind, cast, interface, stream, role } = asked;
+        let way = Way::read(&kind, &cast)?;
+        let stream = u16::try_from(stream)
+            .map_err(|_| Refusal::new(Rule::Description, format!("stream {stream}"), format!("0 to {}", u16::MAX)))?;
         let own = || {
             let granted = experiment.granted(context.flow).map(|grant| grant.address);
             granted.ok_or_else(|| Refusal::new(Rule::ConsentMissing, context.flow, "a flow that was granted here"))
         };
-        match role {
-            None => Err(Refusal::new(Rule::Description, "no role", "send, sink, ask or echo")),
+        let place_at = |address| place(way, address, &interface);
+        let (task, place) = match role {
+            None => return Err(Refusal::new(Rule::Description, "no role", "send, sink, ask, echo, give or take")),
             Some(WireRole::Send(role)) => {
-                let local = address(&role.address)?;
+                let place = place_at(address(&role.address)?);
                 let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
                 let source = Box::new(read_source(&role.source_json)?);
-                let permit = self.permit(context, rules, local, rates, role.grant)?;
-                Ok(Task::Send {
-                    permit,
-                    source,
-                    seed: role.seed,
-                    station: role.station,
-                    local,
-                    real_time: role.real_time,
-                })
+                let wire::Send { seed, station, real_time, grants, .. } = role;
+                let (permit, _) = self.permit(context, rules, &place, rates, grants)?;
+                (Task::Send { permit, source, seed, station, real_time }, place)
             }
-            Some(WireRole::Sink(role)) => {
-                own()?;
-                Ok(Task::Sink { attention: attention(&role.attention)? })
+            Some(WireRole::Give(role)) => {
+                let place = place_at(address(&role.address)?);
+                let wire::Give { grants, octets, block_octets, rate_bps, rate_frames_per_s, .. } = role;
+                let block_octets = block_octets as usize;
+                if way.kind != PortKind::Tcp || !(1..=LONGEST_BLOCK_OCTETS).contains(&block_octets) {
+                    let allowed = format!("blocks of 1 to {LONGEST_BLOCK_OCTETS} octets by tcp");
+                    return Err(Refusal::new(Rule::Description, format!("{block_octets} octets by {way}"), allowed));
+                }
+                let rates = Rates { bps: rate_bps, frames_per_s: rate_frames_per_s };
+                let (permit, _) = self.permit(context, rules, &place, rates, grants)?;
+                let octets = Some(octets).filter(|&octets| octets > 0);
+                (Task::Give { permit, octets, block_octets }, place)
             }
+            Some(WireRole::Take(_)) => {
+                if way.kind != PortKind::Tcp {
+                    return Err(Refusal::new(Rule::Description, way, "octets in bulk by tcp"));
+                }
+                (Task::Take, place_at(own()?))
+            }
+            Some(WireRole::Sink(role)) => (Task::Sink { attention: attention(&role.attention)? }, place_at(own()?)),
             Some(WireRole::Ask(role)) => {
+                let place = place_at(own()?);
                 let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
                 let attention = attention(&role.attention)?;
-                let permit = self.permit(context, rules, own()?, rates, role.grant)?;
+                let (permit, grants) = self.permit(context, rules, &place, rates, role.grants)?;
+                let answerers: Vec<Address> =
+                    if way.is_group() { grants.iter().map(Grant::station).collect() } else { Vec::new() };
                 let wire::Ask { frame_octets, interval_ns, patience_ns, .. } = role;
-                Ok(Task::Ask { permit, frame_octets, interval_ns, patience_ns, attention })
+                (Task::Ask { permit, frame_octets, interval_ns, patience_ns, answerers, attention }, place)
             }
             Some(WireRole::Echo(role)) => {
+                // Answers go to one station, also those to what came to a group.
+                let place = Place { way: Way { cast: Cast::Unicast, ..way }, ..place_at(own()?) };
                 let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
                 let attention = attention(&role.attention)?;
-                let permit = self.permit(context, rules, own()?, rates, role.grant)?;
-                Ok(Task::Echo { permit, attention })
+                let grants = role.grant.into_iter().collect();
+                let (permit, _) = self.permit(context, rules, &place, rates, grants)?;
+                (Task::Echo { permit, attention }, place)
             }
-        }
+        };
+        Ok(RolePlan { flow, stream, place, task })
+    }
+}
+
+/// Where flows of `way` from or to the own `address` have their ports; on the interface `name`, or on that of the address if it is empty.
+fn place(way: Way, address: IpAddr, name: &str) -> Place {
+    let interface = interface_of(name, address);
+    Place {
+        way,
+        local: address,
+        is_named: !name.is_empty(),
+        mac: interface.as_ref().and_then(|interface| interface.mac),
+        interface,
     }
 }
 
@@ -254,25 +296,6 @@ fn caller<T>(request: &Request<T>) -> String {
     }
 }
 
-/// Interfaces with their addresses; empty if the system does not say.
-fn interfaces() -> BTreeMap<String, Vec<IpAddr>> {
-    let mut interfaces: BTreeMap<String, Vec<IpAddr>> = BTreeMap::new();
-    for entry in nix::ifaddrs::getifaddrs().into_iter().flatten() {
-        let Some(address) = entry.address else { continue };
-        let ip = address
-            .as_sockaddr_in()
-            .map(|address| IpAddr::V4(address.ip()))
-            .or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())));
-        interfaces.entry(entry.interface_name).or_default().extend(ip);
-    }
-    interfaces
-}
-
-fn interface_of(address: IpAddr) -> Option<String> {
-    let is_own = |addresses: &Vec<IpAddr>| addresses.contains(&address);
-    interfaces().into_iter().find(|(_, addresses)| is_own(addresses)).map(|(name, _)| name)
-}
-
 fn read_line(path: &str) -> String {
     std::fs::read_to_string(path).map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())
 }
@@ -280,9 +303,9 @@ fn read_line(path: &str) -> String {
 #[tonic::async_trait]
 impl Agent for Service {
     async fn hello(&self, _request: Request<wire::HelloRequest>) -> Result<Response<wire::HelloReply>, Status> {
-        let interfaces = interfaces().into_iter().map(|(name, addresses)| wire::Interface {
-            name,
-            addresses: addresses.iter().map(ToString::to_string).collect(),
+        let interfaces = interfaces().into_iter().map(|interface| wire::Interface {
+            name: interface.name,
+            addresses: interface.addresses.iter().map(ToString::to_string).collect(),
         });
         let ceilings = serde_json::to_string(self.books().rules.ceilings());
         Ok(Response::new(wire::HelloReply {
@@ -311,13 +334,16 @@ impl Agent for Service {
             let length = format!("a name of {} octets", request.flow.len());
             return Err(status(&Refusal::new(Rule::Description, length, format!("{LONGEST_NAME} octets"))));
         }
+        let way = Way::read(&request.kind, &request.cast).map_err(refused)?;
+        let place = place(way, own, &request.interface);
         let wish = Wish {
+            way,
             sender,
-            target: SocketAddr::new(own, port),
+            target: place.target(stamp.experiment, port).map_err(refused)?,
             rate_bps: request.rate_bps,
             rate_frames_per_s: request.rate_frames_per_s,
             duration_ns: request.duration_ns,
-            interface: interface_of(own),
+            interface: place.for_rules(),
         };
         let now_ns = HostTime.now_ns();
         let mut grant = {
@@ -326,9 +352,9 @@ impl Agent for Service {
             books.rules.admit_beginning(&stamp, &caller, now_ns).map_err(refused)?;
             let experiment =
                 books.experiments.entry(stamp.experiment).or_insert_with(|| Experiment::new(stamp.experiment, now_ns));
-            let grant = books.rules.grant(stamp.experiment, &wish, UnixTime::now().as_secs());
+            let grant = books.rules.grant(stamp.experiment, own, place.mac, &wish, UnixTime::now().as_secs());
             let opened = grant.and_then(|mut grant| {
-                experiment.open(&request.flow, &mut grant, request.longest_frame_octets)?;
+                experiment.open(&request.flow, &place, &mut grant, request.longest_frame_octets)?;
                 Ok(grant)
             });
             opened.map_err(refused)?
@@ -368,9 +394,9 @@ impl Agent for Service {
             }
             let mut roles = Vec::with_capacity(request.roles.len().min(LONGEST_NAME));
             for role in request.roles {
-                let context = Context { experiment: stamp.experiment, flow: &role.flow, phases: &phases };
-                let task = self.plan(&context, rules, experiment, role.role)?;
-                roles.push(RolePlan { flow: role.flow, task });
+                let flow = role.flow.clone();
+                let context = Context { experiment: stamp.experiment, flow: &flow, phases: &phases };
+                roles.push(self.plan(&context, rules, experiment, role)?);
             }
             experiment.prepare(roles, phases)
         })?;

@@ -65,6 +65,9 @@ impl Hand {
             duration_ns: 30_000 * MS,
             flow: "f".into(),
             longest_frame_octets: 64,
+            kind: "udp".into(),
+            cast: "unicast".into(),
+            interface: String::new(),
         }
     }
 
@@ -80,7 +83,14 @@ impl Hand {
                 measure_to_ns: ns("measure_to_ns"),
                 drain_ns: ns("drain_ns"),
             }),
-            roles: vec![Role { flow: "f".into(), role: Some(role) }],
+            roles: vec![Role {
+                flow: "f".into(),
+                kind: "udp".into(),
+                cast: "unicast".into(),
+                interface: String::new(),
+                stream: 0,
+                role: Some(role),
+            }],
         }
     }
 }
@@ -89,12 +99,13 @@ impl Hand {
 fn sending_to(port: u16) -> role::Role {
     let now_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
     let grant = json!({
-        "experiment": EXPERIMENT, "sender": "127.0.0.1", "address": "127.0.0.1", "port": port, "rate_bps": 10_000_000,
+        "experiment": EXPERIMENT, "sender": "127.0.0.1", "address": "127.0.0.1", "kind": "udp", "cast": "unicast",
+        "port": port, "mac": null, "rate_bps": 10_000_000,
         "rate_frames_per_s": 10_000, "duration_ns": 30_000 * MS, "until_unix_s": now_s + 30,
     });
     let traffic = paced();
     role::Role::Send(Send {
-        grant: Some(SignedGrant { grant: grant.to_string().into_bytes(), signature: vec![], certificate: vec![] }),
+        grants: vec![SignedGrant { grant: grant.to_string().into_bytes(), signature: vec![], certificate: vec![] }],
         source_json: json!({"frames": traffic["frames"], "arrivals": traffic["arrivals"]}).to_string(),
         seed: 1,
         station: 0,
@@ -197,10 +208,10 @@ async fn a_coordinator_cannot_say_yes_in_a_receivers_name() {
     let changed = text.replace("\"rate_bps\":10000000", "\"rate_bps\":90000000");
     assert_ne!(changed, text);
     let signed =
-        |grant: Vec<u8>| Some(SignedGrant { grant, signature: signature.clone(), certificate: certificate.clone() });
-    let request = hand.prepare_request(role::Role::Send(Send { grant: signed(changed.into_bytes()), ..send.clone() }));
+        |grant: Vec<u8>| vec![SignedGrant { grant, signature: signature.clone(), certificate: certificate.clone() }];
+    let request = hand.prepare_request(role::Role::Send(Send { grants: signed(changed.into_bytes()), ..send.clone() }));
     refused(hand.client.prepare(request).await, "consent-unproven");
-    let request = hand.prepare_request(role::Role::Send(Send { grant: signed(grant), ..send }));
+    let request = hand.prepare_request(role::Role::Send(Send { grants: signed(grant), ..send }));
     hand.client.prepare(request).await.expect("as signed");
 }
 

@@ -68,6 +68,8 @@ pub struct Tcp {
     pub timestamps: Option<(u32, u32)>,
     /// Whether there are selective acknowledgements (RFC 2018).
     pub selective: bool,
+    /// Numbers that arrived once more, if it says so (RFC 2883): what was sent again had not been lost.
+    pub duplicate: Option<(u32, u32)>,
 }
 
 /// What became of a packet that has no such headers.
@@ -88,6 +90,14 @@ pub enum Other {
 /// # Errors
 /// With what it is instead.
 pub fn headers(packet: &Packet<'_>) -> Result<Headers, Other> {
+    read_packet(packet).map(|(found, _)| found)
+}
+
+/// Read a packet's headers, and give the payload of the transport as far as it was captured.
+///
+/// # Errors
+/// With what it is instead.
+pub fn read_packet<'a>(packet: &Packet<'a>) -> Result<(Headers, &'a [u8]), Other> {
     let data = packet.data;
     let sliced = match packet.link {
         Link::Ethernet => LaxSlicedPacket::from_ethernet(data).map_err(|_| Other::Broken)?,
@@ -121,19 +131,23 @@ pub fn headers(packet: &Packet<'_>) -> Result<Headers, Other> {
         }
         _ => return Err(if sliced.stop_err.is_some() { Other::Broken } else { Other::Protocol }),
     };
-    let (ports, header, transport) = match &sliced.transport {
+    let (ports, header, transport, body) = match &sliced.transport {
         Some(TransportSlice::Tcp(tcp)) => {
-            ((tcp.source_port(), tcp.destination_port()), u32::from(tcp.data_offset()) * 4, Transport::Tcp(read(tcp)))
+            let ports = (tcp.source_port(), tcp.destination_port());
+            (ports, u32::from(tcp.data_offset()) * 4, Transport::Tcp(read(tcp)), tcp.payload())
         }
-        Some(TransportSlice::Udp(udp)) => ((udp.source_port(), udp.destination_port()), 8, Transport::Udp),
+        Some(TransportSlice::Udp(udp)) => {
+            ((udp.source_port(), udp.destination_port()), 8, Transport::Udp, udp.payload())
+        }
         _ => return Err(if sliced.stop_err.is_some() { Other::Broken } else { Other::Protocol }),
     };
-    Ok(Headers {
+    let found = Headers {
         source: End { address: source, port: ports.0 },
         destination: End { address: destination, port: ports.1 },
         payload: ip_payload.checked_sub(header).ok_or(Other::Broken)?,
         transport,
-    })
+    };
+    Ok((found, body))
 }
 
 /// Headers after what Linux says of a packet: where its protocol stands, and how long it is.
@@ -165,9 +179,51 @@ fn read(tcp: &TcpSlice<'_>) -> Tcp {
             // More than 14 is taken as 14 (RFC 7323, section 2.3).
             TcpOptionElement::WindowScale(bits) => found.window_shift = Some(bits.min(14)),
             TcpOptionElement::Timestamp(own, echoed) => found.timestamps = Some((own, echoed)),
-            TcpOptionElement::SelectiveAcknowledgement(..) => found.selective = true,
+            TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
+                found.selective = true;
+                found.duplicate = duplicate(found.acknowledgment, first, rest[0]);
+            }
             TcpOptionElement::Noop | TcpOptionElement::SelectiveAcknowledgementPermitted => {}
         }
     }
     found
+}
+
+/// The first block, if it lies below the acknowledgement or within the second: then it tells of a duplicate (RFC 2883, section 4).
+fn duplicate(acknowledgment: u32, first: (u32, u32), second: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    let up_to = |a: u32, b: u32| b.wrapping_sub(a) < 1 << 31;
+    let is_below = up_to(first.1, acknowledgment);
+    let is_within = second.is_some_and(|second| up_to(second.0, first.0) && up_to(first.1, second.1));
+    (is_below || is_within).then_some(first)
+}
+
+/// Addresses of an Ethernet frame, its type behind any tags, and its payload.
+#[must_use]
+pub fn frame<'a>(packet: &Packet<'a>) -> Option<Frame<'a>> {
+    if packet.link != Link::Ethernet {
+        return None;
+    }
+    let (&destination, rest) = packet.data.split_first_chunk::<6>()?;
+    let (&source, mut rest) = rest.split_first_chunk::<6>()?;
+    loop {
+        let (&kind, payload) = rest.split_first_chunk::<2>()?;
+        let kind = u16::from_be_bytes(kind);
+        if kind != 0x8100 && kind != 0x88a8 {
+            return Some(Frame { source, destination, kind, payload });
+        }
+        rest = payload.get(2..)?;
+    }
+}
+
+/// An Ethernet frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Address of the sender.
+    pub source: [u8; 6],
+    /// Address of the receiver.
+    pub destination: [u8; 6],
+    /// Its type.
+    pub kind: u16,
+    /// What follows, as far as it was captured, padding too.
+    pub payload: &'a [u8],
 }

@@ -217,6 +217,7 @@ fn arrivals(words: &Words) -> Outcome<Arrivals> {
 fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
     let plan = SinkPlan {
         experiment: EXPERIMENT,
+        first_stream: 0,
         streams: words.or("streams", 1)?,
         measured_ns: 0..u64::MAX,
         until_ns,
@@ -251,6 +252,7 @@ fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Val
 fn play_echo<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
     let plan = EchoPlan {
         experiment: EXPERIMENT,
+        stream: None,
         may_answer: &|_| true, // the namespaces of a test hold nobody else
         payload_octets: None,
         until_ns,
@@ -267,6 +269,7 @@ fn play_ask<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64) 
     let plan = AskPlan {
         experiment: EXPERIMENT,
         stream: 0,
+        answerers: &[],
         payload_octets: usize::try_from(payload.0)?,
         begin_ns,
         until_ns,

@@ -10,6 +10,7 @@
 //! - [`clock`]: offset and drift of another station's clock, and how sure they are, from exchanges on the data path.
 //! - [`face`]: the time that a station puts on the wire, with an artificial offset and drift for tests.
 //! - [`loss`]: where frames were lost, from the counters along their way.
+//! - [`interface`]: what an interface is.
 //! - [`counters`]: the counters of interfaces, queues, sockets and processors, as Linux keeps them.
 //! - [`time`]: the host's clock; the one file that reads it.
 
@@ -17,6 +18,7 @@ pub mod clock;
 pub mod counters;
 mod error;
 pub mod face;
+pub mod interface;
 pub mod loss;
 pub mod pacing;
 pub mod port;

@@ -48,6 +48,13 @@ impl Timeline for HostTime {
     }
 }
 
+/// Nanoseconds of a processor that the calling thread has had, in the system's calls too.
+#[inline]
+#[must_use]
+pub fn worked_ns() -> u64 {
+    read_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// How far the wall clock is ahead of the monotonic one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WallClock {

@@ -52,6 +52,7 @@ fn plan(source: &SourceSpec, duration_ns: u64, most_frames: u64) -> SendPlan<'_>
 fn sink_plan(most_frames: u64) -> SinkPlan<'static> {
     SinkPlan {
         experiment: 7,
+        first_stream: 0,
         streams: 1,
         measured_ns: 0..u64::MAX,
         until_ns: HostTime.now_ns() + 10 * S,
@@ -183,6 +184,7 @@ fn conversation<P: Port + Send>((mut near, mut far): (P, P), requests: u64, othe
     let plan = AskPlan {
         experiment: 7,
         stream: 1,
+        answerers: &[],
         payload_octets: 46,
         begin_ns: 0,
         until_ns,
@@ -195,6 +197,7 @@ fn conversation<P: Port + Send>((mut near, mut far): (P, P), requests: u64, othe
     let may_answer = |_| true;
     let echo_plan = EchoPlan {
         experiment: 7,
+        stream: None,
         may_answer: &may_answer,
         payload_octets: None,
         until_ns,
@@ -256,6 +259,7 @@ fn nobody_is_answered_who_may_not_be() {
     assert_eq!(asker.send(1, write).expect("room"), 1);
     let plan = EchoPlan {
         experiment: 7,
+        stream: None,
         may_answer: &|_| false,
         payload_octets: None,
         until_ns: HostTime.now_ns() + S / 100,

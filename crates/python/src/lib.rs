@@ -1,6 +1,9 @@
-//! The glue between Python and the simulator, and the wires of testbeds: converts, releases the GIL, decides nothing.
+//! The glue between Python and the crates: converts, releases the GIL, decides nothing.
 
+mod capture;
+mod host;
 mod network;
+#[cfg(target_os = "linux")]
 mod relay;
 
 use ethermeter_ethernet::STANDARDS;
@@ -158,11 +161,15 @@ fn columns<'py>(py: Python<'py>, buckets: &[(u64, u64, u64)]) -> Columns<'py> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::explain_capture, module)?)?;
     module.add_function(wrap_pyfunction!(standards, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_idealised, module)?)?;
+    module.add_function(wrap_pyfunction!(network::check_network, module)?)?;
+    module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
     module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
+    #[cfg(target_os = "linux")]
     module.add_class::<relay::Relay>()?;
     Ok(())
 }

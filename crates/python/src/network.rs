@@ -1,7 +1,9 @@
 //! The figures of a network, as arrays.
 
 use crate::raise;
-use ethermeter_simulator::network::{simulate, Delays, FlowOutcome, Outcome, PortOutcome, Trial, LOSSES};
+use ethermeter_simulator::network::{
+    check, simulate, Delays, EndOutcome, FlowOutcome, Outcome, PortOutcome, TransferOutcome, Trial, LOSSES,
+};
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -13,13 +15,19 @@ pub fn simulate_network<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py,
     convert(py, &outcome)
 }
 
+/// Refuse, with a `ValueError`, what `simulate_network` would refuse.
+#[pyfunction]
+pub fn check_network(line: &str) -> PyResult<()> {
+    check(&Trial::from_line(line).map_err(raise)?).map_err(raise)
+}
+
 /// A key and what it holds of each.
 type Column<S, T> = (&'static str, fn(&S) -> T);
 type Pick = fn(&FlowOutcome) -> &Delays;
 
 fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    let flows: [Column<FlowOutcome, u64>; 12] = [
+    let flows: [Column<FlowOutcome, u64>; 15] = [
         ("flow_sent", |f| f.balance.sent),
         ("flow_copied", |f| f.balance.copied),
         ("flow_delivered", |f| f.balance.delivered),
@@ -27,7 +35,10 @@ fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
         ("flow_offered", |f| f.offered),
         ("flow_refused", |f| f.refused),
         ("flow_messages", |f| f.messages),
+        ("flow_frames", |f| f.frames),
         ("flow_octets", |f| f.octets),
+        ("flow_data_octets", |f| f.data_octets),
+        ("flow_arrived", |f| f.arrived),
         ("flow_answers", |f| f.answers),
         ("flow_answer_octets", |f| f.answer_octets),
         ("flow_completed", |f| f.completed),
@@ -39,12 +50,14 @@ fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
     let lost: Vec<u64> = o.flows.iter().flat_map(|f| f.balance.lost).collect();
     dict.set_item("flow_lost", lost.into_pyarray(py).reshape([o.flows.len(), LOSSES.len()])?)?;
     dict.set_item("losses", PyList::new(py, LOSSES)?)?;
-    let delays: [(&str, Pick); 5] = [
+    let delays: [(&str, Pick); 7] = [
         ("one_way", |f| &f.one_way),
         ("answer_one_way", |f| &f.answer_one_way),
         ("round_trip", |f| &f.round_trip),
         ("answer_round_trip", |f| &f.answer_round_trip),
         ("between_arrivals", |f| &f.between_arrivals),
+        ("acknowledgement", |f| acknowledgement_delay(f, 0)),
+        ("answer_acknowledgement", |f| acknowledgement_delay(f, 1)),
     ];
     let histograms = PyDict::new(py);
     for (key, pick) in delays {
@@ -58,6 +71,7 @@ fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
         histograms.set_item(key, (column(0), column(1), column(2), column(3)))?;
     }
     dict.set_item("histograms", histograms)?;
+    convert_transfers(py, &dict, o)?;
     let ports: [Column<PortOutcome, u64>; 11] = [
         ("port_frames", |p| p.frames),
         ("port_octets", |p| p.octets),
@@ -78,4 +92,37 @@ fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
     dict.set_item("window_ps", o.window_ps)?;
     dict.set_item("events", o.events)?;
     Ok(dict)
+}
+
+static NO_DELAYS: Delays = Delays { count: 0, sum_ps: 0, buckets: Vec::new() };
+
+fn acknowledgement_delay(flow: &FlowOutcome, end: usize) -> &Delays {
+    flow.transfer.as_ref().map_or(&NO_DELAYS, |transfer| &transfer.ends[end].acknowledgement_delay)
+}
+
+/// Nothing but zeros of flows that are no transfers.
+fn convert_transfers(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Outcome) -> PyResult<()> {
+    let transfers: Vec<TransferOutcome> = o.flows.iter().map(|f| f.transfer.clone().unwrap_or_default()).collect();
+    dict.set_item("transfer_octets", transfers.iter().map(|t| t.octets).collect::<Vec<u64>>().into_pyarray(py))?;
+    #[allow(clippy::cast_precision_loss)] // a duration for reports
+    let whole_s = |t: &TransferOutcome| t.whole_ps.map_or(f64::NAN, |ps| ps as f64 * 1e-12);
+    dict.set_item("transfer_whole_s", transfers.iter().map(whole_s).collect::<Vec<f64>>().into_pyarray(py))?;
+    let ends: [Column<EndOutcome, u64>; 5] = [
+        ("transfer_segments", |e| e.segments),
+        ("transfer_retransmitted", |e| e.retransmitted),
+        ("transfer_timeouts", |e| e.timeouts),
+        ("transfer_fast_retransmissions", |e| e.fast_retransmissions),
+        ("transfer_acknowledgements", |e| e.acknowledgements),
+    ];
+    for (key, pick) in ends {
+        let values: Vec<u64> = transfers.iter().flat_map(|t| t.ends.iter().map(pick)).collect();
+        dict.set_item(key, values.into_pyarray(py).reshape([transfers.len(), 2])?)?;
+    }
+    let rows: Vec<[u64; 4]> = (0u64..)
+        .zip(&transfers)
+        .flat_map(|(flow, t)| (0u64..).zip(&t.ends).map(move |(end, e)| (flow, end, e)))
+        .flat_map(|(flow, end, e)| e.windows.iter().map(move |&(at, octets)| [flow, end, at, octets]))
+        .collect();
+    let column = |index: usize| rows.iter().map(|row| row[index]).collect::<Vec<u64>>().into_pyarray(py);
+    dict.set_item("transfer_windows", (column(0), column(1), column(2), column(3)))
 }

@@ -46,6 +46,33 @@ def by_group(scenario: Mapping[str, Any]) -> Parts:
     }
 
 
+FLOW_METRICS = (
+    Metric.MESSAGE_RATE,
+    Metric.GOODPUT,
+    Metric.LOSS,
+    Metric.ONE_WAY_DELAY,
+    Metric.ONE_WAY_DELAY_P99,
+    Metric.ROUND_TRIP,
+    Metric.ROUND_TRIP_P99,
+    Metric.INTER_ARRIVAL,
+    Metric.TIMED_OUT,
+)
+"""What is estimated for a flow; undefined where there is none of it, such as round trips without answers."""
+
+
+def by_flow(scenario: Mapping[str, Any]) -> Parts:
+    """Tell the flows of a network apart, by their names."""
+    return {flow["name"]: np.array([at], dtype=np.int64) for at, flow in enumerate(scenario["flows"])}
+
+
+def by_table(scenario: Mapping[str, Any]) -> Parts:
+    """Divide the flows of a network by the table of the experiment file that they come from, whose name theirs begin with."""
+    found: dict[str, list[int]] = {}
+    for at, flow in enumerate(scenario["flows"]):
+        found.setdefault(flow["name"].partition(" ")[0], []).append(at)
+    return {name: np.array(members, dtype=np.int64) for name, members in found.items()}
+
+
 def by_place(scenario: Mapping[str, Any]) -> Parts:
     """Divide the stations of every group by their place; names are such as "pupils, place 2", or "place 2" if there is one group only."""
     found: dict[str, Stations] = {}

@@ -79,7 +79,8 @@ def per_station(observations: "pa.Table", trials: Sequence[Trial], metrics: Sequ
     Returns
     -------
     :
-        For every trial the values of every metric, shape `(stations,)` with the stations of its scenario; NaN where there is none.
+        For every trial the values of every metric, shape `(stations,)` with the stations, or the flows, of its scenario; NaN where there is
+        none.
     """
     import pyarrow.compute as pc
 
@@ -87,7 +88,7 @@ def per_station(observations: "pa.Table", trials: Sequence[Trial], metrics: Sequ
     trial, _ = codes(table["trial"], [trial.id for trial in trials])
     metric, _ = codes(table["metric"], [metric.value for metric in metrics])
     station = table["station"].to_numpy().astype(np.int64)
-    counts = np.array([sum(len(group["places"]) for group in trial.scenario["groups"]) for trial in trials], dtype=np.int64)
+    counts = np.array([_stations(trial.scenario) for trial in trials], dtype=np.int64)
     first = np.cumsum(counts) - counts
     values = np.full((len(metrics), int(counts.sum())), np.nan)
     known = (trial >= 0) & (metric >= 0) & (station < counts[trial])
@@ -96,6 +97,10 @@ def per_station(observations: "pa.Table", trials: Sequence[Trial], metrics: Sequ
         {metric: values[at, begin : begin + count] for at, metric in enumerate(metrics)}
         for begin, count in zip(first.tolist(), counts.tolist(), strict=True)
     ]
+
+
+def _stations(scenario: Mapping[str, Any]) -> int:
+    return len(scenario["flows"]) if "network" in scenario else sum(len(group["places"]) for group in scenario["groups"])
 
 
 def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integers, Sums]]:

@@ -4,7 +4,20 @@ from typing import Annotated
 
 import typer
 
-from ethermeter.cli import admission, calls, choosing, inspecting, reporting, running, testbed, theory, voice
+from ethermeter.cli import (
+    admission,
+    calibrating,
+    calls,
+    ceilings,
+    choosing,
+    explain,
+    inspecting,
+    reporting,
+    running,
+    testbed,
+    theory,
+    voice,
+)
 from ethermeter.cli.guard import Settings, command
 
 # Plain help: without Rich it comes in half the time, and it can be copied from.
@@ -53,8 +66,12 @@ command(theory.app, "choose", examples=choosing.CHOOSE_EXAMPLES)(choosing.choose
 command(app, "emodel", examples=voice.EMODEL_EXAMPLES)(voice.emodel)
 command(app, "codecs", examples=voice.CODECS_EXAMPLES)(voice.codecs)
 command(app, "talkers", examples=voice.TALKERS_EXAMPLES)(voice.talkers)
+command(app, "ceilings", examples=ceilings.EXAMPLES)(ceilings.ceilings)
+command(app, "explain", examples=explain.EXAMPLES)(explain.explain)
 command(app, "calls", examples=calls.EXAMPLES)(calls.calls)
 command(app, "admission", examples=admission.EXAMPLES)(admission.admission)
+command(app, "calibrate", examples=calibrating.CALIBRATE_EXAMPLES)(calibrating.calibrate)
+command(app, "predict", examples=calibrating.PREDICT_EXAMPLES)(calibrating.predict)
 command(app, "erlang", examples=voice.ERLANG_EXAMPLES)(voice.erlang)
 app.add_typer(testbed.app)
 app.add_typer(theory.app)

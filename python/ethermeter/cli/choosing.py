@@ -23,9 +23,13 @@ def choose(experiment: options.Experiment, *, overrides: options.Overrides = Non
     from ethermeter.applied.choice import judge_all
     from ethermeter.applied.situation import situation_of
     from ethermeter.experiment.reading import scenarios
+    from ethermeter.experiment.scenario import Scenarios
+    from ethermeter.faults import Fault, InputError
 
     (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
     made = scenarios(loaded)
+    if not isinstance(made, Scenarios):
+        raise InputError([Fault(str(loaded.path), "network", "given", "expected a segment: the models are of shared media")])
     first = [0] * len(loaded.sweeps)
     verdicts = judge_all(situation_of(made.at(first).value, made.assumed(first).value))
     point = {sweep.key: sweep.texts[0] for sweep in loaded.sweeps}

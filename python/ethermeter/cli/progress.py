@@ -22,11 +22,14 @@ class ProgressDisplay:
     ----------
     title
         What is run.
+    pieces
+        What is counted.
 
     """
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, *, pieces: str = "trials") -> None:
         self._title = title
+        self._pieces = pieces
         self._bar: RichProgress | None = None
         self._last_line_s = time.monotonic()
 
@@ -48,9 +51,13 @@ class ProgressDisplay:
 
     def __call__(self, progress: "Progress") -> None:
         """Show how far it is."""
-        detail = f"{progress.done} of {progress.trials} trials{_left(progress.remaining_s)}"
+        self.show(progress.share, f"{progress.done} of {progress.trials} {self._pieces}", progress.remaining_s)
+
+    def show(self, share: float, done: str, remaining_s: float | None) -> None:
+        """Show how far it is: the share that is done, in words, and the time that is left."""
+        detail = f"{done}{_left(remaining_s)}"
         if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=progress.share, detail=detail)
+            self._bar.update(self._bar.task_ids[0], completed=share, detail=detail)
         elif time.monotonic() - self._last_line_s >= LINE_EVERY_S:
             self._last_line_s = time.monotonic()
             say(f"{self._title}: {detail}")

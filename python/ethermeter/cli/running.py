@@ -77,6 +77,7 @@ STUDIES = {
 """A quick run has a tenth of the study's time, or less: the same points, wider intervals."""
 TABLE_METRICS = ("utilisation", "goodput", "transmission_delay", "loss", "jain_index")
 VOICE_TABLE_METRICS = ("voice_load", "voice_utilisation", "voice_delay", "sample_loss")
+FLOW_TABLE_METRICS = ("message_rate", "goodput", "one_way_delay", "round_trip", "loss")
 TABLE_ROWS = 30
 
 
@@ -191,7 +192,10 @@ def _print_points(estimates: dict[str, Any]) -> None:
     # What lies between a theory and the segment is for the agreement in the report.
     points = [point for point in points if not point["engine"].startswith("switched/")]
     several = len({point["engine"] for point in points}) > 1
-    metrics = TABLE_METRICS + (VOICE_TABLE_METRICS if "voice_delay" in estimates["metrics"] else ())
+    is_of_flows = ["message_rate" in point["estimates"] for point in points]
+    metrics: tuple[str, ...] = TABLE_METRICS if not all(is_of_flows) else ()
+    metrics += tuple(metric for metric in FLOW_TABLE_METRICS if any(is_of_flows) and metric not in metrics)
+    metrics += VOICE_TABLE_METRICS if "voice_delay" in estimates["metrics"] else ()
     rows = [
         [
             *([point["engine"]] if several else []),

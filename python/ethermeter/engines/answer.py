@@ -38,4 +38,8 @@ def answer(line: str) -> TrialRows:
         from ethermeter.engines import idealised
 
         return idealised.run_trial(trial, *rest)
+    if "network" in trial["scenario"]:
+        from ethermeter.engines import network
+
+        return network.run_trial(line, trial["scenario"])
     return simulation.run_trial(line, trial["scenario"])

@@ -31,7 +31,7 @@ class Experiment:
     replications
         Trials of each point.
     batches
-        Parts of the measured window.
+        Parts of the measured window; 0 for a network, which has none.
     sources
         Where a parameter comes from: dotted key to "kind: text".
     sweeps
@@ -72,4 +72,4 @@ class Experiment:
         Exact where only the simulation answers. Which theories apply shows point by point in the plan; here each other engine counts as one
         trial a point.
         """
-        return sum(self.points * (self.replications if engine == "simulation" else 1) for engine in self.engines)
+        return sum(self.points * (self.replications if engine in ("simulation", "live") else 1) for engine in self.engines)

@@ -27,7 +27,7 @@ _ALLOWED_BACKOFF = (
 )
 
 
-def _word(*words: str, allowed: str) -> BeforeValidator:
+def known_word(*words: str, allowed: str) -> BeforeValidator:
     """Refuse other words with all that is allowed, not only the words."""
 
     def known(value: object) -> object:
@@ -170,7 +170,7 @@ class OnOff(Table):
 
 
 Arrivals = Annotated[
-    Annotated[Literal["saturated"], _word("saturated", allowed=_ALLOWED_ARRIVALS), Tag(tag("text"))]
+    Annotated[Literal["saturated"], known_word("saturated", allowed=_ALLOWED_ARRIVALS), Tag(tag("text"))]
     | Annotated[Poisson, Tag(tag("poisson"))]
     | Annotated[PoissonLoad, Tag(tag("poisson_load"))]
     | Annotated[Regular, Tag(tag("regular"))]
@@ -235,7 +235,7 @@ class LoadRegister(Table):
 
 
 Backoff = Annotated[
-    Annotated[Literal["exponential", "none"], _word("exponential", "none", allowed=_ALLOWED_BACKOFF), Tag(tag("text"))]
+    Annotated[Literal["exponential", "none"], known_word("exponential", "none", allowed=_ALLOWED_BACKOFF), Tag(tag("text"))]
     | Annotated[ExponentialBackoff, Tag(tag("exponential"))]
     | Annotated[LinearBackoff, Tag(tag("linear"))]
     | Annotated[ConstantBackoff, Tag(tag("constant"))]

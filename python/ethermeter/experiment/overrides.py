@@ -10,7 +10,7 @@ from ethermeter.faults import Fault, shown
 
 _LONGEST = 10_000
 _QUOTED_TABLES = ("vary", "sources")
-_GROUPED_TABLES = ("segment", "stations", "phases", "run")
+_GROUPED_TABLES = ("segment", "stations", "network", "flows", "phases", "run")
 
 
 def overridden(document: Mapping[str, Any], overrides: Sequence[str]) -> tuple[dict[str, Any], list[Fault]]:

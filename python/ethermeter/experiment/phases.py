@@ -69,3 +69,22 @@ class Run(Table):
     """Trials of each point, with different seeds."""
     batches: Annotated[int, Field(ge=2, le=1000)] = 20
     """Equal parts of the measured window, for intervals within one replication."""
+
+
+NetworkEngine = Literal["simulation", "live"]
+"""An engine that can answer for a network."""
+
+
+def _usual_of_networks() -> list[NetworkEngine]:
+    return ["simulation"]
+
+
+class NetworkRun(Table):
+    """How the trials of a network are run."""
+
+    engines: Annotated[list[NetworkEngine], Field(min_length=1, max_length=2), AfterValidator(distinct)] = Field(
+        default_factory=_usual_of_networks
+    )
+    """Engines that answer: "simulation" of the network, "live" by measurement between hosts."""
+    replications: Annotated[int, Field(ge=1, le=1000)] = 1
+    """Trials of each point, with different seeds."""

@@ -66,6 +66,33 @@ def limited_time(most_ps: int) -> tuple[PlainValidator, WithJsonSchema]:
     return _reader(lambda value: units.time_ps(value, positive=True, most_ps=most_ps)), _text(Dimension.TIME)
 
 
+def octets(*, least: int, most: int) -> tuple[PlainValidator, WithJsonSchema]:
+    """Return the reader of a size in whole octets, between bounds that may be below zero, and its schema."""
+    schema = _text(Dimension.SIZE)
+    if least < 0 and schema.json_schema is not None:
+        text = schema.json_schema
+        schema = WithJsonSchema({**text, "pattern": text["pattern"].replace(r"\+?", "[+-]?")})
+
+    def read(value: object) -> int:
+        bits = units.parse(value, Dimension.SIZE, signed=least < 0)
+        if bits.denominator != 1 or bits % 8:
+            raise UnitError("expected a whole number of octets")
+        if not least <= bits / 8 <= most:
+            raise UnitError(f"expected from {least} B to {most} B")
+        return int(bits / 8)
+
+    return _reader(read), schema
+
+
+def _octet_ps(value: object) -> int:
+    return units.octet_ps(value)
+
+
+def short_time(most_ps: int) -> tuple[PlainValidator, WithJsonSchema]:
+    """Return the reader of a time in ps, at most so long, and its schema."""
+    return _reader(lambda value: units.time_ps(value, most_ps=most_ps)), _text(Dimension.TIME)
+
+
 def _bits_or_time(value: object) -> tuple[str, int]:
     """Read a size in bits, or a time that becomes one when the bit rate is known."""
     if isinstance(value, str):
@@ -126,6 +153,9 @@ Length = Annotated[Fraction, _reader(units.length_m), _text(Dimension.LENGTH)]
 
 BitTime = Annotated[int, _reader(units.bit_ps), _text(Dimension.RATE)]
 """A bit rate, as the time of one bit in ps."""
+
+OctetTime = Annotated[int, _reader(_octet_ps), _text(Dimension.RATE)]
+"""A bit rate, as the time of one octet in ps."""
 
 BitRate = Annotated[Fraction, _reader(units.rate_bps), _text(Dimension.RATE)]
 """A bit rate above zero in bit/s."""

@@ -8,11 +8,14 @@ from pydantic import BaseModel, ValidationError
 
 from ethermeter.experiment import toml_source, toml_text
 from ethermeter.experiment.assumptions import Theory
-from ethermeter.experiment.complaints import Part, dotted, faults_of
-from ethermeter.experiment.document import MOST_TRIALS, Document
+from ethermeter.experiment.complaints import Part, dotted, faults_of, fields_of
+from ethermeter.experiment.document import MOST_TRIALS, Document, NetworkDocument, is_of_network
 from ethermeter.experiment.experiment import Experiment
+from ethermeter.experiment.flows import Flow
+from ethermeter.experiment.network import Network
+from ethermeter.experiment.network_scenario import NetworkScenarios
 from ethermeter.experiment.overrides import overridden
-from ethermeter.experiment.paths import PathError, assigned, resolved
+from ethermeter.experiment.paths import EVERY, PathError, assigned, covers, resolved
 from ethermeter.experiment.phases import Phases
 from ethermeter.experiment.scenario import Scenarios
 from ethermeter.experiment.segment import Segment
@@ -21,6 +24,7 @@ from ethermeter.experiment.sweep import Sweep, sweeps_of
 from ethermeter.faults import Fault, InputError, shown
 
 _MODELS: dict[str, type[BaseModel]] = {"segment": Segment, "stations": StationGroup, "phases": Phases, "theory": Theory}
+_MODELS_OF_NETWORKS: dict[str, type[BaseModel]] = {"network": Network, "flows": Flow, "phases": Phases}
 
 
 def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
@@ -43,9 +47,34 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
     file = str(path)
     text = toml_source.text_of(path, file=file)
     document = toml_source.parsed(text, file=file)
-    faults: list[Fault] = []
-    if overrides:
-        document, faults = overridden(document, overrides)
+    if not overrides:
+        return of_document(document, path, text=text)
+    document, faults = overridden(document, overrides)
+    return of_document(document, path, faults=faults)
+
+
+def of_document(document: dict[str, Any], path: Path, *, text: str | None = None, faults: Sequence[Fault] = ()) -> Experiment:
+    """Return the experiment that a file's tables are.
+
+    Parameters
+    ----------
+    document
+        The tables.
+    path
+        The file, by which faults call it and in whose directory other files are looked for.
+    text
+        Its text; that of the tables if not given.
+    faults
+        What is known to be wrong already.
+
+    Raises
+    ------
+    InputError
+        With every fault that was found.
+
+    """
+    file = str(path)
+    faults = list(faults)
     model, wrong = _document(document, file=file)
     faults += wrong
     faults += _sources(document, file=file)
@@ -62,28 +91,31 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
         seed=model.seed,
         series=model.series if model.series is not None else path.stem,
         engines=tuple(model.run.engines),
-        models=None if model.theory.models is None else tuple(model.theory.models),
+        models=None if isinstance(model, NetworkDocument) or model.theory.models is None else tuple(model.theory.models),
         replications=model.run.replications,
-        batches=model.run.batches,
+        batches=0 if isinstance(model, NetworkDocument) else model.run.batches,
         sources=model.sources,
         sweeps=tuple(sweeps),
-        source_text=toml_text.document(document) if overrides else text,
+        source_text=toml_text.document(document) if text is None else text,
         document=document,
     )
     _check(experiment)
     return experiment
 
 
-def scenarios(experiment: Experiment) -> Scenarios:
+def scenarios(experiment: Experiment) -> Scenarios | NetworkScenarios:
     """Return the maker of an experiment's scenarios."""
-    return Scenarios(
-        experiment.document, experiment.sweeps, batches=experiment.batches, file=str(experiment.path), folder=experiment.path.parent
-    )
+    folder = experiment.path.parent
+    if is_of_network(experiment.document):
+        return NetworkScenarios(
+            experiment.document, experiment.sweeps, engines=experiment.engines, file=str(experiment.path), folder=folder
+        )
+    return Scenarios(experiment.document, experiment.sweeps, batches=experiment.batches, file=str(experiment.path), folder=folder)
 
 
-def _document(document: Mapping[str, Any], *, file: str) -> tuple[Document | None, list[Fault]]:
+def _document(document: Mapping[str, Any], *, file: str) -> tuple[Document | NetworkDocument | None, list[Fault]]:
     try:
-        return Document.model_validate(document), []
+        return (NetworkDocument if is_of_network(document) else Document).model_validate(document), []
     except ValidationError as error:
         return None, [fault for _, fault in faults_of(error, file=file)]
 
@@ -91,29 +123,36 @@ def _document(document: Mapping[str, Any], *, file: str) -> tuple[Document | Non
 def _sources(document: Mapping[str, Any], *, file: str) -> list[Fault]:
     """Return the sources that speak of no parameter."""
     table = document.get("sources")
+    models = _models(document)
     faults = []
     for key, given in table.items() if isinstance(table, dict) else ():
         try:
             if isinstance(given, str):
-                resolved(document, key.split("."), tops=tuple(_MODELS))
+                resolved(document, key.split("."), tops=tuple(models))
         except PathError as error:
             faults.append(Fault(file, dotted(("sources", key)), shown(given), str(error)))
     return faults
 
 
+def _models(document: Mapping[str, Any]) -> dict[str, type[BaseModel]]:
+    return _MODELS_OF_NETWORKS if is_of_network(document) else _MODELS
+
+
 def _names(document: Mapping[str, Any], *, file: str) -> list[Fault]:
-    """Return the groups whose names leave open what a dotted key means."""
-    groups = document.get("stations")
+    """Return the groups, or flows, whose names leave open what a dotted key means."""
+    top, model = ("flows", Flow) if is_of_network(document) else ("stations", StationGroup)
+    groups = document.get(top)
     seen: set[str] = set()
     faults = []
     for index, group in enumerate(groups if isinstance(groups, list) else ()):
         name = group.get("name") if isinstance(group, dict) else None
         if not isinstance(name, str):
             continue
-        if name in StationGroup.model_fields:
-            faults.append(Fault(file, dotted(("stations", index, "name")), shown(name), "expected a name that is no key of stations"))
+        place = dotted((top, index, "name"))
+        if name in fields_of(model):
+            faults.append(Fault(file, place, shown(name), f"expected a name that is no key of {top}"))
         if name in seen:
-            faults.append(Fault(file, dotted(("stations", index, "name")), shown(name), "expected a name that no group before has"))
+            faults.append(Fault(file, place, shown(name), f"expected a name that no {'flow' if top == 'flows' else 'group'} before has"))
         seen.add(name)
     return faults
 
@@ -125,9 +164,11 @@ def _values(document: Mapping[str, Any], sweeps: Sequence[Sweep], *, file: str) 
         if sweep.path == ("theory", "models"):
             faults.append(Fault(file, dotted(("vary", sweep.key)), "varied", "expected all models in one list, theory.models"))
             continue
-        size = 2 if sweep.path[0] == "stations" else 1
-        table = _table(document, sweep.path[:size])
-        model = _MODELS[str(sweep.path[0])]
+        size = 2 if sweep.path[0] in ("stations", "flows") else 1
+        # What every flow may have is asked of the first.
+        within = tuple(0 if part == EVERY else part for part in sweep.path[:size])
+        table = _table(document, within)
+        model = _models(document)[str(sweep.path[0])]
         for index, value in enumerate(sweep.values):
             place = ("vary", sweep.key, index)
             try:
@@ -137,8 +178,8 @@ def _values(document: Mapping[str, Any], sweeps: Sequence[Sweep], *, file: str) 
                 break
             except ValidationError as error:
                 # What else is wrong with the table was found when the file was validated as it stands.
-                for path, fault in faults_of(error, file=file, within=sweep.path[:size]):
-                    if path[: len(sweep.path)] == sweep.path:
+                for path, fault in faults_of(error, file=file, within=within):
+                    if covers(sweep.path, path):
                         rest = path[len(sweep.path) :]
                         faults.append(Fault(file, dotted((*place, *rest)), fault.value, fault.allowed))
     return faults
@@ -167,7 +208,7 @@ def _check(experiment: Experiment) -> None:
     raise_all(experiment, made, choices)
 
 
-def raise_all(experiment: Experiment, made: Scenarios, choices: Sequence[Sequence[int]]) -> None:
+def raise_all(experiment: Experiment, made: Scenarios | NetworkScenarios, choices: Sequence[Sequence[int]]) -> None:
     """Raise the faults of all these points together, each fault once.
 
     Raises

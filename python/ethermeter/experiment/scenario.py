@@ -4,7 +4,6 @@ An experiment has thousands of points that differ in one or two tables. So each 
 sweeps that touch it, each layout is made once, and a scenario is put together from pieces that are already text.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from ethermeter.experiment.medium import CONSTANTS, medium
 from ethermeter.experiment.moments import moments
 from ethermeter.experiment.paths import PathError, assigned, at
 from ethermeter.experiment.phases import Phases
+from ethermeter.experiment.piece import Piece, compact, piece
 from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.stations import StationGroup
 from ethermeter.experiment.sweep import Sweep
@@ -36,14 +36,6 @@ TableKey = tuple[tuple[Part, ...], tuple[tuple[int, int], ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of a scenario, as a value and as compact JSON; values are shared between scenarios and must not be changed."""
-
-    value: Any
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Parts:
     """What a scenario is made of."""
 
@@ -53,11 +45,6 @@ class Parts:
     hosts: Sequence[Piece]
     moments: Piece
     assumed: Piece
-
-
-def compact(value: object) -> str:
-    """Return the JSON text of a value: ASCII, no spaces, keys in the order given."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 class Scenarios:
@@ -105,8 +92,8 @@ class Scenarios:
         """
         parts = self.parts(choice)
         layout_key = parts.layout_key
-        delays = self._once(("delays", layout_key), lambda: _piece(parts.layout.delays_ps()))
-        places = self._once(("places", layout_key), lambda: [_piece(list(group)) for group in parts.layout.places])
+        delays = self._once(("delays", layout_key), lambda: piece(parts.layout.delays_ps()))
+        places = self._once(("places", layout_key), lambda: [piece(list(group)) for group in parts.layout.places])
         segment = self._once(("segment", layout_key), lambda: _segment(parts.constants, delays))
         groups = [self._group(index, host, place) for index, (host, place) in enumerate(zip(parts.hosts, places, strict=True))]
         return self._joined(segment, groups, parts.moments)
@@ -152,7 +139,7 @@ class Scenarios:
             except InputError as error:
                 faults += error.faults
         when = tried(lambda: self._once(("moments", phases_key), lambda: self._moments(phases_key)))
-        theory = tried(lambda: self._once(("assumed", theory_key), lambda: _piece(assumed(self._model(theory_key, Theory)))))
+        theory = tried(lambda: self._once(("assumed", theory_key), lambda: piece(assumed(self._model(theory_key, Theory)))))
         if segment is None or len(groups) < len(group_keys):
             raise InputError(faults)
         constants = tried(lambda: self._once(("medium", segment_key), lambda: medium(segment, file=self._file)))
@@ -209,7 +196,7 @@ class Scenarios:
             raise InputError([Fault(self._file, dotted(table), shown(raw), str(error))]) from None
 
     def _moments(self, key: TableKey) -> Piece:
-        return _piece(moments(self._model(key, Phases), file=self._file))
+        return piece(moments(self._model(key, Phases), file=self._file))
 
     def _layout(self, segment: Segment, groups: Sequence[StationGroup]) -> Layout:
         found, faults = layout(segment, groups, file=self._file)
@@ -233,7 +220,7 @@ class Scenarios:
         """Return a group without its name and places; without constants only its contradictions are looked for."""
 
         def made() -> Piece:
-            return _piece(traffic.group_of(group, index, constants=constants or {}, folder=self._folder, file=self._file))
+            return piece(traffic.group_of(group, index, constants=constants or {}, folder=self._folder, file=self._file))
 
         if faults := traffic.contradictions(group, index, file=self._file):
             raise InputError(faults)
@@ -251,10 +238,6 @@ class Scenarios:
         value = {"segment": segment.value, "groups": [group.value for group in groups], "phases": when.value, "batches": self._batches}
         listed = ",".join([group.text for group in groups])
         return Piece(value, f'{{"segment":{segment.text},"groups":[{listed}],"phases":{when.text},"batches":{self._batches}}}')
-
-
-def _piece(value: Any) -> Piece:
-    return Piece(value, compact(value))
 
 
 def _segment(constants: Mapping[str, Any], delays: Piece) -> Piece:

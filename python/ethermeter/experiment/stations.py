@@ -17,12 +17,17 @@ MOST_QUEUED = 10_000_000
 """Frames a queue may have room for."""
 
 
-def _queue(value: object) -> int | None:
-    if value == "unlimited":
-        return None
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_QUEUED:
-        return value
-    raise complaint(f'expected "unlimited" or a number of frames from 1 to {MOST_QUEUED}')
+def room(most: int) -> tuple[PlainValidator, WithJsonSchema]:
+    """Return the reader of "unlimited" (None) or a number of frames up to `most`, and its schema."""
+
+    def read(value: object) -> int | None:
+        if value == "unlimited":
+            return None
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
+            return value
+        raise complaint(f'expected "unlimited" or a number of frames from 1 to {most}')
+
+    return PlainValidator(read), WithJsonSchema({"oneOf": [{"const": "unlimited"}, {"type": "integer", "minimum": 1, "maximum": most}]})
 
 
 class StationGroup(Table):
@@ -42,11 +47,7 @@ class StationGroup(Table):
     """Host time between the end of a frame and the earliest start of the next."""
     generator: Generator | None = None
     """The process that fills a saturated host's buffers; without it there is always a frame."""
-    queue: Annotated[
-        int | None,
-        PlainValidator(_queue),
-        WithJsonSchema({"oneOf": [{"const": "unlimited"}, {"type": "integer", "minimum": 1, "maximum": MOST_QUEUED}]}),
-    ] = Field(default="unlimited", validate_default=True)
+    queue: Annotated[int | None, *room(MOST_QUEUED)] = Field(default="unlimited", validate_default=True)
     """Frames there is room for, the one being sent included."""
     clock_error: ClockError = Field(default="0 ppm", validate_default=True)
     """How much too fast or too slow a host's clock goes at most, evenly spread; its coder and its load register follow that clock."""

@@ -9,13 +9,16 @@ from typing import Any
 from ethermeter import units
 from ethermeter.experiment import toml_text
 from ethermeter.experiment.complaints import Part, dotted
-from ethermeter.experiment.document import MOST_TRIALS
+from ethermeter.experiment.document import MOST_TRIALS, is_of_network
 from ethermeter.experiment.paths import PathError, resolved
 from ethermeter.faults import Fault, shown
 from ethermeter.units import UnitError
 
 VARIABLE = ("segment", "stations", "phases", "theory")
 """Tables whose keys can be varied."""
+
+VARIABLE_OF_NETWORKS = ("network", "flows", "phases")
+"""The same in the file of a network."""
 
 _ALLOWED = 'expected a list of values or { from = …, to = …, step = … }, the dotted key in quotes, such as "stations.count"'
 _RANGE_KEYS = ("from", "to", "step")
@@ -60,6 +63,7 @@ def sweeps_of(document: Mapping[str, Any], *, file: str) -> tuple[list[Sweep], l
     table = document.get("vary", {})
     if not isinstance(table, dict):
         return [], [Fault(file, "vary", shown(table), "expected a table")]
+    tops = VARIABLE_OF_NETWORKS if is_of_network(document) else VARIABLE
     sweeps: list[Sweep] = []
     faults: list[Fault] = []
     taken: dict[tuple[Part, ...], str] = {}
@@ -68,7 +72,7 @@ def sweeps_of(document: Mapping[str, Any], *, file: str) -> tuple[list[Sweep], l
         try:
             if "." not in key and isinstance(given, dict):
                 raise SweepError(_ALLOWED)
-            path = resolved(document, key.split("."), tops=VARIABLE)
+            path = resolved(document, key.split("."), tops=tops)
             values = _values(given)
         except (PathError, SweepError) as error:
             faults.append(Fault(file, place, shown(given), str(error)))

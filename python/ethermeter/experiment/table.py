@@ -47,6 +47,15 @@ def is_tag(part: object) -> bool:
     return isinstance(part, str) and part.startswith("<") and part.endswith(">")
 
 
+class _Choice(Discriminator):
+    """A discriminator that may stand in an optional field, for which Python wants it hashed."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash(self.custom_error_message)
+
+
 def choice(*keys: str, allowed: str) -> Discriminator:
     """Return a choice between a plain text and tables known by their one key.
 
@@ -68,4 +77,4 @@ def choice(*keys: str, allowed: str) -> Discriminator:
             return next((tag(key) for key in keys if hasattr(value, key)), None)
         return None
 
-    return Discriminator(kind, custom_error_type=ALLOWED, custom_error_message="{allowed}", custom_error_context={"allowed": allowed})
+    return _Choice(kind, custom_error_type=ALLOWED, custom_error_message="{allowed}", custom_error_context={"allowed": allowed})

@@ -8,7 +8,7 @@ from typing import Any
 from ethermeter.experiment import hosts, lengths, voice
 from ethermeter.experiment.coder import Coded
 from ethermeter.experiment.complaints import dotted
-from ethermeter.experiment.frames import MeasuredFrames, Mix, Samples
+from ethermeter.experiment.frames import Frames, MeasuredFrames, Mix, Samples
 from ethermeter.experiment.stations import StationGroup
 from ethermeter.faults import Fault, InputError
 from ethermeter.units import LONGEST_PS
@@ -52,7 +52,7 @@ def group_of(group: StationGroup, index: int, *, constants: Constants, folder: P
         frames, arrivals = voice.frames_and_arrivals(group, index, constants=constants, file=file)
     else:
         sizes = _sizes(group, index, constants=constants, folder=folder, file=file)
-        frames, arrivals = _frames(sizes), _arrivals(group, index, sizes=sizes, constants=constants, file=file)
+        frames, arrivals = frames_plan(sizes), _arrivals(group, index, sizes=sizes, constants=constants, file=file)
     # Only where there is one, so that other plans keep their hash.
     clock = {"clock_error_ppb": group.clock_error} if group.clock_error else {}
     wait = {"priority_wait_ps": group.priority_wait} if group.priority_wait else {}
@@ -60,10 +60,10 @@ def group_of(group: StationGroup, index: int, *, constants: Constants, folder: P
         "frames": frames,
         "arrivals": arrivals,
         **clock,
-        "generator": None if group.generator is None else {"buffers": group.generator.buffers, "time": _times(group.generator.time)},
+        "generator": None if group.generator is None else {"buffers": group.generator.buffers, "time": times_plan(group.generator.time)},
         "queue_frames": group.queue,
         **wait,
-        "service": _times(group.service),
+        "service": times_plan(group.service),
         "backoff": _backoff(group.backoff, limit=constants["backoff_limit"]),
         "attempt_limit": group.attempt_limit if group.attempt_limit is not None else constants["attempt_limit"],
         # A coder's buffer goes on whatever becomes of attempts.
@@ -78,11 +78,7 @@ def _sizes(group: StationGroup, index: int, *, constants: Constants, folder: Pat
     place = dotted(("stations", index, "frames"))
     # Samples come of a coder, without which they contradict the arrivals.
     assert not isinstance(group.frames, Samples)
-    if isinstance(group.frames, MeasuredFrames):
-        sizes = lengths.read(folder / group.frames.measured, name=group.frames.measured)
-    else:
-        mixed = group.frames.mix if isinstance(group.frames, Mix) else group.frames
-        sizes = [(part.length, part.weight) for part in mixed if part.weight > 0]
+    sizes = sizes_of(group.frames, folder=folder)
     if not group.frames_include_fcs:
         sizes = [(bits + fcs_bits, weight) for bits, weight in sizes]
     shortest = min(bits for bits, _ in sizes)
@@ -95,7 +91,25 @@ def _sizes(group: StationGroup, index: int, *, constants: Constants, folder: Pat
     return sizes
 
 
-def _frames(sizes: list[tuple[int, Fraction]]) -> dict[str, Any]:
+def sizes_of(frames: Frames | None, *, folder: Path) -> list[tuple[int, Fraction]]:
+    """Return lengths in bits with their weights, as a file has them.
+
+    Raises
+    ------
+    InputError
+        If they are in a file of measured lengths that cannot be read.
+
+    """
+    assert frames is not None
+    assert not isinstance(frames, Samples)
+    if isinstance(frames, MeasuredFrames):
+        return lengths.read(folder / frames.measured, name=frames.measured)
+    mixed = frames.mix if isinstance(frames, Mix) else frames
+    return [(part.length, part.weight) for part in mixed if part.weight > 0]
+
+
+def frames_plan(sizes: list[tuple[int, Fraction]]) -> dict[str, Any]:
+    """Return lengths in bits with their weights as the engines read them."""
     if len(sizes) == 1:
         return {"kind": "fixed", "bits": sizes[0][0]}
     return {"kind": "mix", "bits": [bits for bits, _ in sizes], "weights": [float(weight) for _, weight in sizes]}
@@ -103,8 +117,6 @@ def _frames(sizes: list[tuple[int, Fraction]]) -> dict[str, Any]:
 
 def _arrivals(group: StationGroup, index: int, *, sizes: list[tuple[int, Fraction]], constants: Constants, file: str) -> dict[str, Any]:
     match group.arrivals:
-        case hosts.Poisson(poisson=mean_ps):
-            return {"kind": "poisson", "mean_ps": float(mean_ps)}
         case hosts.PoissonLoad(poisson_load=load):
             # Charged as Boggs et al. (1988, section 3.3) charge: preamble, frame and gap.
             mean_bits = sum(bits * weight for bits, weight in sizes) / sum(weight for _, weight in sizes)
@@ -114,6 +126,15 @@ def _arrivals(group: StationGroup, index: int, *, sizes: list[tuple[int, Fractio
                 allowed = "expected a load at which a station sends at least every 1000 s"
                 raise InputError([Fault(file, dotted(("stations", index, "arrivals", "poisson_load")), f"{float(load):g}", allowed)])
             return {"kind": "poisson", "mean_ps": float(mean_ps)}
+        case _:
+            return arrivals_plan(group.arrivals)
+
+
+def arrivals_plan(arrivals: hosts.Arrivals) -> dict[str, Any]:
+    """Return arrivals that depend on no load as the engines read them."""
+    match arrivals:
+        case hosts.Poisson(poisson=mean_ps):
+            return {"kind": "poisson", "mean_ps": float(mean_ps)}
         case hosts.Regular(regular=period_ps):
             return {"kind": "regular", "period_ps": period_ps}
         case hosts.OnOff(on_off=times):
@@ -122,7 +143,8 @@ def _arrivals(group: StationGroup, index: int, *, sizes: list[tuple[int, Fractio
             return {"kind": "saturated"}
 
 
-def _times(times: hosts.Times) -> dict[str, Any]:
+def times_plan(times: hosts.Times) -> dict[str, Any]:
+    """Return a distribution of times as the engines read it."""
     match times:
         case hosts.Uniform(uniform=bounds):
             return {"kind": "uniform", "low_ps": bounds[0], "high_ps": bounds[1]}

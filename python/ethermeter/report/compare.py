@@ -10,9 +10,9 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, difference
 from ethermeter.faults import Fault, InputError
 from ethermeter.observation import DEFINITIONS, Metric
-from ethermeter.report.labels import LABELS, MAIN_METRICS, STUDY_GRAPHS, number
+from ethermeter.report.labels import FLOW_MAIN_METRICS, LABELS, MAIN_METRICS, STUDY_GRAPHS, number
 
-METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric in (*MAIN_METRICS, *STUDY_GRAPHS))
+METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric in (*MAIN_METRICS, *STUDY_GRAPHS, *FLOW_MAIN_METRICS))
 
 
 class Row(TypedDict):

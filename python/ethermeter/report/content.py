@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethermeter.analysis import agreement, capture, estimates, groups, positions
+from ethermeter.analysis import agreement, capture, estimates, groups, ports, positions
 from ethermeter.analysis.agreement import Agreement
 from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.ports import PortPoint
 from ethermeter.analysis.positions import Line
 from ethermeter.faults import Fault, InputError
 from ethermeter.papers import claims, gonsalves1982, myths
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 60
 """Points of a run up to which its stations are looked at place by place."""
+MOST_FLOWS = 16
+"""Flows that are still told apart; with more, those of one table of the experiment file go together."""
 MOST_PLACES = 8
 """Places that are still told apart; with more, stations are spread over the segment rather than clustered."""
 
@@ -40,6 +43,10 @@ class Content:
     titles: Mapping[str, str]  # of the series
     scenarios: Mapping[str, Mapping[str, Any]]  # of each series, with the most stations
     provenance: Mapping[str, Any]
+    flows: Sequence[Point]  # of every flow of a network, or of every table of flows where there are many
+    tables: Sequence[Point]  # of every table of flows, where there are several
+    ports: Sequence[PortPoint]  # of every port of a network
+    links: Sequence[Mapping[str, Any]]  # the network of each of these
     groups: Sequence[Point]  # of every group of stations, where there are several
     places: Sequence[Point]  # of the stations at every place, where they are clustered
     shares: Sequence[Point]  # of the larger of two stations
@@ -78,8 +85,13 @@ def gather(run_dir: Path) -> Content:
     study = found[0] if found else ""
     # The study's hosts are alike; its graphs are what the paper shows.
     # Theories have no stations of their own, and those of idealised worlds are in no place.
-    real = [trial for trial in trials if trial.engine == "simulation"]
+    networks = [trial for trial in trials if "network" in trial.scenario]
+    real = [trial for trial in trials if trial.engine == "simulation" and "network" not in trial.scenario]
     simulated = [point for point in points if point.engine == "simulation"]
+    shown = [*real, *networks]
+    table = run.ports()
+    by_flow, by_table = _flows(run, networks)
+    of_ports = ports.estimate(trials, table) if table is not None else ()
     by_group, by_place, shares = ((), (), ()) if study else _parts(run, real)
     return Content(
         name=run_dir.resolve().name,
@@ -90,18 +102,38 @@ def gather(run_dir: Path) -> Content:
         titles=titles,
         scenarios=scenarios,
         provenance=run.provenance(),
+        flows=by_flow,
+        tables=by_table,
+        ports=of_ports,
+        links=[trials[point.first].scenario["network"] for point in of_ports],
         groups=by_group,
         places=by_place,
         shares=shares,
         agreements=agreement.agreements(points),
         lines=_lines(run, real, simulated, is_study=bool(study)),
-        distributions=_distributions(run, real, simulated, study=bool(study)),
+        distributions=_distributions(run, shown, [point for point in points if point.engine in ("simulation", "live")], study=bool(study)),
         runs=myths.runs_of(run_dir, points, trials) if study == myths.STUDY else None,
         curves=gonsalves1982.curves_of(run_dir) if study == gonsalves1982.STUDY else None,
     )
 
 
+def _flows(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Point], Sequence[Point]]:
+    """Estimates of every flow and of every table of flows, each where it says something."""
+    if not trials:
+        return (), ()
+    observations, batches = run.observations(), run.batches()
+    several = [trial for trial in trials if len(groups.by_table(trial.scenario)) > 1]
+    most = max(len(trial.scenario["flows"]) for trial in trials)
+    divide = groups.by_flow if most <= MOST_FLOWS else groups.by_table
+    return (
+        groups.estimate(trials, observations, batches, divide, metrics=groups.FLOW_METRICS),
+        groups.estimate(several, observations, batches, groups.by_table, metrics=groups.FLOW_METRICS) if several else (),
+    )
+
+
 def _stations(scenario: Mapping[str, Any]) -> int:
+    if "network" in scenario:
+        return len(scenario["network"]["nodes"])
     return sum(len(group["places"]) for group in scenario["groups"])
 
 
@@ -124,7 +156,7 @@ def _lines(run: "RunDirectory", trials: "Sequence[Trial]", points: Sequence[Poin
     kept = positions.read(run.path)
     if kept or is_study or len(points) > MOST_POINTS:
         return kept
-    return positions.estimate(trials, run.observations(), run.batches())
+    return positions.estimate(trials, run.observations(), run.batches()) if trials else ()
 
 
 def _is_clustered(places: Sequence[int]) -> bool:

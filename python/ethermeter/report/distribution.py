@@ -30,6 +30,7 @@ class Kind:
     delay: str
     counted: str
     percentiles: tuple[Metric, Metric, Metric, Metric, Metric]
+    longer: str = "whose delay is larger"
 
 
 KINDS = (
@@ -51,8 +52,26 @@ KINDS = (
         "samples",
         (Metric.SAMPLE_DELAY_P50, Metric.SAMPLE_DELAY_P90, Metric.SAMPLE_DELAY_P99, Metric.SAMPLE_DELAY_P999, Metric.SAMPLE_DELAY_MAX),
     ),
+    *(
+        Kind(
+            name,
+            LABELS[Metric(name)].title[:1].lower() + LABELS[Metric(name)].title[1:],
+            "messages",
+            (
+                Metric(f"{name}_p50"),
+                Metric(f"{name}_p90"),
+                Metric(f"{name}_p99"),
+                Metric(f"{name}_p999"),
+                Metric(f"{name}_max"),
+            ),
+            longer="that come longer after the one before" if name == "inter_arrival" else "that take longer",
+        )
+        for name in ("round_trip", "one_way_delay", "inter_arrival")
+    ),
 )
 """Distributions of delays, in the order in which they are shown."""
+LONGER = {"whose delay is larger": "that take longer"}
+"""What is said of a kind on the axis, where it is not what is said above it."""
 STEP = 0.03
 """Distance of points that are drawn, in natural logarithms: about a pixel."""
 
@@ -146,7 +165,7 @@ def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any
             "y": {
                 "field": "y",
                 "type": "quantitative",
-                "title": f"Share of {kind.counted} that take longer",
+                "title": f"Share of {kind.counted} {LONGER.get(kind.longer, kind.longer)}",
                 "scale": {"type": "log", "nice": False, "domainMax": 1},
                 "axis": {"format": ".4~%", "tickCount": 6},
             },
@@ -157,7 +176,7 @@ def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any
                 "legend": {"title": title, "titleLimit": 400, "columns": 3},
             },
             "tooltip": [
-                {"field": "x", "type": "quantitative", "title": "delay, ms", "format": ".4~r"},
+                {"field": "x", "type": "quantitative", "title": f"{kind.delay}, {label.unit}", "format": ".4~r"},
                 {"field": "y", "type": "quantitative", "title": "take longer", "format": ".3~%"},
                 {"field": "c", "title": title},
             ],
@@ -183,7 +202,7 @@ def _thinned(of: Distribution) -> list[tuple[float, float]]:
 
 
 def percentiles(selection: Selection, found: Sequence[Distribution], *, title: str) -> str:
-    """Tabulate the percentiles in ms, mean over the replications with its interval, and the number of frames behind it."""
+    """Tabulate the percentiles, mean over the replications with its interval, and the number of frames behind it."""
     label = LABELS[selection.kind.percentiles[0]]
     rows = []
     for (name, point), of in zip(selection.points.items(), found, strict=True):

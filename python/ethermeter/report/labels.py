@@ -4,7 +4,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from ethermeter.observation import DEFINITIONS, Metric
+from ethermeter.observation import DEFINITIONS, FLOW_DEFINITIONS, Metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,13 @@ class Label:
         """Title, short enough for an axis, with its unit."""
         short = self.title.replace("Standard deviation", "SD")
         return f"{short} ({self.unit})" if self.unit else short
+
+
+def _times(metric: Metric, title: str) -> dict[Metric, Label]:
+    """Label a time of flows and its percentiles."""
+    ranks = {"p50": "median", "p90": "90th percentile", "p99": "99th percentile", "p999": "99.9th percentile", "max": "largest"}
+    found = {Metric(f"{metric.value}_{rank}"): Label(f"{title}, {text}", "µs", 1e6) for rank, text in ranks.items()}
+    return {metric: Label(title, "µs", 1e6), **found}
 
 
 LABELS: dict[Metric, Label] = {
@@ -80,6 +87,23 @@ LABELS: dict[Metric, Label] = {
     Metric.SAMPLE_DELAY_MAX: Label("Delay of a sample, largest", "ms", 1e3),
     Metric.VOICE_LOAD: Label("Offered voice load"),
     Metric.VOICE_UTILISATION: Label("Voice utilisation", most=1.0),
+    Metric.OFFERED_RATE: Label("Messages offered", "message/s"),
+    Metric.MESSAGE_RATE: Label("Messages received", "message/s"),
+    Metric.FRAME_RATE: Label("Frames received", "frame/s"),
+    Metric.DATA_RATE: Label("Data rate", "Mb/s", 1e-6),
+    **_times(Metric.ONE_WAY_DELAY, "One-way delay"),
+    **_times(Metric.ROUND_TRIP, "Round trip"),
+    **_times(Metric.INTER_ARRIVAL, "Time between arrivals"),
+    Metric.REORDERED: Label("Messages out of order"),
+    Metric.DUPLICATES: Label("Messages twice"),
+    Metric.TIMED_OUT: Label("Messages not answered in time"),
+    Metric.MESSAGES: Label("Messages counted"),
+    Metric.REFUSED: Label("Messages refused by the source’s queue"),
+    Metric.LOST_QUEUE: Label("Frames lost in queues"),
+    Metric.LOST_BUFFER: Label("Frames lost in memories"),
+    Metric.LOST_ATTEMPTS: Label("Frames given up after collisions"),
+    Metric.FILTERED: Label("Copies filtered"),
+    Metric.IGNORED: Label("Copies ignored"),
 }
 
 STUDY_GRAPHS: tuple[Metric, ...] = (
@@ -121,6 +145,24 @@ MAIN_METRICS: tuple[Metric, ...] = (
     Metric.UTILISATION_SD_OVER_MEAN,
 )
 """What a report on any other run shows; of voice where there is some."""
+
+FLOW_MAIN_METRICS: tuple[Metric, ...] = (
+    Metric.MESSAGE_RATE,
+    Metric.GOODPUT,
+    Metric.DATA_RATE,
+    Metric.LOSS,
+    Metric.ROUND_TRIP,
+    Metric.ROUND_TRIP_P99,
+    Metric.ONE_WAY_DELAY,
+    Metric.ONE_WAY_DELAY_P99,
+    Metric.INTER_ARRIVAL,
+    Metric.INTER_ARRIVAL_P99,
+    Metric.REORDERED,
+    Metric.DUPLICATES,
+    Metric.TIMED_OUT,
+    Metric.REFUSED,
+)
+"""What a report on networks shows."""
 
 TIME_KINDS: dict[Metric, str] = {
     Metric.TIME_FRAME: "frames",
@@ -176,6 +218,50 @@ STATION_TITLES: dict[str, str] = {
 """Titles of the keys of a group of stations."""
 
 
+NETWORK_TITLES: dict[str, str] = {
+    "hosts.count": "Number of hosts",
+    "links.rate": "Rate of the link",
+    "links.delay": "Delay of the link",
+    "links.length": "Length of the link",
+    "hosts.model": "Model of the host",
+    "switches.model": "Model of the switch",
+    "switches.fabric": "Fabric of the switch",
+    "routers.model": "Model of the router",
+    "switches.queue": "Room at each port of the switch",
+    "switches.queue_size": "Room at each port of the switch",
+    "switches.overlap": "Octets before the switch sends on",
+    "switches.buffer.size": "Memory of each port of the switch",
+    "switches.buffer.pause.high": "Memory at which PAUSE is sent",
+    "routers.queue": "Room at each port of the router",
+    "rate": "Rate of links",
+}
+"""Titles of keys of networks, without names and numbers."""
+
+FLOW_TITLES: dict[str, str] = {
+    **{key: STATION_TITLES[key] for key in ("frames", "arrivals", "arrivals.poisson_load", "service", "queue")},
+    "data": "Data of a datagram",
+    "arrivals.poisson": "Messages a second",
+    "arrivals.regular": "Spacing of messages",
+    "arrivals.on_off.period": "Spacing of messages while on",
+    "response.frames": "Frame length of the answer",
+    "response.data": "Data of the answer",
+    "response.think": "Time to answer",
+    "response.timeout": "Patience",
+    "cast": "Addressed as",
+}
+"""Titles of the keys of a flow."""
+
+
+def _network_title(rest: str) -> str | None:
+    """Return the title of a key of a network without the name or number of what it is of, and that in brackets."""
+    if rest in NETWORK_TITLES:
+        return NETWORK_TITLES[rest]
+    kind, _, after = rest.partition(".")
+    which, _, leaf = after.partition(".")
+    title = NETWORK_TITLES.get(f"{kind}.{leaf}")
+    return title and (title if which.isdigit() or which == "*" else f"{title} ({which})")
+
+
 def key_title(key: str) -> str:
     """Return the title of a varied key; a key that is not known is its own title.
 
@@ -185,18 +271,21 @@ def key_title(key: str) -> str:
     ('Number of hosts', 'Frame length', 'Number of stations (pupils)')
     >>> key_title("stations.0.arrivals.poisson_load"), key_title("phases.drain")
     ('Offered load', 'phases.drain')
+    >>> key_title("network.hosts.sender.count"), key_title("flows.load.frames")
+    ('Number of hosts (sender)', 'Frame length (load)')
     """
     if key in KEY_TITLES:
         return KEY_TITLES[key]
     top, _, rest = key.partition(".")
-    if top != "stations":
-        return key
-    if rest in STATION_TITLES:
-        return STATION_TITLES[rest]
+    if top == "network":
+        return _network_title(rest) or key
+    titles = {"stations": STATION_TITLES, "flows": FLOW_TITLES}.get(top, {})
+    if rest in titles:
+        return titles[rest]
     group, _, leaf = rest.partition(".")
-    if leaf not in STATION_TITLES:
+    if leaf not in titles:
         return key
-    return STATION_TITLES[leaf] if group.isdigit() else f"{STATION_TITLES[leaf]} ({group})"
+    return titles[leaf] if group.isdigit() or group == "*" else f"{titles[leaf]} ({group})"
 
 
 CAUTIONS: dict[str, str] = {
@@ -205,17 +294,22 @@ CAUTIONS: dict[str, str] = {
     "late-collision": "collisions happened later than the slot time",
     "damaged-frames": "a sender did not notice its collision",
     "no-samples": "nothing was delivered, so the value is undefined",
-    "few-samples": "fewer than 30 frames are behind the value",
-    "one-replication": "fewer than three replications: intervals come from batches, and are missing where batches say nothing",
-    "unbounded-queue": "an unlimited queue is offered more than the segment carries",
+    "few-samples": "fewer than 30 frames, or messages, are behind the value",
+    "one-replication": "fewer than three replications: intervals come from batches; none where these say nothing or are not there",
+    "unbounded-queue": "an unlimited queue is offered more than its segment or wire carries",
     "outside-model-range": "a theory's own validity ends before this point",
     "other-protocol": "a theory of another medium access than the experiment's",
+    "under-way": "messages were still under way when the trial ended, and count as lost",
+    "late-send": "a sender was later than its source asked for",
+    "clock-uncertain": "a delay between clocks that are not known to agree as well as that",
+    "host-limited": "a host, not the network, was at its limit",
+    "consent-limited": "a sender was held back by what its receiver permitted",
 }
 
 
-def meaning(metric: Metric) -> str:
+def meaning(metric: Metric, *, of_flows: bool = False) -> str:
     """Say what the metric counts, as a sentence."""
-    text = DEFINITIONS[metric].meaning
+    text = (FLOW_DEFINITIONS if of_flows else DEFINITIONS)[metric].meaning
     return text[0].upper() + text[1:] + "."
 
 

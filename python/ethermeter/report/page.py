@@ -1,35 +1,30 @@
 """Page: the parts of the report put together into one self-contained HTML file."""
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.observation import Metric
-from ethermeter.report import bundle, parameters, results
+from ethermeter.report import parameters, results
 from ethermeter.report.agreement import agreement_section
 from ethermeter.report.axes import MOST_CURVES
 from ethermeter.report.content import Content
-from ethermeter.report.html import embedded, safe, section, table
+from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import number
 from ethermeter.report.myths import myths_sections
 from ethermeter.report.packet_voice import voice_sections
 from ethermeter.report.parameters import constants, flat
 from ethermeter.report.series import anchor, series_section
 from ethermeter.report.sheet import Sheet
+from ethermeter.report.shell import Section, shell
 from ethermeter.report.studies import OTHER, STUDIES
-from ethermeter.report.theme import config
-
-FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif'
-# The page itself forbids every request, so that "offline" is enforced and not merely intended.
-POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:; form-action 'none'"
 
 
 def page(content: Content) -> str:
     """Put the report together."""
     sheet = Sheet()
     series = list(dict.fromkeys(point.series for point in content.points))
-    sections: list[tuple[str, str, str]] = []
+    sections: list[Section] = []
     if content.claims:
         sections.append(("claims", "Claims", section("claims", "Published claims against this run", _claims(content))))
     if content.runs is not None:
@@ -51,26 +46,8 @@ def page(content: Content) -> str:
     sections.append(("cautions", "Cautions", section("cautions", "Cautions", marks + cautions)))
     sections.append(("provenance", "Provenance", section("provenance", "Provenance", _provenance(content.provenance))))
 
-    title = _title(content)
-    links = "".join(f'<li><a href="#{place}">{safe(label)}</a></li>' for place, label, _ in sections)
-    own = files("ethermeter.report")
-    settings = {ground: config(ground, font=FONT) for ground in ("light", "dark")}
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">\n'
-        f"<title>{safe(title)} · ethermeter</title>\n"
-        '<link rel="icon" href="data:,">\n'
-        f"<style>{own.joinpath('style.css').read_text(encoding='utf-8')}</style></head>\n<body>\n"
-        '<a class="skip" href="#content">Skip to the results</a>\n'
-        f'<header class="top wrap"><p class="kind">ethermeter report</p><h1>{safe(title)}</h1>{_facts(content, series)}</header>\n'
-        f'<nav class="map" aria-label="Sections"><ul>{links}</ul></nav>\n'
-        f'<main id="content" class="wrap">\n{"".join(text for _, _, text in sections)}</main>\n'
-        f'<footer class="wrap">Run <code>{safe(content.name)}</code>. Bands and intervals are 95%. '
-        "This file holds all it needs and works offline.</footer>\n"
-        f'<script type="application/json" id="config">{embedded(settings)}</script>\n{sheet.scripts()}'
-        f"<script>{bundle.javascript()}</script>\n<script>{own.joinpath('page.js').read_text(encoding='utf-8')}</script>\n</body></html>\n"
-    )
+    footer = f"Run <code>{safe(content.name)}</code>. Bands and intervals are 95%. This file holds all it needs and works offline."
+    return shell(_title(content), sections, sheet, kind="ethermeter report", facts=_facts(content, series), footer=footer)
 
 
 def _drawn(points: Sequence[Point]) -> list[Point]:
@@ -91,7 +68,7 @@ def _title(content: Content) -> str:
     return titles[0] if titles else content.name
 
 
-def _facts(content: Content, series: Sequence[str]) -> str:
+def _facts(content: Content, series: Sequence[str]) -> list[tuple[str, str]]:
     facts: list[tuple[str, str]] = []
     # A reference is our own; only what was published counts as a claim.
     judged = [claim for claim in content.claims if claim.verdict != "not-run" and claim.basis != "reference"]
@@ -106,10 +83,15 @@ def _facts(content: Content, series: Sequence[str]) -> str:
     total = sum(value * count for value, count in frames if value == value)
     if total:
         facts.append(("Frames measured", f"{total / 1e6:,.1f} <small>million</small>" if total >= 1e6 else f"{total:,.0f}"))
+    messages = [
+        point.estimates[Metric.MESSAGES].value * point.replications for point in content.points if Metric.MESSAGES in point.estimates
+    ]
+    if total := sum(messages):
+        facts.append(("Messages measured", f"{total / 1e6:,.1f} <small>million</small>" if total >= 1e6 else f"{total:,.0f}"))
     wall_s = content.provenance.get("wall_s")
     if isinstance(wall_s, int | float):
         facts.append(("Simulated in", f"{number(float(wall_s))} <small>s</small>"))
-    return '<dl class="facts">' + "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts) + "</dl>"
+    return facts
 
 
 def _claims(content: Content) -> str:

@@ -26,7 +26,7 @@ class Experiment:
         rows = []
         used: set[str] = set()
         for key, value in values.items():
-            at = _nearest(key, sources)
+            at = _nearest(key, sources, self.content)
             if at is not None:
                 used.add(at)
             kind, text = sources[at] if at is not None else ("", "")
@@ -34,15 +34,32 @@ class Experiment:
         return rows + [(key, "", *source) for key, source in sources.items() if key not in used]
 
 
-def _nearest(key: str, sources: Mapping[str, object]) -> str | None:
+def _nearest(key: str, sources: Mapping[str, object], content: Mapping[str, Any]) -> str | None:
     """Return the key of the source that speaks of this key or, failing that, of the table around it."""
     bare = key.replace("[1]", "").replace("[2]", "")
-    for candidate in (key, bare):
+    for candidate in (key, bare, *_said(key, content)):
         parts = candidate.split(".")
         for length in range(len(parts), 0, -1):
             if ".".join(parts[:length]) in sources:
                 return ".".join(parts[:length])
     return None
+
+
+def _said(key: str, content: Mapping[str, Any]) -> list[str]:
+    """Return the ways in which a file may speak of a key: tables of a list by their name, by their number from 0, or all of them."""
+    ways: list[list[str]] = [[]]
+    tree: Any = content
+    for part in key.split("."):
+        name, _, number = part.rstrip("]").partition("[")
+        tree = tree.get(name) if isinstance(tree, Mapping) else None
+        ways = [[*way, name] for way in ways]
+        if isinstance(tree, list) and tree and all(isinstance(item, Mapping) for item in tree):
+            at = int(number) - 1 if number else 0
+            tree = tree[at]
+            # Most particular first.
+            steps = [[str(tree["name"])] if "name" in tree else [], [str(at)], ["*"], []]
+            ways = [[*way, *step] for step in steps for way in ways]
+    return [".".join(way) for way in ways]
 
 
 def _source(source: object) -> tuple[str, str]:
@@ -117,7 +134,9 @@ def shared(owners: Mapping[str, Sequence[tuple[str, ...]]]) -> list[tuple[tuple[
 
 
 def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Name and value of the segment's constants and of the first group's, as they were run."""
+    """Name and value of the segment's constants and of the first group's, or of a network's parts, as they were run."""
+    if "network" in scenario:
+        return network_constants(scenario)
     segment, group, phases = scenario["segment"], scenario["groups"][0], scenario["phases"]
     reach_ps = max(max(row) for row in segment["delay_ps"])
     rows = [
@@ -140,6 +159,72 @@ def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("measured", f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s, {scenario['batches']} batches"),
     ]
     return rows
+
+
+def network_constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and value of what a network was made of, as it was run; equal nodes and links together."""
+    network, phases = scenario["network"], scenario["phases"]
+    alike: dict[tuple[str, str], list[str]] = {}
+    for node in network["nodes"]:
+        ((kind, settings),) = node["kind"].items()
+        alike.setdefault((kind, _settings(kind, settings)), []).append(node["name"])
+    rows = [(f"{kind} {_listed(names)}", text) for (kind, text), names in alike.items()]
+    wires: dict[str, list[str]] = {}
+    for link in network["links"]:
+        rate, half = f"{8e6 / link['ps_per_octet']:g} Mb/s", ", half duplex" if link.get("half_duplex") else ""
+        around = f", preamble {link.get('preamble_octets', 8)} B, gap {link.get('gap_octets', 12)} B"
+        wires.setdefault(f"{rate}{half}, {link['delay_ps'] / 1e6:g} µs{around}", []).append("–".join(end["node"] for end in link["ends"]))
+    rows += [(f"link {_listed(names)}", text) for text, names in wires.items()]
+    for flow in scenario["flows"][:MOST_ROWS]:
+        rest = {key: value for key, value in flow.items() if key not in ("name", "from", "to")}
+        rows.append((f"flow {flow['name']}", f"{flow['from']} to {_listed(flow['to'])}: {written_table(rest)}"))
+    if len(scenario["flows"]) > MOST_ROWS:
+        rows.append(("flows", f"{len(scenario['flows']) - MOST_ROWS} more"))
+    rows.append(("measured", f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s"))
+    return rows
+
+
+MOST_ROWS = 12
+"""Flows whose parameters are written out."""
+_MOST_NAMES = 6
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) <= _MOST_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[: _MOST_NAMES - 1])} … {names[-1]} ({len(names)})"
+
+
+def _settings(kind: str, settings: Mapping[str, Any]) -> str:
+    """Write what a node is made of for people, stage by stage."""
+    if kind == "host" and not settings:
+        return "ideal"
+    parts = []
+    for key, value in settings.items():
+        if isinstance(value, list):
+            parts.append(f"{key}: {'; '.join(_stage(stage) for stage in value)}")
+        elif isinstance(value, Mapping) and "name" in value:
+            parts.append(f"{key}: {_stage(value)}")
+        elif isinstance(value, Mapping) and key == "fabric":
+            ((name, inner),) = value.items()
+            stages = [inner] if "name" in inner else [stage for stage in inner.values() if stage]
+            parts.append(f"fabric {name}: {'; '.join(_stage(stage) for stage in stages)}")
+        elif isinstance(value, Mapping):
+            parts.append(f"{key} {written_table(value)}")
+        elif key == "delay_ps":
+            parts.append(f"delay {value / 1e6:g} µs")
+        else:
+            parts.append(
+                f"{key.removesuffix('_frames').replace('_octets', ' octets')} {value}{' frames' if key.endswith('_frames') else ''}"
+            )
+    return ", ".join(parts)
+
+
+def _stage(stage: Mapping[str, Any]) -> str:
+    text = written_table({key: value for key, value in stage.items() if key not in ("name", "ps_per_octet")})
+    per_octet = f"{stage['ps_per_octet'] / 1e3:g} ns an octet" if stage.get("ps_per_octet") else ""
+    said = ", ".join(part for part in (per_octet, text) if part)
+    return f"{stage['name']} ({said})" if said else str(stage["name"])
 
 
 def _priority_waits(groups: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

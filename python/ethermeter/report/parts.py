@@ -36,16 +36,17 @@ def parts_section(series: str, content: Content, sheet: Sheet) -> str:
         found += f'<h3>Who gets the segment</h3><p class="lead">{lead}</p>'
         found += _grid(_figures(of_shares, Metric.UTILISATION, SHARE, "Share of the channel time that the two used.", sheet))
     if of_groups:
-        found += _section(of_groups, "By group of stations", "Means over the stations of a group.", sheet)
+        found += parts_figures(of_groups, "By group of stations", "Means over the stations of a group.", sheet)
     if of_places:
-        found += _section(
+        found += parts_figures(
             of_places, "By place of the stations", "Means over the stations at a place; places are counted along the segment.", sheet
         )
     return found
 
 
-def _section(points: Sequence[Point], heading: str, lead: str, sheet: Sheet) -> str:
-    shown = [metric for metric in METRICS if any(point.estimates[metric].value > 0 for point in points)]
+def parts_figures(points: Sequence[Point], heading: str, lead: str, sheet: Sheet, *, metrics: Sequence[Metric] = METRICS) -> str:
+    """Figures of some metrics that tell parts apart, under a heading; empty where no metric has a value above zero."""
+    shown = [metric for metric in metrics if any(point.estimates[metric].value > 0 for point in points)]
     drawn = [
         (MEANS.get(metric, LABELS[metric]), _figures(points, metric, MEANS.get(metric, LABELS[metric]), "", sheet)) for metric in shown
     ]
@@ -72,6 +73,7 @@ def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str, s
         if len(silent) == len(members):
             continue
         why = "there is no voice, or nothing was delivered" if metric.definition.of_voice else "nothing was delivered"
+        why = "there is none" if metric.definition.of_flows else why
         missing = f"No value where {why}: {', '.join(dict.fromkeys(silent))}." if silent else ""
         title = ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in zip(axes.panels, values, strict=True))
         spec = _bars(members, metric, label, axes) if is_barred else _lines(members, metric, label, axes)

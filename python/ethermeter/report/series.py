@@ -16,7 +16,8 @@ from ethermeter.report.along import along_section
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import LABELS, MAIN_METRICS, TIME_KINDS, VOICE_GRAPHS, key_title, meaning
+from ethermeter.report.labels import FLOW_MAIN_METRICS, LABELS, MAIN_METRICS, TIME_KINDS, VOICE_GRAPHS, key_title, meaning
+from ethermeter.report.network import flow_figures, network_tables
 from ethermeter.report.parts import parts_section
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.studies import OTHER, STUDIES
@@ -32,6 +33,8 @@ RISING = (Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME, Metric.VOICE_DELAY, M
 
 def series_section(name: str, points: Sequence[Point], content: Content, sheet: Sheet) -> str:
     """One series: its main figures, what its stations and its delays are like, channel time, and a table of estimates."""
+    if any(Metric.MESSAGE_RATE in point.estimates for point in points):
+        return _network_section(name, points, content, sheet)
     axes = choose(points)
     study = STUDIES.get(content.study, OTHER)
     is_apart = study.against_hosts and axes.x != COUNT
@@ -57,12 +60,33 @@ def series_section(name: str, points: Sequence[Point], content: Content, sheet: 
     return section(anchor(name), name, (f'<p class="lead">{safe(title)}</p>' if title and title != name else "") + body)
 
 
+def _network_section(name: str, points: Sequence[Point], content: Content, sheet: Sheet) -> str:
+    """One series on a network: what was varied, its flows, its links, how long messages take, and a table of estimates."""
+    together = _main(name, points, choose(points), FLOW_MAIN_METRICS, sheet, of_flows=True)
+    apart = flow_figures(name, content, sheet)
+    # Flows of several kinds are told apart first: their mean is of nothing in particular.
+    if apart and any(point.series == name for point in content.tables):
+        body = apart + (f"<h3>All flows together</h3>{together}" if together else "")
+    else:
+        body = together + apart
+    body += network_tables(name, content) + _distributions(name, content, sheet)
+    body += _estimates(points, [metric for metric in FLOW_MAIN_METRICS if _has_some(points, metric)])
+    title = content.titles.get(name, "")
+    if len(content.scenarios) == 1:
+        return section(anchor(name), "Results", body)
+    return section(anchor(name), name, (f'<p class="lead">{safe(title)}</p>' if title and title != name else "") + body)
+
+
+def _has_some(points: Sequence[Point], metric: Metric) -> bool:
+    return any(_has(point, metric) and point.estimates[metric].value for point in points)
+
+
 def anchor(series: str) -> str:
     """Return the id of a series' section."""
     return "series-" + re.sub(r"[^A-Za-z0-9_-]+", "-", series)
 
 
-def _main(name: str, points: Sequence[Point], axes: Axes, graphs: Sequence[Metric], sheet: Sheet) -> str:
+def _main(name: str, points: Sequence[Point], axes: Axes, graphs: Sequence[Metric], sheet: Sheet, *, of_flows: bool = False) -> str:
     metrics = [metric for metric in graphs if _is_worth_showing(points, metric)]
     drawn = []
     for metric in metrics:
@@ -71,7 +95,7 @@ def _main(name: str, points: Sequence[Point], axes: Axes, graphs: Sequence[Metri
             numbers = results.figure_table(panel, metric, axes, title=f"{name}, {title}")
             knees = _knees(panel, metric, axes)
             spec = {key: value for key, value in chart.lines(panel, metric, axes, knees=knees).items() if key != "title"}
-            drawn.append(sheet.add(spec, title=title, text=meaning(metric) + _said(knees, axes), numbers=numbers))
+            drawn.append(sheet.add(spec, title=title, text=meaning(metric, of_flows=of_flows) + _said(knees, axes), numbers=numbers))
     return f'<div class="grid">{"".join(drawn)}</div>' if drawn else ""
 
 
@@ -120,21 +144,20 @@ def _distributions(name: str, content: Content, sheet: Sheet) -> str:
     for selection, found in content.distributions.get(name, ()):
         kind = selection.kind
         title = f"Distribution of the {kind.delay} by {_small(key_title(selection.key))}"
-        text = f"Share of {kind.counted} whose delay is larger, both axes logarithmic." + (
-            f" {selection.fixed}." if selection.fixed else ""
-        )
+        text = f"Share of {kind.counted} {kind.longer}, both axes logarithmic." + (f" {selection.fixed}." if selection.fixed else "")
         table = distribution.percentiles(selection, found, title=f"{name}, {title}")
         drawn.append(sheet.add(distribution.figure(selection, found), title=title, text=text, numbers="", after=table))
     if not drawn:
         return ""
     kinds = {selection.kind for selection, _ in content.distributions[name]}
-    lead = "The frames of all replications together. Percentiles, in ms, are means over the replications, with 95% intervals from three on."
-    if len(kinds) > 1:
+    counted = "messages" if any(kind.counted == "messages" for kind in kinds) else "frames"
+    lead = f"The {counted} of all replications together. Percentiles are means over the replications, with 95% intervals from three on."
+    if len(kinds) > 1 and counted == "frames":
         lead += (
             " The transmission delay begins when the transmitter takes a frame up, the voice delay with the oldest sample in it; "
             "the delay of samples is that of their frames, each counted as often as it has samples."
         )
-    return f'<h3>How long frames take</h3><p class="lead">{lead}</p><div class="grid">{"".join(drawn)}</div>'
+    return f'<h3>How long {counted} take</h3><p class="lead">{lead}</p><div class="grid">{"".join(drawn)}</div>'
 
 
 def _estimates(points: Sequence[Point], metrics: Sequence[Metric]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ethermeter.faults import Fault, InputError
-from ethermeter.store.tables import BATCHES, HISTOGRAM_TABLE, OBSERVATIONS, TABLES
+from ethermeter.store.tables import BATCHES, HISTOGRAM_TABLE, OBSERVATIONS, PORTS, TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +101,7 @@ class RunDirectory:
         Returns
         -------
         :
-            trial · metric · low_s · high_s · count; a bucket is [low, high).
+            trial · metric · low_s · high_s · count; a bucket is [low, high). In a run with networks also station: the flow, or -1.
 
         Raises
         ------
@@ -110,6 +110,22 @@ class RunDirectory:
 
         """
         return self._table(HISTOGRAM_TABLE)
+
+    def ports(self) -> "pa.Table | None":
+        """Read what was counted at the ports of networks.
+
+        Returns
+        -------
+        :
+            trial · port · what `ethermeter.store.rows.PORT_COLUMNS` name; None if the run has no network.
+
+        Raises
+        ------
+        InputError
+            If the run is unfinished, or the file is damaged.
+
+        """
+        return self._table(PORTS) if (self.path / PORTS).is_file() else None
 
     def provenance(self) -> dict[str, Any]:
         """Read where the run comes from: versions, host, command line, times; empty if it was killed before any was written."""

@@ -13,8 +13,8 @@ from ethermeter.store.rows import ARRAYS, TrialRows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = "1"
-_NUMBERS = ("stations", "events", "core_s")
+FORMAT = "2"
+_NUMBERS = ("stations", "events", "core_s", "flows")
 
 
 @dataclass(frozen=True, slots=True)

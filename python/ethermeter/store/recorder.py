@@ -17,8 +17,8 @@ from ethermeter.faults import Fault, InputError
 from ethermeter.store import parts
 from ethermeter.store.directory import PARTS, PLAN, PROVENANCE, is_finished, read_provenance
 from ethermeter.store.files import TEMPORARY, sync_directory, write_whole
-from ethermeter.store.rows import TrialRows, has_voice, observations_of
-from ethermeter.store.tables import TABLES, write_all
+from ethermeter.store.rows import TrialRows, flows_of, observations_of_scenario
+from ethermeter.store.tables import PORTS, TABLES, write_all
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +71,8 @@ class Recorder:
     ) -> None:
         self.directory = directory
         self._ids = [trial.id for trial in plan.trials]
-        self._observations = [_observations(trial.scenario) for trial in plan.trials]
+        self._observations = [observations_of_scenario(trial.scenario) for trial in plan.trials]
+        self._networks = any(flows_of(trial.scenario) for trial in plan.trials)
         self._stamp = parts.Stamp(plan.hash, version)
         self._part_of = np.full(len(self._ids), -1, np.int32)
         self._row_of = np.zeros(len(self._ids), np.int32)
@@ -185,7 +186,7 @@ class Recorder:
         if self.pending:
             raise ValueError(f"{len(self.pending)} of {len(self._ids)} trials have no result yet")
         with self._writing():
-            write_all(self.directory, self._ids, self._observations, self._rows_of)
+            write_all(self.directory, self._ids, self._observations, self._rows_of, networks=self._networks)
             self.write_provenance(provenance)
             _clear_parts(self.directory)
 
@@ -272,10 +273,6 @@ class Recorder:
             raise RunError(f"cannot write {where}: {error.strerror or error}{kept}") from error
 
 
-def _observations(scenario: Mapping[str, Any]) -> int:
-    return observations_of(sum(len(group["places"]) for group in scenario["groups"]), voice=has_voice(scenario))
-
-
 def plan_hash_of(directory: Path) -> str | None:
     """Hash of the plan in a directory, or None if there is none."""
     try:
@@ -285,7 +282,7 @@ def plan_hash_of(directory: Path) -> str | None:
 
 
 def _ours() -> set[str]:
-    return {PLAN, PROVENANCE, PARTS, EXPERIMENT, EXPERIMENTS, *TABLES, *DERIVED}
+    return {PLAN, PROVENANCE, PARTS, EXPERIMENT, EXPERIMENTS, *TABLES, PORTS, *DERIVED}
 
 
 def _strangers(directory: Path) -> list[str]:
@@ -296,7 +293,7 @@ def _strangers(directory: Path) -> list[str]:
 def _clear(directory: Path) -> None:
     """Remove what a run leaves behind, and nothing else."""
     # The provenance first: from then on the directory is not taken for a finished run, whatever happens.
-    for name in (PROVENANCE, PLAN, EXPERIMENT, *TABLES, *DERIVED):
+    for name in (PROVENANCE, PLAN, EXPERIMENT, *TABLES, PORTS, *DERIVED):
         (directory / name).unlink(missing_ok=True)
     for file in (directory / EXPERIMENTS).glob("*.toml"):
         file.unlink()

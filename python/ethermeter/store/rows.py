@@ -1,23 +1,40 @@
 """What one trial adds to the tables of a run, as flat arrays."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ethermeter.observation import WHOLE_SEGMENT, Caution, Metric
+from ethermeter.observation import FLOW_DEFINITIONS, WHOLE_SEGMENT, Caution, Metric
 
-METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if not metric.definition.of_voice)
+METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if not (metric.definition.of_voice or metric.definition.of_flows))
 STATION_METRICS: tuple[Metric, ...] = tuple(metric for metric in METRICS if metric.definition.per_station)
 VOICE_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.definition.of_voice)
 """What a trial with voice has besides."""
 VOICE_STATION_METRICS: tuple[Metric, ...] = tuple(metric for metric in VOICE_METRICS if metric.definition.per_station)
-HISTOGRAMS: tuple[str, ...] = ("transmission_delay", "access_delay", "response_time", "voice_delay", "sample_delay")
+FLOW_METRICS: tuple[Metric, ...] = tuple(FLOW_DEFINITIONS)
+"""What a trial of a network has instead: each of these of every flow and of all."""
+FLOW_HISTOGRAMS: tuple[str, ...] = ("one_way_delay", "round_trip", "inter_arrival")
+HISTOGRAMS: tuple[str, ...] = ("transmission_delay", "access_delay", "response_time", "voice_delay", "sample_delay", *FLOW_HISTOGRAMS)
 HISTOGRAMS_WITHOUT_VOICE = 3
 """How many of these, from the first, a trial without voice may have."""
+PORT_COLUMNS: tuple[str, ...] = (
+    "frames",
+    "octets",
+    "busy_ps",
+    "dropped",
+    "queue_most",
+    "buffer_dropped",
+    "buffer_most",
+    "pauses_sent",
+    "pauses_received",
+    "collisions",
+    "late_collisions",
+)
+"""What is counted at the ports of a network: 2l and 2l + 1 are the ends of link l."""
 CAUTIONS: tuple[Caution, ...] = tuple(Caution)
 CAUTION_BIT: dict[str, int] = {str(caution): 1 << place for place, caution in enumerate(CAUTIONS)}
 
@@ -35,7 +52,7 @@ class TrialRows:
     Parameters
     ----------
     stations
-        Stations of the trial, n.
+        Stations of the trial, n; 0 for a trial of a network.
     values, cautions
         Shape (rows,): value in the metric's unit, NaN where there is no sample; cautions as a mask of `CAUTION_BIT`.
     batch_frames, batch_charged_ps, batch_delay_sum_s, batch_delay_square_sum_s2
@@ -46,6 +63,12 @@ class TrialRows:
         Transmissions simulated.
     core_s
         Time the simulator took, in s. It is summed for the provenance and is in no table.
+    flows
+        Flows of a trial of a network, whose rows speak of flows; 0 for a trial of a segment.
+    histogram_flow
+        Of a network: shape (buckets,), the flow whose bucket it is.
+    ports
+        Of a network: shape (ports x columns,), port by port what `PORT_COLUMNS` name.
 
     """
 
@@ -62,6 +85,9 @@ class TrialRows:
     count: Integers
     events: int
     core_s: float
+    flows: int = 0
+    histogram_flow: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    ports: Integers = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def octets(self) -> int:
@@ -80,19 +106,57 @@ ARRAYS = (
     "low_ps",
     "high_ps",
     "count",
+    "histogram_flow",
+    "ports",
 )
 """Fields of `TrialRows` that are arrays."""
 
 
+def flows_of(scenario: Mapping[str, Any]) -> int:
+    """How many flows the network of a scenario has; 0 if it has a segment."""
+    return len(scenario["flows"]) if "network" in scenario else 0
+
+
 def has_voice(scenario: Mapping[str, Any]) -> bool:
     """Whether some station of a scenario sends voice."""
-    return any(group["arrivals"]["kind"] == "coder" for group in scenario["groups"])
+    return "groups" in scenario and any(group["arrivals"]["kind"] == "coder" for group in scenario["groups"])
 
 
 def observations_of(stations: int, *, voice: bool) -> int:
     """How many observations a trial has, with or without voice."""
     of_voice = len(VOICE_METRICS) + stations * len(VOICE_STATION_METRICS) if voice else 0
     return len(METRICS) + stations * len(STATION_METRICS) + of_voice
+
+
+def observations_of_scenario(scenario: Mapping[str, Any]) -> int:
+    """How many observations a trial of a scenario has."""
+    if flows := flows_of(scenario):
+        return len(FLOW_METRICS) * (1 + flows)
+    return observations_of(sum(len(group["places"]) for group in scenario["groups"]), voice=has_voice(scenario))
+
+
+@lru_cache(maxsize=1024)
+def flow_layout(flows: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
+    """Flow and metric of every observation of a trial of a network, in order: `FLOW_METRICS` of all flows, then each for every flow.
+
+    Parameters
+    ----------
+    flows
+        Flows of the trial, at least 1.
+
+    Returns
+    -------
+    :
+        As of `layout`, with the numbers of flows.
+
+    """
+    every = list(Metric)
+    of = np.array([every.index(metric) for metric in FLOW_METRICS], np.int8)
+    flow = np.concatenate([np.full(len(of), WHOLE_SEGMENT, np.int32), np.tile(np.arange(flows, dtype=np.int32), len(of))])
+    metric = np.concatenate([of, np.repeat(of, flows)])
+    flow.flags.writeable = False
+    metric.flags.writeable = False
+    return flow, metric
 
 
 @lru_cache(maxsize=1024)

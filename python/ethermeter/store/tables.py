@@ -2,15 +2,27 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ethermeter.observation import Metric
+from ethermeter.observation import WHOLE_SEGMENT, Metric
 from ethermeter.store.files import written_whole
-from ethermeter.store.rows import HISTOGRAMS, HISTOGRAMS_WITHOUT_VOICE, METRICS, caution_text, layout, observations_of
+from ethermeter.store.rows import (
+    FLOW_HISTOGRAMS,
+    HISTOGRAMS,
+    HISTOGRAMS_WITHOUT_VOICE,
+    METRICS,
+    PORT_COLUMNS,
+    VOICE_METRICS,
+    caution_text,
+    flow_layout,
+    layout,
+    observations_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,6 +30,8 @@ if TYPE_CHECKING:
 PS_PER_S = 1e12
 OBSERVATIONS, BATCHES, HISTOGRAM_TABLE = "observations.parquet", "batches.parquet", "histograms.parquet"
 TABLES = (OBSERVATIONS, BATCHES, HISTOGRAM_TABLE)
+PORTS = "ports.parquet"
+"""Of a run with networks only."""
 MEASURED = {"value", "delay_sum_s", "delay_square_sum_s2"}
 """Columns whose values hardly repeat, so that a dictionary of them would only cost time."""
 GROUP_ROWS = 1 << 17
@@ -48,8 +62,10 @@ def row_groups(observations: Sequence[int]) -> Iterator[range]:
         yield range(begin, len(observations))
 
 
-def write_all(directory: Path, ids: Sequence[str], observations: Sequence[int], rows_of: Callable[[range], "pa.Table"]) -> None:
-    """Write the three tables, sorted by the order of the plan.
+def write_all(
+    directory: Path, ids: Sequence[str], observations: Sequence[int], rows_of: Callable[[range], "pa.Table"], *, networks: bool = False
+) -> None:
+    """Write the tables, sorted by the order of the plan.
 
     Parameters
     ----------
@@ -61,6 +77,8 @@ def write_all(directory: Path, ids: Sequence[str], observations: Sequence[int], 
         How many each trial has; what is written depends on it only in where row groups end.
     rows_of
         Gives the part rows of a range of trials, in that order.
+    networks
+        Whether there are trials of networks, whose ports have a table of their own.
 
     Raises
     ------
@@ -74,8 +92,10 @@ def write_all(directory: Path, ids: Sequence[str], observations: Sequence[int], 
     makers: dict[str, Callable[[pa.Table, Sequence[str]], pa.Table]] = {
         OBSERVATIONS: _observations,
         BATCHES: _batches,
-        HISTOGRAM_TABLE: _histograms,
+        HISTOGRAM_TABLE: partial(_histograms, networks=networks),
     }
+    if networks:
+        makers[PORTS] = _ports
     with ExitStack() as stack:
         writers: dict[str, Any] = {}
         for group in row_groups(observations):
@@ -121,14 +141,17 @@ def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     stations = rows["stations"].to_numpy().tolist()
     # Which trials have voice shows in how much they say.
     voice = [length > observations_of(count, voice=False) for count, length in zip(stations, lengths.tolist(), strict=True)]
-    layouts = [layout(count, voice=has) for count, has in zip(stations, voice, strict=True)]
+    flows = rows["flows"].to_numpy().tolist()
+    layouts = [flow_layout(own) if own else layout(count, voice=has) for own, count, has in zip(flows, stations, voice, strict=True)]
+    # A dictionary holds the words that its kind of run may have, so that more kinds do not change the bytes of others.
+    words = tuple(Metric) if any(flows) else (*METRICS, *VOICE_METRICS) if any(voice) else METRICS
     # Only the masks that occur become words: there are far more combinations than ever stand in one run.
     masks, codes = np.unique(_flat(rows, "cautions"), return_inverse=True)
     return pa.table(
         {
             "trial": _trial_column(ids, lengths),
             "station": pa.array(np.concatenate([station for station, _ in layouts])),
-            "metric": _words(np.concatenate([metric for _, metric in layouts]), tuple(Metric) if any(voice) else METRICS),
+            "metric": _words(np.concatenate([metric for _, metric in layouts]), words),
             "value": pa.array(_flat(rows, "values")),
             "caution": _words(codes, [caution_text(int(mask)) for mask in masks]),
         }
@@ -141,7 +164,7 @@ def _batches(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     lengths = _lengths(rows, "batch_frames")
     stations = rows["stations"].to_numpy()
     within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    wide = np.repeat(stations, lengths)
+    wide = np.repeat(stations, lengths)  # a network has no batches, and so no rows here
     return pa.table(
         {
             "trial": _trial_column(ids, lengths),
@@ -155,16 +178,38 @@ def _batches(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     )
 
 
-def _histograms(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
+def _histograms(rows: "pa.Table", ids: Sequence[str], *, networks: bool) -> "pa.Table":
     import pyarrow as pa
 
     kinds = _flat(rows, "histogram")
+    voice = HISTOGRAMS[: -len(FLOW_HISTOGRAMS)]
+    words = HISTOGRAMS if networks else voice if (kinds >= HISTOGRAMS_WITHOUT_VOICE).any() else HISTOGRAMS[:HISTOGRAMS_WITHOUT_VOICE]
+    columns = {
+        "trial": _trial_column(ids, _lengths(rows, "count")),
+        "metric": _words(kinds, words),
+        "low_s": pa.array(_flat(rows, "low_ps") / PS_PER_S),
+        "high_s": pa.array(_flat(rows, "high_ps") / PS_PER_S),
+        "count": pa.array(_flat(rows, "count")),
+    }
+    if networks:
+        # Trials of segments beside them have histograms of all stations together.
+        of_flows = np.repeat(rows["flows"].to_numpy() > 0, _lengths(rows, "count"))
+        station = np.full(len(kinds), WHOLE_SEGMENT, np.int32)
+        station[of_flows] = _flat(rows, "histogram_flow")
+        columns["station"] = pa.array(station)
+    return pa.table(columns)
+
+
+def _ports(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
+    import pyarrow as pa
+
+    lengths = _lengths(rows, "ports") // len(PORT_COLUMNS)
+    counts = _flat(rows, "ports").reshape(-1, len(PORT_COLUMNS))
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     return pa.table(
         {
-            "trial": _trial_column(ids, _lengths(rows, "count")),
-            "metric": _words(kinds, HISTOGRAMS if (kinds >= HISTOGRAMS_WITHOUT_VOICE).any() else HISTOGRAMS[:HISTOGRAMS_WITHOUT_VOICE]),
-            "low_s": pa.array(_flat(rows, "low_ps") / PS_PER_S),
-            "high_s": pa.array(_flat(rows, "high_ps") / PS_PER_S),
-            "count": pa.array(_flat(rows, "count")),
+            "trial": _trial_column(ids, lengths),
+            "port": pa.array(within.astype(np.int32)),
+            **{name: pa.array(np.ascontiguousarray(counts[:, at])) for at, name in enumerate(PORT_COLUMNS)},
         }
     )

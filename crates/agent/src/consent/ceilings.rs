@@ -1,6 +1,6 @@
 //! The operator's ceilings, from a TOML file.
 
-use super::Rates;
+use super::{Cast, Rates, Way};
 use crate::refusal::{require, Refusal, Rule};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -83,8 +83,10 @@ pub struct Ceilings {
     pub roles: usize,
     /// Addresses of stations, our own ones and the others'.
     pub addresses: Vec<Network>,
-    /// Interfaces whose addresses may be used; all without.
+    /// Interfaces that may be used; all without.
     pub interfaces: Option<Vec<String>>,
+    /// Kinds of groups that may be sent to and listened to: `multicast`, `broadcast`. Strangers on the segment hear them and are not asked.
+    pub groups: Vec<Cast>,
 }
 
 impl Default for Ceilings {
@@ -99,6 +101,7 @@ impl Default for Ceilings {
             roles: 64,
             addresses: vec![network("127.0.0.0/8"), network("::1/128")],
             interfaces: None,
+            groups: Vec::new(),
         }
     }
 }
@@ -139,6 +142,13 @@ impl Ceilings {
         let ranges: Vec<String> = self.addresses.iter().map(|&network| network.into()).collect();
         let is_allowed = self.addresses.iter().any(|network| network.contains(address));
         require(is_allowed, Rule::Address, address, ranges.join(", "))
+    }
+
+    /// Whether frames may go to as many.
+    pub(super) fn check_cast(&self, way: Way) -> Result<(), Refusal> {
+        let words: Vec<&str> = [Cast::Unicast].iter().chain(&self.groups).map(|cast| cast.word()).collect();
+        let is_allowed = !way.is_group() || self.groups.contains(&way.cast);
+        require(is_allowed, Rule::Groups, way.cast.word(), words.join(", "))
     }
 
     /// Whether an own address on `interface` may be used.

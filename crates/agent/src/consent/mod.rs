@@ -9,11 +9,15 @@
 
 mod ceilings;
 mod fresh;
+mod way;
 
 pub use ceilings::{Ceilings, Network};
 pub use fresh::Stamp;
+pub use way::{Cast, PortKind, Way};
 
 use crate::refusal::{require, Refusal, Rule};
+use ethermeter_live::port::Address;
+use ethermeter_live::wire::Mac;
 use fresh::Fresh;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -22,18 +26,29 @@ use std::net::{IpAddr, SocketAddr};
 /// What a sender would like to send to a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
+    /// By which kind of port, to how many.
+    pub way: Way,
     /// Where the sender is.
     pub sender: IpAddr,
-    /// Where the receiver is; port 0 until one is open.
-    pub target: SocketAddr,
+    /// Where frames go: a receiver, or the experiment's group. Port 0 until one is open.
+    pub target: Address,
     /// Up to how many bits per second, of frames from destination address to FCS.
     pub rate_bps: u64,
     /// Up to how many frames per second.
     pub rate_frames_per_s: u64,
     /// For how long, from the beginning to the end of the drain.
     pub duration_ns: u64,
-    /// The interface of the own address, if it has one.
-    pub interface: Option<String>,
+    /// The own interface, if one is known.
+    pub interface: Option<Interface>,
+}
+
+/// An interface, as far as rules are concerned with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Whether nothing leaves the host by it.
+    pub is_loopback: bool,
 }
 
 /// A receiver's yes.
@@ -44,10 +59,16 @@ pub struct Grant {
     pub experiment: u64,
     /// Who may send.
     pub sender: IpAddr,
-    /// Where to.
+    /// Who says yes; the signature proves it.
     pub address: IpAddr,
-    /// To which port there.
+    /// By which kind of port.
+    pub kind: PortKind,
+    /// Whether to this station only or to the experiment's group, which it listens to.
+    pub cast: Cast,
+    /// To which port; 0 of raw frames.
     pub port: u16,
+    /// The Ethernet address of this station, of raw frames.
+    pub mac: Option<Mac>,
     /// Up to how many bits per second.
     pub rate_bps: u64,
     /// Up to how many frames per second.
@@ -56,6 +77,35 @@ pub struct Grant {
     pub duration_ns: u64,
     /// When the yes ends if nothing has begun, by the wall clock, since 1970.
     pub until_unix_s: u64,
+}
+
+impl Grant {
+    /// How frames go.
+    #[must_use]
+    pub fn way(&self) -> Way {
+        Way { kind: self.kind, cast: self.cast }
+    }
+
+    /// Where frames go by this yes: nowhere but to who says it, or to the experiment's group. `None` if it is no yes to anything.
+    #[must_use]
+    pub fn target(&self) -> Option<Address> {
+        if self.cast != Cast::Unicast {
+            return self.way().group(self.experiment, self.address.is_ipv4(), self.port);
+        }
+        if self.kind.is_raw() {
+            return self.mac.filter(|mac| !mac.is_group()).map(Address::Mac);
+        }
+        Some(Address::Socket(SocketAddr::new(self.address, self.port)))
+    }
+
+    /// Where the station that says it is found as the sender of frames.
+    #[must_use]
+    pub fn station(&self) -> Address {
+        match self.mac.filter(|_| self.kind.is_raw()) {
+            Some(mac) => Address::Mac(mac),
+            None => Address::Socket(SocketAddr::new(self.address, self.port)),
+        }
+    }
 }
 
 /// How a yes came.
@@ -71,7 +121,7 @@ pub enum Proof {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permit {
     /// The only place to send to.
-    pub target: SocketAddr,
+    pub target: Address,
     /// At most so many bits per second.
     pub rate_bps: u64,
     /// At most so many frames per second.
@@ -177,53 +227,89 @@ impl RuleBook {
         self.booked.remove(&experiment);
     }
 
-    /// As a receiver: say yes, or why not. The port of the yes is still the one wished for.
+    /// As a receiver at the own address `own`, on an interface with the address `mac`: say yes, or why not. The port of the yes is still the one wished for.
     ///
     /// # Errors
-    /// By the operator's ceilings.
-    pub fn grant(&mut self, experiment: u64, wish: &Wish, now_unix_s: u64) -> Result<Grant, Refusal> {
+    /// By the operator's ceilings, or because the target is neither our own nor the experiment's group.
+    pub fn grant(
+        &mut self,
+        experiment: u64,
+        own: IpAddr,
+        mac: Option<Mac>,
+        wish: &Wish,
+        now_unix_s: u64,
+    ) -> Result<Grant, Refusal> {
         self.check_wish(wish, self.booked(|booked| booked.incoming))?;
-        self.check_stations(wish.target.ip(), wish.sender)?;
-        let port = wish.target.port();
+        self.check_stations(own, wish.sender)?;
+        let port = match wish.target {
+            Address::Socket(target) => target.port(),
+            Address::Mac(_) => 0,
+        };
         require(port == 0 || port >= LEAST_PORT, Rule::Port, port, format_args!("0 or {LEAST_PORT} to 65535"))?;
-        self.book(experiment, |booked| booked.incoming = booked.incoming.and(wish.rates()))?;
-        Ok(Grant {
+        let grant = Grant {
             experiment,
             sender: wish.sender,
-            address: wish.target.ip(),
+            address: own,
+            kind: wish.way.kind,
+            cast: wish.way.cast,
             port,
+            mac: mac.filter(|_| wish.way.kind.is_raw()),
             rate_bps: wish.rate_bps,
             rate_frames_per_s: wish.rate_frames_per_s,
             duration_ns: wish.duration_ns,
             until_unix_s: now_unix_s.saturating_add(GRANT_S),
-        })
+        };
+        check_target(&grant, wish)?;
+        self.book(experiment, |booked| booked.incoming = booked.incoming.and(wish.rates()))?;
+        Ok(grant)
     }
 
-    /// As a sender: whether this may be sent, given the receiver's yes.
+    /// As a sender: whether this may be sent, given the yes of every receiver; of a group there may be several.
     ///
     /// # Errors
-    /// By the own operator's ceilings, or because the yes is not for this.
+    /// By the own operator's ceilings, or because a yes is not for this.
     pub fn permit(
         &mut self,
         experiment: u64,
         wish: &Wish,
-        consent: Option<(&Grant, Proof)>,
+        consents: &[(Grant, Proof)],
         now_unix_s: u64,
     ) -> Result<Permit, Refusal> {
         self.check_wish(wish, self.booked(|booked| booked.outgoing))?;
-        self.check_stations(wish.sender, wish.target.ip())?;
-        let Some((grant, proof)) = consent else {
+        if consents.is_empty() {
             return Err(Refusal::new(
                 Rule::ConsentMissing,
                 wish.target,
                 "a station that has said yes in this experiment",
             ));
-        };
-        let is_proven = proof == Proof::Signed || (self.is_plain && wish.target.ip().is_loopback());
+        }
+        for (grant, proof) in consents {
+            self.check_consent(experiment, wish, grant, *proof, now_unix_s)?;
+        }
+        self.book(experiment, |booked| booked.outgoing = booked.outgoing.and(wish.rates()))?;
+        Ok(Permit {
+            target: wish.target,
+            rate_bps: wish.rate_bps,
+            rate_frames_per_s: wish.rate_frames_per_s,
+            duration_ns: wish.duration_ns,
+        })
+    }
+
+    /// Whether one receiver's yes is for this.
+    fn check_consent(
+        &self,
+        experiment: u64,
+        wish: &Wish,
+        grant: &Grant,
+        proof: Proof,
+        now_unix_s: u64,
+    ) -> Result<(), Refusal> {
+        self.check_stations(wish.sender, grant.address)?;
+        let is_proven = proof == Proof::Signed || (self.is_plain && grant.address.is_loopback());
         require(
             is_proven,
             Rule::ConsentUnproven,
-            wish.target,
+            grant.address,
             "a yes signed with a certificate that names the address",
         )?;
         let (asked, granted) = (experiment, grant.experiment);
@@ -234,9 +320,11 @@ impl RuleBook {
             format_args!("{granted:016x}"),
         )?;
         require(wish.sender == grant.sender, Rule::ConsentSender, wish.sender, grant.sender)?;
-        let target = SocketAddr::new(grant.address, grant.port);
-        require(wish.target == target, Rule::ConsentTarget, wish.target, target)?;
-        require(grant.port >= LEAST_PORT, Rule::Port, grant.port, format_args!("{LEAST_PORT} to 65535"))?;
+        require(wish.way == grant.way(), Rule::ConsentTarget, wish.way, grant.way())?;
+        check_target(grant, wish)?;
+        let needs_port = !grant.kind.is_raw();
+        let is_fine = !needs_port || grant.port >= LEAST_PORT;
+        require(is_fine, Rule::Port, grant.port, format_args!("{LEAST_PORT} to 65535"))?;
         let is_within = wish.rate_bps <= grant.rate_bps && wish.rate_frames_per_s <= grant.rate_frames_per_s;
         let rates = |bps: u64, frames: u64| format!("{bps} bit/s and {frames} frames/s");
         let granted = rates(grant.rate_bps, grant.rate_frames_per_s);
@@ -250,14 +338,7 @@ impl RuleBook {
             Rule::ConsentExpired,
             format_args!("now {now_unix_s} s"),
             format_args!("before {until} s, given in the last minute"),
-        )?;
-        self.book(experiment, |booked| booked.outgoing = booked.outgoing.and(wish.rates()))?;
-        Ok(Permit {
-            target,
-            rate_bps: wish.rate_bps,
-            rate_frames_per_s: wish.rate_frames_per_s,
-            duration_ns: wish.duration_ns,
-        })
+        )
     }
 
     /// What all running experiments have been allowed in one direction.
@@ -268,7 +349,17 @@ impl RuleBook {
     fn check_wish(&self, wish: &Wish, booked: Rates) -> Result<(), Refusal> {
         self.ceilings.check_rates(wish.rates(), booked)?;
         self.ceilings.check_duration(wish.duration_ns)?;
-        self.ceilings.check_interface(wish.interface.as_deref())
+        self.ceilings.check_interface(wish.interface.as_ref().map(|interface| interface.name.as_str()))?;
+        self.ceilings.check_cast(wish.way)?;
+        // Raw frames and groups go out by an interface and not to an address: that must be known, and stay on the host without certificates.
+        let is_bound = wish.way.kind.is_raw() || wish.way.is_group();
+        match &wish.interface {
+            None => require(!is_bound, Rule::Interface, "none", "an interface, for raw frames and groups"),
+            Some(interface) => {
+                let is_allowed = !self.is_plain || interface.is_loopback;
+                require(is_allowed, Rule::PlainBeyondLoopback, &interface.name, "the loopback interface")
+            }
+        }
     }
 
     fn check_stations(&self, own: IpAddr, other: IpAddr) -> Result<(), Refusal> {
@@ -298,6 +389,14 @@ impl RuleBook {
         allow(booked);
         Ok(())
     }
+}
+
+/// Whether frames go where the yes says: to one station, which is the one that says it, or to the experiment's group.
+fn check_target(grant: &Grant, wish: &Wish) -> Result<(), Refusal> {
+    let Some(target) = grant.target() else {
+        return Err(Refusal::new(Rule::Address, grant.way(), "the address of one station, or a group that there is"));
+    };
+    require(wish.target == target, Rule::ConsentTarget, wish.target, target)
 }
 
 #[cfg(test)]

@@ -22,23 +22,48 @@ fn ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-fn target(text: &str) -> SocketAddr {
-    text.parse().expect("an address and a port")
+fn target(text: &str) -> Address {
+    Address::Socket(text.parse().expect("an address and a port"))
+}
+
+fn mac(text: &str) -> Mac {
+    text.parse().expect("an Ethernet address")
+}
+
+/// An agent's own address in what it is asked to receive: where the target is, unless that is a group.
+const OWN: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
+
+#[allow(clippy::unnecessary_wraps)] // as wishes have it
+fn interface(name: &str) -> Option<Interface> {
+    Some(Interface { name: name.into(), is_loopback: name == "lo" })
+}
+
+fn grant(book: &mut RuleBook, experiment: u64, wish: &Wish) -> Result<Grant, Refusal> {
+    let own = match wish.target {
+        Address::Socket(target) if !wish.way.is_group() => target.ip(),
+        _ => OWN,
+    };
+    book.grant(experiment, own, Some(mac("02:00:00:00:00:02")), wish, NOW_UNIX_S)
+}
+
+fn permit(book: &mut RuleBook, experiment: u64, wish: &Wish, consents: &[(Grant, Proof)]) -> Result<Permit, Refusal> {
+    book.permit(experiment, wish, consents, NOW_UNIX_S)
 }
 
 fn wish() -> Wish {
     Wish {
+        way: Way::default(),
         sender: ip("10.0.0.1"),
         target: target("10.0.0.2:5000"),
         rate_bps: 1_000_000,
         rate_frames_per_s: 1000,
         duration_ns: 10 * S,
-        interface: Some("test0".into()),
+        interface: interface("test0"),
     }
 }
 
 fn yes() -> Grant {
-    book().grant(7, &wish(), NOW_UNIX_S).expect("within all ceilings")
+    grant(&mut book(), 7, &wish()).expect("within all ceilings")
 }
 
 fn stamp(experiment: u64, counter: u64) -> Stamp {
@@ -62,14 +87,17 @@ fn what_is_within_everything_is_granted_and_permitted_as_asked() {
         experiment: 7,
         sender: ip("10.0.0.1"),
         address: ip("10.0.0.2"),
+        kind: PortKind::Udp,
+        cast: Cast::Unicast,
         port: 5000,
+        mac: None,
         rate_bps: 1_000_000,
         rate_frames_per_s: 1000,
         duration_ns: 10 * S,
         until_unix_s: NOW_UNIX_S + GRANT_S,
     };
     assert_eq!(grant, expected);
-    let permit = book().permit(7, &wish(), Some((&grant, Proof::Signed)), NOW_UNIX_S).expect("as granted");
+    let permit = permit(&mut book(), 7, &wish(), &[(grant, Proof::Signed)]).expect("as granted");
     let expected = Permit { target: wish().target, rate_bps: 1_000_000, rate_frames_per_s: 1000, duration_ns: 10 * S };
     assert_eq!(permit, expected);
 }
@@ -89,23 +117,24 @@ fn each_ceiling_holds_for_receivers_and_senders() {
         (Rule::Address, |wish| wish.target = target("0.0.0.0:5000")),
         (Rule::Address, |wish| wish.target = target("224.0.0.1:5000")),
         (Rule::Address, |wish| wish.target = target("[::1]:5000")),
-        (Rule::Interface, |wish| wish.interface = Some("eth0".into())),
+        (Rule::Interface, |wish| wish.interface = interface("eth0")),
         (Rule::Interface, |wish| wish.interface = None),
     ];
     for (expected, change) in cases {
         let mut wish = wish();
         change(&mut wish);
-        assert_eq!(rule(book().grant(7, &wish, NOW_UNIX_S)), expected, "as a receiver: {wish:?}");
+        assert_eq!(rule(grant(&mut book(), 7, &wish)), expected, "as a receiver: {wish:?}");
         // A receiver with other ceilings has granted exactly this.
-        let grant = Grant {
+        let Address::Socket(to) = wish.target else { unreachable!("no raw frames here") };
+        let yes = Grant {
             sender: wish.sender,
-            address: wish.target.ip(),
+            address: to.ip(),
             rate_bps: wish.rate_bps,
             rate_frames_per_s: wish.rate_frames_per_s,
             duration_ns: wish.duration_ns,
             ..yes()
         };
-        let permitted = book().permit(7, &wish, Some((&grant, Proof::Signed)), NOW_UNIX_S);
+        let permitted = permit(&mut book(), 7, &wish, &[(yes, Proof::Signed)]);
         assert_eq!(rule(permitted), expected, "as a sender: {wish:?}");
     }
 }
@@ -116,23 +145,23 @@ fn a_group_or_everybody_cannot_be_a_station_even_if_all_addresses_are_allowed() 
     let mut book = RuleBook::new(Ceilings::parse(all).expect("a file"), SESSION, false);
     for address in ["224.0.0.1:5000", "255.255.255.255:5000", "[ff02::1]:5000", "[::]:5000"] {
         let wish = Wish { target: target(address), ..wish() };
-        assert_eq!(rule(book.grant(7, &wish, NOW_UNIX_S)), Rule::Address, "{address}");
+        assert_eq!(rule(grant(&mut book, 7, &wish)), Rule::Address, "{address}");
     }
 }
 
 #[test]
 fn ports_of_services_are_never_granted_nor_sent_to() {
     for port in [1, 53, 1023] {
-        let wish = Wish { target: SocketAddr::new(ip("10.0.0.2"), port), ..wish() };
-        assert_eq!(rule(book().grant(7, &wish, NOW_UNIX_S)), Rule::Port);
-        let grant = Grant { port, ..yes() };
-        assert_eq!(rule(book().permit(7, &wish, Some((&grant, Proof::Signed)), NOW_UNIX_S)), Rule::Port);
+        let wish = Wish { target: Address::Socket(SocketAddr::new(ip("10.0.0.2"), port)), ..wish() };
+        assert_eq!(rule(grant(&mut book(), 7, &wish)), Rule::Port);
+        let yes = Grant { port, ..yes() };
+        assert_eq!(rule(permit(&mut book(), 7, &wish, &[(yes, Proof::Signed)])), Rule::Port);
     }
 }
 
 #[test]
 fn without_a_yes_nothing_is_sent() {
-    assert_eq!(rule(book().permit(7, &wish(), None, NOW_UNIX_S)), Rule::ConsentMissing);
+    assert_eq!(rule(permit(&mut book(), 7, &wish(), &[])), Rule::ConsentMissing);
 }
 
 #[test]
@@ -154,18 +183,20 @@ fn a_yes_is_for_exactly_what_it_says() {
     for (expected, change) in cases {
         let mut grant = yes();
         change(&mut grant);
-        let permitted = book().permit(7, &wish(), Some((&grant, Proof::Signed)), NOW_UNIX_S);
+        let permitted = permit(&mut book(), 7, &wish(), &[(grant.clone(), Proof::Signed)]);
         assert_eq!(rule(permitted), expected, "{grant:?}");
     }
 }
 
 #[test]
 fn an_unsigned_yes_is_believed_on_loopback_by_an_agent_without_tls_only() {
-    let unsigned = |is_plain, sender, address| {
+    let unsigned = |is_plain, sender, address: &str| {
         let mut book = RuleBook::new(ceilings(), SESSION, is_plain);
-        let wish = Wish { sender: ip(sender), target: target(address), ..wish() };
-        let grant = Grant { sender: wish.sender, address: wish.target.ip(), ..yes() };
-        book.permit(7, &wish, Some((&grant, Proof::None)), NOW_UNIX_S)
+        let to: SocketAddr = address.parse().expect("an address and a port");
+        let interface = interface(if to.ip().is_loopback() { "lo" } else { "test0" });
+        let wish = Wish { sender: ip(sender), target: Address::Socket(to), interface, ..wish() };
+        let yes = Grant { sender: wish.sender, address: to.ip(), ..yes() };
+        permit(&mut book, 7, &wish, &[(yes, Proof::None)])
     };
     assert!(unsigned(true, "127.0.0.1", "127.0.0.1:5000").is_ok());
     assert_eq!(rule(unsigned(false, "127.0.0.1", "127.0.0.1:5000")), Rule::ConsentUnproven);
@@ -177,7 +208,7 @@ fn an_unsigned_yes_is_believed_on_loopback_by_an_agent_without_tls_only() {
 #[test]
 fn an_agent_without_tls_does_not_receive_beyond_loopback() {
     let mut book = RuleBook::new(ceilings(), SESSION, true);
-    assert_eq!(rule(book.grant(7, &wish(), NOW_UNIX_S)), Rule::PlainBeyondLoopback);
+    assert_eq!(rule(grant(&mut book, 7, &wish())), Rule::PlainBeyondLoopback);
 }
 
 #[test]
@@ -257,23 +288,23 @@ fn there_are_no_more_roles_in_an_experiment_than_the_operator_allows() {
     let mut book = book();
     let slow = Wish { rate_bps: 1000, rate_frames_per_s: 1, ..wish() };
     for _ in 0..3 {
-        book.grant(7, &slow, NOW_UNIX_S).expect("three");
+        grant(&mut book, 7, &slow).expect("three");
     }
-    assert_eq!(rule(book.grant(7, &slow, NOW_UNIX_S)), Rule::Roles);
-    assert_eq!(rule(book.permit(7, &slow, Some((&yes(), Proof::Signed)), NOW_UNIX_S)), Rule::Roles);
-    book.grant(8, &slow, NOW_UNIX_S).expect("another experiment");
+    assert_eq!(rule(grant(&mut book, 7, &slow)), Rule::Roles);
+    assert_eq!(rule(permit(&mut book, 7, &slow, &[(yes(), Proof::Signed)])), Rule::Roles);
+    grant(&mut book, 8, &slow).expect("another experiment");
 }
 
 #[test]
 fn ceilings_on_rates_hold_for_all_flows_of_all_experiments_in_one_direction_together() {
     let part = |rate_bps, rate_frames_per_s| Wish { rate_bps, rate_frames_per_s, ..wish() };
     let mut book = book();
-    book.grant(7, &part(600_000, 100), NOW_UNIX_S).expect("the first");
-    assert_eq!(rule(book.grant(7, &part(400_001, 100), NOW_UNIX_S)), Rule::RateBits);
-    assert_eq!(rule(book.grant(8, &part(400_001, 100), NOW_UNIX_S)), Rule::RateBits, "another experiment");
-    assert_eq!(rule(book.grant(8, &part(1, 901), NOW_UNIX_S)), Rule::RateFrames);
-    book.grant(8, &part(400_000, 900), NOW_UNIX_S).expect("what is left");
-    let permit = |book: &mut RuleBook, wish| book.permit(7, &wish, Some((&yes(), Proof::Signed)), NOW_UNIX_S);
+    grant(&mut book, 7, &part(600_000, 100)).expect("the first");
+    assert_eq!(rule(grant(&mut book, 7, &part(400_001, 100))), Rule::RateBits);
+    assert_eq!(rule(grant(&mut book, 8, &part(400_001, 100))), Rule::RateBits, "another experiment");
+    assert_eq!(rule(grant(&mut book, 8, &part(1, 901))), Rule::RateFrames);
+    grant(&mut book, 8, &part(400_000, 900)).expect("what is left");
+    let permit = |book: &mut RuleBook, wish| super::tests::permit(book, 7, &wish, &[(yes(), Proof::Signed)]);
     permit(&mut book, part(1_000_000, 500)).expect("the other direction");
     assert_eq!(rule(permit(&mut book, part(1, 1))), Rule::RateBits);
     book.end(7, NOW_NS);
@@ -294,8 +325,144 @@ fn ended_experiments_that_are_remembered_are_bounded() {
 #[test]
 fn a_refusal_names_its_rule_the_value_and_what_is_allowed() {
     let wish = Wish { rate_bps: 2_000_000, ..wish() };
-    let refusal = book().grant(7, &wish, NOW_UNIX_S).expect_err("too fast");
+    let refusal = grant(&mut book(), 7, &wish).expect_err("too fast");
     assert_eq!(refusal.to_string(), "rule rate-bits: 2000000 bit/s is refused, allowed: 1 to 1000000 bit/s");
+}
+
+/// What a sender would send to a group, and what its two receivers say to that.
+fn to_group(kind: PortKind, cast: Cast) -> (Wish, [Grant; 2]) {
+    let way = Way { kind, cast };
+    let wish = Wish { way, target: way.group(7, true, 5000).expect("a group"), ..wish() };
+    let port = if kind.is_raw() { 0 } else { 5000 };
+    let yes = |last| Grant { address: IpAddr::from([10, 0, 0, last]), kind, cast, port, mac: None, ..yes() };
+    (wish, [yes(2), yes(3)])
+}
+
+fn book_with_groups(words: &str) -> RuleBook {
+    RuleBook::new(Ceilings { groups: groups(words), ..ceilings() }, SESSION, false)
+}
+
+fn groups(words: &str) -> Vec<Cast> {
+    Ceilings::parse(&format!("groups = {words}")).expect("a file").groups
+}
+
+fn signed(grants: &[Grant]) -> Vec<(Grant, Proof)> {
+    grants.iter().map(|grant| (grant.clone(), Proof::Signed)).collect()
+}
+
+#[test]
+fn groups_are_for_operators_who_allow_them_whatever_receivers_say() {
+    let all = [(PortKind::Udp, Cast::Multicast), (PortKind::Udp, Cast::Broadcast), (PortKind::Packet, Cast::Multicast)];
+    for (kind, cast) in all {
+        let (wish, grants) = to_group(kind, cast);
+        let word = cast.word();
+        let other = if cast == Cast::Multicast { "broadcast" } else { "multicast" };
+        for (words, expected) in [
+            ("[]".into(), Some(Rule::Groups)),
+            (format!("[\"{other}\"]"), Some(Rule::Groups)),
+            (format!("[\"{word}\"]"), None),
+        ] {
+            let mut book = book_with_groups(&words);
+            assert_eq!(grant(&mut book, 7, &wish).err().map(|refusal| refusal.rule), expected, "receiver, {words}");
+            let permitted = permit(&mut book, 7, &wish, &signed(&grants));
+            assert_eq!(permitted.err().map(|refusal| refusal.rule), expected, "sender, {words}");
+        }
+    }
+}
+
+#[test]
+fn every_receiver_of_a_group_says_yes_to_this_sender_and_this_group() {
+    let cases: [(Rule, GrantChange); 9] = [
+        (Rule::ConsentExperiment, |grant| grant.experiment = 8),
+        (Rule::ConsentSender, |grant| grant.sender = ip("10.0.0.4")),
+        (Rule::ConsentTarget, |grant| grant.port = 5001),
+        (Rule::ConsentTarget, |grant| grant.cast = Cast::Unicast),
+        (Rule::ConsentTarget, |grant| grant.cast = Cast::Broadcast),
+        (Rule::ConsentTarget, |grant| grant.kind = PortKind::Packet),
+        (Rule::ConsentRate, |grant| grant.rate_bps -= 1),
+        (Rule::ConsentExpired, |grant| grant.until_unix_s = NOW_UNIX_S),
+        (Rule::Address, |grant| grant.address = ip("10.0.1.3")),
+    ];
+    for (expected, change) in cases {
+        for changed in 0..2 {
+            let (wish, mut grants) = to_group(PortKind::Udp, Cast::Multicast);
+            change(&mut grants[changed]);
+            let permitted = permit(&mut book_with_groups("[\"multicast\", \"broadcast\"]"), 7, &wish, &signed(&grants));
+            assert_eq!(rule(permitted), expected, "{:?}", grants[changed]);
+        }
+    }
+    let (wish, grants) = to_group(PortKind::Udp, Cast::Multicast);
+    let mut book = book_with_groups("[\"multicast\"]");
+    let half = [(grants[0].clone(), Proof::Signed), (grants[1].clone(), Proof::None)];
+    assert_eq!(rule(permit(&mut book, 7, &wish, &half)), Rule::ConsentUnproven);
+    assert_eq!(rule(permit(&mut book, 7, &wish, &[])), Rule::ConsentMissing);
+    permit(&mut book, 7, &wish, &signed(&grants)).expect("as granted");
+}
+
+#[test]
+fn no_other_group_than_the_experiments_own_is_sent_to_or_listened_to() {
+    let groups = ["224.0.0.1:5000", "224.0.0.251:5353", "239.255.0.8:5000", "255.255.255.255:5000", "10.0.0.2:5000"];
+    let raw = [mac("01:80:c2:00:00:00"), mac("01:00:5e:00:00:01"), Mac::BROADCAST, mac("02:00:00:00:00:02")];
+    let targets = groups.map(|text| (PortKind::Udp, target(text))).into_iter();
+    for (kind, target) in targets.chain(raw.map(|mac| (PortKind::Packet, Address::Mac(mac)))) {
+        let (wish, grants) = to_group(kind, Cast::Multicast);
+        let wish = Wish { target, ..wish };
+        let mut book = book_with_groups("[\"multicast\", \"broadcast\"]");
+        assert_eq!(rule(grant(&mut book, 7, &wish)), Rule::ConsentTarget, "{target}");
+        assert_eq!(rule(permit(&mut book, 7, &wish, &signed(&grants))), Rule::ConsentTarget, "{target}");
+    }
+}
+
+#[test]
+fn raw_frames_go_to_the_ethernet_address_in_the_yes_and_never_to_a_group_as_to_a_station() {
+    let way = Way { kind: PortKind::Packet, cast: Cast::Unicast };
+    let (own, other) = (mac("02:00:00:00:00:02"), mac("02:00:00:00:00:09"));
+    let wish = |mac| Wish { way, target: Address::Mac(mac), ..wish() };
+    let yes = |mac| Grant { kind: PortKind::Packet, port: 0, mac, ..yes() };
+    let granted = grant(&mut book(), 7, &wish(own)).expect("the own address");
+    assert_eq!(granted.target(), Some(Address::Mac(own)));
+    assert_eq!(rule(grant(&mut book(), 7, &wish(other))), Rule::ConsentTarget, "another's address");
+    permit(&mut book(), 7, &wish(own), &signed(&[granted])).expect("as granted");
+    let refused = |wish: &Wish, mac| rule(permit(&mut book(), 7, wish, &signed(&[yes(mac)])));
+    assert_eq!(refused(&wish(other), Some(own)), Rule::ConsentTarget);
+    assert_eq!(refused(&wish(own), None), Rule::Address, "no address");
+    for group in [Mac::BROADCAST, mac("01:80:c2:00:00:00"), mac("33:33:00:00:00:01")] {
+        assert_eq!(refused(&wish(group), Some(group)), Rule::Address, "{group}");
+    }
+    let nowhere = Wish { interface: None, ..wish(own) };
+    assert_eq!(
+        rule(grant(&mut RuleBook::new(Ceilings { interfaces: None, ..ceilings() }, SESSION, false), 7, &nowhere)),
+        Rule::Interface
+    );
+}
+
+#[test]
+fn a_yes_of_one_station_sends_nothing_to_another() {
+    // Who says yes is proven; where it would have frames sent is not for it to say.
+    let wish = Wish { target: target("10.0.0.9:5000"), ..wish() };
+    assert_eq!(rule(permit(&mut book(), 7, &wish, &signed(&[yes()]))), Rule::ConsentTarget);
+    let two = [yes(), Grant { address: ip("10.0.0.9"), ..yes() }];
+    assert_eq!(rule(permit(&mut book(), 7, &wish, &signed(&two))), Rule::ConsentTarget);
+}
+
+#[test]
+fn raw_frames_and_groups_of_an_agent_without_tls_stay_on_the_loopback_interface() {
+    let loopback = Ceilings { groups: vec![Cast::Multicast], interfaces: None, ..ceilings() };
+    for (kind, cast) in
+        [(PortKind::Packet, Cast::Unicast), (PortKind::Udp, Cast::Multicast), (PortKind::Udp, Cast::Unicast)]
+    {
+        for (name, expected) in [("test0", Some(Rule::PlainBeyondLoopback)), ("lo", None)] {
+            let way = Way { kind, cast };
+            let own = ip("127.0.0.1");
+            let mac = mac("02:00:00:00:00:02");
+            let station = if kind.is_raw() { Address::Mac(mac) } else { target("127.0.0.1:5000") };
+            let target = way.group(7, true, 5000).unwrap_or(station);
+            let wish = Wish { way, sender: own, target, interface: interface(name), ..wish() };
+            let mut book = RuleBook::new(loopback.clone(), SESSION, true);
+            let granted = book.grant(7, own, Some(mac), &wish, NOW_UNIX_S);
+            assert_eq!(granted.err().map(|refusal| refusal.rule), expected, "{way} on {name}");
+        }
+    }
 }
 
 proptest! {
@@ -306,9 +473,9 @@ proptest! {
         experiment in 7u64..9, last in 1u8..4, granted_last in 1u8..4,
     ) {
         let wish = Wish {
-            rate_bps, rate_frames_per_s: frames, duration_ns, target: SocketAddr::from(([10, 0, 0, last], 5000)), ..wish()
+            rate_bps, rate_frames_per_s: frames, duration_ns, target: Address::Socket(SocketAddr::from(([10, 0, 0, last], 5000))), ..wish()
         };
-        let grant = Grant {
+        let yes = Grant {
             address: IpAddr::from([10, 0, 0, granted_last]),
             rate_bps: granted_bps, rate_frames_per_s: granted_frames, duration_ns: granted_ns, ..yes()
         };
@@ -316,7 +483,7 @@ proptest! {
             && (1..=granted_bps.min(1_000_000)).contains(&rate_bps)
             && (1..=granted_frames.min(1000)).contains(&frames)
             && (1..=granted_ns.min(10 * S)).contains(&duration_ns);
-        let permitted = book().permit(experiment, &wish, Some((&grant, Proof::Signed)), NOW_UNIX_S);
+        let permitted = permit(&mut book(), experiment, &wish, &[(yes, Proof::Signed)]);
         prop_assert_eq!(permitted.is_ok(), is_within);
     }
 }

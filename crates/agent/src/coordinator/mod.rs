@@ -12,6 +12,7 @@ mod link;
 mod outcome;
 
 use crate::attest::Credentials;
+use crate::consent::{Cast, Way};
 use crate::description::{AgentEntry, Flow, Test, Traffic};
 use crate::protocol::{self as wire, role::Role as WireRole};
 use crate::service::random;
@@ -127,7 +128,7 @@ pub fn run_blocking(
 /// What agents say of themselves, in the order of `controls`: versions, interfaces, clocks, ceilings; or why there is no answer. They are all asked at once.
 pub async fn hosts(controls: &[SocketAddr], credentials: Option<&Credentials>) -> Value {
     let asked = controls.iter().map(async |&control| {
-        let entry = AgentEntry { name: control.to_string(), control, address: control.ip() };
+        let entry = AgentEntry { name: control.to_string(), control, address: control.ip(), interface: None };
         match Link::connect(&entry, credentials, 0).await {
             Ok(link) => outcome::of_host(&link),
             Err(error) => serde_json::json!({"control": control, "error": error.to_string()}),
@@ -181,6 +182,7 @@ fn wire_phases(phases: &Phases) -> wire::Phases {
 async fn ask_for(
     link: &Link,
     flow: &Flow,
+    way: Way,
     sender: IpAddr,
     number: u16,
     duration_ns: u64,
@@ -195,10 +197,26 @@ async fn ask_for(
         duration_ns,
         flow: flow.name.clone(),
         longest_frame_octets: flow.longest_frame_octets(),
+        kind: way.kind.word().into(),
+        cast: way.cast.word().into(),
+        interface: link.entry.interface.clone().unwrap_or_default(),
     };
     let wire::GrantReply { grant, signature, certificate } = link.grant(request).await?;
     Ok(wire::SignedGrant { grant, signature, certificate })
 }
+
+/// The port's number that a flow's receivers are asked for. All of a group need the same, which the flow's place in the test decides where nobody has said.
+fn port_number(flow: &Flow, stream: u16) -> u16 {
+    let is_free = flow.number == 0 && flow.cast != Cast::Unicast && !flow.port.is_raw();
+    if is_free {
+        GROUP_PORTS.start + stream % (GROUP_PORTS.end - GROUP_PORTS.start)
+    } else {
+        flow.number
+    }
+}
+
+/// Ports of groups: below those that the system gives to whoever asks for any.
+const GROUP_PORTS: std::ops::Range<u16> = 20_000..32_000;
 
 /// Grants and roles of all agents.
 async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
@@ -206,41 +224,76 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
     let mut roles: Vec<Vec<wire::Role>> = links.iter().map(|_| Vec::new()).collect();
     let place = |name: &str| test.place_of(name).expect("names were checked");
     for (number, flow) in test.flows.iter().enumerate() {
-        let (from, to) = (place(&flow.from), place(&flow.to));
-        let (from_address, to_address) = (links[from].entry.address, links[to].entry.address);
+        let stream = u16::try_from(number).expect("fewer flows");
+        let (way, back) = (flow.way(), Way { cast: Cast::Unicast, ..flow.way() });
+        let from = place(&flow.from);
+        let from_address = links[from].entry.address;
+        let receivers: Vec<usize> = flow.to.names().iter().map(|name| place(name)).collect();
         let (rate_bps, rate_frames_per_s) = (flow.most_bps, flow.most_frames_per_s);
         let attention = flow.attention.word().to_owned();
-        let grant = Some(ask_for(&links[to], flow, from_address, flow.number, duration_ns).await?);
-        let (sending, receiving) = match &flow.traffic {
+        let mut grants = Vec::with_capacity(receivers.len());
+        for &to in &receivers {
+            let number = port_number(flow, stream);
+            grants.push(ask_for(&links[to], flow, way, from_address, number, duration_ns).await?);
+        }
+        let role = |agent: usize, role: WireRole| wire::Role {
+            flow: flow.name.clone(),
+            kind: way.kind.word().into(),
+            cast: way.cast.word().into(),
+            interface: links[agent].entry.interface.clone().unwrap_or_default(),
+            stream: stream.into(),
+            role: Some(role),
+        };
+        match &flow.traffic {
             Traffic::Stream { real_time, .. } => {
                 let send = wire::Send {
-                    grant,
+                    grants,
                     source_json: flow.source_text().expect("streams have one"),
                     seed: test.seed,
-                    station: u32::try_from(number).expect("fewer flows"),
+                    station: stream.into(),
                     address: from_address.to_string(),
                     rate_bps,
                     rate_frames_per_s,
                     real_time: *real_time,
                 };
-                (WireRole::Send(send), WireRole::Sink(wire::Sink { attention }))
+                roles[from].push(role(from, WireRole::Send(send)));
+                for &to in &receivers {
+                    roles[to].push(role(to, WireRole::Sink(wire::Sink { attention: attention.clone() })));
+                }
+            }
+            Traffic::Transfer { octets, block_octets } => {
+                let give = wire::Give {
+                    grants,
+                    address: from_address.to_string(),
+                    octets: octets.unwrap_or(0),
+                    block_octets: *block_octets,
+                    rate_bps,
+                    rate_frames_per_s,
+                };
+                roles[from].push(role(from, WireRole::Give(give)));
+                for &to in &receivers {
+                    roles[to].push(role(to, WireRole::Take(wire::Take {})));
+                }
             }
             Traffic::Exchange { frame_octets, interval_ns, patience_ns } => {
-                let back = Some(ask_for(&links[from], flow, to_address, 0, duration_ns).await?);
+                for &to in &receivers {
+                    let answerer = links[to].entry.address;
+                    let grant = Some(ask_for(&links[from], flow, back, answerer, 0, duration_ns).await?);
+                    let echo = wire::Echo { grant, rate_bps, rate_frames_per_s, attention: attention.clone() };
+                    roles[to].push(role(to, WireRole::Echo(echo)));
+                }
                 let ask = wire::Ask {
-                    grant,
+                    grants,
                     frame_octets: *frame_octets,
                     interval_ns: *interval_ns,
                     patience_ns: *patience_ns,
                     rate_bps,
                     rate_frames_per_s,
-                    attention: attention.clone(),
+                    attention,
                 };
-                (WireRole::Ask(ask), WireRole::Echo(wire::Echo { grant: back, rate_bps, rate_frames_per_s, attention }))
+                roles[from].push(role(from, WireRole::Ask(ask)));
             }
-        };
-        roles[from].push(wire::Role { flow: flow.name.clone(), role: Some(sending) });
-        roles[to].push(wire::Role { flow: flow.name.clone(), role: Some(receiving) });
+        }
     }
     let phases = Some(wire_phases(&test.phases));
     for (link, roles) in links.iter().zip(roles) {

@@ -2,9 +2,11 @@
 
 use super::link::Link;
 use super::{Ending, Error};
+use crate::consent::Cast;
 use crate::description::{Flow, Test, Traffic};
 use ethermeter_live::loss::Way;
 use serde_json::{json, Map, Value};
+use std::collections::BTreeSet;
 
 /// Of a test that was ended before its agents were reached.
 pub(super) fn never_begun(test: &Test, experiment: u64) -> Value {
@@ -70,19 +72,57 @@ pub(super) fn of(
     })
 }
 
-/// One flow, from what its two agents counted; what one of them could not tell is left out.
+/// One flow, from what its agents counted; what one of them could not tell is left out. Of a group, each receiver has its own account.
 fn flow_outcome(flow: &Flow, agents: &Map<String, Value>) -> Value {
-    let (from, to) = (&agents[&flow.from], &agents[&flow.to]);
+    let from = &agents[&flow.from];
     let sending = role(from, &flow.name);
+    let mut cautions: BTreeSet<&str> = BTreeSet::new();
+    let held_back = sending.and_then(|sending| sending["counted"]["held_back"].as_u64());
+    if matches!(flow.traffic, Traffic::Stream { .. }) && held_back.is_some_and(|times| times > 0) {
+        cautions.insert("consent-limited");
+    }
+    let mut outcome = match flow.to.names() {
+        [to] if flow.cast == Cast::Unicast => {
+            let mut outcome = received(flow, from, &agents[to], &mut cautions);
+            outcome["to"] = json!(to);
+            outcome
+        }
+        names => {
+            let mut receivers = Map::new();
+            for to in names {
+                receivers.insert(to.clone(), received(flow, from, &agents[to], &mut cautions));
+            }
+            json!({"to": names, "receivers": receivers})
+        }
+    };
+    outcome["from"] = json!(flow.from);
+    outcome["port"] = json!(flow.port);
+    outcome["cast"] = json!(flow.cast);
+    outcome["sending"] = json!(sending);
+    outcome["cautions"] = json!(cautions);
+    outcome
+}
+
+/// What one receiver has counted of a flow, and where what is missing was lost.
+fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'static str>) -> Value {
     let receiving = role(to, &flow.name);
     // Two clocks of which only the coordinator knows the relation, to some ten microseconds or worse: delays between them are not to be relied on.
-    let mut cautions: Vec<&str> = Vec::new();
     let is_stream = matches!(flow.traffic, Traffic::Stream { .. });
     if is_stream && from["boot"] != to["boot"] {
-        cautions.push("clock-uncertain");
+        cautions.insert("clock-uncertain");
     }
-    let mut outcome = json!({"from": flow.from, "to": flow.to, "sending": sending, "receiving": receiving});
+    let mut outcome = json!({"receiving": receiving});
+    let sending = role(from, &flow.name);
     let counted = sending.zip(receiving).map(|(sending, receiving)| (&sending["counted"], &receiving["counted"]));
+    if let Some((given, taken)) = counted.filter(|_| matches!(flow.traffic, Traffic::Transfer { .. })) {
+        outcome["sent_octets"] = given["octets"].clone();
+        outcome["received_octets"] = taken["octets"].clone();
+        let rates = taken["measured"]["data_rate_bps"].as_f64().zip(given["permitted_octets_per_s"].as_f64());
+        // What is within a twentieth of what was permitted is the consent's rate and not the network's.
+        if rates.is_some_and(|(reached_bps, permitted)| reached_bps > 0.95 * 8.0 * permitted) {
+            cautions.insert("consent-limited");
+        }
+    }
     if let Some((sent, received)) = counted.filter(|_| is_stream) {
         let frames = sent["frames"].as_u64().zip(received["stream"]["received"].as_u64());
         if let Some((sent_frames, received_frames)) = frames {
@@ -97,17 +137,12 @@ fn flow_outcome(flow: &Flow, agents: &Map<String, Value>) -> Value {
                 dropped_at_socket: received["port"]["dropped_at_socket"].as_u64().unwrap_or(0),
                 received: received_frames,
             };
-            let losses = way.losses();
             outcome["sent"] = json!(sent_frames);
             outcome["received"] = json!(received_frames);
-            outcome["losses"] = json!(losses);
+            outcome["losses"] = json!(way.losses());
             outcome["hosts_are_one"] = json!(is_shared);
         }
-        if sent["held_back"].as_u64().is_some_and(|times| times > 0) {
-            cautions.push("consent-limited");
-        }
     }
-    outcome["cautions"] = json!(cautions);
     outcome
 }
 

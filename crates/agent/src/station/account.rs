@@ -85,6 +85,13 @@ pub(super) fn of_asked(asked: &Asked) -> Value {
             "contradictions": relation.contradictions(),
         })
     });
+    let by_station: Vec<Value> = asked
+        .by_station
+        .iter()
+        .map(|one| {
+            json!({"station": one.station.to_string(), "answered": one.answered, "round_trip": histogram(&one.round_trip)})
+        })
+        .collect();
     json!({
         "requests": asked.requests,
         "answered": asked.answered,
@@ -93,6 +100,9 @@ pub(super) fn of_asked(asked: &Asked) -> Value {
         "fastest_ns": asked.fastest_ns,
         "round_trip": histogram(&asked.round_trip),
         "clock": clock,
+        "complete": asked.complete,
+        "by_station": by_station,
+        "whole_round": (!asked.by_station.is_empty()).then(|| histogram(&asked.whole_round)),
     })
 }
 

@@ -6,20 +6,24 @@
 //! ```
 
 mod account;
+mod connection;
+mod door;
 mod role;
 mod sampler;
+mod series;
+mod transfer;
 
+pub use door::{Door, Opened, Place};
 pub use role::{read_source, RolePlan, Task};
+pub use transfer::LONGEST_BLOCK_OCTETS;
 
 use crate::consent::Grant;
 use crate::gate::Seen;
 use crate::leash::Leash;
 use crate::refusal::{Refusal, Rule};
-use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::{HostTime, Timeline};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
@@ -60,8 +64,10 @@ impl Phases {
 
 /// A port that was opened for a sender.
 pub struct Receiver {
-    port: UdpPort,
-    grant: Grant,
+    opened: Opened,
+    place: Place,
+    /// One of each sender.
+    grants: Vec<Grant>,
 }
 
 enum State {
@@ -77,13 +83,6 @@ pub struct Experiment {
     seen: Arc<Seen>,
     receivers: BTreeMap<String, Receiver>,
     state: State,
-}
-
-/// Frames of most experiments fit this.
-const COMMON_FRAME_OCTETS: u32 = 1518;
-
-fn no_port(error: &ethermeter_live::Error) -> Refusal {
-    Refusal::new(Rule::Port, error, "an own address and a free port")
 }
 
 impl Experiment {
@@ -105,30 +104,41 @@ impl Experiment {
         &self.leash
     }
 
-    /// Open a port for what `grant` allows, and write its number there.
+    /// Open a port for what `grant` allows, and write its number there. Further senders of the flow share it.
     ///
     /// # Errors
-    /// If the flow has one already, or the system refuses.
-    pub fn open(&mut self, flow: &str, grant: &mut Grant, longest_frame_octets: u32) -> Result<(), Refusal> {
+    /// If the flow has one already that is not for this, or the system refuses.
+    pub fn open(
+        &mut self,
+        flow: &str,
+        place: &Place,
+        grant: &mut Grant,
+        longest_frame_octets: u32,
+    ) -> Result<(), Refusal> {
         if !matches!(self.state, State::Granting) {
             return Err(Refusal::new(Rule::Order, "a grant", "before roles are prepared"));
         }
-        if self.receivers.contains_key(flow) {
-            return Err(Refusal::new(Rule::Description, format!("flow {flow:?}"), "one receiver a flow"));
+        if let Some(receiver) = self.receivers.get_mut(flow) {
+            let is_shared = receiver.grants.iter().all(|other| {
+                other.sender != grant.sender && other.address == grant.address && other.way() == grant.way()
+            });
+            if !is_shared || !grant.way().can_be_shared() {
+                return Err(Refusal::new(Rule::Description, format!("flow {flow:?}"), "one receiver a flow"));
+            }
+            grant.port = receiver.grants.first().map_or(grant.port, |other| other.port);
+            receiver.grants.push(grant.clone());
+            return Ok(());
         }
-        let frame = if longest_frame_octets == 0 { COMMON_FRAME_OCTETS } else { longest_frame_octets };
-        let local = SocketAddr::new(grant.address, grant.port);
-        let options = UdpOptions { stamps: true, longest_payload: frame as usize, ..UdpOptions::at(local) };
-        let port = UdpPort::open(&options).map_err(|error| no_port(&error))?;
-        grant.port = port.local().map_err(|error| no_port(&error))?.port();
-        self.receivers.insert(flow.to_owned(), Receiver { port, grant: grant.clone() });
+        let opened = place.to_receive(grant, longest_frame_octets)?;
+        let receiver = Receiver { opened, place: place.clone(), grants: vec![grant.clone()] };
+        self.receivers.insert(flow.to_owned(), receiver);
         Ok(())
     }
 
     /// What was granted for a flow here.
     #[must_use]
     pub fn granted(&self, flow: &str) -> Option<&Grant> {
-        self.receivers.get(flow).map(|receiver| &receiver.grant)
+        self.receivers.get(flow).and_then(|receiver| receiver.grants.first())
     }
 
     /// Take up roles.
@@ -163,11 +173,13 @@ impl Experiment {
         for plan in roles.clone() {
             let schedule = schedule.clone();
             let receiver = if plan.task.receives() { self.receivers.remove(&plan.flow) } else { None };
-            let port = match receiver {
-                Some(receiver) => receiver.port,
+            let opened = match receiver {
+                Some(Receiver { opened, place, grants }) => {
+                    plan.fit(opened, &place, grants.first().map(|grant| grant.sender))?
+                }
                 None => plan.open()?,
             };
-            bodies.push(Box::new(move || plan.run(port, &schedule)));
+            bodies.push(Box::new(move || plan.run(opened, &schedule)));
         }
         bodies.push(Box::new(move || sampler::samples(&sampling)));
         let mut threads = Vec::with_capacity(bodies.len());

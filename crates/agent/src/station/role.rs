@@ -1,13 +1,15 @@
 //! What a station does in an experiment, on real ports.
 
+use super::connection::finish;
+use super::door::{Door, Opened, Place};
+use super::transfer::{accept_all, give, GivePlan};
 use super::{account, Phases};
 use crate::consent::Permit;
-use crate::gate::{Conditions, Gate, Seen};
+use crate::gate::{Conditions, Gate, Seen, Toll};
 use crate::leash::Leash;
 use crate::refusal::{Refusal, Rule};
-use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
-use ethermeter_live::port::udp::{UdpOptions, UdpPort};
+use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::{Address, Port};
 use ethermeter_live::roles::{ask, echo, send, sink, AskPlan, Attention, EchoPlan, SendPlan, SinkPlan};
 use ethermeter_live::{Error, Face, HostTime, Timeline};
@@ -17,7 +19,7 @@ use ethermeter_traffic::times::Times;
 use ethermeter_traffic::SourceSpec;
 use serde::Deserialize;
 use serde_json::{json, Value};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// When and under what an experiment runs.
@@ -59,8 +61,6 @@ pub enum Task {
         seed: u64,
         /// The station's number, which with the seed determines every draw.
         station: u32,
-        /// The own address.
-        local: IpAddr,
         /// Whether to ask for real-time priority.
         real_time: bool,
     },
@@ -79,9 +79,22 @@ pub enum Task {
         interval_ns: u64,
         /// An answer that takes longer is lost.
         patience_ns: u64,
+        /// Stations of a group that answer; none of one station.
+        answerers: Vec<Address>,
         /// How it waits.
         attention: Attention,
     },
+    /// Write octets in bulk.
+    Give {
+        /// What may be sent, and where.
+        permit: Permit,
+        /// Octets in all; as many as go without.
+        octets: Option<u64>,
+        /// Octets a call.
+        block_octets: usize,
+    },
+    /// Read octets in bulk.
+    Take,
     /// Answer one asker.
     Echo {
         /// What may be sent, and where: the asker.
@@ -95,7 +108,7 @@ impl Task {
     /// Whether it uses the port that was opened for the flow when it was granted.
     #[must_use]
     pub fn receives(&self) -> bool {
-        !matches!(self, Self::Send { .. })
+        !matches!(self, Self::Send { .. } | Self::Give { .. })
     }
 
     fn name(&self) -> &'static str {
@@ -104,13 +117,18 @@ impl Task {
             Self::Sink { .. } => "sink",
             Self::Ask { .. } => "ask",
             Self::Echo { .. } => "echo",
+            Self::Give { .. } => "give",
+            Self::Take => "take",
         }
     }
 
     fn permit(&self) -> Option<Permit> {
         match self {
-            Self::Send { permit, .. } | Self::Ask { permit, .. } | Self::Echo { permit, .. } => Some(*permit),
-            Self::Sink { .. } => None,
+            Self::Send { permit, .. }
+            | Self::Ask { permit, .. }
+            | Self::Echo { permit, .. }
+            | Self::Give { permit, .. } => Some(*permit),
+            Self::Sink { .. } | Self::Take => None,
         }
     }
 }
@@ -120,6 +138,10 @@ impl Task {
 pub struct RolePlan {
     /// The flow.
     pub flow: String,
+    /// Its number in the mark of frames.
+    pub stream: u16,
+    /// Where it is.
+    pub place: Place,
     /// The task.
     pub task: Task,
 }
@@ -147,69 +169,104 @@ pub fn read_source(text: &str) -> Result<SourceSpec, Refusal> {
     }
 }
 
-fn carrier_to(address: IpAddr) -> Carrier {
-    if address.is_ipv4() {
-        Carrier::UdpOverIpv4
-    } else {
-        Carrier::UdpOverIpv6
-    }
-}
-
-/// Octets of payload in a frame of so many bits to `address`, if they are whole and there are any.
-fn payload_octets(address: IpAddr, bits: u64) -> Option<usize> {
-    let frame = Octets(bits.is_multiple_of(8).then_some(bits / 8)?);
-    usize::try_from(carrier_to(address).payload_of(frame)?.0).ok()
-}
-
 impl RolePlan {
-    /// The port of a role that does not use the one opened when the flow was granted.
-    pub(super) fn open(&self) -> Result<UdpPort, Refusal> {
-        let Task::Send { permit, source, local, .. } = &self.task else {
-            return Err(Refusal::new(Rule::ConsentMissing, &self.flow, "a flow that was granted here"));
-        };
-        let (_, most_bits) = source.frames.range_bits();
-        let frame = || {
-            Refusal::new(Rule::Description, format!("frames of {most_bits} bits"), "whole octets with room for a mark")
-        };
-        let longest_payload = payload_octets(*local, most_bits).ok_or_else(frame)?;
-        let options =
-            UdpOptions { peer: Some(permit.target), longest_payload, ..UdpOptions::at(SocketAddr::new(*local, 0)) };
-        UdpPort::open(&options).map_err(|error| super::no_port(&error))
+    /// What a role opens that does not use what was opened when the flow was granted.
+    pub(super) fn open(&self) -> Result<Opened, Refusal> {
+        match &self.task {
+            Task::Send { permit, source, .. } => {
+                let (_, most_bits) = source.frames.range_bits();
+                let longest_payload = self.place.payload_octets(most_bits).ok_or_else(|| {
+                    let value = format!("frames of {most_bits} bits");
+                    Refusal::new(Rule::Description, value, "whole octets with room for a mark")
+                })?;
+                self.place.to_send(permit.target, longest_payload)
+            }
+            Task::Give { permit, block_octets, .. } => self.place.to_send(permit.target, *block_octets),
+            _ => Err(Refusal::new(Rule::ConsentMissing, &self.flow, "a flow that was granted here")),
+        }
+    }
+
+    /// What was opened when the flow was granted to `sender` at `granted`, made fit for this role.
+    pub(super) fn fit(&self, opened: Opened, granted: &Place, sender: Option<IpAddr>) -> Result<Opened, Refusal> {
+        match (&self.task, opened, sender) {
+            (Task::Ask { .. }, Opened::Door(door), _) if self.place.way.is_group() => {
+                door.aimed_at_group(granted).map(Opened::Door)
+            }
+            (Task::Echo { .. }, Opened::Door(door), _) if granted.way.is_group() => {
+                door.answering(granted).map(Opened::Door)
+            }
+            (Task::Echo { .. } | Task::Sink { .. } | Task::Take, Opened::End(end), Some(sender)) => {
+                end.listening_to(sender).map(Opened::End)
+            }
+            (_, opened, _) => Ok(opened),
+        }
     }
 
     /// Do it; what came of it, or why nothing did.
-    pub(super) fn run(&self, port: UdpPort, schedule: &Schedule) -> Value {
+    pub(super) fn run(&self, opened: Opened, schedule: &Schedule) -> Value {
         let mut result = json!({"flow": self.flow, "role": self.task.name()});
-        match self.play(port, schedule) {
+        match self.play(opened, schedule) {
             Ok(counted) => result["counted"] = counted,
             Err(error) => result["error"] = json!(error.to_string()),
         }
         result
     }
 
-    fn play(&self, port: UdpPort, schedule: &Schedule) -> Result<Value, Error> {
+    fn play(&self, opened: Opened, schedule: &Schedule) -> Result<Value, Error> {
+        let door = match opened {
+            Opened::Door(door) => door,
+            Opened::End(end) => {
+                let (permit, longest_payload) = (self.task.permit(), end.longest_payload);
+                let mtu = self.place.mtu();
+                let mut toll = Toll::new(permit, self.place.carrier(), longest_payload, mtu, schedule.begin_ns);
+                let met = end.meet(permit, &toll, schedule)?;
+                let Some(mut stream) = met else {
+                    return Err(Error::System {
+                        doing: "waiting for the other end of a TCP connection",
+                        source: std::io::ErrorKind::TimedOut.into(),
+                    });
+                };
+                match &self.task {
+                    Task::Give { octets, block_octets, .. } => {
+                        let plan = GivePlan { octets: *octets, block_octets: *block_octets };
+                        return give(&mut stream, &plan, &mut toll, &schedule.seen, schedule);
+                    }
+                    Task::Take => return accept_all(&mut stream, &schedule.seen, schedule),
+                    _ => Door::Tcp(Box::new(TcpPort::on(stream, longest_payload)?)),
+                }
+            }
+        };
+        self.play_at(door, schedule)
+    }
+
+    fn play_at(&self, door: Door, schedule: &Schedule) -> Result<Value, Error> {
         let conditions = Conditions {
             permit: self.task.permit(),
             begin_ns: schedule.begin_ns,
             leash: &schedule.leash,
             time: &HostTime,
             seen: &schedule.seen,
+            mtu: self.place.mtu(),
         };
-        let mut gate = Gate::new(port, conditions)?;
+        let mut gate = Gate::new(door, conditions)?;
         let mut counted = self.perform(&mut gate, schedule)?;
         counted["held_back"] = json!(gate.held_back());
         counted["port"] = json!(gate.counters()?);
+        if let (Door::Tcp(port), Task::Send { .. } | Task::Ask { .. }) = (gate.port(), &self.task) {
+            finish(port.stream(), schedule)?;
+        }
+        counted["mode"] = gate.port().mode();
         Ok(counted)
     }
 
-    fn perform<T: Timeline>(&self, port: &mut Gate<'_, UdpPort, T>, schedule: &Schedule) -> Result<Value, Error> {
+    fn perform<T: Timeline>(&self, port: &mut Gate<'_, Door, T>, schedule: &Schedule) -> Result<Value, Error> {
         let (time, face, stop) = (&HostTime, Face::of_epoch(0), schedule.leash.flag());
         let (transmit_ns, phases) = (schedule.transmit_ns(), schedule.phases);
         match &self.task {
             Task::Send { source, seed, station, real_time, .. } => {
                 let plan = SendPlan {
                     experiment: schedule.mark(),
-                    stream: 0,
+                    stream: self.stream,
                     source,
                     seed: *seed,
                     station: *station,
@@ -222,9 +279,11 @@ impl RolePlan {
                 let sent = send(port, time, face, &plan, stop)?;
                 Ok(account::of_sent(&sent, transmit_ns, priority.map(|guard| guard.priority())))
             }
+            Task::Give { .. } | Task::Take => unreachable!("octets in bulk have no port of frames"),
             Task::Sink { attention } => {
                 let plan = SinkPlan {
                     experiment: schedule.mark(),
+                    first_stream: self.stream,
                     streams: 1,
                     measured_ns: transmit_ns.saturating_add(phases.measure_from_ns)
                         ..transmit_ns.saturating_add(phases.measure_to_ns),
@@ -236,12 +295,13 @@ impl RolePlan {
                 };
                 Ok(account::of_sunk(&sink(port, time, face, &plan, stop)?, transmit_ns))
             }
-            Task::Ask { permit, frame_octets, interval_ns, patience_ns, attention } => {
+            Task::Ask { frame_octets, interval_ns, patience_ns, answerers, attention, .. } => {
                 let bits = u64::from(*frame_octets) * 8;
                 let plan = AskPlan {
                     experiment: schedule.mark(),
-                    stream: 0,
-                    payload_octets: payload_octets(permit.target.ip(), bits).unwrap_or(0), // which `ask` refuses
+                    stream: self.stream,
+                    answerers,
+                    payload_octets: self.place.payload_octets(bits).unwrap_or(0), // which `ask` refuses
                     begin_ns: transmit_ns,
                     until_ns: transmit_ns.saturating_add(phases.transmit_ns),
                     requests: u64::MAX,
@@ -253,9 +313,10 @@ impl RolePlan {
                 Ok(account::of_asked(&ask(port, time, face, &plan, stop)?))
             }
             Task::Echo { permit, attention } => {
-                let asker = Address::Socket(permit.target);
+                let asker = permit.target;
                 let plan = EchoPlan {
                     experiment: schedule.mark(),
+                    stream: Some(self.stream),
                     may_answer: &|from| from == asker,
                     payload_octets: None,
                     until_ns: schedule.until_ns(),

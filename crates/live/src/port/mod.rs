@@ -15,6 +15,7 @@ use crate::wire::Mac;
 use crate::Error;
 use ethermeter_ethernet::Carrier;
 use serde::Serialize;
+use std::fmt;
 use std::net::SocketAddr;
 
 /// Where a station can be reached.
@@ -24,6 +25,27 @@ pub enum Address {
     Mac(Mac),
     /// An IP address and port, unicast, multicast or broadcast.
     Socket(SocketAddr),
+}
+
+impl Address {
+    /// Whether both are of one station, whatever their ports.
+    #[must_use]
+    pub fn is_station_of(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Socket(one), Self::Socket(other)) => one.ip() == other.ip(),
+            (Self::Mac(one), Self::Mac(other)) => one == other,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mac(mac) => mac.fmt(formatter),
+            Self::Socket(socket) => socket.fmt(formatter),
+        }
+    }
 }
 
 /// Something that arrived.

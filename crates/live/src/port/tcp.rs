@@ -3,7 +3,7 @@
 //! What becomes segments is up to TCP: a message is not a frame, and only its octets are ours to count. TCP's own account of the connection
 //! comes from the kernel ([`TcpPort::info`]).
 
-use super::system::read_option;
+use super::system::{read_option, set_option};
 use super::{Address, Arrival, Port, PortCounters, Wait};
 use crate::Error;
 use ethermeter_ethernet::Carrier;
@@ -51,6 +51,117 @@ pub struct TcpInfo {
     pub segment_octets: u32,
     /// Segments that were sent again, ever.
     pub sent_again: u32,
+    /// Octets of payload that the other end has acknowledged.
+    pub acknowledged_octets: u64,
+    /// Rate at which payload was delivered last, in octets per second.
+    pub delivery_octets_per_s: u64,
+    /// Shortest round trip time of the last minutes, in microseconds.
+    pub least_round_trip_us: u32,
+    /// Time in which there was something to send, in microseconds.
+    pub busy_us: u64,
+    /// Part of it in which the other end had no room, in microseconds.
+    pub receiver_limited_us: u64,
+    /// Part of it in which the own end had no room to hold what is not yet acknowledged, in microseconds.
+    pub buffer_limited_us: u64,
+    /// Octets of payload that were sent, those sent again included.
+    pub sent_octets: u64,
+    /// Octets of payload that were sent again.
+    pub sent_again_octets: u64,
+}
+
+/// `struct tcp_info` of `linux/tcp.h`, as far as it is read here. Older kernels fill less of it; the rest is 0.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct KernelInfo {
+    states_and_options: [u8; 8],
+    timeouts_and_sizes: [u32; 2],
+    sending_segment_octets: u32,
+    receiving_segment_octets: u32,
+    segments: [u32; 5],
+    times: [u32; 4],
+    path_mtu: u32,
+    receiving_threshold: u32,
+    round_trip_us: u32,
+    round_trip_deviation_us: u32,
+    slow_start_threshold: u32,
+    congestion_window: u32,
+    advertised_segment_octets: u32,
+    reordering: u32,
+    receiving: [u32; 2],
+    sent_again: u32,
+    pacing_octets_per_s: [u64; 2],
+    acknowledged_octets: u64,
+    received_octets: u64,
+    segments_out_and_in: [u32; 2],
+    unsent_octets: u32,
+    least_round_trip_us: u32,
+    data_segments_in_and_out: [u32; 2],
+    delivery_octets_per_s: u64,
+    busy_us: u64,
+    receiver_limited_us: u64,
+    buffer_limited_us: u64,
+    delivered: [u32; 2],
+    sent_octets: u64,
+    sent_again_octets: u64,
+}
+
+impl TcpInfo {
+    /// What TCP says of a connection.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn of(stream: &TcpStream) -> Result<Self, Error> {
+        let zero = KernelInfo::default();
+        let info = read_option(stream, libc::IPPROTO_TCP, libc::TCP_INFO, zero, "asking TCP about a connection")?;
+        Ok(Self {
+            round_trip_us: info.round_trip_us,
+            round_trip_deviation_us: info.round_trip_deviation_us,
+            congestion_window: info.congestion_window,
+            slow_start_threshold: info.slow_start_threshold,
+            segment_octets: info.sending_segment_octets,
+            sent_again: info.sent_again,
+            acknowledged_octets: info.acknowledged_octets,
+            delivery_octets_per_s: info.delivery_octets_per_s,
+            least_round_trip_us: info.least_round_trip_us,
+            busy_us: info.busy_us,
+            receiver_limited_us: info.receiver_limited_us,
+            buffer_limited_us: info.buffer_limited_us,
+            sent_octets: info.sent_octets,
+            sent_again_octets: info.sent_again_octets,
+        })
+    }
+}
+
+/// What was written to a connection and is not yet acknowledged, in octets.
+///
+/// # Errors
+/// If the kernel does not say.
+pub fn unacknowledged_octets(stream: &TcpStream) -> Result<u64, Error> {
+    let mut octets: libc::c_int = 0;
+    #[expect(unsafe_code, reason = "a question that no safe wrapper asks")]
+    // SAFETY: TIOCOUTQ, which is SIOCOUTQ of sockets, writes one integer.
+    let status = unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut octets) };
+    if status != 0 {
+        return Err(Error::last("asking what a connection holds"));
+    }
+    Ok(u64::try_from(octets).unwrap_or(0))
+}
+
+/// Let a connection send no faster than so many octets of payload a second, what is sent again included.
+///
+/// # Errors
+/// If the system refuses.
+pub fn set_pace(stream: &TcpStream, octets_per_s: u64) -> Result<(), Error> {
+    set_option(stream, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &octets_per_s, "setting a connection's pace")
+}
+
+/// When a connection is closed from now on, whether what it still holds goes on to be sent. If not, it is gone and the other end is told so.
+///
+/// # Errors
+/// If the system refuses.
+pub fn set_persistence(stream: &TcpStream, goes_on: bool) -> Result<(), Error> {
+    let linger = libc::linger { l_onoff: i32::from(!goes_on), l_linger: 0 };
+    set_option(stream, libc::SOL_SOCKET, libc::SO_LINGER, &linger, "choosing how a connection ends")
 }
 
 impl TcpPort {
@@ -97,18 +208,13 @@ impl TcpPort {
     /// # Errors
     /// If the kernel does not say.
     pub fn info(&self) -> Result<TcpInfo, Error> {
-        #[expect(unsafe_code, reason = "structures of the kernel's have no constructors")]
-        // SAFETY: integers only, for which zero is a value.
-        let zero: libc::tcp_info = unsafe { std::mem::zeroed() };
-        let info = read_option(&self.stream, libc::IPPROTO_TCP, libc::TCP_INFO, zero, "asking TCP about a connection")?;
-        Ok(TcpInfo {
-            round_trip_us: info.tcpi_rtt,
-            round_trip_deviation_us: info.tcpi_rttvar,
-            congestion_window: info.tcpi_snd_cwnd,
-            slow_start_threshold: info.tcpi_snd_ssthresh,
-            segment_octets: info.tcpi_snd_mss,
-            sent_again: info.tcpi_total_retrans,
-        })
+        TcpInfo::of(&self.stream)
+    }
+
+    /// The connection itself.
+    #[must_use]
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
     }
 
     /// Write what was taken; true when all of it is written.
@@ -216,6 +322,8 @@ impl Port for TcpPort {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 return Ok(0)
             }
+            // Nothing more will come: what came before has been read.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Err(Error::Closed),
             Err(source) => return Err(Error::System { doing: "reading a TCP connection", source }),
         }
         let messages = self.hand_on(take)?;
@@ -251,6 +359,31 @@ mod tests {
         let info = one.info().expect("what TCP says");
         assert!(info.congestion_window > 0 && info.segment_octets > 0, "{info:?}");
         assert_eq!(info.sent_again, 0);
+    }
+
+    #[test]
+    fn what_a_connection_holds_is_told_until_it_is_acknowledged() {
+        let (mut one, mut other) = TcpPort::pair_on_loopback().expect("a connection");
+        assert_eq!(one.send(3, |_, _| 1000).expect("a connection"), 3);
+        let mut messages = 0;
+        while messages < 3 {
+            messages += other.receive(Wait::Milliseconds(1000), |_| ()).expect("a connection");
+        }
+        while unacknowledged_octets(one.stream()).expect("what TCP says") > 0 {
+            std::thread::yield_now();
+        }
+        let info = one.info().expect("what TCP says");
+        // Three messages with four octets of length each; kernels count the beginning of the connection as one more.
+        assert!((3012..=3013).contains(&info.acknowledged_octets), "{info:?}");
+        assert_eq!((info.sent_octets, info.sent_again_octets), (3012, 0));
+    }
+
+    #[test]
+    fn a_connection_without_persistence_ends_at_once_and_the_other_end_is_told() {
+        let (one, mut other) = TcpPort::pair_on_loopback().expect("a connection");
+        set_persistence(one.stream(), false).expect("an option");
+        drop(one);
+        assert!(matches!(other.receive(Wait::Milliseconds(1000), |_| ()), Err(Error::Closed)));
     }
 
     #[test]

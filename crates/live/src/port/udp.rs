@@ -120,6 +120,15 @@ impl UdpPort {
         address.as_socket().ok_or_else(|| Error::refused("address", "of another kind", "an IP address"))
     }
 
+    /// Use one interface only from now on, and let frames to groups and to everybody on it go out.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn keep_to(&self, interface: &str) -> Result<(), Error> {
+        self.socket.bind_device(Some(interface.as_bytes())).map_err(Error::system("binding to an interface"))?;
+        self.socket.set_broadcast(true).map_err(Error::system("allowing frames to everybody"))
+    }
+
     /// Let a blocking call wait so long for the first datagram.
     fn set_wait(&mut self, milliseconds: u16) -> Result<(), Error> {
         if self.wait_ms != milliseconds {
@@ -145,11 +154,13 @@ fn prepare(socket: &Socket, options: &UdpOptions) -> Result<(), Error> {
     socket.set_broadcast(options.broadcast).map_err(opening())?;
     if options.local.is_ipv4() {
         socket.set_multicast_loop_v4(false).map_err(opening())?;
-        // Without this, a frame that the own queue drops counts as sent.
+        socket.set_multicast_ttl_v4(1).map_err(opening())?; // groups end at the next router
+                                                            // Without this, a frame that the own queue drops counts as sent.
         set_option(socket, libc::IPPROTO_IP, libc::IP_RECVERR, &1i32, "asking for errors of sending")?;
     } else {
         socket.set_only_v6(true).map_err(opening())?;
         socket.set_multicast_loop_v6(false).map_err(opening())?;
+        socket.set_multicast_hops_v6(1).map_err(opening())?;
         set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, &1i32, "asking for errors of sending")?;
     }
     socket.bind(&SockAddr::from(options.local)).map_err(Error::system("binding a UDP socket"))?;

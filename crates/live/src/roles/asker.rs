@@ -3,7 +3,7 @@
 use super::Attention;
 use crate::clock::Exchange;
 use crate::pacing::{Pacer, Pacing};
-use crate::port::Port;
+use crate::port::{Address, Arrival, Port};
 use crate::time::{Timeline, PS_PER_NS};
 use crate::wire::{Kind, Mark, MarkWindow, MARK_OCTETS, SEQUENCE_LIMIT};
 use crate::{Error, Face};
@@ -12,11 +12,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is to be asked.
 #[derive(Clone, Copy, Debug)]
-pub struct AskPlan {
+pub struct AskPlan<'a> {
     /// The experiment.
     pub experiment: u16,
     /// The stream.
     pub stream: u16,
+    /// Stations that answer each request, which goes to a group of them; the only one at the other end without.
+    pub answerers: &'a [Address],
     /// Octets of a request's payload.
     pub payload_octets: usize,
     /// When the first is sent, in the host's time.
@@ -42,7 +44,7 @@ pub struct Asked {
     pub requests: u64,
     /// Answers that came in time.
     pub answered: u64,
-    /// Requests without an answer in time.
+    /// Answers that did not come in time: of each request, of every station that is to answer it.
     pub lost: u64,
     /// Frames that came and were not the expected answer: late ones among them.
     pub strange: u64,
@@ -52,7 +54,35 @@ pub struct Asked {
     pub fastest_ns: Option<u64>,
     /// Four times of each exchange, where the answer had room for its two.
     pub exchanges: Vec<Exchange>,
+    /// By station, where requests go to a group.
+    pub by_station: Vec<Answerer>,
+    /// Requests that all stations answered in time.
+    pub complete: u64,
+    /// From a request to the last of its answers, where all came, in picoseconds; only of a group.
+    pub whole_round: Histogram,
 }
+
+/// What one station of a group has answered.
+#[derive(Clone, Debug)]
+pub struct Answerer {
+    /// Where it is.
+    pub station: Address,
+    /// Its answers that came in time.
+    pub answered: u64,
+    /// From before a request is handed to the kernel to after its answer has been read, in picoseconds.
+    pub round_trip: Histogram,
+}
+
+/// A request whose answers are awaited.
+struct Outstanding {
+    request: Mark,
+    sent_ns: u64,
+    /// Whose answers are still to come; one of anybody, where there is no group.
+    missing: Vec<bool>,
+    left: usize,
+}
+
+const NO_REQUEST: Mark = Mark { kind: Kind::Request, experiment: 0, stream: 0, sequence: 0, sent_ns: 0 };
 
 /// Ask one request after the other, until the time is over, the requests are, or `stop` is set.
 ///
@@ -62,7 +92,7 @@ pub fn ask<P: Port, T: Timeline>(
     port: &mut P,
     time: &T,
     face: Face,
-    plan: &AskPlan,
+    plan: &AskPlan<'_>,
     stop: &AtomicBool,
 ) -> Result<Asked, Error> {
     if !(MARK_OCTETS..=port.longest_payload()).contains(&plan.payload_octets) {
@@ -77,7 +107,12 @@ pub fn ask<P: Port, T: Timeline>(
         round_trip: Histogram::default(),
         fastest_ns: None,
         exchanges: Vec::with_capacity(plan.exchanges),
+        by_station: plan.answerers.iter().map(|&station| Answerer::of(station)).collect(),
+        complete: 0,
+        whole_round: Histogram::default(),
     };
+    let stations = plan.answerers.len().max(1);
+    let mut outstanding = Outstanding { request: NO_REQUEST, sent_ns: 0, missing: vec![false; stations], left: 0 };
     let mut pacing = Pacing::new(Pacer::default(), time);
     let mut due_ns = plan.begin_ns;
     for number in 0..plan.requests.min(SEQUENCE_LIMIT) {
@@ -101,51 +136,104 @@ pub fn ask<P: Port, T: Timeline>(
             continue;
         }
         asked.requests += 1;
-        asked.await_answer(port, time, face, plan, (mark, now_ns), stop)?;
+        outstanding.begin(mark, now_ns);
+        asked.await_answers(port, time, face, plan, &mut outstanding, stop)?;
     }
     Ok(asked)
 }
 
+impl Answerer {
+    fn of(station: Address) -> Self {
+        Self { station, answered: 0, round_trip: Histogram::default() }
+    }
+}
+
+impl Outstanding {
+    #[inline]
+    fn begin(&mut self, request: Mark, sent_ns: u64) {
+        (self.request, self.sent_ns, self.left) = (request, sent_ns, self.missing.len());
+        self.missing.fill(true);
+    }
+
+    /// Which station's awaited answer this is, if it is one.
+    #[inline]
+    fn answered_by(&self, arrival: &Arrival<'_>, plan: &AskPlan<'_>) -> Option<usize> {
+        let mark = Mark::read(arrival.payload).ok()?;
+        if mark != (Mark { kind: Kind::Response, ..self.request }) {
+            return None;
+        }
+        let station = if plan.answerers.is_empty() {
+            0
+        } else {
+            plan.answerers.iter().position(|station| station.is_station_of(arrival.from))?
+        };
+        self.missing[station].then_some(station)
+    }
+}
+
 impl Asked {
     #[inline]
-    fn await_answer<P: Port, T: Timeline>(
+    fn await_answers<P: Port, T: Timeline>(
         &mut self,
         port: &mut P,
         time: &T,
         face: Face,
-        plan: &AskPlan,
-        (request, sent_ns): (Mark, u64),
+        plan: &AskPlan<'_>,
+        outstanding: &mut Outstanding,
         stop: &AtomicBool,
     ) -> Result<(), Error> {
-        let expected = Mark { kind: Kind::Response, ..request };
-        let mut returned = None;
         loop {
-            port.receive(plan.attention.wait(), |arrival| {
-                let window = MarkWindow::checked(arrival.payload).ok();
-                match window.filter(|window| returned.is_none() && Mark::parse(window) == Ok(expected)) {
-                    Some(window) => returned = Some((time.now_ns(), arrival.stamped_ns, window.turn())),
-                    None => self.strange += 1,
+            port.receive(plan.attention.wait(), |arrival| match outstanding.answered_by(arrival, plan) {
+                Some(station) => {
+                    outstanding.missing[station] = false;
+                    outstanding.left -= 1;
+                    self.take(arrival, station, outstanding, time.now_ns(), face, plan);
                 }
+                None => self.strange += 1,
             })?;
-            if let Some((returned_ns, stamped_ns, turn)) = returned {
-                let round_trip_ns = returned_ns - sent_ns;
-                self.answered += 1;
-                self.round_trip.record(round_trip_ns * PS_PER_NS);
-                self.fastest_ns = Some(self.fastest_ns.map_or(round_trip_ns, |fastest| fastest.min(round_trip_ns)));
-                if let Some(turn) = turn.filter(|_| self.exchanges.len() < plan.exchanges) {
-                    self.exchanges.push(Exchange {
-                        asked_ns: request.sent_ns,
-                        received_ns: turn.received_ns,
-                        answered_ns: turn.answered_ns,
-                        returned_ns: face.shows(stamped_ns.unwrap_or(returned_ns)),
-                    });
-                }
+            if outstanding.left == 0 {
                 return Ok(());
             }
-            if time.now_ns() > sent_ns.saturating_add(plan.patience_ns) || stop.load(Ordering::Relaxed) {
-                self.lost += 1;
+            if time.now_ns() > outstanding.sent_ns.saturating_add(plan.patience_ns) || stop.load(Ordering::Relaxed) {
+                self.lost += outstanding.left as u64;
                 return Ok(());
             }
+        }
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        arrival: &Arrival<'_>,
+        station: usize,
+        outstanding: &Outstanding,
+        returned_ns: u64,
+        face: Face,
+        plan: &AskPlan<'_>,
+    ) {
+        let round_trip_ns = returned_ns - outstanding.sent_ns;
+        let taken_ps = round_trip_ns * PS_PER_NS;
+        self.answered += 1;
+        self.round_trip.record(taken_ps);
+        self.fastest_ns = Some(self.fastest_ns.map_or(round_trip_ns, |fastest| fastest.min(round_trip_ns)));
+        if let Some(answerer) = self.by_station.get_mut(station) {
+            answerer.answered += 1;
+            answerer.round_trip.record(taken_ps);
+        }
+        if outstanding.left == 0 {
+            self.complete += 1;
+            if !plan.answerers.is_empty() {
+                self.whole_round.record(taken_ps);
+            }
+        }
+        let turn = MarkWindow::checked(arrival.payload).ok().and_then(|window| window.turn());
+        if let Some(turn) = turn.filter(|_| self.exchanges.len() < plan.exchanges) {
+            self.exchanges.push(Exchange {
+                asked_ns: outstanding.request.sent_ns,
+                received_ns: turn.received_ns,
+                answered_ns: turn.answered_ns,
+                returned_ns: face.shows(arrival.stamped_ns.unwrap_or(returned_ns)),
+            });
         }
     }
 }

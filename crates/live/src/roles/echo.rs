@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct EchoPlan<'a> {
     /// The experiment; others are not answered.
     pub experiment: u16,
+    /// The stream; any of the experiment without.
+    pub stream: Option<u16>,
     /// Who may be answered: without this, a forged request would turn the answer against a stranger.
     pub may_answer: &'a (dyn Fn(Address) -> bool + Sync),
     /// Octets of an answer's payload; as long as its request without.
@@ -79,7 +81,8 @@ pub fn echo<P: Port, T: Timeline>(
 #[inline]
 fn request<T: Timeline>(arrival: &Arrival<'_>, plan: &EchoPlan<'_>, time: &T) -> Option<Waiting> {
     let mark = Mark::read(arrival.payload).ok()?;
-    (mark.kind == Kind::Request && mark.experiment == plan.experiment).then(|| Waiting {
+    let is_ours = mark.experiment == plan.experiment && plan.stream.is_none_or(|stream| stream == mark.stream);
+    (mark.kind == Kind::Request && is_ours).then(|| Waiting {
         mark,
         octets: plan.payload_octets.unwrap_or(arrival.payload.len()),
         from: arrival.from,

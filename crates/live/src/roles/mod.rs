@@ -5,7 +5,7 @@ mod echo;
 mod sender;
 mod sink;
 
-pub use asker::{ask, AskPlan, Asked};
+pub use asker::{ask, Answerer, AskPlan, Asked};
 pub use echo::{echo, EchoPlan, Echoed};
 pub use sender::{send, SendPlan, Sent};
 pub use sink::{sink, SinkPlan, StreamTally, Sunk};

@@ -16,7 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct SinkPlan<'a> {
     /// The experiment; frames of others are only counted as strange.
     pub experiment: u16,
-    /// Streams 0 to one less are counted.
+    /// The number of the first stream that is counted.
+    pub first_stream: u16,
+    /// So many streams are counted.
     pub streams: u16,
     /// What lies within counts for rates and delays, in the host's time. Sequence numbers count always.
     pub measured_ns: Range<u64>,
@@ -141,7 +143,8 @@ impl Sunk {
             return;
         };
         let is_ours = mark.experiment == plan.experiment && mark.kind == Kind::Stream;
-        let Some(stream) = self.streams.get_mut(usize::from(mark.stream)).filter(|_| is_ours) else {
+        let index = mark.stream.checked_sub(plan.first_stream).map(usize::from);
+        let Some(stream) = index.and_then(|index| self.streams.get_mut(index)).filter(|_| is_ours) else {
             self.strange += 1;
             return;
         };

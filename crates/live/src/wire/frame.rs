@@ -2,6 +2,7 @@
 
 use super::{check_octets, octets_at, WireError};
 use ethermeter_ethernet::frame::{HEADER, LOCAL_EXPERIMENTAL_1};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Octets before the payload.
@@ -9,7 +10,8 @@ use std::fmt;
 pub const HEADER_OCTETS: usize = HEADER.0 as usize;
 
 /// The address of a station on an Ethernet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
@@ -50,6 +52,20 @@ impl std::str::FromStr for Mac {
             return Err(no());
         }
         Ok(Self(octets))
+    }
+}
+
+impl TryFrom<String> for Mac {
+    type Error = NoMac;
+
+    fn try_from(text: String) -> Result<Self, NoMac> {
+        text.parse()
+    }
+}
+
+impl From<Mac> for String {
+    fn from(mac: Mac) -> Self {
+        mac.to_string()
     }
 }
 

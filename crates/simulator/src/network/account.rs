@@ -2,13 +2,14 @@
 
 use super::frame::{Frame, Loss, LOSSES};
 use super::plant::Plant;
+use super::transfer::TransferOutcome;
 use ethermeter_traffic::histogram::Histogram;
 
 const LOSS_KINDS: usize = LOSSES.len();
 
 /// Times in picoseconds: how many, their sum, and how they are distributed.
 #[derive(Clone, Debug, Default)]
-struct Spread {
+pub(super) struct Spread {
     count: u64,
     sum: u128,
     histogram: Histogram,
@@ -16,13 +17,13 @@ struct Spread {
 
 impl Spread {
     #[inline]
-    fn record(&mut self, ps: u64) {
+    pub fn record(&mut self, ps: u64) {
         self.count += 1;
         self.sum += u128::from(ps);
         self.histogram.record(ps);
     }
 
-    fn finish(&self) -> Delays {
+    pub fn finish(&self) -> Delays {
         Delays { count: self.count, sum_ps: self.sum, buckets: self.histogram.filled() }
     }
 }
@@ -70,7 +71,10 @@ pub struct FlowOutcome {
     pub offered: u64,
     pub refused: u64,
     pub messages: u64,
+    pub frames: u64,
     pub octets: u64,
+    pub data_octets: u64,
+    pub arrived: u64,
     pub answers: u64,
     pub answer_octets: u64,
     pub completed: u64,
@@ -80,6 +84,7 @@ pub struct FlowOutcome {
     pub round_trip: Delays,
     pub answer_round_trip: Delays,
     pub between_arrivals: Delays,
+    pub transfer: Option<TransferOutcome>,
 }
 
 /// The figures of a port out, and of what came in there.
@@ -182,16 +187,20 @@ impl Account {
         }
     }
 
-    /// A whole message comes to a receiver, whose `last` came then, if it did within the measured window.
+    /// A whole message comes with its last `frame` to a receiver, whose `last` came then, if it did within the measured window.
     #[inline]
-    pub fn received(&mut self, flow: u32, octets: u64, born: u64, now: u64, last: &mut Option<u64>) {
-        if !self.within(now) {
+    pub fn received(&mut self, frame: &Frame, octets: u64, data_octets: u64, now: u64, last: &mut Option<u64>) {
+        let (is_of_window, is_within) = (self.within(frame.born), self.within(now));
+        let it = &mut self.flows[frame.flow as usize];
+        it.figures.arrived += u64::from(is_of_window);
+        if !is_within {
             return;
         }
-        let it = &mut self.flows[flow as usize];
         it.figures.messages += 1;
+        it.figures.frames += u64::from(frame.pieces);
         it.figures.octets += octets;
-        it.one_way.record(now - born);
+        it.figures.data_octets += data_octets;
+        it.one_way.record(now - frame.born);
         if let Some(last) = last.replace(now) {
             it.between.record(now - last);
         }

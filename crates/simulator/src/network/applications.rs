@@ -4,12 +4,14 @@
 //! stream:   source ──► message ──► its last frame has left the first stage, and the ring has room ──► next
 //! request:  source ──► message ──► every receiver has answered, or the time is out ──► next
 //! receiver: whole message ──► thinks, one at a time ──► answer
+//! transfer: two ends of a connection that wake and receive ──► segments of both (see `transfer`)
 //! ```
 
 use super::account::Account;
 use super::frame::{Frame, Loss};
 use super::plant::{Plant, GROUP};
 use super::scenario::{Address, Flow, Framing, Response, Trial};
+use super::transfer::{Connection, TransferOutcome};
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Offer, Purpose, Source, Stream, Window};
@@ -29,6 +31,8 @@ pub(super) enum Reaction {
         flow: u32,
         at: u64,
     },
+    /// Segments of a transfer may be waiting, and when it wakes has changed.
+    Transfer,
 }
 
 #[derive(Debug)]
@@ -58,6 +62,7 @@ struct Application {
     destination: u32,
     waits: bool,
     timeout: Option<u64>,
+    transfer: Option<Box<Connection>>,
 }
 
 /// What is under way to one receiver, and what it answers.
@@ -151,7 +156,11 @@ impl Applications {
                 });
             }
             let mut source = Source::new(&flow.source_spec(), plant.seed, number, window);
-            let next = source.first();
+            let transfer = flow.transfer.as_ref().map(|transfer| {
+                let ends = (from, to[0]);
+                Box::new(Connection::new(plant, transfer, (number, count + first_receiver), ends, window.begin_ps))
+            });
+            let next = if transfer.is_some() { None } else { source.first() };
             all.flows.push(Application {
                 from,
                 group,
@@ -166,7 +175,8 @@ impl Applications {
                 departures: VecDeque::new(),
                 ring: plant.places[from as usize].ring,
                 destination: if group { GROUP } else { plant.next_address(from, to[0]) },
-                waits: flow.response.is_some(),
+                waits: flow.response.is_some() || transfer.is_some(),
+                transfer,
                 timeout: flow.response.as_ref().and_then(|r| r.timeout_ps),
                 to,
             });
@@ -216,6 +226,7 @@ impl Applications {
             piece: 0,
             answer: None,
             broadcast: app.broadcast,
+            padding: 0,
             born: offer.arrived_ps,
         };
         cut(&app.lengths, offer.bits / 8, frame, &mut each);
@@ -247,6 +258,7 @@ impl Applications {
             piece: 0,
             answer: Some(it.number),
             broadcast: false,
+            padding: 0,
             born: now,
         };
         cut(&app.lengths, octets, frame, &mut each);
@@ -267,6 +279,9 @@ impl Applications {
     #[inline]
     pub fn departed(&mut self, frame: &Frame, end: u64) -> Option<u64> {
         let app = &mut self.flows[frame.flow as usize];
+        if let Some(connection) = &mut app.transfer {
+            connection.departed(frame, end);
+        }
         if frame.answer.is_some() || app.waits || frame.piece + 1 != frame.pieces {
             return None;
         }
@@ -296,6 +311,11 @@ impl Applications {
     /// A frame comes to the application of `host`.
     #[inline]
     pub fn deliver(&mut self, frame: &Frame, host: u32, now: u64, account: &mut Account) -> Reaction {
+        if let Some(connection) = &mut self.flows[frame.flow as usize].transfer {
+            account.delivered(frame);
+            connection.deliver(frame, now, account);
+            return Reaction::Transfer;
+        }
         if let Some(number) = frame.answer {
             account.delivered(frame);
             return self.deliver_answer(frame, number, now, account);
@@ -310,7 +330,8 @@ impl Applications {
         let receiver = app.first_receiver + u32::try_from(index).expect("few receivers");
         let it = &mut self.receivers[receiver as usize];
         let Some(octets) = it.gathering.take(frame) else { return Reaction::Nothing };
-        account.received(frame.flow, octets, frame.born, now, &mut it.last);
+        let data = app.lengths.data_of(octets, frame.pieces, frame.padding);
+        account.received(frame, octets, data, now, &mut it.last);
         let Some((think, _, chance, _)) = &mut it.answer else { return Reaction::Nothing };
         it.thinks_until = it.thinks_until.max(now).saturating_add(think.draw(chance));
         it.pending.push_back(frame.message);
@@ -337,6 +358,40 @@ impl Applications {
         app.asking = None;
         app.next = app.source.next(latest);
         app.next.map_or(Reaction::Nothing, |offer| Reaction::Next { flow: frame.flow, at: offer.ready_ps })
+    }
+
+    /// Whether a flow is a transfer.
+    #[inline]
+    pub fn is_transfer(&self, flow: u32) -> bool {
+        self.flows[flow as usize].transfer.is_some()
+    }
+
+    /// When a transfer next does something by itself; never, if a flow is none.
+    pub fn wakes(&self, flow: u32) -> Option<u64> {
+        self.flows[flow as usize].transfer.as_ref().and_then(|connection| connection.wakes())
+    }
+
+    /// A transfer does what is due.
+    pub fn wake(&mut self, flow: u32, now: u64, account: &mut Account) {
+        self.flows[flow as usize].transfer.as_mut().expect("a transfer").wake(now, account);
+    }
+
+    /// The next frame that a transfer sends now, and its host.
+    pub fn take_frame(&mut self, flow: u32, now: u64) -> Option<(u32, Frame)> {
+        self.flows[flow as usize].transfer.as_mut().expect("a transfer").take_frame(now)
+    }
+
+    /// The last bit of a frame comes to the wire's end at its host.
+    #[inline]
+    pub fn seen(&mut self, frame: &Frame, now: u64, account: &Account) {
+        if let Some(connection) = &mut self.flows[frame.flow as usize].transfer {
+            connection.seen(frame, now, account);
+        }
+    }
+
+    /// What came of each flow that is a transfer.
+    pub fn finish_transfers(&mut self) -> Vec<Option<TransferOutcome>> {
+        self.flows.iter_mut().map(|app| app.transfer.as_mut().map(|connection| connection.finish())).collect()
     }
 
     /// Messages offered, and dropped by full queues of sources, within the measured window, when nothing more happens.
@@ -366,10 +421,11 @@ fn cut(flow: &Flow, octets: u64, mut frame: Frame, each: &mut impl FnMut(Frame))
         return each(frame);
     }
     let mut pieces = 0u16;
-    flow.frames_of(octets, |_, _| pieces += 1);
+    flow.frames_of(octets, |_, _, _| pieces += 1);
     frame.pieces = pieces;
-    flow.frames_of(octets, |length, _| {
+    flow.frames_of(octets, |length, padding, _| {
         frame.octets = length;
+        frame.padding = padding;
         each(frame);
         frame.piece += 1;
     });

@@ -90,9 +90,12 @@ struct Server {
 #[derive(Clone, Copy, Debug)]
 struct Lanes {
     lookups: u32,
+    /// Of each flow's segments to its receiver, and back.
+    segments: u32,
     sends: u32,
     answers: u32,
     time_outs: u32,
+    transfers: u32,
     all: u32,
 }
 
@@ -104,7 +107,7 @@ struct Fast<'p> {
     tables: Tables,
     tournament: Tournament,
     lanes: Lanes,
-    /// Junctions' lanes, then those of lookups.
+    /// Junctions' lanes, then those of lookups and of segments.
     waiting: Vec<VecDeque<Item>>,
     /// The lane of each hop whose resource is a junction, or [`NONE`].
     lane_of: Vec<u32>,
@@ -138,13 +141,17 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Option<Outcome
             ports.push(id);
         }
     }
-    let sends = junctions + u32::try_from(ports.len()).expect("few ports");
+    let transfers = if trial.scenario.flows.iter().any(|flow| flow.transfer.is_some()) { flows } else { 0 };
+    let segments = junctions + u32::try_from(ports.len()).expect("few ports");
+    let sends = segments + 2 * transfers;
     let lanes = Lanes {
         lookups: junctions,
+        segments,
         sends,
         answers: sends + flows,
         time_outs: sends + flows + receivers,
-        all: sends + flows + receivers + timed,
+        transfers: sends + flows + receivers + timed,
+        all: sends + flows + receivers + timed + transfers,
     };
     let server = |(resource, room): (usize, &Room)| Server {
         watched: resource < plant.ports.len() || *room != ENDLESS,
@@ -169,6 +176,9 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Option<Outcome
     };
     for flow in 0..flows {
         fast.schedule(flow, fast.applications.next(flow));
+        if transfers > 0 {
+            fast.schedule_transfer(flow);
+        }
     }
     fast.run();
     Some(fast.finish())
@@ -184,7 +194,7 @@ impl Fast<'_> {
             self.events += 1;
             if lane < self.lanes.sends {
                 let item = self.take(lane);
-                if lane < self.lanes.lookups {
+                if lane < self.lanes.lookups || lane >= self.lanes.segments {
                     self.follow(item, true);
                 } else {
                     self.look_up(item, self.ports[(lane - self.lanes.lookups) as usize]);
@@ -193,8 +203,12 @@ impl Fast<'_> {
                 self.send(now, lane - self.lanes.sends);
             } else if lane < self.lanes.time_outs {
                 self.answer(now, lane - self.lanes.answers);
-            } else {
+            } else if lane < self.lanes.transfers {
                 self.time_out(now, lane - self.lanes.time_outs);
+            } else {
+                let flow = lane - self.lanes.transfers;
+                self.applications.wake(flow, now, &mut self.account);
+                self.transfer(now, flow);
             }
         }
     }
@@ -280,6 +294,19 @@ impl Fast<'_> {
         self.schedule(flow, next);
     }
 
+    /// Send what a transfer has to send.
+    fn transfer(&mut self, now: u64, flow: u32) {
+        while let Some((host, frame)) = self.applications.take_frame(flow, now) {
+            self.put_in(now, self.plant.places[host as usize].send, frame);
+        }
+        self.schedule_transfer(flow);
+    }
+
+    fn schedule_transfer(&mut self, flow: u32) {
+        let next = self.applications.wakes(flow).unwrap_or(NEVER);
+        self.tournament.set(self.lanes.transfers + flow, next);
+    }
+
     #[inline]
     fn put_in(&mut self, now: u64, route: u32, frame: Frame) {
         self.account.sent(&frame);
@@ -305,10 +332,21 @@ impl Fast<'_> {
                             if !self.applications.wants(&item.frame, host) {
                                 return self.account.lost(&item.frame, Loss::Ignored);
                             }
+                            self.applications.seen(&item.frame, item.complete, &self.account);
                         }
                         item.hop = reception.first;
                     }
                     Last::Lookup(port) => return self.wait(self.lookup_of[port as usize], item),
+                    Last::Host(_)
+                        if !admitted
+                            && self.lanes.segments < self.lanes.sends
+                            && self.applications.is_transfer(item.frame.flow) =>
+                    {
+                        // What a transfer does with it goes by the order of time.
+                        item.ready = item.complete;
+                        let back = u32::from(item.frame.answer.is_some());
+                        return self.wait(self.lanes.segments + 2 * item.frame.flow + back, item);
+                    }
                     Last::Host(host) => return self.deliver(&item, host),
                 }
                 continue;
@@ -417,6 +455,7 @@ impl Fast<'_> {
         match self.applications.deliver(frame, host, now, &mut self.account) {
             Reaction::Nothing => {}
             Reaction::Next { flow, at } => self.schedule(flow, Some(at)),
+            Reaction::Transfer => self.transfer(now, item.frame.flow),
             Reaction::Answer { receiver, at } => {
                 let times = &mut self.answers[receiver as usize];
                 times.push_back(at);

@@ -21,6 +21,8 @@ pub(super) struct Frame {
     /// Which receiver answers with it; a request or a stream's frame without.
     pub answer: Option<u16>,
     pub broadcast: bool,
+    /// Octets that fill it up to the shortest frame, as far as framing says.
+    pub padding: u8,
     /// When its message came to the sender.
     pub born: u64,
 }

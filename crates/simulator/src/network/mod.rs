@@ -2,6 +2,7 @@
 //!
 //! - [`scenario`]: a network as it is written in a plan, and what is wrong with its values.
 //! - `plant`: the same ready to run: stages, resources, routes; what is wrong with its shape.
+//! - [`transfer`]: data over TCP.
 //! - `applications`: messages, answers, and what follows them. `frame`: a copy of a frame. `table`: what switches learn.
 //! - `reference`: event by event; with `medium`, half-duplex links. `fast`: the same, an event only where ways meet (`junctions`).
 //! - [`account`]: what is counted.
@@ -16,10 +17,12 @@ mod plant;
 mod reference;
 pub mod scenario;
 mod table;
+pub mod transfer;
 
 pub use account::{Balance, Delays, Delivery, FlowOutcome, PortOutcome};
 pub use frame::LOSSES;
 pub use scenario::Trial;
+pub use transfer::{EndOutcome, TransferOutcome};
 
 use crate::scenario::Error;
 use account::Account;
@@ -45,10 +48,21 @@ pub struct Outcome {
 
 impl Outcome {
     fn new(plant: &Plant, account: Account, applications: &mut Applications, flooded: Vec<u64>, events: u64) -> Self {
-        let (flows, ports, trace) = account.finish(&applications.finish());
+        let (mut flows, ports, trace) = account.finish(&applications.finish());
+        for (flow, transfer) in flows.iter_mut().zip(applications.finish_transfers()) {
+            flow.transfer = transfer;
+        }
         let window_ps = plant.phases.measure_to_ps - plant.phases.measure_from_ps;
         Self { flows, ports, flooded, window_ps, events, trace }
     }
+}
+
+/// Look whether a trial could be run, without running it.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn check(trial: &Trial) -> Result<(), Error> {
+    Plant::new(trial).map(drop)
 }
 
 /// Run a trial.

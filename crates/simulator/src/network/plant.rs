@@ -669,6 +669,10 @@ impl<'t> Builder<'t> {
     fn longest(&self) -> u64 {
         let mut longest = 64;
         for flow in &self.trial.scenario.flows {
+            if let Some(transfer) = &flow.transfer {
+                longest = longest.max(transfer.longest_frame());
+                continue;
+            }
             for lengths in std::iter::once(&flow.frames).chain(flow.response.iter().map(|r| &r.frames)) {
                 let all = match lengths {
                     Lengths::Fixed { bits } => std::slice::from_ref(bits),
@@ -676,7 +680,7 @@ impl<'t> Builder<'t> {
                     Lengths::Samples { .. } => &[],
                 };
                 for bits in all {
-                    flow.frames_of(bits / 8, |octets, _| longest = longest.max(u64::from(octets)));
+                    flow.frames_of(bits / 8, |octets, _, _| longest = longest.max(u64::from(octets)));
                 }
             }
         }

@@ -52,6 +52,8 @@ pub(super) enum Event {
     Answer { receiver: u32 },
     /// A flow waits no longer for answers to a message.
     TimeOut { flow: u32, message: u32 },
+    /// A transfer has something to do by itself.
+    Transfer { flow: u32 },
 }
 
 impl Event {
@@ -73,6 +75,7 @@ impl Event {
             Self::Send { flow } => (8, flow),
             Self::Answer { receiver } => (9, receiver),
             Self::TimeOut { flow, .. } => (10, flow),
+            Self::Transfer { flow } => (12, flow),
         }
     }
 }
@@ -152,6 +155,8 @@ pub(super) struct Engine<'p> {
     memories: Vec<Memory>,
     pub macs: Vec<Mac>,
     pub sent: Vec<Sent>,
+    /// When each flow's transfer is next woken.
+    wakes: Vec<u64>,
     events: u64,
 }
 
@@ -177,6 +182,7 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Outcome {
         memories: vec![Memory::default(); plant.ports.len()],
         macs: (0..ports).map(|port| Mac::new(chance(port))).collect(),
         sent: Vec::new(),
+        wakes: vec![u64::MAX; applications.flow_count() as usize],
         events: 0,
         applications,
     };
@@ -184,6 +190,7 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Outcome {
         if let Some(at) = engine.applications.next(flow) {
             engine.schedule(at, Event::Send { flow });
         }
+        engine.schedule_transfer(flow);
     }
     engine.run();
     engine.finish()
@@ -241,6 +248,13 @@ impl Engine<'_> {
                     self.schedule(at, Event::Send { flow });
                 }
             }
+            Event::Transfer { flow } => {
+                if self.wakes[flow as usize] == now {
+                    self.wakes[flow as usize] = u64::MAX;
+                    self.applications.wake(flow, now, &mut self.account);
+                    self.transfer(now, flow);
+                }
+            }
             medium => self.handle_medium(now, medium),
         }
     }
@@ -260,6 +274,23 @@ impl Engine<'_> {
         let mut frames = Vec::new();
         self.applications.answer(receiver, now, |frame| frames.push(frame));
         self.put_in(now, self.applications.host_of(receiver), frames);
+    }
+
+    /// Send what a transfer has to send.
+    fn transfer(&mut self, now: u64, flow: u32) {
+        while let Some((host, frame)) = self.applications.take_frame(flow, now) {
+            self.put_in(now, host, vec![frame]);
+        }
+        self.schedule_transfer(flow);
+    }
+
+    /// Wake a transfer when it wants to be, or before: it says then when it does.
+    fn schedule_transfer(&mut self, flow: u32) {
+        let Some(at) = self.applications.wakes(flow) else { return };
+        if at < self.wakes[flow as usize] {
+            self.wakes[flow as usize] = at;
+            self.schedule(at, Event::Transfer { flow });
+        }
     }
 
     fn put_in(&mut self, now: u64, host: u32, frames: Vec<Frame>) {
@@ -454,6 +485,7 @@ impl Engine<'_> {
                 self.copies[id as usize].charge = NONE;
                 return self.lose(now, id, Loss::Ignored);
             }
+            self.applications.seen(&frame, complete, &self.account);
         }
         let charge = match at.buffer {
             None => NONE,
@@ -521,6 +553,7 @@ impl Engine<'_> {
             Reaction::Nothing => {}
             Reaction::Answer { receiver, at } => self.schedule(at, Event::Answer { receiver }),
             Reaction::Next { flow, at } => self.schedule(at, Event::Send { flow }),
+            Reaction::Transfer => self.transfer(now, frame.flow),
         }
     }
 

@@ -1,5 +1,6 @@
 //! A network as a plan writes it (docs/formats.md), and what is wrong with its values. What is wrong with its shape: [`super::plant`].
 
+use super::transfer::scenario::Transfer;
 use crate::scenario::{fault, read_line, Error, Phases};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
@@ -317,12 +318,14 @@ pub struct Flow {
     /// How those are addressed.
     #[serde(default)]
     pub address: Address,
-    /// Lengths of messages.
+    /// Lengths of messages; of a transfer not given.
+    #[serde(default = "no_lengths")]
     pub frames: Lengths,
     /// What a length means.
     #[serde(default)]
     pub framing: Framing,
-    /// When messages come.
+    /// When messages come; of a transfer not given.
+    #[serde(default = "no_arrivals")]
     pub arrivals: Arrivals,
     /// The process behind a saturated source.
     #[serde(default)]
@@ -336,10 +339,22 @@ pub struct Flow {
     /// What each receiver answers; nothing without.
     #[serde(default)]
     pub response: Option<Response>,
+    /// Data over TCP in place of messages.
+    #[serde(default)]
+    pub transfer: Option<Transfer>,
 }
 
 fn none() -> Times {
     Times::Constant { ps: 0 }
+}
+
+// What is not given, in a form that nobody gives: neither is valid.
+fn no_lengths() -> Lengths {
+    Lengths::Fixed { bits: 0 }
+}
+
+fn no_arrivals() -> Arrivals {
+    Arrivals::Regular { period_ps: 0 }
 }
 
 /// How receivers are addressed.
@@ -386,22 +401,61 @@ impl Flow {
     /// What its source offers.
     #[must_use]
     pub fn source_spec(&self) -> SourceSpec {
+        // A transfer's is never asked.
+        let arrivals = if self.transfer.is_some() { Arrivals::Saturated {} } else { self.arrivals.clone() };
         SourceSpec {
             frames: self.frames.clone(),
-            arrivals: self.arrivals.clone(),
+            arrivals,
             generator: self.generator.clone(),
             queue_frames: self.queue_frames,
             service: self.service.clone(),
         }
     }
 
-    /// Frames of a message of `octets`: their lengths, destination address to FCS.
-    pub(super) fn frames_of(&self, octets: u64, mut each: impl FnMut(u32, bool)) {
+    /// Frames of a message of `octets`: their lengths, destination address to FCS, how much of it is padding, and whether it is the last.
+    pub(super) fn frames_of(&self, octets: u64, mut each: impl FnMut(u32, u8, bool)) {
         frames_of(self.framing, octets, &mut each);
+    }
+
+    /// A transfer has nothing that messages have.
+    fn check_transfer(&self, transfer: &Transfer, key: &str) -> Result<(), Error> {
+        let others = [
+            ("frames", self.frames == no_lengths()),
+            ("arrivals", self.arrivals == no_arrivals()),
+            ("generator", self.generator.is_none()),
+            ("queue_frames", self.queue_frames.is_none()),
+            ("service", self.service == none()),
+            ("framing", self.framing == Framing::Frame),
+            ("response", self.response.is_none()),
+            ("address", self.address == Address::Unicast),
+        ];
+        if let Some((name, _)) = others.iter().find(|(_, is_absent)| !is_absent) {
+            return Err(fault(format!("{key}.{name}"), "must not be given with transfer"));
+        }
+        transfer.check(&format!("{key}.transfer"))
+    }
+
+    /// Data in a message whose frames have `octets` together, `padding` in the last of its `pieces`: of UDP, or of its frame.
+    #[inline]
+    pub(super) fn data_of(&self, octets: u64, pieces: u16, padding: u8) -> u64 {
+        let around = match self.framing {
+            Framing::Frame => FRAME_OCTETS,
+            Framing::Udp { .. } => u64::from(pieces) * (FRAME_OCTETS + IP_HEADER) + UDP_HEADER + u64::from(padding),
+        };
+        octets.saturating_sub(around)
     }
 
     pub(super) fn check(&self, key: &str) -> Result<(), Error> {
         let at = |what: &str| format!("{key}.{what}");
+        if let Some(transfer) = &self.transfer {
+            return self.check_transfer(transfer, key);
+        }
+        for (name, is_given) in [("frames", self.frames != no_lengths()), ("arrivals", self.arrivals != no_arrivals())]
+        {
+            if !is_given {
+                return Err(fault(at(name), "must be given, and not be 0, where there is no transfer"));
+            }
+        }
         check_lengths(&self.frames, &at("frames"))?;
         if let Framing::Udp { mtu_octets } = self.framing {
             if !(68..=65_535).contains(&mtu_octets) {
@@ -472,21 +526,25 @@ const SHORTEST_FRAME: u64 = 64;
 const IP_HEADER: u64 = 20;
 const UDP_HEADER: u64 = 8;
 
-/// Cut a message into frames: length, and whether it is the last.
-fn frames_of(framing: Framing, octets: u64, each: &mut impl FnMut(u32, bool)) {
+/// Cut a message into frames: length, how much of it is padding, and whether it is the last.
+fn frames_of(framing: Framing, octets: u64, each: &mut impl FnMut(u32, u8, bool)) {
     let length = |octets: u64| u32::try_from(octets).expect("below 65536 and headers");
     match framing {
-        Framing::Frame => each(length(octets), true),
+        Framing::Frame => each(length(octets), 0, true),
         Framing::Udp { mtu_octets } => {
+            let mut padded = |octets: u64, is_last: bool| {
+                let padding = SHORTEST_FRAME.saturating_sub(octets);
+                each(length(octets + padding), u8::try_from(padding).expect("less than a shortest frame"), is_last);
+            };
             let mut left = octets + UDP_HEADER;
             let most = mtu_octets - IP_HEADER;
             while left > most {
                 // Offsets of fragments count in units of 8 octets (RFC 791).
                 let piece = most / 8 * 8;
-                each(length((piece + IP_HEADER + FRAME_OCTETS).max(SHORTEST_FRAME)), false);
+                padded(piece + IP_HEADER + FRAME_OCTETS, false);
                 left -= piece;
             }
-            each(length((left + IP_HEADER + FRAME_OCTETS).max(SHORTEST_FRAME)), true);
+            padded(left + IP_HEADER + FRAME_OCTETS, true);
         }
     }
 }
@@ -584,14 +642,24 @@ mod tests {
     fn five_thousand_octets_go_in_four_fragments() {
         // 5008 octets of UDP in packets of 1480: three full ones and 568 octets.
         let mut frames = Vec::new();
-        frames_of(Framing::Udp { mtu_octets: 1500 }, 5000, &mut |octets, last| frames.push((octets, last)));
+        frames_of(Framing::Udp { mtu_octets: 1500 }, 5000, &mut |octets, _, last| frames.push((octets, last)));
         assert_eq!(frames, [(1518, false), (1518, false), (1518, false), (568 + 38, true)]);
     }
 
     #[test]
     fn a_datagram_that_just_fits_goes_in_one_frame() {
         let mut frames = Vec::new();
-        frames_of(Framing::Udp { mtu_octets: 1500 }, 1472, &mut |octets, last| frames.push((octets, last)));
+        frames_of(Framing::Udp { mtu_octets: 1500 }, 1472, &mut |octets, _, last| frames.push((octets, last)));
         assert_eq!(frames, [(1518, true)]);
+    }
+
+    #[test]
+    fn a_datagram_of_one_octet_is_padded_to_the_shortest_frame() {
+        // 1 + 8 of UDP, 20 of IP, 18 of Ethernet: 47 octets.
+        let mut frames = Vec::new();
+        frames_of(Framing::Udp { mtu_octets: 1500 }, 1, &mut |octets, padding, last| {
+            frames.push((octets, padding, last));
+        });
+        assert_eq!(frames, [(64, 17, true)]);
     }
 }

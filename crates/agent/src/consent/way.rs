@@ -1,0 +1,198 @@
+//! How frames go: by which kind of port, to one station or to a group.
+//!
+//! A group has no say of its own and strangers may hear it, so its address is not for anybody to choose: it follows from the experiment's number, ends at the
+//! next router, and belongs to nobody else.
+
+use crate::refusal::{Refusal, Rule};
+use ethermeter_ethernet::Carrier;
+use ethermeter_live::port::Address;
+use ethermeter_live::wire::Mac;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// By which kind of port frames go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PortKind {
+    /// UDP over IPv4 or IPv6.
+    #[default]
+    Udp,
+    /// A TCP connection.
+    Tcp,
+    /// Raw frames through `AF_PACKET`.
+    Packet,
+    /// Raw frames through `AF_XDP`.
+    Xdp,
+}
+
+/// To how many stations frames go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cast {
+    /// To one.
+    #[default]
+    Unicast,
+    /// To those who listen to the experiment's group.
+    Multicast,
+    /// To all on the segment.
+    Broadcast,
+}
+
+/// A kind of port and a kind of address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    /// By which kind of port.
+    pub kind: PortKind,
+    /// To how many.
+    pub cast: Cast,
+}
+
+impl PortKind {
+    /// Whether frames are our own, with our `EtherType` and no IP.
+    #[must_use]
+    pub fn is_raw(self) -> bool {
+        matches!(self, Self::Packet | Self::Xdp)
+    }
+
+    /// Its word in the protocol.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::Tcp => "tcp",
+            Self::Packet => "packet",
+            Self::Xdp => "xdp",
+        }
+    }
+
+    /// What frames between stations of this version of IP carry their payloads in.
+    #[must_use]
+    pub fn carrier(self, is_ipv4: bool) -> Carrier {
+        match (self, is_ipv4) {
+            (Self::Udp, true) => Carrier::UdpOverIpv4,
+            (Self::Udp, false) => Carrier::UdpOverIpv6,
+            (Self::Tcp, true) => Carrier::TcpOverIpv4,
+            (Self::Tcp, false) => Carrier::TcpOverIpv6,
+            (Self::Packet | Self::Xdp, _) => Carrier::Raw,
+        }
+    }
+}
+
+impl Cast {
+    /// Its word in the protocol.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Unicast => "unicast",
+            Self::Multicast => "multicast",
+            Self::Broadcast => "broadcast",
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.kind.word(), self.cast.word())
+    }
+}
+
+impl Way {
+    /// Read the words of the protocol.
+    ///
+    /// # Errors
+    /// By [`Rule::Description`].
+    pub fn read(kind: &str, cast: &str) -> Result<Self, Refusal> {
+        let kinds = [PortKind::Udp, PortKind::Tcp, PortKind::Packet, PortKind::Xdp];
+        let casts = [Cast::Unicast, Cast::Multicast, Cast::Broadcast];
+        let way =
+            kinds.into_iter().find(|one| one.word() == kind).zip(casts.into_iter().find(|one| one.word() == cast));
+        let Some((kind, cast)) = way else {
+            let allowed = "udp, tcp, packet or xdp; unicast, multicast or broadcast";
+            return Err(Refusal::new(Rule::Description, format!("port {kind:?}, cast {cast:?}"), allowed));
+        };
+        let way = Self { kind, cast };
+        way.fault().map_or(Ok(way), |fault| Err(Refusal::new(Rule::Description, way, fault)))
+    }
+
+    /// What does not go together, if anything: what would.
+    #[must_use]
+    pub fn fault(self) -> Option<&'static str> {
+        match (self.kind, self.cast) {
+            (PortKind::Tcp, Cast::Multicast | Cast::Broadcast) => Some("unicast, for TCP connects two stations"),
+            (PortKind::Xdp, Cast::Multicast) => Some("unicast or broadcast, for an XDP socket cannot join a group"),
+            _ => None,
+        }
+    }
+
+    /// Whether several senders may share one port of a receiver.
+    #[must_use]
+    pub fn can_be_shared(self) -> bool {
+        self.kind != PortKind::Tcp
+    }
+
+    /// Whether it goes to a group.
+    #[must_use]
+    pub fn is_group(self) -> bool {
+        self.cast != Cast::Unicast
+    }
+
+    /// The address of the experiment's group; `None` of unicast and of what there is no broadcast for.
+    #[must_use]
+    pub fn group(self, experiment: u64, is_ipv4: bool, port: u16) -> Option<Address> {
+        let [.., a, b, c, d] = experiment.to_be_bytes();
+        let socket = |ip: IpAddr| Address::Socket(SocketAddr::new(ip, port));
+        match (self.kind.is_raw(), self.cast) {
+            (_, Cast::Unicast) => None,
+            // Group and locally administered: the two lowest bits of the first octet (802.3-2022 § 3.2.3).
+            (true, Cast::Multicast) => Some(Address::Mac(Mac([0x03, 0xE3, a, b, c, d]))),
+            (true, Cast::Broadcast) => Some(Address::Mac(Mac::BROADCAST)),
+            // The IPv4 local scope (RFC 2365, section 6.1).
+            (false, Cast::Multicast) if is_ipv4 => Some(socket(Ipv4Addr::new(239, 255, c, d).into())),
+            // Transient, link-local scope (RFC 4291, section 2.7).
+            (false, Cast::Multicast) => {
+                let [high, low] = [[a, b], [c, d]].map(u16::from_be_bytes);
+                Some(socket(Ipv6Addr::new(0xFF12, 0, 0, 0, 0, 0xE3E3, high, low).into()))
+            }
+            (false, Cast::Broadcast) => is_ipv4.then(|| socket(Ipv4Addr::BROADCAST.into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_the_experiments_own_and_end_at_the_next_router() {
+        let experiment = 0x0123_4567_89AB_CDEF;
+        let group = |kind, cast, is_ipv4| {
+            Way { kind, cast }.group(experiment, is_ipv4, 5000).map(|address| address.to_string())
+        };
+        let cases = [
+            (PortKind::Udp, Cast::Multicast, true, Some("239.255.205.239:5000")),
+            (PortKind::Udp, Cast::Multicast, false, Some("[ff12::e3e3:89ab:cdef]:5000")),
+            (PortKind::Udp, Cast::Broadcast, true, Some("255.255.255.255:5000")),
+            (PortKind::Udp, Cast::Broadcast, false, None), // IPv6 has none
+            (PortKind::Packet, Cast::Multicast, true, Some("03:e3:89:ab:cd:ef")),
+            (PortKind::Xdp, Cast::Broadcast, false, Some("ff:ff:ff:ff:ff:ff")),
+            (PortKind::Udp, Cast::Unicast, true, None),
+            (PortKind::Packet, Cast::Unicast, true, None),
+        ];
+        for (kind, cast, is_ipv4, expected) in cases {
+            assert_eq!(group(kind, cast, is_ipv4).as_deref(), expected, "{kind:?} {cast:?}");
+        }
+    }
+
+    #[test]
+    fn words_are_read_as_they_are_written_and_others_refused() {
+        for kind in [PortKind::Udp, PortKind::Tcp, PortKind::Packet, PortKind::Xdp] {
+            for cast in [Cast::Unicast, Cast::Multicast, Cast::Broadcast] {
+                let way = Way { kind, cast };
+                let read = Way::read(kind.word(), cast.word());
+                assert_eq!(read.ok(), way.fault().is_none().then_some(way), "{way}");
+            }
+        }
+        assert!(Way::read("udp", "anycast").is_err() && Way::read("", "").is_err());
+    }
+}

@@ -1,0 +1,186 @@
+//! TCP connections of flows: who connects to whom, and that they end when the role does.
+//!
+//! A socket is bound when a flow is granted, so that its number can be signed. Who receives listens on it, who asks connects from it, once the experiment has begun. What a
+//! connection still holds is thrown away when it is closed before its time: an agent that is to be silent sends nothing more out of its buffers.
+
+use super::door::Place;
+use super::role::Schedule;
+use crate::consent::Permit;
+use crate::gate::Toll;
+use crate::refusal::{Refusal, Rule};
+use ethermeter_live::port::tcp::{set_pace, set_persistence, unacknowledged_octets};
+use ethermeter_live::port::Address;
+use ethermeter_live::{Error, HostTime, Timeline};
+use nix::errno::Errno;
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+
+/// A socket that will be one end of a connection.
+pub struct End {
+    socket: Socket,
+    /// Who may connect; nobody else is answered. Without, this end connects.
+    from: Option<IpAddr>,
+    /// Octets of the longest message.
+    pub longest_payload: usize,
+}
+
+/// How long is waited for the other end before the stop flag is looked at again.
+const LOOK_MS: u16 = 20;
+/// After a refusal, the time to the next attempt: the other end may not listen yet.
+const AFTER_REFUSAL_NS: u64 = 10_000_000;
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 4;
+
+fn no_end(source: io::Error) -> Refusal {
+    Refusal::new(Rule::Port, Error::System { doing: "opening a TCP socket", source }, "an own address and a free port")
+}
+
+impl End {
+    /// One at the own address and `port`, or any free one if that is 0, for messages of up to so many octets.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn at(place: &Place, port: u16, longest_payload: usize) -> Result<Self, Refusal> {
+        let local = SocketAddr::new(place.local, port);
+        let open = || {
+            let socket = Socket::new(Domain::for_address(local), Type::STREAM, Some(Protocol::TCP))?;
+            socket.set_nonblocking(true)?;
+            if let Some(interface) = place.interface.as_ref().filter(|_| place.is_named) {
+                socket.bind_device(Some(interface.name.as_bytes()))?;
+            }
+            socket.bind(&SockAddr::from(local))?;
+            Ok(socket)
+        };
+        Ok(Self { socket: open().map_err(no_end)?, from: None, longest_payload })
+    }
+
+    /// The number of its port.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    pub fn port(&self) -> Result<u16, Refusal> {
+        let local = self.socket.local_addr().map_err(no_end)?;
+        Ok(local.as_socket().map_or(0, |local| local.port()))
+    }
+
+    /// Listen to `from`.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn listening_to(self, from: IpAddr) -> Result<Self, Refusal> {
+        self.socket.listen(BACKLOG).map_err(no_end)?;
+        Ok(Self { from: Some(from), ..self })
+    }
+
+    /// Wait for the other end, or connect to it, from the beginning of the experiment to the end of its transmission; `None` if that has ended or been stopped before.
+    ///
+    /// # Errors
+    /// If it is impossible, or its turn is over.
+    pub(super) fn meet(
+        self,
+        permit: Option<Permit>,
+        toll: &Toll,
+        schedule: &Schedule,
+    ) -> Result<Option<TcpStream>, Error> {
+        let until_ns = schedule.transmit_ns().saturating_add(schedule.phases.transmit_ns);
+        let met = match (self.from, permit.map(|permit| permit.target)) {
+            (Some(from), _) => accept(&self.socket, from, schedule, until_ns)?,
+            (None, Some(Address::Socket(to))) => connect(self.socket, to, schedule, until_ns)?,
+            _ => None,
+        };
+        let Some(stream) = met else { return Ok(None) };
+        let preparing = || |source| Error::System { doing: "preparing a TCP connection", source };
+        stream.set_nonblocking(false).map_err(preparing())?;
+        stream.set_nodelay(true).map_err(preparing())?;
+        set_persistence(&stream, false)?;
+        if permit.is_some() {
+            set_pace(&stream, toll.payload_octets_per_s().max(1))?;
+        }
+        Ok(Some(stream))
+    }
+}
+
+fn is_over(schedule: &Schedule, until_ns: u64) -> bool {
+    let now_ns = HostTime.now_ns();
+    schedule.leash.is_silent_at(now_ns) || now_ns >= until_ns
+}
+
+fn wait_for(socket: &Socket, what: PollFlags) {
+    let mut fds = [PollFd::new(socket.as_fd(), what)];
+    // Whatever ends it, the socket is looked at.
+    let _ = poll(&mut fds, PollTimeout::from(LOOK_MS));
+}
+
+fn accept(socket: &Socket, from: IpAddr, schedule: &Schedule, until_ns: u64) -> Result<Option<TcpStream>, Error> {
+    while !is_over(schedule, until_ns) {
+        match socket.accept() {
+            // Strangers are let go at once: closed, without a word.
+            Ok((stream, peer)) if peer.as_socket().is_some_and(|peer| peer.ip() == from) => {
+                return Ok(Some(stream.into()));
+            }
+            Ok(_) => {}
+            Err(error) if is_passing(&error) => wait_for(socket, PollFlags::POLLIN),
+            Err(source) => return Err(Error::System { doing: "waiting for a TCP connection", source }),
+        }
+    }
+    Ok(None)
+}
+
+fn connect(socket: Socket, to: SocketAddr, schedule: &Schedule, until_ns: u64) -> Result<Option<TcpStream>, Error> {
+    let connecting = |source| Error::System { doing: "connecting by TCP", source };
+    if !pause_until(schedule.begin_ns, schedule) {
+        return Ok(None);
+    }
+    while !is_over(schedule, until_ns) {
+        match socket.connect(&SockAddr::from(to)) {
+            Ok(()) => return Ok(Some(socket.into())),
+            Err(error) if error.raw_os_error() == Some(Errno::EISCONN as i32) => return Ok(Some(socket.into())),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                pause_until(HostTime.now_ns() + AFTER_REFUSAL_NS, schedule);
+            }
+            Err(error) if is_passing(&error) => wait_for(&socket, PollFlags::POLLOUT),
+            Err(error) => return Err(connecting(error)),
+        }
+    }
+    Ok(None)
+}
+
+/// Whether it only says that it is not done yet.
+fn is_passing(error: &io::Error) -> bool {
+    let passing = [Errno::EINPROGRESS, Errno::EALREADY, Errno::EAGAIN, Errno::EINTR, Errno::ECONNABORTED];
+    error.raw_os_error().is_some_and(|code| passing.contains(&Errno::from_raw(code)))
+}
+
+/// Sleep until then; false if it was stopped before.
+fn pause_until(at_ns: u64, schedule: &Schedule) -> bool {
+    loop {
+        let now_ns = HostTime.now_ns();
+        if schedule.leash.is_silent_at(now_ns) || now_ns >= at_ns {
+            return !schedule.leash.flag().load(Ordering::Relaxed);
+        }
+        HostTime.sleep_until(at_ns.min(now_ns + u64::from(LOOK_MS) * 1_000_000));
+    }
+}
+
+/// Wait until the other end has acknowledged all that was written, and then end the connection in order; otherwise it ends at once when it is closed.
+///
+/// Returns when all was acknowledged.
+///
+/// # Errors
+/// If the kernel does not tell.
+pub(super) fn finish(stream: &TcpStream, schedule: &Schedule) -> Result<Option<u64>, Error> {
+    while !is_over(schedule, schedule.until_ns()) {
+        if unacknowledged_octets(stream)? == 0 {
+            let now_ns = HostTime.now_ns();
+            set_persistence(stream, true)?;
+            let _ = stream.shutdown(std::net::Shutdown::Write); // the other end may have gone already
+            return Ok(Some(now_ns));
+        }
+        HostTime.sleep_until(HostTime.now_ns() + 1_000_000);
+    }
+    Ok(None)
+}

@@ -1,0 +1,313 @@
+//! The ports of a station, of whatever kind its flows ask for.
+
+use super::connection::End;
+use crate::consent::{Cast, Grant, Interface, PortKind, Way};
+use crate::interfaces::HostInterface;
+use crate::refusal::{Refusal, Rule};
+use ethermeter_ethernet::{Carrier, Octets};
+use ethermeter_live::port::packet::{PacketOptions, PacketPort};
+use ethermeter_live::port::tcp::{TcpInfo, TcpPort};
+use ethermeter_live::port::udp::{UdpOptions, UdpPort};
+use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
+use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
+use ethermeter_live::wire::Mac;
+use ethermeter_live::Error;
+use serde_json::{json, Value};
+use std::net::{IpAddr, SocketAddr};
+
+/// A port of any kind.
+pub enum Door {
+    /// UDP.
+    Udp(Box<UdpPort>),
+    /// UDP that listens to a group, which nothing can be sent from, and answers from an own port.
+    Answering {
+        /// Listens to the group.
+        ears: Box<UdpPort>,
+        /// Answers.
+        mouth: Box<UdpPort>,
+    },
+    /// Raw frames through packet sockets.
+    Packet(Box<PacketPort>),
+    /// Raw frames through an XDP socket.
+    Xdp(Box<XdpPort>),
+    /// Messages over a TCP connection.
+    Tcp(Box<TcpPort>),
+}
+
+/// What is open before an experiment begins.
+pub enum Opened {
+    /// A port.
+    Door(Door),
+    /// A socket that will be one end of a connection.
+    End(End),
+}
+
+/// Where a door is and how long frames may be.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// By which kind of port, to how many.
+    pub way: Way,
+    /// The own address.
+    pub local: IpAddr,
+    /// The interface: named by the coordinator, or that of the own address.
+    pub interface: Option<HostInterface>,
+    /// Whether the coordinator has named it, so that nothing else is to be used.
+    pub is_named: bool,
+    /// Its Ethernet address.
+    pub mac: Option<Mac>,
+}
+
+/// Octets of payload of most flows.
+const COMMON_PAYLOAD_OCTETS: usize = 1500;
+/// Octets of the longest UDP datagram's payload over IPv4.
+const LONGEST_DATAGRAM: usize = 65_507;
+/// Octets of the longest payload of a raw frame that ports have room for.
+const LONGEST_RAW: usize = 9000;
+
+fn no_port(error: &Error) -> Refusal {
+    Refusal::new(Rule::Port, error, "an own address, a free port, and the right to open it")
+}
+
+fn no_interface() -> Refusal {
+    Refusal::new(Rule::Interface, "none", "an interface, for raw frames and groups")
+}
+
+impl Place {
+    /// Octets of payload in a frame of so many bits, if they are whole and there are any.
+    #[must_use]
+    pub fn payload_octets(&self, frame_bits: u64) -> Option<usize> {
+        let frame = Octets(frame_bits.is_multiple_of(8).then_some(frame_bits / 8)?);
+        usize::try_from(self.carrier().payload_of(frame)?.0).ok()
+    }
+
+    /// What frames carry their payloads in.
+    #[must_use]
+    pub fn carrier(&self) -> Carrier {
+        self.way.kind.carrier(self.local.is_ipv4())
+    }
+
+    /// Octets of the longest IP packet of its interface, if that is known.
+    #[must_use]
+    pub fn mtu(&self) -> Option<u32> {
+        self.interface.as_ref().and_then(|interface| interface.mtu)
+    }
+
+    fn interface(&self) -> Result<&str, Refusal> {
+        self.interface.as_ref().map(|interface| interface.name.as_str()).ok_or_else(no_interface)
+    }
+
+    /// The interface, as rules see it.
+    #[must_use]
+    pub fn for_rules(&self) -> Option<Interface> {
+        self.interface.as_ref().map(HostInterface::for_rules)
+    }
+
+    /// Where frames to this place go: to the experiment's group, or to the station here.
+    ///
+    /// # Errors
+    /// If there is no such group, or no address for raw frames.
+    pub fn target(&self, experiment: u64, port: u16) -> Result<Address, Refusal> {
+        if self.way.is_group() {
+            let group = self.way.group(experiment, self.local.is_ipv4(), port);
+            return group.ok_or_else(|| Refusal::new(Rule::Address, self.way, "a group that there is"));
+        }
+        if self.way.kind.is_raw() {
+            return self.mac.map(Address::Mac).ok_or_else(no_interface);
+        }
+        Ok(Address::Socket(SocketAddr::new(self.local, port)))
+    }
+
+    /// Room for the longest payload of frames of up to `frame_octets`, within what ports of this kind can.
+    fn room(&self, frame_octets: u32) -> usize {
+        let most = if self.way.kind.is_raw() { LONGEST_RAW } else { LONGEST_DATAGRAM };
+        match frame_octets {
+            0 => COMMON_PAYLOAD_OCTETS,
+            // At least the padding of the shortest frame, so that a padded frame is not taken for a longer one.
+            octets => {
+                self.payload_octets(u64::from(octets) * 8).map_or(COMMON_PAYLOAD_OCTETS, |room| room.clamp(64, most))
+            }
+        }
+    }
+
+    fn packet(&self, destination: Mac, group: Option<Mac>, longest_payload: usize) -> Result<Door, Refusal> {
+        let options = PacketOptions { group, longest_payload, ..PacketOptions::on(self.interface()?, destination) };
+        Ok(Door::Packet(Box::new(PacketPort::open(&options).map_err(|error| no_port(&error))?)))
+    }
+
+    fn xdp(&self, destination: Mac, receives: bool) -> Result<Door, Refusal> {
+        let source = self.mac.ok_or_else(no_interface)?;
+        let options = XdpOptions { receives, ..XdpOptions::on(self.interface()?, source, destination) };
+        Ok(Door::Xdp(Box::new(XdpPort::open(&options).map_err(|error| no_port(&error))?)))
+    }
+
+    /// Open a door for frames that arrive by `grant`, and write its port's number there.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn to_receive(&self, grant: &mut Grant, longest_frame_octets: u32) -> Result<Opened, Refusal> {
+        let room = self.room(longest_frame_octets);
+        let nobody = Mac([0; 6]);
+        match self.way.kind {
+            PortKind::Udp => {
+                let group = self.way.group(grant.experiment, self.local.is_ipv4(), grant.port);
+                let own = SocketAddr::new(self.local, grant.port);
+                let local = match group {
+                    Some(Address::Socket(group)) => group,
+                    _ => own,
+                };
+                let is_bound = self.is_named || self.way.is_group();
+                let options = UdpOptions {
+                    interface: is_bound.then(|| self.interface().map(str::to_owned)).transpose()?,
+                    group: (self.way.cast == Cast::Multicast).then(|| local.ip()),
+                    stamps: true,
+                    longest_payload: room,
+                    ..UdpOptions::at(local)
+                };
+                let port = UdpPort::open(&options).map_err(|error| no_port(&error))?;
+                grant.port = port.local().map_err(|error| no_port(&error))?.port();
+                Ok(Opened::Door(Door::Udp(Box::new(port))))
+            }
+            PortKind::Tcp => {
+                let end = End::at(self, grant.port, room)?;
+                grant.port = end.port()?;
+                Ok(Opened::End(end))
+            }
+            PortKind::Packet => {
+                let group = match self.way.group(grant.experiment, true, 0) {
+                    Some(Address::Mac(group)) if group != Mac::BROADCAST => Some(group),
+                    _ => None,
+                };
+                self.packet(nobody, group, room).map(Opened::Door)
+            }
+            PortKind::Xdp => self.xdp(nobody, true).map(Opened::Door),
+        }
+    }
+
+    /// Open a door from which frames of up to `longest_payload` octets go to `target`.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn to_send(&self, target: Address, longest_payload: usize) -> Result<Opened, Refusal> {
+        match target {
+            Address::Socket(_) if self.way.kind == PortKind::Tcp => Ok(Opened::End(End::at(self, 0, longest_payload)?)),
+            Address::Socket(peer) => {
+                let is_bound = self.is_named || self.way.is_group();
+                let options = UdpOptions {
+                    interface: is_bound.then(|| self.interface().map(str::to_owned)).transpose()?,
+                    peer: Some(peer),
+                    broadcast: self.way.cast == Cast::Broadcast,
+                    longest_payload,
+                    ..UdpOptions::at(SocketAddr::new(self.local, 0))
+                };
+                let port = UdpPort::open(&options).map_err(|error| no_port(&error))?;
+                Ok(Opened::Door(Door::Udp(Box::new(port))))
+            }
+            Address::Mac(destination) if self.way.kind == PortKind::Xdp => {
+                self.xdp(destination, false).map(Opened::Door)
+            }
+            Address::Mac(destination) => self.packet(destination, None, longest_payload.max(64)).map(Opened::Door),
+        }
+    }
+}
+
+impl Door {
+    /// Made fit to send to the group of `place`: a UDP port is kept to its interface.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn aimed_at_group(self, place: &Place) -> Result<Self, Refusal> {
+        if let Self::Udp(port) = &self {
+            port.keep_to(place.interface()?).map_err(|error| no_port(&error))?;
+        }
+        Ok(self)
+    }
+
+    /// Made fit to answer what comes to the group of `place`: from an own port.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn answering(self, place: &Place) -> Result<Self, Refusal> {
+        let Self::Udp(ears) = self else { return Ok(self) };
+        let options = UdpOptions {
+            interface: Some(place.interface()?.to_owned()),
+            longest_payload: ears.longest_payload(),
+            ..UdpOptions::at(SocketAddr::new(place.local, 0))
+        };
+        let mouth = UdpPort::open(&options).map_err(|error| no_port(&error))?;
+        Ok(Self::Answering { ears, mouth: Box::new(mouth) })
+    }
+
+    /// What is to be known of how it works, beyond its counters: an XDP socket's mode, what TCP says of a connection.
+    #[must_use]
+    pub fn mode(&self) -> Value {
+        match self {
+            Self::Xdp(port) => json!(port.mode()),
+            Self::Tcp(port) => json!(TcpInfo::of(port.stream()).ok()),
+            _ => Value::Null,
+        }
+    }
+}
+
+/// Do the same with the port of whatever kind that sends.
+macro_rules! sending {
+    ($door:expr, $port:ident => $act:expr) => {
+        match $door {
+            Door::Udp($port) | Door::Answering { mouth: $port, .. } => $act,
+            Door::Packet($port) => $act,
+            Door::Xdp($port) => $act,
+            Door::Tcp($port) => $act,
+        }
+    };
+}
+
+impl Port for Door {
+    fn carrier(&self) -> Carrier {
+        sending!(self, port => port.carrier())
+    }
+
+    fn longest_payload(&self) -> usize {
+        sending!(self, port => port.longest_payload())
+    }
+
+    fn batch(&self) -> usize {
+        sending!(self, port => port.batch())
+    }
+
+    fn aim(&mut self, at: Address) -> Result<(), Error> {
+        sending!(self, port => port.aim(at))
+    }
+
+    #[inline]
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, fill: F) -> Result<usize, Error> {
+        sending!(self, port => port.send(count, fill))
+    }
+
+    #[inline]
+    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, take: F) -> Result<usize, Error> {
+        match self {
+            Self::Udp(port) | Self::Answering { ears: port, .. } => port.receive(wait, take),
+            Self::Packet(port) => port.receive(wait, take),
+            Self::Xdp(port) => port.receive(wait, take),
+            Self::Tcp(port) => port.receive(wait, take),
+        }
+    }
+
+    fn counters(&mut self) -> Result<PortCounters, Error> {
+        match self {
+            Self::Udp(port) => port.counters(),
+            Self::Answering { ears, mouth } => {
+                let (heard, said) = (ears.counters()?, mouth.counters()?);
+                Ok(PortCounters {
+                    taken: said.taken,
+                    found_full: said.found_full,
+                    no_buffers: said.no_buffers,
+                    failed: said.failed,
+                    ..heard
+                })
+            }
+            Self::Packet(port) => port.counters(),
+            Self::Xdp(port) => port.counters(),
+            Self::Tcp(port) => port.counters(),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Octets in bulk over a TCP connection.
+//!
+//! What becomes segments is up to TCP, so only octets are counted here, and what TCP itself says of the connection. The octets cannot be compressed on the way, nor told apart from chance.
+
+use super::connection::finish;
+use super::role::Schedule;
+use super::series::Series;
+use crate::gate::{Seen, Toll};
+use ethermeter_live::port::tcp::TcpInfo;
+use ethermeter_live::{Error, HostTime, Timeline};
+use serde_json::{json, Value};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How often TCP is asked about its connection, and octets are noted down.
+const SAMPLE_NS: u64 = 20_000_000;
+/// The longest wait in a call: after it the stop flag is looked at.
+const LONGEST_BLOCK: Duration = Duration::from_millis(20);
+/// After having found no room in the permit's rates, the time to the next look.
+const AFTER_REFUSAL_NS: u64 = 200_000;
+/// Octets from which blocks are cut; a prime number more than the longest block, so that blocks differ.
+const CHANCE_OCTETS: usize = LONGEST_BLOCK_OCTETS + 65_537;
+/// Octets of the longest block.
+pub const LONGEST_BLOCK_OCTETS: usize = 1 << 20;
+
+/// What is to be given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GivePlan {
+    /// Octets in all; as many as go within the transmission without.
+    pub octets: Option<u64>,
+    /// Octets a call.
+    pub block_octets: usize,
+}
+
+/// Octets that look like chance, the same in each run.
+fn chance(octets: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut made = Vec::with_capacity(octets + 8);
+    while made.len() < octets {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        made.extend_from_slice(&state.wrapping_mul(0x2545_F491_4F6C_DD1D).to_le_bytes());
+    }
+    made.truncate(octets);
+    made
+}
+
+fn since(at_ns: Option<u64>, begin_ns: u64) -> Option<i64> {
+    at_ns.map(|at_ns| at_ns.wrapping_sub(begin_ns).cast_signed())
+}
+
+/// Write from the beginning of the transmission to its end, or until all has been written; nothing beyond the permit's rates.
+pub(super) fn give(
+    stream: &mut TcpStream,
+    plan: &GivePlan,
+    toll: &mut Toll,
+    seen: &Seen,
+    schedule: &Schedule,
+) -> Result<Value, Error> {
+    let begin_ns = schedule.transmit_ns();
+    let end_ns = begin_ns.saturating_add(schedule.phases.transmit_ns);
+    let preparing = |source| Error::System { doing: "preparing a TCP connection", source };
+    stream.set_write_timeout(Some(LONGEST_BLOCK)).map_err(preparing)?;
+    let source = chance(CHANCE_OCTETS, schedule.experiment);
+    let mut samples = Series::new(begin_ns, SAMPLE_NS);
+    let (mut octets, mut held_back, mut blocked) = (0u64, 0u64, 0u64);
+    let (mut first_ns, mut last_ns, mut at) = (None, None, 0);
+    let mut closed_by_other = false;
+    while plan.octets.is_none_or(|all| octets < all) {
+        let now_ns = HostTime.now_ns();
+        if schedule.leash.is_silent_at(now_ns) || now_ns >= end_ns {
+            break;
+        }
+        if now_ns < begin_ns {
+            HostTime.sleep_until(begin_ns.min(now_ns + 20_000_000));
+            continue;
+        }
+        if now_ns >= samples.due_ns() {
+            let info = TcpInfo::of(stream)?;
+            samples.offer(now_ns, || (octets, info));
+        }
+        let left = plan.octets.map_or(u64::MAX, |all| all - octets);
+        let wanted = plan.block_octets.min(usize::try_from(left).unwrap_or(usize::MAX));
+        let room = within(toll, wanted, now_ns);
+        if room == 0 {
+            held_back += 1;
+            HostTime.sleep_until(now_ns + AFTER_REFUSAL_NS);
+            continue;
+        }
+        match stream.write(&source[at..at + room]) {
+            Ok(written) => {
+                toll.take(written);
+                octets += written as u64;
+                seen.sent.fetch_add(1, Ordering::Relaxed);
+                first_ns.get_or_insert(now_ns);
+                last_ns = Some(HostTime.now_ns());
+                at = (at + written) % (CHANCE_OCTETS - LONGEST_BLOCK_OCTETS);
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => blocked += 1,
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
+                closed_by_other = true;
+                break;
+            }
+            Err(source) => return Err(Error::System { doing: "writing to a TCP connection", source }),
+        }
+    }
+    let acknowledged_ns = if closed_by_other { None } else { finish(stream, schedule)? };
+    let info = TcpInfo::of(stream)?;
+    samples.offer(samples.due_ns().max(HostTime.now_ns()), || (octets, info));
+    Ok(json!({
+        "octets": octets,
+        "first_ns": since(first_ns, begin_ns),
+        "last_ns": since(last_ns, begin_ns),
+        "acknowledged_ns": since(acknowledged_ns, begin_ns),
+        "acknowledged": acknowledged_ns.is_some(),
+        "closed_by_other": closed_by_other,
+        "held_back": held_back,
+        "permitted_octets_per_s": toll.payload_octets_per_s(),
+        "found_full": blocked,
+        "tcp": samples.json(begin_ns, columns),
+    }))
+}
+
+/// Octets of a block of `wanted` that are within the permit's rates: whole segments, or the last piece.
+fn within(toll: &mut Toll, wanted: usize, now_ns: u64) -> usize {
+    let segment = usize::try_from(toll.segment_octets()).unwrap_or(usize::MAX);
+    if wanted <= segment {
+        return if toll.room(wanted, now_ns) > 0 { wanted } else { 0 };
+    }
+    let segments = usize::try_from(toll.room(segment, now_ns)).unwrap_or(usize::MAX);
+    wanted.min(segments.saturating_mul(segment))
+}
+
+fn columns(rows: &[(u64, (u64, TcpInfo))]) -> Value {
+    macro_rules! column {
+        ($name:ident) => {
+            rows.iter().map(|(_, (_, info))| u64::from(info.$name)).collect::<Vec<u64>>()
+        };
+    }
+    json!({
+        "octets": rows.iter().map(|(_, (octets, _))| *octets).collect::<Vec<u64>>(),
+        "round_trip_us": column!(round_trip_us),
+        "round_trip_deviation_us": column!(round_trip_deviation_us),
+        "least_round_trip_us": column!(least_round_trip_us),
+        "congestion_window": column!(congestion_window),
+        "slow_start_threshold": column!(slow_start_threshold),
+        "segment_octets": column!(segment_octets),
+        "sent_again": column!(sent_again),
+        "acknowledged_octets": column!(acknowledged_octets),
+        "delivery_octets_per_s": column!(delivery_octets_per_s),
+        "busy_us": column!(busy_us),
+        "receiver_limited_us": column!(receiver_limited_us),
+        "buffer_limited_us": column!(buffer_limited_us),
+        "sent_octets": column!(sent_octets),
+        "sent_again_octets": column!(sent_again_octets),
+    })
+}
+
+/// Read until the other end has closed the connection, or the time is over.
+pub(super) fn accept_all(stream: &mut TcpStream, seen: &Seen, schedule: &Schedule) -> Result<Value, Error> {
+    let begin_ns = schedule.transmit_ns();
+    let measured = begin_ns.saturating_add(schedule.phases.measure_from_ns)
+        ..begin_ns.saturating_add(schedule.phases.measure_to_ns);
+    let preparing = |source| Error::System { doing: "preparing a TCP connection", source };
+    stream.set_read_timeout(Some(LONGEST_BLOCK)).map_err(preparing)?;
+    let mut buffer = vec![0; 1 << 18];
+    let mut samples = Series::new(begin_ns, SAMPLE_NS);
+    let (mut octets, mut measured_octets) = (0u64, 0u64);
+    let (mut first_ns, mut last_ns) = (None, None);
+    let (mut measured_first_ns, mut measured_last_ns, mut before_first) = (None, None, 0u64);
+    let mut end = "time";
+    while !schedule.leash.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns() {
+        match stream.read(&mut buffer) {
+            Ok(0) => {
+                end = "closed";
+                break;
+            }
+            Ok(read) => {
+                let now_ns = HostTime.now_ns();
+                octets += read as u64;
+                seen.received.fetch_add(1, Ordering::Relaxed);
+                first_ns.get_or_insert(now_ns);
+                last_ns = Some(now_ns);
+                if measured.contains(&now_ns) {
+                    // The octets of the first read came in the time before it.
+                    if measured_first_ns.is_none() {
+                        before_first = read as u64;
+                    }
+                    measured_first_ns.get_or_insert(now_ns);
+                    measured_last_ns = Some(now_ns);
+                    measured_octets += read as u64;
+                }
+                samples.offer(now_ns, || octets);
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => {
+                end = "reset";
+                break;
+            }
+            Err(source) => return Err(Error::System { doing: "reading a TCP connection", source }),
+        }
+    }
+    let over_ns = measured_last_ns.zip(measured_first_ns).map(|(last, first): (u64, u64)| last - first);
+    #[allow(clippy::cast_precision_loss)] // a rate
+    let data_rate_bps =
+        over_ns.filter(|&ns| ns > 0).map(|ns| (measured_octets - before_first) as f64 * 8e9 / ns as f64);
+    Ok(json!({
+        "octets": octets,
+        "first_ns": since(first_ns, begin_ns),
+        "last_ns": since(last_ns, begin_ns),
+        "ended_by": end,
+        "measured": {
+            "octets": measured_octets,
+            "first_ns": since(measured_first_ns, begin_ns),
+            "last_ns": since(measured_last_ns, begin_ns),
+            "data_rate_bps": data_rate_bps,
+        },
+        "progress": samples.json(begin_ns, |rows| json!({"octets": rows.iter().map(|(_, octets)| *octets).collect::<Vec<u64>>()})),
+    }))
+}

@@ -1,0 +1,113 @@
+//! Flows to several receivers on the loopback interface.
+
+mod common;
+
+use common::{exchange, flow, measure, paced, test, Agent, Scratch};
+use serde_json::{json, Value};
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
+}
+
+/// Three agents, at addresses of their own, under ceilings that allow `groups`.
+fn agents(scratch: &Scratch, groups: &str) -> [Agent; 3] {
+    let file = scratch.write("ceilings.toml", &format!("groups = {groups}")).display().to_string();
+    [(); 3].map(|()| Agent::spawn(&["--ceilings".into(), file.clone()]))
+}
+
+fn among(agents: &[Agent; 3], transmit_ms: u64, flows: &[Value]) -> Value {
+    let [a, b, c] = agents;
+    let mut test = test(&[a, b, c], transmit_ms, flows);
+    for (place, address) in ["127.0.0.1", "127.0.0.2", "127.0.0.3"].into_iter().enumerate() {
+        test["agents"][place]["address"] = json!(address);
+    }
+    test
+}
+
+fn to_both(name: &str, port: &str, cast: &str, traffic: &Value) -> Value {
+    let mut flow = flow(name, traffic);
+    flow["to"] = json!(["b", "c"]);
+    flow["port"] = json!(port);
+    flow["cast"] = json!(cast);
+    flow
+}
+
+/// Both receivers have the same frames, as far as none was dropped for want of room.
+fn check_group(flow: &Value, frames: u64) {
+    for name in ["b", "c"] {
+        let received = &flow["receivers"][name];
+        assert_eq!(number(&received["sent"]), frames, "{flow}");
+        assert_eq!(number(&received["received"]) + number(&received["losses"]["missing"]), frames);
+        assert_eq!(number(&received["received"]), frames, "{name}: {}", received["losses"]);
+    }
+}
+
+#[test]
+fn each_of_several_receivers_has_what_was_sent_once() {
+    let scratch = Scratch::new("groups");
+    let agents = agents(&scratch, "[\"multicast\", \"broadcast\"]");
+    let flows = [to_both("many", "udp", "multicast", &paced()), to_both("all", "udp", "broadcast", &paced())];
+    let measured = measure("groups", &among(&agents, 300, &flows), &[]);
+    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    for name in ["many", "all"] {
+        check_group(&measured.result["flows"][name], 300);
+    }
+}
+
+#[test]
+fn a_request_to_a_group_is_answered_by_each_of_its_stations() {
+    let scratch = Scratch::new("ask-groups");
+    let agents = agents(&scratch, "[\"multicast\", \"broadcast\"]");
+    for cast in ["multicast", "broadcast"] {
+        let measured = measure("ask-groups", &among(&agents, 300, &[to_both("ask", "udp", cast, &exchange())]), &[]);
+        assert_eq!(measured.code, Some(0), "{}", measured.said);
+        check_answers(&measured.result["flows"]["ask"]);
+    }
+}
+
+fn check_answers(flow: &Value) {
+    let asked = &flow["sending"]["counted"];
+    let requests = number(&asked["requests"]);
+    assert_eq!(number(&asked["answered"]) + number(&asked["lost"]), 2 * requests, "{flow}");
+    let by_station = asked["by_station"].as_array().expect("stations");
+    let answered: Vec<u64> = by_station.iter().map(|station| number(&station["answered"])).collect();
+    assert_eq!((answered.len(), answered.iter().sum::<u64>()), (2, number(&asked["answered"])));
+    let complete = number(&asked["complete"]);
+    assert!(complete > 0 && answered.iter().all(|&answers| answers >= complete), "{asked}");
+    assert_eq!(number(&asked["whole_round"]["total"]), complete);
+    // The last answer is never before the first.
+    assert!(
+        number(&asked["whole_round"]["quantiles_ps"]["0.5"]) >= number(&asked["round_trip"]["quantiles_ps"]["0.01"])
+    );
+}
+
+#[test]
+fn an_operator_who_says_nothing_of_groups_allows_none() {
+    let scratch = Scratch::new("no-groups");
+    let agents = agents(&scratch, "[]");
+    for (port, cast) in [("udp", "multicast"), ("udp", "broadcast"), ("packet", "broadcast")] {
+        let measured = measure("no-groups", &among(&agents, 100, &[to_both("g", port, cast, &paced())]), &[]);
+        assert_eq!(measured.code, Some(2), "{}", measured.result);
+        let expected = format!("rule groups: {cast} is refused, allowed: unicast");
+        assert!(measured.said.contains(&expected), "{}", measured.said);
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_told_before_anything_is_asked_for() {
+    let scratch = Scratch::new("together");
+    let agents = agents(&scratch, "[]");
+    let mut same = among(&agents, 100, &[to_both("same", "udp", "multicast", &paced())]);
+    same["agents"][2]["address"] = json!("127.0.0.2");
+    let cases = [
+        (among(&agents, 100, &[to_both("f", "tcp", "multicast", &paced())]), "TCP connects two stations"),
+        (among(&agents, 100, &[to_both("f", "xdp", "multicast", &paced())]), "cannot join a group"),
+        (among(&agents, 100, &[to_both("f", "udp", "unicast", &paced())]), "one agent of unicast"),
+        (same, "addresses of their own"),
+    ];
+    for (test, expected) in cases {
+        let measured = measure("together", &test, &[]);
+        assert_eq!(measured.code, Some(2), "{}", measured.result);
+        assert!(measured.said.contains(expected), "{}", measured.said);
+    }
+}

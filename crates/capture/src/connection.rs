@@ -1,0 +1,619 @@
+//! A TCP connection as it is seen from where it was captured.
+//!
+//! Two ends, each with what it sent. A segment that carries payload (or SYN or FIN) is kept until it is acknowledged; what the
+//! acknowledgement tells then depends on where the capture was made: near the sender the time between them is nearly the round trip, near the
+//! receiver it is the receiver's own delay (the data-to-ACK delay of Fritz 1999).
+//!
+//! Rules
+//! - *again*: a segment that begins before the highest number that this end sent. It was **sent again** if all of it had been captured before;
+//!   else it fills a hole, and was sent again if its timestamp (RFC 7323) is later than that of the segment with the highest number, and **late**,
+//!   out of order on its way, if it is earlier. Where timestamps do not tell: late if it comes sooner after the highest number than the
+//!   handshake took (3 ms if there was none) and does not end at the highest number, unless two duplicate acknowledgements asked for it within
+//!   20 ms. This last rule is Wireshark's, and a guess.
+//! - *needless*: sent again though all of it was acknowledged before; told by the receiver where it says so (duplicate SACK, RFC 2883).
+//! - *hole*: a segment begins beyond the highest number: what is between was not captured, or is still to come.
+//! - *duplicate acknowledgement* (RFC 5681, section 2): no payload, no SYN, FIN or RST, number and window as before, the window not zero, while
+//!   something is under way.
+//! - *zero window*: a segment without SYN, FIN or RST that announces a window of 0. *Probe*: one octet beyond a window of 0.
+//! - *keep-alive*: at most one octet, and that the last before the highest number, without SYN, FIN or RST.
+//! - a sample of the *data-to-ACK delay*: from a segment to the first acknowledgement that covers all of it; none of one that was sent again,
+//!   since it might be of either (Karn and Partridge 1987), nor of one that waited for what was sent again after it. A sample of the
+//!   *round trip*: those whose acknowledgement ends where the segment does.
+//!
+//! Numbers are unwrapped to 64 bits whose lower half is what the header has, and nothing is ever before 2^33 - 2^31.
+
+use crate::delays::Delays;
+use crate::limits::{Limits, News, Sent};
+use crate::packet::Tcp;
+use crate::series::Series;
+use std::collections::VecDeque;
+
+/// Segments of one end that may be under way; of more, the oldest are forgotten and counted.
+pub const MOST_OUTSTANDING: usize = 16_384;
+/// Holes in what one end sent that are remembered; of more, the lowest are forgotten.
+pub const MOST_HOLES: usize = 256;
+
+/// Without a handshake, what comes sooner after the highest number is late.
+const LATE_WITHIN_NS: i64 = 3_000_000;
+/// What was asked for by duplicate acknowledgements is sent again within this time.
+const FAST_WITHIN_NS: i64 = 20_000_000;
+/// Payload of a full segment on an Ethernet, where the handshake was not captured.
+const ETHERNET_SEGMENT: u32 = 1460;
+/// What the timestamps option takes of each segment (RFC 7323, appendix A).
+const TIMESTAMPS_OCTETS: u32 = 12;
+const ORIGIN: u64 = 1 << 33;
+/// Nothing for so long is a pause.
+const PAUSE_NS: i64 = 1_000_000_000;
+
+/// A segment that is not acknowledged yet.
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    start: u64,
+    end: u64,
+    sent_ns: i64,
+    has_payload: bool,
+    /// When it, or a part of it, was sent again: what is acknowledged may be either.
+    again_ns: Option<i64>,
+}
+
+/// What it is that a segment begins before the highest number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// It was sent again.
+    Resent,
+    /// It was captured after one that was sent later.
+    Late,
+}
+
+/// By what this was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// It was captured before: certain.
+    Seen,
+    /// Its timestamp: certain, unless something on the path writes timestamps.
+    Timestamp,
+    /// How soon it came: a guess.
+    Timing,
+}
+
+/// What a segment meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // independent findings
+pub struct Finding {
+    /// It begins before the highest number, and is no keep-alive.
+    pub again: Option<(Again, Basis)>,
+    /// All of it was acknowledged before.
+    pub is_needless: bool,
+    /// It begins beyond the highest number.
+    pub follows_hole: bool,
+    /// It is a duplicate acknowledgement.
+    pub is_duplicate_ack: bool,
+    /// It would be one, but nothing is under way.
+    pub is_repeated_ack: bool,
+    /// It announces no window.
+    pub is_zero_window: bool,
+    /// It is a keep-alive.
+    pub is_keep_alive: bool,
+    /// It is a probe of a zero window.
+    pub is_probe: bool,
+    /// Since the first segment whose end it acknowledges exactly.
+    pub acknowledges_after_ns: Option<i64>,
+    /// That segment was sent again.
+    pub is_ambiguous: bool,
+    /// It ends the handshake, which took so long.
+    pub handshake_ns: Option<i64>,
+}
+
+/// What one end of a connection sent, and what it was told of it.
+#[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // independent facts
+pub struct Half {
+    /// Segments, those without payload too.
+    pub segments: u64,
+    /// Segments with payload.
+    pub data_segments: u64,
+    /// Octets of payload, those that were sent again too.
+    pub octets: u64,
+    /// Octets of payload that were sent again.
+    pub resent_octets: u64,
+    /// Segments that were sent again.
+    pub resent: u64,
+    /// Of these, told by their timing only.
+    pub resent_guessed: u64,
+    /// Of these, those whose octets had all been acknowledged before.
+    pub needless: u64,
+    /// Times that the receiver said that octets had arrived twice.
+    pub told_duplicate: u64,
+    /// Segments that were captured after a later one.
+    pub late: u64,
+    /// Times that a segment began beyond the highest number.
+    pub holes: u64,
+    /// Octets that were acknowledged without having been captured.
+    pub uncaptured_octets: u64,
+    /// Duplicate acknowledgements from this end.
+    pub duplicate_acks: u64,
+    /// Segments from this end that announced no window.
+    pub zero_windows: u64,
+    /// Probes of the other end's zero window.
+    pub probes: u64,
+    /// Keep-alives.
+    pub keep_alives: u64,
+    /// Segments from this end that only acknowledge: no payload, no SYN, FIN or RST.
+    pub bare_acks: u64,
+    /// Acknowledgements from this end that covered segments with payload.
+    pub covering_acks: u64,
+    /// Segments with payload that these covered.
+    pub covered_segments: u64,
+    /// Most segments that one of these covered.
+    pub most_covered: u64,
+    /// Largest number of octets under way from this end at once, seen from the capture point.
+    pub most_in_flight: u64,
+    /// Smallest and largest window that this end announced, in octets, SYN, FIN and RST left out.
+    pub windows: Option<(u64, u64)>,
+    /// Largest segment that this end wants, if it said so.
+    pub wanted_segment: Option<u16>,
+    /// Largest payload of a segment; more than fits a frame if the capture was made where the interface still had to cut it.
+    pub largest_payload: u32,
+    /// From a segment of this end with payload to the acknowledgement that covers it.
+    pub ack_delay: Delays,
+    /// Likewise, where the acknowledgement ends with the segment; SYN and FIN too.
+    pub round_trip: Delays,
+    /// What happened when.
+    pub series: Series,
+    /// Segments that were forgotten before they were acknowledged.
+    pub forgotten: u64,
+    /// It has closed its side.
+    pub has_closed: bool,
+    /// It has reset the connection.
+    pub has_reset: bool,
+    offered_shift: Option<u8>,
+    first: Option<u64>,
+    has_sent: bool,
+    highest: u64,
+    highest_ns: i64,
+    highest_timestamp: Option<u32>,
+    /// Up to where the other end has acknowledged what this one sent.
+    acknowledged: u64,
+    holes_at: VecDeque<(u64, u64)>,
+    /// Below this, holes may have been forgotten.
+    known_from: u64,
+    outstanding: VecDeque<Outstanding>,
+    // What this end said last as a receiver.
+    last_ack: Option<u64>,
+    last_ack_ns: i64,
+    last_window: Option<u16>,
+    duplicates_in_a_row: u32,
+    edge: Option<u64>,
+    has_timestamps: bool,
+}
+
+/// A connection.
+#[derive(Clone, Debug, Default)]
+pub struct Connection {
+    /// What each end sent; the first is the one of the first segment, unless that answers a SYN.
+    pub halves: [Half; 2],
+    /// From SYN over its answer to the third segment of the handshake, if all three were captured.
+    pub handshake_ns: Option<i64>,
+    /// From SYN to its answer, likewise; this and what follows is how far the ends are away.
+    pub answer_ns: Option<i64>,
+    /// Where its time went.
+    pub limits: Limits,
+    /// When the first and the last segment were captured.
+    pub times_ns: Option<(i64, i64)>,
+    /// Pauses of a second and more: how many, their sum, and the longest.
+    pub pauses: (u64, u64, u64),
+    /// Whether both ends offered to scale windows; unknown unless both SYNs were captured.
+    pub is_scaled: Option<bool>,
+    syn_ns: Option<i64>,
+    syn_ack_ns: Option<i64>,
+    syns: [Option<u32>; 2],
+}
+
+impl Connection {
+    /// Take in a segment that end `from` (0 or 1) sent, captured at `now_ns`, with `payload` octets.
+    pub fn segment(&mut self, from: usize, now_ns: i64, tcp: &Tcp, payload: u32) -> Finding {
+        let (first_ns, last_ns) = self.times_ns.unwrap_or((now_ns, now_ns));
+        self.times_ns = Some((first_ns, last_ns.max(now_ns)));
+        if now_ns - last_ns >= PAUSE_NS {
+            let pause = now_ns.abs_diff(last_ns);
+            self.pauses = (self.pauses.0 + 1, self.pauses.1.saturating_add(pause), self.pauses.2.max(pause));
+        }
+        let after_ns = now_ns.max(first_ns).abs_diff(first_ns);
+        let mut finding = Finding::default();
+        self.negotiate(from, now_ns, tcp, payload, &mut finding);
+        let handshake_ns = self.handshake_ns;
+        let [first, second] = &mut self.halves;
+        let (own, other) = if from == 0 { (first, second) } else { (second, first) };
+        let length = payload + u32::from(tcp.syn) + u32::from(tcp.fin);
+        let start = own.position(tcp.sequence);
+        let is_plain = !tcp.syn && !tcp.fin && !tcp.rst;
+        own.segments += 1;
+        own.has_closed |= tcp.fin;
+        own.has_reset |= tcp.rst;
+        own.bare_acks += u64::from(length == 0 && is_plain);
+        own.has_timestamps |= tcp.timestamps.is_some();
+        if let Some(most) = tcp.largest_segment.filter(|_| tcp.syn) {
+            own.wanted_segment = Some(most);
+        }
+        finding.is_probe = payload == 1
+            && own.has_sent
+            && start == own.highest
+            && other.last_window == Some(0)
+            && !tcp.syn
+            && !tcp.rst;
+        finding.is_keep_alive = payload <= 1 && own.has_sent && start + 1 == own.highest && is_plain;
+        let news =
+            tcp.ack.then(|| own.acknowledge(other, (now_ns, after_ns), tcp, (start, length), &mut finding)).flatten();
+        if is_plain && tcp.window == 0 && !finding.is_probe {
+            finding.is_zero_window = true;
+            own.zero_windows += 1;
+        }
+        own.probes += u64::from(finding.is_probe);
+        own.keep_alives += u64::from(finding.is_keep_alive);
+        if !tcp.rst {
+            own.announce(tcp, self.is_scaled);
+        }
+        own.last_window = Some(tcp.window);
+        if let Some(delay_ns) = news {
+            let edge =
+                if self.is_scaled.is_none() && tcp.window != 0 { u64::MAX } else { own.edge.unwrap_or(u64::MAX) };
+            self.limits.tell(1 - from, News { at_ns: now_ns, acknowledged: other.acknowledged, edge, delay_ns });
+            let acknowledged = other.relative(other.acknowledged);
+            let edge = own.edge.filter(|_| self.is_scaled.is_some()).map_or(0, |edge| other.relative(edge));
+            let slice = other.series.at(after_ns);
+            slice.acknowledged = slice.acknowledged.max(acknowledged);
+            slice.edge = slice.edge.max(edge);
+        }
+        let is_news = length > 0 && !finding.is_keep_alive && !finding.is_probe;
+        if length > 0 && !tcp.rst && !finding.is_probe {
+            own.send((now_ns, after_ns), tcp, (start, length, payload), other, handshake_ns, &mut finding);
+        }
+        if is_news || tcp.rst {
+            let sent = Sent {
+                end: start + u64::from(length),
+                payload,
+                is_syn: tcp.syn,
+                is_resent: matches!(finding.again, Some((Again::Resent, _))),
+                segment: self.segment_octets(from),
+                away_ns: self.away_ns(from).unwrap_or(0),
+                least_ns: self.halves[from].round_trip.least_ns().unwrap_or(0),
+            };
+            self.limits.send(from, now_ns, &sent);
+        }
+        finding
+    }
+
+    fn negotiate(&mut self, from: usize, now_ns: i64, tcp: &Tcp, payload: u32, finding: &mut Finding) {
+        if tcp.syn {
+            self.syns[from] = Some(tcp.sequence);
+            self.halves[from].offered_shift = tcp.window_shift;
+            // Both must offer it (RFC 7323, section 1.3).
+            if self.syns.iter().all(Option::is_some) {
+                self.is_scaled = Some(self.halves.iter().all(|half| half.offered_shift.is_some()));
+            }
+            if !tcp.ack {
+                self.syn_ns = Some(now_ns);
+            } else if let Some(syn_ns) = self.syn_ns {
+                self.syn_ack_ns = Some(now_ns);
+                self.answer_ns = self.answer_ns.or(Some(now_ns - syn_ns));
+            }
+        } else if let (Some(syn_ns), Some(_), None) = (self.syn_ns, self.syn_ack_ns, self.handshake_ns) {
+            let answers = self.syns[1 - from].is_some_and(|syn| tcp.ack && tcp.acknowledgment == syn.wrapping_add(1));
+            if answers && payload == 0 && !tcp.fin && !tcp.rst {
+                self.handshake_ns = Some(now_ns - syn_ns);
+                finding.handshake_ns = self.handshake_ns;
+            }
+        }
+    }
+
+    /// From the capture point to an end and back, the least that was seen: of the handshake, and of any acknowledgement.
+    #[must_use]
+    pub fn away_ns(&self, end: usize) -> Option<u64> {
+        // An end answers what the other one sends.
+        self.halves[1 - end].round_trip.least_ns()
+    }
+
+    /// Octets of payload of a full segment of an end: what both ends want, else what an Ethernet carries, or less if there never was as much.
+    #[must_use]
+    pub fn segment_octets(&self, end: usize) -> u32 {
+        let wanted = self.halves.iter().filter_map(|half| half.wanted_segment).min();
+        let overhead = if self.halves[end].has_timestamps { TIMESTAMPS_OCTETS } else { 0 };
+        let agreed = wanted.map_or(ETHERNET_SEGMENT, u32::from).saturating_sub(overhead).max(1);
+        if wanted.is_some() {
+            return agreed;
+        }
+        agreed.min(self.halves[end].largest_payload.max(1))
+    }
+
+    /// Whether a SYN with this number begins another connection between the same ends.
+    #[must_use]
+    pub fn is_over_for(&self, from: usize, tcp: &Tcp) -> bool {
+        tcp.syn && !tcp.ack && self.syns[from] != Some(tcp.sequence) && self.halves.iter().any(|half| half.segments > 0)
+    }
+
+    /// Octets of memory beyond the value itself.
+    #[must_use]
+    pub fn held_octets(&self) -> usize {
+        self.limits.held_octets() + self.halves.iter().map(Half::held_octets).sum::<usize>()
+    }
+
+    /// Let go of what is needed only while segments come.
+    pub fn settle(&mut self) {
+        for half in &mut self.halves {
+            half.outstanding = VecDeque::new();
+            half.holes_at = VecDeque::new();
+        }
+    }
+}
+
+impl Half {
+    /// A number in 64 bits; the first one that is met sets the origin.
+    fn position(&mut self, number: u32) -> u64 {
+        if self.first.is_none() {
+            let first = ORIGIN | u64::from(number);
+            self.first = Some(first);
+            (self.highest, self.acknowledged) = (first, first);
+        }
+        #[allow(clippy::cast_possible_truncation)] // the lower half is what is wanted
+        let ahead = number.wrapping_sub(self.highest as u32).cast_signed();
+        self.highest.saturating_add_signed(i64::from(ahead))
+    }
+
+    /// Octets after the first number that was met.
+    fn relative(&self, position: u64) -> u64 {
+        position.saturating_sub(self.first.unwrap_or(position))
+    }
+
+    /// Octets between the first number and the highest: those that were sent once and not captured, too; SYN and FIN count one each.
+    #[must_use]
+    pub fn numbers(&self) -> u64 {
+        self.relative(self.highest)
+    }
+
+    /// This end acknowledges what the other one sent. Something that the other end did not know gives the time since the data, if certain.
+    #[allow(clippy::option_option)] // whether there is news, and whether it has a time
+    fn acknowledge(
+        &mut self,
+        other: &mut Self,
+        (now_ns, after_ns): (i64, u64),
+        tcp: &Tcp,
+        (start, length): (u64, u32),
+        finding: &mut Finding,
+    ) -> Option<Option<u64>> {
+        let number = other.position(tcp.acknowledgment);
+        let is_new = number > other.acknowledged;
+        let is_plain = !tcp.syn && !tcp.fin && !tcp.rst;
+        let is_same = self.last_ack == Some(number) && self.last_window == Some(tcp.window);
+        if is_same && !is_new && is_plain && length == 0 && tcp.window != 0 && start == self.highest && self.has_sent {
+            if other.highest > other.acknowledged {
+                finding.is_duplicate_ack = true;
+                self.duplicate_acks += 1;
+                self.duplicates_in_a_row += 1;
+            } else {
+                finding.is_repeated_ack = true;
+            }
+        }
+        if self.last_ack != Some(number) {
+            self.duplicates_in_a_row = 0;
+        }
+        if tcp.duplicate.is_some() {
+            other.told_duplicate += 1;
+        }
+        let is_opened = self.last_window != Some(tcp.window);
+        (self.last_ack, self.last_ack_ns) = (Some(number), now_ns);
+        if !is_new {
+            return is_opened.then_some(None);
+        }
+        if number > other.highest {
+            other.uncaptured_octets =
+                other.uncaptured_octets.saturating_add(if other.has_sent { number - other.highest } else { 0 });
+            other.highest = number;
+        }
+        other.acknowledged = number;
+        while other.holes_at.front().is_some_and(|hole| hole.1 <= number) {
+            other.holes_at.pop_front();
+        }
+        // The others that this covers waited for what was sent again after them.
+        let covers = other.outstanding.iter().take_while(|kept| kept.end <= number);
+        let again_ns = covers.filter_map(|kept| kept.again_ns).max();
+        let (mut covered, mut last_delay) = (0, None);
+        while let Some(first) = other.outstanding.front().copied().filter(|first| first.end <= number) {
+            other.outstanding.pop_front();
+            covered += u64::from(first.has_payload);
+            let delay_ns = now_ns - first.sent_ns;
+            let delay = u64::try_from(delay_ns).unwrap_or(0);
+            if first.end == number {
+                finding.acknowledges_after_ns = Some(delay_ns);
+                finding.is_ambiguous = first.again_ns.is_some();
+            }
+            if first.again_ns.is_some() || again_ns.is_some_and(|again_ns| again_ns > first.sent_ns) {
+                continue;
+            }
+            last_delay = Some(delay);
+            if first.end == number {
+                other.round_trip.record(delay);
+            }
+            if first.has_payload {
+                other.ack_delay.record(delay);
+                let slice = other.series.at(after_ns);
+                slice.delays += 1;
+                slice.delay_sum_ns = slice.delay_sum_ns.saturating_add(delay);
+                slice.delay_most_ns = slice.delay_most_ns.max(delay);
+            }
+        }
+        self.covering_acks += u64::from(covered > 0);
+        self.covered_segments += covered;
+        self.most_covered = self.most_covered.max(covered);
+        Some(last_delay)
+    }
+
+    /// This end sends `length` numbers from `start` on, of which `payload` are octets.
+    fn send(
+        &mut self,
+        (now_ns, after_ns): (i64, u64),
+        tcp: &Tcp,
+        (start, length, payload): (u64, u32, u32),
+        other: &Self,
+        handshake_ns: Option<i64>,
+        finding: &mut Finding,
+    ) {
+        self.octets += u64::from(payload);
+        self.data_segments += u64::from(payload > 0);
+        self.largest_payload = self.largest_payload.max(payload);
+        let end = start + u64::from(length);
+        let mut segment = Outstanding { start, end, sent_ns: now_ns, has_payload: payload > 0, again_ns: None };
+        if !self.has_sent {
+            self.highest = self.highest.max(start);
+            self.known_from = start;
+        }
+        if start > self.highest && self.has_sent {
+            finding.follows_hole = true;
+            self.holes += 1;
+            if self.holes_at.len() == MOST_HOLES {
+                self.known_from = self.holes_at.pop_front().map_or(self.known_from, |hole| hole.1);
+            }
+            self.holes_at.push_back((self.highest, start));
+        } else if start < self.highest && self.has_sent && !finding.is_keep_alive {
+            finding.is_needless = end <= self.acknowledged;
+            // One octet of a probe, and then what it begins.
+            if !(payload > 1 && start + 1 == self.highest) {
+                finding.again = Some(self.again(now_ns, tcp, (start, end), other, handshake_ns));
+            }
+            if matches!(finding.again, Some((Again::Resent, _))) {
+                let most = self.highest.min(end) - start;
+                self.resent_octets += most.min(u64::from(payload));
+                segment.again_ns = Some(now_ns);
+                self.confuse(start, end, now_ns);
+            }
+            self.fill(start, end);
+        }
+        let slice = self.series.at(after_ns);
+        slice.packets = slice.packets.saturating_add(1);
+        slice.octets += u64::from(payload);
+        match finding.again {
+            Some((Again::Resent, basis)) => {
+                self.resent += 1;
+                self.resent_guessed += u64::from(basis == Basis::Timing);
+                self.needless += u64::from(finding.is_needless);
+                slice.resent = slice.resent.saturating_add(1);
+            }
+            Some((Again::Late, _)) => self.late += 1,
+            None => {}
+        }
+        if end > self.highest || !self.has_sent {
+            self.highest = end;
+            self.highest_ns = now_ns;
+            self.highest_timestamp = tcp.timestamps.map(|both| both.0);
+        }
+        self.has_sent = true;
+        let relative = self.relative(self.highest);
+        let slice = self.series.at(after_ns);
+        slice.sent = slice.sent.max(relative);
+        if end > self.acknowledged {
+            self.keep(segment);
+        }
+        if other.last_ack.is_some() {
+            self.most_in_flight = self.most_in_flight.max(self.highest - self.acknowledged.min(self.highest));
+        }
+    }
+
+    /// Tell what was sent again from what is late.
+    fn again(
+        &self,
+        now_ns: i64,
+        tcp: &Tcp,
+        (start, end): (u64, u64),
+        other: &Self,
+        handshake_ns: Option<i64>,
+    ) -> (Again, Basis) {
+        let known = start.max(self.known_from).max(self.first.unwrap_or(start));
+        let is_missing = self.holes_at.iter().any(|hole| hole.0 < end && known < hole.1);
+        if !is_missing && start >= self.known_from {
+            return (Again::Resent, Basis::Seen);
+        }
+        if let (Some((own, _)), Some(highest)) = (tcp.timestamps, self.highest_timestamp) {
+            match own.wrapping_sub(highest).cast_signed() {
+                1.. => return (Again::Resent, Basis::Timestamp),
+                ..=-1 => return (Again::Late, Basis::Timestamp),
+                0 => {}
+            }
+        }
+        let is_asked_for = other.duplicates_in_a_row >= 2
+            && other.last_ack == Some(start)
+            && now_ns - other.last_ack_ns < FAST_WITHIN_NS;
+        let is_soon = now_ns - self.highest_ns < handshake_ns.unwrap_or(LATE_WITHIN_NS);
+        let is_late = is_soon && end != self.highest && !is_asked_for && end > self.acknowledged;
+        (if is_late { Again::Late } else { Again::Resent }, Basis::Timing)
+    }
+
+    /// Mark what is under way and was sent again.
+    fn confuse(&mut self, start: u64, end: u64, now_ns: i64) {
+        let from = self.outstanding.partition_point(|kept| kept.end <= start);
+        for kept in self.outstanding.range_mut(from..).take_while(|kept| kept.start < end) {
+            kept.again_ns = Some(now_ns);
+        }
+    }
+
+    /// What was missing has come.
+    fn fill(&mut self, start: u64, end: u64) {
+        let Some(at) = self.holes_at.iter().position(|hole| hole.0 < end && start < hole.1) else { return };
+        let hole = self.holes_at[at];
+        let left = (hole.0, start.min(hole.1));
+        let right = (end.max(hole.0), hole.1);
+        match (left.0 < left.1, right.0 < right.1) {
+            (true, true) => {
+                self.holes_at[at] = left;
+                if self.holes_at.len() < MOST_HOLES {
+                    self.holes_at.insert(at + 1, right);
+                }
+            }
+            (true, false) => self.holes_at[at] = left,
+            (false, true) => self.holes_at[at] = right,
+            (false, false) => {
+                self.holes_at.remove(at);
+            }
+        }
+        // A long segment may fill several.
+        if right.0 < end && end > hole.1 {
+            self.fill(hole.1, end);
+        }
+    }
+
+    /// Keep a segment until it is acknowledged; in the order of the ends, and the first of those that end alike.
+    fn keep(&mut self, segment: Outstanding) {
+        if self.outstanding.len() == MOST_OUTSTANDING {
+            self.outstanding.pop_front();
+            self.forgotten += 1;
+        }
+        if self.outstanding.back().is_none_or(|last| last.end < segment.end) {
+            self.outstanding.push_back(segment);
+            return;
+        }
+        let at = self.outstanding.partition_point(|kept| kept.end < segment.end);
+        if self.outstanding[at].end != segment.end {
+            self.outstanding.insert(at, segment);
+        }
+    }
+
+    fn announce(&mut self, tcp: &Tcp, is_scaled: Option<bool>) {
+        // The window of a SYN is never scaled (RFC 7323, section 2.2).
+        let shift = if is_scaled == Some(true) && !tcp.syn { self.offered_shift.unwrap_or(0) } else { 0 };
+        let octets = u64::from(tcp.window) << shift;
+        if !tcp.fin && !tcp.syn {
+            self.windows =
+                Some(self.windows.map_or((octets, octets), |(low, high)| (low.min(octets), high.max(octets))));
+        }
+        if let Some(number) = self.last_ack {
+            let edge = number + octets;
+            self.edge = Some(edge);
+        }
+    }
+
+    fn held_octets(&self) -> usize {
+        self.outstanding.capacity() * size_of::<Outstanding>()
+            + self.holes_at.capacity() * size_of::<(u64, u64)>()
+            + self.ack_delay.held_octets()
+            + self.round_trip.held_octets()
+            + self.series.held_octets()
+    }
+}

@@ -1,0 +1,309 @@
+//! What a connection waited for: every moment between its first packet and its last belongs to one cause.
+//!
+//! The moments when an end sends something new (payload, SYN or FIN) divide the time. Each piece between two of them is explained by what the
+//! end that sends next could know then. An acknowledgement captured at some moment reaches the sender, and what the sender then sends reaches
+//! the capture point, no sooner than the *away* time of that end later: from the capture point to it and back, the least that was seen. So the
+//! rules hold wherever the capture was made, as long as queues are not between the sender and the capture point.
+//!
+//! ```text
+//! what ended the piece, x being who sent                                                      cause
+//! a segment that is sent again, or any until what was under way then is acknowledged          Loss
+//! an answer to what the other end sent: up to the away time of x                              RoundTrip
+//!                                       the rest                                              TurnAround
+//! before the last news there was less room in the window than the segment needs, or than a
+//! segment has (RFC 9293, section 3.8.6.2.1: silly windows are not used)                       ReceiverWindow
+//! x sent within a millisecond of an acknowledgement for which it had waited longer than that
+//! it then took, had room in the window, data under way, and filled its last segment
+//!     whose round trip was more than twice the least                                          Queue
+//!     otherwise                                                                               CongestionWindow
+//! x's last segment was not full, or all was acknowledged and more than a millisecond went by:
+//! x had nothing to send                                                                       SenderApplication
+//! none of these: x had more, room and data under way, and waited for no news: its host, its
+//! interface or its pacing was not faster, or a queue before the capture point held it back    SenderPace
+//! SYN, and what follows the last of these moments                                             Opening
+//! ```
+
+use std::collections::VecDeque;
+
+/// News of acknowledgements that may be on its way to a sender; of more, the oldest are taken as arrived.
+const MOST_NEWS: usize = 1024;
+/// A sender that answers an acknowledgement does so within this time.
+const REACTION_NS: u64 = 1_000_000;
+/// What an end may take longer to answer a SYN, or data, than to go on at an acknowledgement.
+const HANDSHAKE_NS: u64 = 100_000;
+/// A round trip that is this many times the least has waited in a queue.
+const QUEUED: u64 = 2;
+
+/// What a connection can wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The handshake, and what follows the last that was sent.
+    Opening,
+    /// An end, to answer what the other one sent.
+    TurnAround,
+    /// The sending application, which had nothing to send, or little.
+    SenderApplication,
+    /// The sender's host, interface or pacing, or a queue before the capture point.
+    SenderPace,
+    /// The receiver's window.
+    ReceiverWindow,
+    /// The congestion window, with round trips not much above the least.
+    CongestionWindow,
+    /// What was lost to be sent again.
+    Loss,
+    /// Acknowledgements that took more than twice the least round trip: a queue on the path, or a receiver that is slow to acknowledge.
+    Queue,
+    /// A question and its answer to travel.
+    RoundTrip,
+}
+
+impl Cause {
+    /// All of them, in the order of their places.
+    pub const ALL: [Self; 9] = [
+        Self::Opening,
+        Self::TurnAround,
+        Self::SenderApplication,
+        Self::SenderPace,
+        Self::ReceiverWindow,
+        Self::CongestionWindow,
+        Self::Loss,
+        Self::Queue,
+        Self::RoundTrip,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Opening => "opening",
+            Self::TurnAround => "turn_around",
+            Self::SenderApplication => "sender_application",
+            Self::SenderPace => "sender_pace",
+            Self::ReceiverWindow => "receiver_window",
+            Self::CongestionWindow => "congestion_window",
+            Self::Loss => "loss",
+            Self::Queue => "queue",
+            Self::RoundTrip => "round_trip",
+        }
+    }
+}
+
+/// Something new that an end sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Number after its last octet.
+    pub end: u64,
+    /// Octets of payload.
+    pub payload: u32,
+    /// It opens the connection.
+    pub is_syn: bool,
+    /// It was sent before.
+    pub is_resent: bool,
+    /// Octets of this end's full segments.
+    pub segment: u32,
+    /// From the capture point to this end and back, at the least.
+    pub away_ns: u64,
+    /// From this end's data to its acknowledgement, at the least.
+    pub least_ns: u64,
+}
+
+/// What an end is told by the other one.
+#[derive(Clone, Copy, Debug)]
+pub struct News {
+    /// When it was captured.
+    pub at_ns: i64,
+    /// Number up to which all has arrived.
+    pub acknowledged: u64,
+    /// Number up to which it may send; the largest there is where the window's scale is unknown.
+    pub edge: u64,
+    /// Since the data that it acknowledges, where that is certain.
+    pub delay_ns: Option<u64>,
+}
+
+/// What an end, as a sender, knows.
+#[derive(Clone, Debug, Default)]
+struct View {
+    news: VecDeque<News>,
+    /// Something has reached it; before, neither its window nor what arrived is known.
+    is_told: bool,
+    /// What was told last, whether it has arrived or not.
+    told: (u64, u64),
+    acknowledged: u64,
+    edge: u64,
+    highest: u64,
+    last_payload: u32,
+    largest: u32,
+    /// Until this number is acknowledged, losses are made good.
+    recover: u64,
+}
+
+/// The last news that reached a sender while it waited, and what it knew before.
+#[derive(Clone, Copy, Debug)]
+struct Trigger {
+    at_ns: i64,
+    room_before: u64,
+    flight_before: u64,
+    delay_ns: Option<u64>,
+}
+
+/// Where the time of a connection went.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    spent_ns: [u64; 9],
+    last: Option<(i64, usize, bool)>,
+    views: [View; 2],
+}
+
+impl Limits {
+    /// End `x` is told something.
+    pub fn tell(&mut self, x: usize, news: News) {
+        let view = &mut self.views[x];
+        // What is older than what was told already came late, and tells nothing.
+        let told = (news.acknowledged, news.edge);
+        if told != view.told && told.0 >= view.told.0 {
+            view.told = told;
+            if view.news.len() == MOST_NEWS {
+                if let Some(oldest) = view.news.pop_front() {
+                    view.take(&oldest);
+                }
+            }
+            view.news.push_back(news);
+        }
+    }
+
+    /// End `x` sends something, captured at `now_ns`.
+    pub fn send(&mut self, x: usize, now_ns: i64, sent: &Sent) {
+        if let Some((last_ns, previous, is_syn)) = self.last {
+            let gap_ns = u64::try_from(now_ns.saturating_sub(last_ns)).unwrap_or(0);
+            self.explain(x, now_ns, (last_ns, gap_ns), sent, previous == x, is_syn);
+        }
+        let view = &mut self.views[x];
+        if sent.is_resent {
+            view.recover = view.highest.max(sent.end);
+        }
+        view.highest = view.highest.max(sent.end);
+        view.last_payload = sent.payload;
+        view.largest = view.largest.max(sent.payload);
+        self.last = Some((now_ns.max(self.last.map_or(now_ns, |last| last.0)), x, sent.is_syn));
+    }
+
+    fn explain(
+        &mut self,
+        x: usize,
+        now_ns: i64,
+        (last_ns, gap_ns): (i64, u64),
+        sent: &Sent,
+        is_own: bool,
+        after_syn: bool,
+    ) {
+        let view = &mut self.views[x];
+        let is_recovering = view.acknowledged < view.recover;
+        let (flight, room) = (view.flight(), view.room());
+        let trigger = view.learn(now_ns, last_ns, sent.away_ns.saturating_sub(HANDSHAKE_NS));
+        let need = u64::from(sent.payload.min(sent.segment)).max(1);
+        let is_short = view.last_payload == 0 || !view.last_payload.is_multiple_of(sent.segment.max(1));
+        // A host that sends many segments at once may wait until there is room for as many, but no window is that small for ever.
+        let wanted = need.max(u64::from(view.largest.min(sent.payload)));
+        let is_idle = view.flight() == 0 && gap_ns > REACTION_NS;
+        let rest = if is_short || is_idle { Cause::SenderApplication } else { Cause::SenderPace };
+        let since = |at_ns: i64| u64::try_from(at_ns.saturating_sub(last_ns)).unwrap_or(0).min(gap_ns);
+        if sent.is_resent || is_recovering {
+            self.spend(Cause::Loss, gap_ns);
+            return;
+        }
+        if sent.is_syn || after_syn {
+            // What the handshake takes after its second segment is for the end that goes on to wait for.
+            let opening = if sent.is_syn { gap_ns } else { gap_ns.min(sent.away_ns) };
+            self.spend(Cause::Opening, opening);
+            self.spend(Cause::SenderApplication, gap_ns - opening);
+            return;
+        }
+        if let Some(trigger) = trigger {
+            let wait_ns = since(trigger.at_ns);
+            let is_prompt = gap_ns - wait_ns <= REACTION_NS;
+            if trigger.room_before < wanted {
+                self.spend(Cause::ReceiverWindow, if is_prompt { gap_ns } else { wait_ns });
+                self.spend(rest, if is_prompt { 0 } else { gap_ns - wait_ns });
+                return;
+            }
+            // Who waits for an acknowledgement waits longer for it than it then takes.
+            let has_waited = is_prompt && gap_ns - wait_ns <= wait_ns;
+            if has_waited && !is_short && trigger.flight_before > 0 && (is_own || flight > 0) {
+                let twice = QUEUED.saturating_mul(sent.least_ns.saturating_add(sent.away_ns));
+                let is_queued = trigger.delay_ns.is_some_and(|delay_ns| delay_ns.saturating_add(sent.away_ns) > twice);
+                self.spend(if is_queued { Cause::Queue } else { Cause::CongestionWindow }, gap_ns);
+                return;
+            }
+        } else if is_own && room < need {
+            self.spend(Cause::ReceiverWindow, gap_ns);
+            return;
+        }
+        if is_own {
+            self.spend(rest, gap_ns);
+        } else {
+            let travel_ns = gap_ns.min(sent.away_ns);
+            self.spend(Cause::RoundTrip, travel_ns);
+            self.spend(Cause::TurnAround, gap_ns - travel_ns);
+        }
+    }
+
+    fn spend(&mut self, cause: Cause, ns: u64) {
+        self.spent_ns[cause as usize] = self.spent_ns[cause as usize].saturating_add(ns);
+    }
+
+    /// Time spent on each cause, in the order of [`Cause::ALL`], of a connection that lasted from `first_ns` to `last_ns`: it is their sum.
+    #[must_use]
+    pub fn spent_ns(&self, first_ns: i64, last_ns: i64) -> [u64; 9] {
+        let mut spent = self.spent_ns;
+        let all = u64::try_from(last_ns.saturating_sub(first_ns)).unwrap_or(0);
+        let explained: u64 = spent.iter().fold(0, |sum, ns| sum.saturating_add(*ns));
+        spent[Cause::Opening as usize] += all.saturating_sub(explained);
+        spent
+    }
+
+    /// Octets of memory beyond the value itself.
+    #[must_use]
+    pub fn held_octets(&self) -> usize {
+        self.views.iter().map(|view| view.news.capacity() * size_of::<News>()).sum()
+    }
+}
+
+impl View {
+    fn flight(&self) -> u64 {
+        if self.is_told {
+            self.highest.saturating_sub(self.acknowledged)
+        } else {
+            u64::from(self.highest > 0)
+        }
+    }
+
+    fn room(&self) -> u64 {
+        if self.is_told {
+            self.edge.saturating_sub(self.highest)
+        } else {
+            u64::MAX
+        }
+    }
+
+    fn take(&mut self, news: &News) {
+        (self.acknowledged, self.edge, self.is_told) = (news.acknowledged, news.edge, true);
+    }
+
+    /// Take in what has arrived by `now_ns`; the last that came after `last_ns` may be what it waited for.
+    fn learn(&mut self, now_ns: i64, last_ns: i64, away_ns: u64) -> Option<Trigger> {
+        let mut trigger = None;
+        while let Some(news) = self.news.front().copied() {
+            let at_ns = news.at_ns.saturating_add_unsigned(away_ns);
+            if at_ns > now_ns {
+                break;
+            }
+            self.news.pop_front();
+            if at_ns >= last_ns {
+                let (room_before, flight_before) = (self.room(), self.flight());
+                trigger = Some(Trigger { at_ns, room_before, flight_before, delay_ns: news.delay_ns });
+            }
+            self.take(&news);
+        }
+        trigger
+    }
+}

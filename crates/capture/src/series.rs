@@ -1,0 +1,135 @@
+//! What happened when: slices of time whose number is bounded, since their width doubles whenever there would be too many.
+
+/// Slices that there may be.
+pub const MOST_SLICES: usize = 256;
+/// Width of the slices at first.
+pub const FIRST_WIDTH_NS: u64 = 100_000;
+
+/// What one end of a connection, or a flow, did in a slice of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// Packets.
+    pub packets: u32,
+    /// Of these, sent again.
+    pub resent: u32,
+    /// Octets of payload.
+    pub octets: u64,
+    /// Highest number sent so far, from the first on; 0 where nothing was sent in the slice.
+    pub sent: u64,
+    /// Highest number acknowledged, likewise.
+    pub acknowledged: u64,
+    /// Highest number that the window allowed, likewise.
+    pub edge: u64,
+    /// Times from data to acknowledgement: how many ended in the slice, their sum, and the longest.
+    pub delays: u32,
+    /// See `delays`.
+    pub delay_sum_ns: u64,
+    /// See `delays`.
+    pub delay_most_ns: u64,
+}
+
+impl Slice {
+    fn add(&mut self, later: &Self) {
+        self.packets = self.packets.saturating_add(later.packets);
+        self.resent = self.resent.saturating_add(later.resent);
+        self.octets = self.octets.saturating_add(later.octets);
+        self.sent = self.sent.max(later.sent);
+        self.acknowledged = self.acknowledged.max(later.acknowledged);
+        self.edge = self.edge.max(later.edge);
+        self.delays = self.delays.saturating_add(later.delays);
+        self.delay_sum_ns = self.delay_sum_ns.saturating_add(later.delay_sum_ns);
+        self.delay_most_ns = self.delay_most_ns.max(later.delay_most_ns);
+    }
+}
+
+/// Slices from a beginning on.
+#[derive(Clone, Debug)]
+pub struct Series {
+    width_ns: u64,
+    slices: Vec<Slice>,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self { width_ns: FIRST_WIDTH_NS, slices: Vec::new() }
+    }
+}
+
+impl Series {
+    /// The slice of a time after the beginning.
+    pub fn at(&mut self, after_ns: u64) -> &mut Slice {
+        while after_ns / self.width_ns >= MOST_SLICES as u64 {
+            self.halve();
+        }
+        #[allow(clippy::cast_possible_truncation)] // below the number of slices
+        let index = (after_ns / self.width_ns) as usize;
+        if index >= self.slices.len() {
+            self.slices.resize(index + 1, Slice::default());
+        }
+        &mut self.slices[index]
+    }
+
+    fn halve(&mut self) {
+        for at in 0..self.slices.len().div_ceil(2) {
+            let mut both = self.slices[2 * at];
+            if let Some(later) = self.slices.get(2 * at + 1) {
+                both.add(later);
+            }
+            self.slices[at] = both;
+        }
+        self.slices.truncate(self.slices.len().div_ceil(2));
+        // 64 bits of nanoseconds halved into 256 slices: the width stays below 2^57.
+        self.width_ns *= 2;
+    }
+
+    /// Width of a slice.
+    #[must_use]
+    pub fn width_ns(&self) -> u64 {
+        self.width_ns
+    }
+
+    /// The slices, from the beginning on.
+    #[must_use]
+    pub fn slices(&self) -> &[Slice] {
+        &self.slices
+    }
+
+    /// Octets of memory beyond the value itself.
+    #[must_use]
+    pub fn held_octets(&self) -> usize {
+        self.slices.capacity() * size_of::<Slice>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn whatever_is_added_is_there_in_the_slice_of_its_time(times in prop::collection::vec(any::<u64>(), 1..100), shift in 0u32..60) {
+            let mut series = Series::default();
+            for time in &times {
+                let slice = series.at(time >> shift);
+                slice.packets += 1;
+                slice.octets += 7;
+                slice.sent = slice.sent.max(time >> shift);
+            }
+            prop_assert!(series.slices().len() <= MOST_SLICES);
+            prop_assert_eq!(series.slices().iter().map(|slice| slice.octets).sum::<u64>(), 7 * times.len() as u64);
+            for (at, slice) in (0u64..).zip(series.slices()).filter(|(_, slice)| slice.sent > 0) {
+                prop_assert_eq!(slice.sent / series.width_ns(), at);
+            }
+        }
+    }
+
+    #[test]
+    fn short_series_keep_their_first_width() {
+        let mut series = Series::default();
+        series.at(FIRST_WIDTH_NS * MOST_SLICES as u64 - 1).packets += 1;
+        assert_eq!((series.width_ns(), series.slices().len()), (FIRST_WIDTH_NS, MOST_SLICES));
+        series.at(FIRST_WIDTH_NS * MOST_SLICES as u64).packets += 1;
+        assert_eq!((series.width_ns(), series.slices().len()), (2 * FIRST_WIDTH_NS, MOST_SLICES / 2 + 1));
+    }
+}

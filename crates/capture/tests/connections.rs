@@ -1,0 +1,180 @@
+//! Segments written by hand, and what each means.
+
+use ethermeter_capture::connection::{Again, Basis, Connection, Finding};
+use ethermeter_capture::packet::Tcp;
+
+const US: i64 = 1000;
+const MS: i64 = 1_000_000;
+
+fn data(sequence: u32) -> Tcp {
+    Tcp { sequence, acknowledgment: 1, ack: true, window: 500, ..Tcp::default() }
+}
+
+fn ack(acknowledgment: u32) -> Tcp {
+    Tcp { sequence: 1, acknowledgment, ack: true, window: 500, ..Tcp::default() }
+}
+
+/// A handshake of 200 µs, seen in the middle.
+fn opened() -> Connection {
+    let mut connection = Connection::default();
+    let syn = Tcp { syn: true, window: 1000, window_shift: Some(2), largest_segment: Some(1000), ..Tcp::default() };
+    connection.segment(0, 0, &syn, 0);
+    connection.segment(1, 100 * US, &Tcp { ack: true, acknowledgment: 1, ..syn }, 0);
+    let last = connection.segment(0, 200 * US, &data(1), 0);
+    assert_eq!((last.handshake_ns, last.acknowledges_after_ns), (Some(200 * US), Some(100 * US)));
+    connection
+}
+
+#[test]
+fn the_handshake_tells_how_far_both_ends_are() {
+    let connection = opened();
+    assert_eq!((connection.handshake_ns, connection.answer_ns), (Some(200_000), Some(100_000)));
+    assert_eq!((connection.away_ns(0), connection.away_ns(1)), (Some(100_000), Some(100_000)));
+    assert_eq!(connection.is_scaled, Some(true));
+    assert_eq!(connection.halves[0].windows, Some((2000, 2000)));
+}
+
+#[test]
+fn windows_are_scaled_only_if_both_ends_offer_it() {
+    let mut connection = Connection::default();
+    let syn = Tcp { syn: true, window: 1000, window_shift: Some(2), ..Tcp::default() };
+    connection.segment(0, 0, &syn, 0);
+    connection.segment(1, 100, &Tcp { ack: true, acknowledgment: 1, window_shift: None, ..syn }, 0);
+    connection.segment(0, 200, &data(1), 0);
+    assert_eq!((connection.is_scaled, connection.halves[0].windows), (Some(false), Some((500, 500))));
+}
+
+#[test]
+fn an_acknowledgement_tells_the_delay_of_every_segment_that_it_covers() {
+    let mut connection = opened();
+    connection.segment(0, MS, &data(1), 100);
+    connection.segment(0, 2 * MS, &data(101), 100);
+    let found = connection.segment(1, 5 * MS, &ack(201), 0);
+    assert_eq!((found.acknowledges_after_ns, found.is_ambiguous), (Some(3 * MS), false));
+    let half = &connection.halves[0];
+    assert_eq!((half.ack_delay.least_ns(), half.ack_delay.most_ns()), (Some(3_000_000), Some(4_000_000)));
+    // The delay of the second is a round trip too; the first's is not, and the SYN's was one.
+    assert_eq!((half.round_trip.count(), half.ack_delay.count()), (2, 2));
+    let other = &connection.halves[1];
+    assert_eq!((other.covering_acks, other.covered_segments, other.most_covered), (1, 2, 2));
+}
+
+#[test]
+fn what_is_sent_twice_gives_no_sample() {
+    let mut connection = opened();
+    connection.segment(0, MS, &data(1), 100);
+    let found = connection.segment(0, 300 * MS, &data(1), 100);
+    assert_eq!(found.again, Some((Again::Resent, Basis::Seen)));
+    let found = connection.segment(1, 301 * MS, &ack(101), 0);
+    assert_eq!((found.acknowledges_after_ns, found.is_ambiguous), (Some(300 * MS), true));
+    let half = &connection.halves[0];
+    assert_eq!((half.ack_delay.count(), half.resent, half.resent_octets, half.needless), (0, 1, 100, 0));
+    // And once more, though it has arrived: the receiver says so.
+    let found = connection.segment(0, 302 * MS, &data(1), 100);
+    assert!(found.is_needless);
+    let told = Tcp { selective: true, duplicate: Some((1, 101)), ..ack(101) };
+    let found = connection.segment(1, 303 * MS, &told, 0);
+    assert!(found.is_repeated_ack && !found.is_duplicate_ack, "nothing is under way");
+    let half = &connection.halves[0];
+    assert_eq!((half.needless, half.told_duplicate), (1, 1));
+}
+
+#[test]
+fn what_waited_for_a_segment_that_was_sent_again_gives_no_sample_either() {
+    let mut connection = opened();
+    connection.segment(0, MS, &data(1), 100);
+    connection.segment(0, 2 * MS, &data(101), 100);
+    connection.segment(0, 300 * MS, &data(1), 100);
+    let found = connection.segment(1, 301 * MS, &ack(201), 0);
+    assert_eq!((found.acknowledges_after_ns, found.is_ambiguous), (Some(299 * MS), false));
+    let half = &connection.halves[0];
+    assert_eq!((half.ack_delay.count(), half.round_trip.count()), (0, 1), "the SYN's only");
+}
+
+#[test]
+fn what_fills_a_hole_soon_is_late_and_after_two_duplicates_was_asked_for() {
+    let mut connection = opened();
+    connection.segment(0, MS, &data(1), 100);
+    assert!(connection.segment(0, MS + 10 * US, &data(201), 100).follows_hole);
+    let found = connection.segment(0, MS + 20 * US, &data(101), 100);
+    assert_eq!(found.again, Some((Again::Late, Basis::Timing)));
+    connection.segment(1, 2 * MS, &ack(301), 0);
+
+    connection.segment(0, 3 * MS, &data(401), 100);
+    for _ in 0..2 {
+        assert!(connection.segment(1, 3 * MS + 50 * US, &ack(301), 0).is_duplicate_ack);
+    }
+    let found = connection.segment(0, 3 * MS + 60 * US, &data(301), 100);
+    assert_eq!(found.again, Some((Again::Resent, Basis::Timing)));
+    let half = &connection.halves[0];
+    assert_eq!((half.holes, half.late, half.resent, half.resent_guessed), (2, 1, 1, 1));
+}
+
+#[test]
+fn timestamps_tell_what_time_does_not() {
+    let stamped = |sequence, stamp| Tcp { timestamps: Some((stamp, 0)), ..data(sequence) };
+    for (stamp, expected) in [(10, Again::Resent), (8, Again::Late)] {
+        let mut connection = opened();
+        connection.segment(0, MS, &stamped(1, 7), 100);
+        connection.segment(0, MS + 10 * US, &stamped(201, 9), 100);
+        // Soon enough to be late, and late enough to be sent again: neither matters.
+        for after in [20 * US, 400 * MS] {
+            let mut copy = connection.clone();
+            let found = copy.segment(0, MS + after, &stamped(101, stamp), 100);
+            assert_eq!(found.again, Some((expected, Basis::Timestamp)));
+        }
+    }
+}
+
+#[test]
+fn a_hole_that_is_half_filled_is_a_smaller_hole() {
+    let mut connection = opened();
+    connection.segment(0, MS, &data(1), 100);
+    connection.segment(0, MS + US, &data(401), 100);
+    let again = |found: Finding| found.again.map(|(again, basis)| (again, basis == Basis::Seen));
+    assert_eq!(again(connection.segment(0, MS + 2 * US, &data(201), 100)), Some((Again::Late, false)));
+    assert_eq!(again(connection.segment(0, MS + 3 * US, &data(201), 100)), Some((Again::Resent, true)));
+    assert_eq!(again(connection.segment(0, MS + 4 * US, &data(101), 100)), Some((Again::Late, false)));
+    assert_eq!(again(connection.segment(0, MS + 5 * US, &data(301), 100)), Some((Again::Late, false)));
+    assert_eq!(again(connection.segment(0, MS + 6 * US, &data(1), 500)), Some((Again::Resent, true)));
+}
+
+#[test]
+fn a_window_update_is_no_duplicate_and_zero_windows_and_their_probes_are_told_apart() {
+    let mut connection = opened();
+    connection.segment(0, MS, &data(1), 100);
+    connection.segment(1, 2 * MS, &Tcp { window: 0, ..ack(101) }, 0);
+    assert!(connection.segment(0, 300 * MS, &data(101), 1).is_probe);
+    let found = connection.segment(1, 301 * MS, &Tcp { window: 0, ..ack(101) }, 0);
+    assert!(found.is_zero_window && !found.is_duplicate_ack);
+    let found = connection.segment(1, 400 * MS, &ack(101), 0);
+    assert!(!found.is_zero_window && !found.is_duplicate_ack);
+    let found = connection.segment(0, 401 * MS, &data(101), 100);
+    assert_eq!(found.again, None, "a probe does not count as sent");
+    assert!(connection.segment(0, 500 * MS, &data(200), 0).is_keep_alive);
+    let (own, other) = (&connection.halves[0], &connection.halves[1]);
+    assert_eq!((own.probes, own.keep_alives, other.zero_windows, own.resent), (1, 1, 2, 0));
+}
+
+#[test]
+fn numbers_may_wrap() {
+    let mut connection = Connection::default();
+    let mut sequence = u32::MAX - 2999;
+    for at in 0..10i64 {
+        let found = connection.segment(0, at * MS, &data(sequence), 1000);
+        assert_eq!((found.again, found.follows_hole), (None, false));
+        sequence = sequence.wrapping_add(1000);
+        let found = connection.segment(1, at * MS + 10 * US, &ack(sequence), 0);
+        assert_eq!(found.acknowledges_after_ns, Some(10 * US));
+    }
+    assert_eq!((connection.halves[0].numbers(), connection.halves[0].most_in_flight), (10_000, 1000));
+}
+
+#[test]
+fn what_was_acknowledged_and_never_captured_is_counted() {
+    let mut connection = opened();
+    connection.segment(0, MS, &data(1), 100);
+    connection.segment(1, 2 * MS, &ack(1101), 0);
+    assert_eq!(connection.halves[0].uncaptured_octets, 1000);
+    assert!(!connection.segment(0, 3 * MS, &data(1101), 100).follows_hole);
+}

@@ -1,0 +1,226 @@
+//! Whole captures of frames written octet by octet: what is said of them, in bounded memory.
+
+use ethermeter_capture::explain::{explain, Explainer, Explanation, MOST_LISTED};
+use ethermeter_capture::file::Packet;
+use ethermeter_capture::write::Writer;
+use ethermeter_capture::{told, Link};
+use proptest::prelude::*;
+
+fn ethernet(kind: u16, rest: &[&[u8]]) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+    frame.extend(kind.to_be_bytes());
+    frame.extend(rest.concat());
+    frame
+}
+
+fn ip(protocol: u8, rest: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(20 + rest.len()).expect("short");
+    let mut header = vec![0x45, 0];
+    header.extend(length.to_be_bytes());
+    header.extend([0, 1, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    ethernet(0x0800, &[&header, rest])
+}
+
+fn tcp(ports: (u16, u16), sequence: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
+    let mut header = [ports.0.to_be_bytes(), ports.1.to_be_bytes()].concat();
+    header.extend(sequence.to_be_bytes());
+    header.extend([0, 0, 0, 1, 0x50, flags, 0x10, 0, 0, 0, 0, 0]);
+    header.extend(payload);
+    let mut frame = ip(6, &header);
+    if ports.0 == 80 {
+        // The server is the other host.
+        (frame[29], frame[33]) = (2, 1);
+    }
+    frame
+}
+
+fn udp(payload: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(8 + payload.len()).expect("short");
+    let mut header = vec![0x13, 0x88, 0x13, 0x89];
+    header.extend(length.to_be_bytes());
+    header.extend([0, 0]);
+    header.extend(payload);
+    ip(17, &header)
+}
+
+fn marked(stream: u16, sequence: u8) -> Vec<u8> {
+    let mut mark = vec![0xE3, 0x10, 0, 7];
+    mark.extend(stream.to_be_bytes());
+    mark.extend([0, 0, 0, 0, 0, sequence, 0, 0, 0, 0, 0, 0, 0xAA, 0xAA]);
+    mark
+}
+
+fn explained(frames: &[Vec<u8>]) -> Explanation {
+    let mut writer = Writer::new(Vec::new(), Link::Ethernet, 65_535).expect("memory");
+    for (at, frame) in (0i64..).zip(frames) {
+        writer.packet(1_000_000_000 + at * 1_000_000, frame).expect("memory");
+    }
+    explain(&writer.finish().expect("memory")[..], |_| true).expect("a capture")
+}
+
+const SYN: u8 = 2;
+const ACK: u8 = 16;
+const FIN: u8 = 1;
+
+#[test]
+fn every_packet_is_of_one_kind() {
+    let mut fragment = udp(b"abc");
+    fragment[20] = 0x20;
+    let found = explained(&[
+        tcp((1, 2), 0, SYN, b""),
+        udp(b"abc"),
+        ethernet(0x88b5, &[&marked(1, 0)]),
+        ethernet(0x0806, &[&[0; 28]]),
+        fragment,
+        vec![1, 2, 3],
+    ]);
+    let kinds = found.kinds;
+    assert_eq!(
+        (kinds.tcp, kinds.udp, kinds.raw, kinds.other, kinds.fragment, kinds.broken, kinds.unread),
+        (1, 1, 1, 1, 1, 1, 0)
+    );
+    assert_eq!((found.packets, found.times_ns), (6, Some((1_000_000_000, 1_005_000_000))));
+    assert!(found.ended_by.is_none());
+}
+
+#[test]
+fn a_mark_tells_what_was_lost_and_reordered_of_each_stream() {
+    let numbers = [0, 1, 3, 2, 6, 6, 7];
+    let mut frames: Vec<Vec<u8>> = numbers.iter().map(|&number| udp(&marked(1, number))).collect();
+    frames.extend([5, 6, 8].map(|number| ethernet(0x88b5, &[&marked(2, number)])));
+    frames.push(udp(b"no mark"));
+    let found = explained(&frames);
+    assert_eq!(found.flow_sums.0, 3);
+    let of = |stream| {
+        found.flows.iter().find(|flow| flow.what.mark.is_some_and(|mark| mark.stream == stream)).expect("there")
+    };
+    let account = of(1).what.flow.account().expect("marked");
+    assert_eq!((account.sent, account.received, account.missing), (8, 6, 2));
+    assert_eq!((account.reordered, account.duplicate, account.longest_gap), (1, 1, 2));
+    // What came before the capture began is unknown, and not lost.
+    let account = of(2).what.flow.account().expect("marked");
+    assert_eq!((account.sent, account.missing), (4, 1));
+    assert_eq!(of(2).what.source.to_string(), "02:00:00:00:00:02");
+    let bare = found.flows.iter().find(|flow| flow.what.mark.is_none()).expect("there");
+    assert_eq!((bare.what.flow.octets, bare.what.flow.account()), (7, None));
+    assert_eq!(of(1).what.flow.gaps.quantile_ns(0.5), Some(1_000_000));
+}
+
+#[test]
+fn the_same_ports_are_another_connection_after_another_syn() {
+    let frames = [
+        tcp((9, 80), 100, SYN, b""),
+        tcp((80, 9), 500, SYN | ACK, b""),
+        tcp((9, 80), 100, SYN, b""), // once more: the same
+        tcp((9, 80), 101, ACK, b"abc"),
+        tcp((9, 80), 104, ACK | FIN, b""),
+        tcp((9, 80), 9000, SYN, b""),
+        tcp((9, 80), 9001, ACK, b"defgh"),
+    ];
+    let found = explained(&frames);
+    let octets: Vec<u64> = found.connections.iter().map(|of| of.what.connection.halves[0].octets).collect();
+    assert_eq!((found.connection_sums.0, octets), (2, vec![5, 3]));
+    assert_eq!(found.connections.iter().map(|of| of.first_packet).collect::<Vec<_>>(), [6, 1]);
+}
+
+#[test]
+fn who_answers_a_syn_did_not_begin() {
+    let found = explained(&[tcp((80, 9), 500, SYN | ACK, b""), tcp((9, 80), 101, ACK, b"abc")]);
+    assert_eq!(found.connection_sums.0, 1);
+    assert_eq!(found.connections[0].what.ends.map(|end| end.port), [9, 80]);
+    assert_eq!(found.connections[0].what.connection.halves[0].octets, 3);
+}
+
+#[test]
+fn of_more_connections_than_are_followed_the_oldest_are_finished_and_counted() {
+    let mut explainer = Explainer::with_most_live(10);
+    let mut send = |port: u16, sequence: u32| {
+        let data = tcp((port, 80), sequence, ACK, b"x");
+        let original = u32::try_from(data.len()).expect("short");
+        explainer.packet(&Packet { time_ns: Some(0), link: Link::Ethernet, interface: 0, original, data: &data });
+    };
+    (0..25).for_each(|port| send(port, 0));
+    // Of those that are still followed nothing is torn apart.
+    (15..25).for_each(|port| send(port, 1));
+    let found = explainer.explanation(0, None);
+    assert_eq!((found.connection_sums.0, found.connection_sums.2), (25, 15));
+    assert_eq!(found.connections.iter().filter(|of| of.what.connection.halves[0].segments == 2).count(), 10);
+}
+
+#[test]
+fn what_is_not_listed_is_in_the_sums() {
+    let extra = 50;
+    let frames: Vec<Vec<u8>> = (0..MOST_LISTED + extra)
+        .map(|port| tcp((u16::try_from(port).expect("few"), 80), 0, ACK, if port % 2 == 0 { b"abcd" } else { b"" }))
+        .collect();
+    let found = explained(&frames);
+    let (count, rest, evicted) = found.connection_sums;
+    assert_eq!((count, rest.count, rest.packets, evicted), (1050, 50, 50, 0));
+    let listed: u64 = found.connections.iter().map(|of| of.what.connection.halves[0].octets).sum();
+    assert_eq!((found.connections.len(), listed + rest.octets), (MOST_LISTED, 525 * 4));
+    // The smallest, and of these the last, are those that are not listed.
+    assert_eq!(rest.octets, 0);
+}
+
+#[test]
+fn json_has_everything_and_no_number_that_json_has_not() {
+    let found = explained(&[tcp((9, 80), 1, ACK, b"abc"), udp(&marked(1, 0))]);
+    let json = told::json(&found);
+    assert_eq!(json["connections"][0]["ends"][0]["octets"], 3);
+    assert_eq!(json["connections"][0]["handshake_ns"], serde_json::Value::Null);
+    assert_eq!(json["connections"][0]["limits_ns"].as_object().expect("a table").len(), 9);
+    assert_eq!(json["flows"][0]["numbers"]["sent"], 1);
+    assert_eq!(json["flows"][0]["begin_ns"], 1_000_000);
+}
+
+#[test]
+fn who_watches_may_end_it() {
+    let mut writer = Writer::new(Vec::new(), Link::Ethernet, 65_535).expect("memory");
+    for at in 0..100_000 {
+        writer.packet(at, &[0; 60]).expect("memory");
+    }
+    let mut calls = 0;
+    let found = explain(&writer.finish().expect("memory")[..], |_| {
+        calls += 1;
+        calls < 3
+    });
+    assert_eq!((found.expect("a capture").packets, calls), (65_536, 3));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    #[allow(clippy::cast_possible_truncation)] // any value will do
+    fn any_frames_are_explained_without_a_panic_and_each_is_counted(
+        frames in prop::collection::vec(
+            (0usize..4, any::<u64>(), prop::collection::vec(any::<u8>(), 0..60), prop::collection::vec((0usize..90, any::<u8>()), 0..4)),
+            0..40,
+        ),
+    ) {
+        let mut explainer = Explainer::with_most_live(3);
+        for (kind, time, body, breaks) in &frames {
+            let mut data = match kind {
+                0 => tcp((u16::from(body.first().copied().unwrap_or(0)) % 5, 80), u32::from(body.len() as u8) << 24, *time as u8, body),
+                1 => udp(body),
+                2 => ethernet(0x88b5, &[&marked(1, *time as u8), body]),
+                _ => body.clone(),
+            };
+            for (at, value) in breaks {
+                if let Some(octet) = data.get_mut(*at) {
+                    *octet = *value;
+                }
+            }
+            let original = u32::try_from(data.len()).expect("short");
+            explainer.packet(&Packet { time_ns: Some(time.cast_signed() >> (time % 64)), link: Link::Ethernet, interface: 0, original, data: &data });
+        }
+        let found = explainer.explanation(0, None);
+        let kinds = found.kinds;
+        let all = kinds.tcp + kinds.udp + kinds.raw + kinds.other + kinds.fragment + kinds.broken + kinds.unread;
+        prop_assert_eq!((found.packets, all), (frames.len() as u64, frames.len() as u64));
+        let segments: u64 = found.connections.iter().flat_map(|of| &of.what.connection.halves).map(|half| half.segments).sum();
+        prop_assert_eq!(segments, kinds.tcp);
+        let text = told::json(&found).to_string();
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
+    }
+}

@@ -1,0 +1,264 @@
+//! Connections in which one cause is planted: the time that was planted is found, to the nanosecond.
+
+use ethermeter_capture::connection::Connection;
+use ethermeter_capture::limits::Cause;
+use ethermeter_capture::packet::Tcp;
+use proptest::prelude::*;
+
+const SEGMENT: u32 = 1460;
+const US: i64 = 1000;
+const MS: i64 = 1_000_000;
+const CLIENT: usize = 0;
+const SERVER: usize = 1;
+
+/// A connection under way: numbers begin at 1 after the SYNs.
+#[derive(Default)]
+struct Talk {
+    connection: Connection,
+    next: [u32; 2],
+    window: [u16; 2],
+}
+
+impl Talk {
+    /// After a handshake whose SYN is captured at 0, answered after `answer_ns`, and confirmed after `confirm_ns` more.
+    fn open(answer_ns: i64, confirm_ns: i64, windows: [u16; 2]) -> Self {
+        let mut talk = Self { window: windows, ..Self::default() };
+        // As large as a SYN can say, which is not scaled.
+        let [of_client, of_server] = windows.map(|window| u16::try_from(u32::from(window) << 7).unwrap_or(u16::MAX));
+        let syn =
+            Tcp { syn: true, window: of_client, largest_segment: Some(1460), window_shift: Some(7), ..Tcp::default() };
+        talk.connection.segment(CLIENT, 0, &syn, 0);
+        talk.connection.segment(SERVER, answer_ns, &Tcp { ack: true, acknowledgment: 1, window: of_server, ..syn }, 0);
+        talk.next = [1, 1];
+        talk.ack(answer_ns + confirm_ns, CLIENT);
+        talk
+    }
+
+    fn header(&self, from: usize) -> Tcp {
+        let (sequence, acknowledgment) = (self.next[from], self.next[1 - from]);
+        Tcp { sequence, acknowledgment, ack: true, window: self.window[from], ..Tcp::default() }
+    }
+
+    fn data(&mut self, at_ns: i64, from: usize, payload: u32) {
+        let header = self.header(from);
+        self.connection.segment(from, at_ns, &header, payload);
+        self.next[from] += payload;
+    }
+
+    fn again(&mut self, at_ns: i64, from: usize, payload: u32) {
+        let header = Tcp { sequence: self.next[from] - payload, ..self.header(from) };
+        self.connection.segment(from, at_ns, &header, payload);
+    }
+
+    fn ack(&mut self, at_ns: i64, from: usize) {
+        let header = self.header(from);
+        self.connection.segment(from, at_ns, &header, 0);
+    }
+
+    /// Segments at once, a microsecond apart; when the last was captured.
+    fn burst(&mut self, at_ns: i64, from: usize, segments: i64) -> i64 {
+        (0..segments).for_each(|at| self.data(at_ns + at * US, from, SEGMENT));
+        at_ns + (segments - 1) * US
+    }
+
+    fn spent_ns(&self, cause: Cause) -> i64 {
+        let (first_ns, last_ns) = self.connection.times_ns.expect("there were segments");
+        let spent = self.connection.limits.spent_ns(first_ns, last_ns);
+        assert_eq!(spent.iter().sum::<u64>(), last_ns.abs_diff(first_ns), "every moment has one cause");
+        i64::try_from(spent[cause as usize]).expect("short")
+    }
+}
+
+const ROUNDS: i64 = 40;
+const ROUND_TRIP: i64 = 10 * MS;
+
+/// Rounds of ten segments, acknowledged at once a round trip later, seen by the sender; it goes on 20 µs after.
+fn rounds_at_the_sender(window: u16, mut round_trip: impl FnMut(i64) -> i64) -> Talk {
+    let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, window]);
+    let mut now = ROUND_TRIP + 30 * US;
+    for round in 0..ROUNDS {
+        let last = talk.burst(now, CLIENT, 10);
+        now = last + round_trip(round);
+        talk.ack(now, SERVER);
+        now += 20 * US;
+    }
+    talk.data(now, CLIENT, SEGMENT);
+    talk
+}
+
+#[test]
+fn a_window_that_is_used_up_is_what_a_sender_waits_for() {
+    // 114 times 128 are 14 592 octets: room for nine segments and 1452 octets, so that the tenth goes beyond; 115 have room for ten only.
+    let talk = rounds_at_the_sender(115, |_| ROUND_TRIP);
+    assert_eq!(talk.spent_ns(Cause::ReceiverWindow), ROUNDS * (ROUND_TRIP + 20 * US));
+    assert_eq!(talk.spent_ns(Cause::SenderPace), ROUNDS * 9 * US);
+    assert_eq!(talk.spent_ns(Cause::CongestionWindow), 0);
+}
+
+#[test]
+fn a_sender_with_room_that_goes_on_at_an_acknowledgement_waits_for_its_congestion_window() {
+    let talk = rounds_at_the_sender(5000, |_| ROUND_TRIP);
+    assert_eq!(talk.spent_ns(Cause::CongestionWindow), ROUNDS * (ROUND_TRIP + 20 * US));
+    assert_eq!(talk.spent_ns(Cause::ReceiverWindow), 0);
+    assert_eq!(talk.spent_ns(Cause::Opening), ROUND_TRIP + 10 * US);
+}
+
+#[test]
+fn round_trips_of_more_than_twice_the_least_are_a_queue() {
+    let talk = rounds_at_the_sender(5000, |round| if round == 0 { ROUND_TRIP } else { 4 * ROUND_TRIP });
+    assert_eq!(talk.spent_ns(Cause::Queue), (ROUNDS - 1) * (4 * ROUND_TRIP + 20 * US));
+    assert_eq!(talk.spent_ns(Cause::CongestionWindow), ROUND_TRIP + 20 * US);
+}
+
+/// The same rounds, seen by the receiver: it acknowledges 10 µs after the last segment, and the next come a round trip after that.
+fn rounds_at_the_receiver(window: u16) -> Talk {
+    let mut talk = Talk::open(10 * US, ROUND_TRIP, [512, window]);
+    let mut now = 2 * ROUND_TRIP;
+    for _ in 0..ROUNDS {
+        let last = talk.burst(now, CLIENT, 10);
+        talk.ack(last + 10 * US, SERVER);
+        now = last + 10 * US + ROUND_TRIP;
+    }
+    talk.data(now, CLIENT, SEGMENT);
+    talk
+}
+
+#[test]
+fn where_the_capture_was_made_changes_neither() {
+    let talk = rounds_at_the_receiver(115);
+    assert_eq!(talk.spent_ns(Cause::ReceiverWindow), ROUNDS * (ROUND_TRIP + 10 * US));
+    let talk = rounds_at_the_receiver(5000);
+    assert_eq!(talk.spent_ns(Cause::CongestionWindow), ROUNDS * (ROUND_TRIP + 10 * US));
+}
+
+#[test]
+fn an_application_that_writes_now_and_then_is_what_limits_it() {
+    let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, 5000]);
+    let mut now = ROUND_TRIP + 10 * US;
+    for _ in 0..ROUNDS {
+        now += 50 * MS;
+        talk.data(now, CLIENT, 500);
+        talk.ack(now + ROUND_TRIP, SERVER);
+    }
+    assert_eq!(talk.spent_ns(Cause::SenderApplication), ROUNDS * 50 * MS);
+    // The last acknowledgement.
+    assert_eq!(talk.spent_ns(Cause::Opening), ROUND_TRIP + 10 * US + ROUND_TRIP);
+}
+
+#[test]
+fn an_answer_is_a_round_trip_and_what_its_application_took() {
+    let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, 5000]);
+    let mut now = ROUND_TRIP + 10 * US;
+    for _ in 0..ROUNDS {
+        talk.data(now, CLIENT, 100);
+        now += ROUND_TRIP + 30 * MS;
+        talk.data(now, SERVER, 3000);
+        now += 7 * MS;
+    }
+    // The client's answers come 7 ms after, of which 10 µs are its way.
+    assert_eq!(talk.spent_ns(Cause::RoundTrip), ROUNDS * ROUND_TRIP + (ROUNDS - 1) * 10 * US);
+    assert_eq!(talk.spent_ns(Cause::TurnAround), ROUNDS * 30 * MS + (ROUNDS - 1) * (7 * MS - 10 * US));
+}
+
+#[test]
+fn what_a_lost_segment_holds_up_is_loss_until_it_has_arrived() {
+    let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, 5000]);
+    let mut now = ROUND_TRIP + 10 * US;
+    for _ in 0..ROUNDS {
+        talk.burst(now, CLIENT, 2);
+        now += US;
+        talk.again(now + 300 * MS, CLIENT, SEGMENT);
+        talk.ack(now + 300 * MS + ROUND_TRIP, SERVER);
+        now += 300 * MS + ROUND_TRIP + 20 * US;
+    }
+    talk.data(now, CLIENT, SEGMENT);
+    assert_eq!(talk.spent_ns(Cause::Loss), ROUNDS * (300 * MS + ROUND_TRIP + 20 * US));
+}
+
+#[test]
+fn a_sender_that_waits_for_nothing_is_as_fast_as_it_is() {
+    let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, 5000]);
+    let begin = ROUND_TRIP + 10 * US;
+    for at in 0..2000 {
+        let now = begin + at * 500 * US;
+        if at >= 20 {
+            // Each is acknowledged ten milliseconds after, a moment behind another that is sent.
+            let header = Tcp { acknowledgment: talk.next[CLIENT] - 20 * SEGMENT, ..talk.header(SERVER) };
+            talk.connection.segment(SERVER, now - 499 * US, &header, 0);
+        }
+        talk.data(now, CLIENT, SEGMENT);
+    }
+    assert_eq!(talk.spent_ns(Cause::SenderPace), 1999 * 500 * US);
+}
+
+#[test]
+fn a_closed_window_is_the_receivers_until_it_opens() {
+    let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, 23]);
+    let mut now = ROUND_TRIP + 10 * US;
+    for _ in 0..ROUNDS {
+        talk.burst(now, CLIENT, 2);
+        now += US;
+        talk.window[SERVER] = 0;
+        talk.ack(now + ROUND_TRIP, SERVER);
+        talk.window[SERVER] = 23;
+        talk.ack(now + 200 * MS, SERVER);
+        now += 200 * MS + 20 * US;
+    }
+    talk.data(now, CLIENT, SEGMENT);
+    assert_eq!(talk.spent_ns(Cause::ReceiverWindow), ROUNDS * (200 * MS + 20 * US));
+    assert_eq!(talk.connection.halves[SERVER].zero_windows, u64::try_from(ROUNDS).expect("positive"));
+}
+
+#[test]
+fn without_the_handshake_a_small_window_is_no_evidence() {
+    // Whether it is scaled is not known, so that only the window's being zero tells.
+    let mut connection = Connection::default();
+    for round in 0..ROUNDS {
+        let now = round * ROUND_TRIP;
+        let sequence = 1 + u32::try_from(round).expect("small") * SEGMENT;
+        let data = Tcp { sequence, acknowledgment: 1, ack: true, window: 500, ..Tcp::default() };
+        connection.segment(CLIENT, now, &data, SEGMENT);
+        let ack = Tcp { sequence: 1, acknowledgment: sequence + SEGMENT, ack: true, window: 10, ..Tcp::default() };
+        connection.segment(SERVER, now + ROUND_TRIP - 10 * US, &ack, 0);
+    }
+    let spent = connection.limits.spent_ns(0, ROUNDS * ROUND_TRIP);
+    assert_eq!(spent[Cause::ReceiverWindow as usize], 0);
+    assert!(spent[Cause::CongestionWindow as usize] > 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_moment_of_any_segments_has_one_cause(
+        segments in prop::collection::vec((0usize..2, -5i64..50, any::<(u8, u8)>(), any::<u8>(), 0u32..3000, any::<u16>()), 1..200),
+    ) {
+        let mut connection = Connection::default();
+        let mut now = 0;
+        for (from, step, (sequence, acknowledgment), flags, payload, window) in segments {
+            now += step * 1000;
+            let bit = |at: u8| flags >> at & 1 == 1;
+            let tcp = Tcp {
+                sequence: u32::from(sequence) << 10,
+                acknowledgment: u32::from(acknowledgment) << 10,
+                window,
+                syn: bit(0) && bit(1),
+                ack: !bit(2),
+                fin: bit(3) && bit(4),
+                rst: bit(5) && bit(6) && bit(7),
+                window_shift: bit(7).then_some(3),
+                timestamps: bit(4).then_some((u32::from(sequence), 0)),
+                ..Tcp::default()
+            };
+            connection.segment(from, now, &tcp, payload);
+        }
+        let (first_ns, last_ns) = connection.times_ns.expect("there are some");
+        let spent: u64 = connection.limits.spent_ns(first_ns, last_ns).iter().sum();
+        // Segments earlier than the first have no time; pieces are counted from the latest on, so that none is counted twice.
+        prop_assert_eq!(spent, last_ns.abs_diff(first_ns));
+        for half in &connection.halves {
+            prop_assert!(half.resent + half.late <= half.segments);
+            prop_assert!(half.covered_segments <= connection.halves.iter().map(|half| half.data_segments).sum());
+        }
+    }
+}

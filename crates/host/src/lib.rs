@@ -1,0 +1,23 @@
+//! What each stage of a host can do alone, and a transfer between two hosts whose stages can be set one by one.
+//!
+//! Only what an interpreter would be too slow for: everything is asked for as one line of JSON ([`task`]), bounded in time and room, and
+//! answered with samples; what they mean is decided elsewhere.
+//!
+//! - [`stages`]: memory, checksum, system calls, loopback, disk, frames into an interface.
+//! - [`transfer`]: the two ends of a TCP transfer.
+//! - [`line`]: a long wire between two interfaces, for kernels without a qdisc that delays.
+//! - [`task`]: the door: JSON in, JSON out.
+
+mod error;
+pub mod line;
+mod raw;
+pub mod stages;
+pub mod task;
+pub mod transfer;
+
+pub use error::Error;
+
+/// What a thread returns; its panic goes on here.
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}

@@ -1,0 +1,115 @@
+//! A long wire: what comes by one interface goes out by the other, a fixed time later, in order.
+//!
+//! For kernels that have no qdisc that delays. It is a process and no wire: a frame may be later than its time by as much as the processor
+//! keeps the process waiting, and what finds its room full is lost.
+
+use crate::{joined, raw, Error};
+use ethermeter_live::time::{HostTime, Timeline, NS_PER_S};
+use nix::poll::{ppoll, PollFd, PollFlags};
+use nix::sys::time::TimeSpec;
+use serde::{Deserialize, Serialize};
+use socket2::Socket;
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+
+const LONGEST_FRAME: usize = 1 << 14;
+/// At most so long between two looks at whether it is over.
+const LOOK_NS: u64 = 50_000_000;
+
+/// What a line is.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// The interfaces at its ends, in this network namespace.
+    pub ends: [String; 2],
+    /// How much later a frame leaves than it came, at most 10 s.
+    pub delay_ns: u64,
+    /// Frames on their way in each direction, at most 2^20.
+    pub room_frames: u64,
+    /// How long it lasts, at most an hour.
+    pub duration_ns: u64,
+}
+
+/// What became of frames, for each direction: from the first end to the second, and back.
+#[derive(Debug, Default, Serialize)]
+pub struct Carried {
+    /// Frames that left.
+    pub frames: [u64; 2],
+    /// Frames that found no room.
+    pub lost: [u64; 2],
+}
+
+/// Be a line until its time is over.
+///
+/// # Errors
+/// If a number is out of range, or the system refuses: packet sockets need the right to raw network access.
+pub fn carry(line: &Line) -> Result<Carried, Error> {
+    Error::unless_within("delay_ns", line.delay_ns, 0, 10 * NS_PER_S)?;
+    Error::unless_within("room_frames", line.room_frames, 1, 1 << 20)?;
+    Error::unless_within("duration_ns", line.duration_ns, 1, 3600 * NS_PER_S)?;
+    let end_ns = HostTime.now_ns() + line.duration_ns;
+    let [one, other] = &line.ends;
+    // Sockets that send hear nothing, so that nothing queues up behind them.
+    let (from, to) = (listening(one)?, raw::open(other, raw::NONE)?);
+    let (back_from, back_to) = (listening(other)?, raw::open(one, raw::NONE)?);
+    std::thread::scope(|scope| {
+        let there = scope.spawn(move || one_way(from, &to, line, end_ns));
+        let back = one_way(back_from, &back_to, line, end_ns);
+        let there = joined(there)?;
+        let back = back?;
+        Ok(Carried { frames: [there.0, back.0], lost: [there.1, back.1] })
+    })
+}
+
+fn listening(interface: &str) -> Result<Socket, Error> {
+    let socket = raw::open(interface, raw::EVERY)?;
+    let preparing = || Error::system("preparing a packet socket");
+    socket.set_nonblocking(true).map_err(preparing())?;
+    socket.set_recv_buffer_size(4 << 20).map_err(preparing())?;
+    raw::ignore_outgoing(&socket)?;
+    Ok(socket)
+}
+
+/// Frames that left and that were lost.
+fn one_way(mut from: Socket, to: &Socket, line: &Line, end_ns: u64) -> Result<(u64, u64), Error> {
+    let mut way: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
+    let mut spare: Vec<Vec<u8>> = Vec::new();
+    let mut room = vec![0; LONGEST_FRAME];
+    let (mut left, mut lost) = (0, 0);
+    loop {
+        let now_ns = HostTime.now_ns();
+        if now_ns >= end_ns {
+            return Ok((left, lost));
+        }
+        loop {
+            match from.read(&mut room) {
+                Ok(octets) if (way.len() as u64) < line.room_frames => {
+                    let mut frame = spare.pop().unwrap_or_default();
+                    frame.clear();
+                    frame.extend_from_slice(&room[..octets]);
+                    way.push_back((HostTime.now_ns() + line.delay_ns, frame));
+                }
+                Ok(_) => lost += 1,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(source) => return Err(Error::System { doing: "reading a frame", source }),
+            }
+        }
+        while way.front().is_some_and(|(due_ns, _)| *due_ns <= HostTime.now_ns()) {
+            let (_, frame) = way.pop_front().expect("it is there");
+            match to.send(&frame) {
+                Ok(_) => left += 1,
+                // A queue that is full loses it, as a queue does.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) => lost += 1,
+                Err(source) => return Err(Error::System { doing: "sending a frame", source }),
+            }
+            spare.push(frame);
+        }
+        let now_ns = HostTime.now_ns();
+        let next_ns = way.front().map_or(LOOK_NS, |(due_ns, _)| due_ns.saturating_sub(now_ns)).min(LOOK_NS);
+        let wait = TimeSpec::new(0, i64::try_from(next_ns).expect("well below a second"));
+        let mut watched = [PollFd::new(from.as_fd(), PollFlags::POLLIN)];
+        // A signal wakes early, and everything is looked at again anyway.
+        let _ = ppoll(&mut watched, Some(wait), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! The door: a task as one line of JSON, its result likewise.
+
+use crate::line::{carry, Line};
+use crate::stages::{try_out, Sampling, Stage};
+use crate::transfer::{receive, send, Receiving, Sender};
+use crate::Error;
+use serde::Deserialize;
+
+/// What a host can be asked to do.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+enum Task {
+    Try { stage: Stage, sampling: Sampling },
+    Receive(Receiving),
+    Send(Sender),
+    Carry(Line),
+}
+
+/// Do a task to its end, which is bounded.
+///
+/// # Errors
+/// If it makes no sense, a number is out of range, or the system refuses.
+pub fn perform(line: &str) -> Result<String, Error> {
+    let result = match serde_json::from_str(line)? {
+        Task::Try { stage, sampling } => serde_json::to_string(&try_out(&stage, sampling)?),
+        Task::Receive(receiving) => serde_json::to_string(&receive(&receiving)?),
+        Task::Send(sender) => serde_json::to_string(&send(&sender)?),
+        Task::Carry(line) => serde_json::to_string(&carry(&line)?),
+    };
+    Ok(result?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_read_and_answered_as_json() {
+        let answer = perform(
+            r#"{"try": {"stage": {"stage": "copy", "octets": 4096}, "sampling": {"samples": 1, "sample_ns": 1000}}}"#,
+        );
+        assert!(answer.expect("a task").starts_with(r#"{"bits_per_s":["#));
+    }
+
+    #[test]
+    fn what_is_no_task_is_refused() {
+        for line in [
+            "",
+            "{}",
+            r#"{"fly": {}}"#,
+            r#"{"try": {"stage": {"stage": "copy"}, "sampling": {"samples": 1, "sample_ns": 1000}}}"#,
+        ] {
+            assert!(matches!(perform(line), Err(Error::Task(_))), "{line}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The end that receives, and measures.
+
+use super::{work, Sockets, ASK, CALL_OCTETS, LONGEST_NS, MOST_CONNECTIONS, PATIENCE};
+use crate::{joined, Error};
+use ethermeter_live::time::{worked_ns, HostTime, Timeline, NS_PER_S};
+use serde::{Deserialize, Serialize};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What the receiving end does.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Receiving {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Connections, at most 64.
+    pub connections: u32,
+    /// Its sockets.
+    #[serde(default)]
+    pub sockets: Sockets,
+    /// Ask for each block of so many octets when the one before is there; without, nothing is asked for.
+    #[serde(default)]
+    pub block_octets: Option<u32>,
+    /// Processor time for each octet, in picoseconds.
+    #[serde(default)]
+    pub work_ps_per_octet: u64,
+    /// From the first octet to the begin of what is measured.
+    pub settle_ns: u64,
+    /// How long it is measured; without, to the last octet.
+    pub window_ns: Option<u64>,
+}
+
+/// What came.
+#[derive(Debug, Default, Serialize)]
+pub struct Received {
+    /// Octets that the application read in the window.
+    pub octets: u64,
+    /// The window.
+    pub window_ns: u64,
+    /// Processor time of all connections' threads over the whole transfer; what the system does for them elsewhere is not in it.
+    pub worked_ns: u64,
+    /// From the first octet to the end.
+    pub lasted_ns: u64,
+}
+
+/// What connections share: when the first octet of any came, in nanoseconds; 0 before.
+struct Shared(AtomicU64);
+
+impl Shared {
+    fn begun_ns(&self, now_ns: u64) -> u64 {
+        match self.0.compare_exchange(0, now_ns, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => now_ns,
+            Err(earlier_ns) => earlier_ns,
+        }
+    }
+}
+
+struct Part {
+    octets: u64,
+    worked_ns: u64,
+    last_ns: u64,
+}
+
+/// Receive a transfer.
+///
+/// # Errors
+/// If a number is out of range, the system refuses, or nobody connects within 5 s.
+pub fn receive(receiving: &Receiving) -> Result<Received, Error> {
+    Error::unless_within("connections", u64::from(receiving.connections), 1, u64::from(MOST_CONNECTIONS))?;
+    Error::unless_within("settle_ns", receiving.settle_ns, 0, LONGEST_NS)?;
+    Error::unless_within("window_ns", receiving.window_ns.unwrap_or(1), 1, LONGEST_NS)?;
+    let listening = || Error::system("listening");
+    let socket =
+        Socket::new(Domain::for_address(receiving.address), Type::STREAM, Some(Protocol::TCP)).map_err(listening())?;
+    socket.set_reuse_address(true).map_err(listening())?;
+    receiving.sockets.apply(&socket)?;
+    socket.bind(&receiving.address.into()).map_err(listening())?;
+    socket.listen(64).map_err(listening())?;
+    socket.set_nonblocking(true).map_err(listening())?;
+    let listener = TcpListener::from(socket);
+    let mut streams = Vec::new();
+    for _ in 0..receiving.connections {
+        streams.push(accepted(&listener)?);
+    }
+    let shared = Shared(AtomicU64::new(0));
+    let parts = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            streams.into_iter().map(|stream| scope.spawn(|| one_connection(receiving, stream, &shared))).collect();
+        threads.into_iter().map(|thread| joined(thread)).collect::<Result<Vec<Part>, Error>>()
+    })?;
+    let begun_ns = shared.0.load(Ordering::Acquire);
+    let last_ns = parts.iter().map(|part| part.last_ns).max().unwrap_or(begun_ns);
+    let lasted_ns = last_ns.saturating_sub(begun_ns);
+    Ok(Received {
+        octets: parts.iter().map(|part| part.octets).sum(),
+        window_ns: receiving.window_ns.unwrap_or(lasted_ns.saturating_sub(receiving.settle_ns)),
+        worked_ns: parts.iter().map(|part| part.worked_ns).sum(),
+        lasted_ns,
+    })
+}
+
+fn accepted(listener: &TcpListener) -> Result<TcpStream, Error> {
+    let until_ns = HostTime.now_ns() + PATIENCE.as_secs() * NS_PER_S;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                let preparing = || Error::system("preparing a connection");
+                stream.set_nonblocking(false).map_err(preparing())?;
+                stream.set_nodelay(true).map_err(preparing())?;
+                stream.set_read_timeout(Some(PATIENCE)).map_err(preparing())?;
+                return Ok(stream);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if HostTime.now_ns() > until_ns {
+                    return Err(Error::Late("nobody has connected within 5 s"));
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(source) => return Err(Error::System { doing: "accepting a connection", source }),
+        }
+    }
+}
+
+fn one_connection(receiving: &Receiving, mut stream: TcpStream, shared: &Shared) -> Result<Part, Error> {
+    let began_working_ns = worked_ns();
+    let block = receiving.block_octets.map(|octets| octets as usize);
+    let mut room = vec![0; CALL_OCTETS];
+    let mut part = Part { octets: 0, worked_ns: 0, last_ns: 0 };
+    let mut in_block = 0;
+    if block.is_some() {
+        stream.write_all(&[ASK]).map_err(Error::system("asking for a block"))?;
+    }
+    loop {
+        let wanted = block.map_or(room.len(), |octets| room.len().min(octets - in_block));
+        let octets = match stream.read(&mut room[..wanted]) {
+            Ok(0) => break,
+            Ok(octets) => octets,
+            // The sender hangs up when its time is over, whatever is still on its way.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(source) => return Err(Error::System { doing: "receiving", source }),
+        };
+        let begun_ns = shared.begun_ns(HostTime.now_ns());
+        // The application has got them when its work on them is done.
+        work(octets, receiving.work_ps_per_octet);
+        let now_ns = HostTime.now_ns();
+        let from_ns = begun_ns + receiving.settle_ns;
+        let to_ns = receiving.window_ns.map_or(u64::MAX, |window_ns| from_ns + window_ns);
+        if now_ns >= to_ns {
+            break;
+        }
+        if now_ns >= from_ns {
+            part.octets += octets as u64;
+        }
+        part.last_ns = now_ns;
+        in_block += octets;
+        if block.is_some_and(|octets| in_block == octets) {
+            in_block = 0;
+            if stream.write_all(&[ASK]).is_err() {
+                break;
+            }
+        }
+    }
+    part.worked_ns = worked_ns() - began_working_ns;
+    Ok(part)
+}

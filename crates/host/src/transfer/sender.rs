@@ -1,0 +1,267 @@
+//! The end that sends.
+
+use super::{work, Sockets, ASK, CALL_OCTETS, LONGEST_BLOCK, LONGEST_NS, MOST_CONNECTIONS, PATIENCE};
+use crate::{joined, Error};
+use ethermeter_live::port::tcp::{TcpInfo, TcpPort};
+use ethermeter_live::time::{worked_ns, HostTime, Timeline, NS_PER_S};
+use serde::{Deserialize, Serialize};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the sending end does.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sender {
+    /// Where the receiver listens.
+    pub address: SocketAddr,
+    /// Connections, at most 64.
+    pub connections: u32,
+    /// Its sockets.
+    #[serde(default)]
+    pub sockets: Sockets,
+    /// Where the octets come from.
+    pub source: Source,
+    /// Octets that are taken from the source and written at a time, at most 16 MiB; with a turn-around, those that are asked for.
+    pub block_octets: u32,
+    /// Wait for the receiver's application to ask, and so long from there, before each block; without, nothing is waited for.
+    #[serde(default)]
+    pub turn_around_ns: Option<u64>,
+    /// Processor time for each octet, in picoseconds.
+    #[serde(default)]
+    pub work_ps_per_octet: u64,
+    /// Octets of all connections together; without, until the time is over or the receiver hangs up.
+    #[serde(default)]
+    pub octets: Option<u64>,
+    /// At most so long, at most 120 s.
+    pub duration_ns: u64,
+}
+
+/// Where octets come from.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Source {
+    /// They are there.
+    Memory,
+    /// A device that gives so many bits a second: a block is there when its last bit is.
+    Slow {
+        /// Of all connections together.
+        bits_per_s: u64,
+    },
+    /// A file, from its beginning again when it ends.
+    File {
+        /// Its path.
+        path: PathBuf,
+    },
+}
+
+/// What was sent.
+#[derive(Debug, Serialize)]
+pub struct Sent {
+    /// Octets that the system took.
+    pub octets: u64,
+    /// Processor time of all connections' threads; what the system does for them elsewhere is not in it.
+    pub worked_ns: u64,
+    /// From the first connection's being there to the end.
+    pub lasted_ns: u64,
+    /// TCP's account of each connection at its end.
+    pub connections: Vec<TcpInfo>,
+}
+
+/// Send a transfer.
+///
+/// # Errors
+/// If a number is out of range, the system refuses, or nobody listens within 5 s.
+pub fn send(sender: &Sender) -> Result<Sent, Error> {
+    Error::unless_within("connections", u64::from(sender.connections), 1, u64::from(MOST_CONNECTIONS))?;
+    Error::unless_within("block_octets", u64::from(sender.block_octets), 1, 16 << 20)?;
+    Error::unless_within("duration_ns", sender.duration_ns, 1, LONGEST_NS)?;
+    if let Source::Slow { bits_per_s } = sender.source {
+        Error::unless_within("bits_per_s", bits_per_s, 1000, 1_000_000_000_000)?;
+    }
+    let mut streams = Vec::new();
+    for _ in 0..sender.connections {
+        streams.push(connected(sender)?);
+    }
+    // A port that is opened now can still tell when the peer has hung up.
+    let accounts = streams.iter().map(account_of).collect::<Result<Vec<_>, Error>>()?;
+    let begun_ns = HostTime.now_ns();
+    let parts = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0u64..)
+            .zip(&streams)
+            .map(|(number, stream)| scope.spawn(move || one_connection(sender, stream, number, begun_ns)))
+            .collect();
+        threads.into_iter().map(|thread| joined(thread)).collect::<Result<Vec<_>, Error>>()
+    })?;
+    let lasted_ns = HostTime.now_ns() - begun_ns;
+    let connections = accounts.iter().map(|port| port.info().map_err(told)).collect::<Result<_, Error>>()?;
+    let (octets, worked_ns) = parts.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+    Ok(Sent { octets, worked_ns, lasted_ns, connections })
+}
+
+fn account_of(stream: &TcpStream) -> Result<TcpPort, Error> {
+    let copy = stream.try_clone().map_err(Error::system("preparing a connection"))?;
+    TcpPort::on(copy, 1).map_err(told)
+}
+
+fn told(error: ethermeter_live::Error) -> Error {
+    Error::System { doing: "reading TCP's account of a connection", source: io::Error::other(error) }
+}
+
+fn connected(sender: &Sender) -> Result<TcpStream, Error> {
+    let until_ns = HostTime.now_ns() + PATIENCE.as_secs() * NS_PER_S;
+    loop {
+        let preparing = || Error::system("preparing a connection");
+        let socket =
+            Socket::new(Domain::for_address(sender.address), Type::STREAM, Some(Protocol::TCP)).map_err(preparing())?;
+        sender.sockets.apply(&socket)?;
+        match socket.connect_timeout(&sender.address.into(), PATIENCE) {
+            Ok(()) => {
+                socket.set_tcp_nodelay(true).map_err(preparing())?;
+                socket.set_write_timeout(Some(LONGEST_BLOCK)).map_err(preparing())?;
+                socket.set_read_timeout(Some(LONGEST_BLOCK)).map_err(preparing())?;
+                return Ok(TcpStream::from(socket));
+            }
+            // The receiver may not have begun to listen.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && HostTime.now_ns() < until_ns => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Err(source) => return Err(Error::System { doing: "connecting", source }),
+        }
+    }
+}
+
+/// Octets that were sent, and the processor time that it took.
+fn one_connection(sender: &Sender, stream: &TcpStream, number: u64, begun_ns: u64) -> Result<(u64, u64), Error> {
+    let began_working_ns = worked_ns();
+    let end_ns = begun_ns + sender.duration_ns;
+    let share = |octets: u64| {
+        octets / u64::from(sender.connections) + u64::from(number < octets % u64::from(sender.connections))
+    };
+    let wanted = sender.octets.map_or(u64::MAX, share);
+    let mut supply = Supply::open(sender, begun_ns)?;
+    let mut sent = 0;
+    while sent < wanted && HostTime.now_ns() < end_ns {
+        if let Some(turn_around_ns) = sender.turn_around_ns {
+            if !is_asked(stream, end_ns)? {
+                break;
+            }
+            HostTime.sleep_until(end_ns.min(HostTime.now_ns() + turn_around_ns));
+        }
+        let octets = usize::try_from(wanted - sent).unwrap_or(usize::MAX).min(sender.block_octets as usize);
+        let block = supply.block(octets, end_ns)?;
+        let written = write_until(stream, block, sender.work_ps_per_octet, end_ns)?;
+        sent += written as u64;
+        if written < octets {
+            break;
+        }
+    }
+    // What was written still goes out; then the receiver sees the end.
+    let _ = stream.shutdown(std::net::Shutdown::Write);
+    Ok((sent, worked_ns() - began_working_ns))
+}
+
+fn is_asked(mut stream: &TcpStream, end_ns: u64) -> Result<bool, Error> {
+    let mut word = [0];
+    while HostTime.now_ns() < end_ns {
+        match stream.read(&mut word) {
+            Ok(1) if word[0] == ASK => return Ok(true),
+            Ok(_) => return Ok(false),
+            Err(error) if is_early(&error) => {}
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(false),
+            Err(source) => return Err(Error::System { doing: "waiting to be asked", source }),
+        }
+    }
+    Ok(false)
+}
+
+fn is_early(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+/// Octets that the system took before the time was over or the receiver hung up.
+fn write_until(mut stream: &TcpStream, block: &[u8], work_ps_per_octet: u64, end_ns: u64) -> Result<usize, Error> {
+    let mut written = 0;
+    let mut worked_on = 0;
+    while written < block.len() {
+        let piece = &block[written..block.len().min(written + CALL_OCTETS)];
+        if worked_on < written + piece.len() {
+            work(written + piece.len() - worked_on, work_ps_per_octet);
+            worked_on = written + piece.len();
+        }
+        match stream.write(piece) {
+            Ok(octets) => written += octets,
+            Err(error) if is_early(&error) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => break,
+            Err(source) => return Err(Error::System { doing: "sending", source }),
+        }
+        if HostTime.now_ns() >= end_ns {
+            break;
+        }
+    }
+    Ok(written)
+}
+
+/// A source, and a block of room for what it gives.
+struct Supply {
+    room: Vec<u8>,
+    file: Option<File>,
+    /// Picoseconds that a slow source takes for an octet, of this connection.
+    ps_per_octet: u128,
+    given: u128,
+    begun_ns: u64,
+}
+
+impl Supply {
+    fn open(sender: &Sender, begun_ns: u64) -> Result<Self, Error> {
+        let room = (0..=u8::MAX).cycle().take(sender.block_octets as usize).collect();
+        let file = match &sender.source {
+            Source::File { path } => Some(File::open(path).map_err(Error::system("opening the source"))?),
+            _ => None,
+        };
+        let ps_per_octet = match sender.source {
+            Source::Slow { bits_per_s } => 8_000_000_000_000 * u128::from(sender.connections) / u128::from(bits_per_s),
+            _ => 0,
+        };
+        Ok(Self { room, file, ps_per_octet, given: 0, begun_ns })
+    }
+
+    fn block(&mut self, octets: usize, end_ns: u64) -> Result<&[u8], Error> {
+        if self.ps_per_octet > 0 {
+            // A source that was not asked goes on reading ahead by one block at most: it does not catch up.
+            let step_ns = ns(octets as u128 * self.ps_per_octet);
+            let now_ns = HostTime.now_ns();
+            let due_ns = self.begun_ns + ns(self.given * self.ps_per_octet) + step_ns;
+            if now_ns > due_ns + step_ns {
+                self.begun_ns += now_ns - due_ns - step_ns;
+            }
+            HostTime.sleep_until(due_ns.max(now_ns).min(end_ns));
+            self.given += octets as u128;
+        }
+        if let Some(file) = &mut self.file {
+            let mut filled = 0;
+            let mut is_begin = false;
+            while filled < octets {
+                match file.read(&mut self.room[filled..octets]).map_err(Error::system("reading the source"))? {
+                    0 if is_begin => return Err(Error::Late("the source is empty")),
+                    0 => {
+                        file.seek(SeekFrom::Start(0)).map_err(Error::system("reading the source"))?;
+                        is_begin = true;
+                    }
+                    read => {
+                        filled += read;
+                        is_begin = false;
+                    }
+                }
+            }
+        }
+        Ok(&self.room[..octets])
+    }
+}
+
+fn ns(ps: u128) -> u64 {
+    u64::try_from(ps / 1000).expect("at most 120 s")
+}

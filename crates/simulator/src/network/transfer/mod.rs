@@ -1,0 +1,373 @@
+//! Data over a connection of TCP between two hosts: an application of its own, whose acknowledgements are frames like all others.
+//!
+//! ```text
+//! stream:  from ── octets ──────────────────────────────────► to
+//! file:    from ── request, with a block if it writes ──────► to
+//!               ◄── answer, with a block if it reads ──────── to      each works on one block at a time
+//! ```
+//!
+//! - [`scenario`]: what a plan writes. `endpoint`: one end of the connection.
+
+mod endpoint;
+pub mod scenario;
+
+use super::account::{Account, Delays, Spread};
+use super::frame::Frame;
+use super::plant::Plant;
+use endpoint::{Endpoint, Segment};
+use ethermeter_traffic::{Purpose, Stream};
+use scenario::{Direction, File, Job, Transfer, FRAME_OCTETS, HEADER_OCTETS, SHORTEST_FRAME};
+use std::collections::VecDeque;
+
+/// The figures of a transfer, within the measured window if not of its end.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)] // field by field in docs/formats.md
+pub struct TransferOutcome {
+    pub octets: u64,
+    pub whole_ps: Option<u64>,
+    /// What `from` did, and `to`.
+    pub ends: [EndOutcome; 2],
+}
+
+/// The figures of an end of a connection.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)] // field by field in docs/formats.md
+pub struct EndOutcome {
+    pub segments: u64,
+    pub retransmitted: u64,
+    pub timeouts: u64,
+    pub fast_retransmissions: u64,
+    pub acknowledgements: u64,
+    pub acknowledgement_delay: Delays,
+    /// Congestion window: from when on, and how many octets.
+    pub windows: Vec<(u64, u64)>,
+}
+
+/// One of the two hosts.
+#[derive(Debug)]
+struct Side {
+    host: u32,
+    peer: u32,
+    destination: u32,
+    end: Endpoint,
+    /// Number of the first frame of these, which are in the order of their coming: frames of one flow cannot overtake each other.
+    first: u32,
+    under_way: VecDeque<Segment>,
+    /// Data that have gone out by the wire for the first time: up to where, and when their frame began; for who watches the wire.
+    watched: VecDeque<(u64, u64)>,
+    watched_upto: u64,
+    /// Duration of an octet on the wire of its host.
+    octet_ps: u64,
+    delays: Spread,
+    last: Option<u64>,
+}
+
+/// Work of one application, one piece at a time.
+#[derive(Debug, Default)]
+struct Worker {
+    until: u64,
+    /// When pieces are done.
+    done: VecDeque<u64>,
+}
+
+impl Worker {
+    fn take_up(&mut self, now: u64, ps: u64) {
+        self.until = self.until.max(now).saturating_add(ps);
+        self.done.push_back(self.until);
+    }
+
+    fn is_done(&mut self, now: u64) -> bool {
+        pop_if(&mut self.done, |at| *at <= now).is_some()
+    }
+}
+
+/// A request under way.
+#[derive(Clone, Copy, Debug)]
+struct Operation {
+    begun: u64,
+    block: u64,
+    /// Up to where the other has to read for the request, or the answer, to be whole.
+    end: u64,
+}
+
+/// What the applications of a file are doing.
+#[derive(Debug)]
+struct Filing {
+    file: File,
+    left: u64,
+    client: Worker,
+    client_chance: Stream,
+    server: Worker,
+    server_chance: Stream,
+    requests: VecDeque<Operation>,
+    /// Requests that came, of which the server's worker has not done all.
+    served: VecDeque<Operation>,
+    answers: VecDeque<Operation>,
+}
+
+/// A connection, and what uses it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    flow: u32,
+    begins: Option<u64>,
+    begun: u64,
+    stops: Option<u64>,
+    is_stopped: bool,
+    sides: [Side; 2],
+    octets: Option<u64>,
+    filing: Option<Filing>,
+    moved: u64,
+    moved_measured: u64,
+    whole_ps: Option<u64>,
+    header_octets: u64,
+}
+
+impl Connection {
+    /// A connection of `flow` between the nodes `from` and `to`, which begins at `begins`; `receiver` is who draws for the server.
+    pub fn new(
+        plant: &Plant,
+        transfer: &Transfer,
+        (flow, receiver): (u32, u32),
+        (from, to): (u32, u32),
+        begins: u64,
+    ) -> Self {
+        let phases = plant.phases;
+        let measured = (phases.measure_from_ps, phases.measure_to_ps);
+        let side = |host, peer| Side {
+            host,
+            peer,
+            destination: plant.next_address(host, peer),
+            end: Endpoint::new(transfer.tcp, measured),
+            first: 0,
+            under_way: VecDeque::new(),
+            watched: VecDeque::new(),
+            watched_upto: 0,
+            octet_ps: plant.timings[plant.places[host as usize].ports[0] as usize].per_octet,
+            delays: Spread::default(),
+            last: None,
+        };
+        let (octets, filing) = match &transfer.job {
+            Job::Stream { octets } => (*octets, None),
+            Job::File(file) => (file.octets, Some(Filing::new(file, plant.seed, flow, receiver))),
+        };
+        Self {
+            flow,
+            begins: (begins < phases.stop_ps).then_some(begins),
+            begun: begins,
+            stops: Some(phases.stop_ps),
+            is_stopped: false,
+            sides: [side(from, to), side(to, from)],
+            octets,
+            filing,
+            moved: 0,
+            moved_measured: 0,
+            whole_ps: None,
+            header_octets: HEADER_OCTETS + transfer.tcp.option_octets + FRAME_OCTETS,
+        }
+    }
+
+    /// When it next has something to do by itself.
+    pub fn wakes(&self) -> Option<u64> {
+        let ends = self.sides.iter().filter_map(|side| side.end.wakes());
+        let work = self.filing.iter().flat_map(|filing| [&filing.client, &filing.server]);
+        let done = work.filter_map(|worker| worker.done.front().copied());
+        ends.chain(done).chain(self.begins).chain(self.stops).min()
+    }
+
+    /// Do what is due; what goes out waits in `take_frame`.
+    pub fn wake(&mut self, now: u64, account: &mut Account) {
+        if self.stops.is_some_and(|at| at <= now) {
+            (self.stops, self.is_stopped) = (None, true);
+            if self.filing.is_none() {
+                self.sides[0].end.close();
+            }
+        }
+        if self.begins.is_some_and(|at| at <= now) {
+            self.begins = None;
+            match &self.filing {
+                None => self.sides[0].end.write(now, self.octets.unwrap_or(u64::MAX >> 2)),
+                Some(filing) => (0..filing.file.ahead).for_each(|_| self.request(now)),
+            }
+        }
+        for side in &mut self.sides {
+            side.end.wake(now);
+        }
+        while self.filing.as_mut().is_some_and(|filing| filing.server.is_done(now)) {
+            self.answer(now);
+        }
+        while self.filing.as_mut().is_some_and(|filing| filing.client.is_done(now)) {
+            self.request(now);
+        }
+        self.follow(now, account);
+    }
+
+    /// A frame comes to an application; what goes out waits in `take_frame`.
+    pub fn deliver(&mut self, frame: &Frame, now: u64, account: &mut Account) {
+        let from = usize::from(frame.answer.is_some());
+        let Some(segment) = self.sides[from].arrive(frame.message) else { return };
+        if self.sides[1 - from].end.receive(now, &segment) {
+            let octets = u64::from(frame.octets);
+            match from {
+                0 => account.received(frame, octets, segment.octets, now, &mut self.sides[0].last),
+                _ => account.answered(self.flow, octets, frame.born, now),
+            }
+        }
+        self.follow(now, account);
+    }
+
+    /// What the applications do with what they have read.
+    fn follow(&mut self, now: u64, account: &mut Account) {
+        let before = self.moved;
+        if let Some(filing) = &mut self.filing {
+            let [client, server] = [0, 1].map(|side| self.sides[side].end.taken());
+            while let Some(operation) = pop_if(&mut filing.requests, |operation| operation.end <= server) {
+                let ps = filing.file.server.draw(&mut filing.server_chance);
+                filing.server.take_up(now, ps);
+                filing.served.push_back(operation);
+            }
+            while let Some(operation) = pop_if(&mut filing.answers, |operation| operation.end <= client) {
+                let ps = filing.file.client.draw(&mut filing.client_chance);
+                filing.client.take_up(now, ps);
+                account.completed(self.flow, operation.begun, now);
+                self.moved += operation.block;
+            }
+        } else {
+            self.moved = self.sides[1].end.taken();
+        }
+        if account.within(now) {
+            self.moved_measured += self.moved - before;
+        }
+        if self.whole_ps.is_none() && self.octets == Some(self.moved) {
+            self.whole_ps = Some(now - self.begun);
+        }
+    }
+
+    fn request(&mut self, now: u64) {
+        let Some(filing) = &mut self.filing else { return };
+        if self.is_stopped || filing.left == 0 {
+            return;
+        }
+        let block = filing.file.block_octets.min(filing.left);
+        filing.left -= block;
+        let octets = filing.file.request_octets + if filing.file.direction == Direction::Write { block } else { 0 };
+        let end = self.sides[0].end.queued() + octets;
+        filing.requests.push_back(Operation { begun: now, block, end });
+        self.sides[0].end.write(now, octets);
+    }
+
+    fn answer(&mut self, now: u64) {
+        let Some(filing) = &mut self.filing else { return };
+        let mut operation = filing.served.pop_front().expect("a request that is served");
+        let octets =
+            filing.file.answer_octets + if filing.file.direction == Direction::Read { operation.block } else { 0 };
+        operation.end = self.sides[1].end.queued() + octets;
+        filing.answers.push_back(operation);
+        self.sides[1].end.write(now, octets);
+    }
+
+    /// The next frame to go out, if there is one, and its host.
+    pub fn take_frame(&mut self, now: u64) -> Option<(u32, Frame)> {
+        let index = self.sides.iter().position(|side| !side.end.out.is_empty())?;
+        let side = &mut self.sides[index];
+        let segment = side.end.out.pop_front()?;
+        let number = side.first.wrapping_add(u32::try_from(side.under_way.len()).expect("few frames under way"));
+        side.under_way.push_back(segment);
+        let octets = (segment.octets + self.header_octets).max(SHORTEST_FRAME);
+        let frame = Frame {
+            flow: self.flow,
+            from: side.host,
+            to: side.peer,
+            source: side.host,
+            destination: side.destination,
+            octets: u32::try_from(octets).expect("below 65536 and headers"),
+            message: number,
+            pieces: 1,
+            piece: 0,
+            answer: (index == 1).then_some(0),
+            broadcast: false,
+            padding: 0,
+            born: now,
+        };
+        Some((side.host, frame))
+    }
+
+    /// The last bit of a frame leaves the wire of its host at `end`.
+    pub fn departed(&mut self, frame: &Frame, end: u64) {
+        let side = &mut self.sides[usize::from(frame.answer.is_some())];
+        let Some(segment) = side.record(frame.message) else { return };
+        let upto = segment.from + segment.octets;
+        if segment.octets > 0 && upto > side.watched_upto {
+            side.watched_upto = upto;
+            side.watched.push_back((upto, end.saturating_sub(u64::from(frame.octets) * side.octet_ps)));
+        }
+    }
+
+    /// The last bit of a frame comes to the wire's end at its host at `now`.
+    pub fn seen(&mut self, frame: &Frame, now: u64, account: &Account) {
+        let from = usize::from(frame.answer.is_some());
+        let Some(segment) = self.sides[from].record(frame.message) else { return };
+        let side = &mut self.sides[1 - from];
+        let began = now.saturating_sub(u64::from(frame.octets) * side.octet_ps);
+        while let Some((_, sent)) = pop_if(&mut side.watched, |(upto, _)| *upto <= segment.acknowledges) {
+            if account.within(now) {
+                side.delays.record(began - sent);
+            }
+        }
+    }
+
+    /// The figures, when nothing more happens.
+    pub fn finish(&mut self) -> TransferOutcome {
+        let ends = self.sides.each_mut().map(|side| {
+            let counts = side.end.counts;
+            EndOutcome {
+                segments: counts.segments,
+                retransmitted: counts.retransmitted,
+                timeouts: counts.timeouts,
+                fast_retransmissions: counts.fast_retransmissions,
+                acknowledgements: counts.acknowledgements,
+                acknowledgement_delay: side.delays.finish(),
+                windows: side.end.windows.finish(),
+            }
+        });
+        TransferOutcome { octets: self.moved_measured, whole_ps: self.whole_ps, ends }
+    }
+}
+
+impl Side {
+    fn record(&self, number: u32) -> Option<Segment> {
+        self.under_way.get(number.wrapping_sub(self.first) as usize).copied()
+    }
+
+    /// A frame comes: those before it were lost.
+    fn arrive(&mut self, number: u32) -> Option<Segment> {
+        let found = self.record(number)?;
+        let gone = number.wrapping_sub(self.first).wrapping_add(1);
+        self.under_way.drain(..gone as usize);
+        self.first = self.first.wrapping_add(gone);
+        Some(found)
+    }
+}
+
+impl Filing {
+    fn new(file: &File, seed: u64, flow: u32, receiver: u32) -> Self {
+        Self {
+            file: file.clone(),
+            left: file.octets.unwrap_or(u64::MAX),
+            client: Worker::default(),
+            client_chance: Stream::new(seed, flow, Purpose::Service),
+            server: Worker::default(),
+            server_chance: Stream::new(seed, receiver, Purpose::Service),
+            requests: VecDeque::new(),
+            served: VecDeque::new(),
+            answers: VecDeque::new(),
+        }
+    }
+}
+
+/// The first of a queue, if it is so.
+fn pop_if<T>(queue: &mut VecDeque<T>, is_so: impl Fn(&T) -> bool) -> Option<T> {
+    if is_so(queue.front()?) {
+        return queue.pop_front();
+    }
+    None
+}

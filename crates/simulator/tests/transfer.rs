@@ -1,0 +1,508 @@
+//! Transfers over TCP against hand calculations, known bounds and laws, and each implementation against the other.
+
+use ethermeter_simulator::network::{simulate, traces, FlowOutcome, Outcome, TransferOutcome, Trial};
+use proptest::prelude::*;
+use serde_json::{json, Value};
+
+const US: u64 = 1_000_000;
+const MS: u64 = 1000 * US;
+const S: u64 = 1000 * MS;
+/// 100 Mb/s.
+const FAST: u64 = 80_000;
+/// Most data in a segment of 1500 octets.
+const MSS: u64 = 1460;
+/// A frame with such a segment, and one with none, with preamble.
+const FULL: u64 = 1518 + 8;
+const BARE: u64 = 64 + 8;
+const GAP: u64 = 12;
+
+fn phases(from: u64, to: u64) -> Value {
+    json!({"begin_ps": 0, "stop_ps": to, "measure_from_ps": from, "measure_to_ps": to, "end_ps": to, "spread_ps": 0})
+}
+
+fn trial(nodes: &[Value], links: &[Value], flows: &[Value], phases: &Value) -> Trial {
+    serde_json::from_value(json!({"seed": 1, "scenario": {
+        "network": {"nodes": nodes, "links": links}, "flows": flows, "phases": phases}}))
+    .expect("a trial of the right shape")
+}
+
+fn host(name: &str) -> Value {
+    json!({"name": name, "kind": {"host": {}}})
+}
+
+fn link(a: &str, b: &str, ps_per_octet: u64, delay_ps: u64) -> Value {
+    json!({"ends": [{"node": a}, {"node": b}], "ps_per_octet": ps_per_octet, "delay_ps": delay_ps})
+}
+
+/// Every segment acknowledged, one segment at first: arithmetic stays simple.
+fn plain(window_octets: u64) -> Value {
+    json!({"window_octets": window_octets, "acknowledge": {"segments": 1, "ps": 1}, "initial_segments": 1})
+}
+
+fn transfer(from: &str, to: &str, job: &Value, tcp: &Value) -> Value {
+    json!({"name": "copy", "from": from, "to": [to], "transfer": {"job": job, "tcp": tcp}})
+}
+
+fn stream(octets: u64) -> Value {
+    json!({"stream": {"octets": octets}})
+}
+
+/// Both implementations must balance and agree.
+fn run(trial: &Trial) -> Outcome {
+    let (reference, fast) = traces(trial).expect("a valid trial");
+    assert_same(&reference, &fast.expect("nothing that only the reference knows"));
+    reference
+}
+
+fn assert_same(reference: &Outcome, fast: &Outcome) {
+    for outcome in [reference, fast] {
+        for flow in &outcome.flows {
+            let b = &flow.balance;
+            assert_eq!(b.sent + b.copied, b.delivered + b.lost.iter().sum::<u64>() + b.in_flight, "{b:?}");
+        }
+    }
+    let differs = reference.trace.iter().zip(&fast.trace).position(|(a, b)| a != b);
+    if let Some(at) = differs {
+        panic!("delivery {at}: {:?} {:?}", reference.trace[at], fast.trace[at]);
+    }
+    assert_eq!(reference.flows, fast.flows);
+    assert_eq!((&reference.ports, &reference.flooded), (&fast.ports, &fast.flooded));
+}
+
+fn of(flow: &FlowOutcome) -> &TransferOutcome {
+    flow.transfer.as_ref().expect("a transfer")
+}
+
+/// Two hosts and a link.
+fn pair(delay_ps: u64, job: &Value, tcp: &Value, phases: &Value) -> Outcome {
+    let links = [link("a", "b", FAST, delay_ps)];
+    run(&trial(&[host("a"), host("b")], &links, &[transfer("a", "b", job, tcp)], phases))
+}
+
+// By hand
+
+#[test]
+fn one_segment_takes_its_frame_and_is_acknowledged_when_the_timer_is_out() {
+    let outcome = pair(3 * US, &stream(1000), &json!({"window_octets": 8760}), &phases(0, S));
+    let found = of(&outcome.flows[0]);
+    // 1000 octets and 58 of headers, 8 of preamble.
+    assert_eq!(found.whole_ps, Some(1066 * FAST + 3 * US));
+    assert_eq!((found.octets, found.ends[0].segments, found.ends[0].retransmitted), (1000, 1, 0));
+    assert_eq!((found.ends[1].segments, found.ends[1].acknowledgements), (0, 1));
+    // From the begin of its frame to that of its acknowledgement: 1058 octets, both ways, 200 ms, and a preamble.
+    let delay = &found.ends[0].acknowledgement_delay;
+    assert_eq!((delay.count, delay.sum_ps), (1, u128::from(6 * US + 200 * MS + (1058 + 8) * FAST)));
+    assert_eq!((outcome.flows[0].messages, outcome.flows[0].octets), (1, 1058));
+}
+
+#[test]
+fn a_window_limits_the_rate_to_one_window_a_round_trip() {
+    let round_trip = (FULL + BARE) * FAST + 2 * 10 * MS;
+    for segments in [1u64, 4, 6] {
+        let window = phases(20 * round_trip, 120 * round_trip);
+        let outcome = pair(10 * MS, &json!({"stream": {}}), &plain(segments * MSS), &window);
+        let found = of(&outcome.flows[0]);
+        assert_eq!(found.octets, 100 * segments * MSS);
+        assert_eq!(found.ends[0].acknowledgement_delay.count, 100 * segments);
+    }
+}
+
+#[test]
+fn a_window_that_is_wide_enough_leaves_the_wire_no_pause() {
+    // A frame every 1538 octets of time, without end.
+    let frame = (FULL + GAP) * FAST;
+    let outcome = pair(10 * US, &json!({"stream": {}}), &plain(40 * MSS), &phases(1000 * frame, 2000 * frame));
+    let found = of(&outcome.flows[0]);
+    assert_eq!(found.octets, 1000 * MSS);
+    let port = &outcome.ports[0];
+    assert_eq!((port.frames, found.ends[0].retransmitted), (1000, 0));
+}
+
+#[test]
+fn a_send_buffer_limits_as_a_window_does() {
+    let round_trip = (FULL + BARE) * FAST + 2 * 10 * MS;
+    let mut tcp = plain(60_000);
+    tcp["send_buffer_octets"] = json!(3 * MSS);
+    let outcome = pair(10 * MS, &json!({"stream": {}}), &tcp, &phases(20 * round_trip, 120 * round_trip));
+    assert_eq!(of(&outcome.flows[0]).octets, 300 * MSS);
+}
+
+#[test]
+fn slow_start_doubles_the_window_every_round_trip() {
+    let round_trip = (FULL + BARE) * FAST + 2 * 50 * MS;
+    let outcome = pair(50 * MS, &json!({"stream": {}}), &plain(64 * MSS), &phases(0, 8 * round_trip));
+    let windows = &of(&outcome.flows[0]).ends[0].windows;
+    for trips in 0..=5u32 {
+        // All of a flight is acknowledged well before the next one's first is.
+        let at = u64::from(trips) * round_trip + 20 * MS;
+        let window = windows.iter().take_while(|(from, _)| *from <= at).last().expect("a window").1;
+        assert_eq!(window, MSS << trips, "after {trips} round trips");
+    }
+}
+
+#[test]
+fn delayed_acknowledgements_slow_it_down_to_half_as_much_again() {
+    // Each acknowledgement of two segments opens the window by one: 2, 3, 4 (one segment waits for the timer), 6, 9.
+    let tcp = json!({"window_octets": 64 * MSS, "initial_segments": 2, "acknowledge": {"segments": 2, "ps": 30 * MS}});
+    let round_trip = (FULL + BARE) * FAST + 2 * 50 * MS;
+    let outcome = pair(50 * MS, &json!({"stream": {}}), &tcp, &phases(0, 3 * round_trip));
+    let windows = &of(&outcome.flows[0]).ends[0].windows;
+    let octets: Vec<u64> = windows.iter().map(|point| point.1 / MSS).collect();
+    assert_eq!(octets[..3], [2, 3, 4]);
+    assert!(windows[1].0 < round_trip + MS && windows[2].0 > 2 * round_trip && windows[2].0 < 2 * round_trip + MS);
+}
+
+#[test]
+fn every_second_segment_is_acknowledged_and_an_odd_one_by_the_timer() {
+    let tcp = json!({"window_octets": 64 * MSS, "initial_segments": 64});
+    for (segments, expected) in [(10u64, 5), (11, 6)] {
+        let outcome = pair(US, &stream(segments * MSS), &tcp, &phases(0, S));
+        let found = of(&outcome.flows[0]);
+        assert_eq!((found.ends[0].segments, found.ends[1].acknowledgements), (segments, expected));
+        assert_eq!(found.whole_ps, Some(((segments - 1) * (FULL + GAP) + FULL) * FAST + US));
+    }
+}
+
+#[test]
+fn acknowledgements_pass_the_stages_of_both_hosts() {
+    // A processor that sends and receives: 10 us for every frame, whichever way.
+    let cpu = json!({"name": "cpu", "resource": "cpu", "fixed_ps": 10 * US});
+    let busy = |name: &str| json!({"name": name, "kind": {"host": {"send": [cpu], "receive": [cpu]}}});
+    let outcome = run(&trial(
+        &[busy("a"), busy("b")],
+        &[link("a", "b", 800, 0)],
+        &[transfer("a", "b", &json!({"stream": {}}), &plain(40 * MSS))],
+        &phases(10 * MS, 20 * MS),
+    ));
+    // Each segment costs each of them two frames: one every 20 us, 500 in 10 ms, but for those that the window's ends cut.
+    let found = of(&outcome.flows[0]).octets / MSS;
+    assert!((499..=501).contains(&found), "{found}");
+}
+
+#[test]
+fn a_reader_holds_the_sender_back_to_its_own_rate() {
+    // 1 us an octet: 1 MB/s, far below the link's 12.5. The window must shut and open without losing time.
+    let mut tcp = plain(4 * MSS);
+    tcp["read_ps_per_octet"] = json!(US);
+    let outcome = pair(10 * US, &json!({"stream": {}}), &tcp, &phases(S, 2 * S));
+    let found = of(&outcome.flows[0]);
+    // One segment more or less at each end.
+    assert!(found.octets.abs_diff(1_000_000) <= MSS, "{}", found.octets);
+    assert_eq!((found.ends[0].retransmitted, outcome.flows[0].balance.lost), (0, [0; 5]));
+}
+
+#[test]
+fn a_window_that_opens_by_less_than_a_segment_is_not_filled() {
+    // 5.9 segments: five are sent, for the rest is not worth a frame while they are under way (RFC 1122 § 4.2.3.4).
+    let round_trip = (FULL + BARE) * FAST + 2 * 10 * MS;
+    let outcome =
+        pair(10 * MS, &json!({"stream": {}}), &plain(6 * MSS - 100), &phases(20 * round_trip, 120 * round_trip));
+    let found = of(&outcome.flows[0]);
+    assert_eq!((found.octets, found.ends[0].segments), (500 * MSS, 500));
+}
+
+fn file(direction: &str, octets: u64, block: u64, ahead: u32) -> Value {
+    json!({"file": {"direction": direction, "octets": octets, "block_octets": block, "request_octets": 60, "answer_octets": 40,
+        "client": {"kind": "constant", "ps": 70 * US}, "server": {"kind": "constant", "ps": 50 * US}, "ahead": ahead}})
+}
+
+#[test]
+fn a_block_costs_its_request_its_answer_and_both_turn_arounds() {
+    let way = |octets: u64| (octets + 58 + 8) * FAST + 3 * US;
+    let blocks = 7;
+    for (direction, there, back) in [("read", 60, 1040), ("write", 1060, 40)] {
+        let outcome =
+            pair(3 * US, &file(direction, blocks * 1000, 1000, 1), &json!({"window_octets": 8760}), &phases(0, S));
+        let flow = &outcome.flows[0];
+        let operation = way(there) + 50 * US + way(back);
+        assert_eq!((flow.completed, flow.round_trip.sum_ps), (blocks, u128::from(blocks * operation)));
+        assert_eq!(of(flow).whole_ps, Some(blocks * operation + (blocks - 1) * 70 * US));
+        assert_eq!(of(flow).octets, blocks * 1000);
+        // Answers carry the acknowledgements of requests, requests those of answers: only the last waits for the timer.
+        assert_eq!((of(flow).ends[0].acknowledgements, of(flow).ends[1].acknowledgements), (1, 0));
+    }
+}
+
+#[test]
+fn a_last_block_is_as_long_as_what_is_left() {
+    let outcome = pair(US, &file("read", 2500, 1000, 1), &json!({"window_octets": 8760}), &phases(0, S));
+    let found = &outcome.flows[0];
+    assert_eq!((found.completed, of(found).octets), (3, 2500));
+    assert!(of(found).whole_ps.is_some());
+}
+
+#[test]
+fn requests_ahead_hide_the_way_but_not_the_slower_worker() {
+    // Both turn-arounds are constant; the client's 70 us are longer than anything else.
+    let outcome =
+        pair(US, &file("read", 1 << 40, 500, 8), &json!({"window_octets": 60_000}), &phases(100 * MS, 800 * MS));
+    assert!(outcome.flows[0].completed.abs_diff(10_000) <= 1, "{}", outcome.flows[0].completed);
+}
+
+#[test]
+fn nagle_and_a_delayed_acknowledgement_wait_for_each_other() {
+    // Request and block are a segment and 600 octets, which wait for the segment's acknowledgement, which waits for the timer.
+    let job = file("write", 2000, 2000, 1);
+    let took = |nagle: bool| {
+        let outcome = pair(US, &job, &json!({"window_octets": 8760, "nagle": nagle}), &phases(0, S));
+        of(&outcome.flows[0]).whole_ps.expect("all of it")
+    };
+    let answer = (40 + 66) * FAST + US;
+    let rest = (600 + 66) * FAST + US;
+    assert_eq!(took(true), FULL * FAST + US + 200 * MS + BARE * FAST + US + rest + 50 * US + answer);
+    assert_eq!(took(false), (FULL + GAP) * FAST + rest + 50 * US + answer);
+}
+
+// Losses
+
+/// A switch with room for `room` frames towards a link ten times slower.
+fn narrow(room: u64, delay_ps: u64, flow: &Value, phases: &Value) -> Outcome {
+    let switch = json!({"name": "s", "kind": {"switch": {"learning": "known", "queue_frames": room}}});
+    let links = [link("a", "s", FAST, 0), link("b", "s", 10 * FAST, delay_ps)];
+    run(&trial(&[host("a"), host("b"), switch], &links, std::slice::from_ref(flow), phases))
+}
+
+#[test]
+fn what_a_queue_drops_is_sent_again_and_all_of_it_comes() {
+    for recovery in ["reno", "new_reno"] {
+        let tcp = json!({"window_octets": 60_000, "recovery": recovery});
+        let octets = 1_000_003;
+        let outcome = narrow(8, 5 * MS, &transfer("a", "b", &stream(octets), &tcp), &phases(0, 60 * S));
+        let flow = &outcome.flows[0];
+        let found = of(flow);
+        assert!(flow.balance.lost[0] > 0);
+        assert_eq!((found.octets, flow.balance.in_flight), (octets, 0));
+        assert!(found.whole_ps.is_some());
+        // What was lost was sent again, and as much came as was asked for.
+        assert!(found.ends[0].retransmitted >= flow.balance.lost[0]);
+        assert!(found.ends[0].fast_retransmissions > 0);
+        assert_eq!(flow.messages + found.ends[0].retransmitted, found.ends[0].segments);
+    }
+}
+
+#[test]
+fn a_lost_last_segment_waits_for_the_retransmission_timer() {
+    // Three segments at once and room for one: nobody is left to tell of the others, so the first timeout, a second, has to pass.
+    let tcp = json!({"window_octets": 60_000, "initial_segments": 3});
+    let outcome = narrow(1, 0, &transfer("a", "b", &stream(3 * MSS), &tcp), &phases(0, 60 * S));
+    let found = of(&outcome.flows[0]);
+    assert!(found.ends[0].timeouts >= 1 && found.whole_ps.expect("all of it") > S);
+    assert_eq!(found.octets, 3 * MSS);
+}
+
+#[test]
+fn several_losses_of_one_window_take_the_older_recovery_a_timeout_and_the_newer_none() {
+    // RFC 6582 § 1: it is what it is for.
+    let timeouts = |recovery: &str| {
+        let tcp = json!({"window_octets": 40 * MSS, "recovery": recovery, "acknowledge": {"segments": 1, "ps": 1}, "initial_segments": 2});
+        let outcome = narrow(12, 5 * MS, &transfer("a", "b", &json!({"stream": {}}), &tcp), &phases(0, 5 * S));
+        let flow = &outcome.flows[0];
+        assert!(flow.balance.lost[0] > 2);
+        of(flow).ends[0].timeouts
+    };
+    assert_eq!(timeouts("new_reno"), 0);
+    assert!(timeouts("reno") > 0);
+}
+
+#[test]
+#[allow(clippy::cast_precision_loss)]
+fn losses_keep_the_rate_within_the_bound_of_mathis() {
+    // Mathis, Semke, Mahdavi, Ott (1997): rate < MSS / round trip * C / sqrt(p), C = sqrt(3/2) with every segment acknowledged. Their p is
+    // of loss events that come evenly; here at least one segment an event is lost, so p is no smaller than theirs and the bound no wider.
+    let tcp = json!({"window_octets": 1 << 20, "acknowledge": {"segments": 1, "ps": 1}});
+    let outcome = narrow(20, 20 * MS, &transfer("a", "b", &json!({"stream": {}}), &tcp), &phases(10 * S, 110 * S));
+    let flow = &outcome.flows[0];
+    let found = of(flow);
+    let events = found.ends[0].fast_retransmissions as f64 / found.ends[0].segments as f64;
+    // The queue is full when it drops and half empty after: the round trip lies between those with and without it.
+    let empty_s = 0.040 + 1526.0 * 8.8e-7 + 72.0 * 8.8e-7;
+    let rate = found.octets as f64 / 100.0;
+    assert!(found.ends[0].fast_retransmissions > 10);
+    assert!(rate < 1460.0 / empty_s * (1.5 / events).sqrt(), "{rate}");
+    // The slow link carries 1460 octets in 1538 octets of 10 Mb/s.
+    assert!(rate <= 1.25e6 * 1460.0 / 1538.0);
+}
+
+#[test]
+fn the_example_of_the_formats_reads_its_file() {
+    let text = include_str!("../../../docs/formats.md");
+    let begin = text.find("{\"name\": \"copy\"").expect("an example");
+    let end = begin + text[begin..].find("```").expect("its end");
+    let flow: Value = serde_json::from_str(&text[begin..end]).expect("JSON");
+    let links = [link("client", "server", FAST, 0)];
+    let outcome = run(&trial(&[host("client"), host("server")], &links, &[flow], &phases(0, 60 * S)));
+    assert_eq!(of(&outcome.flows[0]).octets, 36_000_000);
+    assert!(of(&outcome.flows[0]).whole_ps.is_some());
+}
+
+// What is refused
+
+/// What makes a flow wrong.
+type Change<'c> = &'c dyn Fn(&mut Value);
+
+#[test]
+fn every_fault_of_a_transfer_names_its_key_and_what_was_allowed() {
+    let refusal = |change: Change| {
+        let mut flow = transfer("a", "b", &stream(1000), &json!({"window_octets": 8760}));
+        change(&mut flow);
+        let links = [link("a", "b", FAST, 0)];
+        simulate(&trial(&[host("a"), host("b")], &links, &[flow], &phases(0, MS)))
+            .expect_err("a contradiction")
+            .to_string()
+    };
+    let cases: [(Change, &str); 7] = [
+        (&|flow| flow["frames"] = json!({"kind": "fixed", "bits": 512}), "flows[0].frames: must not"),
+        (&|flow| flow["transfer"] = Value::Null, "flows[0].frames: must be given"),
+        (
+            &|flow| flow["transfer"]["tcp"]["mtu_octets"] = json!(40),
+            "flows[0].transfer.tcp.mtu_octets: must be from 68",
+        ),
+        (
+            &|flow| flow["transfer"]["tcp"]["window_octets"] = json!(1000),
+            "flows[0].transfer.tcp.window_octets: must be",
+        ),
+        (&|flow| flow["transfer"]["job"] = stream(0), "flows[0].transfer.job.stream.octets: must be from 1"),
+        (&|flow| flow["transfer"]["job"] = file("read", 10, 0, 1), "flows[0].transfer.job.file.block_octets: must be"),
+        (
+            &|flow| flow["transfer"]["tcp"]["initial_segments"] = json!(0),
+            "flows[0].transfer.tcp.initial_segments: must be",
+        ),
+    ];
+    for (change, expected) in cases {
+        let message = refusal(change);
+        assert!(message.starts_with(expected), "{message}");
+    }
+}
+
+// Laws, over random networks
+
+/// Random numbers for the shape of a network; what proptest varies is the seed.
+struct Shape(u64);
+
+impl Shape {
+    fn below(&mut self, bound: u64) -> u64 {
+        // Knuth's MMIX constants; the upper half is good enough to choose by.
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn host(&mut self, name: &str) -> Value {
+        if self.one_in(3) {
+            return host(name);
+        }
+        let cpu = json!({"name": "cpu", "resource": "cpu", "fixed_ps": self.below(20 * US), "ps_per_octet": self.below(20_000)});
+        let mut nic = json!({"name": "nic", "ps_per_octet": self.below(9000), "delay_ps": self.below(2 * US)});
+        let send = nic.clone();
+        if self.one_in(2) {
+            nic["queue_frames"] = json!(2 + self.below(6));
+        }
+        json!({"name": name, "kind": {"host": {"send": [cpu, send], "receive": [nic, cpu]}}})
+    }
+
+    fn tcp(&mut self) -> Value {
+        let mut tcp = json!({"mtu_octets": 576 + self.below(925), "window_octets": 3000 + self.below(60_000),
+            "acknowledge": {"segments": 1 + self.below(3), "ps": 1 + self.below(2 * MS)}, "nagle": self.one_in(2),
+            "least_timeout_ps": 2 * MS, "first_timeout_ps": 5 * MS, "initial_segments": 1 + self.below(5)});
+        if self.one_in(2) {
+            tcp["recovery"] = json!("reno");
+        }
+        if self.one_in(3) {
+            tcp["read_ps_per_octet"] = json!(self.below(200_000));
+        }
+        if self.one_in(3) {
+            tcp["send_buffer_octets"] = json!(2000 + self.below(20_000));
+        }
+        tcp
+    }
+
+    fn job(&mut self) -> Value {
+        let octets = 1 + self.below(100_000);
+        if self.one_in(2) {
+            return stream(octets);
+        }
+        let times = |ps: u64| json!({"kind": "uniform", "low_ps": 0, "high_ps": ps});
+        json!({"file": {"direction": if self.one_in(2) { "read" } else { "write" }, "octets": octets, "block_octets": 1 + self.below(9000),
+            "request_octets": 1 + self.below(100), "answer_octets": 1 + self.below(100), "client": times(self.below(50 * US)),
+            "server": times(self.below(50 * US)), "ahead": 1 + self.below(3)}})
+    }
+
+    /// Hosts on a few switches, transfers between them, and other traffic for a while.
+    fn network(&mut self) -> Trial {
+        let (inner, leaves) = (1 + self.below(3), 2 + self.below(4));
+        let (mut nodes, mut links) = (Vec::new(), Vec::new());
+        for i in 0..inner {
+            let mut switch = json!({"learning": "known"});
+            if self.one_in(2) {
+                switch["queue_frames"] = json!(2 + self.below(10));
+            }
+            if self.one_in(3) {
+                switch["overlap_octets"] = json!(14);
+            }
+            nodes.push(json!({"name": format!("s{i}"), "kind": {"switch": switch}}));
+            if i > 0 {
+                links.push((format!("s{i}"), format!("s{}", self.below(i))));
+            }
+        }
+        for i in 0..leaves {
+            nodes.push(self.host(&format!("h{i}")));
+            links.push((format!("h{i}"), format!("s{}", self.below(inner))));
+        }
+        let in_step = self.one_in(3);
+        let links: Vec<Value> = links
+            .into_iter()
+            .map(|(a, b)| {
+                let rate = [8000, 8000, FAST][usize::try_from(self.below(3)).expect("small")];
+                if in_step {
+                    link(&a, &b, 8000, 0)
+                } else {
+                    link(&a, &b, rate, self.below(300 * US))
+                }
+            })
+            .collect();
+        let mut flows: Vec<Value> = (0..=self.below(4))
+            .map(|_| {
+                let from = self.below(leaves);
+                let to = (from + 1 + self.below(leaves - 1)) % leaves;
+                transfer(&format!("h{from}"), &format!("h{to}"), &self.job(), &self.tcp())
+            })
+            .collect();
+        if self.one_in(2) {
+            flows.push(json!({"name": "load", "from": "h0", "to": ["h1"], "frames": {"kind": "fixed", "bits": 8 * (64 + self.below(1400))},
+                "arrivals": {"kind": "poisson", "mean_ps": 1e8}}));
+        }
+        let phases = json!({"begin_ps": 0, "stop_ps": 500 * S, "measure_from_ps": 0, "measure_to_ps": 500 * S, "end_ps": 500 * S,
+            "spread_ps": if in_step { 0 } else { MS }});
+        let mut trial = trial(&nodes, &links, &flows, &phases);
+        trial.seed = self.below(1 << 30);
+        // Other traffic would go on for ever.
+        if trial.scenario.flows.iter().any(|flow| flow.transfer.is_none()) {
+            let phases = &mut trial.scenario.phases;
+            (phases.stop_ps, phases.measure_to_ps, phases.end_ps) = (300 * MS, 300 * MS, 500 * MS);
+        }
+        trial
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn both_implementations_send_the_same_segments_and_every_octet_comes_in_the_end(seed: u64) {
+        let trial = Shape(seed).network();
+        let outcome = run(&trial);
+        if trial.scenario.phases.end_ps < 500 * S {
+            return Ok(());
+        }
+        for (flow, found) in trial.scenario.flows.iter().zip(&outcome.flows) {
+            let job = serde_json::to_value(&flow.transfer.as_ref().expect("a transfer").job).expect("JSON");
+            let octets = job.pointer("/stream/octets").or_else(|| job.pointer("/file/octets")).expect("octets").as_u64().expect("a number");
+            prop_assert!(of(found).whole_ps.is_some(), "{:?}", of(found));
+            prop_assert_eq!(of(found).octets, octets);
+            prop_assert_eq!(found.balance.in_flight, 0);
+        }
+    }
+}

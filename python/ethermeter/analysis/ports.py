@@ -1,0 +1,152 @@
+"""Ports: what was counted at the ends of a network's links, point by point."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ethermeter.analysis.estimates import grouped, summarised
+from ethermeter.analysis.interval import Estimate, Floats
+from ethermeter.analysis.tables import PS_PER_S, Integers, Trial, codes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COUNTS = ("dropped", "buffer_dropped", "pauses_sent", "pauses_received", "collisions", "late_collisions")
+"""What is counted in the window, beside frames and octets; means over the replications."""
+MOST = ("queue_most", "buffer_most")
+"""Largest values, over the replications too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port: the node that sends there and the one that receives, and what it did.
+
+    A port is busy while it sends, preamble included, and for the gap after each frame, so that one that sends all the time is busy for 1.
+
+    Parameters
+    ----------
+    number, node, peer
+        2l and 2l + 1 are the ends of link l; which node it is of, and which is at the other end.
+    share
+        Part of its time that it was busy.
+    medium
+        Part of the time that its medium was busy: the same, but on half-duplex links all ports of the collision domain together, without
+        the time that collisions took.
+    frame_rate, bit_rate
+        Frames per second, and their bits per second, destination address to FCS.
+    counts
+        By the words of `COUNTS` and `MOST`.
+
+    """
+
+    number: int
+    node: str
+    peer: str
+    share: Estimate
+    medium: Estimate
+    frame_rate: float
+    bit_rate: float
+    counts: Mapping[str, float]
+
+    @property
+    def link(self) -> int:
+        """Number of its link."""
+        return self.number // 2
+
+
+@dataclass(frozen=True, slots=True)
+class PortPoint:
+    """The ports of a network at one point of the experiment; `first` is the place of the point's first trial in the plan."""
+
+    series: str
+    point: dict[str, str]
+    engine: str
+    first: int
+    ports: tuple[Port, ...]
+
+    @property
+    def busiest(self) -> Port:
+        """The port whose medium was busy for most of the time; on a shared one, the one that sent most; the first of several."""
+        return max(self.ports, key=lambda port: (port.medium.value, port.share.value))
+
+
+def estimate(trials: Sequence[Trial], ports: "pa.Table") -> tuple[PortPoint, ...]:
+    """Estimate what the ports did at every point whose trials were simulated networks, in the order of the plan.
+
+    Parameters
+    ----------
+    trials
+        The plan, in its order.
+    ports
+        Arrow table as `docs/formats.md` has it.
+
+    Returns
+    -------
+    :
+        Shares have intervals over three replications or more, by the rule of `ethermeter.analysis.estimates`.
+    """
+    groups, firsts, replications = grouped(trials)
+    trial, _ = codes(ports["trial"], [trial.id for trial in trials])
+    number = ports["port"].to_numpy().astype(np.int64)
+    columns = {name: ports[name].to_numpy().astype(np.float64) for name in ports.column_names if name not in ("trial", "port")}
+    order = np.lexsort((number, trial))
+    of = np.where(trial >= 0, groups[trial], -1)[order]
+    found = []
+    for group, first in enumerate(firsts):
+        rows = order[of == group]
+        if rows.size:
+            mine = {name: values[rows].reshape(replications[group], -1) for name, values in columns.items()}
+            example = trials[first]
+            made = tuple(_ports(example.scenario, mine))
+            found.append(PortPoint(example.series, dict(example.point), example.engine, first, made))
+    return tuple(found)
+
+
+def _ports(scenario: Mapping[str, Any], columns: Mapping[str, Floats]) -> Iterator[Port]:
+    """Estimate every port from its figures, arrays of shape `(replications, ports)`."""
+    phases, network = scenario["phases"], scenario["network"]
+    links = network["links"]
+    window_ps = phases["measure_to_ps"] - phases["measure_from_ps"]
+    window_s = window_ps / PS_PER_S
+    gap_ps = np.repeat(np.array([link.get("gap_octets", 12) * link["ps_per_octet"] for link in links], dtype=np.float64), 2)
+    busy = (columns["busy_ps"] + columns["frames"] * gap_ps) / window_ps
+    media = _media(network)
+    together = np.array([np.bincount(media, weights=of_trial) for of_trial in busy])[:, media]
+    shares, mediums = _estimates(busy), _estimates(together)
+    for port in range(2 * len(links)):
+        ends = [end["node"] for end in links[port // 2]["ends"]]
+        means = {name: float(values[:, port].mean()) for name, values in columns.items()}
+        yield Port(
+            number=port,
+            node=ends[port % 2],
+            peer=ends[1 - port % 2],
+            share=shares[port],
+            medium=mediums[port],
+            frame_rate=means["frames"] / window_s,
+            bit_rate=8 * means["octets"] / window_s,
+            counts={**{name: means[name] for name in COUNTS}, **{name: float(columns[name][:, port].max()) for name in MOST}},
+        )
+
+
+def _estimates(values: Floats) -> list[Estimate]:
+    """Estimate each column; no more than 1, for frames are counted at their end and a window may hold a gap more than its share."""
+    trials, ports = values.shape
+    groups = np.tile(np.arange(ports, dtype=np.int64), trials)
+    return [Estimate(*found) for found in summarised(np.minimum(values, 1.0).ravel(), groups, [trials] * ports, within=None)]
+
+
+def _media(network: Mapping[str, Any]) -> Integers:
+    """Say on which medium every port sends: one of its own, but one for all half-duplex links that hubs join."""
+    links = network["links"]
+    hubs = {node["name"] for node in network["nodes"] if "hub" in node["kind"]}
+    domain = list(range(len(links)))
+    first_at: dict[str, int] = {}
+    for number, link in enumerate(links):
+        for end in link["ends"]:
+            if end["node"] in hubs:
+                old, new = domain[number], domain[first_at.setdefault(end["node"], number)]
+                domain = [new if of == old else of for of in domain]
+    media = [2 * domain[port // 2] + (0 if links[port // 2].get("half_duplex") else port % 2) for port in range(2 * len(links))]
+    return np.array(media, dtype=np.int64)

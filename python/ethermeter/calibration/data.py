@@ -1,0 +1,142 @@
+"""Data: what was measured, from run directories and from CSV files."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from ethermeter import units
+from ethermeter.analysis import estimates
+from ethermeter.experiment import toml_source
+from ethermeter.faults import Fault, InputError, shown
+from ethermeter.observation import FLOW_DEFINITIONS, Metric
+from ethermeter.units import Dimension, UnitError
+
+MOST_DATA = 10_000
+"""Rows that may be fitted at once."""
+
+_SI = {"s": (Dimension.TIME, Fraction(units.PS_PER_S)), "bit/s": (Dimension.RATE, Fraction(1)), "1/s": (Dimension.FREQUENCY, Fraction(1))}
+"""Dimension of a metric's unit, and its size in that dimension's base unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Datum:
+    """One measured value.
+
+    Parameters
+    ----------
+    source
+        File or run directory.
+    point
+        Dotted keys of the model's file that had other values than in it, with these as text.
+    metric
+        What was measured, of all flows together.
+    value
+        In the metric's unit.
+    error
+        Its standard error, None if unknown.
+
+    """
+
+    source: str
+    point: Mapping[str, str]
+    metric: Metric
+    value: float
+    error: float | None
+
+
+def read_data(paths: Sequence[Path], *, metrics: Sequence[Metric]) -> tuple[Datum, ...]:
+    """Read everything that was measured.
+
+    Parameters
+    ----------
+    paths
+        Run directories (their live trials, or all if they have none) and CSV files.
+    metrics
+        What to take of runs; a CSV says it itself.
+
+    Raises
+    ------
+    InputError
+        With every fault of a file, or if there is nothing to fit.
+
+    """
+    found = [datum for path in paths for datum in (_of_run(path, metrics) if path.is_dir() else _of_csv(path))]
+    if not 1 <= len(found) <= MOST_DATA:
+        raise InputError([Fault(str(paths[0]), "(data)", str(len(found)), f"expected 1 to {MOST_DATA} values")])
+    return tuple(found)
+
+
+def _of_run(path: Path, metrics: Sequence[Metric]) -> list[Datum]:
+    points = estimates.read(path)
+    live = [point for point in points if point.engine == "live"]
+    found = []
+    for point in live or points:
+        for metric in metrics:
+            known = point.estimates.get(metric)
+            if known is not None and math.isfinite(known.value):
+                error = known.error if math.isfinite(known.error) else None
+                found.append(Datum(str(path), dict(point.point), metric, known.value, error))
+    if not found:
+        allowed = f"expected a run with values of {', '.join(metrics)}"
+        raise InputError([Fault(str(path), "(data)", "none of them", allowed)])
+    return found
+
+
+def _of_csv(path: Path) -> list[Datum]:
+    file = str(path)
+    rows = csv.DictReader(io.StringIO(toml_source.text_of(path, file=file)), restkey="(more)", strict=True)
+    try:
+        columns, given = list(rows.fieldnames or ()), list(rows)
+    except csv.Error as error:
+        raise InputError([Fault(file, f"line {rows.line_num}", shown(str(error)), "expected a CSV file")]) from None
+    missing = [name for name in ("metric", "value") if name not in columns]
+    if missing:
+        allowed = "expected the columns metric and value, error if known, and a dotted key for each column else"
+        raise InputError([Fault(file, "(head)", ", ".join(columns)[:200] or "(missing)", allowed)])
+    faults: list[Fault] = []
+    found = []
+    for number, row in enumerate(given, 2):
+        try:
+            found.append(_datum(file, row))
+        except UnitError as error:
+            faults.append(Fault(file, f"line {number}", shown(",".join(str(value) for value in row.values())), str(error)))
+    if faults:
+        raise InputError(faults)
+    return found
+
+
+def _datum(file: str, row: Mapping[str, str | None]) -> Datum:
+    if "(more)" in row or None in row.values():
+        raise UnitError("expected as many values as columns")
+    cells = {key: (value or "").strip() for key, value in row.items()}
+    name = cells.pop("metric")
+    if name not in {str(metric) for metric in FLOW_DEFINITIONS}:
+        raise UnitError(f"expected a metric of flows: {', '.join(FLOW_DEFINITIONS)}")
+    metric = Metric(name)
+    value = _number(cells.pop("value"), metric)
+    error_text = cells.pop("error", "")
+    error = _number(error_text, metric) if error_text else None
+    if error is not None and error <= 0:
+        raise UnitError("expected an error above zero, or none")
+    return Datum(file, {key: text for key, text in cells.items() if text}, metric, value, error)
+
+
+def _number(text: str, metric: Metric) -> float:
+    """Read a value in the metric's unit, or with a unit of its own."""
+    unit = FLOW_DEFINITIONS[metric].unit
+    try:
+        plain = float(text)
+    except ValueError:
+        expected = f"a number of {unit or 'no unit'}, or one with a unit"
+        found = units.quantity(text, expected=expected)
+        dimension, size = _SI.get(unit, (None, Fraction(1)))
+        if found.dimension is not dimension:
+            raise UnitError(f"expected {expected} of the same kind") from None
+        return float(found.base / size)
+    if not math.isfinite(plain):
+        raise UnitError("expected a finite number")
+    return plain

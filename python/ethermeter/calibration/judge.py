@@ -1,0 +1,73 @@
+"""Judge: a prediction against a run that measured what it is about."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethermeter.analysis import estimates
+from ethermeter.analysis.interval import Estimate
+from ethermeter.calibration.predict import Predicted, Prediction
+from ethermeter.faults import Fault, InputError
+from ethermeter.observation import Metric
+
+MAIN = (
+    Metric.ONE_WAY_DELAY,
+    Metric.ROUND_TRIP,
+    Metric.INTER_ARRIVAL,
+    Metric.MESSAGE_RATE,
+    Metric.GOODPUT,
+    Metric.DATA_RATE,
+    Metric.LOSS,
+)
+"""What is judged unless others are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A predicted value beside the measured one.
+
+    Parameters
+    ----------
+    predicted, measured
+        Both, in the metric's unit.
+
+    """
+
+    predicted: Predicted
+    measured: Estimate
+
+    @property
+    def relative_error(self) -> float:
+        """Predicted less measured, over measured; NaN where nothing was measured but 0."""
+        return self.predicted.value / self.measured.value - 1 if self.measured.value else math.nan
+
+    @property
+    def verdict(self) -> str:
+        """Say `inside` if the two 95% intervals meet, else `outside`."""
+        half = self.measured.half_width if self.measured.has_interval else 0.0
+        meets = self.predicted.low <= self.measured.value + half and self.predicted.high >= self.measured.value - half
+        return "inside" if meets else "outside"
+
+
+def judge(found: Prediction, run: Path, *, metrics: Sequence[Metric] = MAIN) -> tuple[Judged, ...]:
+    """Compare a prediction with a run of the same scenario: its live trials, or all if it has none.
+
+    Raises
+    ------
+    InputError
+        If they have no point in common.
+
+    """
+    points = estimates.read(run)
+    live = [point for point in points if point.engine == "live"] or points
+    measured = {tuple(sorted(point.point.items())): point.estimates for point in live}
+    judged = []
+    for row in found.rows:
+        known = measured.get(tuple(sorted(row.point.items())), {}).get(row.metric)
+        if row.metric in metrics and known is not None and math.isfinite(known.value):
+            judged.append(Judged(row, known))
+    if not judged:
+        allowed = f"a run of {found.experiment.path.name}, with the same varied keys"
+        raise InputError([Fault(str(run), "points", "none in common", allowed)])
+    return tuple(judged)

@@ -1,0 +1,155 @@
+"""Model: an experiment file whose network has unknowns, and what it answers for given values of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethermeter.calibration.data import Datum
+from ethermeter.calibration.estimation import Floats
+from ethermeter.calibration.unknown import Unknown, read_unknowns
+from ethermeter.engines import network
+from ethermeter.experiment import toml_source
+from ethermeter.experiment.network_scenario import NetworkScenarios
+from ethermeter.experiment.overrides import overridden
+from ethermeter.experiment.paths import assigned
+from ethermeter.experiment.reading import of_document
+from ethermeter.faults import Fault, InputError, shown
+from ethermeter.observation import FLOW_DEFINITIONS, Metric
+from ethermeter.plan import SIMULATION, trial_line
+from ethermeter.store.rows import FLOW_METRICS
+
+_KEYS = ("metrics", "unknown")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A network with unknowns.
+
+    Parameters
+    ----------
+    path
+        Its file.
+    document
+        The experiment file without `calibrate`, as tables.
+    unknowns
+        What data shall tell.
+    metrics
+        What is taken of runs.
+    seed
+        Where the chance of its trials comes from.
+
+    """
+
+    path: Path
+    document: Mapping[str, Any] = field(repr=False)
+    unknowns: tuple[Unknown, ...]
+    metrics: tuple[Metric, ...]
+    seed: int
+    _points: dict[tuple[tuple[str, str], ...], Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    _answers: dict[tuple[object, ...], Floats] = field(default_factory=dict, repr=False)
+
+    def check(self, data: Sequence[Datum]) -> None:
+        """Refuse data of points that the model's file cannot have.
+
+        Raises
+        ------
+        InputError
+            With every fault.
+
+        """
+        faults: dict[tuple[str, str], Fault] = {}
+        for datum in data:
+            try:
+                self._scenario([unknown.start for unknown in self.unknowns], datum.point)
+            except InputError as error:
+                for fault in error.faults:
+                    faults.setdefault((fault.key, fault.value), Fault(datum.source, fault.key, fault.value, fault.allowed))
+        if faults:
+            raise InputError(faults.values())
+
+    def answer(self, values: Sequence[float] | Floats, data: Sequence[Datum]) -> Floats:
+        """Simulate what the data should be.
+
+        Parameters
+        ----------
+        values
+            Of the unknowns, in their units.
+        data
+            Which points and metrics.
+
+        Returns
+        -------
+        :
+            Shape `(data,)`, in the metrics' units.
+
+        """
+        return np.array([self._row(values, datum.point)[FLOW_METRICS.index(datum.metric)] for datum in data])
+
+    def with_values(self, values: Sequence[float] | Floats) -> dict[str, Any]:
+        """Return the document with values for its unknowns.
+
+        Parameters
+        ----------
+        values
+            In the unknowns' units.
+
+        """
+        tree: Any = dict(self.document)
+        for unknown, value in zip(self.unknowns, values, strict=True):
+            for path in unknown.paths:
+                tree = assigned(tree, path, unknown.text(value))
+        return dict(tree)
+
+    def _row(self, values: Sequence[float] | Floats, point: Mapping[str, str]) -> Floats:
+        key = (*point.items(), *(unknown.text(value) for unknown, value in zip(self.unknowns, values, strict=True)))
+        if key not in self._answers:
+            scenario, text = self._scenario(values, point)
+            line = trial_line(scenario=text, seed=self.seed, engine=SIMULATION)
+            self._answers[key] = network.run_trial(line, scenario).values[: len(FLOW_METRICS)]
+        return self._answers[key]
+
+    def _scenario(self, values: Sequence[float] | Floats, point: Mapping[str, str]) -> tuple[Mapping[str, Any], str]:
+        document = self.with_values(values)
+        if point:
+            document, faults = overridden(document, [f"{key}={text}" for key, text in point.items()])
+            if faults:
+                raise InputError(faults)
+        made = NetworkScenarios(document, (), engines=(SIMULATION,), file=str(self.path), folder=self.path.parent).at(())
+        return made.value, made.text
+
+
+def read_model(path: Path) -> Model:
+    """Read a model: an experiment file on a network with the table `calibrate`.
+
+    Raises
+    ------
+    InputError
+        With every fault.
+
+    """
+    file = str(path)
+    document = toml_source.parsed(toml_source.text_of(path, file=file), file=file)
+    table = document.pop("calibrate", None)
+    if "network" not in document:
+        raise InputError([Fault(file, "network", "(missing)", "expected an experiment on a network")])
+    document.pop("vary", None)
+    experiment = of_document(document, path)
+    if not isinstance(table, dict):
+        value = "(missing)" if table is None else shown(table)
+        raise InputError([Fault(file, "calibrate", value, "expected a table with metrics and unknown")])
+    faults = [
+        Fault(file, f"calibrate.{key}", shown(table[key]), f"unknown key; allowed: {', '.join(_KEYS)}") for key in table if key not in _KEYS
+    ]
+    named = table.get("metrics", [])
+    known = {str(metric) for metric in FLOW_DEFINITIONS}
+    if not isinstance(named, list) or not all(isinstance(name, str) and name in known for name in named):
+        faults.append(Fault(file, "calibrate.metrics", shown(named), f"expected a list of metrics of flows: {', '.join(FLOW_DEFINITIONS)}"))
+        named = []
+    unknowns, wrong = read_unknowns(document, table.get("unknown"), file=file)
+    faults += wrong
+    if faults:
+        raise InputError(faults)
+    return Model(path, document, unknowns, tuple(map(Metric, named)), experiment.seed)

@@ -1,0 +1,166 @@
+"""Predict: what a calibrated network will do in another scenario, with the uncertainty of its parameters."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethermeter.analysis.interval import LEVEL
+from ethermeter.calibration.document import NetworkFile
+from ethermeter.calibration.estimation import Floats
+from ethermeter.engines import network
+from ethermeter.experiment import Experiment, toml_source
+from ethermeter.experiment.document import LARGEST_SEED
+from ethermeter.experiment.paths import assigned
+from ethermeter.experiment.reading import of_document
+from ethermeter.faults import Fault, InputError
+from ethermeter.observation import Metric
+from ethermeter.plan import SIMULATION, expand
+from ethermeter.store.rows import FLOW_METRICS
+
+DRAWS = 40
+"""Sets of parameters of which a prediction's interval is made: with 40 the outermost are 1.25% from either end."""
+
+Follow = Callable[[int, int], None]
+"""Is told how many trials are done, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """What is predicted of one metric at one point, all flows together.
+
+    Parameters
+    ----------
+    point
+        The varied keys, as text.
+    metric
+        What.
+    value
+        With the parameters that fit best: mean over the replications, in the metric's unit.
+    low, high
+        Between these lie 95% of what parameters make of it that the data allow, and chance.
+
+    """
+
+    point: Mapping[str, str]
+    metric: Metric
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A scenario's predictions.
+
+    Parameters
+    ----------
+    experiment
+        The scenario with the calibrated network, which can be run.
+    rows
+        Point by point, metric by metric.
+    draws
+        Sets of parameters behind the intervals.
+
+    """
+
+    experiment: Experiment
+    rows: tuple[Predicted, ...]
+    draws: int
+
+
+def predict(
+    scenario: Path, calibrated: NetworkFile, *, draws: int = DRAWS, seed: int = 1, follow: Follow = lambda _done, _all: None
+) -> Prediction:
+    """Simulate a scenario with a calibrated network.
+
+    Parameters
+    ----------
+    scenario
+        An experiment file. Without `network` it gets all of the calibrated one; else its own models are joined by those of the
+        calibrated network that it has not itself.
+    calibrated
+        The network.
+    draws
+        Sets of parameters to draw, at least 2: along what data determine from Student's t with their covariance, along what they do not
+        from all of the range, cut off at the bounds.
+    seed
+        Of these draws.
+    follow
+        Is told of progress.
+
+    Raises
+    ------
+    InputError
+        With every fault of the scenario.
+
+    """
+    document = toml_source.parsed(toml_source.text_of(scenario, file=str(scenario)), file=str(scenario))
+    random = np.random.default_rng(seed)
+    sets = [calibrated.values, *(_drawn(calibrated, random) for _ in range(draws))]
+    best = _experiment(document, scenario, calibrated, calibrated.values)
+    points: list[Mapping[str, str]] = []
+    found: list[Floats] = []
+    for done, values in enumerate(sets):
+        # Chance belongs to an interval, so that every set has its own.
+        drawn = None if done == 0 else int(random.integers(LARGEST_SEED))
+        trials = expand([best if done == 0 else _experiment(document, scenario, calibrated, values)], seed=drawn).trials
+        trials = tuple(trial for trial in trials if trial.engine == SIMULATION)
+        rows = []
+        for at, trial in enumerate(trials):
+            follow(done * len(trials) + at, len(sets) * len(trials))
+            rows.append(network.run_trial(trial.line, trial.scenario).values[: len(FLOW_METRICS)])
+        points = [trial.point for trial in trials]
+        found.append(np.array(rows))
+    return Prediction(best, tuple(_rows(points, np.stack(found))), draws)
+
+
+def _rows(points: Sequence[Mapping[str, str]], found: Floats) -> list[Predicted]:
+    """Gather values, shape `(sets, trials, metrics)`, by point."""
+    groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for at, point in enumerate(points):
+        groups.setdefault(tuple(point.items()), []).append(at)
+    rows = []
+    edge = 100 * (1 - LEVEL) / 2
+    for key, trials in groups.items():
+        for place, metric in enumerate(FLOW_METRICS):
+            value = float(found[0, trials, place].mean())
+            if not np.isnan(value):
+                # One trial a set: a measurement is one, so chance belongs to where it falls.
+                spread = found[1:, trials, place].ravel()
+                low, high = np.nanpercentile(spread, [edge, 100 - edge]) if not np.isnan(spread).all() else (np.nan, np.nan)
+                rows.append(Predicted(dict(key), metric, value, float(min(low, value)), float(max(high, value))))
+    return rows
+
+
+def _drawn(calibrated: NetworkFile, random: np.random.Generator) -> Floats:
+    low, high = (np.array([getattr(unknown, end) for unknown in calibrated.unknowns]) for end in ("low", "high"))
+    width, root = np.linalg.eigh(calibrated.covariance)
+    degrees = calibrated.degrees
+    # The covariance's root times normals, over the root of a chi-square for the residuals' own uncertainty: Student's t.
+    chance = np.sqrt(degrees / random.chisquare(degrees)) if np.isfinite(degrees) and degrees > 0 else 1.0
+    moved = root @ (np.sqrt(np.maximum(width, 0)) * random.standard_normal(len(width))) * chance
+    for direction in calibrated.undetermined:
+        moved = moved + direction * (high - low) * random.uniform(-1, 1)
+    return np.asarray(np.clip(calibrated.values + moved, low, high), np.float64)
+
+
+def _experiment(document: Mapping[str, Any], path: Path, calibrated: NetworkFile, values: Floats) -> Experiment:
+    tree: Any = {"network": dict(calibrated.network)}
+    for unknown, value in zip(calibrated.unknowns, values, strict=True):
+        for place in unknown.paths:
+            if place[0] == "network":
+                tree = assigned(tree, place, unknown.text(float(value)))
+    given = document.get("network")
+    if given is None:
+        whole = {**document, "network": tree["network"]}
+    elif isinstance(given, dict):
+        models = {**tree["network"].get("models", {}), **given.get("models", {})}
+        whole = {**document, "network": {**given, "models": models}}
+    else:
+        whole = dict(document)
+    if "flows" not in whole:
+        raise InputError([Fault(str(path), "flows", "(missing)", "expected what is sent: a scenario has flows")])
+    return of_document(whole, path)

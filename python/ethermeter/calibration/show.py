@@ -1,0 +1,256 @@
+"""Show: calibrations and predictions as JSON values and as pages."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.interval import Estimate
+from ethermeter.calibration.calibrate import Calibration
+from ethermeter.calibration.estimation import in_words
+from ethermeter.calibration.judge import MAIN, Judged
+from ethermeter.calibration.predict import Predicted, Prediction
+from ethermeter.observation import FLOW_DEFINITIONS, Metric
+from ethermeter.report.fitted import Fitted, Listing
+
+MEASURED, FITTED, PREDICTED = "measured", "fitted", "predicted"
+
+
+def calibration_json(found: Calibration) -> dict[str, Any]:
+    """Return a calibration as JSON values; what is undefined is null."""
+    fit = found.fit
+    return {
+        "model": str(found.model.path),
+        "unknowns": [
+            {
+                "name": unknown.name,
+                "keys": list(unknown.keys),
+                "unit": unknown.unit,
+                "value": float(fit.values[place]),
+                "low": _finite(fit.estimates[place].low),
+                "high": _finite(fit.estimates[place].high),
+                "is_determined": bool(fit.is_determined[place]),
+                "is_at_bound": bool(fit.is_at_bound[place]),
+            }
+            for place, unknown in enumerate(found.model.unknowns)
+        ],
+        "combinations": [
+            {
+                "sum": in_words(found.names, each.factors),
+                "factors": dict(zip(found.names, map(float, each.factors), strict=True)),
+                "value": each.estimate.value,
+                "low": _finite(each.estimate.low),
+                "high": _finite(each.estimate.high),
+            }
+            for each in fit.combinations
+        ],
+        "chi_square": fit.chi_square,
+        "degrees_of_freedom": fit.degrees,
+        "misfit": _finite(fit.misfit),
+        "scale": _finite(fit.scale),
+        "are_errors_known": found.are_errors_known,
+        "doubts": list(found.doubts),
+        "data": [
+            {
+                "source": datum.source,
+                "point": dict(datum.point),
+                "metric": datum.metric.value,
+                "value": datum.value,
+                "error": datum.error,
+                "fitted": float(fit.predicted[place]),
+                "residual": float(fit.residuals[place]),
+            }
+            for place, datum in enumerate(found.data)
+        ],
+    }
+
+
+def calibration_page(found: Calibration) -> Fitted:
+    """Return what the page of a calibration shows."""
+    fit = found.fit
+    points = []
+    for place, datum in enumerate(found.data):
+        error = datum.error if datum.error is not None else math.nan
+        points.append(Point("", datum.point, MEASURED, 1, {datum.metric: Estimate(datum.value, error, math.inf)}))
+        points.append(Point("", datum.point, FITTED, 1, {datum.metric: Estimate(float(fit.predicted[place]), 0.0, math.inf)}))
+    data = Listing(
+        "Data and fit",
+        "Residuals are in standard errors of the data." if found.are_errors_known else "Residuals are in per cent of the data.",
+        ("Point", "Metric", "Measured", "Fitted", "Unit", "Residual"),
+        tuple(
+            (
+                point_text(datum.point),
+                datum.metric.value,
+                f"{datum.value:.6g}",
+                f"{fit.predicted[place]:.6g}",
+                FLOW_DEFINITIONS[datum.metric].unit,
+                f"{fit.residuals[place]:+.2f}",
+            )
+            for place, datum in enumerate(found.data)
+        ),
+    )
+    facts = (
+        ("Unknowns determined", f"{int(fit.is_determined.sum())} of {len(fit.values)}"),
+        ("Data", str(len(found.data))),
+        ("Chi-square over degrees of freedom", f"{fit.chi_square / fit.degrees:.3g}" if fit.degrees else "none are free"),
+    )
+    listings = (_unknowns(found), *((_sums(found),) if fit.combinations else ()), data)
+    return Fitted(f"{found.model.document['title']}: calibration", "ethermeter calibration", facts, found.doubts, tuple(points), listings)
+
+
+def unknown_rows(found: Calibration) -> list[tuple[str, ...]]:
+    """Return the unknowns as texts: name, value, ends of the interval, unit, what the data say of it."""
+    rows: list[tuple[str, ...]] = []
+    for place, unknown in enumerate(found.model.unknowns):
+        estimate = found.fit.estimates[place]
+        said = "determined" if found.fit.is_determined[place] else "only in sums" if _is_in_sum(found, place) else "not at all"
+        rows.append((unknown.name, f"{found.fit.values[place]:.6g}", _digits(estimate.low), _digits(estimate.high), unknown.unit, said))
+    return rows
+
+
+def sum_rows(found: Calibration) -> list[tuple[str, ...]]:
+    """Return the sums that are determined as texts: in words, value, ends of the interval, unit."""
+    rows: list[tuple[str, ...]] = []
+    for each in found.fit.combinations:
+        first = next(place for place, factor in enumerate(each.factors) if factor)
+        estimate = each.estimate
+        rows.append(
+            (
+                in_words(found.names, each.factors),
+                f"{estimate.value:.6g}",
+                _digits(estimate.low),
+                _digits(estimate.high),
+                found.model.unknowns[first].unit,
+            )
+        )
+    return rows
+
+
+def prediction_json(found: Prediction, judged: Sequence[Judged] | None = None) -> dict[str, Any]:
+    """Return a prediction, and how it compares with what was measured, as JSON values."""
+    tree: dict[str, Any] = {
+        "title": found.experiment.title,
+        "draws": found.draws,
+        "predicted": [
+            {
+                "point": dict(row.point),
+                "metric": row.metric.value,
+                "unit": FLOW_DEFINITIONS[row.metric].unit,
+                "value": row.value,
+                "low": _finite(row.low),
+                "high": _finite(row.high),
+            }
+            for row in found.rows
+        ],
+    }
+    if judged is not None:
+        tree["judged"] = [
+            {
+                "point": dict(each.predicted.point),
+                "metric": each.predicted.metric.value,
+                "predicted": each.predicted.value,
+                "measured": each.measured.value,
+                "low": _finite(each.measured.low),
+                "high": _finite(each.measured.high),
+                "relative_error": _finite(each.relative_error),
+                "verdict": each.verdict,
+            }
+            for each in judged
+        ]
+    return tree
+
+
+def prediction_page(found: Prediction, judged: Sequence[Judged] = ()) -> Fitted:
+    """Return what the page of a prediction shows."""
+    points = [
+        Point("", row.point, PREDICTED, 1, {row.metric: _within(row)}) for row in found.rows if row.metric in _main(judged, found.rows)
+    ]
+    points += [
+        Point("", each.predicted.point, MEASURED, 1, {each.predicted.metric: each.measured})
+        for each in judged
+        if each.predicted.metric in _main(judged, found.rows)
+    ]
+    listing = Listing(
+        "Predictions",
+        f"Intervals hold 95% of what {found.draws} sets of parameters, drawn as the data allow, and chance make of each value.",
+        ("Point", "Metric", "Predicted", "from", "to", "Unit"),
+        tuple(
+            (
+                point_text(row.point),
+                row.metric.value,
+                f"{row.value:.6g}",
+                _digits(row.low),
+                _digits(row.high),
+                FLOW_DEFINITIONS[row.metric].unit,
+            )
+            for row in found.rows
+        ),
+    )
+    compared = (Listing("Against what was measured", "Errors are those of the prediction.", JUDGED_HEAD, tuple(judged_rows(judged))),)
+    return Fitted(
+        f"{found.experiment.title}: prediction",
+        "ethermeter prediction",
+        (("Sets of parameters", str(found.draws)), *((("Inside", _share(judged)),) if judged else ())),
+        (),
+        tuple(points),
+        (*(compared if judged else ()), listing),
+    )
+
+
+JUDGED_HEAD = ("Point", "Metric", "Predicted", "Measured", "Unit", "Error %", "Verdict")
+
+
+def judged_rows(judged: Sequence[Judged]) -> list[tuple[str, ...]]:
+    """Return comparisons as texts, by `JUDGED_HEAD`."""
+    return [
+        (
+            point_text(each.predicted.point),
+            each.predicted.metric.value,
+            f"{each.predicted.value:.6g}",
+            f"{each.measured.value:.6g}",
+            FLOW_DEFINITIONS[each.predicted.metric].unit,
+            f"{100 * each.relative_error:+.2f}" if math.isfinite(each.relative_error) else "–",
+            each.verdict,
+        )
+        for each in judged
+    ]
+
+
+def point_text(point: Mapping[str, str]) -> str:
+    """Return a point as a person reads it."""
+    return ", ".join(f"{key} = {text}" for key, text in point.items()) or "–"
+
+
+def _unknowns(found: Calibration) -> Listing:
+    lead = "What the data say of each unknown. Where they determine only sums, the value nearest to the starting value stands."
+    return Listing("Unknowns", lead, ("Unknown", "Value", "from", "to", "Unit", "Determined"), tuple(unknown_rows(found)))
+
+
+def _sums(found: Calibration) -> Listing:
+    lead = "Of these the data say the sum, and nothing of its parts."
+    return Listing("Sums that are determined", lead, ("Sum", "Value", "from", "to", "Unit"), tuple(sum_rows(found)))
+
+
+def _is_in_sum(found: Calibration, place: int) -> bool:
+    return any(each.factors[place] for each in found.fit.combinations)
+
+
+def _main(judged: Sequence[Judged], rows: Sequence[Predicted]) -> set[Metric]:
+    return {each.predicted.metric for each in judged} if judged else {row.metric for row in rows} & set(MAIN)
+
+
+def _within(row: Predicted) -> Estimate:
+    # A figure's band is symmetric; the table has both ends.
+    return Estimate(row.value, (row.high - row.low) / 2 / 1.96, math.inf)
+
+
+def _share(judged: Sequence[Judged]) -> str:
+    return f"{sum(each.verdict == 'inside' for each in judged)} of {len(judged)}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else "–"
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,7 @@
+"""Captures: what a capture file says of every connection and flow in it, and what limited each."""
+
+from ethermeter.captures.connection import Caution, Connection, End
+from ethermeter.captures.explanation import Explanation, explain
+from ethermeter.captures.limits import Limit
+
+__all__ = ["Caution", "Connection", "End", "Explanation", "Limit", "explain"]

@@ -1,0 +1,127 @@
+"""A capture file, explained."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ethermeter._core import explain_capture
+from ethermeter.captures.connection import NS, Connection
+from ethermeter.faults import Fault, InputError
+
+_LINKS = "Ethernet, IP, Linux cooked capture or BSD loopback"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a capture file says.
+
+    Parameters
+    ----------
+    name
+        The file as the user named it.
+    of
+        What the core says of it, as docs/formats.md describes it.
+
+    """
+
+    name: str
+    of: Mapping[str, Any]
+
+    @property
+    def connections(self) -> tuple[Connection, ...]:
+        """Connections, the one with most payload first."""
+        return tuple(Connection(each) for each in self.of["connections"])
+
+    @property
+    def flows(self) -> tuple[Mapping[str, Any], ...]:
+        """Flows of UDP and raw frames, the one with most payload first."""
+        return tuple(self.of["flows"])
+
+    @property
+    def duration_s(self) -> float:
+        """From the first packet to the last, in s."""
+        return (self.of["last_ns"] - self.of["first_ns"]) * NS if self.of["first_ns"] is not None else 0.0
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong with the file though it can be explained, a line each."""
+        of = self.of
+        found = []
+        if of["ended_by"] is not None:
+            found.append(f"{of['ended_by']}; these are explained")
+        if of["timeless"]:
+            found.append(f"{of['timeless']} packets have no time; each is taken as captured with the one before it")
+        if of["backward"]:
+            found.append(f"{of['backward']} packets are earlier than one before them; delays across them are taken as 0")
+        if of["kinds"]["unread"]:
+            found.append(f"{of['kinds']['unread']} packets are of link type {of['unread_link']} and not read; expected {_LINKS}")
+        for name, sums in (("connections", of["connection_sums"]), ("flows", of["flow_sums"])):
+            if sums["evicted"]:
+                found.append(f"{sums['evicted']} {name} were let go before their end, since too many went on at the same time")
+            if sums["unlisted"]["count"]:
+                found.append(f"{sums['unlisted']['count']} small {name} are in the sums only")
+        return tuple(found)
+
+    def connection(self, number: int) -> Connection:
+        """Return a connection by its number.
+
+        Raises
+        ------
+        InputError
+            If it is not listed.
+
+        """
+        for each in self.connections:
+            if each.number == number:
+                return each
+        most = self.of["connection_sums"]["count"]
+        allowed = f"the number of a connection that is listed, from 1 to {most}" if most else "nothing: the capture has no connection"
+        raise InputError([Fault("command line", "--connection", str(number), allowed)])
+
+
+def explain(path: Path, follow: Callable[[int, int], object] | None = None) -> Explanation:
+    """Explain a capture file: pcap or pcapng.
+
+    Parameters
+    ----------
+    path
+        The file; of any size, since memory does not grow with it.
+    follow
+        Is told octets read and octets in all, now and then.
+
+    Returns
+    -------
+    :
+        What it says. A file that ends within a packet is explained up to there, and `warnings` says so.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is no capture, has no packet, is corrupt, or holds nothing but packets of a link that is not read.
+
+    """
+    name = str(path)
+    try:
+        if not path.is_file():
+            raise InputError([Fault(name, "file", "not a file" if path.exists() else "not there", "a capture file, pcap or pcapng")])
+        if path.stat().st_size == 0:
+            raise InputError([Fault(name, "file", "empty", "a capture file, pcap or pcapng")])
+        of = json.loads(explain_capture(os.fspath(path), follow))
+    except OSError as error:
+        raise InputError([Fault(name, "file", error.strerror or str(error), "a file that can be read")]) from None
+    except InputError:
+        raise
+    except ValueError as error:
+        what, _, allowed = str(error).partition("; expected ")
+        raise InputError([Fault(name, "file", what, f"expected {allowed}" if allowed else "a capture file, pcap or pcapng")]) from None
+    if of["ended_by"] is not None and not of["is_truncated"]:
+        what, _, allowed = of["ended_by"].partition("; expected ")
+        raise InputError([Fault(name, "file", what, f"expected {allowed}" if allowed else "a file that can be read")])
+    if not of["packets"]:
+        raise InputError([Fault(name, "packets", "0", of["ended_by"] or "at least one packet")])
+    if of["kinds"]["unread"] == of["packets"]:
+        raise InputError([Fault(name, "link type", str(of["unread_link"]), _LINKS)])
+    return Explanation(name, of)

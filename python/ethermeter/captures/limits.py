@@ -1,0 +1,83 @@
+"""What a connection waited for: the causes of the core gathered under few names, and what each is called.
+
+The rule of every cause is in docs/captures.md.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+PARTS: Mapping[str, str] = {
+    "opening": "opening and closing",
+    "turn_around": "turn-around of an application",
+    "sender_application": "sending application",
+    "sender_pace": "pace of the sender",
+    "receiver_window": "receiver's window",
+    "congestion_window": "congestion window",
+    "loss": "network: losses",
+    "queue": "network: queues",
+    "round_trip": "network: round trips",
+}
+"""Causes of the core, in its order, and what they are called."""
+
+RULES: Mapping[str, str] = {
+    "loss": "the piece ends with a segment that is sent again, or what was under way then is not all acknowledged",
+    "round_trip": "an answer to the other end: up to the least time to the end that answers and back",
+    "turn_around": "the rest of the time until that answer",
+    "receiver_window": "before the last news there was less room in the window than the segment needs",
+    "queue": "it waited for an acknowledgement with room in the window and data under way; the round trip was more than twice the least",
+    "congestion_window": "the same, with a shorter round trip",
+    "sender_application": "the last segment was not full, or all was acknowledged and more than a millisecond went by",
+    "sender_pace": "none of these: it had more and waited for no news; its host, interface or pacing, or a queue before the capture point",
+    "opening": "the handshake, and what follows the last segment with something new",
+}
+"""What tells each cause, in the order in which they are tried; of a piece of time that ends when something new is sent."""
+
+
+class Limit(StrEnum):
+    """What limits a connection."""
+
+    OPENING = "opening"
+    TURN_AROUND = "turn-around"
+    SENDER_APPLICATION = "sender-application"
+    SENDER_PACE = "sender-pace"
+    RECEIVER_WINDOW = "receiver-window"
+    CONGESTION_WINDOW = "congestion-window"
+    NETWORK = "network"
+
+
+NAMES: Mapping[Limit, str] = {
+    Limit.OPENING: "opening and closing",
+    Limit.TURN_AROUND: "turn-around of an application",
+    Limit.SENDER_APPLICATION: "sending application",
+    Limit.SENDER_PACE: "pace of the sender",
+    Limit.RECEIVER_WINDOW: "receiver's window",
+    Limit.CONGESTION_WINDOW: "congestion window",
+    Limit.NETWORK: "network",
+}
+"""What limits are called."""
+
+_OF_PART: Mapping[str, Limit] = {
+    "opening": Limit.OPENING,
+    "turn_around": Limit.TURN_AROUND,
+    "sender_application": Limit.SENDER_APPLICATION,
+    "sender_pace": Limit.SENDER_PACE,
+    "receiver_window": Limit.RECEIVER_WINDOW,
+    "congestion_window": Limit.CONGESTION_WINDOW,
+    "loss": Limit.NETWORK,
+    "queue": Limit.NETWORK,
+    "round_trip": Limit.NETWORK,
+}
+
+
+def shares(parts: Mapping[str, float]) -> dict[Limit, float]:
+    """Gather shares of time by cause under their limits.
+
+    Examples
+    --------
+    >>> shares({"loss": 0.25, "queue": 0.5, "receiver_window": 0.25})[Limit.NETWORK]
+    0.75
+    """
+    found = dict.fromkeys(Limit, 0.0)
+    for part, share in parts.items():
+        found[_OF_PART[part]] += share
+    return found

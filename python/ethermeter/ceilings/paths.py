@@ -1,0 +1,110 @@
+"""Where rooflines come from: a run of a network, or a file that holds one."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethermeter.analysis.interval import Estimate, student
+from ethermeter.analysis.roofline import Roofline, of_scenario, read
+from ethermeter.faults import Fault, InputError, shown
+
+GOODPUT = "goodput"
+"""The metric that is laid against ceilings: bit/s of frames, destination address to FCS."""
+_LARGEST_FILE_OCTETS = 16_000_000
+
+
+def rooflines(source: Path) -> list[Roofline]:
+    """Return the rooflines of a run directory or of a file.
+
+    Parameters
+    ----------
+    source
+        A run directory of an experiment with a network: one roofline for each flow of each point and engine. Or a file of JSON with a
+        roofline, or with one under the key `roofline`, as `ethermeter choke --json` writes it.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+
+    """
+    return _of_run(source) if source.is_dir() else [_of_file(source)]
+
+
+def _of_file(path: Path) -> Roofline:
+    file = str(path)
+    try:
+        if path.stat().st_size > _LARGEST_FILE_OCTETS:
+            raise InputError([Fault(file, "(file)", "too large", f"expected at most {_LARGEST_FILE_OCTETS} octets")])
+        value = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(
+            [Fault(file, "(file)", error.strerror or "unreadable", "expected a run directory or a file with a roofline")]
+        ) from None
+    except (ValueError, RecursionError):
+        raise InputError([Fault(file, "(file)", "no JSON", "expected a run directory or a file with a roofline")]) from None
+    if isinstance(value, Mapping) and "roofline" in value:
+        value = value["roofline"]
+    return read(value, file=file)
+
+
+def _of_run(path: Path) -> list[Roofline]:
+    from ethermeter.store.directory import RunDirectory
+
+    run = RunDirectory(path)
+    trials = [trial for trial in run.trials() if "network" in _scenario(trial)]
+    if not trials:
+        raise InputError([Fault(str(path), "run", "no network", "expected a run of an experiment with hosts and links")])
+    goodput = _goodput(run.observations())
+    points: dict[tuple[str, str, str], list[Any]] = {}
+    for trial in trials:
+        points.setdefault((trial.series, json.dumps(dict(trial.point), sort_keys=True), trial.engine), []).append(trial)
+    found = []
+    for (_, _, engine), members in points.items():
+        scenario = _scenario(members[0])
+        place = ", ".join(f"{key} = {value}" for key, value in members[0].point.items())
+        for flow in range(len(scenario["flows"])):
+            samples = [goodput[key] for trial in members if (key := (trial.id, flow)) in goodput]
+            achieved = student(np.asarray(samples)) if samples else None
+            found.append(_titled(of_scenario(scenario, flow, achieved), engine, place))
+    return found
+
+
+def _titled(roofline: Roofline, engine: str, place: str) -> Roofline:
+    title = f"{roofline.title} ({engine}{'; ' + place if place else ''})"
+    return Roofline(title, roofline.counts, roofline.stages, roofline.achieved)
+
+
+def _scenario(trial: Any) -> Mapping[str, Any]:
+    scenario = trial.scenario
+    found: Mapping[str, Any] = json.loads(scenario) if isinstance(scenario, str) else scenario
+    return found
+
+
+def _goodput(observations: Any) -> dict[tuple[str, int], float]:
+    """Return goodput in bit/s by trial and flow; what is undefined is left out."""
+    columns = {name: observations.column(name).to_pylist() for name in ("trial", "station", "metric", "value")}
+    rows = zip(columns["trial"], columns["station"], columns["metric"], columns["value"], strict=True)
+    return {(trial, station): value for trial, station, metric, value in rows if metric == GOODPUT and station >= 0 and value == value}
+
+
+def one_host(rates: Mapping[str, Estimate], sources: Mapping[str, str]) -> Roofline:
+    """Return the ceilings of one host as a roofline on which nothing was measured.
+
+    Parameters
+    ----------
+    rates
+        Bit/s by the stage's title, in order; at least one.
+    sources
+        Where each comes from.
+
+    """
+    from ethermeter.analysis.roofline import Stage
+
+    if not rates:
+        raise InputError([Fault("ceilings", "stages", shown([]), "expected at least one")])
+    stages = tuple(Stage(name, rate, sources[name]) for name, rate in rates.items())
+    return Roofline("Stages of this host, each alone", "octets given to the stage", stages, None)

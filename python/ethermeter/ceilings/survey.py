@@ -1,0 +1,217 @@
+"""The survey: every stage of this host tried alone, one after the other."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ethermeter.ceilings import constants, interfaces
+from ethermeter.ceilings.value import Ceiling, LeftOut, Survey, computed, measured
+
+CACHED_OCTETS, BEYOND_CACHE_OCTETS = 256 << 10, 64 << 20
+PACKET_OCTETS = 1460
+"""Data of a full TCP segment on Ethernet, without options."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a survey does.
+
+    Parameters
+    ----------
+    is_quick
+        A fifth of a second a stage rather than two, and wider intervals.
+    directory
+        Where the temporary file of the disk stages is made; the system's directory for such if None.
+    rate_bps
+        Line rate whose framing is worked out, in bit/s; None: that of the fastest interface that tells one.
+    round_trip_s
+        Round trip of the path whose window is worked out, in s; None: it is left out.
+    window_octets
+        Window of that path; None: the largest that the system gives a receiver by itself.
+
+    """
+
+    is_quick: bool = False
+    directory: Path | None = None
+    rate_bps: float | None = None
+    round_trip_s: float | None = None
+    window_octets: int | None = None
+
+    @property
+    def samples(self) -> int:
+        """Repetitions of a stage."""
+        return 5 if self.is_quick else 20
+
+    @property
+    def sample_ns(self) -> int:
+        """How long each takes at least."""
+        return 40_000_000 if self.is_quick else 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    name: str
+    title: str
+    stage: dict[str, Any]
+    how: str
+    octets: int | None = None
+    samples: int | None = None
+
+
+def survey(options: Options, tell: Callable[[int, int], None] = lambda done, of: None) -> Survey:
+    """Try every stage of this host alone, in the order of a path from source to sink.
+
+    Parameters
+    ----------
+    options
+        What is done.
+    tell
+        Is told how many steps of how many are done.
+
+    Returns
+    -------
+    :
+        Ceilings, and what was left out and why.
+
+    """
+    found = Survey()
+    steps = list(_steps(options))
+    for done, step in enumerate(steps):
+        tell(done, len(steps))
+        step(found)
+    tell(len(steps), len(steps))
+    return found
+
+
+def _steps(options: Options) -> Iterator[Callable[[Survey], None]]:
+    for trial in _before(options):
+        yield lambda found, trial=trial: _try(found, trial, options)  # type: ignore[misc]
+    yield lambda found: _frames(found, options)
+    yield interfaces.look
+    yield lambda found: found.ceilings.append(constants.pci_33())
+    yield lambda found: _framing(found, options)
+    yield lambda found: _window(found, options)
+    for trial in _after(options):
+        yield lambda found, trial=trial: _try(found, trial, options)  # type: ignore[misc]
+
+
+def _before(options: Options) -> Iterator[_Trial]:
+    yield _disk(options, "read-direct", "Disk, read", "past the memory that the system keeps for files (O_DIRECT)")
+    yield _disk(options, "read-cached", "Disk, read from the system's memory", "a file that was just written")
+    copy = "memcpy into another place of as many octets, which is there already"
+    yield _Trial("memory-copy", "Memory copy", {"stage": "copy", "octets": BEYOND_CACHE_OCTETS}, f"{copy}; 64 MiB, beyond most caches")
+    yield _Trial("memory-copy-cached", "Memory copy, in the cache", {"stage": "copy", "octets": CACHED_OCTETS}, f"{copy}; 256 KiB")
+    yield _Trial(
+        "checksum",
+        "Internet checksum by software",
+        {"stage": "checksum", "octets": PACKET_OCTETS},
+        f"RFC 1071 over {PACKET_OCTETS} octets that are in the cache",
+        PACKET_OCTETS,
+    )
+    yield _Trial(
+        "system-call",
+        "A system call for each packet",
+        {"stage": "call", "octets": PACKET_OCTETS},
+        f"write of {PACKET_OCTETS} octets to /dev/null: entering and leaving the system, no copy",
+        PACKET_OCTETS,
+    )
+    for octets in (1472, 18):
+        yield _Trial(
+            f"udp-stack-{octets}",
+            f"UDP stack, {octets} octets a datagram",
+            {"stage": "datagram", "octets": octets},
+            f"a datagram of {octets} octets to oneself over loopback: down and up, two calls, one thread",
+            octets,
+        )
+    yield _Trial("tcp-loopback", "TCP over loopback", {"stage": "loopback"}, "two threads, 128 KiB a call; with the system's offloads")
+
+
+def _after(options: Options) -> Iterator[_Trial]:
+    yield _disk(options, "write-cached", "Disk, write into the system's memory", "handed to the system, not waited for")
+    yield _disk(options, "write-synced", "Disk, write", "until fsync has returned")
+    yield _disk(options, "write-direct", "Disk, write past the system's memory", "O_DIRECT, 1 MiB a call")
+
+
+def _disk(options: Options, way: str, title: str, how: str) -> _Trial:
+    octets = (16 if options.is_quick else 64) << 20
+    directory = str(options.directory or tempfile.gettempdir())
+    stage = {"stage": "disk", "directory": directory, "octets": octets, "way": way}
+    text = f"a temporary file of {octets >> 20} MiB in {directory}, {how}; a disk of a virtual machine may itself be a memory"
+    return _Trial(f"disk-{way}", title, stage, text, samples=5)
+
+
+def _try(found: Survey, trial: _Trial, options: Options) -> None:
+    from ethermeter._core import host_task
+
+    task = {"try": {"stage": trial.stage, "sampling": {"samples": trial.samples or options.samples, "sample_ns": options.sample_ns}}}
+    try:
+        samples = json.loads(host_task(json.dumps(task)))["bits_per_s"]
+    except OSError as error:
+        found.left_out.append(LeftOut(trial.name, str(error)))
+        return
+    found.ceilings.append(measured(trial.name, trial.title, samples, how=trial.how, octets=trial.octets))
+
+
+def _frames(found: Survey, options: Options) -> None:
+    """Frames over a virtual wire into a host that does nothing with them: one call a frame, and the kernel's receive path."""
+    from ethermeter.testbed import TestbedError, make_testbed
+    from ethermeter.testbed.commands import run
+    from ethermeter.testbed.worker import Worker
+
+    name = "softirq"
+    if os.geteuid() != 0:
+        found.left_out.append(LeftOut(name, "a virtual wire between network namespaces needs root"))
+        return
+    try:
+        with make_testbed() as testbed, Worker.on(testbed.hosts[0]) as worker:
+            sender, receiver = testbed.hosts
+
+            def received() -> int:
+                return int(run(receiver.command("cat", f"/sys/class/net/{receiver.interface}/statistics/rx_packets")))
+
+            for octets in (60, 1514):
+                samples = []
+                stage = {"stage": "frames", "interface": sender.interface, "octets": octets}
+                for _ in range(options.samples):
+                    task = {"try": {"stage": stage, "sampling": {"samples": 1, "sample_ns": options.sample_ns}}}
+                    before = received()
+                    (taken_ns,) = worker.do(task, within_s=30.0)["taken_ns"]
+                    samples.append(8 * octets * (received() - before) / (taken_ns * 1e-9))
+                how = (
+                    f"raw frames of {octets + 4} octets (with the FCS that a virtual wire does not carry), a call each, over a virtual wire"
+                    " into a host that nobody listens on: counted there"
+                )
+                title = f"Calls and receive interrupts, frames of {octets + 4} octets"
+                found.ceilings.append(measured(f"{name}-{octets + 4}", title, samples, how=how, octets=octets))
+    except TestbedError as error:
+        found.left_out.append(LeftOut(name, str(error)))
+
+
+def _framing(found: Survey, options: Options) -> None:
+    rates: Mapping[str, float] = {each.name: each.estimate.value for each in found.ceilings if each.name.startswith("nic-")}
+    rate_bps = options.rate_bps or max(rates.values(), default=None)
+    if rate_bps is None:
+        found.left_out.append(LeftOut("framing", "no line rate: none was given (--rate), and no interface tells one"))
+        return
+    if options.rate_bps is not None:
+        found.ceilings.append(computed("wire", "Wire", options.rate_bps, how="as given"))
+    found.ceilings += constants.framing(rate_bps)
+
+
+def _window(found: Survey, options: Options) -> None:
+    if options.round_trip_s is None:
+        found.left_out.append(LeftOut("window", "no round trip: it is the path's, and none was given (--round-trip)"))
+        return
+    octets = options.window_octets
+    if octets is None:
+        try:
+            octets = int(Path("/proc/sys/net/ipv4/tcp_rmem").read_text(encoding="ascii").split()[2])
+        except (OSError, ValueError, IndexError):
+            found.left_out.append(LeftOut("window", "none was given (--window), and the system does not tell its own"))
+            return
+    ceiling: Ceiling = constants.window(octets, options.round_trip_s)
+    found.ceilings.append(ceiling)

@@ -1,0 +1,162 @@
+"""The commands that fit a network to measurements, and predict with it."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ethermeter.cli import options
+from ethermeter.cli.output import print_json, print_table
+
+CALIBRATE_EXAMPLES = """\
+  ethermeter calibrate runs/ping-0123456789ab --model two-pcs.toml
+  ethermeter calibrate latency.csv runs/streaming-0123456789ab --model two-pcs.toml --out calibrated
+  ethermeter calibrate latency.csv --model two-pcs.toml --json"""
+PREDICT_EXAMPLES = """\
+  ethermeter predict four-to-one.toml --network calibrated/network.toml
+  ethermeter predict four-to-one.toml --network calibrated/network.toml --against runs/four-to-one-0123456789ab"""
+
+
+def calibrate(
+    data: Annotated[
+        list[Path],
+        typer.Argument(metavar="DATA…", help="Run directories and CSV files: metric, value, error, and a dotted key for each column else."),
+    ],
+    *,
+    model: Annotated[Path, typer.Option("--model", metavar="FILE", help="An experiment file on a network, with the table `calibrate`.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory for network.toml, calibration.json and report.html.")] = Path(
+        "calibrated"
+    ),
+    force: Annotated[bool, typer.Option("--force", help="Write over what is in the directory.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Estimate the unknown parameters of a network from what was measured of it."""
+    from ethermeter.calibration import calibrate as fit
+    from ethermeter.calibration import read_data, read_model
+    from ethermeter.calibration.document import network_text
+    from ethermeter.calibration.show import calibration_json, calibration_page, sum_rows, unknown_rows
+    from ethermeter.report.fitted import fitted_page
+
+    _check_out(out, ("network.toml", "calibration.json", "report.html"), force=force)
+    known = read_model(model)
+    measured = read_data(data, metrics=known.metrics)
+    with _Following("calibrate", "sets of parameters") as follow:
+        found = fit(known, measured, follow=follow)
+    _write(
+        out,
+        {
+            "network.toml": network_text(found),
+            "calibration.json": _json(calibration_json(found)),
+            "report.html": fitted_page(calibration_page(found)),
+        },
+    )
+    if as_json:
+        print_json(calibration_json(found))
+        return
+    print_table(["unknown", "value", "from", "to", "unit", "determined"], unknown_rows(found))
+    if found.fit.combinations:
+        typer.echo("")
+        print_table(["sum", "value", "from", "to", "unit"], sum_rows(found))
+    for doubt in found.doubts:
+        typer.echo(doubt)
+    typer.echo(f"network: {out / 'network.toml'}")
+    typer.echo(f"report: {out / 'report.html'}")
+
+
+def predict(
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="An experiment file; its hosts may be of the calibrated models.")],
+    *,
+    network: Annotated[Path, typer.Option("--network", metavar="FILE", help="A network that `calibrate` wrote.")],
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", metavar="RUN", help="A run that measured the scenario, to judge the prediction by.", show_default=False),
+    ] = None,
+    draws: Annotated[int, typer.Option("--draws", min=2, max=10_000, help="Sets of parameters behind the intervals.")] = 40,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory for prediction.json and report.html.")] = Path("predicted"),
+    force: Annotated[bool, typer.Option("--force", help="Write over what is in the directory.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Predict what a calibrated network does in another scenario, and judge it by a measurement of that."""
+    from ethermeter.calibration import judge, read_network
+    from ethermeter.calibration import predict as foresee
+    from ethermeter.calibration.judge import MAIN
+    from ethermeter.calibration.show import JUDGED_HEAD, judged_rows, point_text, prediction_json, prediction_page
+    from ethermeter.cli.output import number
+    from ethermeter.observation import FLOW_DEFINITIONS
+    from ethermeter.report.fitted import fitted_page
+
+    _check_out(out, ("prediction.json", "report.html"), force=force)
+    with _Following("predict", "trials") as follow:
+        found = foresee(scenario, read_network(network), draws=draws, follow=follow)
+    judged = judge(found, against) if against is not None else ()
+    tree = prediction_json(found, judged if against is not None else None)
+    _write(out, {"prediction.json": _json(tree), "report.html": fitted_page(prediction_page(found, judged))})
+    if as_json:
+        print_json(tree)
+        return
+    if judged:
+        print_table([name.lower() for name in JUDGED_HEAD], judged_rows(judged))
+    else:
+        print_table(
+            ["point", "metric", "predicted", "from", "to", "unit"],
+            [
+                (
+                    point_text(row.point),
+                    row.metric.value,
+                    number(row.value, digits=5),
+                    number(row.low, digits=5),
+                    number(row.high, digits=5),
+                    FLOW_DEFINITIONS[row.metric].unit,
+                )
+                for row in found.rows
+                if row.metric in MAIN
+            ],
+        )
+    typer.echo(f"report: {out / 'report.html'}")
+
+
+class _Following:
+    """Shows how far it is."""
+
+    def __init__(self, title: str, pieces: str) -> None:
+        from ethermeter.cli.progress import ProgressDisplay
+
+        self._display = ProgressDisplay(title, pieces=pieces)
+        self._begin_s = time.monotonic()
+
+    def __enter__(self) -> "_Following":
+        self._display.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._display.__exit__(*error)
+
+    def __call__(self, done: int, of: int) -> None:
+        from ethermeter.run import Progress
+
+        self._display(Progress(of, done, done / of, time.monotonic() - self._begin_s))
+
+
+def _check_out(out: Path, names: tuple[str, ...], *, force: bool) -> None:
+    from ethermeter.faults import Fault, InputError
+
+    there = [name for name in names if (out / name).exists()]
+    if (out.exists() and not out.is_dir()) or (there and not force):
+        value = ", ".join(there) or "a file"
+        raise InputError([Fault("--out", str(out), value, "expected a directory without them, or --force")])
+
+
+def _write(out: Path, texts: dict[str, str]) -> None:
+    from ethermeter.store.files import written_whole
+
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        with written_whole(out / name) as file:
+            file.write(text.encode("utf-8"))
+
+
+def _json(tree: object) -> str:
+    import json
+
+    return json.dumps(tree, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,174 @@
+"""What each stage of this host could do alone, and how near to the lowest ceiling a path came."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ethermeter.cli import options
+from ethermeter.cli.output import number, print_json, print_table
+
+if TYPE_CHECKING:
+    from ethermeter.ceilings import Options, Survey
+
+EXAMPLES = """\
+  ethermeter ceilings --quick
+  ethermeter ceilings --rate "1 Gb/s" --round-trip "20 ms" --window "64 kB" --json
+  ethermeter ceilings --quick --out ceilings.html
+  ethermeter ceilings --roofline runs/four-senders-0123456789ab --out roofline.svg"""
+
+
+def ceilings(
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and shorter repetitions: seconds rather than a minute.")] = False,
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            "--rate", metavar="RATE", show_default=False, help="Line rate for framing; that of the fastest interface unless given."
+        ),
+    ] = None,
+    round_trip: Annotated[
+        str | None,
+        typer.Option("--round-trip", metavar="TIME", show_default=False, help="Round trip of a path: adds what a window allows."),
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option("--window", metavar="SIZE", show_default=False, help="That window; the system's largest unless given."),
+    ] = None,
+    directory: Annotated[
+        Path | None, typer.Option("--directory", show_default=False, help="Where the file of the disk stages is made.")
+    ] = None,
+    roofline: Annotated[
+        Path | None,
+        typer.Option(
+            "--roofline",
+            metavar="RUN",
+            show_default=False,
+            help="Measure nothing: lay a run, or a result of `choke`, against its ceilings.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", show_default=False, help="Also draw into a file: .html, .svg, .pdf or .png.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Measure what each stage of this host could do alone: memory, checksum, calls, stack, disk; add bus, NIC, framing, window.
+
+    Needs no root but for frames over a virtual wire. Exit code 0; 2 for input that cannot be used.
+    """
+    from ethermeter.cli.voice_values import refuse
+
+    if out is not None:
+        from ethermeter.report.roofline import FORMATS
+
+        if out.suffix.lower() not in FORMATS:
+            refuse("--out", str(out), f"a file ending in one of {', '.join(FORMATS)}")
+    if roofline is not None:
+        for name, given in (
+            ("--quick", quick),
+            ("--rate", rate),
+            ("--round-trip", round_trip),
+            ("--window", window),
+            ("--directory", directory),
+        ):
+            if given:
+                refuse(name, str(given), "not with --roofline, which measures nothing")
+        _show_rooflines(roofline, out, as_json=as_json)
+        return
+    _measure(_options(quick=quick, rate=rate, round_trip=round_trip, window=window, directory=directory), out, as_json=as_json)
+
+
+def _options(*, quick: bool, rate: str | None, round_trip: str | None, window: str | None, directory: Path | None) -> "Options":
+    from ethermeter import units
+    from ethermeter.ceilings import Options
+    from ethermeter.cli.voice_values import refuse
+
+    if window is not None and round_trip is None:
+        refuse("--window", window, "only with --round-trip")
+    if directory is not None and not directory.is_dir():
+        refuse("--directory", str(directory), "a directory that is there")
+    option, text = "", ""
+    try:
+        option, text = "--rate", rate or ""
+        rate_bps = None if rate is None else float(units.rate_bps(rate))
+        option, text = "--round-trip", round_trip or ""
+        round_trip_s = None if round_trip is None else units.time_ps(round_trip, positive=True) / 1e12
+        option, text = "--window", window or ""
+        window_octets = None if window is None else max(1, units.size_bits(window, positive=True) // 8)
+    except units.UnitError as error:
+        refuse(option, text, str(error))
+    return Options(quick, directory, rate_bps, round_trip_s, window_octets)
+
+
+def _measure(chosen: "Options", out: Path | None, *, as_json: bool) -> None:
+    from ethermeter.ceilings import survey
+    from ethermeter.ceilings.paths import one_host
+    from ethermeter.cli.progress import ProgressDisplay
+    from ethermeter.run import Progress
+
+    begun_s = time.monotonic()
+    with ProgressDisplay("ceilings", pieces="stages") as display:
+        found = survey(chosen, lambda done, of: display(Progress(of, done, done / of, time.monotonic() - begun_s)))
+    if out is not None:
+        from ethermeter.report.roofline import export
+
+        rates = {each.title: each.estimate for each in found.ceilings}
+        export("Ceilings of this host", [one_host(rates, {each.title: each.basis for each in found.ceilings})], out)
+    if as_json:
+        print_json(_plain(found))
+        return
+    _print(found)
+    if out is not None:
+        typer.echo(str(out))
+
+
+def _plain(found: "Survey") -> dict[str, object]:
+    from ethermeter import provenance
+    from ethermeter.analysis.interval import LEVEL
+
+    return {
+        "level": LEVEL,
+        "interval": "of the mean of the repetitions, by Student's t",
+        "cpu": provenance.cpu_model(),
+        "ceilings": [each.as_json() for each in found.ceilings],
+        "left_out": [{"name": each.name, "why": each.why} for each in found.left_out],
+        "interfaces": found.facts,
+    }
+
+
+def _print(found: "Survey") -> None:
+    from ethermeter.report.roofline import rate_text
+
+    rows = []
+    for each in found.ceilings:
+        estimate = each.estimate
+        interval = f"{rate_text(max(0.0, estimate.low))} … {rate_text(estimate.high)}" if each.repetitions > 1 else ""
+        pieces = "" if each.pieces_per_s is None else number(each.pieces_per_s, digits=3)
+        rows.append([each.title, rate_text(estimate.value), interval, pieces, each.basis])
+    print_table(["stage", "ceiling", "95% interval of the mean", "pieces/s", "basis"], rows)
+    for name, facts in found.facts.items():
+        rings = ", ".join(f"{key} {value}" for key, value in (facts["rings"] or {}).items()) or "not told"
+        on = ", ".join(key for key, value in (facts["offloads"] or {}).items() if value) or "none told"
+        typer.echo(f"{name}: driver {facts['driver'] or 'not told'}; rings: {rings}; offloads on: {on}")
+    for left in found.left_out:
+        typer.echo(f"left out: {left.name}: {left.why}")
+
+
+def _show_rooflines(source: Path, out: Path | None, *, as_json: bool) -> None:
+    from ethermeter.ceilings.paths import rooflines
+    from ethermeter.report import roofline
+
+    found = rooflines(source)
+    if out is not None:
+        roofline.export(f"Rooflines of {source.name}", found, out)
+    if as_json:
+        print_json([each.as_json() for each in found])
+        return
+    for each in found:
+        typer.echo(each.title)
+        rows = [[stage.name, roofline.rate_text(stage.ceiling.value), str(stage.flows), stage.source] for stage in each.stages]
+        print_table(["stage", "ceiling", "flows", "from"], rows)
+        typer.echo(roofline.verdict(each) + "\n")
+    if out is not None:
+        typer.echo(str(out))

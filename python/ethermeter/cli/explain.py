@@ -1,0 +1,194 @@
+"""The command that explains captures."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ethermeter.cli import options
+from ethermeter.cli.guard import say
+from ethermeter.cli.output import number, print_json, print_table
+
+if TYPE_CHECKING:
+    from ethermeter.captures import Connection, Explanation
+
+EXAMPLES = """\
+  ethermeter explain trace.pcapng
+  ethermeter explain trace.pcap --output report.html
+  ethermeter explain trace.pcap --connection 3
+  ethermeter explain trace.pcap --json | jq '.connections[0].limited'
+
+Exit codes: 0 explained, with a line on stderr if the file ends within a packet; 2 no capture, corrupt, empty,
+or of a link that is not read; 130 Ctrl-C."""
+_ROWS = 20
+_SENTENCES = 5
+
+
+def explain(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A capture: pcap or pcapng.")],
+    *,
+    connection: Annotated[
+        int | None,
+        typer.Option("--connection", metavar="N", show_default=False, help="One connection only, by its number in the table."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", show_default=False, help="Write a report with figures, one HTML file.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Explain a capture: what every TCP connection in it waited for, and the rates and losses of UDP and raw frames."""
+    from ethermeter.captures import explain as explained
+    from ethermeter.cli.progress import ProgressDisplay
+
+    began_s = time.monotonic()
+    with ProgressDisplay(file.name) as display:
+
+        def follow(octets: int, most: int) -> None:
+            share = octets / most if most else 0.0
+            spent_s = time.monotonic() - began_s
+            display.show(share, f"{octets / 1e6:.0f} of {most / 1e6:.0f} MB", spent_s * (1 / share - 1) if share > 0 else None)
+
+        found = explained(file, follow)
+    chosen = None if connection is None else found.connection(connection)
+    for line in found.warnings:
+        say(f"{file}: {line}")
+    written = None if output is None else _write(found, chosen, output)
+    if as_json:
+        print_json(_as_json(found, chosen, written))
+        return
+    _print(found, chosen)
+    if written is not None:
+        typer.echo(f"report: {written}")
+
+
+def _write(found: "Explanation", chosen: "Connection | None", output: Path) -> Path:
+    from ethermeter.report.capture import write
+
+    return write(found, output, chosen)
+
+
+def _as_json(found: "Explanation", chosen: "Connection | None", written: Path | None) -> dict[str, Any]:
+    """Return what the core says, and of every connection what limited it."""
+    shown = found.connections if chosen is None else (chosen,)
+    connections = [
+        {
+            **each.of,
+            "limited": {
+                "by": None if each.limit is None else str(each.limit),
+                "shares": {str(limit): share for limit, share in each.shares.items()},
+                "sentence": each.sentence,
+                "cautions": [str(caution) for caution in each.cautions],
+            },
+        }
+        for each in shown
+    ]
+    flows = found.flows if chosen is None else ()
+    return {"file": found.name, **found.of, "connections": connections, "flows": list(flows), "report": written and str(written)}
+
+
+def _print(found: "Explanation", chosen: "Connection | None") -> None:
+    kinds = ", ".join(f"{count} {_KINDS[name]}" for name, count in found.of["kinds"].items() if count)
+    typer.echo(f"{found.name}: {found.of['packets']} packets in {found.duration_s:.4g} s: {kinds}")
+    connections = found.connections if chosen is None else (chosen,)
+    if connections:
+        _print_connections(connections)
+    if chosen is not None:
+        _print_one(chosen)
+    elif found.flows:
+        _print_flows(found.flows)
+
+
+_KINDS = {
+    "tcp": "TCP",
+    "udp": "UDP",
+    "raw": "raw frames",
+    "other": "others",
+    "fragment": "fragments",
+    "broken": "broken",
+    "unread": "of a link that is not read",
+}
+
+
+def _print_connections(connections: "tuple[Connection, ...]") -> None:
+    from ethermeter.captures.connection import size_text, time_text
+    from ethermeter.captures.limits import NAMES
+
+    head = [
+        "number",
+        "sends more",
+        "sends less",
+        "payload",
+        "duration",
+        "Mb/s",
+        "round trip",
+        "data to ACK",
+        "sent again",
+        "limited by",
+        "share",
+    ]
+    rows = [
+        [
+            str(each.number),
+            each.sender.name,
+            each.receiver.name,
+            size_text(each.octets),
+            time_text(each.duration_s),
+            number(None if each.goodput_bps is None else each.goodput_bps / 1e6),
+            time_text(each.round_trip_s),
+            time_text(each.sender.delay_s("p50")),
+            str(sum(end.of["resent"] for end in each.ends)),
+            "–" if each.limit is None else NAMES[each.limit],
+            "–" if each.limit is None else f"{each.shares[each.limit]:.0%}",
+        ]
+        for each in connections[:_ROWS]
+    ]
+    print_table(head, rows)
+    if len(connections) > _ROWS:
+        typer.echo(f"… {len(connections) - _ROWS} more with --json")
+    typer.echo()
+    for each in connections[:_SENTENCES]:
+        typer.echo(f"{each.number}: {each.sentence}")
+        if each.cautions:
+            typer.echo(f"   caution: {', '.join(each.cautions)}")
+
+
+def _print_one(connection: "Connection") -> None:
+    """Print where the time of a connection went, and both ends side by side."""
+    from ethermeter.captures.connection import ROWS, time_text
+    from ethermeter.captures.limits import PARTS
+
+    typer.echo()
+    parts = [(name, share) for name, share in connection.parts.items() if share > 0]
+    print_table(["share %", "waited for"], [[number(100 * share), PARTS[name]] for name, share in sorted(parts, key=lambda part: -part[1])])
+    typer.echo()
+    ends = connection.ends
+    rows = [[name, *("–" if end.of[key] is None else str(end.of[key]) for end in ends)] for key, name in ROWS.items()]
+    for name in ("least", "p50", "p90", "p99", "most"):
+        rows.append([f"Data to ACK, {name}", *(time_text(end.delay_s(name)) for end in ends)])
+    print_table(["sent by", ends[0].name, ends[1].name], rows)
+
+
+def _print_flows(flows: "tuple[Mapping[str, Any], ...]") -> None:
+    from ethermeter.captures.connection import size_text, time_text
+
+    rows = []
+    for flow in flows[:_ROWS]:
+        seconds = flow["duration_ns"] * 1e-9
+        numbers = flow["numbers"]
+        rows.append(
+            [
+                flow["source"],
+                flow["destination"],
+                str(flow["packets"]),
+                size_text(flow["octets"]),
+                number(8e-6 * flow["octets"] / seconds if seconds else None),
+                *(time_text(None if flow["gaps"][name] is None else flow["gaps"][name] * 1e-9) for name in ("p50_ns", "most_ns")),
+                *(("–", "–") if numbers is None else (str(numbers["missing"]), str(numbers["reordered"]))),
+            ]
+        )
+    typer.echo()
+    print_table(["from", "to", "packets", "payload", "Mb/s", "gap, median", "gap, most", "missing", "reordered"], rows)
+    if len(flows) > _ROWS:
+        typer.echo(f"… {len(flows) - _ROWS} more with --json")

@@ -1,0 +1,246 @@
+"""The simulation engine for networks: one trial through the compiled core, its result turned into observations of flows and ports."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ethermeter.engines.offered import overloaded
+from ethermeter.engines.quantiles import RANKS, quantiles
+from ethermeter.engines.simulation import FEW_FRAMES, PS_PER_S, timed
+from ethermeter.framing import frame_octets
+from ethermeter.observation import Caution, Metric
+from ethermeter.store.rows import CAUTION_BIT, FLOW_HISTOGRAMS, FLOW_METRICS, HISTOGRAMS, PORT_COLUMNS, Floats, Integers, TrialRows
+
+TIMES = {
+    Metric.ONE_WAY_DELAY: ("one_way", "messages"),
+    Metric.ROUND_TRIP: ("round_trip", "completed"),
+    Metric.INTER_ARRIVAL: ("between_arrivals", "messages"),
+}
+"""Name in the core of every time that has a histogram, and the count that it is estimated from."""
+ENDED = {
+    Metric.LOST_QUEUE: "queue",
+    Metric.LOST_BUFFER: "buffer",
+    Metric.LOST_ATTEMPTS: "attempts",
+    Metric.FILTERED: "filtered",
+    Metric.IGNORED: "ignored",
+}
+"""Where copies of frames end before their destination, by the core's word for it."""
+LOSSES = (Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS)
+"""Of these, those that cost somebody something."""
+COUNTS = (Metric.REORDERED, Metric.DUPLICATES, Metric.TIMED_OUT, Metric.MESSAGES, Metric.REFUSED, *ENDED)
+ADDED = (Metric.OFFERED_RATE, Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE, *COUNTS)
+"""Metrics of all flows together that are sums over flows."""
+SHORTEST, LONGEST = 64, 2000
+"""Octets of legal frames, destination address to FCS (802.3-2022 § 3.2.7, § 4.4.2); the longest are envelope frames."""
+NOT_ESTIMATED_FROM_MESSAGES = {Metric.OFFERED_RATE, *COUNTS}
+
+
+def run_trial(line: str, scenario: Mapping[str, Any]) -> TrialRows:
+    """Simulate one trial of a network and return its rows.
+
+    Parameters
+    ----------
+    line
+        The trial as JSON text, a line of `plan.jsonl`.
+    scenario
+        The trial's scenario, from the same text.
+
+    Returns
+    -------
+    :
+        The rows, which depend on `line` alone, except for `core_s`.
+
+    Raises
+    ------
+    ValueError
+        If the core refuses the trial; the message has the key.
+    RuntimeError
+        If the core breaks off because of a fault of its own.
+
+    """
+    from ethermeter import _core
+
+    result, core_s = timed(_core.simulate_network, line)
+    return observe(scenario, result, core_s=core_s)
+
+
+def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: float) -> TrialRows:
+    """Turn what the core counted into every metric, of each flow and of all.
+
+    Parameters
+    ----------
+    scenario
+        The trial's scenario as in `plan.jsonl`.
+    result
+        What `ethermeter._core.simulate_network` gave back for it.
+    core_s
+        Time the simulator took, in s.
+
+    Returns
+    -------
+    :
+        The rows in the order of `ethermeter.store.rows.flow_layout`. A value without a sample is NaN and has the caution `no-samples`; one
+        that is estimated from fewer than 30 messages has `few-samples`.
+
+    """
+    count = {
+        name.removeprefix("flow_"): np.asarray(values).astype(np.float64)
+        for name, values in result.items()
+        if name.startswith("flow_") and not name.endswith("_s")
+    }
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = _of_each(scenario, result, count)
+        whole = _of_all(scenario, result, count, each)
+    values = np.concatenate([[whole[metric] for metric in FLOW_METRICS], *(each[metric] for metric in FLOW_METRICS)])
+    flow, histogram, low_ps, high_ps, buckets = _histogram_rows(result["histograms"])
+    ports = np.stack([np.asarray(result[f"port_{name}"]).astype(np.int64) for name in PORT_COLUMNS], axis=-1)
+    none, nothing = np.empty(0, np.int64), np.empty(0)
+    return TrialRows(
+        stations=0,
+        values=values,
+        cautions=_cautions(scenario, count, values),
+        batch_frames=none,
+        batch_charged_ps=none,
+        batch_delay_sum_s=nothing,
+        batch_delay_square_sum_s2=nothing,
+        histogram=histogram,
+        low_ps=low_ps,
+        high_ps=high_ps,
+        count=buckets,
+        events=int(result["events"]),
+        core_s=core_s,
+        flows=len(scenario["flows"]),
+        histogram_flow=flow,
+        ports=ports.ravel(),
+    )
+
+
+def percentiles(metric: Metric) -> tuple[Metric, ...]:
+    """Return the metrics of a time's percentiles and of its largest value, in the order of `quantiles`."""
+    names = [f"p{f'{rank:g}'.removeprefix('0.').ljust(2, '0')}" for rank in RANKS]
+    return tuple(Metric(f"{metric.value}_{name}") for name in (*names, "max"))
+
+
+def _of_each(scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapping[str, Floats]) -> dict[Metric, Floats]:
+    """Value of every metric of every flow, shape (flows,)."""
+    flows = len(scenario["flows"])
+    window_s = result["window_ps"] / PS_PER_S
+    causes = {word: at for at, word in enumerate(result["losses"])}
+    found = {
+        Metric.OFFERED_RATE: count["offered"] / window_s,
+        Metric.MESSAGE_RATE: count["messages"] / window_s,
+        Metric.FRAME_RATE: count["frames"] / window_s,
+        Metric.GOODPUT: 8 * count["octets"] / window_s,
+        Metric.DATA_RATE: 8 * count["data_octets"] / window_s,
+        # Between two hosts of a forest there is one way, and every stage of it keeps the order.
+        Metric.REORDERED: np.zeros(flows),
+        Metric.DUPLICATES: np.zeros(flows),
+        Metric.TIMED_OUT: count["timed_out"],
+        Metric.MESSAGES: count["messages"],
+        Metric.REFUSED: count["refused"],
+        **{metric: count["lost"][:, causes[word]] for metric, word in ENDED.items()},
+    }
+    found[Metric.LOSS] = _loss(scenario, count, found)
+    for metric, (name, _) in TIMES.items():
+        found[metric] = np.asarray(result[f"flow_{name}_s"], np.float64)
+        flow, *columns = (np.asarray(column) for column in result["histograms"][name])
+        ranked = np.array([quantiles([column[flow == number] for column in columns]) for number in range(flows)])
+        found |= {of: ranked[:, at] for at, of in enumerate(percentiles(metric))}
+    return found
+
+
+def _loss(scenario: Mapping[str, Any], count: Mapping[str, Floats], found: Mapping[Metric, Floats]) -> Floats:
+    """Share of the messages offered in the window that never came, of every flow; NaN where none was offered.
+
+    Where nothing was refused and no frame lost, all that did not come was under way when the trial ended, and the loss is 0.
+    """
+    wanted = count["offered"] * _receivers(scenario)
+    lost = sum((found[metric] for metric in LOSSES), found[Metric.REFUSED])
+    share = np.where(lost == 0, 0.0, 1 - count["arrived"] / wanted)
+    return np.where(wanted > 0, share, np.nan)
+
+
+def _receivers(scenario: Mapping[str, Any]) -> Floats:
+    return np.array([len(flow["to"]) for flow in scenario["flows"]], np.float64)
+
+
+def _of_all(
+    scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapping[str, Floats], each: Mapping[Metric, Floats]
+) -> dict[Metric, float]:
+    """Value of every metric of all flows together."""
+    found = {metric: float(each[metric].sum()) for metric in ADDED}
+    wanted = count["offered"] * _receivers(scenario)
+    found[Metric.LOSS] = _weighted(wanted, each[Metric.LOSS])
+    for metric, (name, counted) in TIMES.items():
+        flow, low_ps, high_ps, buckets = (np.asarray(column).astype(np.int64) for column in result["histograms"][name])
+        # Of times between arrivals there is one less than of arrivals, for each receiver that had any.
+        samples = count[counted]
+        if counted == "messages":
+            samples = np.bincount(flow, weights=buckets, minlength=len(each[metric])).astype(np.float64)
+        found[metric] = _weighted(samples, each[metric])
+        lows, place = np.unique(low_ps, return_inverse=True)
+        # Buckets of all flows have the same edges, so that equal lows are equal buckets.
+        highs, together = np.zeros(len(lows), np.int64), np.bincount(place, weights=buckets, minlength=len(lows))
+        highs[place] = high_ps
+        found |= dict(zip(percentiles(metric), quantiles((lows, highs, together)), strict=True))
+    return found
+
+
+def _weighted(weights: Floats, values: Floats) -> float:
+    """Mean of the flows' values, each as often as its weight; NaN if none has any."""
+    some = weights > 0
+    total = float(weights[some].sum())
+    return float((weights[some] * values[some]).sum()) / total if total else float("nan")
+
+
+def _histogram_rows(
+    histograms: Mapping[str, Sequence[Any]],
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Integers, Integers, Integers]:
+    """Buckets of all histograms one below the other: flow, index into `HISTOGRAMS`, low and high in ps, count."""
+    columns = [histograms[TIMES[Metric(name)][0]] for name in FLOW_HISTOGRAMS]
+    index = np.repeat(np.array([HISTOGRAMS.index(name) for name in FLOW_HISTOGRAMS], np.uint8), [len(column[3]) for column in columns])
+    flow, low_ps, high_ps, count = (np.concatenate([np.asarray(column[part]).astype(np.int64) for column in columns]) for part in range(4))
+    return flow.astype(np.int32), index, low_ps, high_ps, count
+
+
+def _cautions(scenario: Mapping[str, Any], count: Mapping[str, Floats], values: Floats) -> np.ndarray[Any, np.dtype[np.uint16]]:
+    """Caution mask of every row."""
+    flows = len(scenario["flows"])
+    over = overloaded(scenario)
+    legal = np.array([_is_legal(flow) for flow in scenario["flows"]])
+    of_flow = np.where(over, np.uint16(CAUTION_BIT[Caution.UNBOUNDED_QUEUE]), np.uint16(0)).astype(np.uint16)
+    of_flow |= np.where(legal, 0, CAUTION_BIT[Caution.ILLEGAL_FRAME_LENGTH]).astype(np.uint16)
+    whole = np.full(len(FLOW_METRICS), np.bitwise_or.reduce(of_flow), np.uint16)
+    each = np.tile(of_flow, (len(FLOW_METRICS), 1))
+    for at, metric in enumerate(FLOW_METRICS):
+        if metric not in NOT_ESTIMATED_FROM_MESSAGES:
+            behind = count[_counted(metric)]
+            few = CAUTION_BIT[Caution.FEW_SAMPLES]
+            whole[at] |= few if behind.sum() < FEW_FRAMES else 0
+            each[at] |= np.where(behind < FEW_FRAMES, few, 0).astype(np.uint16)
+        if metric == Metric.LOSS:
+            # What was lost is known; of what was under way when all was over it is not.
+            waits = (count["in_flight"] > 0) & (values[len(FLOW_METRICS) + at * flows :][:flows] > 0)
+            each[at] |= np.where(waits, CAUTION_BIT[Caution.UNDER_WAY], 0).astype(np.uint16)
+            whole[at] |= CAUTION_BIT[Caution.UNDER_WAY] if waits.any() else 0
+    mask = np.concatenate([whole, each.ravel()])
+    none = np.isnan(values)
+    mask[none] &= np.uint16(~CAUTION_BIT[Caution.FEW_SAMPLES] & 0xFFFF)
+    mask[none] |= CAUTION_BIT[Caution.NO_SAMPLES]
+    return mask
+
+
+def _is_legal(flow: Mapping[str, Any]) -> bool:
+    """Whether all frames of a flow have a length that the standard allows."""
+    lengths = [flow["frames"], *([flow["response"]["frames"]] if flow.get("response") else [])]
+    every = [bits for of in lengths for bits in (of["bits"] if of["kind"] == "mix" else [of["bits"]])]
+    framing = flow.get("framing", "frame")
+    return all(SHORTEST <= octets <= LONGEST for bits in every for octets in frame_octets(framing, bits // 8))
+
+
+def _counted(metric: Metric) -> str:
+    """Name of the count that a metric is estimated from."""
+    if metric == Metric.LOSS:
+        return "offered"
+    return next((counted for of, (_, counted) in TIMES.items() if metric in (of, *percentiles(of))), "messages")

@@ -1,0 +1,407 @@
+"""Capture: the report on a capture file, with the figures of its largest connections."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ethermeter.captures.connection import NS, ROWS, Connection, size_text, time_text
+from ethermeter.captures.explanation import Explanation
+from ethermeter.captures.limits import NAMES, PARTS, RULES
+from ethermeter.report.chart import HEIGHT
+from ethermeter.report.html import safe, section, table
+from ethermeter.report.labels import number
+from ethermeter.report.sheet import Sheet
+from ethermeter.report.shell import shell
+from ethermeter.report.theme import colours
+
+Json = dict[str, Any]
+DRAWN = 6
+"""Connections that have figures of their own."""
+LISTED = 200
+"""Rows of a table."""
+_BARS = 12
+_SEEN = 0.0005
+"""Share of a bar that can be seen."""
+_CAUTIONS: Mapping[str, str] = {
+    "no-handshake": "its handshake is not in the capture, and with it the scale of its windows: the receiver's window is never blamed",
+    "near-receiver": "the capture was made nearer to the receiver: queues and losses before it are seen as the sender's pace and as holes",
+    "uncaptured": "segments were acknowledged that the capture does not have: the capture itself has lost packets",
+    "guessed": "more than a tenth of what was sent again, or late, is told by its timing only",
+    "evicted": "too many connections went on at the same time: its end was not followed",
+    "cut-by-interface": "segments are longer than the ends agreed: the interface cut them after the capture, into more on the wire",
+}
+
+
+def write(found: Explanation, path: Path, chosen: Connection | None = None) -> Path:
+    """Write the report on a capture.
+
+    Parameters
+    ----------
+    found
+        What it says.
+    path
+        Of the HTML file.
+    chosen
+        The connection that it is to be about; all of them without.
+
+    Returns
+    -------
+    :
+        The path.
+
+    """
+    from ethermeter.store import write_whole
+
+    write_whole(path, page(found, chosen))
+    return path
+
+
+def page(found: Explanation, chosen: Connection | None = None) -> str:
+    """Put the report together, as `write` does."""
+    sheet = Sheet()
+    connections = found.connections if chosen is None else (chosen,)
+    sections: list[tuple[str, str, str]] = []
+    if found.warnings:
+        items = "".join(f"<li>{safe(line)}</li>" for line in found.warnings)
+        sections.append(("warnings", "Warnings", section("warnings", "What is wrong with the file", f"<ul>{items}</ul>")))
+    if connections:
+        sections.append(("connections", "Connections", section("connections", "Connections", _connections(connections, sheet))))
+    # Drawn are those that have something to draw.
+    for each in [each for each in connections if each.duration_s > 0 and each.octets > 0][:DRAWN]:
+        title = f"{each.number}: {each.sender.name} to {each.receiver.name}"
+        anchor = f"connection-{each.number}"
+        sections.append((anchor, f"Connection {each.number}", section(anchor, title, _connection(each, sheet))))
+    if found.flows and chosen is None:
+        sections.append(("flows", "Flows", section("flows", "UDP and raw frames", _flows(found.flows, sheet))))
+    sections.append(("rules", "Rules", section("rules", "What limits a connection, and how it is told", _rules())))
+    footer = f"Capture <code>{safe(found.name)}</code>. This file holds all it needs and works offline."
+    return shell(Path(found.name).name, sections, sheet, kind="ethermeter explain", facts=_facts(found), footer=footer)
+
+
+def _facts(found: Explanation) -> list[tuple[str, str]]:
+    return [
+        ("Packets", f"{found.of['packets']:,}"),
+        ("Duration", time_text(found.duration_s)),
+        ("Octets on the wire", size_text(found.of["wire_octets"])),
+        ("Connections", f"{found.of['connection_sums']['count']:,}"),
+        ("Flows", f"{found.of['flow_sums']['count']:,}"),
+    ]
+
+
+def _connections(connections: Sequence[Connection], sheet: Sheet) -> str:
+    head = [
+        "Number",
+        "Sends more",
+        "Sends less",
+        "Payload",
+        "Duration",
+        "Mb/s",
+        "Round trip",
+        "Data to ACK",
+        "Sent again",
+        "Limited by",
+        "Share",
+    ]
+    rows = [
+        [
+            str(each.number),
+            safe(each.sender.name),
+            safe(each.receiver.name),
+            size_text(each.octets),
+            time_text(each.duration_s),
+            "–" if each.goodput_bps is None else number(each.goodput_bps / 1e6),
+            time_text(each.round_trip_s),
+            time_text(each.sender.delay_s("p50")),
+            str(sum(end.of["resent"] for end in each.ends)),
+            "–" if each.limit is None else NAMES[each.limit],
+            "–" if each.limit is None else f"{each.shares[each.limit]:.0%}",
+        ]
+        for each in connections[:LISTED]
+    ]
+    listed = f'<div class="panel">{table(head, rows, caption="Connections, the one with most payload first", kind="data")}</div>'
+    drawn = [each for each in connections if each.limit is not None][:_BARS]
+    return (f'<div class="grid">{_bars(drawn, sheet)}</div>' if drawn else "") + "<h3>All</h3>" + listed
+
+
+def _bars(connections: Sequence[Connection], sheet: Sheet) -> str:
+    """Draw what connections waited for, one bar each; the parts sum to 1."""
+    names = [str(each.number) for each in connections]
+    rows = [
+        {"x": str(each.number), "c": PARTS[name], "o": order, "y": float(f"{share:.6g}")}
+        for each in connections
+        for order, (name, share) in enumerate(each.parts.items())
+        if share >= _SEEN
+    ]
+    kinds = [name for name in PARTS.values() if any(row["c"] == name for row in rows)]
+    spec = _whole(rows, kinds) | {
+        "height": 26 * len(names) + 30,
+        "mark": {"type": "bar", "aria": False, "height": {"band": 0.8}},
+        "encoding": {
+            "y": {"field": "x", "type": "ordinal", "title": "Connection", "sort": names, "axis": {"grid": False}},
+            "x": {
+                "field": "y",
+                "type": "quantitative",
+                "title": "Share of its time",
+                "stack": True,
+                "scale": {"domain": [0, 1]},
+                "axis": {"format": ".0%"},
+            },
+            "order": {"field": "o", "type": "quantitative"},
+            "color": _colour(kinds),
+            "tooltip": [
+                {"field": "c", "title": "waited for"},
+                {"field": "y", "type": "quantitative", "title": "share", "format": ".2%"},
+                {"field": "x", "title": "connection"},
+            ],
+        },
+    }
+    head = ["Connection", *kinds]
+    cells = [[str(each.number), *(f"{each.parts[name]:.2%}" for name, kind in PARTS.items() if kind in kinds)] for each in connections]
+    return sheet.add(
+        spec,
+        title="What the connections waited for",
+        text="Every moment between the first packet of a connection and its last belongs to one cause; the rules are below.",
+        numbers=table(head, cells, caption="Shares of time", kind="data"),
+        kind="low",
+    )
+
+
+def _connection(of: Connection, sheet: Sheet) -> str:
+    cautions = "".join(f"<li><code>{safe(caution)}</code>: {_CAUTIONS[caution]}</li>" for caution in of.cautions)
+    said = f"<p>{safe(of.sentence)}</p>" + (f"<ul>{cautions}</ul>" if cautions else "")
+    drawn = [_sequence(of, sheet), _throughput(of, sheet), _delays(of, sheet), _distribution(of, sheet)]
+    return said + f'<div class="grid">{"".join(drawn)}</div><h3>Both ends</h3><div class="panel">{_ends(of)}</div>'
+
+
+def _ends(of: Connection) -> str:
+    rows = [[name, *("–" if end.of[key] is None else f"{end.of[key]:,}" for end in of.ends)] for key, name in ROWS.items()]
+    rows.append(["Segments per acknowledgement", *(_ratio(end.of["covered_segments"], end.of["covering_acks"]) for end in of.ends)])
+    rows.append(["From the capture to it and back, at the least", *(time_text(end.away_s) for end in of.ends)])
+    for name, title in (("least", "least"), ("p50", "median"), ("p90", "90%"), ("p99", "99%"), ("most", "largest")):
+        rows.append([f"Data to acknowledgement, {title}", *(time_text(end.delay_s(name)) for end in of.ends)])
+    return table(["Of what it sent and announced", *(safe(end.name) for end in of.ends)], rows, caption="Both ends", kind="plain")
+
+
+def _ratio(above: int, below: int) -> str:
+    return "–" if below == 0 else number(above / below)
+
+
+def _times_s(series: Mapping[str, Any]) -> list[float]:
+    """Return the middles of the slices, in s after the beginning."""
+    width_s = series["width_ns"] * NS
+    return [float(f"{(at + 0.5) * width_s:.9g}") for at in range(len(series["octets"]))]
+
+
+def _sequence(of: Connection, sheet: Sheet) -> str:
+    """Draw numbers sent, acknowledged and allowed by the window against time, and where something was sent again."""
+    series = of.sender.of["series"]
+    times = _times_s(series)
+    kinds = {"sent": "sent", "acknowledged": "acknowledged", "edge": "the window allows"}
+    rows = [
+        {"x": at, "y": value / 1e6, "c": kind}
+        for key, kind in kinds.items()
+        for at, value in zip(times, series[key], strict=True)
+        if value > 0
+    ]
+    again = [
+        {"x": at, "y": sent / 1e6, "c": "sent again", "n": count}
+        for at, sent, count in zip(times, series["sent"], series["resent"], strict=True)
+        if count > 0 and sent > 0
+    ]
+    names = [*(kind for kind in kinds.values() if any(row["c"] == kind for row in rows)), *(["sent again"] if again else [])]
+    across, up = _axis("x", "Time (s)"), _axis("y", "Octets (MB)")
+    encoding: Json = {"x": across, "y": up, "color": _colour(names)}
+    layers: list[Json] = [{"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "aria": False}, "encoding": encoding}]
+    if again:
+        layers.append(
+            {"data": {"values": again}, "mark": {"type": "point", "filled": True, "size": 26, "aria": False}, "encoding": encoding}
+        )
+    layers.append(_pointer(encoding, [("c", "number", ""), ("x", "time, s", ".5~r"), ("y", "MB", ".5~r")]))
+    spec = _whole(rows, names) | {"layer": layers}
+    head = ["Time, s", "Sent, octets", "Acknowledged", "The window allows", "Segments sent again"]
+    columns = [series[key] for key in ("sent", "acknowledged", "edge", "resent")]
+    cells = [[f"{at:.6g}", *(str(column[place]) for column in columns)] for place, at in enumerate(times) if any(c[place] for c in columns)]
+    return sheet.add(
+        spec,
+        title="Time and sequence",
+        text=f"What {of.sender.name} had sent at most, what was acknowledged of it, and how far the receiver's window reached, "
+        f"in slices of {time_text(series['width_ns'] * NS)}.",
+        numbers=table(head, cells, caption="Time and sequence", kind="data"),
+    )
+
+
+def _throughput(of: Connection, sheet: Sheet) -> str:
+    rows, cells = [], []
+    for end in of.ends:
+        series = end.of["series"]
+        for at, octets in zip(_times_s(series), series["octets"], strict=True):
+            rate = float(f"{8e-6 * octets / (series['width_ns'] * NS):.6g}")
+            rows.append({"x": at, "y": rate, "c": end.name})
+            cells.append([safe(end.name), f"{at:.6g}", number(rate)])
+    names = [end.name for end in of.ends]
+    encoding: Json = {"x": _axis("x", "Time (s)"), "y": _axis("y", "Payload (Mb/s)", zero=True), "color": _colour(names)}
+    mark = {"type": "line", "interpolate": "step", "strokeWidth": 1.5, "aria": False}
+    layers = [
+        {"mark": mark, "encoding": encoding},
+        _pointer(encoding, [("c", "from", ""), ("x", "time, s", ".5~r"), ("y", "Mb/s", ".5~r")]),
+    ]
+    return sheet.add(
+        _whole(rows, names) | {"layer": layers},
+        title="Throughput",
+        text="Payload that each end sent, what was sent again too.",
+        numbers=table(["From", "Time, s", "Mb/s"], cells, caption="Throughput", kind="data"),
+    )
+
+
+def _delays(of: Connection, sheet: Sheet) -> str:
+    """Draw the time from data to acknowledgement against time."""
+    series = of.sender.of["series"]
+    rows, cells = [], []
+    for at, count, total, most in zip(_times_s(series), series["delays"], series["delay_sum_ns"], series["delay_most_ns"], strict=True):
+        if count > 0:
+            mean_ms = float(f"{total / count * 1e-6:.6g}")
+            rows += [{"x": at, "y": mean_ms, "c": "mean"}, {"x": at, "y": most * 1e-6, "c": "longest"}]
+            cells.append([f"{at:.6g}", str(count), number(mean_ms), number(most * 1e-6)])
+    if not rows:
+        return ""
+    names = ["mean", "longest"]
+    encoding: Json = {"x": _axis("x", "Time (s)"), "y": _axis("y", "Data to acknowledgement (ms)", zero=True), "color": _colour(names)}
+    layers = [
+        {"mark": {"type": "line", "strokeWidth": 1.5, "aria": False}, "encoding": encoding},
+        _pointer(encoding, [("c", "of the slice", ""), ("x", "time, s", ".5~r"), ("y", "ms", ".5~r")]),
+    ]
+    return sheet.add(
+        _whole(rows, names) | {"layer": layers},
+        title="From data to acknowledgement",
+        text=f"Of segments of {of.sender.name} that were sent once; seen from where the capture was made, at the least "
+        f"{time_text(of.receiver.away_s)} from {of.receiver.name} and back.",
+        numbers=table(["Time, s", "Segments", "Mean, ms", "Longest, ms"], cells, caption="From data to acknowledgement", kind="data"),
+    )
+
+
+def _distribution(of: Connection, sheet: Sheet) -> str:
+    """Draw the share of segments that were acknowledged within a time."""
+    rows, cells, names = [], [], []
+    for end in of.ends:
+        filled, count = end.of["ack_delay"]["filled"], end.of["ack_delay"]["count"]
+        if not count:
+            continue
+        names.append(end.name)
+        seen = 0
+        for most_ns, here in filled:
+            seen += here
+            share = float(f"{seen / count:.6g}")
+            rows.append({"x": max(most_ns, 1) * 1e-6, "y": share, "c": end.name})
+            cells.append([safe(end.name), number(most_ns * 1e-6), str(here), f"{share:.4%}"])
+    if not rows:
+        return ""
+    across = _axis("x", "Data to acknowledgement (ms)") | {"scale": {"type": "log"}, "axis": {"format": "~r"}}
+    up = _axis("y", "Share of segments") | {"scale": {"domain": [0, 1]}, "axis": {"format": ".0%"}}
+    encoding: Json = {"x": across, "y": up, "color": _colour(names)}
+    layers = [
+        {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "aria": False}, "encoding": encoding},
+        _pointer(encoding, [("c", "segments of", ""), ("x", "within, ms", ".4~r"), ("y", "share", ".2%")]),
+    ]
+    return sheet.add(
+        _whole(rows, names) | {"layer": layers},
+        title="Distribution of the time to acknowledgement",
+        text="Share of segments that were acknowledged within a time. Steps are 3% wide.",
+        numbers=table(["Segments of", "Within, ms", "Segments", "Share"], cells, caption="Distribution", kind="data"),
+    )
+
+
+def _flows(flows: Sequence[Mapping[str, Any]], sheet: Sheet) -> str:
+    head = ["Number", "From", "To", "Kind", "Packets", "Payload", "Mb/s", "Gap, median", "Gap, most", "Missing", "Reordered", "Duplicate"]
+    rows = []
+    for flow in flows[:LISTED]:
+        seconds, numbers = flow["duration_ns"] * NS, flow["numbers"]
+        gaps = [None if flow["gaps"][name] is None else flow["gaps"][name] * NS for name in ("p50_ns", "most_ns")]
+        told = ["–"] * 3 if numbers is None else [str(numbers[name]) for name in ("missing", "reordered", "duplicate")]
+        rate = number(8e-6 * flow["octets"] / seconds) if seconds else "–"
+        ends = [safe(flow["source"]), safe(flow["destination"])]
+        rows.append(
+            [
+                str(flow["number"]),
+                *ends,
+                flow["kind"],
+                f"{flow['packets']:,}",
+                size_text(flow["octets"]),
+                rate,
+                *map(time_text, gaps),
+                *told,
+            ]
+        )
+    text = "<p>Lost, reordered and duplicate packets are known only of flows that carry ethermeter’s mark.</p>"
+    listed = f'<div class="panel">{table(head, rows, caption="Flows, the one with most payload first", kind="data")}</div>'
+    drawn = [flow for flow in flows if flow["duration_ns"] > 0][:DRAWN]
+    return text + (f'<div class="grid">{_rates(drawn, sheet)}</div>' if drawn else "") + "<h3>All</h3>" + listed
+
+
+def _rates(flows: Sequence[Mapping[str, Any]], sheet: Sheet) -> str:
+    rows, cells = [], []
+    for flow in flows:
+        series, begin_s = flow["series"], flow["begin_ns"] * NS
+        for at, octets in zip(_times_s(series), series["octets"], strict=True):
+            rate = float(f"{8e-6 * octets / (series['width_ns'] * NS):.6g}")
+            rows.append({"x": begin_s + at, "y": rate, "c": str(flow["number"])})
+            cells.append([str(flow["number"]), f"{begin_s + at:.6g}", number(rate)])
+    names = [str(flow["number"]) for flow in flows]
+    encoding: Json = {"x": _axis("x", "Time (s)"), "y": _axis("y", "Payload (Mb/s)", zero=True), "color": _colour(names)}
+    mark = {"type": "line", "interpolate": "step", "strokeWidth": 1.5, "aria": False}
+    layers = [
+        {"mark": mark, "encoding": encoding},
+        _pointer(encoding, [("c", "flow", ""), ("x", "time, s", ".5~r"), ("y", "Mb/s", ".5~r")]),
+    ]
+    return sheet.add(
+        _whole(rows, names) | {"layer": layers},
+        title="Rates of the largest flows",
+        text="Payload, by number of the flow.",
+        numbers=table(["Flow", "Time, s", "Mb/s"], cells, caption="Rates", kind="data"),
+    )
+
+
+def _axis(field: str, title: str, *, zero: bool = False) -> Json:
+    return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": zero, "nice": True}}
+
+
+def _colour(names: Sequence[str]) -> Json:
+    legend = {
+        "title": None,
+        "columns": 1 if max(map(len, names)) > 30 else 2 if max(map(len, names)) > 16 else 3,
+        "labelLimit": 320,
+        "symbolOpacity": 1,
+    }
+    return {"field": "c", "type": "nominal", "scale": {"domain": list(names)}, "legend": legend}
+
+
+def _pointer(encoding: Json, shown: Sequence[tuple[str, str, str]]) -> Json:
+    """Return points that cannot be seen, whose values a pointer near them shows."""
+    tooltip = [
+        {"field": field, "title": title, **({"type": "quantitative", "format": form} if form else {})} for field, title, form in shown
+    ]
+    select = {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": True}
+    return {
+        "params": [{"name": "hover", "select": select}],
+        "mark": {"type": "point", "size": 12, "filled": True, "aria": False},
+        "encoding": {**encoding, "opacity": {"condition": {"param": "hover", "empty": False, "value": 1}, "value": 0}, "tooltip": tooltip},
+    }
+
+
+def _whole(rows: Sequence[Json], names: Sequence[str]) -> Json:
+    return {
+        "width": "container",
+        "height": HEIGHT,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "padding": {"left": 2, "top": 2, "bottom": 2, "right": 12},
+        "data": {"values": list(rows)},
+        "usermeta": {"colours": {ground: colours(len(names), ground=ground, is_ordered=False) for ground in ("light", "dark")}},
+    }
+
+
+def _rules() -> str:
+    text = (
+        "The moments when an end sends something new divide the time of a connection. Each piece between two of them is explained by what "
+        "the end that sends next could know then: an acknowledgement reaches it no sooner than its least time from the capture and back."
+    )
+    rows = [[PARTS[name], safe(rule)] for name, rule in RULES.items()]
+    return f'<p>{text}</p><div class="panel">{table(["Cause", "What tells it"], rows, caption="Rules", kind="plain")}</div>'

@@ -1,0 +1,174 @@
+"""Drawing: a network as a tree from left to right, in SVG; its links are the wider the busier they were."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ethermeter.report.html import safe
+
+COLUMN, ROW, BOX, HEIGHT, MARGIN = 190, 34, 104, 24, 8
+MOST_ALIKE = 4
+"""Hosts of one group at one node that are still drawn one by one."""
+_LONGEST_NAME = 15
+
+
+@dataclass(slots=True)
+class _Node:
+    """A node of the tree: its names (several are a group drawn as one), the links to its parent, and what hangs on it."""
+
+    names: list[str]
+    kind: str
+    links: list[int] = field(default_factory=list)
+    children: "list[_Node]" = field(default_factory=list)
+    x: float = 0.0
+    y: float = 0.0
+
+
+def drawn(network: Mapping[str, Any], shares: Mapping[int, float], *, busiest: int) -> str:
+    """Draw a network.
+
+    Parameters
+    ----------
+    network
+        As in a plan: nodes and links, a forest.
+    shares
+        Share of time in which every port sent: ports 2l and 2l + 1 are the ends of link l.
+    busiest
+        Number of the link that is marked.
+
+    Returns
+    -------
+    :
+        A box that scrolls by itself, with the SVG in it.
+    """
+    kinds = {node["name"]: next(iter(node["kind"])) for node in network["nodes"]}
+    ways: dict[str, list[tuple[int, str]]] = {name: [] for name in kinds}
+    for number, link in enumerate(network["links"]):
+        first, second = (end["node"] for end in link["ends"])
+        ways[first].append((number, second))
+        ways[second].append((number, first))
+    roots = []
+    seen: set[str] = set()
+    for name in sorted(kinds, key=lambda name: (kinds[name] == "host", -len(ways[name]))):
+        if name not in seen:
+            roots.append(_tree(name, [], kinds, ways, seen, keep=_ends(network, busiest)))
+    row = 0
+    for root in roots:
+        row = _placed(root, 0, row)
+    every = [node for root in roots for node in _all(root)]
+    width = max(node.x for node in every) + BOX + 2 * MARGIN
+    height = row * ROW + 2 * MARGIN
+    lines = "".join(_line(node, child, shares, busiest=busiest) for node in every for child in node.children)
+    boxes = "".join(_box(node) for node in every)
+    counted = ", ".join(f"{list(kinds.values()).count(kind)} {kind}" for kind in dict.fromkeys(kinds.values()))
+    label = f"Drawing of the network: {counted}; the tables below say what the links did"
+    return (
+        f'<div class="box" tabindex="0" role="region" aria-label="Drawing of the network">'
+        f'<svg class="network" width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}" '
+        f'role="img" aria-label="{safe(label)}">{lines}{boxes}</svg></div>'
+    )
+
+
+def _ends(network: Mapping[str, Any], link: int) -> set[str]:
+    return {end["node"] for end in network["links"][link]["ends"]}
+
+
+def _tree(
+    name: str,
+    links: list[int],
+    kinds: Mapping[str, str],
+    ways: Mapping[str, Sequence[tuple[int, str]]],
+    seen: set[str],
+    *,
+    keep: set[str],
+) -> _Node:
+    """Hang everything that is joined to a node on it; many equal hosts as one, but for the ends of the busiest link."""
+    # A loop rather than recursion: nobody refuses a chain of a thousand switches.
+    root = _Node([name], kinds[name], links)
+    seen.add(name)
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        for link, other in ways[node.names[0]]:
+            if other not in seen:
+                seen.add(other)
+                child = _Node([other], kinds[other], [link])
+                node.children.append(child)
+                waiting.append(child)
+        node.children = _together(node.children, keep)
+    return root
+
+
+def _together(children: list[_Node], keep: set[str]) -> list[_Node]:
+    groups: dict[str, list[_Node]] = {}
+    for child in children:
+        stem = re.sub(r"[0-9]+$", "", child.names[0])
+        alone = child.kind != "host" or child.names[0] in keep
+        groups.setdefault(f"{child.names[0]} alone" if alone else stem, []).append(child)
+    found = []
+    for members in groups.values():
+        if len(members) <= MOST_ALIKE:
+            found += members
+        else:
+            names, links = [name for child in members for name in child.names], [link for child in members for link in child.links]
+            found.append(_Node(names, "host", links))
+    return found
+
+
+def _placed(root: _Node, depth: int, row: int) -> int:
+    """Give every node its place, leaves one below the other; the next free row."""
+    # In the order in which a walk leaves the nodes, so that a node finds its children placed.
+    walk: list[tuple[_Node, int, bool]] = [(root, depth, False)]
+    while walk:
+        node, level, is_left = walk.pop()
+        if is_left or not node.children:
+            node.x = MARGIN + level * COLUMN
+            if node.children:
+                node.y = (node.children[0].y + node.children[-1].y) / 2
+            else:
+                node.y = MARGIN + row * ROW + ROW / 2
+                row += 1
+            continue
+        walk.append((node, level, True))
+        walk += [(child, level + 1, False) for child in reversed(node.children)]
+    return row
+
+
+def _all(root: _Node) -> list[_Node]:
+    found = [root]
+    for node in found:
+        found += node.children
+    return found
+
+
+def _line(node: _Node, child: _Node, shares: Mapping[int, float], *, busiest: int) -> str:
+    share = max(shares.get(2 * link + side, 0.0) for link in child.links for side in (0, 1))
+    start, end = node.x + BOX, child.x
+    bend = start + (end - start) * 0.35
+    mark = " busiest" if busiest in child.links else ""
+    path = f"M{start:g} {node.y:g}C{bend:g} {node.y:g} {bend:g} {child.y:g} {bend + 12:g} {child.y:g}H{end:g}"
+    text = f"{100 * share:.0f}%" if share >= 0.995 or share < 0.0995 else f"{100 * share:.1f}%"
+    which = ", ".join(child.names) if len(child.names) <= MOST_ALIKE else f"{len(child.names)} hosts, the busiest of them"
+    return (
+        f'<g class="wire{mark}"><title>{safe(node.names[0])} – {safe(which)}: {100 * share:.2f}%</title>'
+        f'<path d="{path}" stroke-width="{1.2 + 5 * min(share, 1.0):.2f}"/>'
+        f'<text x="{end - 6:g}" y="{child.y - 5:g}" text-anchor="end">{text}</text></g>'
+    )
+
+
+def _box(node: _Node) -> str:
+    y = node.y - HEIGHT / 2
+    first, last = node.names[0], node.names[-1]
+    text = first if len(node.names) == 1 else f"{first} … {last}"
+    title = f"{node.kind} {first}" if len(node.names) == 1 else f"{len(node.names)} hosts, {first} to {last}"
+    shown = text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+    round_ = 12 if node.kind == "router" else 4
+    stack = f'<rect x="{node.x + 3:g}" y="{y + 3:g}" width="{BOX}" height="{HEIGHT}" rx="{round_}"/>' if len(node.names) > 1 else ""
+    if len(node.names) > 1 and len(text) > _LONGEST_NAME:
+        shown = f"{len(node.names)} × {re.sub(r'[0-9]+$', '', first)}"[:_LONGEST_NAME]
+    return (
+        f'<g class="node {node.kind}"><title>{safe(title)}</title>{stack}'
+        f'<rect x="{node.x:g}" y="{y:g}" width="{BOX}" height="{HEIGHT}" rx="{round_}"/>'
+        f'<text x="{node.x + BOX / 2:g}" y="{node.y + 4:g}" text-anchor="middle">{safe(shown)}</text></g>'
+    )

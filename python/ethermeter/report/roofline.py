@@ -1,0 +1,220 @@
+"""Path rooflines as figures: every stage's ceiling in the order of the path, and the achieved rate as a line across them."""
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis.roofline import Roofline, Stage
+from ethermeter.faults import Fault, InputError
+from ethermeter.report.chart import SCHEMA
+from ethermeter.report.html import safe, section, table
+from ethermeter.report.sheet import Sheet
+from ethermeter.report.shell import shell
+from ethermeter.report.theme import colours, config
+
+FORMATS = (".html", ".svg", ".pdf", ".png")
+_ROW = 21
+_KINDS = ("ceiling", "nearest ceiling")
+_UNITS = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"))
+
+
+def rate_text(bit_per_s: float) -> str:
+    """Write a rate with the unit that suits it, to three digits."""
+    for size, unit in _UNITS:
+        if bit_per_s >= size:
+            return f"{bit_per_s / size:.3g} {unit}" if bit_per_s / size < 999.5 else f"{bit_per_s / size:.0f} {unit}"
+    return f"{bit_per_s:.3g} bit/s"
+
+
+def verdict(roofline: Roofline) -> str:
+    """Say which ceiling is nearest, and by how much."""
+    nearest = roofline.nearest
+    text = f"Nearest ceiling: {nearest.name}, {rate_text(nearest.ceiling.value)}"
+    if roofline.achieved is None or roofline.margin is None:
+        return f"{text}; nothing was measured on the path."
+    text += f"; achieved: {rate_text(roofline.achieved.value)}, a margin of {roofline.margin:.3g}"
+    if roofline.margin < 1:
+        # A stage alone can be slower than in its place, where others do part of its work, and both have an uncertainty.
+        text += " (achieved more than the ceiling says: they are not of the same conditions, or within their uncertainty)"
+    return text + "."
+
+
+def spec(roofline: Roofline, *, width: int | str = "container") -> dict[str, Any]:
+    """Draw a roofline: a row for each stage from source to sink, rates on a logarithmic axis.
+
+    Parameters
+    ----------
+    roofline
+        What to draw.
+    width
+        In pixels; "container" takes the width of the page's box.
+
+    """
+    names = [stage.name for stage in roofline.stages]
+    rows = [_row(stage, is_nearest=stage is roofline.nearest) for stage in roofline.stages]
+    ends = [rate for row in rows for rate in (row["y"], row.get("l"), row.get("h")) if rate]
+    achieved = roofline.achieved
+    ends += [achieved.value] if achieved is not None and achieved.value > 0 else []
+    domain = [10 ** math.floor(math.log10(min(ends) * 0.999)), 10 ** math.ceil(math.log10(max(ends) * 1.001))]
+    place: dict[str, Any] = {"field": "s", "type": "nominal", "sort": names, "title": None}
+    place["axis"] = {"labelLimit": 240, "grid": True, "domain": False, "ticks": False, "labelPadding": 8}
+    along: dict[str, Any] = {"field": "y", "type": "quantitative", "title": f"bit/s ({roofline.counts})"}
+    along["scale"] = {"type": "log", "domain": domain, "nice": False}
+    along["axis"] = {"grid": True, "format": "~s", "values": _ticks(*domain)}
+    colour = {"field": "k", "type": "nominal", "scale": {"domain": list(_KINDS)}, "legend": None}
+    tooltip = [
+        {"field": "s", "title": "stage"},
+        {"field": "t", "title": "ceiling"},
+        {"field": "i", "title": "95% interval"},
+        {"field": "m", "title": "over achieved"},
+        {"field": "o", "title": "from"},
+    ]
+    for row in rows:
+        ratio = None if achieved is None or not achieved.value > 0 else row["y"] / achieved.value
+        row["m"] = "–" if ratio is None else f"{ratio:.3g}"
+    layers: list[dict[str, Any]] = [
+        {
+            "transform": [{"filter": "isValid(datum.l)"}],
+            "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.35, "aria": False, "clip": True},
+            "encoding": {"y": place, "x": {**along, "field": "l"}, "x2": {"field": "h"}, "color": colour},
+        }
+    ]
+    if not any("l" in row for row in rows):
+        layers = []
+    layers += [
+        {
+            "mark": {"type": "tick", "thickness": 3, "size": 15, "aria": False},
+            "encoding": {"y": place, "x": along, "color": colour, "tooltip": tooltip},
+        },
+        {
+            "mark": {"type": "text", "align": "left", "dx": 7, "baseline": "middle", "fontSize": 10.5, "aria": False},
+            # Beyond the interval, so that it is not printed over it.
+            "encoding": {"y": place, "x": {**along, "field": "e"}, "text": {"field": "t"}, "color": colour},
+        },
+    ]
+    if achieved is not None and achieved.value > 0:
+        layers += _across(achieved, along)
+    return {
+        "width": width,
+        "height": _ROW * len(rows),
+        "autosize": {"type": "fit-x" if width == "container" else "pad", "contains": "padding"},
+        "padding": {"left": 2, "top": 18, "bottom": 2, "right": 76},
+        "data": {"values": rows},
+        "layer": layers,
+        "usermeta": {"colours": {ground: colours(2, ground=ground, is_ordered=False) for ground in ("light", "dark")}},
+    }
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Powers of ten, and where there are few, 2 and 5 of each too."""
+    decades = [10.0**power for power in range(round(math.log10(low)), round(math.log10(high)) + 1)]
+    if len(decades) > 3:
+        return decades
+    return [step * decade for decade in decades for step in (1, 2, 5) if step * decade <= high]
+
+
+def _row(stage: Stage, *, is_nearest: bool) -> dict[str, Any]:
+    estimate = stage.ceiling
+    row: dict[str, Any] = {
+        "s": stage.name,
+        "y": estimate.value,
+        "e": estimate.value,
+        "k": _KINDS[is_nearest],
+        "t": rate_text(estimate.value),
+        "i": "none",
+    }
+    if stage.flows > 1:
+        row["t"] += f", for {stage.flows} flows"
+    row["o"] = stage.source
+    if estimate.has_interval and estimate.error > 0:
+        # What is below nothing has no place on a logarithmic axis.
+        row |= {"l": max(estimate.low, estimate.value / 10), "h": estimate.high}
+        row["e"] = estimate.high
+        row["i"] = f"{rate_text(max(estimate.low, 0.0))} to {rate_text(estimate.high)}"
+    return row
+
+
+def _across(achieved: Estimate, along: dict[str, Any]) -> list[dict[str, Any]]:
+    row = {"y": achieved.value, "t": f"achieved {rate_text(achieved.value)}"}
+    data = {"values": [row]}
+    layers = [
+        {
+            "data": data,
+            "mark": {"type": "rule", "strokeWidth": 1.6, "strokeDash": [5, 3], "aria": False, "tooltip": None},
+            "encoding": {"x": along},
+        },
+        {
+            "data": data,
+            "mark": {"type": "text", "align": "center", "baseline": "bottom", "y": -5, "fontSize": 11, "fontWeight": 600, "aria": False},
+            "encoding": {"x": along, "text": {"field": "t"}},
+        },
+    ]
+    if achieved.has_interval and achieved.error > 0:
+        band = {"values": [{"l": max(achieved.low, achieved.value / 10), "h": achieved.high}]}
+        mark = {"type": "rect", "opacity": 0.12, "aria": False}
+        layers.insert(0, {"data": band, "mark": mark, "encoding": {"x": {**along, "field": "l"}, "x2": {"field": "h"}}})
+    return layers
+
+
+def numbers(roofline: Roofline) -> str:
+    """Return the table of a roofline as HTML."""
+    rows = []
+    for stage in roofline.stages:
+        row = _row(stage, is_nearest=stage is roofline.nearest)
+        interval = "exact" if stage.ceiling.error == 0 else row["i"]
+        rows.append([safe(stage.name), safe(rate_text(stage.ceiling.value)), safe(interval), str(stage.flows), safe(stage.source)])
+    return table(("Stage", "Ceiling", "95% interval", "Flows", "From"), rows, caption="Ceilings along the path", kind="plain")
+
+
+def figure(sheet: Sheet, roofline: Roofline) -> str:
+    """Add the figure of a roofline to a sheet, with its verdict and its table; the HTML."""
+    return sheet.add(spec(roofline), title=roofline.title, text=verdict(roofline), numbers=numbers(roofline), kind="roofline")
+
+
+def page(title: str, rooflines: Sequence[Roofline]) -> str:
+    """Return a page of rooflines that needs no network, in the style of a report."""
+    sheet = Sheet()
+    body = section("rooflines", "Ceilings along the path", "".join(figure(sheet, each) for each in rooflines))
+    footer = "A ceiling is what a stage could do alone; stages that share a processor do less together. Intervals are 95%."
+    return shell(title, [("rooflines", "Ceilings", body)], sheet, kind="ethermeter roofline", footer=footer)
+
+
+def export(title: str, rooflines: Sequence[Roofline], out: Path) -> Path:
+    """Write rooflines; the suffix of `out` says whether as a page, or one below the other as SVG, PDF or PNG.
+
+    Raises
+    ------
+    InputError
+        If the suffix is none of these.
+
+    """
+    suffix = out.suffix.lower()
+    if suffix not in FORMATS:
+        raise InputError([Fault(str(out), "suffix", out.suffix or "none", f"expected one of {', '.join(FORMATS)}")])
+    if suffix == ".html":
+        out.write_text(page(title, rooflines), encoding="utf-8")
+        return out
+    import vl_convert
+
+    ground = {
+        **config("light", font="sans-serif"),
+        "background": "white",
+        "range": {"category": colours(2, ground="light", is_ordered=False)},
+    }
+    parts = []
+    for each in rooflines:
+        drawn = {key: value for key, value in spec(each, width=460).items() if key not in ("autosize", "padding", "usermeta")}
+        heading = {"text": each.title, "subtitle": verdict(each), "offset": 22, "subtitleFontSize": 11}
+        parts.append({**drawn, "title": heading})
+    whole: dict[str, Any] = {"$schema": SCHEMA, "vconcat": parts, "spacing": 40, "padding": 12, "config": ground}
+    text = json.dumps(whole)
+    if suffix == ".svg":
+        out.write_text(vl_convert.vegalite_to_svg(text), encoding="utf-8")
+    elif suffix == ".pdf":
+        out.write_bytes(vl_convert.vegalite_to_pdf(text))
+    else:
+        out.write_bytes(vl_convert.vegalite_to_png(text, scale=2))
+    return out

@@ -1,0 +1,176 @@
+"""What flows between agents on hosts of their own can be: raw frames, groups, long datagrams, connections."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ethermeter.testbed import Host, Wire, make_testbed
+
+HOSTS = 3
+MS = 10**6
+RATE_BPS = 10_000_000
+FRAMES = 300
+"""One a millisecond."""
+
+
+class Laboratory:
+    """Three hosts around a switch with an agent on each; the coordinator is on the first."""
+
+    def __init__(self, program: str, hosts: list[Host], folder: Path) -> None:
+        self.program = program
+        self.hosts = hosts
+        self.folder = folder
+        self.places: list[str] = []
+
+    def credentials(self, name: str) -> list[str]:
+        """Options of the certificate of one host."""
+        files = {"certificate": f"{name}.pem", "key": f"{name}.key", "authority": "authority.pem"}
+        return [word for option, file in files.items() for word in (f"--{option}", str(self.folder / "certificates" / file))]
+
+    def start(self, stack: ExitStack) -> None:
+        """Start the agents."""
+        names = ",".join(str(host.ipv4) for host in self.hosts)
+        subprocess.run([self.program, "certificates", str(self.folder / "certificates"), "--hosts", names], check=True)
+        ceilings = self.folder / "ceilings.toml"
+        ceilings.write_text('addresses = ["10.77.0.0/24"]\nduration_s = 10\ngroups = ["multicast", "broadcast"]')
+        for host in self.hosts:
+            address = str(host.ipv4)
+            options = [*self.credentials(address), "--ceilings", str(ceilings)]
+            command = host.command(self.program, "--listen", f"{address}:4988", *options)
+            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            stack.callback(process.terminate)
+            assert process.stdout is not None
+            self.places.append(process.stdout.readline().removeprefix("listening on ").strip())
+
+    def measure(self, flows: list[dict[str, Any]], *, transmit_ms: int = FRAMES) -> dict[str, Any]:
+        """Run one test, and return what came of it."""
+        agents = [
+            {"name": f"h{number}", "control": place, "address": str(host.ipv4)}
+            for number, (host, place) in enumerate(zip(self.hosts, self.places, strict=True), 1)
+        ]
+        phases = {
+            "settle_ns": 100 * MS,
+            "transmit_ns": transmit_ms * MS,
+            "measure_from_ns": 0,
+            "measure_to_ns": transmit_ms * MS,
+            "drain_ns": 200 * MS,
+        }
+        file = self.folder / "test.json"
+        file.write_text(json.dumps({"seed": 1, "agents": agents, "phases": phases, "flows": flows}))
+        command = self.hosts[0].command(self.program, "measure", str(file), *self.credentials("coordinator"))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        result: dict[str, Any] = json.loads(done.stdout)
+        return result
+
+
+@pytest.fixture
+def laboratory(agent: str, tmp_path: Path) -> Iterator[Laboratory]:
+    """Three hosts with agents."""
+    with make_testbed(HOSTS, layout="switch") as bed, ExitStack() as stack:
+        made = Laboratory(agent, list(bed.hosts), tmp_path)
+        made.start(stack)
+        yield made
+
+
+def flow(name: str, port: str, to: str | list[str], **more: object) -> dict[str, Any]:
+    """Describe a flow from the first host: of 64 octets each millisecond unless said otherwise."""
+    stream = {
+        "kind": "stream",
+        "frames": {"kind": "fixed", "bits": 512},
+        "arrivals": {"kind": "regular", "period_ps": 10**9},
+    }
+    base = {"name": name, "from": "h1", "to": to, "port": port, "most_bps": RATE_BPS, "most_frames_per_s": 20_000, "traffic": stream}
+    return base | more
+
+
+EXCHANGE = {"kind": "exchange", "frame_octets": 76, "interval_ns": 2 * MS, "patience_ns": 100 * MS}
+
+
+@pytest.mark.root
+def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(laboratory: Laboratory) -> None:
+    many = ["h2", "h3"]
+    flows = [
+        flow("packet", "packet", "h2"),
+        flow("packet-ask", "packet", "h3", traffic=EXCHANGE),
+        flow("packet-many", "packet", many, cast="multicast"),
+        flow("packet-all", "packet", many, cast="broadcast"),
+        flow("udp-many", "udp", many, cast="multicast"),
+        flow("udp-all", "udp", many, cast="broadcast"),
+        flow("ask-many", "udp", many, cast="multicast", traffic=EXCHANGE),
+        flow("packet-ask-many", "packet", many, cast="multicast", traffic=EXCHANGE),
+    ]
+    result = laboratory.measure(flows)["flows"]
+    assert (result["packet"]["sent"], result["packet"]["received"]) == (FRAMES, FRAMES)
+    assert result["packet-ask"]["sending"]["counted"]["answered"] > 0
+    for name in ("packet-many", "packet-all", "udp-many", "udp-all"):
+        for host in many:
+            receiver = result[name]["receivers"][host]
+            # What no one else's frames push out of a socket's room comes: there is room for seconds of them.
+            assert (receiver["sent"], receiver["received"]) == (FRAMES, FRAMES), (name, host)
+    for name in ("ask-many", "packet-ask-many"):
+        asked = result[name]["sending"]["counted"]
+        assert asked["answered"] + asked["lost"] == 2 * asked["requests"]
+        assert asked["complete"] > 0
+        assert all(station["answered"] >= asked["complete"] for station in asked["by_station"])
+
+
+@pytest.mark.root
+def test_xdp_ports_send_receive_ask_and_answer(laboratory: Laboratory) -> None:
+    result = laboratory.measure([flow("stream", "xdp", "h2")])["flows"]["stream"]
+    assert (result["sent"], result["received"]) == (FRAMES, FRAMES)
+    assert result["receiving"]["counted"]["mode"]["attachment"] in ("native", "generic")
+    asked = laboratory.measure([flow("ask", "xdp", "h3", traffic=EXCHANGE)])["flows"]["ask"]["sending"]["counted"]
+    assert asked["answered"] > 0
+    assert asked["answered"] + asked["lost"] == asked["requests"]
+
+
+@pytest.mark.root
+def test_datagrams_longer_than_a_frame_are_counted_whole_and_charged_in_pieces(laboratory: Laboratory) -> None:
+    data_octets, pieces, datagrams = 5000, 4, 100
+    # Four IP packets with 5008 octets of UDP between them, each in a frame.
+    wire_bits = 8 * (data_octets + 8 + pieces * (14 + 20 + 4))
+    stream = {
+        "kind": "stream",
+        "frames": {"kind": "fixed", "bits": 8 * (data_octets + 46)},
+        "arrivals": {"kind": "regular", "period_ps": 3 * 10**9},
+    }
+    # Enough for all of them as they are on the wire, and then for half of them.
+    rate_bps = wire_bits * 1000
+    whole = laboratory.measure([flow("long", "udp", "h2", traffic=stream, most_bps=rate_bps)], transmit_ms=3 * datagrams)
+    assert (whole["flows"]["long"]["sent"], whole["flows"]["long"]["received"]) == (datagrams, datagrams)
+    host = whole["agents"]["h1"]["result"]["host"]
+    sent = [next(row["sent_frames"] for row in sample["interfaces"] if row["name"] == "em0") for sample in (host[0], host[-1])]
+    # Other frames, of the coordinator, come on top.
+    assert sent[1] - sent[0] >= pieces * datagrams
+    saturated = stream | {"arrivals": {"kind": "saturated"}}
+    for key, most in (("most_bps", wire_bits * 100), ("most_frames_per_s", pieces * 100)):
+        result = laboratory.measure([flow("held", "udp", "h2", traffic=saturated) | {key: most}])["flows"]["held"]
+        # 100 datagrams a second for the 0.6 s that were permitted, one saved up, and one for rounding.
+        assert 0 < result["sent"] <= 100 * 0.6 + 2
+        assert "consent-limited" in result["cautions"]
+
+
+@pytest.mark.root
+def test_a_connection_fills_a_wire_in_both_directions_and_tells_of_itself(agent: str, tmp_path: Path) -> None:
+    with make_testbed(HOSTS, layout="switch", wires=Wire(RATE_BPS)) as bed, ExitStack() as stack:
+        laboratory = Laboratory(agent, list(bed.hosts), tmp_path)
+        laboratory.start(stack)
+        there = flow("there", "tcp", "h3", most_bps=2 * RATE_BPS, traffic={"kind": "transfer"}) | {"from": "h2"}
+        back = there | {"name": "back", "from": "h3", "to": "h2"}
+        result = laboratory.measure([there, back], transmit_ms=1500)["flows"]
+    for name in ("there", "back"):
+        given, taken = (result[name][side]["counted"] for side in ("sending", "receiving"))
+        # A wire carries at most 1448 octets of TCP's payload in a frame of 1518 with 20 around it. Two frames that the shaper has saved up
+        # are 2% of a second and a half. What slow start and the answers of the other direction take is less than half.
+        most_bps = RATE_BPS * 1448 / 1538
+        assert 0.5 * most_bps < taken["measured"]["data_rate_bps"] < 1.02 * most_bps
+        assert taken["octets"] <= given["octets"]
+        columns = given["tcp"]["columns"]
+        assert max(columns["congestion_window"]) > 2
+        assert columns["busy_us"] == sorted(columns["busy_us"])
+        assert columns["busy_us"][-1] > 10**6

@@ -1,0 +1,142 @@
+"""The report on networks: what it says, and that a real browser shows all of it."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import ethermeter as em
+import pytest
+from ethermeter import api, report
+from ethermeter.report import drawing
+from ethermeter.report.parameters import Experiment
+from test_page import Elements
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = Path("/usr/bin/chromium")
+RENDERED = "document.querySelectorAll('.plot').length === document.querySelectorAll('.plot[data-rendered] svg').length"
+SHIPPED = ("switched-saturation", "request-response", "streaming", "pause", "hub-and-switch")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("networks")
+    found = {}
+    for name in SHIPPED:
+        run = em.load(name, overrides=["run.replications=3"]).run(out=folder / name, jobs=2)
+        report.write(run.path)
+        found[name] = run.path
+    return found
+
+
+def test_every_report_is_well_formed_and_names_the_busiest_link(runs: dict[str, Path]) -> None:
+    for name, path in runs.items():
+        text = (path / "report.html").read_text(encoding="utf-8")
+        elements = Elements()
+        elements.feed(text)
+        assert elements.open == [], name
+        for heading in ("The network", "Flows", "Busiest links", "Ports", "How long messages take", "Parameters"):
+            assert f">{heading}" in text, (name, heading)
+        assert "Busiest: " in text
+    saturated = (runs["switched-saturation"] / "report.html").read_text(encoding="utf-8")
+    assert "Busiest: switch to sink, 100.0%." in saturated
+
+
+def test_drops_are_shown_at_the_port_that_dropped(runs: dict[str, Path]) -> None:
+    text = (runs["switched-saturation"] / "report.html").read_text(encoding="utf-8")
+    table = text.split('aria-label="Ports"')[1].split("</table>")[0]
+    (row,) = [row for row in table.split("<tr>") if "<strong>switch</strong> (busiest)" in row]
+    assert "sink" in row
+    assert "dropped at the port out" in table
+
+
+def test_parameters_have_their_sources_by_name_number_and_for_all() -> None:
+    content = {
+        "network": {"hosts": [{"name": "a", "model": "x"}, {"name": "b", "model": "y"}], "links": [{"rate": "1 Gb/s"}, {"rate": "1 Gb/s"}]},
+        "flows": [{"name": "f", "frames": "64 B"}, {"name": "g", "frames": "64 B", "queue": 5}],
+        "sources": {
+            "network.hosts.b.model": "study: b",
+            "network.links.1.rate": "standard: second",
+            "flows.*.frames": "assumption: all",
+            "flows.g": "assumption: g",
+        },
+    }
+    rows = {key: text for key, _, _, text in Experiment("x", "t", content).parameters()}
+    assert rows["network.hosts[2].model"] == "b"
+    assert rows["network.hosts[1].model"] == ""
+    assert rows["network.links[2].rate"] == "second"
+    assert rows["network.links[1].rate"] == ""
+    assert rows["flows[1].frames"] == "all"
+    assert rows["flows[2].queue"] == "g"
+
+
+def network(hosts: int) -> dict[str, object]:
+    nodes = [{"name": f"host{n}", "kind": {"host": {}}} for n in range(1, hosts + 1)]
+    nodes += [{"name": "s", "kind": {"switch": {}}}, {"name": "r<1>", "kind": {"router": {}}}, {"name": "alone", "kind": {"hub": {}}}]
+    links = [{"ends": [{"node": node["name"]}, {"node": "s"}]} for node in nodes[:hosts]]
+    links.append({"ends": [{"node": "s"}, {"node": "r<1>"}]})
+    return {"nodes": nodes, "links": links}
+
+
+@pytest.mark.parametrize("hosts", [1, 4, 5, 200])
+def test_a_drawing_is_xml_that_shows_every_node_and_marks_the_busiest_link(hosts: int) -> None:
+    made = network(hosts)
+    shares = {2 * link + side: 0.25 * side for link in range(hosts + 1) for side in (0, 1)} | {1: 1.0}
+    box = ET.fromstring(drawing.drawn(made, shares, busiest=0))
+    titles = [element.text or "" for element in box.iter("title")]
+    assert (
+        sum(title.startswith("host host") for title in titles)
+        + sum(int(title.split()[0]) for title in titles if " hosts, host" in title and title[0].isdigit())
+        == hosts
+    )
+    assert "router r<1>" in titles
+    (busiest,) = [element for element in box.iter("g") if "busiest" in element.get("class", "")]
+    assert [element.text for element in busiest.iter("text")] == ["100%"]
+    svg = next(box.iter("svg"))
+    width, height = float(svg.get("width", 0)), float(svg.get("height", 0))
+    for rect in box.iter("rect"):
+        assert 0 <= float(rect.get("x", -1)) <= width - float(rect.get("width", 0))
+        assert 0 <= float(rect.get("y", -1)) <= height - float(rect.get("height", 0))
+
+
+def test_a_chain_of_a_thousand_switches_is_drawn() -> None:
+    nodes = [{"name": f"s{n}", "kind": {"switch": {}}} for n in range(1000)]
+    links = [{"ends": [{"node": f"s{n}"}, {"node": f"s{n + 1}"}]} for n in range(999)]
+    assert drawing.drawn({"nodes": nodes, "links": links}, {}, busiest=0).count('class="node switch"') == 1000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"])
+        yield opened
+        opened.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"), [("pause", 1280, "light"), ("hub-and-switch", 390, "dark"), ("streaming", 390, "light")]
+)
+def test_every_figure_and_the_drawing_are_seen_without_a_complaint(
+    browser: object, runs: dict[str, Path], name: str, width: int, scheme: str
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto((runs[name] / "report.html").resolve().as_uri())
+    page.wait_for_function(RENDERED, timeout=120_000)
+    assert complaints == []
+    assert page.locator(".plot").count() > 5
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    box = page.locator("svg.network").bounding_box()
+    assert box is not None
+    # A row at least, in a box that scrolls by itself where it is too narrow.
+    assert box["height"] >= drawing.ROW
+    assert page.evaluate("document.querySelector('svg.network').parentElement.clientWidth") <= width
+    page.close()
+
+
+def test_a_figure_can_be_had_alone(runs: dict[str, Path]) -> None:
+    svg = api.open(runs["switched-saturation"]).plot("one_way_delay").svg()
+    assert "One-way delay" in svg
+    assert "Number of hosts (sender)" in svg

@@ -1,0 +1,281 @@
+"""`ethermeter explain`: what it prints of captures made here, and what it says of files that are none."""
+
+import json
+import re
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import captures
+import pytest
+from captures import Segment
+from ethermeter import cli
+from ethermeter.captures import Caution, Limit, explain
+from ethermeter.faults import InputError
+
+ROUND_TRIP_US = 10_000
+
+
+@pytest.fixture
+def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    """Run the command in a directory of its own; returns exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["ethermeter", "explain", *words])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out, said.err
+
+    return run
+
+
+def datagrams() -> bytes:
+    """Return a stream of marked frames of which one is lost and two change places, and two that carry no mark."""
+    marked = [bytes([0xE3, 0x10, 0, 1, 0, 2]) + number.to_bytes(6, "big") + bytes(48) for number in (0, 1, 3, 2, 5)]
+    ethernet = bytes.fromhex("020000000001 020000000002")
+    packets = [(at * 1000, ethernet + b"\x88\xb5" + mark) for at, mark in enumerate(marked)]
+    udp = struct.pack(">HHHH", 7, 9, 8 + 100, 0) + bytes(100)
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + bytes([10, 0, 0, 1, 10, 0, 0, 2])
+    return captures.pcap([*packets, *((10_000 + at * 500, ethernet + b"\x08\x00" + ip + udp) for at in range(2))])
+
+
+def test_the_table_tells_what_limited_each_connection(ask, tmp_path):
+    # Windows of 115 times 128 octets have room for the ten segments of a round, and no more.
+    (tmp_path / "x.pcap").write_bytes(captures.rounds(20, window=115))
+    code, out, err = ask("x.pcap")
+    assert (code, err) == (0, "")
+    assert "x.pcap: 225 packets in 0.2206 s: 225 TCP" in out
+    (row,) = [line for line in out.splitlines() if line.strip().startswith("1  ")]
+    assert row.split()[1:5] == ["10.0.0.1:5000", "10.0.0.2:80", "292", "kB"]
+    assert "receiver's window" in row
+    # 19 times 10.02 ms of 220.6 ms; for what comes after the last round, a FIN, there was room.
+    assert "1: 86% of the time: 10.0.0.1:5000 had used up the window of 10.0.0.2:80 (at most 14.7 kB)" in out
+
+
+def test_json_has_everything_the_core_says_and_what_limited_each(ask, tmp_path):
+    (tmp_path / "x.pcap").write_bytes(captures.rounds(20, window=5000))
+    code, out, _ = ask("x.pcap", "--json")
+    found = json.loads(out)
+    assert (code, found["format"], found["kinds"]["tcp"]) == (0, "ethermeter-explanation/1", 225)
+    (connection,) = found["connections"]
+    assert connection["limited"]["by"] == "congestion-window"
+    assert sum(connection["limited"]["shares"].values()) == pytest.approx(1)
+    # Twenty round trips from the last segment of a round to its acknowledgement, and 20 µs each until the sender goes on.
+    assert connection["limits_ns"]["congestion_window"] == 20 * (ROUND_TRIP_US + 20) * 1000
+    assert sum(connection["limits_ns"].values()) == connection["duration_ns"]
+    delays = connection["ends"][0]["ack_delay"]
+    assert (delays["count"], delays["least_ns"], delays["most_ns"]) == (200, ROUND_TRIP_US * 1000, (ROUND_TRIP_US + 9) * 1000)
+
+
+def test_flows_have_rates_gaps_and_where_they_are_ours_losses(ask, tmp_path):
+    (tmp_path / "x.pcap").write_bytes(datagrams())
+    code, out, _ = ask("x.pcap")
+    assert code == 0
+    assert "5 raw frames" in out
+    assert "2 UDP" in out
+    (marked,) = [line.split() for line in out.splitlines() if line.startswith("02:00")]
+    assert marked[:3] == ["02:00:00:00:00:02", "02:00:00:00:00:01", "5"]
+    assert marked[-2:] == ["1", "1"]
+    (bare,) = [line.split() for line in out.splitlines() if line.startswith("10.0.0.1:7")]
+    assert bare[-2:] == ["–", "–"]
+
+
+def test_one_connection_is_told_at_length(ask, tmp_path):
+    (tmp_path / "x.pcap").write_bytes(captures.rounds(20, window=115))
+    code, out, _ = ask("x.pcap", "--connection", "1")
+    assert code == 0
+    assert re.search(r"^Segments with payload +200 +0$", out, re.MULTILINE)
+    assert "receiver's window" in out
+    code, out, err = ask("x.pcap", "--connection", "7")
+    assert (code, out) == (2, "")
+    assert err == "command line: --connection = 7: the number of a connection that is listed, from 1 to 1\n"
+
+
+@pytest.mark.parametrize("cut", [1, 16, 40, 1000])
+def test_a_file_that_ends_within_a_packet_is_explained_as_far_as_it_goes(ask, tmp_path, cut):
+    whole = captures.rounds(20, window=115)
+    (tmp_path / "x.pcap").write_bytes(whole[:-cut])
+    code, out, err = ask("x.pcap")
+    assert code == 0
+    (line,) = err.splitlines()
+    assert line.startswith("x.pcap: ends at octet ")
+    packets = int(line.split("; ")[1].split()[0])
+    assert f"x.pcap: {packets} packets" in out
+
+
+def test_what_may_not_hold_is_said():
+    # No handshake; near the receiver; a capture that has lost packets itself.
+    def cautions(segments: list[Segment], tmp: Path) -> tuple[Caution, ...]:
+        tmp.write_bytes(captures.segments(segments))
+        (found,) = explain(tmp).connections
+        return found.cautions
+
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.pcap"
+        body = [Segment(100_000, 0, 1, 1, 1000), Segment(100_100, 1, 1, 1001)]
+        assert cautions(body, path) == (Caution.NO_HANDSHAKE,)
+        assert cautions([*captures.opened(), *body], path) == ()
+        far = [Segment(0, 0, 0, 0, flags="S"), Segment(50, 1, 0, 1, flags="SA"), Segment(50_000, 0, 1, 1)]
+        assert cautions([*far, *body], path) == (Caution.NEAR_RECEIVER,)
+        assert cautions([*captures.opened(), *body, Segment(200_000, 1, 1, 9001)], path) == (Caution.UNCAPTURED,)
+        late = [*body, Segment(100_200, 0, 2001, 1, 1000), Segment(100_250, 0, 1001, 1, 1000)]
+        assert cautions([*captures.opened(), *late], path) == (Caution.GUESSED,)
+
+
+def test_packets_that_go_back_in_time_are_told(ask, tmp_path):
+    segments = captures.opened()
+    (tmp_path / "x.pcap").write_bytes(captures.segments([segments[1], segments[0], segments[2]]))
+    code, _, err = ask("x.pcap")
+    assert code == 0
+    assert err.startswith("x.pcap: 1 packets are earlier than one before them")
+
+
+def test_the_report_is_written_and_named(ask, tmp_path):
+    (tmp_path / "x.pcap").write_bytes(captures.rounds(3, window=115))
+    code, out, _ = ask("x.pcap", "--output", "x.html")
+    assert (code, out.splitlines()[-1]) == (0, "report: x.html")
+    assert "What the connections waited for" in (tmp_path / "x.html").read_text(encoding="utf-8")
+
+
+def test_ctrl_c_ends_it_with_130(ask, tmp_path, monkeypatch):
+    import ethermeter.captures.explanation as room
+
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(room, "explain_capture", interrupted)
+    (tmp_path / "x.pcap").write_bytes(captures.rounds(1, window=115))
+    assert ask("x.pcap") == (130, "", "ethermeter: interrupted\n")
+
+
+def test_whatever_the_follower_raises_comes_out_and_nothing_more_is_read(tmp_path):
+    path = tmp_path / "x.pcap"
+    path.write_bytes(captures.pcap((at, bytes(60)) for at in range(100_000)))
+    told = []
+
+    def follow(octets: int, most: int) -> None:
+        told.append((octets, most))
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        explain(path, follow)
+    # At the beginning, and after 32 768 packets of 76 octets.
+    assert told == [(24, 24 + 76 * 100_000), (24 + 76 * 32_768, 24 + 76 * 100_000)]
+
+
+def test_shares_of_limits_sum_to_one_and_every_limit_has_a_sentence(tmp_path):
+    path = tmp_path / "x.pcap"
+    path.write_bytes(captures.rounds(5, window=115))
+    (connection,) = explain(path).connections
+    assert sum(connection.shares.values()) == pytest.approx(1)
+    assert {connection._reason(limit) != "" for limit in Limit} == {True}
+
+
+def _section(order: str, *blocks: tuple[int, bytes]) -> bytes:
+    def block(kind: int, body: bytes) -> bytes:
+        length = struct.pack(order + "I", 12 + len(body))
+        return struct.pack(order + "I", kind) + length + body + length
+
+    return block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1)) + b"".join(block(*each) for each in blocks)
+
+
+def _malformed() -> Iterator[tuple[str, bytes]]:
+    good = captures.rounds(1, window=115)
+    beginnings = [
+        b"GIF89a",
+        b"\x7fELF",
+        b"PK\x03\x04",
+        b"\x1f\x8b\x08",
+        b"%PDF-1.7",
+        b"<html>",
+        b"{}",
+        b"\x89PNG\r\n",
+        b"RIFF",
+        b"\xff\xd8\xff",
+    ]
+    beginnings += [
+        b"XCP\x00",
+        b"btsn",
+        b"RTSS",
+        b"\xa1\xb2\xc3",
+        b"\x34\xcd\xb2\xa1",
+        b"\n\r\r\r",
+        b"\0",
+        b"\0" * 4000,
+        b"no capture\n",
+        b"\xff" * 99,
+    ]
+    yield from ((f"begins with {begin[:4]!r}", begin) for begin in beginnings)
+    yield "empty", b""
+    yield from ((f"a header cut at {cut}", good[:cut]) for cut in range(4, 24, 2))
+    yield "a header and nothing else", good[:24]
+    yield from ((f"its first packet cut at {cut}", good[: 24 + cut]) for cut in (1, 8, 15, 16, 40, 73))
+    yield from (
+        (f"link type {link}", captures.pcap([(0, bytes(60))], link=link))
+        for link in (2, 6, 7, 9, 50, 104, 105, 117, 127, 147, 189, 192, 195, 230)
+    )
+    for length in (262_145, 1 << 20, 1 << 31, (1 << 32) - 1):
+        for at in (32, 24 + 16 + len(captures.frame(captures.opened()[0])) + 8):
+            yield f"captured length {length} at {at}", good[:at] + struct.pack("<I", length) + good[at + 4 :]
+    for order in "<>":
+        interface = (1, struct.pack(order + "HHI", 1, 0, 0))
+        whole = (6, struct.pack(order + "IIIII", 0, 0, 0, 4, 4) + b"abcd")
+        told = "little" if order == "<" else "big"
+        yield f"{told}: no packet", _section(order, interface)
+        yield f"{told}: no block", _section(order)
+        yield f"{told}: an interface that is not there", _section(order, whole)
+        yield f"{told}: another interface", _section(order, interface, (6, struct.pack(order + "IIIII", 5, 0, 0, 0, 0)))
+        yield (
+            f"{told}: more captured than there is",
+            _section(order, interface, (6, struct.pack(order + "IIIII", 0, 0, 0, 400, 400) + b"abcd")),
+        )
+        yield f"{told}: a packet's block too short", _section(order, interface, (6, bytes(16)))
+        yield f"{told}: an interface's block too short", _section(order, (1, bytes(4)))
+        yield f"{told}: an option beyond its block", _section(order, (1, struct.pack(order + "HHIHH", 1, 0, 0, 2, 99)))
+        yield f"{told}: places of a time", _section(order, (1, struct.pack(order + "HHIHHI", 1, 0, 0, 9, 1, 0x7F7F7F7F)))
+        yield f"{told}: only of link 147", _section(order, (1, struct.pack(order + "HHI", 147, 0, 0)), whole)
+        start = _section(order, interface, whole)
+        for length in (0, 4, 8, 11, 13, 30, (16 << 20) + 4, (1 << 32) - 4):
+            yield f"{told}: a block of {length}", start + struct.pack(order + "II", 6, length) + bytes(64)
+        yield f"{told}: a closing length", start[:-4] + struct.pack(order + "I", 99)
+        yield f"{told}: a section's byte order", b"\n\r\r\n" + bytes(24)
+        for length in (12, 24, 29, 1 << 30):
+            yield f"{told}: a section of {length}", start[:4] + struct.pack(order + "I", length) + start[8:]
+
+
+MALFORMED = dict(_malformed())
+
+
+def test_there_are_a_hundred_malformed_files():
+    assert len(MALFORMED) >= 100
+
+
+@pytest.mark.parametrize("content", MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_file_ends_with_2_and_one_clear_line(ask, tmp_path, content):
+    (tmp_path / "x.pcap").write_bytes(content)
+    code, out, err = ask("x.pcap", "--output", "x.html")
+    assert (code, out) == (2, ""), err
+    (line,) = err.splitlines()
+    assert line.startswith("x.pcap: ")
+    assert len(line) < 300
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x.pcap"], "no report of nothing"
+
+
+def test_what_is_no_file_is_said(ask, tmp_path):
+    (tmp_path / "folder").mkdir()
+    for name, said in (("nothing.pcap", "not there"), ("folder", "not a file")):
+        code, _, err = ask(name)
+        assert (code, err) == (2, f"{name}: file = {said}: a capture file, pcap or pcapng\n")
+
+
+def test_a_link_that_is_not_read_is_named(tmp_path):
+    path = tmp_path / "x.pcap"
+    path.write_bytes(captures.pcap([(0, bytes(60))], link=147))
+    with pytest.raises(InputError, match="link type = 147: Ethernet, IP, Linux cooked capture or BSD loopback"):
+        explain(path)

@@ -1,0 +1,288 @@
+"""Rows of networks: against hand calculations, and the same bytes however they came about."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import ethermeter as em
+import numpy as np
+import pytest
+from ethermeter.engines.offered import overloaded
+from ethermeter.framing import frame_octets
+from ethermeter.observation import FLOW_DEFINITIONS, Metric
+from ethermeter.run import Manner, execute
+from ethermeter.store.rows import FLOW_METRICS
+
+PING = """\
+title = "Two PCs"
+[network]
+rate = "1 Gb/s"
+[[network.hosts]]
+name = "a"
+model = "hughes-jones-saka-pc"
+[[network.hosts]]
+name = "b"
+model = "hughes-jones-saka-pc"
+[[network.links]]
+ends = ["a", "b"]
+[[flows]]
+name = "ping"
+from = "a"
+to = "b"
+frames = "82 B"
+arrivals = "saturated"
+response = { frames = "82 B" }
+[phases]
+transmit = "20 ms"
+measure = "all"
+"""
+
+SATURATED = """\
+title = "Several into one"
+[network]
+rate = "100 Mb/s"
+[[network.hosts]]
+name = "sender"
+count = 3
+[[network.hosts]]
+name = "sink"
+[[network.switches]]
+name = "s"
+queue = 20
+[[network.links]]
+ends = ["sender", "s"]
+[[network.links]]
+ends = ["sink", "s"]
+[[flows]]
+name = "load"
+from = "sender"
+to = "sink"
+frames = "64 B"
+arrivals = { poisson = "50000 /s" }
+[vary]
+"network.hosts.sender.count" = [1, 3]
+[phases]
+transmit = "40 ms"
+measure = "last 30 ms"
+drain = "10 ms"
+[run]
+replications = 3
+"""
+
+
+def ran(folder: Path, text: str, **manner: object) -> em.Run:
+    path = folder / "x.toml"
+    path.write_text(text, encoding="utf-8")
+    return em.load(path).run(out=folder / "run", jobs=1, **manner)
+
+
+def values(run: em.Run, *, trial: int = 0, flow: int = -1) -> dict[str, float]:
+    table = run.to_pandas()
+    found = table[(table["trial"] == run.trials()[trial].id) & (table["station"] == flow)]
+    return dict(zip(found["metric"].astype(str), found["value"], strict=True))
+
+
+@pytest.mark.parametrize("user", [64, 512, 1500])
+def test_two_pcs_give_equation_2_1_of_hughes_jones_and_saka(tmp_path: Path, user: int) -> None:
+    # T(b) = 26.32 + 0.0235 b us, b octets of user data in a frame of b + 18; the simulator's times are exact, means are rounded once.
+    run = ran(tmp_path, PING.replace("82 B", f"{user + 18} B"))
+    one_way_s = (26.32 + 0.0235 * user) * 1e-6
+    for flow in (-1, 0):
+        found = values(run, flow=flow)
+        assert found["one_way_delay"] == pytest.approx(one_way_s, rel=1e-12)
+        assert found["round_trip"] == pytest.approx(2 * one_way_s, rel=1e-12)
+        assert found["inter_arrival"] == pytest.approx(2 * one_way_s, rel=1e-12)
+        # As many whole round trips as fit, give or take the one under way.
+        assert found["messages"] == pytest.approx(0.02 / (2 * one_way_s), abs=1)
+        assert found["message_rate"] == pytest.approx(found["messages"] / 0.02, rel=1e-12)
+        assert found["goodput"] == pytest.approx(8 * (user + 18) * found["message_rate"], rel=1e-12)
+        assert found["data_rate"] == pytest.approx(8 * user * found["message_rate"], rel=1e-12)
+        assert found["loss"] == 0
+        assert found["timed_out"] == found["refused"] == found["reordered"] == found["duplicates"] == 0
+
+
+def test_a_datagram_in_fragments_counts_once_and_its_frames_and_data_as_they_are(tmp_path: Path) -> None:
+    text = PING.replace("hughes-jones-saka-pc", "ideal").replace('response = { frames = "82 B" }', "")
+    found = values(ran(tmp_path, text.replace('frames = "82 B"', 'data = "5000 B"').replace('"saturated"', '{ regular = "100 us" }')))
+    assert frame_octets({"udp": {"mtu_octets": 1500}}, 5000) == [1518, 1518, 1518, 606]
+    assert found["frame_rate"] == 4 * found["message_rate"]
+    assert found["goodput"] == pytest.approx(8 * (3 * 1518 + 606) * found["message_rate"], rel=1e-12)
+    assert found["data_rate"] == pytest.approx(8 * 5000 * found["message_rate"], rel=1e-12)
+    # 3 x 1518 + 606 octets, four preambles and three gaps at 8 ns each.
+    assert found["one_way_delay"] == pytest.approx((3 * 1518 + 606 + 4 * 8 + 3 * 12) * 8e-9, rel=1e-12)
+
+
+def test_the_data_of_a_padded_datagram_is_its_data(tmp_path: Path) -> None:
+    text = PING.replace("hughes-jones-saka-pc", "ideal").replace('response = { frames = "82 B" }', "")
+    found = values(ran(tmp_path, text.replace('frames = "82 B"', 'data = "1 B"').replace('"saturated"', '{ regular = "100 us" }')))
+    assert found["goodput"] == pytest.approx(8 * 64 * found["message_rate"], rel=1e-12)
+    assert found["data_rate"] == pytest.approx(8 * found["message_rate"], rel=1e-12)
+
+
+def test_what_a_full_port_loses_is_what_did_not_come(tmp_path: Path) -> None:
+    run = ran(tmp_path, SATURATED)
+    alone, together = values(run, trial=0), values(run, trial=3)
+    assert alone["loss"] == 0
+    # Three times 50000 frames of 84 octets a second are 1.008 of 100 Mb/s each third; the wire takes 148809.5 in all.
+    line_rate = 1e8 / (84 * 8)
+    offered = together["offered_rate"]
+    assert offered == pytest.approx(150_000, abs=4 * np.sqrt(150_000 / 0.03))
+    assert together["message_rate"] <= line_rate * (1 + 1 / (line_rate * 0.03))
+    assert together["lost_queue"] > 0
+    assert together["loss"] >= 1 - (line_rate * 0.03 + 20) / (offered * 0.03)
+    each = [values(run, trial=3, flow=flow) for flow in range(3)]
+    assert sum(found["messages"] for found in each) == together["messages"]
+    lost = sum(found["loss"] * found["offered_rate"] for found in each)
+    assert together["loss"] == pytest.approx(lost / offered, rel=1e-12)
+
+
+def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(tmp_path: Path) -> None:
+    run = ran(tmp_path, SATURATED)
+    table = run.to_pandas()
+    for trial in run.trials():
+        rows = table[table["trial"] == trial.id]
+        flows = len(trial.scenario["flows"])
+        assert list(rows["metric"].astype(str)) == [m.value for m in FLOW_METRICS] + [m.value for m in FLOW_METRICS for _ in range(flows)]
+        assert list(rows["station"]) == [-1] * len(FLOW_METRICS) + list(range(flows)) * len(FLOW_METRICS)
+    assert set(FLOW_DEFINITIONS) == {m for m in Metric if m.definition.of_flows} | {Metric.GOODPUT, Metric.LOSS}
+
+
+def test_ports_balance_with_what_came(tmp_path: Path) -> None:
+    run = ran(tmp_path, SATURATED)
+    ports = run.directory.ports()
+    assert ports is not None
+    frame = ports.to_pandas()
+    last = frame[frame["trial"] == run.trials()[3].id]
+    links = run.trials()[3].scenario["network"]["links"]
+    assert list(last["port"]) == list(range(2 * len(links)))
+    (bottleneck,) = [2 * at + 1 for at, link in enumerate(links) if link["ends"][0]["node"] == "sink"]
+    out = last[last["port"] == bottleneck].iloc[0]
+    # Frames that left by the window's end came to the sink a propagation time of 0 later.
+    assert out["frames"] == values(run, trial=3)["messages"]
+    assert out["octets"] == 64 * out["frames"]
+    assert out["busy_ps"] == pytest.approx(out["frames"] * 72 * 80_000, abs=72 * 80_000)
+    assert out["queue_most"] == 20
+    assert out["dropped"] > 0
+
+
+def test_histograms_are_of_each_flow(tmp_path: Path) -> None:
+    run = ran(tmp_path, SATURATED)
+    trial = run.trials()[3].id
+    table = run.directory.histograms().to_pandas()
+    for flow in range(3):
+        of = table[(table["trial"] == trial) & (table["station"] == flow) & (table["metric"] == "one_way_delay")]
+        assert of["count"].sum() == values(run, trial=3, flow=flow)["messages"]
+
+
+def test_threads_and_resumption_change_no_byte(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(SATURATED, encoding="utf-8")
+    loaded = em.load(path)
+    plan = loaded.plan()
+    assert plan.to_jsonl() == em.load(path).plan().to_jsonl()
+
+    def digest(folder: Path) -> dict[str, str]:
+        names = ("observations.parquet", "batches.parquet", "histograms.parquet", "ports.parquet", "estimates.json")
+        return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+
+    whole = digest(loaded.run(out=tmp_path / "one", jobs=1).path)
+    assert digest(loaded.run(out=tmp_path / "two", jobs=3).path) == whole
+
+    class StopError(Exception):
+        pass
+
+    def follow(progress: object) -> None:
+        if getattr(progress, "done", 0) >= 3:
+            raise StopError
+
+    with pytest.raises(StopError):
+        execute(plan, loaded.experiments, directory=tmp_path / "three", manner=Manner(jobs=1), follow=follow)
+    assert not (tmp_path / "three" / "observations.parquet").exists()
+    assert digest(loaded.run(out=tmp_path / "three", jobs=2).path) == whole
+
+
+def test_segments_and_networks_can_be_run_as_one_plan(tmp_path: Path) -> None:
+    segment = 'title = "s"\n[segment]\nstandard = "ieee-10"\nlength = "100 m"\n[[stations]]\ncount = 2\nframes = "64 B"\n'
+    segment += 'arrivals = "saturated"\n[phases]\ntransmit = "20 ms"\nmeasure = "all"\n'
+    (tmp_path / "s.toml").write_text(segment, encoding="utf-8")
+    (tmp_path / "n.toml").write_text(PING, encoding="utf-8")
+    run = em.load(tmp_path / "s.toml", tmp_path / "n.toml").run(out=tmp_path / "run", jobs=1)
+    table = run.directory.histograms().to_pandas()
+    assert set(table[table["trial"] == "s/00000"]["station"]) == {-1}
+    assert set(table[table["trial"] == "n/00000"]["station"]) == {0}
+    points = {point["series"]: set(point["estimates"]) for point in run.estimates()["points"]}
+    assert "utilisation" in points["s"]
+    assert points["n"] == {m.value for m in FLOW_METRICS}
+
+
+def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit() -> None:
+    def scenario(queue: int | None, mean_ps: float) -> dict[str, Any]:
+        nodes = [{"name": "a", "kind": {"host": {}}}, {"name": "b", "kind": {"host": {}}}]
+        nodes.append({"name": "s", "kind": {"switch": {"learning": "known", **({"queue_frames": queue} if queue else {})}}})
+        links = [
+            {"ends": [{"node": "a"}, {"node": "s"}], "ps_per_octet": 8000},
+            {"ends": [{"node": "b"}, {"node": "s"}], "ps_per_octet": 80000},
+        ]
+        flow = {
+            "name": "f",
+            "from": "a",
+            "to": ["b"],
+            "frames": {"kind": "fixed", "bits": 512},
+            "arrivals": {"kind": "poisson", "mean_ps": mean_ps},
+        }
+        return json.loads(json.dumps({"network": {"nodes": nodes, "links": links}, "flows": [flow]}))
+
+    # A frame of 64 octets takes 84 octets of the slower link: 6.72 us.
+    assert overloaded(scenario(None, 6.71e6)).tolist() == [True]
+    assert overloaded(scenario(None, 6.73e6)).tolist() == [False]
+    assert overloaded(scenario(50, 6.71e6)).tolist() == [False]
+    # A saturated source fills its own, faster link and so the slower one; a thinking or an answered one need not.
+    full = scenario(None, 1.0)
+    full["flows"][0]["arrivals"] = {"kind": "saturated"}
+    assert overloaded(full).tolist() == [True]
+    full["flows"][0]["service"] = {"kind": "exponential", "offset_ps": 0, "mean_ps": 6.1e6}
+    assert overloaded(full).tolist() == [False]
+    full["flows"][0]["service"]["mean_ps"] = 6.0e6
+    assert overloaded(full).tolist() == [True]
+    full["flows"][0]["response"] = {"frames": {"kind": "fixed", "bits": 512}, "think": {"kind": "constant", "ps": 0}}
+    assert overloaded(full).tolist() == [False]
+
+
+def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
+    table = run.to_pandas(metric=metric)
+    found = table[(table["trial"] == run.trials()[0].id) & (table["station"] == flow)]
+    return set(found["caution"].astype(str).iloc[0].split())
+
+
+def test_cautions_say_why_a_value_should_be_looked_at(tmp_path: Path) -> None:
+    alone = PING.replace("hughes-jones-saka-pc", "ideal").replace('response = { frames = "82 B" }\n', "")
+
+    def of(text: str, name: str) -> em.Run:
+        (tmp_path / name).mkdir()
+        return ran(tmp_path / name, text)
+
+    sound = of(alone.replace('"saturated"', '{ regular = "100 us" }'), "sound")
+    assert cautions(sound, "one_way_delay") == set()
+    # There is no answer, so no round trip.
+    assert cautions(sound, "round_trip") == {"no-samples"}
+    few = of(alone.replace('"saturated"', '{ regular = "1 ms" }'), "few")
+    assert cautions(few, "one_way_delay") == {"few-samples"}
+    assert cautions(few, "one_way_delay_p99", flow=0) == {"few-samples"}
+    assert cautions(few, "offered_rate") == set()
+    assert cautions(of(alone.replace("82 B", "40 B"), "short"), "goodput") == {"illegal-frame-length"}
+    over = of(alone.replace('"saturated"', "{ poisson_load = 1.5 }"), "over")
+    assert cautions(over, "one_way_delay") == {"unbounded-queue"}
+    # Nothing was lost: what did not come waits.
+    assert values(over)["loss"] == 0
+    full = of(SATURATED.replace('drain = "10 ms"', 'drain = "0 s"').replace("[1, 3]", "[3]"), "full")
+    assert cautions(full, "loss", flow=0) == {"under-way"}
+    assert cautions(full, "loss") == {"under-way"}
+
+
+def test_a_measured_plan_is_not_simulated(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(PING + '[run]\nengines = ["live"]\n', encoding="utf-8")
+    with pytest.raises(em.InputError, match=r"run\.engines = live"):
+        em.load(path).run(out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

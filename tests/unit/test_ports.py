@@ -1,0 +1,93 @@
+"""Ports of a network: how busy they and their media were, against what their counts say."""
+
+import json
+from pathlib import Path
+
+import ethermeter as em
+import numpy as np
+import pyarrow as pa
+import pytest
+from ethermeter.analysis import ports
+from ethermeter.store.rows import PORT_COLUMNS
+
+HUB = """\
+title = "Two pairs on a hub, and one on a wire"
+[network]
+rate = "10 Mb/s"
+[[network.hosts]]
+name = "a"
+count = 4
+[[network.hosts]]
+name = "b"
+count = 2
+[[network.hubs]]
+name = "h"
+[[network.links]]
+ends = ["a", "h"]
+[[network.links]]
+ends = ["b1", "b2"]
+[[flows]]
+name = "shared"
+from = "a"
+to = ["a2", "a3", "a4", "a1"]
+pairs = "in order"
+frames = "512 B"
+arrivals = { poisson = "200 /s" }
+[[flows]]
+name = "alone"
+from = "b1"
+to = "b2"
+frames = "512 B"
+arrivals = "saturated"
+[phases]
+transmit = "110 ms"
+measure = "last 100 ms"
+[run]
+replications = 3
+"""
+
+
+def ran(folder: Path) -> em.Run:
+    path = folder / "x.toml"
+    path.write_text(HUB, encoding="utf-8")
+    return em.load(path).run(out=folder / "run", jobs=1)
+
+
+def test_a_medium_is_as_busy_as_all_that_share_it_and_a_saturated_wire_wholly(tmp_path: Path) -> None:
+    run = ran(tmp_path)
+    table = run.directory.ports()
+    (point,) = ports.estimate(run.trials(), table)
+    assert [(port.node, port.peer) for port in point.ports[:2]] == [("a1", "h"), ("h", "a1")]
+    frame = table.to_pandas()
+    # Preamble, frame and gap of 532 octets at 800 ns.
+    for port in point.ports:
+        of = frame[frame["port"] == port.number]
+        assert port.share.value == pytest.approx(of["frames"].mean() * 532 * 8e-7 / 0.1, abs=532 * 8e-7 / 0.1)
+    shared = [port for port in point.ports if "h" in (port.node, port.peer)]
+    assert all(port.medium.value == pytest.approx(sum(other.share.value for other in shared), rel=1e-12) for port in shared)
+    alone = [port for port in point.ports if "h" not in (port.node, port.peer)]
+    assert [port.medium.value for port in alone] == [port.share.value for port in alone]
+    assert point.busiest.node == "b1"
+    # A saturated wire rests for no longer than the edges of the window.
+    assert point.busiest.share.value == pytest.approx(1, abs=2 * 532 * 8e-7 / 0.1)
+
+
+def test_intervals_are_over_replications_and_mosts_over_all(tmp_path: Path) -> None:
+    run = ran(tmp_path)
+    (point,) = ports.estimate(run.trials(), run.directory.ports())
+    busy = run.directory.ports().to_pandas().pivot(index="trial", columns="port", values=["busy_ps", "frames"])
+    first = (busy["busy_ps"][0] + busy["frames"][0] * 12 * 800_000) / 1e11
+    assert point.ports[0].share.value == pytest.approx(first.mean(), rel=1e-12)
+    assert point.ports[0].share.error == pytest.approx(first.std() / np.sqrt(3), rel=1e-9)
+    assert point.ports[0].share.degrees == 2
+
+
+def test_rows_may_come_in_any_order_and_trials_without_ports_are_left_out(tmp_path: Path) -> None:
+    run = ran(tmp_path)
+    table = run.directory.ports()
+    shuffled = table.take(np.random.default_rng(1).permutation(len(table)))
+    assert json.dumps(ports.estimate(run.trials(), shuffled), default=str) == json.dumps(ports.estimate(run.trials(), table), default=str)
+    empty = pa.table(
+        {"trial": pa.array([], pa.string()), "port": pa.array([], pa.int32()), **{n: pa.array([], pa.int64()) for n in PORT_COLUMNS}}
+    )
+    assert ports.estimate(run.trials(), empty) == ()

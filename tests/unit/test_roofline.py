@@ -1,0 +1,143 @@
+"""Rooflines: ceilings of a chain by hand, against the simulator, and what is read back."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ethermeter._core import simulate_network
+from ethermeter.analysis.interval import Estimate, exact
+from ethermeter.analysis.roofline import Roofline, Stage, of_scenario, read
+from ethermeter.ceilings.paths import rooflines
+from ethermeter.faults import InputError
+from ethermeter.report.roofline import export, rate_text, verdict
+
+WINDOW_PS = 200_000_000_000
+
+
+def chain(frame_octets: int, *, pci_ps: int = 7750, **flow: Any) -> dict[str, Any]:
+    """Return hosts as of Hughes-Jones and Saka 2000 (equation 2.1) at a store-and-forward switch of 1 Gb/s with a backplane."""
+    pci = {"name": "pci", "ps_per_octet": pci_ps, "extra_octets": -4}
+    return {
+        "network": {
+            "nodes": [
+                {"name": "a", "kind": {"host": {"send": [{"name": "software", "fixed_ps": 8_697_500}, pci]}}},
+                {"name": "b", "kind": {"host": {"receive": [{**pci, "burst": {"octets": 380, "ps": 100_000}}]}}},
+                {"name": "s", "kind": {"switch": {"learning": "known", "fabric": {"shared": {"name": "backplane", "ps_per_octet": 3500}}}}},
+            ],
+            "links": [
+                {"ends": [{"node": "a"}, {"node": "s"}], "ps_per_octet": 8000},
+                {"ends": [{"node": "s"}, {"node": "b"}], "ps_per_octet": 8000},
+            ],
+        },
+        "flows": [
+            {
+                "name": "load",
+                "from": "a",
+                "to": ["b"],
+                "frames": {"kind": "fixed", "bits": 8 * frame_octets},
+                "arrivals": {"kind": "saturated"},
+                **flow,
+            }
+        ],
+        "phases": {
+            "begin_ps": 0,
+            "stop_ps": 2 * WINDOW_PS,
+            "measure_from_ps": WINDOW_PS,
+            "measure_to_ps": 2 * WINDOW_PS,
+            "end_ps": 2 * WINDOW_PS,
+            "spread_ps": 0,
+        },
+    }
+
+
+def test_ceilings_are_bits_over_the_time_of_each_stage() -> None:
+    found = of_scenario(chain(1518), 0, None)
+    expected = {
+        "a software (send)": 8_697_500,
+        "a pci (send)": 7750 * 1514,
+        "wire a – s": 8000 * 1538,
+        "s backplane": 3500 * 1518,
+        "wire s – b": 8000 * 1538,
+        "b pci (receive)": 7750 * 1514 + 4 * 100_000,
+    }
+    assert {stage.name: stage.ceiling.value for stage in found.stages} == pytest.approx(
+        {name: 1518 * 8 / ps * 1e12 for name, ps in expected.items()}, rel=1e-12
+    )
+    assert found.nearest.name == "wire a – s"
+    assert found.margin is None
+
+
+@pytest.mark.parametrize(("frame_octets", "pci_ps", "nearest"), [(64, 7750, "software"), (1518, 7750, "wire a"), (1518, 20_000, "b pci")])
+def test_a_saturated_chain_runs_at_its_lowest_ceiling(frame_octets: int, pci_ps: int, nearest: str) -> None:
+    scenario = chain(frame_octets, pci_ps=pci_ps)
+    trial = {"id": "t/0", "series": "t", "replication": 0, "seed": 1, "engine": "simulation", "point": {}, "scenario": scenario}
+    outcome = simulate_network(json.dumps(trial))
+    achieved = float(outcome["flow_octets"][0]) * 8 / (WINDOW_PS * 1e-12)
+    found = of_scenario(scenario, 0, exact(achieved))
+    assert nearest in found.nearest.name
+    # The edges of the window cut off less than a frame at each end.
+    assert found.margin == pytest.approx(1, abs=2 * frame_octets * 8 / (achieved * WINDOW_PS * 1e-12))
+
+
+def test_a_datagram_goes_in_fragments_that_each_take_their_time() -> None:
+    # 3000 octets of data and 8 of header over an MTU of 1500: 1480, 1480 and 48 octets, in frames of 1518, 1518 and 86.
+    scenario = chain(3000, framing={"udp": {"mtu_octets": 1500}})
+    wire = next(stage for stage in of_scenario(scenario, 0, None).stages if stage.name.startswith("wire"))
+    assert wire.ceiling.value == pytest.approx((1518 + 1518 + 86) * 8 / (8000 * (1538 + 1538 + 106)) * 1e12)
+
+
+def test_stages_say_how_many_flows_pass() -> None:
+    scenario = chain(1518)
+    scenario["flows"].append({**scenario["flows"][0], "name": "other", "from": "b", "to": ["a"]})
+    assert {stage.name: stage.flows for stage in of_scenario(scenario, 0, None).stages}["s backplane"] == 2
+
+
+def test_what_was_written_is_read_back() -> None:
+    stages = (Stage("disk", Estimate(8e9, 1e8, 4.0), "measured"), Stage("wire", exact(1e8), "computed", 2))
+    first = Roofline("Path", "octets", stages, Estimate(9e7, 1e6, 4.0))
+    assert read(json.loads(json.dumps(first.as_json())), file="f") == first
+    assert verdict(first) == "Nearest ceiling: wire, 100 Mb/s; achieved: 90 Mb/s, a margin of 1.11."
+
+
+@pytest.mark.parametrize(
+    ("value", "key"),
+    [
+        ([], "(file)"),
+        ({}, "stages"),
+        ({"stages": []}, "stages"),
+        ({"stages": [7]}, "stages.0"),
+        ({"stages": [{"bit_per_s": 0}]}, "stages.0.bit_per_s"),
+        ({"stages": [{"bit_per_s": 1, "flows": 0}]}, "stages.0.flows"),
+        ({"stages": [{"bit_per_s": 1}], "achieved": {"bit_per_s": -1}}, "achieved.bit_per_s"),
+    ],
+)
+def test_what_is_no_roofline_is_refused_with_its_place(value: Any, key: str) -> None:
+    with pytest.raises(InputError) as refused:
+        read(value, file="f")
+    assert [fault.key for fault in refused.value.faults] == [key]
+
+
+def test_a_result_with_a_roofline_in_it_will_do(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps({"roofline": of_scenario(chain(1518), 0, None).as_json()}))
+    (found,) = rooflines(file)
+    assert found.nearest.name == "wire a – s"
+
+
+def test_drawings_hold_every_stage_and_the_achieved_rate(tmp_path: Path) -> None:
+    file = export("A path", [of_scenario(chain(1518), 0, exact(7.9e8))], tmp_path / "path.svg")
+    text = file.read_text()
+    for word in ("a software (send)", "s backplane", "achieved 790 Mb/s", "margin of 1.25"):
+        assert word in text
+
+
+def test_rates_are_written_with_the_unit_that_suits_them() -> None:
+    assert [rate_text(rate) for rate in (12.0, 1e4, 9.57e6, 1e8, 9.996e8, 2.5e12)] == [
+        "12 bit/s",
+        "10 kb/s",
+        "9.57 Mb/s",
+        "100 Mb/s",
+        "1000 Mb/s",
+        "2500 Gb/s",
+    ]
