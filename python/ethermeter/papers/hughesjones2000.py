@@ -303,7 +303,7 @@ def _deviation(histogram: Histogram) -> float:
 
 
 def peaks(entry: Entry, paths: Paths) -> Finding:
-    """Count the peaks of round trips beside the stream, in bins of 2 us: what stands out from both sides by four standard errors."""
+    """Count the peaks of round trips beside the stream, in bins of 1 us: what stands out from both sides by four standard errors."""
     counts = [_peaks(trips(paths, entry["flow"], octets, entry["period"])) for octets in entry["octets"]]
     remark = ", ".join(f"{count} at {octets} B" for count, octets in zip(counts, entry["octets"], strict=True))
     return Finding(_pooled(float(max(counts))), remark=remark)
@@ -313,7 +313,7 @@ def _peaks(histogram: Histogram) -> int:
     total = np.concatenate([[0.0], np.cumsum(histogram.count)])
     ends = np.concatenate([histogram.low_s[:1], histogram.high_s]) * US
     # Buckets grow with the time: counts are spread over them, so that bins do not see their edges.
-    counts = np.diff(np.interp(np.arange(ends[0] - 2, ends[-1] + 4, 2.0), ends, total))
+    counts = np.diff(np.interp(np.arange(ends[0] - 1, ends[-1] + 2), ends, total))
     found, rising, extreme = 0, True, 0.0
     for count in counts:
         margin = 4 * np.sqrt(max(count, 1.0))
