@@ -290,10 +290,18 @@ with make_testbed(2, wires=Wire(10_000_000, kind="relay")) as bed:
 """
 
 
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"  # it has ended, and its new parent has not looked yet
+
+
 def ends_within(seconds: float, pid: int) -> bool:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        if not Path(f"/proc/{pid}").exists():
+        if not is_running(pid):
             return True
         time.sleep(0.01)
     return False
@@ -305,8 +313,8 @@ def test_a_relay_and_its_namespace_go_with_the_testbed(namespaces: Callable[[], 
         assert f"{bed.name}-wires" in namespaces()
         assert bed.relay is not None
         pid = bed.relay.process.pid
-        assert Path(f"/proc/{pid}").exists()
-    assert not Path(f"/proc/{pid}").exists()
+        assert is_running(pid)
+    assert not is_running(pid)
     assert not any(name.startswith(bed.name) for name in namespaces())
     assert not list(RECORDS.glob(f"{bed.name}*"))
 

@@ -1,0 +1,414 @@
+"""Measuring from the command line: networks built for it, what agents leave behind, and what goes wrong said in a line."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = [sys.executable, "-m", "ethermeter"]
+
+SWITCHED = """\
+title = "two senders and one sink at a switch, and a ping"
+[network]
+rate = "100 Mb/s"
+[[network.hosts]]
+name = "sender"
+count = 2
+[[network.hosts]]
+name = "sink"
+[[network.switches]]
+name = "s"
+queue = 100
+[[network.links]]
+ends = ["sender", "s"]
+[[network.links]]
+ends = ["sink", "s"]
+[[flows]]
+name = "load"
+from = "sender"
+to = "sink"
+data = "500 B"
+arrivals = { poisson = "500 /s" }
+[[flows]]
+name = "ping"
+from = "sink"
+to = "sender1"
+frames = "100 B"
+arrivals = { regular = "5 ms" }
+response = { frames = "100 B" }
+[phases]
+transmit = "0.6 s"
+measure = "last 0.5 s"
+[run]
+engines = ["live"]
+"""
+LOOPBACK = """\
+title = "over loopback"
+[network]
+rate = "1 Gb/s"
+[[network.hosts]]
+name = "a"
+[[network.hosts]]
+name = "b"
+[[network.links]]
+ends = ["a", "b"]
+[[flows]]
+name = "load"
+from = "a"
+to = "b"
+data = "100 B"
+arrivals = { regular = "1 ms" }
+[phases]
+transmit = "TRANSMIT"
+measure = "all"
+[run]
+engines = ["live"]
+replications = 3
+"""
+
+
+@dataclass
+class Done:
+    """A command that has ended."""
+
+    pid: int
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def ethermeter(*words: object) -> Done:
+    with subprocess.Popen([*PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        out, said = process.communicate(timeout=100)
+    return Done(process.pid, process.returncode, out, said)
+
+
+def namespaces_of(pid: int) -> set[str]:
+    """Namespaces of the testbeds that a process has made; others may make some meanwhile."""
+    folder = Path("/run/netns")
+    return {path.name for path in folder.glob(f"em-{pid}-*")} if folder.is_dir() else set()
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "experiment.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def of_plain_words(said: str) -> bool:
+    """Whether something said is a line or some, and no traceback."""
+    return bool(said.strip()) and "Traceback" not in said and "internal error" not in said
+
+
+def descendants(pid: int) -> set[int]:
+    """Processes that a process has started, and those that these have."""
+    found: set[int] = set()
+    waiting = [pid]
+    while waiting:
+        for task in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                of_task = {int(child) for child in task.read_text().split()}
+                waiting += of_task - found
+                found |= of_task
+    return found
+
+
+def is_agent(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return b"\0agent\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
+
+
+def eventually(holds: Callable[[], Any], seconds: float = 20) -> Any:
+    until_s = time.monotonic() + seconds
+    while not (found := holds()):
+        assert time.monotonic() < until_s, "it did not happen"
+        time.sleep(0.02)
+    return found
+
+
+@contextlib.contextmanager
+def measuring(*words: object) -> Iterator[subprocess.Popen[str]]:
+    """Measure, as a person would who can press Ctrl-C; whatever is left is ended."""
+    with subprocess.Popen(
+        [*PROGRAM, "measure", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        yield process
+        if process.poll() is None:
+            process.kill()
+
+
+@contextlib.contextmanager
+def loopback_agents(folder: Path, count: int = 2) -> Iterator[tuple[Path, list[subprocess.Popen[str]]]]:
+    """Run agents, and yield a file of hosts with them."""
+    with contextlib.ExitStack() as stack:
+        agents, lines = [], []
+        for number in range(1, count + 1):
+            command = [*PROGRAM, "agent", "--listen", f"127.0.78.{number}:0"]
+            agent = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            stack.callback(agent.terminate)
+            agents.append(agent)
+        for name, agent in zip("abc", agents, strict=False):
+            assert agent.stdout is not None
+            place = agent.stdout.readline().removeprefix("listening on ").strip()
+            lines.append(f'[hosts.{name}]\ncontrol = "{place}"\n')
+        path = folder / "hosts.toml"
+        path.write_text("".join(lines), encoding="utf-8")
+        yield path, agents
+
+
+def estimates_of(run: Path, engine: str) -> list[dict[str, Any]]:
+    points = json.loads((run / "estimates.json").read_text())["points"]
+    return [point for point in points if point["engine"] == engine]
+
+
+@pytest.mark.root
+def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(tmp_path: Path) -> None:
+    sizes = ["18 B", "400 B", "1472 B"]
+    shorter = ["--set", 'phases.transmit="0.9 s"', "--set", 'phases.measure="last 0.5 s"']
+    varied = ["--set", f'vary."flows.load.data"={json.dumps(sizes)}']
+    done = ethermeter("measure", "wire-live", "--testbed", "--out", tmp_path / "run", *shorter, *varied)
+    assert done.returncode == 0, done.stderr
+    assert not namespaces_of(done.pid)
+    compared = json.loads((tmp_path / "run" / "live-agreement.json").read_text())["comparisons"]
+    rates = [each for each in compared if each["metric"] in ("message_rate", "frame_rate", "goodput", "data_rate")]
+    assert [each["point"]["flows.load.data"] for each in rates] == [size for size in sizes for _ in range(4)]
+    for each in rates:
+        assert each["simulation_half_width"] == 0.0  # a saturated wire leaves nothing to chance
+        assert abs(each["difference"]) <= each["half_width"], each
+    assert all(each["live"] == 0 for each in compared if each["metric"] == "loss")
+    assert (tmp_path / "run" / "report.html").is_file()
+    assert len(list((tmp_path / "run" / "live").glob("wire-live/*.json"))) == 3 * len(sizes)
+
+
+@pytest.mark.root
+def test_a_network_with_a_switch_is_built_measured_and_taken_down(tmp_path: Path) -> None:
+    done = ethermeter("measure", written(tmp_path, SWITCHED), "--testbed", "--out", tmp_path / "run", "--json")
+    assert done.returncode == 0, done.stderr
+    assert not namespaces_of(done.pid)
+    said = json.loads(done.stdout)
+    estimates = {name: of["value"] for name, of in said["estimates"]["points"][0]["estimates"].items()}
+    assert estimates["loss"] == 0
+    result = json.loads((tmp_path / "run" / "live" / "experiment" / "00000.json").read_text())
+    assert result["outcome"] == "complete"
+    assert set(result["flows"]) == {"load sender1", "load sender2", "ping"}
+    ping = result["flows"]["ping"]["sending"]["counted"]
+    # No more than one request each 5 ms of 0.6 s; one that is late puts off the next.
+    assert 0 < ping["requests"] <= 121
+    assert ping["answered"] == ping["requests"]
+    assert estimates["round_trip_p50"] > 0
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("kill", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130)])
+def test_ctrl_c_and_kill_take_all_down(tmp_path: Path, kill: signal.Signals, code: int) -> None:
+    path = written(tmp_path, SWITCHED.replace('transmit = "0.6 s"', 'transmit = "30 s"'))
+    with measuring(path, "--testbed", "--out", tmp_path / "run") as process:
+        agents = eventually(lambda: [pid for pid in descendants(process.pid) if is_agent(pid)])
+        time.sleep(1)
+        process.send_signal(kill)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert of_plain_words(said)
+    assert "--resume" in said
+    assert not namespaces_of(process.pid)
+    assert not [pid for pid in agents if is_agent(pid)]
+
+
+@pytest.mark.root
+def test_what_a_coordinator_leaves_that_is_killed_at_once_ends_by_itself_or_with_the_next(tmp_path: Path) -> None:
+    path = written(tmp_path, SWITCHED.replace('transmit = "0.6 s"', 'transmit = "30 s"'))
+    with measuring(path, "--testbed", "--out", tmp_path / "run") as process:
+        agents = eventually(lambda: [pid for pid in descendants(process.pid) if is_agent(pid)])
+        time.sleep(1)
+        process.kill()
+    eventually(lambda: not [pid for pid in agents if is_agent(pid)])
+    assert namespaces_of(process.pid)
+    short = ["--set", 'phases.transmit="0.6 s"', "--out", tmp_path / "next"]
+    assert ethermeter("measure", path, "--testbed", *short).returncode == 0
+    assert not namespaces_of(process.pid)
+
+
+def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+    path = written(tmp_path, LOOPBACK.replace("TRANSMIT", "1 s"))
+    with measuring(path, "--loopback", "--out", tmp_path / "run") as process:
+        eventually(lambda: list((tmp_path / "run" / "live").glob("*/*.json")))
+        time.sleep(0.5)  # its rows follow at once; what was interrupted between the two would be measured again
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    assert process.returncode == 130
+    done_before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run" / "live").glob("*/*.json")}
+    assert 1 <= len(done_before) < 3
+    done = ethermeter("measure", path, "--loopback", "--out", tmp_path / "run", "--resume")
+    assert done.returncode == 0, done.stderr
+    now = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run" / "live").glob("*/*.json")}
+    assert len(now) == 3
+    assert all(now[name] == at for name, at in done_before.items())
+    (point,) = estimates_of(tmp_path / "run", "live")
+    # One a millisecond; its phase is random, so that one more or less falls into the second that is measured.
+    assert point["estimates"]["offered_rate"]["value"] == pytest.approx(1000, abs=1)
+    assert point["estimates"]["loss"]["value"] == 0
+
+
+def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path: Path) -> None:
+    with loopback_agents(tmp_path) as (path, agents):
+        done = ethermeter("hosts", "check", path, "--json")
+        assert done.returncode == 0, done.stderr
+        said = json.loads(done.stdout)
+        assert [said[name]["faults"] for name in "ab"] == [[], []]
+        # One machine has one clock: what is stated holds.
+        assert all(abs(one["clock"]["ahead_ns"]) <= one["clock"]["uncertainty_ns"] for one in said.values())
+        assert "ready" in ethermeter("hosts", "check", path).stdout
+        agents[1].terminate()
+        agents[1].wait()
+        done = ethermeter("hosts", "check", path)
+        assert done.returncode == 1
+        assert re.search(r"^b .*refused", done.stdout, re.MULTILINE)
+        measured = ethermeter(
+            "measure", written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")), "--hosts", path, "--out", tmp_path / "run"
+        )
+        assert measured.returncode == 1
+        assert of_plain_words(measured.stderr)
+        assert "refused" in measured.stderr
+
+
+def test_a_trial_in_which_an_agent_is_killed_is_kept_as_such_and_said(tmp_path: Path) -> None:
+    path = written(tmp_path, LOOPBACK.replace("TRANSMIT", "1.5 s"))
+    with measuring(path, "--loopback", "--out", tmp_path / "run", "--json") as process:
+        eventually(lambda: list((tmp_path / "run" / "live").glob("*/00000.json")))
+        time.sleep(1)
+        next(os.kill(pid, signal.SIGKILL) for pid in descendants(process.pid) if is_agent(pid))
+        out, said = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    assert of_plain_words(said)
+    assert "was lost" in said
+    in_vain = json.loads(out)["in_vain"]
+    assert list(in_vain) == ["experiment/00001"]
+    outcomes = [json.loads(path.read_text())["outcome"] for path in sorted((tmp_path / "run" / "live").glob("*/*.json"))]
+    assert outcomes == ["complete", "agent-lost", "complete"]
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(tmp_path / "run" / "observations.parquet").to_pylist()
+    rate = {row["trial"]: row["value"] for row in rows if row["metric"] == "message_rate" and row["station"] == -1}
+    assert [rate[f"experiment/0000{number}"] > 0 for number in range(3)] == [True, False, True]
+
+
+@pytest.mark.root
+def test_a_wrong_certificate_is_refused_in_a_line(tmp_path: Path) -> None:
+    text = 'certificates = "lab"\n[hosts.a]\ncontrol = "127.0.78.1:CONTROL"\n'
+    hosts = tmp_path / "hosts.toml"
+    hosts.write_text(text.replace("CONTROL", "4988"), encoding="utf-8")
+    made = ethermeter("hosts", "init", hosts)
+    assert made.returncode == 0, made.stderr
+    assert "ethermeter agent --listen 127.0.78.1:4988 --certificate a.pem" in made.stdout
+    again = ethermeter("hosts", "init", hosts)
+    assert again.returncode == 2
+    assert "exists" in again.stderr
+    lab = tmp_path / "lab"
+    command = [*PROGRAM, "agent", "--listen", "127.0.78.1:0"]
+    command += ["--certificate", str(lab / "a.pem"), "--key", str(lab / "a.key"), "--authority", str(lab / "authority.pem")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
+        try:
+            assert agent.stdout is not None
+            port = agent.stdout.readline().rpartition(":")[2].strip()
+            hosts.write_text(text.replace("CONTROL", port), encoding="utf-8")
+            assert ethermeter("hosts", "check", hosts).returncode == 0
+            for file in lab.iterdir():
+                file.unlink()
+            assert ethermeter("hosts", "init", hosts).returncode == 0
+            stranger = ethermeter("hosts", "check", hosts)
+            assert stranger.returncode == 1
+            assert "certificate" in stranger.stdout
+            assert "Traceback" not in stranger.stderr
+        finally:
+            agent.terminate()
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        ((), "expected one of --hosts FILE, --testbed and --loopback"),
+        (("--loopback", "--plain"), "--plain"),
+        (("--hosts", "missing.toml"), "missing.toml: (file) = missing"),
+        (("--loopback", "--set", 'run.engines=["simulation"]'), 'expected "live" among them'),
+    ],
+)
+def test_where_to_measure_is_asked_for_in_a_line(tmp_path: Path, words: tuple[str, ...], fault: str) -> None:
+    done = ethermeter("measure", written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")), *words, "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert of_plain_words(done.stderr)
+    assert fault in done.stderr
+
+
+def test_run_says_how_to_measure(tmp_path: Path) -> None:
+    done = ethermeter("run", written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")), "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert "ethermeter measure" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (("--listen", "here"), "must be ADDRESS:PORT"),
+        (("--listen", "192.0.2.1:4988"), "must be a loopback address"),
+        (("--listen", "127.0.0.1:4988", "--key", "a.key"), "all of them or none"),
+        (("--listen", "127.0.0.1:4988", "--ceilings", "missing.toml"), "expected a readable file"),
+    ],
+)
+def test_an_agent_that_cannot_be_says_why(words: tuple[str, ...], fault: str) -> None:
+    done = ethermeter("agent", *words)
+    assert done.returncode == 2
+    assert of_plain_words(done.stderr)
+    assert fault in done.stderr
+
+
+@pytest.mark.long
+def test_200_tests_in_a_row_leave_nothing_behind(tmp_path: Path) -> None:
+    from ethermeter import _core, hosts_file
+
+    ms = 1_000_000
+
+    def open_things(pid: int) -> tuple[int, int]:
+        return len(list(Path(f"/proc/{pid}/fd").iterdir())), len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+    def memory_kib(pid: int) -> int:
+        match = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+        assert match is not None
+        return int(match.group(1))
+
+    with loopback_agents(tmp_path) as (path, agents):
+        stations = hosts_file.read(path).stations
+        entries = [{"name": name, "control": station.control, "address": station.address} for name, station in stations.items()]
+        traffic = {"kind": "stream", "frames": {"kind": "fixed", "bits": 8 * 64}, "arrivals": {"kind": "regular", "period_ps": 10**9}}
+        flow = {"name": "x", "from": "a", "to": "b", "port": "udp", "most_bps": 10**7, "most_frames_per_s": 10**4, "traffic": traffic}
+        phases = {"settle_ns": 0, "transmit_ns": 30 * ms, "measure_from_ns": 0, "measure_to_ns": 30 * ms, "drain_ns": 5 * ms}
+        test = json.dumps({"seed": 1, "agents": entries, "phases": phases, "flows": [flow]})
+        pids = [agent.pid for agent in agents]
+
+        def run(times: int) -> None:
+            for _ in range(times):
+                result = json.loads(_core.measure_test(test))
+                assert result["outcome"] == "complete"
+                assert 0 < result["flows"]["x"]["received"] <= 30
+
+        run(20)  # until pools have the size that they keep
+        before = [(open_things(pid), memory_kib(pid)) for pid in [*pids, os.getpid()]]
+        run(180)
+        for pid, ((files, threads), memory) in zip([*pids, os.getpid()], before, strict=True):
+            eventually(lambda pid=pid, files=files: open_things(pid)[0] <= files)
+            eventually(lambda pid=pid, threads=threads: open_things(pid)[1] <= threads)
+            # A test whose histograms were kept would cost 58 KiB for each of these; 180 tests 30 MiB.
+            assert memory_kib(pid) - memory < 5 * 1024
+    for agent in agents:
+        assert agent.wait(10) == 0

@@ -1,0 +1,84 @@
+"""The file of hosts: what it says, and every fault in it with key, value and what is allowed."""
+
+from pathlib import Path
+
+import pytest
+from ethermeter import hosts_file
+from ethermeter.engines.live import Station
+from ethermeter.faults import InputError
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "hosts.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_station_has_the_address_of_its_control_unless_it_says_another(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        """certificates = "lab"
+[hosts.a]
+control = "10.0.0.1:4988"
+[hosts.b]
+control = "[fd00::2]:5000"
+address = "192.168.1.2"
+interface = "eth1"
+""",
+    )
+    hosts = hosts_file.read(path)
+    assert hosts.stations == {
+        "a": Station("a", "10.0.0.1:4988", "10.0.0.1"),
+        "b": Station("b", "[fd00::2]:5000", "192.168.1.2", "eth1"),
+    }
+    assert hosts.certificates == tmp_path / "lab"
+    assert hosts.certified() == ["a=10.0.0.1=10.0.0.1", "b=fd00::2=192.168.1.2"]
+
+
+def test_loopback_needs_no_certificates(tmp_path: Path) -> None:
+    laboratory = hosts_file.read(written(tmp_path, '[hosts.a]\ncontrol = "127.0.0.1:4988"\n')).laboratory()
+    assert laboratory.credentials is None
+    assert laboratory.is_one_machine
+
+
+def test_missing_certificates_are_a_fault_that_says_how_to_make_them(tmp_path: Path) -> None:
+    path = written(tmp_path, 'certificates = "lab"\n[hosts.a]\ncontrol = "10.0.0.1:4988"\n')
+    with pytest.raises(InputError, match="ethermeter hosts init"):
+        hosts_file.read(path).laboratory()
+
+
+FAULTS = {
+    "": "(file) = empty",
+    "hosts = 3": "hosts = 3: expected 1 to 1000 tables",
+    'certificates = "lab"': "hosts = (missing)",
+    '[hosts.a]\ncontrol = "10.0.0.1"': 'hosts.a.control = "10.0.0.1": expected ADDRESS:PORT',
+    '[hosts.a]\ncontrol = "10.0.0.1:0"': 'hosts.a.control = "10.0.0.1:0": expected ADDRESS:PORT',
+    '[hosts.a]\ncontrol = "10.0.0.1:65536"': "expected ADDRESS:PORT",
+    '[hosts.a]\ncontrol = "300.0.0.1:4988"': "expected ADDRESS:PORT",
+    "[hosts.a]\ncontrol = 4988": "hosts.a.control = 4988",
+    '[hosts.a]\naddress = "10.0.0.1"': "hosts.a.control = (missing)",
+    '[hosts.a]\ncontrol = "10.0.0.1:4988"': 'hosts.a.control = "10.0.0.1:4988": expected a loopback address, or the key certificates',
+    'certificates = ""\n[hosts.a]\ncontrol = "10.0.0.1:4988"': 'certificates = "": expected a folder',
+    '[hosts.a]\ncontrol = "127.0.0.1:4988"\naddress = "here"': 'hosts.a.address = "here": expected an IP address',
+    '[hosts.a]\ncontrol = "127.0.0.1:4988"\ninterface = "a b"': 'hosts.a.interface = "a b": expected the name of an interface',
+    '[hosts.a]\ncontrol = "127.0.0.1:4988"\nport = 3': "hosts.a.port = 3: unknown key; expected control, address, interface",
+    '[hosts.a]\ncontrol = "127.0.0.1:4988"\n[links]': "links = {}: unknown key",
+    '[hosts.a]\ncontrol = "127.0.0.1:1"\n[hosts.b]\ncontrol = "127.0.0.1:1"': "hosts.b.control",
+    '[hosts.coordinator]\ncontrol = "127.0.0.1:1"': "none of authority, coordinator",
+    '[hosts."a/../b"]\ncontrol = "127.0.0.1:1"': "expected letters, digits, dots and hyphens",
+    "[hosts": "line 1 = [hosts: expected valid TOML",
+}
+
+
+@pytest.mark.parametrize("text", FAULTS)
+def test_each_fault_names_key_value_and_what_is_allowed(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        hosts_file.read(written(tmp_path, text))
+    assert FAULTS[text] in str(caught.value)
+
+
+def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+    text = 'wires = 1\n[hosts.a]\ncontrol = "x"\n[hosts.b]\ncontrol = "127.0.0.1:1"\naddress = 7\n'
+    with pytest.raises(InputError) as caught:
+        hosts_file.read(written(tmp_path, text))
+    assert [fault.key for fault in caught.value.faults] == ["wires", "hosts.a.control", "hosts.b.address"]

@@ -1,0 +1,257 @@
+"""The live engine without a network: a line of the plan as a test, and what agents counted as rows."""
+
+import copy
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ethermeter import _core, plan
+from ethermeter.engines.live import Laboratory, Station
+from ethermeter.engines.live.description import LINGER_NS, describe, flow_names
+from ethermeter.engines.live.observed import in_vain, observe
+from ethermeter.engines.live.places import Local, mtu_octets
+from ethermeter.engines.work import Work
+from ethermeter.experiment import load
+from ethermeter.faults import InputError
+from ethermeter.store.rows import FLOW_METRICS, TrialRows, caution_text
+
+FILE = """\
+title = "two flows"
+[network]
+rate = "10 Mb/s"
+[[network.hosts]]
+name = "a"
+[[network.hosts]]
+name = "b"
+[[network.links]]
+ends = ["a", "b"]
+[[flows]]
+name = "load"
+from = "a"
+to = "b"
+DATA
+arrivals = { poisson = "1000 /s" }
+[[flows]]
+name = "ping"
+from = "b"
+to = "a"
+frames = "76 B"
+arrivals = "saturated"
+response = { frames = "76 B", timeout = "10 ms" }
+[phases]
+settle = "0.1 s"
+transmit = "2 s"
+measure = "middle 1 s"
+drain = "0.2 s"
+[run]
+engines = ["live"]
+"""
+LABORATORY = Laboratory({name: Station(name, f"127.0.0.{at}:4988", f"127.0.0.{at}") for at, name in enumerate("ab", 1)}, "loopback")
+
+
+def trial_of(folder: Path, data: str = 'data = "100 B"', more: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:
+    text = FILE.replace("DATA", data)
+    for old, new in more:
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "x.toml"
+    path.write_text(text, encoding="utf-8")
+    (trial,) = plan.expand([load(path)]).trials
+    return dict(json.loads(trial.line))
+
+
+def test_a_trial_becomes_a_test_that_the_coordinator_takes(tmp_path: Path) -> None:
+    trial = trial_of(tmp_path)
+    text = describe(trial, LABORATORY, {})
+    _core.check_test(text)
+    test = json.loads(text)
+    assert test["seed"] == trial["seed"]
+    assert test["phases"] == {
+        "settle_ns": 100_000_000,
+        "transmit_ns": 2_000_000_000,
+        "measure_from_ns": 500_000_000,
+        "measure_to_ns": 1_500_000_000,
+        "drain_ns": 200_000_000 + LINGER_NS,
+    }
+    load_, ping = test["flows"]
+    # 100 octets of data and what is around them: 14 + 20 + 8 + 4 (802.3-2022 § 3.2, RFC 791, RFC 768).
+    assert load_["traffic"]["frames"] == {"kind": "fixed", "bits": 8 * 146}
+    assert load_["traffic"]["arrivals"] == {"kind": "poisson", "mean_ps": 1e9}
+    assert ping["traffic"] == {"kind": "exchange", "frame_octets": 76, "interval_ns": 0, "patience_ns": 10_000_000}
+
+
+def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(tmp_path: Path) -> None:
+    said = {
+        "a": {"ceilings": {"rate_bps": 1_000_000, "rate_frames_per_s": 1000}},
+        "b": {"ceilings": {"rate_bps": 300_000, "rate_frames_per_s": 5000}},
+    }
+    flows = json.loads(describe(trial_of(tmp_path), LABORATORY, said))["flows"]
+    # Either host has two flows in each direction: a stream one way, and an exchange's requests or answers.
+    assert [(flow["most_bps"], flow["most_frames_per_s"]) for flow in flows] == [(150_000, 500)] * 2
+
+
+@pytest.mark.parametrize(
+    ("data", "more", "fault"),
+    [
+        ('data = "17 B"', (), "data = 17 B: expected at least 18 B"),
+        ('frames = "63 B"', (), "frames = 63 B: expected at least 64 B"),
+        ('data = "100 B"', (('timeout = "10 ms"', 'think = "1 ms"'),), "response.think"),
+        ('data = "100 B"', (('response = { frames = "76 B"', 'response = { frames = "80 B"'),), "response.frames"),
+        ('data = "100 B"', (('arrivals = "saturated"', 'arrivals = { poisson = "9 /s" }'),), "arrivals = poisson: expected saturated"),
+        ('data = "100 B"', (('drain = "0.2 s"', 'spread = "1 s"'),), "phases.spread"),
+        ('data = "3000 B"\nport = "packet"', (), 'expected data that fits into a frame with port = "packet"'),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_with_key_and_value(
+    tmp_path: Path, data: str, more: tuple[tuple[str, str], ...], fault: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        describe(trial_of(tmp_path, data, more), LABORATORY, {})
+    assert fault in str(caught.value)
+
+
+def test_a_host_that_the_laboratory_lacks_is_named(tmp_path: Path) -> None:
+    laboratory = Laboratory({"a": Station("a", "127.0.0.1:1", "127.0.0.1")}, "hosts.toml")
+    with pytest.raises(InputError, match=r"hosts\.toml: hosts\.b = \(missing\)"):
+        describe(trial_of(tmp_path), laboratory, {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "old", "new", "fault"),
+    [
+        ("loopback", 'frames = "64 B"\nport = "packet"', "", "", "port of flow load = packet"),
+        ("testbed", 'data = "100 B"', 'ends = ["a", "b"]', 'ends = ["a", "b"]\nhalf_duplex = true', "a - b = half duplex"),
+    ],
+)
+def test_what_cannot_be_built_on_this_machine_is_refused(tmp_path: Path, kind: str, data: str, old: str, new: str, fault: str) -> None:
+    trial = trial_of(tmp_path, data, ((old, new),) if old else ())
+    with pytest.raises(InputError) as caught:
+        Local(kind).check([Work(0, trial["id"], json.dumps(trial))])
+    assert fault in str(caught.value)
+
+
+def test_interfaces_take_what_the_flows_need(tmp_path: Path) -> None:
+    assert mtu_octets(trial_of(tmp_path)["scenario"]) == 1500
+    assert mtu_octets(trial_of(tmp_path, 'frames = "4018 B"')["scenario"]) == 4000
+
+
+def test_flows_whose_names_are_too_long_for_a_test_are_numbered(tmp_path: Path) -> None:
+    scenario = trial_of(tmp_path)["scenario"]
+    assert flow_names(scenario) == ["load", "ping"]
+    scenario["flows"][0]["name"] = "x" * 61
+    assert flow_names(scenario) == ["flow-0", "flow-1"]
+
+
+def histogram(*buckets: tuple[int, int, int]) -> dict[str, Any]:
+    return {"total": sum(count for _, _, count in buckets), "buckets": [list(bucket) for bucket in buckets]}
+
+
+def result() -> dict[str, Any]:
+    """What agents would say of the trial: 2000 messages sent, 1990 came, 1000 in the window of 1 s; 500 exchanges, 2 of them in vain."""
+    stream = {
+        "received": 1990,
+        "reordered": 3,
+        "duplicate": 4,
+        "measured": {
+            "frames": 1000,
+            "payload_octets": 100_000,
+            "first_ns": 500_000_000,
+            "last_ns": 1_499_000_000,
+            "delay": histogram((10_000_000, 10_000_002, 1000)),
+            "spacing": histogram((999_999_999, 1_000_000_001, 999)),
+        },
+    }
+    pacing = {"frames": 2000, "share_on_time": 0.995}
+    return {
+        "outcome": "complete",
+        "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}},
+        "flows": {
+            "load": {
+                "cautions": ["clock-uncertain"],
+                "losses": {"missing": 10, "seen": [["network", 10]], "unexplained": 0, "excess": 0},
+                "sending": {"counted": {"frames": 2000, "untaken": 0, "pacing": pacing}},
+                "receiving": {"counted": {"stream": stream}},
+            },
+            "ping": {
+                "cautions": [],
+                "sending": {
+                    "counted": {"requests": 500, "answered": 498, "lost": 2, "round_trip": histogram((20_000_000, 20_000_002, 498))}
+                },
+                "receiving": {"counted": {"answered": 499}},
+            },
+        },
+    }
+
+
+def value(rows: TrialRows, metric: str, flow: int | None = None) -> tuple[float, str]:
+    at = [str(name) for name in FLOW_METRICS].index(metric)
+    place = at if flow is None else len(FLOW_METRICS) + at * 2 + flow
+    return float(rows.values[place]), caution_text(int(rows.cautions[place]))
+
+
+def test_rows_are_what_the_agents_counted_over_the_time_in_which_they_did(tmp_path: Path) -> None:
+    rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=3.0)
+    assert value(rows, "offered_rate", 0)[0] == 1000
+    assert value(rows, "message_rate", 0)[0] == 1000
+    assert value(rows, "goodput", 0)[0] == 8 * 146 * 1000
+    assert value(rows, "data_rate", 0)[0] == 8 * 100 * 1000
+    assert value(rows, "loss", 0)[0] == pytest.approx(10 / 2000, rel=1e-12)
+    assert value(rows, "reordered", 0)[0] == 3
+    assert value(rows, "duplicates", 0)[0] == 4
+    # The middle of its only bucket, 10 µs.
+    assert value(rows, "one_way_delay", 0)[0] == pytest.approx(10.000001e-6, rel=1e-12)
+    # 999 gaps from the first to the last.
+    assert value(rows, "inter_arrival", 0)[0] == pytest.approx(1e-3, rel=1e-12)
+    # Exchanges are counted over the whole transmission of 2 s.
+    assert value(rows, "message_rate", 1)[0] == 499 / 2
+    assert value(rows, "timed_out", 1)[0] == 2
+    assert value(rows, "round_trip", 1)[0] == pytest.approx(20.000001e-6, rel=1e-12)
+    assert value(rows, "loss", 1)[0] == pytest.approx(1 / 500, rel=1e-12)
+    assert value(rows, "message_rate")[0] == 1000 + 499 / 2
+    assert value(rows, "loss")[0] == pytest.approx(11 / 2500, rel=1e-12)
+
+
+def test_what_nobody_counted_has_no_value_and_says_so(tmp_path: Path) -> None:
+    rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=3.0)
+    for metric, flow in (("round_trip", 0), ("one_way_delay", 1), ("lost_queue", 0), ("ignored", None)):
+        found, cautions = value(rows, metric, flow)
+        assert math.isnan(found)
+        assert cautions == "no-samples"
+
+
+def test_a_doubtful_clock_is_a_caution_of_delays_only(tmp_path: Path) -> None:
+    rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=3.0)
+    assert value(rows, "one_way_delay", 0)[1] == "clock-uncertain"
+    assert value(rows, "message_rate", 0)[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "caution"),
+    [
+        (lambda flow: flow["sending"]["counted"]["pacing"].update(share_on_time=0.98), "late-send"),
+        (lambda flow: flow["losses"].update(seen=[["socket", 10]]), "host-limited"),
+        (lambda flow: flow.update(cautions=["consent-limited"]), "consent-limited"),
+    ],
+)
+def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(tmp_path: Path, change: Any, caution: str) -> None:
+    changed = copy.deepcopy(result())
+    change(changed["flows"]["load"])
+    rows = observe(trial_of(tmp_path)["scenario"], changed, took_s=3.0)
+    assert value(rows, "message_rate", 0)[1] == caution
+    assert value(rows, "message_rate", 1)[1] == ""
+    assert value(rows, "message_rate")[1] == caution
+
+
+def test_drops_that_were_tried_again_limit_nobody(tmp_path: Path) -> None:
+    changed = copy.deepcopy(result())
+    changed["flows"]["load"]["losses"] = {"missing": 0, "seen": [["socket", 10]], "unexplained": 0, "excess": 10}
+    assert value(observe(trial_of(tmp_path)["scenario"], changed, took_s=3.0), "message_rate", 0)[1] == ""
+
+
+def test_a_trial_in_vain_has_no_values_at_all(tmp_path: Path) -> None:
+    rows = in_vain(trial_of(tmp_path)["scenario"], took_s=1.0)
+    assert all(math.isnan(found) for found in rows.values)
+    assert {caution_text(int(mask)) for mask in rows.cautions} == {"no-samples"}
+    assert rows.count.sum() == 0
