@@ -211,6 +211,32 @@ def test_a_deviation_has_the_buckets_own_taken_off() -> None:
     assert not found.has_interval
 
 
+def spreads(*widths: tuple[str, int]) -> World:
+    """Return one-way times of flows, evenly over so many us each."""
+    shapes = {("several-senders", (), flow, "one_way_delay"): buckets(*[100] * width) for flow, width in widths}
+    return World({}, shapes)
+
+
+def test_latency_spreads_with_each_sender_and_with_the_size() -> None:
+    def world(one: int, two: int, three: int, *, longer: int = 2) -> World:
+        return spreads(
+            *(
+                (f"{group}-{kind}{number}", width * (longer if kind == "long" else 1))
+                for kind in ("short", "long")
+                for count, (group, width) in enumerate((("one", one), ("two", two), ("three", three)), 1)
+                for number in range(1, count + 1)
+            )
+        )
+
+    widens, scales = (entry_of("hughesjones2000", f"4.1-{rule}") for rule in ("widens", "scales"))
+    assert hughesjones2000.widens(widens, world(1, 10, 13)).holds is True
+    # 0.9 of the widths lie between the two percentiles: 2.7 of 3 us more.
+    assert hughesjones2000.widens(widens, world(1, 10, 13)).ours.value == pytest.approx(2.7)
+    assert hughesjones2000.widens(widens, world(1, 10, 10)).holds is False
+    assert hughesjones2000.scales(scales, world(1, 10, 13)).holds is True
+    assert hughesjones2000.scales(scales, world(1, 10, 13, longer=3)).holds is False
+
+
 # ERG
 
 
