@@ -319,7 +319,6 @@ def test_a_trial_in_which_an_agent_is_killed_is_kept_as_such_and_said(tmp_path: 
     assert [rate[f"experiment/0000{number}"] > 0 for number in range(3)] == [True, False, True]
 
 
-@pytest.mark.root
 def test_a_wrong_certificate_is_refused_in_a_line(tmp_path: Path) -> None:
     text = 'certificates = "lab"\n[hosts.a]\ncontrol = "127.0.78.1:CONTROL"\n'
     hosts = tmp_path / "hosts.toml"
