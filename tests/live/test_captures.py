@@ -21,6 +21,7 @@ from typing import Any
 import captures
 import pytest
 from captures import Segment
+from ethermeter.captures import Limit, explain
 
 pytestmark = pytest.mark.root
 FIELDS = ("ack_rtt", "initial_rtt", "retransmission", "out_of_order", "duplicate_ack", "zero_window", "keep_alive", "lost_segment")
@@ -107,6 +108,21 @@ def test_the_captures_hold_what_they_are_made_for(explainer: str, captured: Path
         assert counts["duplicate"] > 50
         # What the switch drops was seen by the sender, and never by the receiver.
         assert (counts["hole"] > 0) == kind.endswith("receiver")
+
+
+def test_what_each_transfer_was_made_to_wait_for_is_what_limits_it(captured: Path, request: pytest.FixtureRequest) -> None:
+    (connection,) = explain(captured).connections
+    kind = request.node.callspec.params["captured"]
+    expected = {
+        "bulk": Limit.SENDER_PACE,  # its own interface is the bottleneck
+        "interactive": Limit.TURN_AROUND,
+        "lossy": Limit.NETWORK,
+        # A queue between the sender and the capture point looks like the sender's pace.
+        "lossy, at the receiver": Limit.SENDER_PACE,
+        "queued": Limit.NETWORK,
+        "closed windows": Limit.RECEIVER_WINDOW,
+    }
+    assert connection.limit == expected[kind], connection.parts
 
 
 def _sums(path: Path) -> dict[str, str]:

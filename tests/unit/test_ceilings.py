@@ -1,6 +1,7 @@
 """Ceilings of a host: what is worked out, what is read, what is left out, and what the command says."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,14 @@ def test_every_stage_is_measured_told_computed_or_left_out_with_its_reason() -> 
     assert by_name["framing-udp-1518"]["bit_per_s"] == pytest.approx(1e8 * 1472 / 1538)
     assert ("softirq-64" in by_name) != ("softirq" in left)
     assert all(why for why in left.values())
+
+
+def test_without_root_only_the_virtual_wire_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    found = json.loads(run("--quick", "--json").stdout)
+    left = {each["name"]: each["why"] for each in found["left_out"]}
+    assert "needs root" in left["softirq"]
+    assert not any(name.startswith(("memory", "checksum", "udp", "tcp")) for name in left)
 
 
 @pytest.mark.parametrize(

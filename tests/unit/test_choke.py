@@ -180,6 +180,7 @@ def test_small_shares_of_a_processor_have_longer_periods_so_that_the_kernel_can_
             'expected "memory"',
         ),
         ('title = "t"\n[transfer]\nduration = "1 s"\nsource = { file = "/no/such" }', "transfer.source.file", "a file that exists"),
+        ('title = "t"\n[transfer]\nduration = "1 s"\ncongestion = "hope"', "transfer.congestion", "one that this system has: "),
         ('title = "t"\n[transfer]\nduration = "1 s"\nsegment = "40 B"', "transfer.segment", "at least 88 B"),
         ('title = "t"\n[transfer]\nduration = "1 s"\nreceiver = { processor = 2 }', "transfer.receiver.processor", "expected a number"),
         ('title = "t"\n[transfer]\nduration = "1 s"\n[wire]\nrate = "1 kb/s"', "wire.rate", "64 kb/s to 10 Gb/s"),

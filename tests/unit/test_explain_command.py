@@ -12,6 +12,7 @@ import pytest
 from captures import Segment
 from ethermeter import cli
 from ethermeter.captures import Caution, Limit, explain
+from ethermeter.captures.limits import PARTS, RULES
 from ethermeter.faults import InputError
 
 ROUND_TRIP_US = 10_000
@@ -120,11 +121,33 @@ def test_what_may_not_hold_is_said():
         body = [Segment(100_000, 0, 1, 1, 1000), Segment(100_100, 1, 1, 1001)]
         assert cautions(body, path) == (Caution.NO_HANDSHAKE,)
         assert cautions([*captures.opened(), *body], path) == ()
+        assert cautions(body[:1], path) == (Caution.NO_HANDSHAKE, Caution.ONE_WAY)
         far = [Segment(0, 0, 0, 0, flags="S"), Segment(50, 1, 0, 1, flags="SA"), Segment(50_000, 0, 1, 1)]
         assert cautions([*far, *body], path) == (Caution.NEAR_RECEIVER,)
         assert cautions([*captures.opened(), *body, Segment(200_000, 1, 1, 9001)], path) == (Caution.UNCAPTURED,)
         late = [*body, Segment(100_200, 0, 2001, 1, 1000), Segment(100_250, 0, 1001, 1, 1000)]
         assert cautions([*captures.opened(), *late], path) == (Caution.GUESSED,)
+
+
+def test_every_cause_caution_and_key_is_documented(tmp_path):
+    docs = Path(__file__).parents[2] / "docs"
+    rules, formats = ((docs / name).read_text(encoding="utf-8") for name in ("captures.md", "formats.md"))
+    for name, rule in RULES.items():
+        assert f"| `{name}` | {rule} |" in rules
+    assert set(RULES) == set(PARTS)
+    for name in (*Caution, *Limit):
+        assert f"`{name}`" in rules or f"| {name} |" in rules
+    (tmp_path / "x.pcap").write_bytes(captures.rounds(1, window=115) + datagrams()[24:])
+    found = explain(tmp_path / "x.pcap")
+    for table in (found.of, found.of["connections"][0], found.of["connections"][0]["ends"][0], found.of["flows"][0]):
+        for key in table:
+            assert f"`{key}`" in formats or key in {"address", "port", "ends"}, key
+
+
+def test_segments_that_the_interface_cuts_are_told(tmp_path):
+    (tmp_path / "x.pcap").write_bytes(captures.segments([*captures.opened(), Segment(1000, 0, 1, 1, 2920), Segment(2000, 1, 1, 2921)]))
+    (found,) = explain(tmp_path / "x.pcap").connections
+    assert found.cautions == (Caution.CUT_BY_INTERFACE,)
 
 
 def test_packets_that_go_back_in_time_are_told(ask, tmp_path):
@@ -140,6 +163,16 @@ def test_the_report_is_written_and_named(ask, tmp_path):
     code, out, _ = ask("x.pcap", "--output", "x.html")
     assert (code, out.splitlines()[-1]) == (0, "report: x.html")
     assert "What the connections waited for" in (tmp_path / "x.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("output", ["x.pcap", "./x.pcap", "nowhere/x.html", "."])
+def test_where_no_report_can_be_written_is_refused_before_anything_is_read(ask, tmp_path, output):
+    whole = captures.rounds(3, window=115)
+    (tmp_path / "x.pcap").write_bytes(whole)
+    code, out, err = ask("x.pcap", "--output", output)
+    assert (code, out) == (2, "")
+    assert err.startswith("command line: --output = ")
+    assert (tmp_path / "x.pcap").read_bytes() == whole
 
 
 def test_ctrl_c_ends_it_with_130(ask, tmp_path, monkeypatch):

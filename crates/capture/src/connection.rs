@@ -210,7 +210,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Take in a segment that end `from` (0 or 1) sent, captured at `now_ns`, with `payload` octets.
+    /// Take in a segment that end `from` (0 or 1) sent, captured at `now_ns`, less than 2^62 from 0, with `payload` octets.
     pub fn segment(&mut self, from: usize, now_ns: i64, tcp: &Tcp, payload: u32) -> Finding {
         let (first_ns, last_ns) = self.times_ns.unwrap_or((now_ns, now_ns));
         self.times_ns = Some((first_ns, last_ns.max(now_ns)));
@@ -335,6 +335,13 @@ impl Connection {
     #[must_use]
     pub fn held_octets(&self) -> usize {
         self.limits.held_octets() + self.halves.iter().map(Half::held_octets).sum::<usize>()
+    }
+
+    /// Say whether memory is short.
+    pub fn spare(&mut self, is_short: bool) {
+        for half in &mut self.halves {
+            half.series.spare(is_short);
+        }
     }
 
     /// Let go of what is needed only while segments come.

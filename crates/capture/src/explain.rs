@@ -17,9 +17,14 @@ use std::io::Read;
 /// Connections, and flows, that are followed at a time.
 pub const MOST_LIVE: usize = 32_768;
 /// Octets of memory for what is remembered of those.
-pub const MOST_HELD: usize = 128 << 20;
+pub const MOST_HELD: usize = 192 << 20;
+/// From here on memory is short: series are coarser.
+const MUCH_HELD: usize = 64 << 20;
 /// Connections, and flows, that are described one by one.
 pub const MOST_LISTED: usize = 1000;
+
+/// Times are taken as no farther from 1970 than 73 years, so that their differences are numbers.
+const FARTHEST_NS: i64 = 1 << 61;
 
 /// An end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -302,6 +307,7 @@ impl Explainer {
             self.timeless += 1;
             return self.times_ns.map_or(0, |times| times.1);
         };
+        let now_ns = now_ns.clamp(-FARTHEST_NS, FARTHEST_NS);
         let (first_ns, last_ns) = self.times_ns.unwrap_or((now_ns, now_ns));
         self.backward += u64::from(now_ns < last_ns);
         self.times_ns = Some((first_ns.min(now_ns), last_ns.max(now_ns)));
@@ -332,6 +338,7 @@ impl Explainer {
         });
         let from = usize::from(of.what.ends[0] != source);
         let before = of.what.connection.held_octets();
+        of.what.connection.spare(self.held > MUCH_HELD);
         let finding = of.what.connection.segment(from, now_ns, tcp, payload);
         let met = Met { connection: of.number, from, finding };
         self.held = (self.held + of.what.connection.held_octets()).saturating_sub(before);
@@ -348,6 +355,7 @@ impl Explainer {
             Listed { number: *flows, first_packet: packets, is_evicted: false, what }
         });
         let before = of.what.flow.held_octets();
+        of.what.flow.series.spare(self.held > MUCH_HELD);
         of.what.flow.packet(now_ns, octets, number);
         self.held =
             (self.held + of.what.flow.held_octets()).saturating_sub(if of.what.flow.packets == 1 { 0 } else { before });

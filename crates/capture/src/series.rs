@@ -2,6 +2,8 @@
 
 /// Slices that there may be.
 pub const MOST_SLICES: usize = 256;
+/// Slices that there may be where memory is short.
+pub const FEW_SLICES: usize = 32;
 /// Width of the slices at first.
 pub const FIRST_WIDTH_NS: u64 = 100_000;
 
@@ -47,18 +49,20 @@ impl Slice {
 pub struct Series {
     width_ns: u64,
     slices: Vec<Slice>,
+    is_short: bool,
 }
 
 impl Default for Series {
     fn default() -> Self {
-        Self { width_ns: FIRST_WIDTH_NS, slices: Vec::new() }
+        Self { width_ns: FIRST_WIDTH_NS, slices: Vec::new(), is_short: false }
     }
 }
 
 impl Series {
     /// The slice of a time after the beginning.
     pub fn at(&mut self, after_ns: u64) -> &mut Slice {
-        while after_ns / self.width_ns >= MOST_SLICES as u64 {
+        let most = if self.is_short { FEW_SLICES } else { MOST_SLICES };
+        while after_ns / self.width_ns >= most as u64 {
             self.halve();
         }
         #[allow(clippy::cast_possible_truncation)] // below the number of slices
@@ -67,6 +71,17 @@ impl Series {
             self.slices.resize(index + 1, Slice::default());
         }
         &mut self.slices[index]
+    }
+
+    /// Say whether memory is short: then there are few slices, and their memory goes back.
+    pub fn spare(&mut self, is_short: bool) {
+        self.is_short = is_short;
+        if is_short && self.slices.len() > FEW_SLICES {
+            while self.slices.len() > FEW_SLICES {
+                self.halve();
+            }
+            self.slices.shrink_to(FEW_SLICES);
+        }
     }
 
     fn halve(&mut self) {
@@ -122,6 +137,20 @@ mod tests {
                 prop_assert_eq!(slice.sent / series.width_ns(), at);
             }
         }
+    }
+
+    #[test]
+    fn where_memory_is_short_there_are_few_slices_and_nothing_is_lost() {
+        let mut series = Series::default();
+        for at in 0..MOST_SLICES as u64 {
+            series.at(at * FIRST_WIDTH_NS).packets += 1;
+        }
+        series.spare(true);
+        assert_eq!((series.slices().len(), series.width_ns()), (FEW_SLICES, 8 * FIRST_WIDTH_NS));
+        assert!(series.held_octets() <= FEW_SLICES * size_of::<Slice>());
+        assert!(series.slices().iter().all(|slice| slice.packets == 8));
+        series.at(MOST_SLICES as u64 * FIRST_WIDTH_NS).packets += 1;
+        assert_eq!(series.slices().len(), FEW_SLICES / 2 + 1);
     }
 
     #[test]

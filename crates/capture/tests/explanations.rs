@@ -148,6 +148,27 @@ fn of_more_connections_than_are_followed_the_oldest_are_finished_and_counted() {
 }
 
 #[test]
+fn twenty_thousand_connections_side_by_side_are_followed_to_their_end() {
+    // Series of 256 slices each would take 320 MB: they grow coarser instead, and none is let go.
+    let mut explainer = Explainer::default();
+    for round in 0..8u32 {
+        for connection in 0..20_000u16 {
+            let data = tcp((connection, 5001), round, ACK, b"x");
+            let time_ns = Some(i64::from(round) * 100_000_000 + i64::from(connection));
+            let original = u32::try_from(data.len()).expect("short");
+            explainer.packet(&Packet { time_ns, link: Link::Ethernet, interface: 0, original, data: &data });
+        }
+    }
+    let found = explainer.explanation(0, None);
+    assert_eq!((found.connection_sums.0, found.connection_sums.2), (20_000, 0));
+    for of in &found.connections {
+        let half = &of.what.connection.halves[0];
+        assert_eq!(half.octets, 8);
+        assert_eq!(half.series.slices().iter().map(|slice| slice.octets).sum::<u64>(), 8);
+    }
+}
+
+#[test]
 fn what_is_not_listed_is_in_the_sums() {
     let extra = 50;
     let frames: Vec<Vec<u8>> = (0..MOST_LISTED + extra)
@@ -189,6 +210,17 @@ fn who_watches_may_end_it() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_octets_are_explained_or_refused(
+        octets in prop::collection::vec(any::<u8>(), 0..400),
+        begin in prop::sample::select(vec![&b""[..], &b"\xd4\xc3\xb2\xa1"[..], &b"\x4d\x3c\xb2\xa1"[..], &b"\x0a\x0d\x0d\x0a\x1c\0\0\0\x4d\x3c\x2b\x1a"[..]]),
+    ) {
+        if let Ok(found) = explain(&[begin, &octets].concat()[..], |_| true) {
+            prop_assert!(found.file_octets <= (begin.len() + octets.len()) as u64);
+            prop_assert!(told::json(&found).is_object());
+        }
+    }
 
     #[test]
     #[allow(clippy::cast_possible_truncation)] // any value will do

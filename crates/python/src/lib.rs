@@ -4,6 +4,7 @@ mod capture;
 mod host;
 mod live;
 mod network;
+#[cfg(target_os = "linux")]
 mod relay;
 
 use ethermeter_ethernet::STANDARDS;
@@ -175,6 +176,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(network::check_network, module)?)?;
     module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
     module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
+    #[cfg(target_os = "linux")]
     module.add_class::<relay::Relay>()?;
     Ok(())
 }

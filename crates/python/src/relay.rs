@@ -1,4 +1,4 @@
-//! Wires between interfaces, for the process that plays them.
+//! Wires between interfaces, for the process that plays them; on Linux only.
 
 use ethermeter_live::Error;
 use ethermeter_relay::Plan;

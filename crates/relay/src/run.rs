@@ -136,7 +136,7 @@ impl Relay {
             "slept_ns": waiting.slept_ns,
             "sleeps": waiting.sleeps,
             "breaths": waiting.breaths,
-            "margin_ns": waiting.margin.ns(),
+            "margin_ns": waiting.margin.ns(0),
             "real_time": priority == Priority::Fifo,
             "directions": directions,
         })
@@ -192,8 +192,9 @@ impl Forwarding<'_> {
             }
             let is_all_taken = self.take_arrivals();
             let due_ns = self.send_due();
-            let pacer = Pacer { margin_ns: self.waiting.margin.ns(), ..rest };
             let now_ns = HostTime.now_ns();
+            let awake_ns = now_ns - awake_since_ns;
+            let pacer = Pacer { margin_ns: self.waiting.margin.ns(awake_ns), ..rest };
             match pacer.step(now_ns, due_ns.unwrap_or(now_ns + LONGEST_SLEEP_NS)) {
                 Step::Now => {}
                 Step::Spin => HostTime.spin(),
@@ -204,6 +205,7 @@ impl Forwarding<'_> {
                     awake_since_ns = HostTime.now_ns();
                     self.waiting.sleeps += 1;
                     self.waiting.slept_ns += awake_since_ns - now_ns;
+                    self.waiting.margin.rest(awake_ns, awake_since_ns - now_ns);
                     match woken {
                         Ok(0) => self.waiting.margin.learn(awake_since_ns.saturating_sub(wake_ns)),
                         // A signal, or an interface that went down: what waits for that is at the beginning of a round.

@@ -38,6 +38,7 @@ class Caution(StrEnum):
 
     NO_HANDSHAKE = "no-handshake"
     NEAR_RECEIVER = "near-receiver"
+    ONE_WAY = "one-way"
     UNCAPTURED = "uncaptured"
     GUESSED = "guessed"
     EVICTED = "evicted"
@@ -167,6 +168,8 @@ class Connection:
         sender, receiver = self.sender.away_s, self.receiver.away_s
         if sender is not None and receiver is not None and sender > max(receiver, 1e-4):
             found.append(Caution.NEAR_RECEIVER)
+        if not all(end.of["segments"] for end in self.ends):
+            found.append(Caution.ONE_WAY)
         if any(end.of["uncaptured_octets"] for end in self.ends):
             found.append(Caution.UNCAPTURED)
         again = sum(end.of["resent"] + end.of["late"] for end in self.ends)

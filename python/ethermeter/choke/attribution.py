@@ -8,16 +8,15 @@ import numpy as np
 
 from ethermeter.analysis.interval import Estimate, exact, student
 from ethermeter.analysis.roofline import DATA, Roofline, Stage
-from ethermeter.ceilings.constants import FRAME_OCTETS, GAP_OCTETS, PREAMBLE_OCTETS
+from ethermeter.ceilings.constants import FRAME_OCTETS, HEADERS_OCTETS, data_share
 from ethermeter.choke.bench import Outcome
 from ethermeter.choke.document import Document
 from ethermeter.choke.interventions import CONNECTIONS, STAGES, Change, NotTried, interventions
 from ethermeter.choke.setup import Setup
 from ethermeter.choke.verdict import ERROR, LOOKS, RULE, Tried, Verdict, judge
 
-_TIMESTAMP_OCTETS = 12
-"""TCP's time stamps in every segment (RFC 7323), as Linux sends them."""
 _IP_TCP_OCTETS = 20 + 20
+"""Headers of IPv4 and TCP without options; those of TCP are in the segment's own length."""
 
 
 class Place(Protocol):
@@ -196,11 +195,12 @@ def _ceilings(setup: Setup, unchanged: tuple[Outcome, ...]) -> tuple[Stage, ...]
     if setup.receive_octets is not None and round_trip_s > 0:
         source = f"{setup.receive_octets} octets for each round trip of {round_trip_s * 1e3:.3g} ms, as TCP measured it"
         add("window", exact(8 * setup.receive_octets * setup.connections / round_trip_s), source)
-    data_octets = setup.segment_octets - _TIMESTAMP_OCTETS
-    wire_octets = setup.segment_octets + _IP_TCP_OCTETS + FRAME_OCTETS + PREAMBLE_OCTETS + GAP_OCTETS
-    framed = f"{data_octets} octets of data in {wire_octets} on the wire"
+    frame_octets = setup.segment_octets + _IP_TCP_OCTETS + FRAME_OCTETS
+    data_octets = frame_octets - FRAME_OCTETS - HEADERS_OCTETS["tcp"]
+    share = data_share(frame_octets, "tcp")
+    framed = f"{data_octets} octets of data in frames of {frame_octets}, with preamble and gap"
     if setup.sender_wire_bps is not None:
-        add("Sender's wire", exact(setup.sender_wire_bps * data_octets / wire_octets), framed)
+        add("Sender's wire", exact(setup.sender_wire_bps * share), framed)
     if setup.frame_ns:
         add(
             "Device between", exact(8e9 * data_octets / setup.frame_ns), f"{data_octets} octets of data in each {setup.frame_ns / 1e3:g} us"
@@ -210,7 +210,7 @@ def _ceilings(setup: Setup, unchanged: tuple[Outcome, ...]) -> tuple[Stage, ...]
         allowed = 8e9 * setup.room_frames * data_octets / (setup.delay_ns + setup.frame_ns)
         add("queue", exact(allowed), f"{setup.room_frames} frames under way in each {setup.delay_ns / 1e6:g} ms")
     if setup.wire_bps is not None:
-        add("wire", exact(setup.wire_bps * data_octets / wire_octets), framed)
+        add("wire", exact(setup.wire_bps * share), framed)
     add("receiver-processor", *_processor([each.receiver_processor for each in unchanged], setup.receiver.processor, unchanged))
     return tuple(stages)
 

@@ -206,11 +206,24 @@ def _check(document: Document, *, file: str) -> None:
     for name, end in (("sender", document.transfer.sender), ("receiver", document.transfer.receiver)):
         if end.work > 10**8:
             faults.append(Fault(file, f"transfer.{name}.work", f"{end.work / 1e6:g} us", "expected at most 100 us an octet"))
+    known = _congestion_answers()
+    if document.transfer.congestion is not None and known and document.transfer.congestion not in known:
+        faults.append(
+            Fault(file, "transfer.congestion", document.transfer.congestion, f"expected one that this system has: {', '.join(known)}")
+        )
     source = document.transfer.source
     if isinstance(source, FileSource) and not Path(source.file).is_file():
         faults.append(Fault(file, "transfer.source.file", source.file, "expected a file that exists"))
     if faults:
         raise InputError(faults)
+
+
+def _congestion_answers() -> list[str]:
+    """Return how this system's TCP can answer loss; empty where it does not tell."""
+    try:
+        return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
+    except OSError:
+        return []
 
 
 def _faults(error: ValidationError, *, file: str) -> list[Fault]:

@@ -42,6 +42,8 @@ def explain(
     from ethermeter.captures import explain as explained
     from ethermeter.cli.progress import ProgressDisplay
 
+    if output is not None:
+        _check(file, output)
     began_s = time.monotonic()
     with ProgressDisplay(file.name) as display:
 
@@ -61,6 +63,18 @@ def explain(
     _print(found, chosen)
     if written is not None:
         typer.echo(f"report: {written}")
+
+
+def _check(file: Path, output: Path) -> None:
+    """Refuse where no report can be written, before a large file is read."""
+    from ethermeter.faults import Fault, InputError
+
+    if not output.parent.is_dir():
+        raise InputError([Fault("command line", "--output", str(output), "a file in a directory that is there")])
+    if output.is_dir():
+        raise InputError([Fault("command line", "--output", str(output), "a file, not a directory")])
+    if output.exists() and file.exists() and output.samefile(file):
+        raise InputError([Fault("command line", "--output", str(output), "another file than the capture")])
 
 
 def _write(found: "Explanation", chosen: "Connection | None", output: Path) -> Path:

@@ -2,15 +2,17 @@
 
 import shlex
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ethermeter.cli import options
+from ethermeter.cli import options, studies
 from ethermeter.cli.guard import INTERRUPTED, say
 from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli.studies import ALL
 
 RUN_EXAMPLES = """\
   ethermeter run poisson-load
@@ -27,7 +29,9 @@ REPRODUCE_EXAMPLES = """\
   ethermeter reproduce myths
   ethermeter reproduce erg
   ethermeter reproduce hughesjones2000
-  ethermeter reproduce fritz1999"""
+  ethermeter reproduce fritz1999
+  ethermeter reproduce --list
+  ethermeter reproduce all --quick --out runs/all"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +142,11 @@ def run(
 
 
 def reproduce(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help=f"The study: {', '.join(STUDIES)}.")],
+    study: Annotated[
+        str | None, typer.Argument(metavar="STUDY", show_default=False, help=f"The study: {', '.join(STUDIES)}, or all of them: {ALL}.")
+    ] = None,
     *,
+    list_studies: Annotated[bool, typer.Option("--list", help="Print every study with one line of what it is, and run nothing.")] = False,
     overrides: options.Overrides = None,
     jobs: options.Jobs = None,
     seed: options.Seed = None,
@@ -152,19 +159,42 @@ def reproduce(
     no_report: options.NoReport = False,
     as_json: options.Json = False,
 ) -> None:
-    """Run a published study again and check its claims."""
-    from ethermeter import api
+    """Run a published study again and check its claims; or every study, with one page of all claims.
+
+    With all, studies are run into runs/<study>-<plan hash>, or into a directory of their names within --out, and studies.html is written
+    beside them. A study that breaks off does not stop the others; the exit code is then 1.
+    """
     from ethermeter.faults import Fault, InputError
     from ethermeter.run import Manner
 
-    if study not in STUDIES:
-        raise InputError([Fault("command line", "study", study, f"one of {', '.join(STUDIES)}")])
-    of = STUDIES[study]
-    laid_over = (*(of.quick if quick else ()), *(overrides or ()))
-    loaded = api.load(*of.experiments, overrides=laid_over, name=study)
-    manner = Manner(jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), study=study, seed=seed)
-    wanted = of.quick_replications if quick and replications is None else replications
-    summary = run_and_sum_up(loaded, manner, replications=wanted, out=out, report=not no_report)
+    if list_studies:
+        studies.list_studies(tuple(STUDIES), as_json=as_json)
+        return
+    if study != ALL and study not in STUDIES:
+        raise InputError([Fault("command line", "study", study or "(missing)", f"one of {', '.join(STUDIES)}")])
+
+    def summary_of(name: str, directory: Path | None, *, title: str) -> dict[str, Any]:
+        from ethermeter import api
+
+        of = STUDIES[name]
+        loaded = api.load(*of.experiments, overrides=(*(of.quick if quick else ()), *(overrides or ())), name=name)
+        manner = Manner(jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), study=name, seed=seed)
+        wanted = of.quick_replications if quick and replications is None else replications
+        return run_and_sum_up(loaded, manner, replications=wanted, out=directory, report=not no_report, title=title, may_begin=study == ALL)
+
+    if study == ALL:
+        from ethermeter.run import RUNS
+
+        if overrides:
+            raise InputError([Fault("command line", "--set", overrides[0], "not with all: each study has keys of its own")])
+        names = list(STUDIES)
+        outcomes = [
+            studies.outcome(name, partial(summary_of, name, None if out is None else out / name, title=f"{at} of {len(names)}, {name}"))
+            for at, name in enumerate(names, 1)
+        ]
+        studies.tell(outcomes, studies.write_index(outcomes, RUNS if out is None else out, quick=quick), as_json=as_json)
+        return
+    summary = summary_of(study, out, title=study)
     if as_json:
         print_json({key: value for key, value in summary.items() if key != "estimates"})
         return
@@ -173,7 +203,15 @@ def reproduce(
 
 
 def run_and_sum_up(
-    loaded: Any, manner: Any, *, replications: int | None, out: Path | None, report: bool, place: Any = None
+    loaded: Any,
+    manner: Any,
+    *,
+    replications: int | None,
+    out: Path | None,
+    report: bool,
+    place: Any = None,
+    title: str | None = None,
+    may_begin: bool = False,
 ) -> dict[str, Any]:
     """Run what was loaded, unless it is finished already, and say what there is now.
 
@@ -187,6 +225,10 @@ def run_and_sum_up(
         As the options of the same names.
     place
         Where the trials of the engine "live" are measured; None if there are none.
+    title
+        What progress is called; the plan's name if not given.
+    may_begin
+        Whether a run that is to be resumed may as well not be there yet.
 
     Raises
     ------
@@ -201,12 +243,14 @@ def run_and_sum_up(
 
     plan = loaded.plan(seed=manner.seed, replications=replications)
     directory = out if out is not None else running.default_directory(plan)
+    if may_begin and not directory.exists():
+        manner = replace(manner, resume=False)
     found = None if manner.force else running.finished_run(directory, plan)
     if found is not None:
         say(f"{directory}: this run is already finished; --force runs it again")
     else:
         try:
-            with ProgressDisplay(plan.name) as display:
+            with ProgressDisplay(title or plan.name) as display:
                 found = running.execute(plan, loaded.experiments, directory=directory, manner=manner, follow=display, place=place)
         except KeyboardInterrupt:
             say(f"ethermeter: interrupted; finished trials are kept. To continue: {_resume_command()}")

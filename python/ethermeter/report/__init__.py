@@ -1,6 +1,9 @@
 """Report: everything a run shows, for a person, in one HTML file that needs no network. Reads files, starts nothing."""
 
+from collections.abc import Sequence
 from pathlib import Path
+
+from ethermeter.report.index import Reproduced, index_page
 
 FILE = "report.html"
 
@@ -21,3 +24,22 @@ def write(run_dir: Path) -> Path:
     path = run_dir / FILE
     write_whole(path, page.page(content.gather(run_dir)))
     return path
+
+
+def write_index(path: Path, entries: Sequence[Reproduced], *, quick: bool = False) -> Path:
+    """Write one page with every claim of several studies and links to their reports; the path of the file.
+
+    With `quick` it says that the runs were shortened.
+
+    Raises
+    ------
+    InputError
+        If a study's `claims.json` is not what it should be.
+    """
+    from ethermeter.store import write_whole
+
+    write_whole(path, index_page(entries, folder=path.parent, quick=quick))
+    return path
+
+
+__all__ = ["FILE", "Reproduced", "write", "write_index"]

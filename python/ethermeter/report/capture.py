@@ -25,6 +25,7 @@ _SEEN = 0.0005
 _CAUTIONS: Mapping[str, str] = {
     "no-handshake": "its handshake is not in the capture, and with it the scale of its windows: the receiver's window is never blamed",
     "near-receiver": "the capture was made nearer to the receiver: queues and losses before it are seen as the sender's pace and as holes",
+    "one-way": "the capture has only what one end sent: what it waited for cannot be seen",
     "uncaptured": "segments were acknowledged that the capture does not have: the capture itself has lost packets",
     "guessed": "more than a tenth of what was sent again, or late, is told by its timing only",
     "evicted": "too many connections went on at the same time: its end was not followed",
@@ -134,7 +135,8 @@ def _bars(connections: Sequence[Connection], sheet: Sheet) -> str:
     ]
     kinds = [name for name in PARTS.values() if any(row["c"] == name for row in rows)]
     spec = _whole(rows, kinds) | {
-        "height": 26 * len(names) + 30,
+        # The box has room for a figure of this height at the least.
+        "height": max(26 * len(names), 150),
         "mark": {"type": "bar", "aria": False, "height": {"band": 0.8}},
         "encoding": {
             "y": {"field": "x", "type": "ordinal", "title": "Connection", "sort": names, "axis": {"grid": False}},

@@ -13,9 +13,8 @@ from ethermeter.report.bars import bars
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import Label
 from ethermeter.report.sheet import Sheet
+from ethermeter.report.shell import Section
 
-Section = tuple[str, str, str]
-"""Anchor, name in the map, and HTML."""
 RATES = {FAST: "Fast Ethernet", GIGABIT: "Gigabit Ethernet"}
 REMEDIES = (
     ("as they were", "remedies", BARE),
@@ -29,6 +28,8 @@ REMEDIES = (
     ("… and all four", "jumbo", "all-of-them"),
 )
 """Name, series and what it varies; first, what the others are compared with."""
+DRAWN = REMEDIES[:6]
+"""Those of them that a figure has room for."""
 AHEAD = ("a request ahead", "ahead", "")
 THROUGHPUT = Label("Throughput", "Mb/s")
 DELAY = Label("Data to acknowledgement", "µs")
@@ -71,7 +72,7 @@ def _throughput(copies: Copies, published: dict[str, float], sheet: Sheet) -> st
     for pair in PAIRS:
         measured = {rate: published.get(f"{word}-{pair}", float("nan")) for rate, word in ((FAST, "fast"), (GIGABIT, "gigabit"))}
         ours = {rate: copies.rate_mbps("copies", rate, pair) for rate in RATES}
-        for rate, name in RATES.items():
+        for rate, name in ((FAST, "Fast"), (GIGABIT, "Gigabit")):
             drawn += [(PAIRS[pair], f"{name}, measured", measured[rate]), (PAIRS[pair], f"{name}, ours", ours[rate])]
         constant = constant_mbps(measured[FAST])
         numbers = (measured[FAST], ours[FAST], measured[GIGABIT], ours[GIGABIT], constant)
@@ -140,7 +141,8 @@ def _acknowledgements(copies: Copies, _published: dict[str, float], sheet: Sheet
 
 def _remedies(copies: Copies, _published: dict[str, float], sheet: Sheet) -> str:
     shown = list(_known(copies))
-    drawn = [(name, PAIRS[pair], copies.rate_mbps(series, case, pair)) for name, series, case in shown for pair in PAIRS]
+    bars_of = [of for of in shown if of in DRAWN]
+    drawn = [(PAIRS[pair], name, copies.rate_mbps(series, case, pair)) for pair in PAIRS for name, series, case in bars_of]
     rows = []
     for name, series, case in [*shown, AHEAD]:
         try:
@@ -179,6 +181,10 @@ def _figure(sheet: Sheet, drawn: Sequence[Bar], label: Label, *, title: str, tex
     """Add a figure of bars."""
     points = [_point(*bar) for bar in drawn]
     spec: dict[str, Any] = bars(points, Metric.TRANSFER_RATE, label=label, x=PAIR, part=WHAT, title="")
+    # On a narrow page the names of pairs fit in two lines only, and two long words beside each other.
+    encoding = spec["layer"][0]["encoding"]
+    encoding["x"]["axis"]["labelExpr"] = "split(datum.label, ', ')"
+    encoding["color"]["legend"]["columns"] = 2
     return sheet.add(spec, title=title, text=text, numbers=numbers)
 
 

@@ -17,9 +17,8 @@ from ethermeter.report.labels import Label
 from ethermeter.report.marked import Line, Mark, marked_lines
 from ethermeter.report.results import cell
 from ethermeter.report.sheet import Sheet
+from ethermeter.report.shell import Section
 
-Section = tuple[str, str, str]
-"""Anchor, name in the map, and HTML."""
 By = Mapping[str, Claim]
 """Claims by id."""
 MBPS = Label("Rate of data", "Mb/s")

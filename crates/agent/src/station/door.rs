@@ -64,6 +64,14 @@ const LONGEST_DATAGRAM: usize = 65_507;
 /// Octets of the longest payload of a raw frame that ports have room for.
 const LONGEST_RAW: usize = 9000;
 
+/// Memory for a batch of datagrams in one direction: as much as a batch of common ones takes, several times over.
+const BATCH_OCTETS: usize = 1 << 19;
+
+/// Datagrams a call: as many as gates pass at once, fewer of long ones, so that no flow takes much of an agent's memory.
+fn batch_of(longest_payload: usize) -> usize {
+    (BATCH_OCTETS / longest_payload.max(1)).clamp(4, 64)
+}
+
 fn no_port(error: &Error) -> Refusal {
     Refusal::new(Rule::Port, error, "an own address, a free port, and the right to open it")
 }
@@ -161,6 +169,7 @@ impl Place {
                     group: (self.way.cast == Cast::Multicast).then(|| local.ip()),
                     stamps: true,
                     longest_payload: room,
+                    batch: batch_of(room),
                     ..UdpOptions::at(local)
                 };
                 let port = UdpPort::open(&options).map_err(|error| no_port(&error))?;
@@ -197,6 +206,7 @@ impl Place {
                     peer: Some(peer),
                     broadcast: self.way.cast == Cast::Broadcast,
                     longest_payload,
+                    batch: batch_of(longest_payload),
                     ..UdpOptions::at(SocketAddr::new(self.local, 0))
                 };
                 let port = UdpPort::open(&options).map_err(|error| no_port(&error))?;
@@ -231,6 +241,7 @@ impl Door {
         let options = UdpOptions {
             interface: Some(place.interface()?.to_owned()),
             longest_payload: ears.longest_payload(),
+            batch: ears.batch(),
             ..UdpOptions::at(SocketAddr::new(place.local, 0))
         };
         let mouth = UdpPort::open(&options).map_err(|error| no_port(&error))?;

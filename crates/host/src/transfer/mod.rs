@@ -42,18 +42,17 @@ pub struct Sockets {
 impl Sockets {
     /// Set them before a connection is made: afterwards the window's scale is settled.
     fn apply(&self, socket: &Socket) -> Result<(), Error> {
-        let preparing = || Error::system("setting a socket");
         if let Some(octets) = self.receive_octets {
-            socket.set_recv_buffer_size(octets as usize).map_err(preparing())?;
+            socket.set_recv_buffer_size(octets as usize).map_err(Error::system("setting SO_RCVBUF"))?;
         }
         if let Some(octets) = self.send_octets {
-            socket.set_send_buffer_size(octets as usize).map_err(preparing())?;
+            socket.set_send_buffer_size(octets as usize).map_err(Error::system("setting SO_SNDBUF"))?;
         }
         if let Some(octets) = self.segment_octets {
-            socket.set_tcp_mss(octets).map_err(preparing())?;
+            socket.set_tcp_mss(octets).map_err(Error::system("setting TCP_MAXSEG"))?;
         }
         if let Some(name) = &self.congestion {
-            socket.set_tcp_congestion(name.as_bytes()).map_err(preparing())?;
+            socket.set_tcp_congestion(name.as_bytes()).map_err(Error::system("setting TCP_CONGESTION"))?;
         }
         Ok(())
     }

@@ -1,0 +1,447 @@
+//! What strangers, and coordinators gone wrong, may throw at an agent: nothing makes it fall or grow.
+
+mod common;
+
+use common::{credentials, flow, make_certificates, measure, paced, test, Agent, Scratch, MS};
+use ethermeter_agent::protocol::{
+    role, Ask, CollectRequest, Echo, Give, GrantRequest, LeaseRequest, Phases, PrepareRequest, ProgressRequest, Role,
+    Send, SignedGrant, Sink, Stamp, StartRequest, StopRequest, Take,
+};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use prost::bytes::{Buf, BufMut};
+use prost::Message;
+use std::io::Write;
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tonic::client::Grpc;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::{Code, Request, Status};
+
+/// Bodies of calls as they are, whether they make sense or not.
+#[derive(Clone, Copy, Default)]
+struct Octets;
+
+impl Codec for Octets {
+    type Encode = Vec<u8>;
+    type Decode = Vec<u8>;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        *self
+    }
+
+    fn decoder(&mut self) -> Self {
+        *self
+    }
+}
+
+impl Encoder for Octets {
+    type Item = Vec<u8>;
+    type Error = Status;
+
+    fn encode(&mut self, item: Vec<u8>, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        buffer.put_slice(&item);
+        Ok(())
+    }
+}
+
+impl Decoder for Octets {
+    type Item = Vec<u8>;
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Vec<u8>>, Status> {
+        let mut octets = vec![0; buffer.remaining()];
+        buffer.copy_to_slice(&mut octets);
+        Ok(Some(octets))
+    }
+}
+
+/// Numbers near the edges, and any.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), Just(1), Just(u64::MAX), Just(u64::from(u32::MAX)), 0u64..100_000, any::<u64>()]
+}
+
+/// Rates and times that operators allow, mostly.
+fn rate() -> impl Strategy<Value = u64> {
+    prop_oneof![6 => 1u64..1_000_000, 1 => number()]
+}
+
+fn address() -> impl Strategy<Value = String> {
+    prop_oneof![6 => Just("127.0.0.1".to_owned()), 1 => text()]
+}
+
+/// A new experiment every so many calls, for those that have ended do not begin again.
+const CALLS_OF_EXPERIMENT: u64 = 64;
+static CALLS_MADE: AtomicU64 = AtomicU64::new(1);
+
+fn experiment() -> u64 {
+    EXPERIMENT + CALLS_MADE.load(Ordering::Relaxed) / CALLS_OF_EXPERIMENT
+}
+
+fn half() -> impl Strategy<Value = u32> {
+    number().prop_map(|number| u32::try_from(number & 0xFFFF_FFFF).expect("32 bits"))
+}
+
+fn text() -> impl Strategy<Value = String> {
+    let known = ["", "f", "127.0.0.1", "::1", "224.0.0.1", "255.255.255.255", "10.0.0.1", "lo", "sleeping", "spinning"];
+    prop_oneof![3 => proptest::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => "\\PC{0,20}"]
+}
+
+fn kind() -> impl Strategy<Value = (String, String)> {
+    let words = |list: &[&'static str]| proptest::sample::select(list.to_vec()).prop_map(str::to_owned);
+    (
+        words(&["udp", "udp", "udp", "udp", "tcp", "tcp", "xdp", "raw"]),
+        words(&["unicast", "unicast", "unicast", "unicast", "multicast", "broadcast", ""]),
+    )
+}
+
+/// A yes: one that could be, changed in a place or two, or none at all.
+fn signed() -> impl Strategy<Value = SignedGrant> {
+    let grant = (address(), address(), kind(), half(), rate(), number()).prop_map(
+        |(sender, address, (kind, cast), port, rate, until)| {
+            serde_json::json!({
+                "experiment": experiment(), "sender": sender, "address": address, "kind": kind, "cast": cast, "port": port % 65_536,
+                "mac": null, "rate_bps": rate, "rate_frames_per_s": rate, "duration_ns": rate, "until_unix_s": until,
+            })
+            .to_string()
+            .into_bytes()
+        },
+    );
+    let grant = prop_oneof![3 => grant, 1 => proptest::collection::vec(any::<u8>(), 0..200)];
+    let octets = || proptest::collection::vec(any::<u8>(), 0..100);
+    (grant, octets(), octets()).prop_map(|(grant, signature, certificate)| SignedGrant {
+        grant,
+        signature,
+        certificate,
+    })
+}
+
+fn a_role() -> impl Strategy<Value = Role> {
+    let sources =
+        ["", "{}", "[[[[", "{\"frames\":{\"kind\":\"fixed\",\"bits\":512},\"arrivals\":{\"kind\":\"saturated\"}}"];
+    let source = proptest::sample::select(sources.to_vec()).prop_map(str::to_owned);
+    let grants = || proptest::collection::vec(signed(), 0..3);
+    let send = (grants(), source, text(), number()).prop_map(|(grants, source_json, address, rate)| {
+        let seed = rate;
+        role::Role::Send(Send {
+            grants,
+            source_json,
+            seed,
+            station: 0,
+            address,
+            rate_bps: rate,
+            rate_frames_per_s: rate,
+            real_time: false,
+        })
+    });
+    let sink = (text(), text()).prop_map(|(attention, clock)| role::Role::Sink(Sink { attention, clock }));
+    let ask =
+        (grants(), half(), number(), number(), text()).prop_map(|(grants, frame_octets, one, other, attention)| {
+            role::Role::Ask(Ask {
+                grants,
+                frame_octets,
+                interval_ns: one,
+                patience_ns: other,
+                rate_bps: one,
+                rate_frames_per_s: other,
+                attention,
+            })
+        });
+    let echo = (proptest::option::of(signed()), number(), text()).prop_map(|(grant, rate, attention)| {
+        role::Role::Echo(Echo { grant, rate_bps: rate, rate_frames_per_s: rate, attention })
+    });
+    let give = (grants(), text(), number(), half()).prop_map(|(grants, address, octets, block_octets)| {
+        role::Role::Give(Give { grants, address, octets, block_octets, rate_bps: octets, rate_frames_per_s: octets })
+    });
+    let any_role = prop_oneof![send, sink, ask, echo, give, Just(role::Role::Take(Take {}))];
+    (text(), kind(), text(), half(), proptest::option::of(any_role))
+        .prop_map(|(flow, (kind, cast), interface, stream, role)| Role { flow, kind, cast, interface, stream, role })
+}
+
+const EXPERIMENT: u64 = 0xF022;
+
+/// Stamps of a coordinator that mostly knows what it does.
+fn stamp(session: u64) -> impl Strategy<Value = Option<Stamp>> {
+    // Each later than the one before, for a replay is refused before anything else is looked at.
+    let good = prop_oneof![19 => Just(None), 1 => number().prop_map(Some)].prop_map(move |other| Stamp {
+        session,
+        experiment: other.unwrap_or_else(experiment),
+        counter: CALLS_MADE.fetch_add(1, Ordering::Relaxed),
+        made_ns: now_ns(),
+    });
+    let any_stamp = (number(), number(), number(), number())
+        .prop_map(|(session, experiment, counter, made_ns)| Stamp { session, experiment, counter, made_ns });
+    prop_oneof![18 => good.prop_map(Some), 1 => any_stamp.prop_map(Some), 1 => Just(None)]
+}
+
+fn now_ns() -> u64 {
+    ethermeter_live::Timeline::now_ns(&ethermeter_live::HostTime)
+}
+
+/// A call: its name and its body.
+fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
+    let grant = (
+        stamp(session),
+        (address(), address(), prop_oneof![4 => Just(0), 1 => half()]),
+        (rate(), rate(), rate()),
+        (text(), half()),
+        kind(),
+        prop_oneof![4 => Just(String::new()), 1 => text()],
+    )
+        .prop_map(
+            |(
+                stamp,
+                (sender, address, port),
+                (rate_bps, rate_frames_per_s, duration_ns),
+                (flow, longest_frame_octets),
+                (kind, cast),
+                interface,
+            )| {
+                GrantRequest {
+                    stamp,
+                    sender,
+                    address,
+                    port,
+                    rate_bps,
+                    rate_frames_per_s,
+                    duration_ns,
+                    flow,
+                    longest_frame_octets,
+                    kind,
+                    cast,
+                    interface,
+                }
+                .encode_to_vec()
+            },
+        );
+    let phases = [(); 5].map(|()| number());
+    let prepare = (stamp(session), proptest::option::of(phases), proptest::collection::vec(a_role(), 0..4)).prop_map(
+        |(stamp, phases, roles)| {
+            let phases = phases.map(|[settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns]| Phases {
+                settle_ns,
+                transmit_ns,
+                measure_from_ns,
+                measure_to_ns,
+                drain_ns,
+            });
+            PrepareRequest { stamp, phases, roles }.encode_to_vec()
+        },
+    );
+    let start =
+        (stamp(session), number()).prop_map(|(stamp, begin_ns)| StartRequest { stamp, begin_ns }.encode_to_vec());
+    let lease = stamp(session).prop_map(|stamp| LeaseRequest { stamp }.encode_to_vec());
+    let progress = stamp(session).prop_map(|stamp| ProgressRequest { stamp }.encode_to_vec());
+    let stop = stamp(session).prop_map(|stamp| StopRequest { stamp }.encode_to_vec());
+    let collect = stamp(session).prop_map(|stamp| CollectRequest { stamp }.encode_to_vec());
+    let noise = proptest::collection::vec(any::<u8>(), 0..300);
+    let whole = prop_oneof![
+        4 => grant.prop_map(|body| ("Grant", body)),
+        4 => prepare.prop_map(|body| ("Prepare", body)),
+        1 => start.prop_map(|body| ("Start", body)),
+        1 => lease.prop_map(|body| ("Lease", body)),
+        1 => progress.prop_map(|body| ("Progress", body)),
+        1 => stop.prop_map(|body| ("Stop", body)),
+        1 => collect.prop_map(|body| ("Collect", body)),
+        1 => noise.prop_map(|body| ("Hello", body)),
+    ];
+    // Some are cut, some have an octet changed.
+    (whole, 0u8..4, any::<proptest::sample::Index>(), any::<u8>()).prop_map(|((name, mut body), fate, place, octet)| {
+        if !body.is_empty() {
+            let at = place.index(body.len());
+            match fate {
+                0 => body.truncate(at),
+                1 => body[at] ^= octet,
+                _ => {}
+            }
+        }
+        (name, body)
+    })
+}
+
+fn runner() -> TestRunner {
+    // The same in each run: a fault that is found is found again.
+    TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+}
+
+async fn connect(agent: &Agent, certificates: Option<&Path>) -> Channel {
+    let endpoint = match certificates {
+        None => Endpoint::from_shared(format!("http://{}", agent.at)).expect("an address"),
+        Some(directory) => {
+            let read = |name: &str| std::fs::read(directory.join(name)).expect("a certificate");
+            let tls = ClientTlsConfig::new()
+                .ca_certificate(Certificate::from_pem(read("authority.pem")))
+                .identity(Identity::from_pem(read("coordinator.pem"), read("coordinator.key")))
+                .domain_name("127.0.0.1");
+            let endpoint = Endpoint::from_shared(format!("https://{}", agent.at)).expect("an address");
+            endpoint.tls_config(tls).expect("certificates")
+        }
+    };
+    endpoint.connect().await.expect("an agent")
+}
+
+fn works(agent: &Agent, options: &[String]) {
+    let other = Agent::spawn(options);
+    let of_coordinator = |option: &&String| !option.contains("ceilings");
+    let coordinator: Vec<String> =
+        options.iter().filter(of_coordinator).map(|option| option.replace("/127.0.0.1.", "/coordinator.")).collect();
+    let measured = measure("fuzzed", &test(&[agent, &other], 100, &[flow("paced", &paced())]), &coordinator);
+    assert_eq!(measured.code, Some(0), "{}", measured.said);
+}
+
+const CALLS: usize = 1500;
+/// What an agent may hold more than before: its buffers for some ports, some experiments that have not been collected; not what grows with the calls.
+const MOST_GROWTH: u64 = 48 << 20;
+
+async fn call_at_random(mut agent: Agent, certificates: Option<&Path>, options: &[String]) {
+    let channel = connect(&agent, certificates).await;
+    let mut client = Grpc::new(channel);
+    let hello = ethermeter_agent::protocol::agent_client::AgentClient::new(connect(&agent, certificates).await)
+        .hello(ethermeter_agent::protocol::HelloRequest {})
+        .await
+        .expect("an answer")
+        .into_inner();
+    let (mut runner, calls) = (runner(), call(hello.session));
+    let (mut answered, mut refused) = (0, 0);
+    let mut before = 0;
+    for number in 0..CALLS {
+        let (name, body) = calls.new_tree(&mut runner).expect("a call").current();
+        let path = PathAndQuery::try_from(format!("/ethermeter.agent.v1.Agent/{name}")).expect("a path");
+        client.ready().await.expect("a connection");
+        let request = Request::new(body);
+        let answer = tokio::time::timeout(Duration::from_secs(10), client.server_streaming(request, path, Octets));
+        match answer.await.expect("an answer in time") {
+            Ok(_) => answered += 1,
+            Err(status) if status.code() == Code::PermissionDenied => {
+                assert!(status.message().starts_with("rule "), "{name}: {status}");
+                refused += 1;
+            }
+            Err(status) => {
+                // A body that is none, or a stamp that is missing; never a fault within.
+                let expected = [Code::Internal, Code::InvalidArgument, Code::Unknown];
+                assert!(expected.contains(&status.code()), "{name}: {status}");
+                assert!(!status.message().contains("panick"), "{name}: {status}");
+            }
+        }
+        if number == CALLS / 3 {
+            before = agent.resident_octets();
+        }
+    }
+    assert!(agent.is_alive());
+    assert!(answered > 30 && refused > 200, "{answered} answered, {refused} refused: too few to mean anything");
+    let grown = agent.resident_octets().saturating_sub(before);
+    assert!(grown < MOST_GROWTH, "{grown} octets more");
+    drop(client);
+    // The last of the experiments lapses before another one can begin.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let options = options.to_vec();
+    tokio::task::spawn_blocking(move || works(&agent, &options)).await.expect("a test that works");
+}
+
+/// Options of an operator who allows many experiments at once, so that one that has not been collected does not keep others out.
+fn with_room(scratch: &Scratch, mut options: Vec<String>) -> Vec<String> {
+    let file = scratch.write("ceilings.toml", "tests_at_once = 1000").display().to_string();
+    options.extend(["--ceilings".to_owned(), file]);
+    options
+}
+
+#[tokio::test]
+async fn calls_at_random_are_refused_or_answered_by_an_agent_on_loopback() {
+    let scratch = Scratch::new("fuzzed-plain");
+    let options = with_room(&scratch, vec![]);
+    call_at_random(Agent::spawn(&options), None, &options).await;
+}
+
+#[tokio::test]
+async fn calls_at_random_are_refused_or_answered_by_an_agent_with_certificates() {
+    let scratch = Scratch::new("fuzzed");
+    make_certificates(&scratch.0);
+    let options = with_room(&scratch, credentials(&scratch.0, "127.0.0.1"));
+    call_at_random(Agent::spawn(&options), Some(&scratch.0), &options).await;
+}
+
+/// A frame of HTTP/2 with any head and any body.
+fn frame() -> impl Strategy<Value = Vec<u8>> {
+    let said = prop_oneof![4 => Just(None), 1 => (0u32..1 << 24).prop_map(Some)];
+    let body = proptest::collection::vec(any::<u8>(), 0..100);
+    (said, prop_oneof![4 => 0u8..10, 1 => any::<u8>()], any::<u8>(), prop_oneof![0u32..5, any::<u32>()], body).prop_map(
+        |(said, kind, flags, stream, body)| {
+            let octets = said.unwrap_or(u32::try_from(body.len()).expect("a short body"));
+            [&octets.to_be_bytes()[1..], &[kind, flags], &stream.to_be_bytes(), &body].concat()
+        },
+    )
+}
+
+/// What may come first on a connection: the beginning of HTTP/2, of TLS, or of neither.
+fn opening() -> impl Strategy<Value = Vec<u8>> {
+    let http = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
+    let octets = || proptest::collection::vec(any::<u8>(), 0..300);
+    let hello = (0u8..5, any::<u16>(), octets()).prop_map(|(version, length, body)| {
+        // A handshake's record, and in it a hello with a length of its own.
+        let inner = [&[1, 0][..], &length.to_be_bytes(), &[3, 3], &body].concat();
+        let outer = u16::try_from(inner.len()).expect("a short hello");
+        [&[0x16, 3, version][..], &outer.to_be_bytes(), &inner].concat()
+    });
+    prop_oneof![4 => Just(http), 3 => hello, 1 => octets()]
+}
+
+fn throw_at(mut agent: Agent, options: &[String]) {
+    let (mut runner, all) = (runner(), (opening(), proptest::collection::vec(frame(), 0..20)));
+    let mut before = 0;
+    for number in 0..CALLS {
+        let (opening, frames) = all.new_tree(&mut runner).expect("octets").current();
+        if let Ok(mut stream) = TcpStream::connect(agent.at) {
+            let _ = stream.write_all(&opening); // it may be closed in the middle
+            let _ = stream.write_all(&frames.concat());
+        }
+        if number == CALLS / 3 {
+            before = agent.resident_octets();
+        }
+    }
+    assert!(agent.is_alive());
+    let grown = agent.resident_octets().saturating_sub(before);
+    assert!(grown < MOST_GROWTH, "{grown} octets more");
+    works(&agent, options);
+}
+
+#[test]
+fn octets_at_random_do_no_harm_to_an_agent_on_loopback() {
+    throw_at(Agent::spawn(&[]), &[]);
+}
+
+#[test]
+fn octets_at_random_do_no_harm_to_an_agent_with_certificates() {
+    let scratch = Scratch::new("thrown-at");
+    make_certificates(&scratch.0);
+    let options = credentials(&scratch.0, "127.0.0.1");
+    throw_at(Agent::spawn(&options), &options);
+}
+
+proptest! {
+    // No file of what failed: the octets are in the message.
+    #![proptest_config(Config { failure_persistence: None, ..Config::default() })]
+
+    #[test]
+    fn no_text_makes_reading_a_test_panic(
+        text in "(\\PC{0,5}|\\{|\\}|\\[|\\]|\"|:|,|seed|agents|flows|kind|stream|[0-9]{1,20}){0,60}", at: proptest::sample::Index, octet: u8,
+    ) {
+        let _ = ethermeter_agent::description::Test::parse(&text);
+        let test = serde_json::json!({
+            "seed": 1, "clocks": "always_compared", "phases": {"settle_ns": MS, "transmit_ns": MS, "measure_from_ns": 0, "measure_to_ns": MS, "drain_ns": 0},
+            "agents": [{"name": "a", "control": "127.0.0.1:1", "address": "127.0.0.1"}, {"name": "b", "control": "127.0.0.1:2", "address": "::1"}],
+            "flows": [flow("f", &paced())],
+        });
+        let mut octets = test.to_string().into_bytes();
+        let at = at.index(octets.len());
+        octets[at] ^= octet;
+        if let Ok(text) = String::from_utf8(octets) {
+            let _ = ethermeter_agent::description::Test::parse(&text);
+        }
+    }
+}

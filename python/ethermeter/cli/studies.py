@@ -1,0 +1,98 @@
+"""All published studies: a list of them, and every one of them run again, with one page of what came out."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ethermeter.cli.guard import FAILED, explain, say
+from ethermeter.cli.output import print_json, print_table
+
+ALL = "all"
+"""What stands for every study on the command line."""
+INDEX = "studies.html"
+
+
+def list_studies(names: Sequence[str], *, as_json: bool) -> None:
+    """Print every study with one line of what it is."""
+    from ethermeter.report.studies import STUDIES
+
+    titles = {name: STUDIES[name].title if name in STUDIES else "" for name in names}
+    if as_json:
+        print_json([{"study": name, "title": title} for name, title in titles.items()])
+        return
+    width = max(map(len, titles))
+    for name, title in titles.items():
+        typer.echo(f"{name:{width}}  {title}")
+
+
+def outcome(name: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Run one study; whatever goes wrong is said and kept instead of a summary.
+
+    Returns
+    -------
+    :
+        `study`, and `summary` of its run, or `error` with the exit code it would have had by itself as `code`.
+
+    """
+    try:
+        return {"study": name, "summary": run()}
+    except (typer.Exit, KeyboardInterrupt):
+        raise
+    except Exception as error:  # one study's failure must not hide the others
+        say(f"{name}:")
+        return {"study": name, "error": _first_line(error), "code": explain(error)}
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def write_index(outcomes: Sequence[Mapping[str, Any]], folder: Path, *, quick: bool) -> Path:
+    """Write one page with every claim of every study and links to their reports; the path of the file."""
+    from ethermeter import report
+
+    entries = [
+        report.Reproduced(
+            study=outcome["study"],
+            run=Path(outcome["summary"]["run"]) if "summary" in outcome else None,
+            error=outcome.get("error", ""),
+        )
+        for outcome in outcomes
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    return report.write_index(folder / INDEX, entries, quick=quick)
+
+
+def tell(outcomes: Sequence[Mapping[str, Any]], index: Path, *, as_json: bool) -> None:
+    """Print what came of every study, and leave with an exit code of 1 if one of them broke off."""
+    if as_json:
+        print_json({"index": str(index), "studies": [_without_points(outcome) for outcome in outcomes]})
+    else:
+        print_table(["study", "met or holding", "missed or failing", "not run", "s", "report"], [_row(outcome) for outcome in outcomes])
+        typer.echo(f"all claims: {index}")
+    if any("error" in outcome for outcome in outcomes):
+        raise typer.Exit(FAILED)
+
+
+def _without_points(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    if "summary" not in outcome:
+        return dict(outcome)
+    return {**outcome, "summary": {key: value for key, value in outcome["summary"].items() if key != "estimates"}}
+
+
+def _row(outcome: Mapping[str, Any]) -> list[str]:
+    if "error" in outcome:
+        return [outcome["study"], "–", "–", "–", "–", f"failed: {outcome['error']}"]
+    summary = outcome["summary"]
+    verdicts = [claim["verdict"] for claim in summary["claims"]["claims"] if claim["basis"] != "reference"]
+    counts = [sum(verdict in words for verdict in verdicts) for words in (("met", "holds"), ("missed", "fails"), ("not-run",))]
+    wall_s = summary["wall_s"]
+    return [
+        outcome["study"],
+        *map(str, counts),
+        f"{wall_s:.0f}" if isinstance(wall_s, int | float) else "–",
+        os.path.relpath(summary["files"].get("report", summary["run"])),
+    ]

@@ -1,0 +1,94 @@
+"""All studies at once: the list, one page of all claims, and one that fails among others."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ethermeter.cli import running
+from ethermeter.cli.app import app
+from ethermeter.cli.running import STUDIES, Study
+from ethermeter.report.studies import STUDIES as PRESENTED
+from typer.testing import CliRunner, Result
+
+Run = Callable[..., Result]
+COPIES = Study(("fritz1999/copies",), (), 1)
+ABSENT = Study(("fritz1999/nothing",), (), 1)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str, studies: dict[str, Study] | None = None) -> Result:
+        if studies is not None:
+            monkeypatch.setattr(running, "STUDIES", studies)
+        return CliRunner().invoke(app, ["reproduce", *words])
+
+    return call
+
+
+def test_every_study_is_listed_with_one_line_and_nothing_is_run(run: Run, tmp_path: Path) -> None:
+    lines = run("--list").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(STUDIES)
+    assert all(len(line.split()) > 3 for line in lines)
+    listed = json.loads(run("--list", "--json").stdout)
+    assert [entry["study"] for entry in listed] == list(STUDIES)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_study_has_a_title_of_its_own() -> None:
+    assert set(STUDIES) <= set(PRESENTED)
+    assert len({PRESENTED[name].title for name in STUDIES}) == len(STUDIES)
+
+
+def test_one_page_has_every_claim_and_the_way_to_the_report(run: Run, tmp_path: Path) -> None:
+    result = run("all", "--out", "all", "--jobs", "1", studies={"fritz1999": COPIES})
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "all" / "studies.html").read_text(encoding="utf-8")
+    claims = json.loads((tmp_path / "all" / "fritz1999" / "claims.json").read_text(encoding="utf-8"))["claims"]
+    assert claims
+    assert all(claim["what"].replace("'", "&#x27;") in page for claim in claims)
+    (link,) = set(re.findall(r'href="([^"#]*report\.html)"', page))
+    assert (tmp_path / "all" / link).is_file()
+    assert "all claims: all/studies.html" in result.stdout
+    # Nothing is asked of any network.
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', page)
+
+
+def test_the_failure_of_one_study_does_not_hide_the_others_and_shows_in_the_exit_code(run: Run, tmp_path: Path) -> None:
+    result = run("all", "--out", "all", "--jobs", "1", studies={"broken": ABSENT, "fritz1999": COPIES})
+    assert result.exit_code == 1
+    assert "broken:" in result.stderr
+    assert "Traceback" not in result.output
+    page = (tmp_path / "all" / "studies.html").read_text(encoding="utf-8")
+    assert "failed" in page
+    assert "fritz1999/nothing" in page
+    assert (tmp_path / "all" / "fritz1999" / "report.html").is_file()
+
+
+def test_what_is_finished_is_not_run_again(run: Run, tmp_path: Path) -> None:
+    words = ("all", "--out", "all", "--jobs", "1", "--no-report", "--json")
+    first = json.loads(run(*words, studies={"fritz1999": COPIES}).stdout)
+    before = (tmp_path / "all" / "fritz1999" / "observations.parquet").stat().st_mtime_ns
+    second = run(*words, "--resume", studies={"fritz1999": COPIES})
+    assert second.exit_code == 0
+    assert json.loads(second.stdout) == first
+    assert (tmp_path / "all" / "fritz1999" / "observations.parquet").stat().st_mtime_ns == before
+    assert [of["study"] for of in first["studies"]] == ["fritz1999"]
+    assert "estimates" not in first["studies"][0]["summary"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "study = (missing): one of boggs1988"),
+        (("boggs1989",), "study = boggs1989: one of boggs1988"),
+        (("all", "--set", "seed=1"), "--set = seed=1: not with all"),
+    ],
+)
+def test_bad_words_are_named_with_what_was_allowed(run: Run, words: tuple[str, ...], said: str) -> None:
+    result = run(*words)
+    assert result.exit_code == 2
+    assert said in result.stderr
