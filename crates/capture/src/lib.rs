@@ -1,7 +1,7 @@
 //! Captures: files of packets that were seen on some interface, read one packet after the other.
 //!
 //! - [`file`]: pcap and pcapng as packets with their times, in bounded memory however large the file is.
-//! - [`write`]: the simplest of these files, for what is captured here and for tests.
+//! - [`write`]: the simplest of these files, and pcapng with what an interface says of its losses: for what is captured here, and for tests.
 //! - [`packet`]: a packet's IP and TCP or UDP headers as one flat value.
 //! - [`connection`]: what every segment of a TCP connection means, and what each end did.
 //! - [`limits`]: what a connection waited for, moment by moment.

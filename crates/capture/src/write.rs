@@ -1,4 +1,6 @@
-//! Captures as files: pcap with nanoseconds, in this machine's byte order.
+//! Captures as files: pcap with nanoseconds, in this machine's byte order; as pcapng, with what was lost, in [`blocks`].
+
+pub mod blocks;
 
 use crate::file::{Link, MOST_CAPTURED};
 use std::io::{Error, ErrorKind, Result, Write};

@@ -1,6 +1,7 @@
 //! Capture files: made octet by octet after their specifications, read back, and broken in every way.
 
 use ethermeter_capture::file::MOST_CAPTURED;
+use ethermeter_capture::write::blocks::{Blocks, Direction, Seen, Statistics, END_OCTETS};
 use ethermeter_capture::write::Writer;
 use ethermeter_capture::{Capture, Error, Link};
 use proptest::prelude::*;
@@ -248,4 +249,92 @@ proptest! {
         file.truncate(cut.max(4));
         let _ = read(&file);
     }
+}
+
+/// The blocks of a file in this machine's byte order: type and body of each.
+fn blocks_of(file: &[u8]) -> Vec<(u32, Vec<u8>)> {
+    let word_at = |at: usize| u32::from_ne_bytes(*file[at..].first_chunk().expect("whole words"));
+    let (mut at, mut found) = (0, Vec::new());
+    while at < file.len() {
+        let length = word_at(at + 4) as usize;
+        assert_eq!(word_at(at + length - 4) as usize, length);
+        found.push((word_at(at), file[at + 8..at + length - 4].to_vec()));
+        at += length;
+    }
+    found
+}
+
+/// The options of a block's body from `at` on.
+fn options_of(body: &[u8], mut at: usize) -> Vec<(u16, Vec<u8>)> {
+    let mut found = Vec::new();
+    loop {
+        let half_at = |at: usize| u16::from_ne_bytes(*body[at..].first_chunk().expect("whole words"));
+        let (code, length) = (half_at(at), half_at(at + 2) as usize);
+        if code == 0 {
+            assert_eq!(at + 4, body.len());
+            return found;
+        }
+        found.push((code, body[at + 4..at + 4 + length].to_vec()));
+        at += 4 + length.next_multiple_of(4);
+    }
+}
+
+#[test]
+fn blocks_that_are_written_are_read_back_with_their_times_lengths_and_cut_octets() {
+    let time_ns = 1_700_000_000_123_456_789;
+    let mut written = Blocks::new(Vec::new(), "em0", Link::Ethernet, 7).expect("memory takes all");
+    for (later, original, pieces) in
+        [(0, 5, [&b"ab"[..], b"", b"cde"]), (1, 1500, [b"abcd", b"VLAN", b"efghijkl"]), (2, 0, [b"", b"", b""])]
+    {
+        let before = written.octets();
+        let room = written.octets_of(pieces.iter().map(|piece| piece.len()).sum());
+        let seen = Seen { time_ns: time_ns + later, original, direction: Direction::In, pieces };
+        written.packet(&seen).expect("memory takes all");
+        assert_eq!(written.octets() - before, room);
+    }
+    let before = written.octets();
+    let (file, octets) = written.finish(&Statistics::default()).expect("memory takes all");
+    assert_eq!(octets, before + END_OCTETS);
+    assert_eq!(octets, file.len() as u64);
+    let (packets, error) = read(&file);
+    assert!(error.is_none());
+    let at = |later: i64| Some(time_ns.cast_signed() + later);
+    assert_eq!(
+        packets,
+        [
+            (at(0), Link::Ethernet, 0, 5, b"abcde".to_vec()),
+            (at(1), Link::Ethernet, 0, 1500, b"abcdVLA".to_vec()),
+            (at(2), Link::Ethernet, 0, 0, Vec::new()),
+        ]
+    );
+}
+
+#[test]
+fn what_was_lost_and_which_way_packets_went_stand_where_the_specification_wants_them() {
+    let mut written = Blocks::new(Vec::new(), "em0", Link::Ethernet, 128).expect("memory takes all");
+    for direction in [Direction::In, Direction::Out] {
+        let seen = Seen { time_ns: 1, original: 1, direction, pieces: [b"x", b"", b""] };
+        written.packet(&seen).expect("memory takes all");
+    }
+    let (begun_ns, ended_ns) = (0x1234_5678_9ABC_DEF0, 0x1234_5679_0000_0001);
+    let said = Statistics { begun_ns, ended_ns, accepted: 7, dropped: 1 << 40, delivered: 2 };
+    let (file, _) = written.finish(&said).expect("memory takes all");
+    let blocks = blocks_of(&file);
+    // Section header, interface description, two enhanced packets, interface statistics.
+    assert_eq!(blocks.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [0x0A0D_0D0A, 1, 6, 6, 5]);
+    assert_eq!(options_of(&blocks[1].1, 8), [(2, b"em0".to_vec()), (9, vec![9])]);
+    // epb_flags: the lowest two bits are 01 for what came, 10 for what went; before it 20 octets and the packet's word.
+    assert_eq!(options_of(&blocks[2].1, 24), [(2, 1u32.to_ne_bytes().to_vec())]);
+    assert_eq!(options_of(&blocks[3].1, 24), [(2, 2u32.to_ne_bytes().to_vec())]);
+    let times = |high: u32, low: u32| [high.to_ne_bytes(), low.to_ne_bytes()].concat();
+    let statistics = &blocks[4].1;
+    assert_eq!(statistics[..12], [&0u32.to_ne_bytes()[..], &times(0x1234_5679, 1)].concat());
+    let expected = [
+        (2, times(0x1234_5678, 0x9ABC_DEF0)),
+        (3, times(0x1234_5679, 1)),
+        (6, 7u64.to_ne_bytes().to_vec()),
+        (7, (1u64 << 40).to_ne_bytes().to_vec()),
+        (8, 2u64.to_ne_bytes().to_vec()),
+    ];
+    assert_eq!(options_of(statistics, 12), expected);
 }
