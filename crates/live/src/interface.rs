@@ -26,6 +26,25 @@ pub fn mtu(interface: &str) -> Result<u32, Error> {
     Ok(u32::try_from(octets).unwrap_or(0))
 }
 
+/// Whether what an interface sends comes in again on it at once, and goes nowhere.
+///
+/// # Errors
+/// If there is no such interface.
+pub fn is_loopback(interface: &str) -> Result<bool, Error> {
+    let mut request = request_of(interface)?;
+    let socket = any_socket()?;
+    #[expect(unsafe_code, reason = "a question that no safe wrapper asks")]
+    // SAFETY: the request is zeroed but for the name; SIOCGIFFLAGS writes one short integer into it.
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
+    if status != 0 {
+        return Err(Error::last("asking for an interface's flags"));
+    }
+    #[expect(unsafe_code, reason = "reading one member of a union")]
+    // SAFETY: the member that SIOCGIFFLAGS has written.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    Ok(i32::from(flags) & libc::IFF_LOOPBACK != 0)
+}
+
 /// What an interface says of itself; what it does not say is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InterfaceFacts {

@@ -4,7 +4,7 @@
 //! to be the real one. Nothing here allocates for each frame, and nothing runs on without a limit of time.
 //!
 //! - [`wire`]: the mark that every frame of ours carries, and raw frames.
-//! - [`port`]: the doors to a network: memory (for tests), UDP, TCP, `AF_PACKET`, `AF_XDP`.
+//! - [`port`]: the doors to a network: memory (for tests), UDP, TCP, `AF_PACKET`, `AF_XDP`; a tap that hears every frame.
 //! - [`roles`]: what a station does: send a schedule, sink and count, answer, ask and time the answer.
 //! - [`pacing`]: sleep, then spin, to absolute times; what was achieved is recorded.
 //! - [`clock`]: offset and drift of another station's clock, and how sure they are, from exchanges on the data path.
@@ -12,6 +12,7 @@
 //! - [`loss`]: where frames were lost, from the counters along their way.
 //! - [`interface`], [`provenance`]: what an interface and a host are.
 //! - [`counters`]: the counters of interfaces, queues, sockets and processors, as Linux keeps them.
+//! - [`record`]: every frame of an interface into a capture, with what was lost.
 //! - [`time`]: the host's clock; the one file that reads it.
 
 pub mod clock;
@@ -23,6 +24,7 @@ pub mod loss;
 pub mod pacing;
 pub mod port;
 pub mod provenance;
+pub mod record;
 pub mod roles;
 pub mod time;
 pub mod wire;

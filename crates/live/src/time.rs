@@ -82,6 +82,13 @@ impl WallClock {
         wall_ns.wrapping_sub(self.ahead_ns)
     }
 
+    /// The wall clock's time of a monotonic one.
+    #[inline]
+    #[must_use]
+    pub fn wall_ns(self, monotonic_ns: u64) -> u64 {
+        monotonic_ns.wrapping_add(self.ahead_ns)
+    }
+
     /// By how much the wall clock was set since `earlier`: steps, not steering.
     #[must_use]
     pub fn stepped_ns(self, earlier: Self) -> u64 {

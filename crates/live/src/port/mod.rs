@@ -7,6 +7,7 @@ pub mod memory;
 pub mod packet;
 pub mod ring;
 pub mod system;
+pub mod tap;
 pub mod tcp;
 pub mod udp;
 pub mod xdp;

@@ -1,0 +1,107 @@
+//! Recordings of the loopback interface: every frame is there, or counted. Needs the right to open packet sockets.
+
+use ethermeter_capture::Capture;
+use ethermeter_live::port::tap::TapOptions;
+use ethermeter_live::record::{Account, Recording};
+use ethermeter_live::Error;
+use std::io::{ErrorKind, Result, Write};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::{Arc, Mutex};
+
+/// Ethernet, IPv4 and UDP headers.
+const HEADERS: usize = 14 + 20 + 8;
+
+/// Memory that the test can read when the recorder has written to it.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Memory {
+    fn write(&mut self, octets: &[u8]) -> Result<usize> {
+        self.0.lock().expect("nobody panics while writing").extend(octets);
+        Ok(octets.len())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Record `octets` from `a` to `b` and back, `count` of each; other addresses send, too. Nothing if this user may not.
+fn recorded(count: usize, octets: usize, snap_octets: u32, most_octets: u64, net: u8) -> Option<(Account, Vec<u8>)> {
+    let address = |host| Ipv4Addr::new(127, 88, net, host);
+    let sockets = [1, 2, 3].map(|host| UdpSocket::bind((address(host), 0)).expect("loopback addresses are ours"));
+    let to = |at: usize| sockets[at].local_addr().expect("bound");
+    let options =
+        TapOptions { interface: "lo".to_owned(), snap_octets, ring_octets: 8 << 20, only: Some((address(1), 24)) };
+    let memory = Memory::default();
+    let recording = match Recording::begin(options, memory.clone(), most_octets, || Ok(())) {
+        Err(Error::System { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
+            eprintln!("not tried: packet sockets need root");
+            return None;
+        }
+        begun => begun.expect("an interface that every host has"),
+    };
+    let mut heard = vec![0; octets];
+    for _ in 0..count {
+        // The last is between others; one that leaves the network of the address is not wanted either.
+        for (from, at) in [(0, 1), (1, 0), (1, 2)] {
+            sockets[from].send_to(&vec![7; octets], to(at)).expect("loopback has room");
+            sockets[at].recv(&mut heard).expect("it was sent");
+        }
+    }
+    let account = recording.finish().expect("memory takes all");
+    let file = memory.0.lock().expect("nobody panics while writing").clone();
+    Some((account, file))
+}
+
+fn frames(file: &[u8]) -> Vec<(i64, u32, usize)> {
+    let mut capture = Capture::new(file).expect("a capture");
+    let mut found = Vec::new();
+    while let Some(packet) = capture.read_packet().expect("a whole capture") {
+        found.push((packet.time_ns.expect("stamped"), packet.original, packet.data.len()));
+    }
+    found
+}
+
+#[test]
+fn every_frame_of_an_address_is_recorded_once_with_its_time_and_length_and_of_others_none() {
+    let Some((account, file)) = recorded(500, 300, 128, 1 << 30, 1) else { return };
+    let found = frames(&file);
+    assert_eq!((account.frames, account.dropped, account.beyond_size), (1000, 0, 0));
+    assert_eq!(account.file_octets, file.len() as u64);
+    assert_eq!(found.len(), 1000);
+    let (begun_ns, ended_ns) = (account.begun_ns.cast_signed(), account.ended_ns.cast_signed());
+    for (time_ns, original, kept) in found {
+        assert_eq!((original as usize, kept), (HEADERS + 300, 128));
+        assert!(begun_ns <= time_ns && time_ns <= ended_ns, "{begun_ns} {time_ns} {ended_ns}");
+    }
+}
+
+#[test]
+fn a_capture_is_no_larger_than_it_may_be_and_counts_what_it_has_no_room_for() {
+    let most_octets = 10_000;
+    let Some((account, file)) = recorded(200, 50, 64, most_octets, 2) else { return };
+    assert_eq!(account.frames + account.beyond_size, 400);
+    assert!(account.beyond_size > 0 && account.dropped == 0, "{account:?}");
+    assert_eq!(frames(&file).len() as u64, account.frames);
+    // One more frame of 64 octets, which takes 44 more in the file, would have had no room.
+    let octets = file.len() as u64;
+    assert!(octets <= most_octets && octets + 64 + 44 > most_octets, "{octets}");
+}
+
+#[test]
+fn what_cannot_be_recorded_is_said_at_once() {
+    let options = |interface: &str, snap_octets| TapOptions {
+        interface: interface.to_owned(),
+        snap_octets,
+        ring_octets: 8 << 20,
+        only: None,
+    };
+    let begin = |options, first: fn() -> Result<()>| Recording::begin(options, Memory::default(), 1 << 20, first);
+    for (interface, snap_octets, why) in [("no-such-one", 128, "finding an interface"), ("lo", 63, "64 to 65536")] {
+        let error = begin(options(interface, snap_octets), || Ok(())).expect_err("it cannot be");
+        assert!(error.to_string().contains(why), "{error}");
+    }
+    let error = begin(options("lo", 128), || Err(std::io::Error::other("no such namespace"))).expect_err("refused");
+    assert!(error.to_string().contains("no such namespace"), "{error}");
+}
