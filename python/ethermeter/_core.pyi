@@ -3,6 +3,7 @@ from os import PathLike
 from typing import Any, Self, final
 
 __all__ = [
+    "Recorder",
     "Relay",
     "ask_hosts",
     "check_ceilings",
@@ -53,6 +54,21 @@ def simulate_network(line: str) -> dict[str, Any]: ...
 def simulate_reference(line: str) -> dict[str, Any]: ...
 def standards() -> dict[str, dict[str, Any]]: ...
 def version() -> str: ...
+
+@final
+class Recorder:
+    def __new__(
+        cls,
+        path: str | PathLike[str],
+        interface: str,
+        *,
+        namespace: str | PathLike[str] | None = None,
+        snap_octets: int = 128,
+        most_octets: int = 268435456,
+        only: tuple[str, int] | None = None,
+    ) -> Self: ...
+    def stop(self) -> None: ...
+    def finish(self) -> str: ...
 
 @final
 class Relay:

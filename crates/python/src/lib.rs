@@ -5,6 +5,8 @@ mod host;
 mod live;
 mod network;
 #[cfg(target_os = "linux")]
+mod record;
+#[cfg(target_os = "linux")]
 mod relay;
 
 use ethermeter_ethernet::STANDARDS;
@@ -176,6 +178,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(network::check_network, module)?)?;
     module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
     module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
+    #[cfg(target_os = "linux")]
+    module.add_class::<record::Recorder>()?;
     #[cfg(target_os = "linux")]
     module.add_class::<relay::Relay>()?;
     Ok(())

@@ -204,7 +204,7 @@ fn next(told: &mut Receiver<String>) -> Result<Option<String>, ()> {
 }
 
 /// Move this thread, and no other, into a network namespace.
-fn enter(namespace: &Path) -> std::io::Result<()> {
+pub fn enter(namespace: &Path) -> std::io::Result<()> {
     let of = |error: std::io::Error| std::io::Error::new(error.kind(), format!("{}: {error}", namespace.display()));
     let file = File::open(namespace).map_err(of)?;
     nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).map_err(|error| of(error.into()))

@@ -1,5 +1,6 @@
 """The command that measures: trials of the engine "live" between agents."""
 
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -12,13 +13,17 @@ from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.output import print_json
 
 if TYPE_CHECKING:
-    from ethermeter.engines.live import Place
+    from collections.abc import Sequence
+
+    from ethermeter.engines.live import Captures, Place
 
 EXAMPLES = """\
   ethermeter measure wire-live --testbed
   ethermeter measure my-network.toml --hosts hosts.toml --replications 5
   ethermeter measure my-network.toml --testbed --plain --set 'phases.transmit="2 s"'
-  ethermeter measure my-network.toml --loopback --json"""
+  ethermeter measure my-network.toml --loopback --json
+  ethermeter measure wire-live --testbed --capture
+  ethermeter measure my-network.toml --testbed --capture-at client --capture-octets 1514 --capture-size 1000"""
 
 
 def measure(
@@ -39,6 +44,34 @@ def measure(
         typer.Option("--wires", help="Of a testbed: shaped (rates as of a wire), or relayed (delays of frames too; takes a processor)."),
     ] = "shaped",
     loopback: Annotated[bool, typer.Option("--loopback", help="Measure between agents on this machine's loopback addresses.")] = False,
+    capture: Annotated[
+        bool,
+        typer.Option(
+            "--capture",
+            help="Record every frame of the hosts that take part, for ethermeter explain. With --testbed or --loopback; needs root.",
+        ),
+    ] = False,
+    capture_at: Annotated[
+        list[str] | None,
+        typer.Option("--capture-at", metavar="HOST", show_default=False, help="Record at this host only; can be given several times."),
+    ] = None,
+    capture_octets: Annotated[
+        int | None,
+        typer.Option(
+            "--capture-octets", min=64, max=65_536, metavar="N", show_default=False, help="Octets kept of each frame; 128 unless given."
+        ),
+    ] = None,
+    capture_size: Annotated[
+        int | None,
+        typer.Option(
+            "--capture-size",
+            min=1,
+            max=1_000_000,
+            metavar="MB",
+            show_default=False,
+            help="Size of a capture at most; 256 unless given. Frames that come later are counted only.",
+        ),
+    ] = None,
     overrides: options.Overrides = None,
     jobs: options.Jobs = None,
     seed: options.Seed = None,
@@ -58,7 +91,8 @@ def measure(
     from ethermeter.faults import Fault, InputError
     from ethermeter.run import Manner
 
-    place = _place(hosts, testbed=testbed, plain=plain, loopback=loopback, wires=wires)
+    captures = _captures(capture=capture, at=capture_at or (), octets=capture_octets, megabytes=capture_size, hosts=hosts)
+    place = _place(hosts, testbed=testbed, plain=plain, loopback=loopback, wires=wires, captures=captures)
     loaded = api.load(experiment, overrides=overrides or ())
     for one in loaded.experiments:
         if "live" not in one.engines:
@@ -73,6 +107,7 @@ def measure(
         running.print_points(summary["estimates"])
         running.print_live_agreement(summary)
         running.print_files(summary)
+        _tell_captures(Path(summary["run"]), captures)
     for trial, why in summary["in_vain"].items():
         say(f"ethermeter: trial {trial}: {why}; it has no values")
     if summary["in_vain"]:
@@ -84,7 +119,52 @@ def _terminated(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _place(hosts: Path | None, *, testbed: bool, plain: bool, loopback: bool, wires: Literal["shaped", "relay"]) -> "Place":
+def _captures(*, capture: bool, at: "Sequence[str]", octets: int | None, megabytes: int | None, hosts: Path | None) -> "Captures | None":
+    from ethermeter.engines.live import MOST_OCTETS, SNAP_OCTETS, Captures
+    from ethermeter.engines.live.recording import check_allowed
+    from ethermeter.faults import Fault, InputError
+
+    if not capture and not at:
+        for option, value in (("--capture-octets", octets), ("--capture-size", megabytes)):
+            if value is not None:
+                raise InputError([Fault("command line", option, str(value), "expected with --capture or --capture-at only")])
+        return None
+    if hosts is not None:
+        allowed = (
+            "expected with --testbed or --loopback: a capture is taken where the agent runs, and agents take none; record there "
+            "while it is measured (dumpcap -i INTERFACE -s 128 -w FILE.pcapng, or tcpdump), then ethermeter explain FILE.pcapng"
+        )
+        raise InputError([Fault("command line", "--capture", "given with --hosts", allowed)])
+    check_allowed()
+    return Captures(tuple(at), octets or SNAP_OCTETS, MOST_OCTETS if megabytes is None else megabytes * 1_000_000)
+
+
+def _tell_captures(run: Path, captures: "Captures | None") -> None:
+    """Say where the captures of a run are, and whether they have everything."""
+    from ethermeter.store.captures import read
+
+    if captures is None:
+        return
+    found = read(run)
+    if not found:
+        say(f"{run}: has no captures; --force measures it again, with captures")
+        return
+    size_mb = sum(each.octets for each in found) / 1e6
+    typer.echo(f"{len(found)} captures, {size_mb:.1f} MB, {sum(each.dropped for each in found)} frames dropped")
+    typer.echo(f"to explain one: ethermeter explain {shlex.quote(str(run / found[0].file))}")
+    if beyond := sum(each.beyond_size for each in found):
+        say(f"ethermeter: {beyond} frames came after a capture had its largest size and are counted only; --capture-size allows more")
+
+
+def _place(
+    hosts: Path | None,
+    *,
+    testbed: bool,
+    plain: bool,
+    loopback: bool,
+    wires: Literal["shaped", "relay"],
+    captures: "Captures | None",
+) -> "Place":
     from ethermeter import hosts_file
     from ethermeter.engines.live import Hosts, Local
     from ethermeter.faults import Fault, InputError
@@ -101,5 +181,5 @@ def _place(hosts: Path | None, *, testbed: bool, plain: bool, loopback: bool, wi
         from ethermeter.testbed.commands import require
 
         require("ip", "tc", "ethtool")
-        return Local("plain" if plain else "testbed", wires)
-    return Local("loopback")
+        return Local("plain" if plain else "testbed", wires, captures)
+    return Local("loopback", captures=captures)

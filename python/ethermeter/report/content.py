@@ -19,6 +19,7 @@ from ethermeter.papers.paths import Paths, paths_of
 from ethermeter.papers.replications import Curves
 from ethermeter.report.distribution import KINDS, Kind, Selection, select
 from ethermeter.report.parameters import Experiment, experiments
+from ethermeter.store import captures
 
 if TYPE_CHECKING:
     from ethermeter.plan import Trial
@@ -53,6 +54,7 @@ class Content:
     shares: Sequence[Point]  # of the larger of two stations
     agreements: Sequence[Agreement]  # of every theory with the simulations
     measured: Sequence[live.Comparison]  # against what was simulated
+    captures: Sequence[captures.Captured]  # taken meanwhile
     lines: Sequence[Line]  # of the stations along the cable, where they are on one
     distributions: Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]  # of each series
     runs: Runs | None  # of the study of myths, for its figures
@@ -115,6 +117,7 @@ def gather(run_dir: Path) -> Content:
         shares=shares,
         agreements=agreement.agreements(points),
         measured=live.read(run_dir),
+        captures=captures.read(run_dir),
         lines=_lines(run, real, simulated, is_study=bool(study)),
         distributions=_distributions(run, shown, [point for point in points if point.engine in ("simulation", "live")], study=bool(study)),
         runs=myths.runs_of(run_dir, points, trials) if study == myths.STUDY else None,

@@ -16,6 +16,7 @@ from ethermeter.report.measured import measured_section
 from ethermeter.report.myths import myths_sections
 from ethermeter.report.packet_voice import voice_sections
 from ethermeter.report.parameters import constants, flat
+from ethermeter.report.recorded import recorded_section
 from ethermeter.report.series import anchor, series_section
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.shell import Section, shell
@@ -49,6 +50,8 @@ def page(content: Content) -> str:
         sections.append(("agreement", "Agreement", agreement_section(content.agreements)))
     if content.measured:
         sections.append(("measured", "Measured and simulated", measured_section(content.measured)))
+    if content.captures:
+        sections.append(("captures", "Captures", recorded_section(content.captures)))
     sections.append(("parameters", "Parameters", section("parameters", "Parameters and their sources", _parameters(content))))
     cautions = f'<div class="panel">{results.cautions_table(content.points)}</div>'
     marks = "<p>A point that carries a caution other than <code>one-replication</code> is a triangle in the figures.</p>"

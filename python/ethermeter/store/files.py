@@ -8,6 +8,8 @@ from typing import BinaryIO
 
 LIVE = "live"
 """Folder of a run directory with what came of each test that was measured."""
+CAPTURES = "captures"
+"""Folder of a run directory with what was recorded at hosts meanwhile."""
 TEMPORARY = ".tmp-"
 """How the name of a file that is not yet whole begins."""
 

@@ -16,7 +16,7 @@ import numpy as np
 from ethermeter.faults import Fault, InputError
 from ethermeter.store import parts
 from ethermeter.store.directory import PARTS, PLAN, PROVENANCE, is_finished, read_provenance
-from ethermeter.store.files import LIVE, TEMPORARY, sync_directory, write_whole
+from ethermeter.store.files import CAPTURES, LIVE, TEMPORARY, sync_directory, write_whole
 from ethermeter.store.rows import TrialRows, flows_of, observations_of_scenario
 from ethermeter.store.tables import PORTS, TABLES, write_all
 
@@ -282,7 +282,7 @@ def plan_hash_of(directory: Path) -> str | None:
 
 
 def _ours() -> set[str]:
-    return {PLAN, PROVENANCE, PARTS, EXPERIMENT, EXPERIMENTS, LIVE, *TABLES, PORTS, *DERIVED}
+    return {PLAN, PROVENANCE, PARTS, EXPERIMENT, EXPERIMENTS, LIVE, CAPTURES, *TABLES, PORTS, *DERIVED}
 
 
 def _strangers(directory: Path) -> list[str]:
@@ -299,11 +299,12 @@ def _clear(directory: Path) -> None:
         file.unlink()
     with suppress(OSError):
         (directory / EXPERIMENTS).rmdir()
-    for file in (directory / LIVE).glob("*/*.json"):
-        file.unlink()
-    for folder in (*(directory / LIVE).glob("*"), directory / LIVE):
-        with suppress(OSError):
-            folder.rmdir()
+    for folder in (directory / LIVE, directory / CAPTURES):
+        for file in (*folder.glob("*/*.json"), *folder.glob("*/*.pcapng")):
+            file.unlink()
+        for inner in (*folder.glob("*"), folder):
+            with suppress(OSError):
+                inner.rmdir()
     for file in directory.glob(TEMPORARY + "*"):
         file.unlink()
     _clear_parts(directory)

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ethermeter.engines.live.laboratory import Credentials, Laboratory, Station
+from ethermeter.engines.live.recording import Tap
 from ethermeter.faults import Fault, InputError
 from ethermeter.testbed import Link, TestbedError, Wire, make_network
 from ethermeter.testbed.build import WireKind
+from ethermeter.testbed.record import NAMESPACES
 
 CONTROL_PORT = 4988
 READY_S = 30.0
@@ -108,6 +110,8 @@ class Bench:
 
     laboratory: Laboratory
     agents: list[Agent] = field(default_factory=list)
+    taps: dict[str, Tap] = field(default_factory=dict)
+    """Where the frames of each host can be heard."""
 
     def revive(self) -> None:
         """Start again those that have ended, where they were."""
@@ -166,7 +170,8 @@ def loopback(hosts: Sequence[str]) -> Iterator[Bench]:
     addresses = {name: f"127.0.77.{number}" for number, name in enumerate(hosts, 1)}
     with _running(addresses, {name: (address, 0, []) for name, address in addresses.items()}, ["127.0.0.0/8"], None) as (agents, places, _):
         stations = {name: Station(name, places[name], address) for name, address in addresses.items()}
-        yield Bench(Laboratory(stations, "loopback", is_one_machine=True, has_wires=False), agents)
+        taps = {name: Tap("lo", only=(address, 24)) for name, address in addresses.items()}
+        yield Bench(Laboratory(stations, "loopback", is_one_machine=True, has_wires=False), agents, taps)
 
 
 @contextlib.contextmanager
@@ -200,7 +205,8 @@ def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool, wires: WireKin
         with _running(names, places, ["10.77.0.0/16"], certified) as (agents, controls, credentials):
             stations = {name: Station(name, controls[name], bed.hosts[name].ipv4, bed.hosts[name].interface) for name in hosts}
             laboratory = Laboratory(stations, "testbed", credentials, bed.control, is_one_machine=True, has_wires=not plain)
-            yield Bench(laboratory, agents)
+            taps = {name: Tap(host.interface, NAMESPACES / host.namespace) for name, host in bed.hosts.items()}
+            yield Bench(laboratory, agents, taps)
 
 
 def _plain(network: Mapping[str, Any]) -> tuple[list[str], list[str], list[Link]]:

@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from ethermeter.engines.live import agents, trials
 from ethermeter.engines.live.agents import Bench
 from ethermeter.engines.live.laboratory import Laboratory, Station
+from ethermeter.engines.live.recording import Captures
 from ethermeter.engines.live.trials import Underway
 from ethermeter.engines.work import Finished, Work
 from ethermeter.faults import Fault, InputError
@@ -74,11 +75,14 @@ class Local:
         "testbed", "plain" (a testbed of one fast switch, whatever the network is) or "loopback".
     wires
         What makes the wires of a testbed slow.
+    captures
+        What is recorded meanwhile; None for nothing.
 
     """
 
     kind: str
     wires: WireKind = "shaped"
+    captures: Captures | None = None
 
     @property
     def name(self) -> str:
@@ -91,6 +95,8 @@ class Local:
             scenario = json.loads(work.line)["scenario"]
             trials.check([work], _expected(scenario, self.kind))
             agents.check(scenario, self.kind, self.wires)
+            if self.captures is not None:
+                self.captures.check(scenario)
 
     def run(self, works: Sequence[Work], directory: Path) -> Generator[Finished | Underway, None, None]:
         """Measure trials one after the other; what is built stays as long as the network does."""
@@ -99,7 +105,21 @@ class Local:
             with self._bench(json.loads(alike[0].line)["scenario"]) as bench:
                 for work in alike:
                     bench.revive()
-                    yield from trials.run([work], bench.laboratory, directory)
+                    yield from self._measured(work, bench, directory)
+
+    def _measured(self, work: Work, bench: Bench, directory: Path) -> Generator[Finished | Underway, None, None]:
+        if self.captures is None:
+            yield from trials.run([work], bench.laboratory, directory)
+            return
+        with (
+            self.captures.recording(work.line, bench.taps, directory) as recording,
+            closing(trials.run([work], bench.laboratory, directory)) as measured,
+        ):
+            for seen in measured:
+                if isinstance(seen, Finished):
+                    # Before its rows are: a trial that has a result has its captures too.
+                    recording.keep()
+                yield seen
 
     def _key(self, work: Work) -> str:
         scenario = json.loads(work.line)["scenario"]

@@ -1,0 +1,85 @@
+//! Recordings of interfaces into captures; on Linux only.
+
+use crate::live::enter;
+use ethermeter_live::port::tap::TapOptions;
+use ethermeter_live::record::Recording;
+use ethermeter_live::Error;
+use pyo3::exceptions::{PyOSError, PyPermissionError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// Octets of memory for frames that wait to be written.
+const RING_OCTETS: usize = 8 << 20;
+
+/// A recording that is at work; it ends with this object, or with the process.
+#[pyclass(module = "ethermeter._core")]
+pub struct Recorder(Mutex<Option<Recording>>);
+
+#[pymethods]
+impl Recorder {
+    /// Record every frame of an interface into a pcapng file, of each the first `snap_octets` octets, at most `most_octets` in all. With a namespace the
+    /// interface is there. With `only`, an address and the bits of its network, of IPv4 between the two only.
+    ///
+    /// Raises `PermissionError` without the right to, `ValueError` for what is out of range, `OSError` if the system refuses.
+    #[new]
+    #[pyo3(signature = (path, interface, *, namespace=None, snap_octets=128, most_octets=268_435_456, only=None))]
+    fn begin(
+        py: Python<'_>,
+        path: PathBuf,
+        interface: String,
+        namespace: Option<PathBuf>,
+        snap_octets: u32,
+        most_octets: u64,
+        only: Option<(&str, u8)>,
+    ) -> PyResult<Self> {
+        let of = |text: &str| {
+            let address: Result<Ipv4Addr, _> = text.parse();
+            address.map_err(|_| PyValueError::new_err(format!("{text}: must be an IPv4 address")))
+        };
+        let only = only.map(|(text, bits)| of(text).map(|address| (address, bits))).transpose()?;
+        let options = TapOptions { interface, snap_octets, ring_octets: RING_OCTETS, only };
+        py.detach(|| {
+            let to = File::create(path)?;
+            let first = move || namespace.as_deref().map_or(Ok(()), enter);
+            Recording::begin(options, to, most_octets, first).map_err(raise)
+        })
+        .map(|recording| Self(Mutex::new(Some(recording))))
+    }
+
+    /// Ask it to stop, without waiting for it.
+    fn stop(&self) {
+        if let Some(recording) = self.0.lock().expect("nobody panics while taking it").as_ref() {
+            recording.stop();
+        }
+    }
+
+    /// Stop, write what has come, and return what came of it as JSON (`crates/live/src/record.rs`). Once only.
+    ///
+    /// Raises `OSError` if the capture could not be written.
+    fn finish(&self, py: Python<'_>) -> PyResult<String> {
+        let recording = self
+            .0
+            .lock()
+            .expect("nobody panics while taking it")
+            .take()
+            .ok_or_else(|| PyRuntimeError::new_err("a recording ends once only"))?;
+        let account = py.detach(|| recording.finish()).map_err(raise)?;
+        serde_json::to_string(&account).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+}
+
+#[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
+fn raise(error: Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Error::Refused { .. } => PyValueError::new_err(text),
+        Error::System { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+            PyPermissionError::new_err(text)
+        }
+        Error::System { .. } | Error::Closed => PyOSError::new_err(text),
+    }
+}

@@ -1,0 +1,191 @@
+"""Recording: what passes the interfaces of hosts on this machine while a trial is measured, as captures in the run directory."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ethermeter.engines.live.description import hosts_of
+from ethermeter.engines.work import TrialError
+from ethermeter.faults import Fault, InputError
+from ethermeter.store.captures import account_of, file_of
+from ethermeter.store.files import TEMPORARY, write_whole
+
+if TYPE_CHECKING:
+    from ethermeter._core import Recorder
+
+SNAP_OCTETS = 128
+"""Octets of a frame that are kept: all headers, and the mark."""
+MOST_OCTETS = 256_000_000
+"""Largest capture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """Where the frames of a host can be heard.
+
+    Parameters
+    ----------
+    interface
+        Its interface.
+    namespace
+        The network namespace that this is in; None for this process's own.
+    only
+        An IPv4 address and the bits of its network, if nothing but what goes between them is the host's.
+
+    """
+
+    interface: str
+    namespace: Path | None = None
+    only: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Captures:
+    """What is recorded.
+
+    Parameters
+    ----------
+    hosts
+        At which hosts; at all that send or receive if empty.
+    snap_octets
+        Octets kept of each frame, 64 to 65536.
+    most_octets
+        Octets of the largest capture; what comes later is counted only.
+
+    """
+
+    hosts: Sequence[str] = ()
+    snap_octets: int = SNAP_OCTETS
+    most_octets: int = MOST_OCTETS
+
+    def check(self, scenario: Mapping[str, Any]) -> None:
+        """Refuse hosts that a scenario does not have.
+
+        Raises
+        ------
+        InputError
+            With every fault.
+
+        """
+        there = [node["name"] for node in scenario["network"]["nodes"] if "host" in node["kind"]]
+        allowed = f"expected hosts of the experiment: {', '.join(there)}"
+        if faults := [Fault("command line", "--capture-at", host, allowed) for host in self.hosts if host not in there]:
+            raise InputError(faults)
+
+    def chosen(self, scenario: Mapping[str, Any]) -> list[str]:
+        """Names of the hosts at which a trial is recorded."""
+        if self.hosts:
+            return list(dict.fromkeys(self.hosts))
+        return hosts_of(scenario)
+
+    @contextmanager
+    def recording(self, line: str, taps: Mapping[str, Tap], directory: Path) -> Iterator["Recording"]:
+        """Record while the block lasts; captures stay only if they are kept before its end.
+
+        Parameters
+        ----------
+        line
+            The trial, as a line of a plan.
+        taps
+            Where the frames of each host can be heard.
+        directory
+            The run directory.
+
+        Raises
+        ------
+        TrialError
+            If it cannot be recorded.
+
+        """
+        trial = json.loads(line)
+        recording = Recording(trial["id"], directory, self)
+        try:
+            for host in self.chosen(trial["scenario"]):
+                recording.begin(host, taps[host])
+            yield recording
+        finally:
+            recording.discard()
+
+
+def check_allowed() -> None:
+    """Refuse to record where this user may not.
+
+    Raises
+    ------
+    InputError
+        If packet sockets are not allowed.
+
+    """
+    from ethermeter import _core
+
+    try:
+        _core.Recorder(os.devnull, "lo").finish()
+    except PermissionError:
+        allowed = "expected root (or CAP_NET_RAW): only then can frames of an interface be recorded"
+        raise InputError([Fault("command line", "--capture", f"given by user {os.geteuid()}", allowed)]) from None
+
+
+@dataclass(slots=True)
+class Recording:
+    """What is being recorded of a trial."""
+
+    trial: str
+    directory: Path
+    captures: Captures
+    _under_way: "dict[str, tuple[Tap, Recorder]]" = field(default_factory=dict)
+
+    def begin(self, host: str, tap: Tap) -> None:
+        """Record a host from now on."""
+        from ethermeter import _core
+
+        path = self._temporary(host)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        of = self.captures
+        try:
+            recorder = _core.Recorder(
+                path, tap.interface, namespace=tap.namespace, snap_octets=of.snap_octets, most_octets=of.most_octets, only=tap.only
+            )
+        except (OSError, ValueError) as error:
+            path.unlink(missing_ok=True)
+            raise self._failed(host, error) from error
+        self._under_way[host] = (tap, recorder)
+
+    def keep(self) -> None:
+        """End it, and keep the captures with what is said of them.
+
+        Raises
+        ------
+        TrialError
+            If a capture could not be written.
+
+        """
+        for _, recorder in self._under_way.values():
+            recorder.stop()
+        said: dict[str, dict[str, Any]] = {}
+        of = {key: value for key, value in asdict(self.captures).items() if key != "hosts"}
+        for host, (tap, recorder) in self._under_way.items():
+            try:
+                account = json.loads(recorder.finish())
+                self._temporary(host).replace(self.directory / file_of(self.trial, host))
+            except OSError as error:
+                raise self._failed(host, error) from error
+            said[host] = {"interface": tap.interface, **of, **account}
+        write_whole(self.directory / account_of(self.trial), json.dumps({"hosts": said}, indent=1) + "\n")
+        self._under_way.clear()
+
+    def discard(self) -> None:
+        """End what is still under way, and remove it."""
+        for host in list(self._under_way):
+            del self._under_way[host]
+            self._temporary(host).unlink(missing_ok=True)
+
+    def _temporary(self, host: str) -> Path:
+        path = self.directory / file_of(self.trial, host)
+        return path.with_name(TEMPORARY + path.name)
+
+    def _failed(self, host: str, error: Exception) -> TrialError:
+        return TrialError(f"trial {self.trial}: the capture at {host}: {error}")

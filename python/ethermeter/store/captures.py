@@ -1,0 +1,87 @@
+"""Captures: what was recorded at hosts while trials were measured, as files beside what came of the trials."""
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from ethermeter.faults import Fault, InputError
+from ethermeter.store.files import CAPTURES
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A capture of a run.
+
+    Parameters
+    ----------
+    trial, host
+        What was going on, and where it was recorded.
+    file
+        Where it is, as seen from the run directory.
+    frames
+        Frames in it.
+    dropped
+        Frames that the kernel had no room for.
+    beyond_size
+        Frames that were left out when it had reached its largest size.
+    octets
+        Its size.
+
+    """
+
+    trial: str
+    host: str
+    file: str
+    frames: int
+    dropped: int
+    beyond_size: int
+    octets: int
+
+    @property
+    def command(self) -> str:
+        """The command that explains it, in the run directory."""
+        return f"ethermeter explain {shlex.quote(self.file)}"
+
+
+def file_of(trial: str, host: str) -> str:
+    """Path of a capture within a run directory; a host may be called what no file can be."""
+    return f"{CAPTURES}/{trial}-{quote(host, safe='')}.pcapng"
+
+
+def account_of(trial: str) -> str:
+    """Path, within a run directory, of what is said of the captures of a trial."""
+    return f"{CAPTURES}/{trial}.json"
+
+
+def read(directory: Path) -> list[Captured]:
+    """Read what is said of the captures of a run, in the order of its trials; nothing if none were taken.
+
+    Raises
+    ------
+    InputError
+        If a file is not what it should be.
+
+    """
+    found: list[Captured] = []
+    for path in sorted((directory / CAPTURES).glob("*/*.json")):
+        trial = path.relative_to(directory / CAPTURES).with_suffix("").as_posix()
+        try:
+            hosts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["hosts"]
+            found += [
+                Captured(
+                    trial,
+                    host,
+                    file_of(trial, host),
+                    int(one["frames"]),
+                    int(one["dropped"]),
+                    int(one["beyond_size"]),
+                    int(one["file_octets"]),
+                )
+                for host, one in hosts.items()
+            ]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError([Fault(str(path), "(file)", type(error).__name__, "an account of captures, as measure writes it")]) from error
+    return found
