@@ -137,6 +137,8 @@ class Recording:
     directory: Path
     captures: Captures
     _under_way: "dict[str, tuple[Tap, Recorder]]" = field(default_factory=dict)
+    _begun: list[str] = field(default_factory=list)
+    """Hosts of which there may be a file that is not to stay."""
 
     def begin(self, host: str, tap: Tap) -> None:
         """Record a host from now on."""
@@ -144,13 +146,13 @@ class Recording:
 
         path = self._temporary(host)
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._begun.append(host)
         of = self.captures
         try:
             recorder = _core.Recorder(
                 path, tap.interface, namespace=tap.namespace, snap_octets=of.snap_octets, most_octets=of.most_octets, only=tap.only
             )
         except (OSError, ValueError) as error:
-            path.unlink(missing_ok=True)
             raise self._failed(host, error) from error
         self._under_way[host] = (tap, recorder)
 
@@ -175,13 +177,14 @@ class Recording:
                 raise self._failed(host, error) from error
             said[host] = {"interface": tap.interface, **of, **account}
         write_whole(self.directory / account_of(self.trial), json.dumps({"hosts": said}, indent=1) + "\n")
-        self._under_way.clear()
+        self._begun.clear()
 
     def discard(self) -> None:
-        """End what is still under way, and remove it."""
-        for host in list(self._under_way):
-            del self._under_way[host]
-            self._temporary(host).unlink(missing_ok=True)
+        """End what is still under way, and remove what was not kept."""
+        self._under_way.clear()
+        for host in self._begun:
+            for path in (self._temporary(host), self.directory / file_of(self.trial, host)):
+                path.unlink(missing_ok=True)
 
     def _temporary(self, host: str) -> Path:
         path = self.directory / file_of(self.trial, host)

@@ -1,0 +1,220 @@
+"""Captures that are taken while a trial is measured: every frame is in them or counted, and nothing is left of what was interrupted."""
+
+import json
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ethermeter import _core
+from ethermeter.testbed import Host, make_testbed
+from ethermeter.testbed.record import NAMESPACES
+
+PROGRAM = [sys.executable, "-m", "ethermeter"]
+NETWORK = """\
+title = "two senders and one sink at a switch"
+[network]
+rate = "100 Mb/s"
+[[network.hosts]]
+name = "sender"
+count = 2
+[[network.hosts]]
+name = "sink"
+[[network.switches]]
+name = "s"
+[[network.links]]
+ends = ["sender", "s"]
+[[network.links]]
+ends = ["sink", "s"]
+[[flows]]
+name = "load"
+from = "sender"
+to = "sink"
+data = "500 B"
+arrivals = { regular = "1 ms" }
+[phases]
+transmit = "TRANSMIT"
+measure = "all"
+[run]
+engines = ["live"]
+replications = 2
+"""
+STREAM = """
+import socket, struct, sys
+made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(int(sys.argv[2])):
+    # The mark of docs/live.md: of a stream, experiment 1, stream 2, its number, no time.
+    made.sendto(struct.pack(">BBHHHIHI", 0xE3, 0x10, 1, 2, 0, number, 0, 0) + bytes(400), (sys.argv[1], 5001))
+"""
+"""Sends datagrams as fast as it can; nobody listens, and the first are answered by ICMP."""
+FRAMES = 20_000
+INTERFACE_STATISTICS = 5
+ENHANCED_PACKET = 6
+OUT = 2
+
+
+def written(folder: Path, transmit: str = "0.5 s") -> Path:
+    path = folder / "experiment.toml"
+    path.write_text(NETWORK.replace("TRANSMIT", transmit), encoding="utf-8")
+    return path
+
+
+def ethermeter(*words: object, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*before, *PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=100, check=False)
+
+
+def blocks(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Type and body of every block of a pcapng file of this machine's byte order."""
+    octets, at = path.read_bytes(), 0
+    while at < len(octets):
+        kind, length = struct.unpack_from("=II", octets, at)
+        yield kind, octets[at + 8 : at + length - 4]
+        at += length
+
+
+def options(body: bytes, at: int) -> dict[int, bytes]:
+    """Options of a block's body from `at` on, by their codes."""
+    found: dict[int, bytes] = {}
+    while (head := struct.unpack_from("=HH", body, at))[0]:
+        found[head[0]] = body[at + 4 : at + 4 + head[1]]
+        at += 4 + -(-head[1] // 4) * 4
+    return found
+
+
+def ways(path: Path) -> list[int]:
+    """Which way each packet of a capture went: 1 in, 2 out."""
+    found = []
+    for kind, body in blocks(path):
+        if kind == ENHANCED_PACKET:
+            kept = struct.unpack_from("=I", body, 12)[0]
+            found.append(struct.unpack("=I", options(body, 20 + -(-kept // 4) * 4)[2])[0] & 3)
+    return found
+
+
+def sent_by_interface(host: Host) -> int:
+    """Frames that the interface of a host has counted as sent."""
+    told = subprocess.run(host.command("cat", f"/sys/class/net/{host.interface}/statistics/tx_packets"), check=True, capture_output=True)
+    return int(told.stdout)
+
+
+def explained(path: Path) -> dict[str, Any]:
+    done = ethermeter("explain", path, "--json")
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.root
+def test_a_capture_has_exactly_the_frames_that_the_senders_interface_counted(tmp_path: Path) -> None:
+    with make_testbed(2) as made:
+        sender, receiver = made.hosts
+        paths = [tmp_path / "sender.pcapng", tmp_path / "receiver.pcapng"]
+        counts = [sent_by_interface(sender)]
+        recorders = [
+            _core.Recorder(path, host.interface, namespace=NAMESPACES / host.namespace)
+            for path, host in zip(paths, made.hosts, strict=True)
+        ]
+        counts.append(sent_by_interface(sender))
+        subprocess.run(sender.command(sys.executable, "-c", STREAM, receiver.ipv4, str(FRAMES)), check=True)
+        counts.append(sent_by_interface(sender))
+        accounts = [json.loads(recorder.finish()) for recorder in recorders]
+        counts.append(sent_by_interface(sender))
+    # The kernel sends a frame of its own now and then: one while the recorder begins or ends may be in the capture or not.
+    assert FRAMES <= counts[2] - counts[1] <= ways(paths[0]).count(OUT) <= counts[3] - counts[0]
+    for path, account in zip(paths, accounts, strict=True):
+        assert account["dropped"] == account["beyond_size"] == 0
+        (stream,) = (flow for flow in explained(path)["flows"] if flow["mark"] is not None)
+        assert (stream["packets"], stream["numbers"]["sent"], stream["numbers"]["missing"]) == (FRAMES, FRAMES, 0)
+
+
+@pytest.mark.root
+def test_at_every_host_there_is_a_capture_of_every_trial_with_all_that_agents_sent_and_received(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    done = ethermeter("measure", written(tmp_path), "--testbed", "--capture", "--out", run)
+    assert done.returncode == 0, done.stderr
+    assert "6 captures" in done.stdout
+    assert ", 0 frames dropped" in done.stdout
+    for trial in ("experiment/00000", "experiment/00001"):
+        result = json.loads((run / "live" / f"{trial}.json").read_text())
+        said = json.loads((run / "captures" / f"{trial}.json").read_text())["hosts"]
+        assert list(said) == ["sender1", "sender2", "sink"]
+        assert all(one["dropped"] == 0 and one["beyond_size"] == 0 and one["snap_octets"] == 128 for one in said.values())
+        for host, one in said.items():
+            path = run / "captures" / f"{trial}-{host}.pcapng"
+            assert len(ways(path)) == one["frames"]
+            marked = [flow for flow in explained(path)["flows"] if flow["mark"] is not None]
+            assert all(flow["numbers"]["missing"] == 0 for flow in marked)
+            flows = result["flows"].values()
+            sent = sum(flow["sent"] for flow in flows if flow["from"] == host)
+            assert sum(flow["packets"] for flow in marked) == sent + sum(flow["received"] for flow in flows if flow["to"] == host)
+            (statistics,) = (options(body, 12) for kind, body in blocks(path) if kind == INTERFACE_STATISTICS)
+            # isb_filteraccept, isb_osdrop, isb_usrdeliv
+            assert [struct.unpack("=Q", statistics[code])[0] for code in (6, 7, 8)] == [one["frames"], 0, one["frames"]]
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert 'href="captures/experiment/00001-sink.pcapng"' in page
+    assert "ethermeter explain captures/experiment/00001-sink.pcapng" in page
+
+
+@pytest.mark.root
+def test_over_loopback_one_host_is_recorded_no_further_than_its_size_and_goes_with_the_run(tmp_path: Path) -> None:
+    run, experiment = tmp_path / "run", written(tmp_path, "1.5 s")
+    limits = ["--capture-octets", "1000", "--capture-size", "1"]
+    done = ethermeter("measure", experiment, "--loopback", "--capture-at", "sink", *limits, "--replications", 1, "--out", run)
+    assert done.returncode == 0, done.stderr
+    said = json.loads((run / "captures" / "experiment" / "00000.json").read_text())["hosts"]
+    assert list(said) == ["sink"]
+    result = json.loads((run / "live" / "experiment" / "00000.json").read_text())
+    # Two streams of 1500 frames of 542 octets are more than a megabyte.
+    assert said["sink"]["frames"] + said["sink"]["beyond_size"] == sum(flow["sent"] for flow in result["flows"].values())
+    assert said["sink"]["beyond_size"] > 0
+    assert "--capture-size allows more" in done.stderr
+    path = run / "captures" / "experiment" / "00000-sink.pcapng"
+    assert said["sink"]["file_octets"] == path.stat().st_size <= 1_000_000
+    assert explained(path)["cut"] == 0
+    assert ethermeter("measure", experiment, "--loopback", "--replications", 1, "--force", "--out", run).returncode == 0
+    assert not (run / "captures").exists()
+
+
+@pytest.mark.root
+def test_of_a_trial_that_is_interrupted_no_capture_is_left(tmp_path: Path) -> None:
+    command = ["measure", str(written(tmp_path, "20 s")), "--loopback", "--capture", "--out", str(tmp_path / "run")]
+    with subprocess.Popen([*PROGRAM, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        until_s = time.monotonic() + 30
+        while len(list((tmp_path / "run").glob("captures/experiment/.tmp-*"))) < 3:
+            assert time.monotonic() < until_s, "nothing is recorded"
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130, said
+    assert not list((tmp_path / "run").glob("captures/experiment/*"))
+
+
+@pytest.mark.root
+def test_who_may_not_hear_frames_is_told_so(tmp_path: Path) -> None:
+    command = ("measure", written(tmp_path), "--loopback", "--capture", "--out", tmp_path / "run")
+    done = ethermeter(*command, before=("setpriv", "--bounding-set", "-net_raw"))
+    assert done.returncode == 2, done.stderr
+    assert "CAP_NET_RAW" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (("--loopback", "--capture-at", "nobody"), "expected hosts of the experiment: sender1, sender2, sink"),
+        (("--hosts", "hosts.toml", "--capture"), "a capture is taken where the agent runs"),
+        (("--loopback", "--capture-size", "5"), "expected with --capture or --capture-at only"),
+    ],
+)
+def test_what_cannot_be_recorded_is_said_in_a_line(tmp_path: Path, words: tuple[str, ...], fault: str) -> None:
+    done = ethermeter("measure", written(tmp_path), *words, "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert fault in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()
