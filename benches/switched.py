@@ -226,7 +226,7 @@ def _time_peer(program: str, effort: Effort, *, hosts: int, frame_octets: int) -
         return [program, str(hosts), str(frame_octets), str(simulated_us), "duplex"]
 
     first_us = time_of_frames(FIRST_FRAMES, frame_octets=frame_octets)
-    run = run_long_enough(PEER, command, first=first_us, unit="us", wanted_s=effort.peers_cpu_s)
+    run = run_long_enough(PEER, command, first=first_us, unit="us", wanted_s=effort.peers_cpu_s, runs=min(effort.runs, RUNS))
     wrong = doubt(run.frames, hosts=hosts, frame_octets=frame_octets, simulated_us=run.simulated)
     if wrong is None and re.search(r"^dropped 0$", run.out, re.MULTILINE) is None:
         wrong = "frames were dropped"
