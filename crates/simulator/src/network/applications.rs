@@ -112,6 +112,8 @@ impl Gathering {
 pub(super) struct Applications {
     flows: Vec<Application>,
     receivers: Vec<Receiver>,
+    /// Whether any flow is a transfer; most networks have none, and their frames need not ask their flow.
+    has_transfers: bool,
 }
 
 impl Applications {
@@ -122,7 +124,8 @@ impl Applications {
             u32::try_from(index).expect("few nodes")
         };
         let count = u32::try_from(trial.scenario.flows.len()).expect("few flows");
-        let mut all = Self { flows: Vec::new(), receivers: Vec::new() };
+        let has_transfers = trial.scenario.flows.iter().any(|flow| flow.transfer.is_some());
+        let mut all = Self { flows: Vec::new(), receivers: Vec::new(), has_transfers };
         for (flow, number) in trial.scenario.flows.iter().zip(0..) {
             let from = node(&flow.from);
             let to: Vec<u32> = flow.to.iter().map(|name| node(name)).collect();
@@ -279,10 +282,10 @@ impl Applications {
     #[inline]
     pub fn departed(&mut self, frame: &Frame, end: u64) -> Option<u64> {
         let app = &mut self.flows[frame.flow as usize];
-        if let Some(connection) = &mut app.transfer {
-            connection.departed(frame, end);
-        }
         if frame.answer.is_some() || app.waits || frame.piece + 1 != frame.pieces {
+            if let Some(connection) = &mut app.transfer {
+                connection.departed(frame, end);
+            }
             return None;
         }
         app.departures.push_back(end);
@@ -311,10 +314,12 @@ impl Applications {
     /// A frame comes to the application of `host`.
     #[inline]
     pub fn deliver(&mut self, frame: &Frame, host: u32, now: u64, account: &mut Account) -> Reaction {
-        if let Some(connection) = &mut self.flows[frame.flow as usize].transfer {
-            account.delivered(frame);
-            connection.deliver(frame, now, account);
-            return Reaction::Transfer;
+        if self.has_transfers {
+            if let Some(connection) = &mut self.flows[frame.flow as usize].transfer {
+                account.delivered(frame);
+                connection.deliver(frame, now, account);
+                return Reaction::Transfer;
+            }
         }
         if let Some(number) = frame.answer {
             account.delivered(frame);
@@ -363,7 +368,7 @@ impl Applications {
     /// Whether a flow is a transfer.
     #[inline]
     pub fn is_transfer(&self, flow: u32) -> bool {
-        self.flows[flow as usize].transfer.is_some()
+        self.has_transfers && self.flows[flow as usize].transfer.is_some()
     }
 
     /// When a transfer next does something by itself; never, if a flow is none.
@@ -384,6 +389,9 @@ impl Applications {
     /// The last bit of a frame comes to the wire's end at its host.
     #[inline]
     pub fn seen(&mut self, frame: &Frame, now: u64, account: &Account) {
+        if !self.has_transfers {
+            return;
+        }
         if let Some(connection) = &mut self.flows[frame.flow as usize].transfer {
             connection.seen(frame, now, account);
         }

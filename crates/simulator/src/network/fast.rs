@@ -295,6 +295,7 @@ impl Fast<'_> {
     }
 
     /// Send what a transfer has to send.
+    #[cold]
     fn transfer(&mut self, now: u64, flow: u32) {
         while let Some((host, frame)) = self.applications.take_frame(flow, now) {
             self.put_in(now, self.plant.places[host as usize].send, frame);
@@ -337,15 +338,8 @@ impl Fast<'_> {
                         item.hop = reception.first;
                     }
                     Last::Lookup(port) => return self.wait(self.lookup_of[port as usize], item),
-                    Last::Host(_)
-                        if !admitted
-                            && self.lanes.segments < self.lanes.sends
-                            && self.applications.is_transfer(item.frame.flow) =>
-                    {
-                        // What a transfer does with it goes by the order of time.
-                        item.ready = item.complete;
-                        let back = u32::from(item.frame.answer.is_some());
-                        return self.wait(self.lanes.segments + 2 * item.frame.flow + back, item);
+                    Last::Host(_) if !admitted && self.applications.is_transfer(item.frame.flow) => {
+                        return self.hand_over(item)
                     }
                     Last::Host(host) => return self.deliver(&item, host),
                 }
@@ -360,6 +354,14 @@ impl Fast<'_> {
                 return;
             }
         }
+    }
+
+    /// What a transfer does with a frame goes by the order of time.
+    #[cold]
+    fn hand_over(&mut self, mut item: Item) {
+        item.ready = item.complete;
+        let back = u32::from(item.frame.answer.is_some());
+        self.wait(self.lanes.segments + 2 * item.frame.flow + back, item);
     }
 
     /// A frame passes a stage, unless there is no room.

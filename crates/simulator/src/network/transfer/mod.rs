@@ -202,6 +202,7 @@ impl Connection {
     }
 
     /// A frame comes to an application; what goes out waits in `take_frame`.
+    #[cold] // not within what frames of other flows pass
     pub fn deliver(&mut self, frame: &Frame, now: u64, account: &mut Account) {
         let from = usize::from(frame.answer.is_some());
         let Some(segment) = self.sides[from].arrive(frame.message) else { return };
@@ -292,6 +293,7 @@ impl Connection {
     }
 
     /// The last bit of a frame leaves the wire of its host at `end`.
+    #[cold]
     pub fn departed(&mut self, frame: &Frame, end: u64) {
         let side = &mut self.sides[usize::from(frame.answer.is_some())];
         let Some(segment) = side.record(frame.message) else { return };
@@ -303,6 +305,7 @@ impl Connection {
     }
 
     /// The last bit of a frame comes to the wire's end at its host at `now`.
+    #[cold]
     pub fn seen(&mut self, frame: &Frame, now: u64, account: &Account) {
         let from = usize::from(frame.answer.is_some());
         let Some(segment) = self.sides[from].record(frame.message) else { return };
