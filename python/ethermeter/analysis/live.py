@@ -151,12 +151,16 @@ def _degrees(live: Estimate, simulated: Estimate, error: float) -> float:
     return 1 / sum((each.error**2 / error**2) ** 2 / each.degrees for each in (live, simulated) if each.error > 0)
 
 
+def _is_saturated(flow: Mapping[str, Any]) -> bool:
+    return "transfer" not in flow and bool(flow["arrivals"]["kind"] == "saturated")
+
+
 def saturated(trials: "Iterable[Trial]") -> set[Key]:
-    """Points at which some source is saturated, whose one-way delays are two different things."""
+    """Points at which some source is saturated, whose one-way delays are two different things; transfers have no source of messages."""
     return {
         _key(trial.series, trial.point)
         for trial in trials
-        if "network" in trial.scenario and any(flow["arrivals"]["kind"] == "saturated" for flow in trial.scenario["flows"])
+        if "network" in trial.scenario and any(_is_saturated(flow) for flow in trial.scenario["flows"])
     }
 
 
