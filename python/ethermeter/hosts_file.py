@@ -69,7 +69,7 @@ class HostsFile:
                 value = f"{error.filename}: {error.strerror}"
                 raise InputError([Fault(str(self.path), "certificates", value, allowed)]) from None
         is_one = all(ipaddress.ip_address(address_of(station.control)).is_loopback for station in self.stations.values())
-        return Laboratory(self.stations, str(self.path), credentials, is_one_machine=is_one)
+        return Laboratory(self.stations, str(self.path), credentials, is_one_machine=is_one, has_wires=not is_one)
 
     def certified(self) -> list[str]:
         """Return what the certificate of each host names: its name and its addresses."""

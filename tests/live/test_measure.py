@@ -210,6 +210,22 @@ def test_a_network_with_a_switch_is_built_measured_and_taken_down(tmp_path: Path
 
 
 @pytest.mark.root
+def test_on_relayed_wires_messages_take_the_time_of_their_bits_and_of_the_links(tmp_path: Path) -> None:
+    text = SWITCHED.replace('engines = ["live"]', 'engines = ["simulation", "live"]').replace("100 Mb/s", "10 Mb/s")
+    path = written(tmp_path, text.replace('ends = ["sink", "s"]', 'ends = ["sink", "s"]\ndelay = "2 ms"'))
+    done = ethermeter("measure", path, "--testbed", "--wires", "relay", "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    assert not namespaces_of(done.pid)
+    result = json.loads((tmp_path / "run" / "live" / "experiment" / "00001.json").read_text())
+    fastest_ns = result["flows"]["ping"]["sending"]["counted"]["fastest_ns"]
+    # There and back over two wires, each with 8 + 100 octets of 0.8 µs, and 2 ms each way; nothing is faster.
+    assert fastest_ns >= 4 * 108 * 800 + 2 * 2_000_000
+    delays = result["flows"]["load sender1"]["receiving"]["counted"]["stream"]["measured"]["delay"]
+    # 8 + 546 octets over two wires.
+    assert delays["buckets"][0][1] >= (2 * 554 * 800 + 2_000_000) * 1000
+
+
+@pytest.mark.root
 @pytest.mark.parametrize(("kill", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130)])
 def test_ctrl_c_and_kill_take_all_down(tmp_path: Path, kill: signal.Signals, code: int) -> None:
     path = written(tmp_path, SWITCHED.replace('transmit = "0.6 s"', 'transmit = "30 s"'))
@@ -303,7 +319,6 @@ def test_a_trial_in_which_an_agent_is_killed_is_kept_as_such_and_said(tmp_path: 
     assert [rate[f"experiment/0000{number}"] > 0 for number in range(3)] == [True, False, True]
 
 
-@pytest.mark.root
 def test_a_wrong_certificate_is_refused_in_a_line(tmp_path: Path) -> None:
     text = 'certificates = "lab"\n[hosts.a]\ncontrol = "127.0.78.1:CONTROL"\n'
     hosts = tmp_path / "hosts.toml"

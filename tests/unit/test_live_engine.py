@@ -113,6 +113,13 @@ def test_what_cannot_be_measured_is_refused_with_key_and_value(
     assert fault in str(caught.value)
 
 
+def test_transfers_are_refused_in_a_line(tmp_path: Path) -> None:
+    trial = trial_of(tmp_path)
+    trial["scenario"]["flows"][0]["transfer"] = {}
+    with pytest.raises(InputError, match="transfers are simulated only"):
+        describe(trial, LABORATORY, {})
+
+
 def test_a_host_that_the_laboratory_lacks_is_named(tmp_path: Path) -> None:
     laboratory = Laboratory({"a": Station("a", "127.0.0.1:1", "127.0.0.1")}, "hosts.toml")
     with pytest.raises(InputError, match=r"hosts\.toml: hosts\.b = \(missing\)"):

@@ -283,6 +283,6 @@ def test_cautions_say_why_a_value_should_be_looked_at(tmp_path: Path) -> None:
 def test_a_measured_plan_is_not_simulated(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text(PING + '[run]\nengines = ["live"]\n', encoding="utf-8")
-    with pytest.raises(em.InputError, match=r"run\.engines = live"):
+    with pytest.raises(em.InputError, match=r'run\.engines = "live"'):
         em.load(path).run(out=tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -173,6 +173,12 @@ def test_a_result_with_a_roofline_in_it_will_do(tmp_path: Path) -> None:
     assert found.nearest.name == "wire a – s"
 
 
+@pytest.mark.parametrize(("achieved_bps", "is_said"), [(0.9e8, False), (1.001e8, False), (1.2e8, True)])
+def test_more_than_the_ceiling_is_said_to_be_so_beyond_the_edges_of_a_window(achieved_bps: float, is_said: bool) -> None:  # noqa: FBT001
+    found = Roofline("Path", "octets", (Stage("wire", exact(1e8), "computed"),), exact(achieved_bps))
+    assert ("achieved more than the ceiling says" in verdict(found)) == is_said
+
+
 def test_drawings_hold_every_stage_and_the_achieved_rate(tmp_path: Path) -> None:
     file = export("A path", [of_scenario(chain(1518), 0, exact(7.9e8))], tmp_path / "path.svg")
     text = file.read_text()

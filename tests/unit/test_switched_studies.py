@@ -167,11 +167,11 @@ def buckets(*counts: float) -> Histogram:
 @pytest.mark.parametrize(
     ("counts", "peaks"),
     [
-        ((0, 0, 900, 900, 0, 0), 1),
-        ((0, 0, 900, 900, 100, 100, 500, 500, 0, 0), 2),
-        # Of 2 us each: 1700 between twice 1800 are less than four standard errors away, 1600 are more.
-        ((0, 0, 900, 900, 850, 850, 900, 900, 0, 0), 1),
-        ((0, 0, 900, 900, 800, 800, 900, 900, 0, 0), 2),
+        ((0, 900, 0), 1),
+        ((0, 900, 100, 500, 0), 2),
+        # 800 between twice 900 are less than four standard errors away, 780 are more.
+        ((0, 900, 800, 900, 0), 1),
+        ((0, 900, 780, 900, 0), 2),
     ],
 )
 def test_peaks_are_what_chance_does_not_make(counts: tuple[float, ...], peaks: int) -> None:
@@ -209,6 +209,32 @@ def test_a_deviation_has_the_buckets_own_taken_off() -> None:
     found = hughesjones2000.spread({"flow": "ping", "octets": [64]}, world).ours
     assert found.value == pytest.approx(math.sqrt(15 / 12 - 1 / 12))
     assert not found.has_interval
+
+
+def spreads(*widths: tuple[str, int]) -> World:
+    """Return one-way times of flows, evenly over so many us each."""
+    shapes = {("several-senders", (), flow, "one_way_delay"): buckets(*[100] * width) for flow, width in widths}
+    return World({}, shapes)
+
+
+def test_latency_spreads_with_each_sender_and_with_the_size() -> None:
+    def world(one: int, two: int, three: int, *, longer: int = 2) -> World:
+        return spreads(
+            *(
+                (f"{group}-{kind}{number}", width * (longer if kind == "long" else 1))
+                for kind in ("short", "long")
+                for count, (group, width) in enumerate((("one", one), ("two", two), ("three", three)), 1)
+                for number in range(1, count + 1)
+            )
+        )
+
+    widens, scales = (entry_of("hughesjones2000", f"4.1-{rule}") for rule in ("widens", "scales"))
+    assert hughesjones2000.widens(widens, world(1, 10, 13)).holds is True
+    # 0.9 of the widths lie between the two percentiles: 2.7 of 3 us more.
+    assert hughesjones2000.widens(widens, world(1, 10, 13)).ours.value == pytest.approx(2.7)
+    assert hughesjones2000.widens(widens, world(1, 10, 10)).holds is False
+    assert hughesjones2000.scales(scales, world(1, 10, 13)).holds is True
+    assert hughesjones2000.scales(scales, world(1, 10, 13, longer=3)).holds is False
 
 
 # ERG

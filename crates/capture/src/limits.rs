@@ -202,7 +202,7 @@ impl Limits {
         let trigger = view.learn(now_ns, last_ns, sent.away_ns.saturating_sub(HANDSHAKE_NS));
         let need = u64::from(sent.payload.min(sent.segment)).max(1);
         let is_short = view.last_payload == 0 || !view.last_payload.is_multiple_of(sent.segment.max(1));
-        // A host that sends many segments at once may wait until there is room for as many, but no window is that small for ever.
+        // A host that hands its interface many segments at once may wait until there is room for as many.
         let wanted = need.max(u64::from(view.largest.min(sent.payload)));
         let is_idle = view.flight() == 0 && gap_ns > REACTION_NS;
         let rest = if is_short || is_idle { Cause::SenderApplication } else { Cause::SenderPace };

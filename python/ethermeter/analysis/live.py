@@ -2,9 +2,12 @@
 
 The rule
 --------
-Both are means over replications with Student's t intervals. The *difference* is live − simulation, with the interval of Welch and
-Satterthwaite: the errors' squares add, degrees of freedom follow from their shares. A comparison *agrees* if 0 is in that interval widened
-to hold for all comparisons of the run together at 95% (Bonferroni), else it *differs*; without intervals there is no verdict.
+Replications are compared in pairs: a measured trial and a simulated one of the same seed offer the same messages at the same times, so
+that chance in what is offered does not count. The *difference* is the mean of live − simulation over pairs, with Student's t over pairs
+from three on; it is not known better than to one message at the edges of the window. It *differs* if 0 is outside that interval widened to
+hold for all comparisons of the run together at 95% (Bonferroni), else both *agree*; without an interval there is no verdict.
+
+Offered rates are not compared: a measured one is that of the whole transmission, in whose beginning queues fill.
 
 One-way delays of saturated sources are not compared. A simulated one counts from when it takes up a message, after the one before; a
 measured one from when it hands it over, which is before the message waits in the queue of its interface.
@@ -12,29 +15,27 @@ measured one from when it hands it over, which is before the message waits in th
 
 import json
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from scipy import special
 
-from ethermeter.analysis import estimates
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import LEVEL, Estimate
+from ethermeter.analysis.interval import LEVEL, Floats
+from ethermeter.analysis.tables import WholeSegment, whole_segment
 from ethermeter.observation import DEFINITIONS, Metric
 
 if TYPE_CHECKING:
     from ethermeter.plan import Trial
 
 FILE = "live-agreement.json"
+ENOUGH_PAIRS = 3
 DELAYS = (Metric.ONE_WAY_DELAY, Metric.ONE_WAY_DELAY_P50, Metric.ONE_WAY_DELAY_P99)
+RATES = (Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE)
 COMPARED = (
-    Metric.OFFERED_RATE,
-    Metric.MESSAGE_RATE,
-    Metric.FRAME_RATE,
-    Metric.GOODPUT,
-    Metric.DATA_RATE,
+    *RATES,
     Metric.LOSS,
     *DELAYS,
     Metric.ROUND_TRIP,
@@ -53,11 +54,11 @@ class Comparison:
     series, point, metric
         What is compared.
     live, simulation
-        Values.
+        Means over pairs.
     live_half_width, simulation_half_width
         Of their 95% intervals; NaN where there is none.
     difference, half_width
-        live − simulation, and the half width of its 95% interval.
+        Mean of live − simulation over pairs, and the half width of its 95% interval.
     verdict
         "agrees", "differs", or "no-interval".
     cautions
@@ -78,98 +79,103 @@ class Comparison:
     cautions: tuple[str, ...]
 
 
-Key = tuple[object, ...]
+def read(run_dir: Path) -> tuple[Comparison, ...]:
+    """Compare every point of a run that was both measured and simulated, in the order of the plan; nothing where there is none."""
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(run_dir)
+    trials = run.trials()
+    if not {"simulation", "live"} <= {trial.engine for trial in trials}:
+        return ()
+    return comparisons(trials, whole_segment(run.observations(), trials))
 
 
-def _key(series: str, point: Mapping[str, str]) -> Key:
-    return (series, *sorted(point.items()))
-
-
-def comparisons(points: Sequence[Point], without_delays: Container[Key] = ()) -> tuple[Comparison, ...]:
+def comparisons(trials: "Sequence[Trial]", whole: WholeSegment) -> tuple[Comparison, ...]:
     """Compare every point that was both measured and simulated, in the order of the plan.
 
     Parameters
     ----------
-    points
-        Estimates of the run.
-    without_delays
-        Points at which one-way delays are two different things.
+    trials
+        The plan, in its order.
+    whole
+        Values of all flows together.
 
     """
-    by_engine: dict[Key, dict[str, Point]] = {}
-    for each in points:
-        by_engine.setdefault(_key(each.series, each.point), {})[each.engine] = each
-    pairs = [(one["simulation"], one["live"]) for one in by_engine.values() if {"simulation", "live"} <= one.keys()]
-    cases = [
-        (live, metric, live.estimates[metric], simulated.estimates[metric])
-        for simulated, live in pairs
-        for metric in COMPARED
-        if metric in live.estimates
-        and metric in simulated.estimates
-        and not (metric in DELAYS and _key(live.series, live.point) in without_delays)
-        and math.isfinite(live.estimates[metric].value)
-        and math.isfinite(simulated.estimates[metric].value)
-    ]
-    judged = sum(_has_error(live) and _has_error(simulated) for _, _, live, simulated in cases)
-    return tuple(_compared(point, metric, live, simulated, judged) for point, metric, live, simulated in cases)
+    words: dict[tuple[int, int], set[str]] = {}
+    for trial, position, word in whole.cautions:
+        words.setdefault((trial, position), set()).add(word)
+    cases = list(_cases(trials, whole, words))
+    judged = sum(len(live) >= ENOUGH_PAIRS for _, _, live, *_ in cases)
+    return tuple(_compared(*case, judged=judged) for case in cases)
 
 
-def _has_error(found: Estimate) -> bool:
-    return math.isfinite(found.error)
+def _cases(
+    trials: "Sequence[Trial]", whole: WholeSegment, words: Mapping[tuple[int, int], set[str]]
+) -> "Iterator[tuple[Trial, Metric, Floats, Floats, float, tuple[str, ...]]]":
+    """Every metric of every point of which pairs have values: measured, simulated, the least difference that can be seen, cautions."""
+    points: dict[tuple[object, ...], dict[str, dict[int, int]]] = {}
+    for at, trial in enumerate(trials):
+        if "network" in trial.scenario:
+            key = (trial.series, *sorted(trial.point.items()))
+            points.setdefault(key, {}).setdefault(trial.engine, {})[trial.seed] = at
+    for engines in points.values():
+        pairs = [(at, engines["simulation"][seed]) for seed, at in engines.get("live", {}).items() if seed in engines.get("simulation", {})]
+        if not pairs:
+            continue
+        example = trials[pairs[0][0]]
+        saturated = any(flow.get("arrivals", {}).get("kind") == "saturated" for flow in example.scenario["flows"])
+        for metric in COMPARED:
+            if metric not in whole.metrics or (metric in DELAYS and saturated):
+                continue
+            column = whole.metrics.index(metric)
+            values = whole.values[np.array(pairs), column]
+            known = np.isfinite(values).all(axis=1)
+            if not known.any():
+                continue
+            live, simulated = values[known, 0], values[known, 1]
+            messages = whole.values[[at for at, _ in pairs], whole.metrics.index(Metric.MESSAGES)][known]
+            least = float((np.abs(live) / np.maximum(messages, 1)).mean()) if metric in RATES else 0.0
+            cautions = {word for pair in pairs for at in pair for word in words.get((at, column), ())}
+            yield example, metric, live, simulated, least, tuple(sorted(cautions))
 
 
-def _compared(point: Point, metric: Metric, live: Estimate, simulated: Estimate, judged: int) -> Comparison:
-    difference = live.value - simulated.value
-    half_width, wide = math.nan, math.nan
-    if _has_error(live) and _has_error(simulated):
-        error = math.hypot(live.error, simulated.error)
-        degrees = _degrees(live, simulated, error)
-        half_width = error * float(special.stdtrit(degrees, (1 + LEVEL) / 2))
-        wide = error * float(special.stdtrit(degrees, 1 - (1 - LEVEL) / (2 * judged)))
+def _compared(
+    trial: "Trial", metric: Metric, live: Floats, simulated: Floats, least: float, cautions: tuple[str, ...], *, judged: int
+) -> Comparison:
+    differences = live - simulated
+    difference, half_width = float(differences.mean()), _half_width(differences, 1 - LEVEL)
+    wide = max(_half_width(differences, (1 - LEVEL) / max(judged, 1)), least)
     # What is the same to the last digits of a number agrees, though its interval may have no width.
-    tiny = 1e-9 * max(abs(live.value), abs(simulated.value))
-    verdict = "no-interval" if math.isnan(wide) else "agrees" if abs(difference) <= max(wide, tiny) else "differs"
+    tiny = 1e-9 * float(max(np.abs(live).max(), np.abs(simulated).max()))
+    verdict = "no-interval" if math.isnan(half_width) else "agrees" if abs(difference) <= max(wide, tiny) else "differs"
     return Comparison(
-        point.series,
-        dict(point.point),
+        trial.series,
+        dict(trial.point),
         metric,
-        live.value,
-        live.half_width,
-        simulated.value,
-        simulated.half_width,
+        float(live.mean()),
+        _half_width(live, 1 - LEVEL),
+        float(simulated.mean()),
+        _half_width(simulated, 1 - LEVEL),
         difference,
-        half_width,
+        half_width if math.isnan(half_width) else max(half_width, least),
         verdict,
-        tuple(sorted({*live.cautions, *simulated.cautions})),
+        cautions,
     )
 
 
-def _degrees(live: Estimate, simulated: Estimate, error: float) -> float:
-    """Degrees of freedom of a difference; of one without error those of either, which do not matter then."""
-    if error == 0:
-        return live.degrees
-    return 1 / sum((each.error**2 / error**2) ** 2 / each.degrees for each in (live, simulated) if each.error > 0)
-
-
-def _is_saturated(flow: Mapping[str, Any]) -> bool:
-    return "transfer" not in flow and bool(flow["arrivals"]["kind"] == "saturated")
-
-
-def saturated(trials: "Iterable[Trial]") -> set[Key]:
-    """Points at which some source is saturated, whose one-way delays are two different things; transfers have no source of messages."""
-    return {
-        _key(trial.series, trial.point)
-        for trial in trials
-        if "network" in trial.scenario and any(_is_saturated(flow) for flow in trial.scenario["flows"])
-    }
+def _half_width(values: Floats, error: float) -> float:
+    """Half of the interval that misses the mean with a probability of `error`; NaN for too few values."""
+    if values.size < ENOUGH_PAIRS:
+        return math.nan
+    return float(values.std(ddof=1)) / math.sqrt(values.size) * float(special.stdtrit(values.size - 1, 1 - error / 2))
 
 
 def write(run_dir: Path) -> Path:
     """Compare what a run measured with what it simulated and write `live-agreement.json` into its directory; the path of the file."""
-    from ethermeter.store import RunDirectory, write_whole
+    from ethermeter.store import write_whole
 
     path = run_dir / FILE
-    write_whole(path, to_json(comparisons(estimates.read(run_dir), saturated(RunDirectory(run_dir).trials()))))
+    write_whole(path, to_json(read(run_dir)))
     return path
 
 

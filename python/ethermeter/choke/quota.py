@@ -90,7 +90,8 @@ class ControlGroup:
         try:
             (self._group / "cgroup.procs").write_text(str(pid), encoding="ascii")
             self.limit(None)
-        except OSError:
+        except BaseException:
+            # Ctrl-C too: nobody else knows of the group yet.
             self.close()
             raise
 

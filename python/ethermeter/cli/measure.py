@@ -3,7 +3,7 @@
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
@@ -34,6 +34,10 @@ def measure(
     plain: Annotated[
         bool, typer.Option("--plain", help="With --testbed: all hosts at one switch as fast as the machine is, whatever the network says.")
     ] = False,
+    wires: Annotated[
+        Literal["shaped", "relay"],
+        typer.Option("--wires", help="Of a testbed: shaped (rates as of a wire), or relayed (delays of frames too; takes a processor)."),
+    ] = "shaped",
     loopback: Annotated[bool, typer.Option("--loopback", help="Measure between agents on this machine's loopback addresses.")] = False,
     overrides: options.Overrides = None,
     jobs: options.Jobs = None,
@@ -54,7 +58,7 @@ def measure(
     from ethermeter.faults import Fault, InputError
     from ethermeter.run import Manner
 
-    place = _place(hosts, testbed=testbed, plain=plain, loopback=loopback)
+    place = _place(hosts, testbed=testbed, plain=plain, loopback=loopback, wires=wires)
     loaded = api.load(experiment, overrides=overrides or ())
     for one in loaded.experiments:
         if "live" not in one.engines:
@@ -80,7 +84,7 @@ def _terminated(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _place(hosts: Path | None, *, testbed: bool, plain: bool, loopback: bool) -> "Place":
+def _place(hosts: Path | None, *, testbed: bool, plain: bool, loopback: bool, wires: Literal["shaped", "relay"]) -> "Place":
     from ethermeter import hosts_file
     from ethermeter.engines.live import Hosts, Local
     from ethermeter.faults import Fault, InputError
@@ -97,5 +101,5 @@ def _place(hosts: Path | None, *, testbed: bool, plain: bool, loopback: bool) ->
         from ethermeter.testbed.commands import require
 
         require("ip", "tc", "ethtool")
-        return Local("plain" if plain else "testbed")
+        return Local("plain" if plain else "testbed", wires)
     return Local("loopback")

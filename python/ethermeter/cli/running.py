@@ -97,7 +97,7 @@ STUDIES = {
             f"hughesjones2000/{name}"
             for name in (
                 *("gigabit-latency", "fast-latency", "mixed-latency", "background", "streaming", "streaming-long", "streaming-fast"),
-                *("spacing-512", "spacing-1024", "spacing-1500", "two-pairs", "many-to-one", "many-to-one-long"),
+                *("spacing-512", "spacing-1024", "spacing-1500", "two-pairs", "several-senders", "many-to-one", "many-to-one-long"),
                 *("unlearned", "broadcast-direct", "broadcast-batm", "multicast-request", "multicast-request-long"),
             )
         ),

@@ -303,7 +303,7 @@ def _deviation(histogram: Histogram) -> float:
 
 
 def peaks(entry: Entry, paths: Paths) -> Finding:
-    """Count the peaks of round trips beside the stream, in bins of 2 us: what stands out from both sides by four standard errors."""
+    """Count the peaks of round trips beside the stream, in bins of 1 us: what stands out from both sides by four standard errors."""
     counts = [_peaks(trips(paths, entry["flow"], octets, entry["period"])) for octets in entry["octets"]]
     remark = ", ".join(f"{count} at {octets} B" for count, octets in zip(counts, entry["octets"], strict=True))
     return Finding(_pooled(float(max(counts))), remark=remark)
@@ -313,7 +313,7 @@ def _peaks(histogram: Histogram) -> int:
     total = np.concatenate([[0.0], np.cumsum(histogram.count)])
     ends = np.concatenate([histogram.low_s[:1], histogram.high_s]) * US
     # Buckets grow with the time: counts are spread over them, so that bins do not see their edges.
-    counts = np.diff(np.interp(np.arange(ends[0] - 2, ends[-1] + 4, 2.0), ends, total))
+    counts = np.diff(np.interp(np.arange(ends[0] - 1, ends[-1] + 2), ends, total))
     found, rising, extreme = 0, True, 0.0
     for count in counts:
         margin = 4 * np.sqrt(max(count, 1.0))
@@ -334,6 +334,34 @@ def late(entry: Entry, paths: Paths) -> Finding:
         beyond = histogram.low_s * US > rank(histogram, 0.5) + entry["limit"]
         shares.append(histogram.count[beyond].sum() / histogram.count.sum())
     return Finding(_pooled(float(np.mean(shares)) * 100))
+
+
+def widths(entry: Entry, paths: Paths) -> dict[tuple[int, int], float]:
+    """Return the width in us between the 5th and the 95th percentile of one way, by user octets and senders; their mean."""
+    found: dict[tuple[int, int], float] = {}
+    for octets, kind in entry["sizes"]:
+        for count, group in enumerate(entry["groups"], 1):
+            of = [f"{group}-{kind}{number}" for number in range(1, count + 1)]
+            shapes = [paths.histogram(entry["series"], {}, flow, "one_way_delay") for flow in of]
+            found[octets, count] = float(np.mean([rank(shape, 0.95) - rank(shape, 0.05) for shape in shapes]))
+    return found
+
+
+def widens(entry: Entry, paths: Paths) -> Finding:
+    """Whether one-way latency spreads with each sender more, at every size; ours is the least step in us."""
+    of = widths(entry, paths)
+    counts = range(1, len(entry["groups"]) + 1)
+    steps = [of[octets, after] - of[octets, before] for octets, _ in entry["sizes"] for before, after in pairwise(counts)]
+    remark = "; ".join(f"{octets} B: " + ", ".join(f"{of[octets, count]:.1f}" for count in counts) for octets, _ in entry["sizes"])
+    return Finding(_pooled(min(steps)), min(steps) > 0, f"{remark} us")
+
+
+def scales(entry: Entry, paths: Paths) -> Finding:
+    """Whether the spread of several senders grows as the size, within the entry's share; ours is the mean growth over that of the size."""
+    of = widths(entry, paths)
+    (small, _), (large, _) = entry["sizes"]
+    growth = [of[large, count] / of[small, count] / (large / small) for count in range(2, len(entry["groups"]) + 1)]
+    return Finding(_pooled(float(np.mean(growth))), all(abs(ratio - 1) <= entry["share"] for ratio in growth))
 
 
 def apart(entry: Entry, paths: Paths) -> Finding:
@@ -376,6 +404,8 @@ RULES: dict[str, Rule] = {
         spread,
         peaks,
         late,
+        widens,
+        scales,
         apart,
         lost,
     )

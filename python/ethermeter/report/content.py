@@ -114,7 +114,7 @@ def gather(run_dir: Path) -> Content:
         places=by_place,
         shares=shares,
         agreements=agreement.agreements(points),
-        measured=live.comparisons(points, live.saturated(networks)),
+        measured=live.read(run_dir),
         lines=_lines(run, real, simulated, is_study=bool(study)),
         distributions=_distributions(run, shown, [point for point in points if point.engine in ("simulation", "live")], study=bool(study)),
         runs=myths.runs_of(run_dir, points, trials) if study == myths.STUDY else None,

@@ -19,9 +19,9 @@ def measured_section(found: Sequence[Comparison]) -> str:
         return ""
     judged = [each for each in found if each.verdict in _TAGS]
     lead = (
-        "What agents measured minus what was simulated, with 95% intervals. They <em>differ</em> where 0 is outside an interval that is "
-        "widened so that chance alone makes any comparison of this run differ with 5%. One-way delays of saturated sources are not "
-        "compared: a measured one holds the wait in the queue of the interface."
+        "What agents measured minus what was simulated with the same arrivals, trial by trial, with 95% intervals. They <em>differ</em> "
+        "where 0 is outside an interval that is widened so that chance alone makes any comparison of this run differ with 5%. One-way "
+        "delays of saturated sources are not compared: a measured one holds the wait in the queue of the interface."
     )
     count = f"{sum(each.verdict == 'agrees' for each in judged)} of {len(judged)} comparisons agree."
     words = count if judged else "No comparison has an interval, which takes three replications of both."

@@ -64,7 +64,8 @@ def switched_sections(study: str, paths: Paths, claims: Sequence[Claim], sheet: 
         drawn = [_drawn(make, paths, by, sheet) for make in family.figures]
         tables = "".join(_table(of, by) for of in family.tables)
         if any(drawn) or tables:
-            grid = f'<p class="lead">{PUBLISHED}</p><div class="grid">{"".join(drawn)}</div>' if any(drawn) else ""
+            lead = f'<p class="lead">{PUBLISHED}</p>' if family.has_marks else ""
+            grid = f'{lead}<div class="grid">{"".join(drawn)}</div>' if any(drawn) else ""
             found.append((family.anchor, family.name, section(family.anchor, family.title, f"<p>{family.text}</p>{tables}{grid}")))
     return found
 
@@ -341,6 +342,7 @@ class Family:
     text: str
     tables: tuple[Grid, ...] = ()
     figures: tuple[Maker, ...] = ()
+    has_marks: bool = True
 
 
 HOW = "Published → this run, with the deviation; <strong>missed</strong> numbers are bold."
@@ -448,6 +450,7 @@ HUGHES_JONES = (
         tuple(
             _histogram(number, switch, octets) for number, switch in ((1, "Alteon 180"), (2, "BATM Titan 4")) for octets in (64, 1024, 1472)
         ),
+        has_marks=False,
     ),
     Family(
         "hj-streams",

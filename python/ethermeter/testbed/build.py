@@ -410,3 +410,4 @@ def _shape(namespace: str, interface: str, wire: Wire, mtu: int) -> None:
 # Networks of experiments are built of the same pieces.
 host_of, give_addresses, quieten, join, shape = _host, _address, _quieten, _join, _shape
 RATES_BPS, MTUS, OFFLOADS = _RATES_BPS, _MTUS, _OFFLOADS
+direction, await_carrier, limits_of, wires_namespace = _direction, _await_carrier, _allowed, _wires_namespace

@@ -2,13 +2,14 @@
 
 Beside it each host has an interface `ctl0` on a network of its own, which leads to the namespace from which agents are reached: nothing but
 what is measured is on the wires. A host is one of the kernel's, whatever the experiment says of its model; so is a switch, but for the room
-of its queues. Propagation takes no time.
+of its queues. Propagation takes time on relayed wires only.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ethermeter.faults import Fault, InputError
 from ethermeter.testbed.build import (
@@ -19,20 +20,27 @@ from ethermeter.testbed.build import (
     RATES_BPS,
     Host,
     Wire,
+    await_carrier,
+    direction,
     give_addresses,
     host_of,
     join,
+    limits_of,
     quieten,
     shape,
+    wires_namespace,
 )
 from ethermeter.testbed.commands import batch, inside, require, run
 from ethermeter.testbed.record import NAMESPACES, Record, remove_leftovers, remove_namespaces
+from ethermeter.testbed.relay import Relay
 
 CONTROL_INTERFACE = "ctl0"
 MOST_SWITCHES = 64
 MOST_QUEUE_OCTETS = 1 << 28
 _AROUND_OCTETS = 38
 """Of a frame beside its IP packet, with preamble and gap."""
+_FRAME_OCTETS = 18
+"""The same without these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +110,29 @@ def make_network(hosts: Sequence[str], switches: Sequence[str], links: Sequence[
     _check(hosts, switches, links, mtu)
     require("ip", "tc", "ethtool")
     remove_leftovers()
-    suffixes = [
-        *(f"h{number}" for number in range(1, len(hosts) + 1)),
-        *(f"s{number}" for number in range(1, len(switches) + 1)),
-        "control",
-    ]
+    suffixes = [f"h{number}" for number in range(1, len(hosts) + 1)] + [f"s{number}" for number in range(1, len(switches) + 1)]
+    suffixes += ["wires"] * any(map(_is_relayed, links)) + ["control"]
     record = Record.make(suffixes)
     namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
+    relay = None
     try:
-        yield _make(record.name, dict(zip([*hosts, *switches, ""], namespaces, strict=True)), len(hosts), links, mtu)
+        batch(None, [f"netns add {namespace}" for namespace in namespaces])
+        made, plan = _make(record.name, hosts, switches, links, mtu)
+        for namespace in namespaces:
+            await_carrier(namespace)
+        relay = Relay.start(wires_namespace(record.name), plan) if plan else None
+        yield made
     finally:
-        remove_namespaces(namespaces)
-        record.close()
+        try:
+            if relay is not None:
+                relay.stop()
+        finally:
+            remove_namespaces(namespaces)
+            record.close()
+
+
+def _is_relayed(link: Link) -> bool:
+    return all(wire is not None and wire.kind == "relay" for wire in link.wires)
 
 
 def _check(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], mtu: int) -> None:
@@ -131,32 +150,47 @@ def _check(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link],
             if wire is not None and not mtu + _AROUND_OCTETS <= wire.queue_octets <= MOST_QUEUE_OCTETS:
                 allowed = f"expected from {mtu + _AROUND_OCTETS} octets, a frame, to 2^28"
                 faults.append(Fault("testbed", f"queue of {between}", f"{wire.queue_octets} B", allowed))
+            for key, value, is_fine, allowed in limits_of(wire) if wire is not None else ():
+                if not is_fine:
+                    faults.append(Fault("testbed", f"{key} of {between}", str(value), f"expected {allowed}"))
     if faults:
         raise InputError(faults)
 
 
-def _make(name: str, places: dict[str, str], count: int, links: Sequence[Link], mtu: int) -> NetworkBed:
-    *nodes, _ = places
-    made = {node: host_of(number, places[node]) for number, node in enumerate(nodes[:count], 1)}
-    control = places[""]
-    batch(None, [f"netns add {namespace}" for namespace in places.values()])
-    for namespace in places.values():
+def _make(name: str, hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], mtu: int) -> tuple[NetworkBed, dict[str, Any]]:
+    """Make what is in the namespaces; returns it, and the plan of the wires to be relayed, empty if there are none."""
+    made = {node: host_of(number, f"{name}-h{number}") for number, node in enumerate(hosts, 1)}
+    places = {node: host.namespace for node, host in made.items()}
+    places |= {node: f"{name}-s{number}" for number, node in enumerate(switches, 1)}
+    control, wires = f"{name}-control", wires_namespace(name)
+    for namespace in (*places.values(), control):
         quieten(namespace)
-    for namespace in (control, *(places[node] for node in nodes[count:])):
+    for namespace in (control, *(places[node] for node in switches)):
         # Snooping and spanning tree would send frames of their own, and hold others back for 30 s.
         batch(namespace, ["link add bridge type bridge stp_state 0 mcast_snooping 0", "link set bridge up"])
-    ports = dict.fromkeys(nodes, 0)
-    for link in links:
+    if any(map(_is_relayed, links)):
+        quieten(wires)
+        run(inside(wires, "sysctl", "-q", "-w", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"))
+    ports = dict.fromkeys(places, 0)
+    relayed: list[dict[str, Any]] = []
+    for number, link in enumerate(links, 1):
         ends = []
         for node in link.ends:
             ports[node] += 1
             ends.append((places[node], INTERFACE if node in made else f"em{ports[node]}"))
-        (one, one_interface), (other, other_interface) = ends
-        join(one, one_interface, other, other_interface, mtu)
+        if _is_relayed(link):
+            between = [f"em{number}a", f"em{number}b"]
+            for end, interface in zip(ends, between, strict=True):
+                join(*end, wires, interface, mtu)
+                batch(wires, [f"link set {interface} up"])
+                _whole_frames(wires, interface)
+            relayed.append({"ends": between, "directions": [direction(wire, mtu) for wire in link.wires if wire is not None]})
+        else:
+            join(*ends[0], *ends[1], mtu)
         for node, (namespace, interface), wire, frames in zip(link.ends, ends, link.wires, link.queues, strict=True):
             if node not in made:
                 batch(namespace, [f"link set {interface} master bridge up"])
-            run(inside(namespace, "ethtool", "-K", interface, *(word for offload in OFFLOADS for word in (offload, "off"))))
+            _whole_frames(namespace, interface)
             if wire is not None:
                 shape(namespace, interface, wire, mtu)
             if wire is not None and frames is not None:
@@ -169,4 +203,10 @@ def _make(name: str, places: dict[str, str], count: int, links: Sequence[Link], 
         batch(of.namespace, [f"link set {CONTROL_INTERFACE} up", f"addr add {controls[node]}/24 dev {CONTROL_INTERFACE}"])
         batch(control, [f"link set em{number} master bridge up"])
     batch(control, ["addr add 10.78.0.254/24 dev bridge"])
-    return NetworkBed(name, made, controls, NAMESPACES / control)
+    plan = {"wires": relayed, "longest_octets": mtu + _FRAME_OCTETS} if relayed else {}
+    return NetworkBed(name, made, controls, NAMESPACES / control), plan
+
+
+def _whole_frames(namespace: str, interface: str) -> None:
+    """Let an interface carry frames as they will be on the wire, neither joined nor cut up by it."""
+    run(inside(namespace, "ethtool", "-K", interface, *(word for offload in OFFLOADS for word in (offload, "off"))))

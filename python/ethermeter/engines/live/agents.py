@@ -7,13 +7,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ethermeter.engines.live.laboratory import Credentials, Laboratory, Station
 from ethermeter.faults import Fault, InputError
 from ethermeter.testbed import Link, TestbedError, Wire, make_network
+from ethermeter.testbed.build import WireKind
 
 CONTROL_PORT = 4988
 READY_S = 30.0
@@ -117,7 +118,7 @@ class Bench:
                 agent.ready()
 
 
-def check(scenario: Mapping[str, Any], kind: str) -> None:
+def check(scenario: Mapping[str, Any], kind: str, wires: WireKind) -> None:
     """Refuse what cannot be built on this machine.
 
     Parameters
@@ -126,6 +127,8 @@ def check(scenario: Mapping[str, Any], kind: str) -> None:
         Of a trial.
     kind
         "testbed", "plain" or "loopback".
+    wires
+        Of a testbed.
 
     Raises
     ------
@@ -134,7 +137,7 @@ def check(scenario: Mapping[str, Any], kind: str) -> None:
 
     """
     if kind == "testbed":
-        _planned(scenario["network"])
+        _planned(scenario["network"], wires)
     if kind == "loopback":
         faults = [
             Fault("loopback", f"port of flow {flow['name']}", port, "expected udp or tcp on loopback; others with --testbed or --hosts")
@@ -167,7 +170,7 @@ def loopback(hosts: Sequence[str]) -> Iterator[Bench]:
 
 
 @contextlib.contextmanager
-def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool) -> Iterator[Bench]:
+def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool, wires: WireKind) -> Iterator[Bench]:
     """Build a network out of namespaces, with an agent and certificates in each host; all is gone at the end.
 
     Parameters
@@ -176,6 +179,8 @@ def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool) -> Iterator[Be
         Of a scenario.
     mtu
         Octets of the longest IP packet.
+    wires
+        What makes its wires slow: `shaped` or `relay`.
     plain
         Whether to leave out its switches and wires and join all hosts by one switch, as fast as the machine is.
 
@@ -187,7 +192,7 @@ def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool) -> Iterator[Be
         If it cannot be made: without root, for instance.
 
     """
-    hosts, switches, links = _plain(network) if plain else _planned(network)
+    hosts, switches, links = _plain(network) if plain else _planned(network, wires)
     with make_network(hosts, switches, links, mtu=mtu) as bed:
         names = {name: f"h{number}" for number, name in enumerate(hosts, 1)}
         certified = [f"{names[name]}={bed.controls[name]}={bed.hosts[name].ipv4}" for name in hosts]
@@ -203,7 +208,7 @@ def _plain(network: Mapping[str, Any]) -> tuple[list[str], list[str], list[Link]
     return hosts, ["switch"], [Link((name, "switch")) for name in hosts]
 
 
-def _planned(network: Mapping[str, Any]) -> tuple[list[str], list[str], list[Link]]:
+def _planned(network: Mapping[str, Any], wires: WireKind) -> tuple[list[str], list[str], list[Link]]:
     kinds = {node["name"]: next(iter(node["kind"].items())) for node in network["nodes"]}
     faults = [
         Fault("testbed", name, kind, "expected hosts and switches only; other nodes cannot be built of namespaces")
@@ -216,7 +221,9 @@ def _planned(network: Mapping[str, Any]) -> tuple[list[str], list[str], list[Lin
         if link.get("half_duplex"):
             faults.append(Fault("testbed", " - ".join(ends), "half duplex", "expected full duplex; others cannot be built of namespaces"))
         rate_bps = round(_PS_OCTETS / link["ps_per_octet"])
-        (wire, frames), (other_wire, other_frames) = (_end(kinds[name], rate_bps) for name in ends)
+        delay_ns = round(link.get("delay_ps", 0) / 1000) if wires == "relay" else 0
+        usual = Wire(rate_bps, kind=wires, delay_ns=delay_ns)
+        (wire, frames), (other_wire, other_frames) = (_end(kinds[name], usual) for name in ends)
         links.append(Link(ends, (wire, other_wire), (frames, other_frames)))
     if faults:
         raise InputError(faults)
@@ -227,11 +234,11 @@ def _planned(network: Mapping[str, Any]) -> tuple[list[str], list[str], list[Lin
     )
 
 
-def _end(node: tuple[str, Mapping[str, Any]], rate_bps: int) -> tuple[Wire, int | None]:
+def _end(node: tuple[str, Mapping[str, Any]], usual: Wire) -> tuple[Wire, int | None]:
     """Return the wire out of a node, and the room for it in frames: of a switch as the experiment says, else as network cards have it."""
     kind, settings = node
     room = settings.get("queue_octets") if kind == "switch" else None
-    return Wire(rate_bps) if room is None else Wire(rate_bps, room), settings.get("queue_frames") if kind == "switch" else None
+    return usual if room is None else replace(usual, queue_octets=room), settings.get("queue_frames") if kind == "switch" else None
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from ethermeter.engines.live.trials import Underway
 from ethermeter.engines.work import Finished, Work
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import AROUND_DATA_OCTETS
-from ethermeter.testbed.build import MOST_HOSTS
+from ethermeter.testbed.build import MOST_HOSTS, WireKind
 
 MTU_OCTETS = 1500
 
@@ -72,22 +72,25 @@ class Local:
     ----------
     kind
         "testbed", "plain" (a testbed of one fast switch, whatever the network is) or "loopback".
+    wires
+        What makes the wires of a testbed slow.
 
     """
 
     kind: str
+    wires: WireKind = "shaped"
 
     @property
     def name(self) -> str:
         """What it is, for the provenance."""
-        return self.kind
+        return self.kind if self.kind != "testbed" else f"testbed ({self.wires})"
 
     def check(self, works: Sequence[Work]) -> None:
         """Refuse what cannot be measured here, before anything runs."""
         for work in works:
             scenario = json.loads(work.line)["scenario"]
             trials.check([work], _expected(scenario, self.kind))
-            agents.check(scenario, self.kind)
+            agents.check(scenario, self.kind, self.wires)
 
     def run(self, works: Sequence[Work], directory: Path) -> Generator[Finished | Underway, None, None]:
         """Measure trials one after the other; what is built stays as long as the network does."""
@@ -108,7 +111,7 @@ class Local:
             with agents.loopback(hosts_in(scenario)) as bench:
                 yield bench
         else:
-            with agents.testbed(scenario["network"], mtu=mtu_octets(scenario), plain=self.kind == "plain") as bench:
+            with agents.testbed(scenario["network"], mtu=mtu_octets(scenario), plain=self.kind == "plain", wires=self.wires) as bench:
                 yield bench
 
 
