@@ -96,9 +96,13 @@ def _of_run(path: Path) -> list[Roofline]:
         scenario = members[0].scenario
         place = ", ".join(f"{key} = {value}" for key, value in members[0].point.items())
         for flow in range(len(scenario["flows"])):
+            if "transfer" in scenario["flows"][flow]:
+                continue  # its frames are as long as TCP makes them
             samples = [goodput[key] for trial in members if (key := (trial.id, flow)) in goodput]
             achieved = student(np.asarray(samples)) if samples else None
             found.append(_titled(of_scenario(scenario, flow, achieved), engine, place))
+    if not found:
+        raise InputError([Fault(str(path), "run", "nothing but transfers", "expected a run with a flow of messages")])
     return found
 
 
