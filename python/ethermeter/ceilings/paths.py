@@ -100,15 +100,11 @@ def _of_run(path: Path) -> list[Roofline]:
                 continue  # its frames are as long as TCP makes them
             samples = [goodput[key] for trial in members if (key := (trial.id, flow)) in goodput]
             achieved = student(np.asarray(samples)) if samples else None
-            found.append(_titled(of_scenario(scenario, flow, achieved), engine, place))
+            said = f"{engine}; {place}" if place else engine
+            found.append(of_scenario(scenario, flow, achieved, place=said))
     if not found:
         raise InputError([Fault(str(path), "run", "nothing but transfers", "expected a run with a flow of messages")])
     return found
-
-
-def _titled(roofline: Roofline, engine: str, place: str) -> Roofline:
-    title = f"{roofline.title} ({engine}{'; ' + place if place else ''})"
-    return Roofline(title, roofline.counts, roofline.stages, roofline.achieved)
 
 
 def _goodput(observations: Any) -> dict[tuple[str, int], float]:

@@ -99,7 +99,12 @@ def _facts(content: Content, series: Sequence[str]) -> list[tuple[str, str]]:
         facts.append(("Messages measured", f"{total / 1e6:,.1f} <small>million</small>" if total >= 1e6 else f"{total:,.0f}"))
     wall_s = content.provenance.get("wall_s")
     if isinstance(wall_s, int | float):
-        facts.append(("Simulated in", f"{number(float(wall_s))} <small>s</small>"))
+        facts.append(
+            (
+                "Took" if "live" in {point.engine for point in content.points} else "Simulated in",
+                f"{number(float(wall_s))} <small>s</small>",
+            )
+        )
     return facts
 
 
