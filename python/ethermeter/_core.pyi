@@ -42,6 +42,8 @@ def serve_agent(
     *,
     ceilings: str | None = None,
     credentials: tuple[bytes, bytes, bytes] | None = None,
+    clock_offset_ns: int = 0,
+    clock_drift_ppb: int = 0,
     ready: Callable[[str], object],
     should_stop: Callable[[], object],
 ) -> None: ...

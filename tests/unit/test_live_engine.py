@@ -84,12 +84,13 @@ def test_a_trial_becomes_a_test_that_the_coordinator_takes(tmp_path: Path) -> No
 
 def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(tmp_path: Path) -> None:
     said = {
-        "a": {"ceilings": {"rate_bps": 1_000_000, "rate_frames_per_s": 1000}},
-        "b": {"ceilings": {"rate_bps": 300_000, "rate_frames_per_s": 5000}},
+        "a": {"ceilings": {"rate_bps": 10_000_000, "rate_frames_per_s": 2000}},
+        "b": {"ceilings": {"rate_bps": 3_000_000, "rate_frames_per_s": 5000}},
     }
     flows = json.loads(describe(trial_of(tmp_path), LABORATORY, said))["flows"]
-    # Either host has two flows in each direction: a stream one way, and an exchange's requests or answers.
-    assert [(flow["most_bps"], flow["most_frames_per_s"]) for flow in flows] == [(150_000, 500)] * 2
+    # Either host has two flows in one direction: the stream, and an exchange's requests or answers. The stream's clocks are compared by a
+    # thousand frames of 96 octets a second.
+    assert [(flow["most_bps"], flow["most_frames_per_s"]) for flow in flows] == [((3_000_000 - 768_000) // 2, 500)] * 2
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,7 @@ pub fn serve_blocking(
     at: SocketAddr,
     ceilings: Ceilings,
     credentials: Option<&Credentials>,
+    face: Face,
     ready: impl FnOnce(SocketAddr),
     should_stop: impl FnMut() -> bool,
 ) -> Result<(), ListenError> {
@@ -111,7 +112,7 @@ pub fn serve_blocking(
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.thread_keep_alive(Duration::from_secs(1)).enable_all().build().map_err(failed)?;
     runtime.block_on(async {
-        let listening = listen(at, ceilings, credentials).await?;
+        let listening = listen(at, ceilings, credentials, face).await?;
         ready(listening.local().map_err(failed)?);
         listening.serve(asked(should_stop)).await
     })

@@ -5,6 +5,7 @@ use ethermeter_agent::consent::Ceilings;
 use ethermeter_agent::coordinator::{self, Error, Stage};
 use ethermeter_agent::description::Test;
 use ethermeter_agent::{certificates, listen};
+use ethermeter_live::Face;
 use pyo3::exceptions::{PyConnectionError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyValueError};
 use pyo3::prelude::*;
 use std::fs::File;
@@ -51,26 +52,31 @@ pub fn make_certificates(py: Python<'_>, directory: PathBuf, hosts: Vec<String>)
     })
 }
 
-/// Be an agent until `should_stop` says so; `ready` is told where it listens. The caller's thread asks every 50 ms.
+/// Be an agent until `should_stop` says so; `ready` is told where it listens. The caller's thread asks every 50 ms. For tests, its frames can show a
+/// wrong time.
 #[pyfunction]
-#[pyo3(signature = (at, *, ceilings=None, credentials=None, ready, should_stop))]
+#[pyo3(signature = (at, *, ceilings=None, credentials=None, clock_offset_ns=0, clock_drift_ppb=0, ready, should_stop))]
+#[allow(clippy::too_many_arguments)] // by keyword, in Python
 pub fn serve_agent(
     py: Python<'_>,
     at: &str,
     ceilings: Option<&str>,
     credentials: Option<Pem>,
+    clock_offset_ns: i64,
+    clock_drift_ppb: i64,
     ready: &Bound<'_, PyAny>,
     should_stop: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     let at = address(at)?;
     let ceilings = ceilings.map_or_else(|| Ok(Ceilings::default()), Ceilings::parse).map_err(PyValueError::new_err)?;
     let credentials = self::credentials(credentials);
+    let face = Face { epoch_ns: 0, offset_ns: clock_offset_ns, drift_ns_per_s: clock_drift_ppb };
     attended(
         py,
         None,
         move |stop, tell| {
             let told = |local: SocketAddr| drop(tell.send(local.to_string()));
-            listen::serve_blocking(at, ceilings, credentials.as_ref(), told, || stop.load(Ordering::Relaxed))
+            listen::serve_blocking(at, ceilings, credentials.as_ref(), face, told, || stop.load(Ordering::Relaxed))
         },
         |said| match said {
             Some(local) => ready.call1((local,)).map(|_| false),

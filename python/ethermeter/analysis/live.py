@@ -12,10 +12,10 @@ measured one from when it hands it over, which is before the message waits in th
 
 import json
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scipy import special
 
@@ -23,6 +23,9 @@ from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import LEVEL, Estimate
 from ethermeter.observation import DEFINITIONS, Metric
+
+if TYPE_CHECKING:
+    from ethermeter.plan import Trial
 
 FILE = "live-agreement.json"
 DELAYS = (Metric.ONE_WAY_DELAY, Metric.ONE_WAY_DELAY_P50, Metric.ONE_WAY_DELAY_P99)
@@ -148,17 +151,21 @@ def _degrees(live: Estimate, simulated: Estimate, error: float) -> float:
     return 1 / sum((each.error**2 / error**2) ** 2 / each.degrees for each in (live, simulated) if each.error > 0)
 
 
+def saturated(trials: "Iterable[Trial]") -> set[Key]:
+    """Points at which some source is saturated, whose one-way delays are two different things."""
+    return {
+        _key(trial.series, trial.point)
+        for trial in trials
+        if "network" in trial.scenario and any(flow["arrivals"]["kind"] == "saturated" for flow in trial.scenario["flows"])
+    }
+
+
 def write(run_dir: Path) -> Path:
     """Compare what a run measured with what it simulated and write `live-agreement.json` into its directory; the path of the file."""
     from ethermeter.store import RunDirectory, write_whole
 
     path = run_dir / FILE
-    saturated = {
-        _key(trial.series, trial.point)
-        for trial in RunDirectory(run_dir).trials()
-        if "network" in trial.scenario and any(flow["arrivals"]["kind"] == "saturated" for flow in trial.scenario["flows"])
-    }
-    write_whole(path, to_json(comparisons(estimates.read(run_dir), saturated)))
+    write_whole(path, to_json(comparisons(estimates.read(run_dir), saturated(RunDirectory(run_dir).trials()))))
     return path
 
 

@@ -30,6 +30,15 @@ def agent(
             "--ceilings", metavar="FILE", show_default=False, help="What it may be asked for at most; loopback only if not given."
         ),
     ] = None,
+    clock_offset: Annotated[
+        int,
+        typer.Option(
+            "--clock-offset", metavar="NS", min=-(10**9) * 3600, max=10**9 * 3600, help="For tests: its frames show a time so far ahead."
+        ),
+    ] = 0,
+    clock_drift: Annotated[
+        int, typer.Option("--clock-drift", metavar="PPB", min=-(10**6), max=10**6, help="For tests: the time on its frames gains so much.")
+    ] = 0,
     with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True, help="End when standard input closes.")] = False,
 ) -> None:
     """Be an agent: send and receive frames as a coordinator asks, within the ceilings and with the consent of every receiver.
@@ -68,7 +77,15 @@ def agent(
         sys.stdout.flush()
 
     try:
-        _core.serve_agent(listen, ceilings=allowed, credentials=credentials, ready=ready, should_stop=should_stop)
+        _core.serve_agent(
+            listen,
+            ceilings=allowed,
+            credentials=credentials,
+            clock_offset_ns=clock_offset,
+            clock_drift_ppb=clock_drift,
+            ready=ready,
+            should_stop=should_stop,
+        )
     except ValueError as error:
         raise InputError([Fault("command line", "--listen", listen, str(error))]) from None
     except OSError as error:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethermeter.analysis import agreement, capture, estimates, groups, ports, positions
+from ethermeter.analysis import agreement, capture, estimates, groups, live, ports, positions
 from ethermeter.analysis.agreement import Agreement
 from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.estimates import Point
@@ -52,6 +52,7 @@ class Content:
     places: Sequence[Point]  # of the stations at every place, where they are clustered
     shares: Sequence[Point]  # of the larger of two stations
     agreements: Sequence[Agreement]  # of every theory with the simulations
+    measured: Sequence[live.Comparison]  # against what was simulated
     lines: Sequence[Line]  # of the stations along the cable, where they are on one
     distributions: Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]  # of each series
     runs: Runs | None  # of the study of myths, for its figures
@@ -113,6 +114,7 @@ def gather(run_dir: Path) -> Content:
         places=by_place,
         shares=shares,
         agreements=agreement.agreements(points),
+        measured=live.comparisons(points, live.saturated(networks)),
         lines=_lines(run, real, simulated, is_study=bool(study)),
         distributions=_distributions(run, shown, [point for point in points if point.engine in ("simulation", "live")], study=bool(study)),
         runs=myths.runs_of(run_dir, points, trials) if study == myths.STUDY else None,

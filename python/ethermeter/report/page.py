@@ -12,6 +12,7 @@ from ethermeter.report.content import Content
 from ethermeter.report.file_transfer import file_sections
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import number
+from ethermeter.report.measured import measured_section
 from ethermeter.report.myths import myths_sections
 from ethermeter.report.packet_voice import voice_sections
 from ethermeter.report.parameters import constants, flat
@@ -46,6 +47,8 @@ def page(content: Content) -> str:
         sections.append((anchor(name), label, series_section(name, members, content, sheet)))
     if content.agreements:
         sections.append(("agreement", "Agreement", agreement_section(content.agreements)))
+    if content.measured:
+        sections.append(("measured", "Measured and simulated", measured_section(content.measured)))
     sections.append(("parameters", "Parameters", section("parameters", "Parameters and their sources", _parameters(content))))
     cautions = f'<div class="panel">{results.cautions_table(content.points)}</div>'
     marks = "<p>A point that carries a caution other than <code>one-replication</code> is a triangle in the figures.</p>"

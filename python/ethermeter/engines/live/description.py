@@ -20,6 +20,8 @@ MARK_OCTETS = 18
 _AROUND = {"packet": (18, 18), "xdp": (18, 18), "udp": (46, 66), "tcp": (58, 78)}
 """Octets of a frame that are not its port's data: over IPv4, over IPv6."""
 _LONGEST_NAME = 60
+CLOCK = {"rate_bps": 1_000 * 96 * 8, "rate_frames_per_s": 1_000}
+"""What comparing a sender's clock with a receiver's may take of both hosts' ceilings, either way (`crates/agent/src/station/clocks.rs`)."""
 _USUAL_CEILINGS = {"rate_bps": 10_000_000_000, "rate_frames_per_s": 2_000_000}
 
 Scenario = Mapping[str, Any]
@@ -144,10 +146,12 @@ def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[d
     """Return what consent each flow asks for: of the ceilings of all hosts that take part in it, the least equal share."""
     ways = [_ways(flow) for flow in scenario["flows"]]
     flows_at = Counter(way for of in ways for way in of)
+    streams = {(flow["from"], to) for flow in scenario["flows"] if not is_exchange(flow) for to in flow["to"]}
+    clocks_at = Counter(host for pair in streams for host in pair)
 
     def share(of: list[tuple[str, str]], key: str) -> int:
         ceilings = {host: said.get(host, {}).get("ceilings") or _USUAL_CEILINGS for host, _ in of}
-        return max(1, min(int(ceilings[host][key]) // flows_at[host, way] for host, way in of))
+        return max(1, min((int(ceilings[host][key]) - clocks_at[host] * CLOCK[key]) // flows_at[host, way] for host, way in of))
 
     return [{"most_bps": share(of, "rate_bps"), "most_frames_per_s": share(of, "rate_frames_per_s")} for of in ways]
 
@@ -160,6 +164,8 @@ def _ways(flow: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _traffic(flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: str) -> dict[str, Any]:
+    if "transfer" in flow:
+        raise InputError([Fault(where, "transfer", "given", "expected messages of what is measured; transfers are simulated only")])
     framing, address = flow.get("framing", "frame"), laboratory.stations[flow["from"]].address
     frames = _frames(flow["frames"], framing, port, address, where)
     arrivals = flow["arrivals"]

@@ -26,6 +26,8 @@ LOSSES = ("queue", "buffer", "filtered", "ignored", "attempts")
 """Causes in a simulation, in the core's order; of what is measured only the sum is known."""
 UNKNOWN = (Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS, Metric.FILTERED, Metric.IGNORED)
 
+ACKNOWLEDGEMENTS = ("acknowledgement", "answer_acknowledgement")
+
 Buckets = list[tuple[int, int, int]]
 
 
@@ -117,6 +119,11 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: f
             of_each[metric][number] = value
     for metric in UNKNOWN:
         of_each[metric][:] = np.nan
+    for number, port in enumerate(scenario["live"]["ports"]):
+        if port == "tcp" or np.isnan(flows[number].sent):
+            # What TCP sent again is in what its sender was told of the connection, not by message.
+            for metric in (Metric.RETRANSMITTED, Metric.TIMEOUTS):
+                of_each[metric][number] = np.nan
     for metric in ADDED:
         values[of_all[metric]] = of_each[metric].sum()
     cautions |= _words(flows)
@@ -287,10 +294,23 @@ def _as_core(scenario: Mapping[str, Any], flows: list[Counted]) -> dict[str, Any
         "flow_lost": lost,
         "losses": LOSSES,
         **{f"flow_{name}_s": mean for name, mean in means.items()},
-        "histograms": {name: _columns(every) for name, every in buckets.items()},
+        **_no_transfers(len(flows)),
+        "histograms": {name: _columns(every) for name, every in {**buckets, **{key: [] for key in ACKNOWLEDGEMENTS}}.items()},
         **{f"port_{name}": np.empty(0, np.int64) for name in PORT_COLUMNS},
         "window_ps": phases["measure_to_ps"] - phases["measure_from_ps"],
         "events": int(sum(flow.sent for flow in flows if flow.sent == flow.sent)),
+    }
+
+
+def _no_transfers(flows: int) -> dict[str, Any]:
+    """Return what the simulator says where no flow is a transfer."""
+    nothing, unknown = np.zeros(flows), np.full(flows, np.nan)
+    return {
+        "transfer_octets": nothing,
+        "transfer_whole_s": unknown,
+        "transfer_retransmitted": np.zeros((flows, 2)),
+        "transfer_timeouts": np.zeros((flows, 2)),
+        **{f"flow_{name}_s": unknown for name in ACKNOWLEDGEMENTS},
     }
 
 
