@@ -27,6 +27,9 @@ SIZES = [64, 200, 400, 800, 1200, 1518]
 HOPS = 2
 EXCHANGES = 25
 ROUNDS = 3
+RUNS = 8
+"""Of a saturated wire, until one was not held up: on a busy machine a sender may not get the processor that it needs."""
+PREFERRED = ("nice", "-n", "-20")
 REAL_TIME = ("chrt", "--fifo", "1")
 INTERVAL_US = 8000
 """Longer than a round trip of the longest frame, 5 ms: each frame is alone on its way."""
@@ -37,9 +40,12 @@ def relayed(rate_bps: int = RATE_BPS, **more: Any) -> Wire:
 
 
 def measure(station: str, sender: Host, sink: Host, *sending: str, seconds: float = 1.0) -> tuple[Any, Any]:
-    """Send from one host to another; returns what the sink and the sender say."""
-    listen = sink.command(station, "sink", "local=0.0.0.0:5000", f"seconds={seconds + 1}", "collect=1", "stamps=1")
-    send = sender.command(station, "send", f"peer={sink.ipv4}:5000", f"seconds={seconds}", *sending)
+    """Send from one host to another; returns what the sink and the sender say.
+
+    The relay takes half of a processor for short frames: a sender must get its share of the rest to saturate, whatever else runs here.
+    """
+    listen = sink.command(*PREFERRED, station, "sink", "local=0.0.0.0:5000", f"seconds={seconds + 1}", "collect=1", "stamps=1")
+    send = sender.command(*PREFERRED, station, "send", f"peer={sink.ipv4}:5000", f"seconds={seconds}", *sending)
     with subprocess.Popen(listen, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as listening:
         assert listening.stderr is not None
         assert listening.stderr.readline() == "ready\n"
@@ -125,14 +131,15 @@ def test_latency_against_size_at_100_megabits_is_that_of_wires_if_they_are_long_
 @pytest.mark.parametrize("payload_octets", [18, 50, 200, 700, 1472])
 def test_udp_goodput_through_a_relayed_wire_is_that_of_the_framing(station: str, payload_octets: int) -> None:
     frame_octets = max(64, 14 + 20 + 8 + payload_octets + 4)
-    goodputs_bps = []
+    expected_bps = RATE_BPS * payload_octets / (frame_octets + OVERHEAD_OCTETS)
+    goodputs_bps: list[float] = []
     with make_testbed(2, wires=relayed()) as bed:
-        for _ in range(3):
+        while len(goodputs_bps) < RUNS and not any(goodput_bps >= expected_bps * 0.995 for goodput_bps in goodputs_bps):
             sunk, sent = measure(station, *bed.hosts, f"frame={payload_octets + 46}")
             assert (sunk["missing"], sunk["received"]) == (0, sent["frames"])
             goodputs_bps.append(sunk["goodput_bps"])
     # Whatever else the machine does can only leave the wire idle, so the fastest run is judged; and no run may be faster than a wire.
-    assert max(goodputs_bps) == pytest.approx(RATE_BPS * payload_octets / (frame_octets + OVERHEAD_OCTETS), rel=0.005)
+    assert max(goodputs_bps) == pytest.approx(expected_bps, rel=0.005), goodputs_bps
     there, back = ways(bed)
     for way in (there, back):
         assert way["came"] == way["left"]
@@ -144,10 +151,12 @@ def test_both_directions_of_a_relayed_wire_are_full_at_once(station: str) -> Non
     expected_bps = RATE_BPS * 1472 / 1538
     best = [0.0, 0.0]
     with make_testbed(2, wires=relayed()) as bed:
-        for _ in range(3):
+        for _ in range(RUNS):
+            if min(best) >= expected_bps * 0.995:
+                break
             listening = [
                 subprocess.Popen(
-                    sink.command(station, "sink", "local=0.0.0.0:5000", "seconds=2.5", "collect=1", "stamps=1"),
+                    sink.command(*PREFERRED, station, "sink", "local=0.0.0.0:5000", "seconds=2.5", "collect=1", "stamps=1"),
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     text=True,
@@ -159,7 +168,7 @@ def test_both_directions_of_a_relayed_wire_are_full_at_once(station: str) -> Non
                 assert each.stderr.readline() == "ready\n"
             sending = [
                 subprocess.Popen(
-                    sender.command(station, "send", f"peer={sink.ipv4}:5000", "frame=1518", "seconds=1"),
+                    sender.command(*PREFERRED, station, "send", f"peer={sink.ipv4}:5000", "frame=1518", "seconds=1"),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                 )
