@@ -5,7 +5,7 @@ what is measured is on the wires. A host is one of the kernel's, whatever the ex
 of its queues. Propagation takes no time.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,8 @@ from ethermeter.testbed.record import NAMESPACES, Record, remove_leftovers, remo
 CONTROL_INTERFACE = "ctl0"
 MOST_SWITCHES = 64
 MOST_QUEUE_OCTETS = 1 << 28
+_MOST_HUNDREDTHS = 1_000_000 * 100
+"""Hundredths of a second after which a bridge forgets at the latest (802.1D-2004, table 7-5)."""
 _AROUND_OCTETS = 38
 """Of a frame beside its IP packet, with preamble and gap."""
 
@@ -79,7 +81,9 @@ class NetworkBed:
 
 
 @contextmanager
-def make_network(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], *, mtu: int = 1500) -> Iterator[NetworkBed]:
+def make_network(
+    hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], *, mtu: int = 1500, ages_s: Mapping[str, float] | None = None
+) -> Iterator[NetworkBed]:
     """Make a network, and remove it at the end whatever happens. What killed processes left of others is removed first.
 
     Parameters
@@ -90,6 +94,8 @@ def make_network(hosts: Sequence[str], switches: Sequence[str], links: Sequence[
         Between them; each host has one, and they close no loop.
     mtu
         Octets of the longest IP packet.
+    ages_s
+        After how long of silence a switch forgets where a host is, in s, by the name of the switch; 300 s for those that are not in it.
 
     Raises
     ------
@@ -110,7 +116,12 @@ def make_network(hosts: Sequence[str], switches: Sequence[str], links: Sequence[
     record = Record.make(suffixes)
     namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
     try:
-        yield _make(record.name, dict(zip([*hosts, *switches, ""], namespaces, strict=True)), len(hosts), links, mtu)
+        places = dict(zip([*hosts, *switches, ""], namespaces, strict=True))
+        made = _make(record.name, places, len(hosts), links, mtu)
+        for name, age_s in (ages_s or {}).items():
+            hundredths = min(max(1, round(100 * age_s)), _MOST_HUNDREDTHS)
+            batch(places[name], [f"link set bridge type bridge ageing_time {hundredths}"])
+        yield made
     finally:
         remove_namespaces(namespaces)
         record.close()
