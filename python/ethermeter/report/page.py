@@ -12,6 +12,7 @@ from ethermeter.report.content import Content
 from ethermeter.report.file_transfer import file_sections
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import number
+from ethermeter.report.lengths import lengths_section
 from ethermeter.report.measured import measured_section
 from ethermeter.report.myths import myths_sections
 from ethermeter.report.packet_voice import voice_sections
@@ -47,6 +48,8 @@ def page(content: Content) -> str:
         sections.append((anchor(name), label, series_section(name, members, content, sheet)))
     if content.agreements:
         sections.append(("agreement", "Agreement", agreement_section(content.agreements)))
+    if lengths := lengths_section(content):
+        sections.append(("lengths", "Times against lengths", lengths))
     if content.measured:
         sections.append(("measured", "Measured and simulated", measured_section(content.measured)))
     sections.append(("parameters", "Parameters", section("parameters", "Parameters and their sources", _parameters(content))))
