@@ -50,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from benches.tables import print_results
 
         print_results(results)
-    failures = [row["status"] for row in (*results["study"], *(results["peers"] or ())) if row["status"].startswith("failed")]
+    rows = (*results["study"], *results["switched"], *(results["peers"] or ()))
+    failures = [row["status"] for row in rows if row["status"].startswith("failed")]
     return FAILED if failures else 0
 
 
@@ -67,18 +68,20 @@ def measure(*, quick: bool, peers: bool) -> dict[str, Any]:
     Returns
     -------
     :
-        `machine`, `quick`, `speed`, `reference`, `study`, and `peers`, which is None if they were not asked for.
+        `machine`, `quick`, `speed`, `reference`, `switched`, `study`, and `peers`, which is None if they were not asked for.
 
     """
     from benches import machine
     from benches.peers import measure_peers
     from benches.speed import FULL, QUICK, measure_reference, measure_speed
     from benches.study import FULL_CASES, QUICK_CASES, measure_study
+    from benches.switched import measure_switched
 
     effort = QUICK if quick else FULL
     here = machine.describe()
     speed = measure_speed(effort, follow=_follow)
     reference = measure_reference(effort, follow=_follow)
+    switched = measure_switched(effort, peers=peers, follow=_follow)
     others = measure_peers(effort, follow=_follow) if peers else None
     study = measure_study(QUICK_CASES if quick else FULL_CASES, follow=_follow)
     return {
@@ -86,6 +89,7 @@ def measure(*, quick: bool, peers: bool) -> dict[str, Any]:
         "quick": quick,
         "speed": speed,
         "reference": reference,
+        "switched": switched,
         "study": study,
         "peers": others,
     }

@@ -4,7 +4,7 @@ import math
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,24 +83,55 @@ def ns3() -> Iterator[Peer]:
         If the scenario cannot be built.
 
     """
-    compiler = shutil.which("c++")
-    if compiler is None:
-        raise NotInstalledError("no command c++")
-    with tempfile.TemporaryDirectory(prefix="ethermeter-bench-") as folder:
-        probe = Path(folder) / "probe.cc"
-        probe.write_text("#if !__has_include(<ns3/csma-module.h>)\n#error no ns-3\n#endif\n", encoding="utf-8")
-        try:
-            run_child([compiler, "-std=c++17", "-fsyntax-only", str(probe)], limit_s=LIMIT_S)
-        except ChildError:
-            raise NotInstalledError("no header ns3/csma-module.h (Debian package libns3-dev)") from None
-        program = str(Path(folder) / "segment")
-        source = str(FILES / "segment.cc")
-        run_child([compiler, "-std=c++17", "-O2", "-o", program, source, *NS3_LIBRARIES], limit_s=BUILD_LIMIT_S)
+    with ns3_program("segment", "csma", libraries=NS3_LIBRARIES) as program:
 
         def command(stations: int, length: Length, simulated_s: int) -> list[str]:
             return [program, str(stations), str(length.frame_octets), str(simulated_s), str(DELAY_NS), str(SEED)]
 
-        yield Peer("ns-3", _ns3_version(), NS3_NOTE, command)
+        yield Peer("ns-3", ns3_version(), NS3_NOTE, command)
+
+
+@contextmanager
+def ns3_program(scenario: str, module: str, *, libraries: Sequence[str]) -> Iterator[str]:
+    """Build a scenario against ns-3.
+
+    Parameters
+    ----------
+    scenario
+        Name of its source, without the ending.
+    module
+        The module of ns-3 without which it cannot be built.
+    libraries
+        Options for the linker.
+
+    Yields
+    ------
+    :
+        The program, in a folder that is removed at the end.
+
+    Raises
+    ------
+    NotInstalledError
+        If there is no C++ compiler, or it does not find the header of the module.
+    ChildError
+        If the scenario cannot be built.
+
+    """
+    compiler = shutil.which("c++")
+    if compiler is None:
+        raise NotInstalledError("no command c++")
+    with tempfile.TemporaryDirectory(prefix="ethermeter-bench-") as folder:
+        header = f"ns3/{module}-module.h"
+        probe = Path(folder) / "probe.cc"
+        probe.write_text(f"#if !__has_include(<{header}>)\n#error no ns-3\n#endif\n", encoding="utf-8")
+        try:
+            run_child([compiler, "-std=c++17", "-fsyntax-only", str(probe)], limit_s=LIMIT_S)
+        except ChildError:
+            raise NotInstalledError(f"no header {header} (Debian package libns3-dev)") from None
+        program = str(Path(folder) / scenario)
+        source = str(FILES / f"{scenario}.cc")
+        run_child([compiler, "-std=c++17", "-O2", "-o", program, source, *libraries], limit_s=BUILD_LIMIT_S)
+        yield program
 
 
 PEERS: dict[str, Callable[[], Any]] = {
@@ -198,31 +229,79 @@ def row_of(name: str, peer: Peer | str, ours: Timing, *, stations: int, length: 
 
 
 def _run(peer: Peer, *, stations: int, length: Length, wanted_s: float) -> dict[str, Any]:
-    # What a run that simulates nothing takes is start-up, which is not what is compared: our own is not counted either.
-    start_up = run_child(peer.command(stations, length, 0), limit_s=LIMIT_S)
-    simulated_s = FIRST_SIMULATED_S
-    while True:
-        done = run_child(peer.command(stations, length, simulated_s), limit_s=LIMIT_S)
-        printed = re.search(r"^frames ([1-9]\d*)$", done.out, re.MULTILINE)
-        if printed is None:
-            raise ChildError(f"{peer.name}: delivered nothing in {simulated_s} s")
-        cpu_s = done.cpu_s - start_up.cpu_s
-        if cpu_s >= wanted_s:
-            break
-        # Too short beside start-up to be told from it. Aim a little beyond what is wanted, in strides that survive a bad guess.
-        simulated_s = math.ceil(simulated_s * min(10.0, 1.2 * wanted_s / max(cpu_s, SMALLEST_CPU_S)))
-    frames = int(printed[1])
+    def command(simulated_s: int) -> list[str]:
+        return peer.command(stations, length, simulated_s)
+
+    run = run_long_enough(peer.name, command, first=FIRST_SIMULATED_S, unit="s", wanted_s=wanted_s)
     return {
-        "simulated_s": simulated_s,
-        "frames": frames,
-        "cpu_s": cpu_s,
-        "frames_per_cpu_s": frames / cpu_s,
-        "frames_per_simulated_s": frames / simulated_s,
+        "simulated_s": run.simulated,
+        "frames": run.frames,
+        "cpu_s": run.cpu_s,
+        "frames_per_cpu_s": run.frames / run.cpu_s,
+        "frames_per_simulated_s": run.frames / run.simulated,
     }
 
 
-def _ns3_version() -> str | None:
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A peer's run that was long enough."""
+
+    simulated: int
+    """In the unit of the peer's command line."""
+    frames: int
+    cpu_s: float
+    """Start-up apart."""
+    out: str
+
+
+def run_long_enough(name: str, command: Callable[[int], list[str]], *, first: int, unit: str, wanted_s: float, runs: int = 1) -> Run:
+    """Run a peer for longer and longer times, until its start-up does not matter.
+
+    Parameters
+    ----------
+    name
+        Of the peer.
+    command
+        Command line for a time to simulate, in whatever unit it takes.
+    first
+        Time to begin with, in that unit.
+    unit
+        The unit's name.
+    wanted_s
+        CPU time, start-up apart, that the run takes at least, in s.
+    runs
+        How often that run is made, at least 1.
+
+    Returns
+    -------
+    :
+        Of the runs that were long enough, the one that took least: other load on the machine can only lengthen it.
+
+    Raises
+    ------
+    ChildError
+        If a run fails, takes too long or delivers nothing.
+
+    """
+    # What a run that simulates nothing takes is start-up, which is not what is compared: our own is not counted either.
+    start_up = run_child(command(0), limit_s=LIMIT_S)
+    simulated = first
+    while True:
+        done = run_child(command(simulated), limit_s=LIMIT_S)
+        printed = re.search(r"^frames ([1-9]\d*)$", done.out, re.MULTILINE)
+        if printed is None:
+            raise ChildError(f"{name}: delivered nothing in {simulated} {unit}")
+        cpu_s = done.cpu_s - start_up.cpu_s
+        if cpu_s >= wanted_s:
+            again = [run_child(command(simulated), limit_s=LIMIT_S).cpu_s - start_up.cpu_s for _ in range(runs - 1)]
+            return Run(simulated, int(printed[1]), min([cpu_s, *again]), done.out)
+        # Too short beside start-up to be told from it. Aim a little beyond what is wanted, in strides that survive a bad guess.
+        simulated = math.ceil(simulated * min(10.0, 1.2 * wanted_s / max(cpu_s, SMALLEST_CPU_S)))
+
+
+def ns3_version() -> str | None:
+    """Return the version of ns-3 by pkg-config, or None: it is for the reader; the numbers do not need it."""
     try:
         return run_child(["pkg-config", "--modversion", "ns3-core"], limit_s=LIMIT_S).out.strip() or None
     except ChildError:
-        return None  # the version is for the reader; the numbers do not need it
+        return None

@@ -22,12 +22,14 @@ class Effort:
     reference_s: int
     peers_cpu_s: float
     """CPU time, start-up apart, that a peer's run takes at least."""
+    switched_frames: int
+    """Frames that the hosts of a switched network send, all together."""
     judged: bool
     """Whether the runs are long enough to be held against a target."""
 
 
-FULL = Effort(RUNS, {SHORT: 600, LONG: 3000}, 20, 2.0, judged=True)
-QUICK = Effort(1, {SHORT: 5, LONG: 25}, 1, 0.1, judged=False)
+FULL = Effort(RUNS, {SHORT: 600, LONG: 3000}, 20, 2.0, 3 * MILLION, judged=True)
+QUICK = Effort(1, {SHORT: 5, LONG: 25}, 1, 0.1, 30_000, judged=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,35 @@ class Timing:
         return median(self.rates)
 
 
+def time_runs(simulate: Callable[[str], dict[str, Any]], line: str, *, count: str, runs: int) -> tuple[tuple[float, ...], dict[str, Any]]:
+    """Time what simulates a line.
+
+    Parameters
+    ----------
+    simulate
+        A function of the compiled core.
+    line
+        The trial.
+    count
+        Key of the result whose sum is what was delivered.
+    runs
+        How often it is run, at least 1.
+
+    Returns
+    -------
+    :
+        Delivered per CPU-second, run by run; and the result, which is the same of all runs.
+
+    """
+    rates = []
+    found: dict[str, Any] = {}
+    for _ in range(runs):
+        begun_s = time.process_time()
+        found = simulate(line)
+        rates.append(int(found[count].sum()) / (time.process_time() - begun_s))
+    return tuple(rates), found
+
+
 def time_trial(simulate: Callable[[str], dict[str, Any]], line: str, *, runs: int) -> Timing:
     """Time a trial.
 
@@ -70,15 +101,10 @@ def time_trial(simulate: Callable[[str], dict[str, Any]], line: str, *, runs: in
         CPU-time rates, and what the trial itself gave.
 
     """
-    rates = []
-    found: dict[str, Any] = {}
-    for _ in range(runs):
-        begun_s = time.process_time()
-        found = simulate(line)
-        rates.append(int(found["station_frames"].sum()) / (time.process_time() - begun_s))
+    rates, found = time_runs(simulate, line, count="station_frames", runs=runs)
     frames = int(found["station_frames"].sum())
     return Timing(
-        rates=tuple(rates),
+        rates=rates,
         frames=frames,
         attempts_per_frame=int(found["station_attempts"].sum()) / frames,
         utilisation=int(found["station_charged_ps"].sum()) / found["window_ps"],

@@ -24,6 +24,7 @@ def print_results(results: dict[str, Any]) -> None:
         print("--quick: too short for numbers worth keeping")
     _print_speed(results["speed"])
     _print_reference(results["reference"])
+    _print_switched(results["switched"])
     if results["peers"] is not None:
         _print_peers(results["peers"])
     _print_study(results["study"])
@@ -59,6 +60,34 @@ def _print_reference(row: dict[str, Any]) -> None:
     )
 
 
+def _print_switched(rows: Sequence[dict[str, Any]]) -> None:
+    print("\nSwitched: delivered frames per CPU-second, in millions; saturated hosts on a learning switch, 1 Gb/s full duplex")
+    print_table(
+        ["peer", "hosts", "frame", "peer M/s", "ours M/s", "ratio", "peer delivered/offered", "ours", "status"],
+        [
+            [
+                f"{row['peer']} {row['version'] or ''}".strip(),
+                str(row["hosts"]),
+                f"{row['frame_octets']} B",
+                _millions(row["frames_per_cpu_s"]),
+                _millions(row["ours_frames_per_cpu_s"]),
+                number(row["ratio"], digits=3),
+                number(row["delivered_share"], digits=5),
+                number(row["ours_delivered_share"], digits=5),
+                row["status"],
+            ]
+            for row in rows
+        ],
+    )
+    _print_notes(rows)
+
+
+def _print_notes(rows: Sequence[dict[str, Any]]) -> None:
+    for name, note in {row["peer"]: row["note"] for row in rows}.items():
+        if note is not None:
+            print(f"{name}: {note}")
+
+
 def _print_peers(rows: Sequence[dict[str, Any]]) -> None:
     print("\nPeers: delivered frames per CPU-second, in millions; equal delays of 6 us, no preamble, no time between frames but the gap")
     print_table(
@@ -78,9 +107,7 @@ def _print_peers(rows: Sequence[dict[str, Any]]) -> None:
             for row in rows
         ],
     )
-    for name, note in {row["peer"]: row["note"] for row in rows}.items():
-        if note is not None:
-            print(f"{name}: {note}")
+    _print_notes(rows)
 
 
 def _print_study(rows: Sequence[dict[str, Any]]) -> None:

@@ -223,7 +223,12 @@ def bit_ps(value: object) -> int:
 
 
 def octet_ps(value: object) -> int:
-    """Read a bit rate as the time of one octet, a whole number of picoseconds up to 1 ms."""
+    """Read a bit rate as the time of one octet, a whole number of picoseconds up to 1 ms; or that time itself, such as "800 ns/B".
+
+    A rate that was measured is seldom one at which an octet lasts whole picoseconds, which its time always can.
+    """
+    if isinstance(value, str) and value.rstrip().endswith("/B") and "b" not in value:
+        return time_ps(value.rstrip().removesuffix("/B"), positive=True, most_ps=PS_PER_S // 1000)
     rate = rate_bps(value)
     ps = 8 * PS_PER_S / rate
     if ps.denominator != 1:

@@ -48,6 +48,12 @@ def test_figures_of_parts_and_distributions_are_valid_vega_lite(tmp_path: Path, 
         validator.validate({**spec, "config": theme.config("light", font="sans-serif")})
 
 
+def test_a_time_of_nothing_has_no_place_on_a_logarithmic_axis() -> None:
+    of = Distribution(np.array([0.0, 1e-9, 2e-9, 3e-9]), np.array([1.0, 0.9, 0.2, 0.0]), 10)
+    assert distribution._thinned(of) == [(1e-9, 0.9), (2e-9, 0.2)]
+    assert distribution._thinned(Distribution(np.array([0.0, 1e-9]), np.array([1.0, 0.0]), 10)) == []
+
+
 def test_a_thinned_distribution_stays_within_a_pixel() -> None:
     value_s = np.geomspace(1e-5, 1.0, 3000)
     share = np.where(value_s < 0.01, 1.0, (0.01 / value_s) ** 2)

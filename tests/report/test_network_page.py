@@ -1,8 +1,9 @@
 """The report on networks: what it says, and that a real browser shows all of it."""
 
+import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import ethermeter as em
 import pytest
@@ -10,10 +11,8 @@ from ethermeter import api, report
 from ethermeter.report import drawing
 from ethermeter.report.parameters import Experiment
 from test_page import Elements
+from visiting import Visit
 
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = Path("/usr/bin/chromium")
-RENDERED = "document.querySelectorAll('.plot').length === document.querySelectorAll('.plot[data-rendered] svg').length"
 SHIPPED = ("switched-saturation", "request-response", "streaming", "pause", "hub-and-switch")
 
 
@@ -104,36 +103,30 @@ def test_a_chain_of_a_thousand_switches_is_drawn() -> None:
     assert drawing.drawn({"nodes": nodes, "links": links}, {}, busiest=0).count('class="node switch"') == 1000
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"])
-        yield opened
-        opened.close()
-
-
 @pytest.mark.browser
 @pytest.mark.parametrize(
     ("name", "width", "scheme"), [("pause", 1280, "light"), ("hub-and-switch", 390, "dark"), ("streaming", 390, "light")]
 )
 def test_every_figure_and_the_drawing_are_seen_without_a_complaint(
-    browser: object, runs: dict[str, Path], name: str, width: int, scheme: str
+    browser: Any, runs: dict[str, Path], name: str, width: int, scheme: str
 ) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto((runs[name] / "report.html").resolve().as_uri())
-    page.wait_for_function(RENDERED, timeout=120_000)
-    assert complaints == []
-    assert page.locator(".plot").count() > 5
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    box = page.locator("svg.network").bounding_box()
-    assert box is not None
-    # A row at least, in a box that scrolls by itself where it is too narrow.
-    assert box["height"] >= drawing.ROW
-    assert page.evaluate("document.querySelector('svg.network').parentElement.clientWidth") <= width
-    page.close()
+    with Visit(browser, (runs[name] / "report.html").resolve().as_uri(), width, scheme) as visit:
+        visit.expect_quiet_and_no_wider()
+        assert visit.page.locator(".plot").count() > 5
+        box = visit.page.locator("svg.network").bounding_box()
+        assert box is not None
+        # A row at least, in a box that scrolls by itself where it is too narrow.
+        assert box["height"] >= drawing.ROW
+        assert visit.page.evaluate("document.querySelector('svg.network').parentElement.clientWidth") <= width
+
+
+def test_streams_as_fast_as_they_go_are_shown_at_the_ceiling_of_their_wire(runs: dict[str, Path]) -> None:
+    text = (runs["streaming"] / "report.html").read_text(encoding="utf-8")
+    section = text.split(">Ceilings along the path<")[1].split("<h3>")[0]
+    found = re.search(r"Nearest ceiling: (wire [^;,]+), .*? a margin of ([0-9.]+)", section)
+    assert found is not None
+    # The window cuts a frame at either end; of thousands that is less than a thousandth.
+    assert abs(float(found[2]) - 1) <= 1e-3
 
 
 def test_a_figure_can_be_had_alone(runs: dict[str, Path]) -> None:

@@ -241,7 +241,8 @@ def test_the_commands_write_network_report_and_json(tmp_path: Path, model: Path,
     done = runner.invoke(app, ["predict", "scenario.toml", "--network", "calibrated/network.toml", "--draws", "2"])
     assert done.exit_code == 0, done.output
     assert "one_way_delay" in done.stdout
-    assert {path.name for path in (tmp_path / "predicted").iterdir()} == {"prediction.json", "report.html"}
+    assert {path.name for path in (tmp_path / "predicted").iterdir()} == {"scenario.toml", "prediction.json", "report.html"}
+    assert runner.invoke(app, ["validate", "predicted/scenario.toml"]).exit_code == 0
     done = runner.invoke(app, ["predict", "scenario.toml", "--network", str(model), "--out", "other"])
     assert done.exit_code == 2
     assert "expected a file that `ethermeter calibrate` wrote" in done.output

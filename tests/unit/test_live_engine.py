@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from ethermeter import _core, plan
+from ethermeter.cli.measure import QUICK, STUDIES
 from ethermeter.engines.live import Laboratory, Station
 from ethermeter.engines.live.description import LINGER_NS, describe, flow_names
 from ethermeter.engines.live.observed import in_vain, observe
 from ethermeter.engines.live.places import Local, mtu_octets
 from ethermeter.engines.work import Work
-from ethermeter.experiment import load
+from ethermeter.experiment import load, shipped
 from ethermeter.faults import InputError
 from ethermeter.store.rows import FLOW_METRICS, TrialRows, caution_text
 
@@ -263,3 +264,24 @@ def test_a_trial_in_vain_has_no_values_at_all(tmp_path: Path) -> None:
     assert all(math.isnan(found) for found in rows.values)
     assert {caution_text(int(mask)) for mask in rows.cautions} == {"no-samples"}
     assert rows.count.sum() == 0
+
+
+def test_an_answer_of_which_nothing_is_said_is_as_long_as_its_request(tmp_path: Path) -> None:
+    (_, ping) = trial_of(tmp_path, more=(('response = { frames = "76 B", ', "response = { "),))["scenario"]["flows"]
+    assert ping["response"]["frames"] == ping["frames"] == {"kind": "fixed", "bits": 8 * 76}
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_live_test_of_a_study_is_one_that_agents_can_be_asked_for(study: str) -> None:
+    names = [name for name in shipped() if name.startswith(f"live/{study}/")]
+    assert names
+    series = set()
+    for name in names:
+        # What is laid over all of them by --quick fits all of them.
+        for overrides in ((), QUICK):
+            experiment = load(shipped()[name], overrides=overrides)
+            assert "live" in experiment.engines
+            trials = plan.expand([experiment]).trials
+            Local("testbed").check([Work(at, trial.id, trial.line) for at, trial in enumerate(trials) if trial.engine == "live"])
+        series |= {trial.series for trial in trials}
+    assert len(series) == len(names)

@@ -286,7 +286,12 @@ def fault(tmp_path: Path, text: str, key: str, allowed: str) -> None:
         (('frames = "64 B"', 'frames = "65 bit"'), "flows.0.frames", "whole octets, from 19 B to 65507 B"),
         (('frames = "64 B"', 'data = "70 kB"'), "flows.0.data", "whole octets, from 1 B to 65507 B"),
         (('frames = "64 B"', 'frames = "64 B"\nmtu = "1500 B"'), "flows.0.mtu", "with data only"),
-        (('frames = "64 B"', 'frames = "64 B"\nresponse = { data = "1 B" }'), "flows.0.response.frames", "required: the flow has frames"),
+        (('frames = "64 B"', 'frames = "64 B"\nresponse = { data = "1 B" }'), "flows.0.response.data", "not allowed: the flow has frames"),
+        (
+            ('frames = "64 B"', 'frames = "64 B x 1 + 99 B x 1"\nresponse = {}'),
+            "flows.0.response.frames",
+            "of several lengths",
+        ),
         (('frames = "64 B"', 'frames = "64 B"\nport = "tcp"'), "flows.0.port", "knows no TCP"),
         (('frames = "64 B"', 'frames = "64 B"\nport = "ipx"'), "flows.0.port", 'expected "udp"'),
         (('arrivals = "saturated"', 'arrivals = "saturated"\nqueue = 5'), "flows.0.queue", "not allowed with saturated"),

@@ -7,10 +7,12 @@ from typing import Any
 import ethermeter as em
 import numpy as np
 import pytest
+from ethermeter.cli.app import app
 from ethermeter.experiment import load
 from ethermeter.experiment.reading import scenarios
 from ethermeter.experiment.transfers import Acknowledge, Copy, Octets, Tcp, Transfer
 from faults_at import expect_fault
+from typer.testing import CliRunner
 
 COPY = """\
 title = "A file"
@@ -150,3 +152,12 @@ def test_every_key_is_documented_and_the_example_is_sound(tmp_path: Path) -> Non
     (example,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     (tmp_path / "x.toml").write_text(example, encoding="utf-8")
     assert load(tmp_path / "x.toml").trials == 2
+
+
+def test_a_run_prints_and_shows_what_a_transfer_did(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(COPY, encoding="utf-8")
+    result = CliRunner().invoke(app, ["run", str(path), "--out", str(tmp_path / "run")])
+    assert result.exit_code == 0, result.output
+    assert "transfer_rate bit/s" in result.stdout
+    assert "Rate of the whole transfer" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")

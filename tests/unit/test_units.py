@@ -142,3 +142,11 @@ def test_exact_gives_the_decimal_that_was_written(value: float, whole: int) -> N
 def test_a_third_has_no_decimal_text() -> None:
     with pytest.raises(ValueError, match="no finite decimal"):
         units.decimal_text(Fraction(1, 3))
+
+
+def test_a_rate_may_be_said_by_the_time_of_an_octet() -> None:
+    assert units.octet_ps("800 ns/B") == units.octet_ps("10 Mb/s") == 800_000
+    assert units.octet_ps(" 158416 ps/B ") == 158_416
+    for wrong in ("0 ns/B", "2 ms/B", "0.5 ps/B", "8 kb/B", "12 miles/B", "10 Mb/s/B"):
+        with pytest.raises(UnitError):
+            units.octet_ps(wrong)

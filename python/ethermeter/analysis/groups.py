@@ -56,6 +56,9 @@ FLOW_METRICS = (
     Metric.ROUND_TRIP_P99,
     Metric.INTER_ARRIVAL,
     Metric.TIMED_OUT,
+    Metric.TRANSFER_RATE,
+    Metric.ACKNOWLEDGEMENT_DELAY,
+    Metric.RETRANSMITTED,
 )
 """What is estimated for a flow; undefined where there is none of it, such as round trips without answers."""
 

@@ -144,7 +144,7 @@ def read(value: object, *, file: str) -> Roofline:
     )
 
 
-def of_scenario(scenario: Mapping[str, Any], flow: int, achieved: Estimate | None) -> Roofline:
+def of_scenario(scenario: Mapping[str, Any], flow: int, achieved: Estimate | None, *, place: str = "") -> Roofline:
     """Return the roofline of a flow of a network scenario, from its stages alone.
 
     A stage's ceiling is the bits of a frame over the time that the stage takes for it; with frames of several lengths, the mean of the one
@@ -158,6 +158,8 @@ def of_scenario(scenario: Mapping[str, Any], flow: int, achieved: Estimate | Non
         Number of the flow, from 0; of several receivers the first is taken.
     achieved
         In bit/s of frames, destination address to FCS.
+    place
+        Where it was achieved, for the title.
 
     """
     flows = scenario["flows"]
@@ -175,7 +177,7 @@ def of_scenario(scenario: Mapping[str, Any], flow: int, achieved: Estimate | Non
             stages.append(Stage(name, exact(mean_bits / mean_ps * 1e12), "scenario", passing[name]))
     lengths = ", ".join(f"{octets:g}" for octets in dict.fromkeys(octets for octets, _ in frames))
     title = f"{this['name']}: {this['from']} to {this['to'][0]}, frames of {lengths} octets"
-    return Roofline(title, FRAMES, tuple(stages), achieved)
+    return Roofline(f"{title} ({place})" if place else title, FRAMES, tuple(stages), achieved)
 
 
 def _frames(flow: Mapping[str, Any]) -> list[tuple[float, float]]:

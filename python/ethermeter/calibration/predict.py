@@ -58,7 +58,7 @@ class Prediction:
     Parameters
     ----------
     experiment
-        The scenario with the calibrated network, which can be run.
+        The scenario with the calibrated network and the engines that its file asks for.
     rows
         Point by point, metric by metric.
     draws
@@ -69,6 +69,11 @@ class Prediction:
     experiment: Experiment
     rows: tuple[Predicted, ...]
     draws: int
+
+    @property
+    def text(self) -> str:
+        """The scenario with the calibrated network, as an experiment file that can be run and measured."""
+        return self.experiment.source_text
 
 
 def predict(
@@ -100,14 +105,15 @@ def predict(
     document = toml_source.parsed(toml_source.text_of(scenario, file=str(scenario)), file=str(scenario))
     random = np.random.default_rng(seed)
     sets = [calibrated.values, *(_drawn(calibrated, random) for _ in range(draws))]
-    best = _experiment(document, scenario, calibrated, calibrated.values)
+    best = of_document(_joined(document, scenario, calibrated, calibrated.values), scenario)
     points: list[Mapping[str, str]] = []
     found: list[Floats] = []
     for done, values in enumerate(sets):
         # Chance belongs to an interval, so that every set has its own.
         drawn = None if done == 0 else int(random.integers(LARGEST_SEED))
-        trials = expand([best if done == 0 else _experiment(document, scenario, calibrated, values)], seed=drawn).trials
-        trials = tuple(trial for trial in trials if trial.engine == SIMULATION)
+        joined = _joined(document, scenario, calibrated, values)
+        simulated = {**joined, "run": {**joined.get("run", {}), "engines": [SIMULATION]}}
+        trials = expand([of_document(simulated, scenario)], seed=drawn).trials
         rows = []
         for at, trial in enumerate(trials):
             follow(done * len(trials) + at, len(sets) * len(trials))
@@ -147,7 +153,8 @@ def _drawn(calibrated: NetworkFile, random: np.random.Generator) -> Floats:
     return np.asarray(np.clip(calibrated.values + moved, low, high), np.float64)
 
 
-def _experiment(document: Mapping[str, Any], path: Path, calibrated: NetworkFile, values: Floats) -> Experiment:
+def _joined(document: Mapping[str, Any], path: Path, calibrated: NetworkFile, values: Floats) -> dict[str, Any]:
+    """Return the scenario's tables with the calibrated network, or its models, for given values."""
     tree: Any = {"network": dict(calibrated.network)}
     for unknown, value in zip(calibrated.unknowns, values, strict=True):
         for place in unknown.paths:
@@ -163,4 +170,4 @@ def _experiment(document: Mapping[str, Any], path: Path, calibrated: NetworkFile
         whole = dict(document)
     if "flows" not in whole:
         raise InputError([Fault(str(path), "flows", "(missing)", "expected what is sent: a scenario has flows")])
-    return of_document(whole, path)
+    return whole

@@ -64,12 +64,7 @@ class Unknown:
         base = Fraction(value) * units.UNITS[self.unit][1]
         if self.dimension is Dimension.TIME:
             return f"{round(base)} ps"
-        return str_of_rate(max(1, round(_OCTET_PS / base)))
-
-
-def str_of_rate(octet_ps: int) -> str:
-    """Return the bit rate at which an octet takes so many picoseconds, to enough digits to be read back as these."""
-    return f"{_OCTET_PS / octet_ps / 1e6:.12g} Mb/s"
+        return f"{max(1, round(_OCTET_PS / base))} ps/B"
 
 
 def read_unknowns(document: Mapping[str, Any], table: object, *, file: str) -> tuple[tuple[Unknown, ...], list[Fault]]:

@@ -96,15 +96,15 @@ def _of_run(path: Path) -> list[Roofline]:
         scenario = members[0].scenario
         place = ", ".join(f"{key} = {value}" for key, value in members[0].point.items())
         for flow in range(len(scenario["flows"])):
+            if "transfer" in scenario["flows"][flow]:
+                continue  # its frames are as long as TCP makes them
             samples = [goodput[key] for trial in members if (key := (trial.id, flow)) in goodput]
             achieved = student(np.asarray(samples)) if samples else None
-            found.append(_titled(of_scenario(scenario, flow, achieved), engine, place))
+            said = f"{engine}; {place}" if place else engine
+            found.append(of_scenario(scenario, flow, achieved, place=said))
+    if not found:
+        raise InputError([Fault(str(path), "run", "nothing but transfers", "expected a run with a flow of messages")])
     return found
-
-
-def _titled(roofline: Roofline, engine: str, place: str) -> Roofline:
-    title = f"{roofline.title} ({engine}{'; ' + place if place else ''})"
-    return Roofline(title, roofline.counts, roofline.stages, roofline.achieved)
 
 
 def _goodput(observations: Any) -> dict[tuple[str, int], float]:

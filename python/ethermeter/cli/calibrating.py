@@ -73,7 +73,9 @@ def predict(
         typer.Option("--against", metavar="RUN", help="A run that measured the scenario, to judge the prediction by.", show_default=False),
     ] = None,
     draws: Annotated[int, typer.Option("--draws", min=2, max=10_000, help="Sets of parameters behind the intervals.")] = 40,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory for prediction.json and report.html.")] = Path("predicted"),
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory for scenario.toml, prediction.json and report.html.")] = Path(
+        "predicted"
+    ),
     force: Annotated[bool, typer.Option("--force", help="Write over what is in the directory.")] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -86,12 +88,12 @@ def predict(
     from ethermeter.observation import FLOW_DEFINITIONS
     from ethermeter.report.fitted import fitted_page
 
-    _check_out(out, ("prediction.json", "report.html"), force=force)
+    _check_out(out, ("scenario.toml", "prediction.json", "report.html"), force=force)
     with _Following("predict", "trials") as follow:
         found = foresee(scenario, read_network(network), draws=draws, follow=follow)
     judged = judge(found, against) if against is not None else ()
     tree = prediction_json(found, judged if against is not None else None)
-    _write(out, {"prediction.json": _json(tree), "report.html": fitted_page(prediction_page(found, judged))})
+    _write(out, {"scenario.toml": found.text, "prediction.json": _json(tree), "report.html": fitted_page(prediction_page(found, judged))})
     if as_json:
         print_json(tree)
         return
@@ -113,6 +115,7 @@ def predict(
                 if row.metric in MAIN
             ],
         )
+    typer.echo(f"scenario with this network: {out / 'scenario.toml'}")
     typer.echo(f"report: {out / 'report.html'}")
 
 

@@ -4,7 +4,7 @@ import shlex
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -23,12 +23,27 @@ EXAMPLES = """\
   ethermeter measure my-network.toml --testbed --plain --set 'phases.transmit="2 s"'
   ethermeter measure my-network.toml --loopback --json
   ethermeter measure wire-live --testbed --capture
-  ethermeter measure my-network.toml --testbed --capture-at client --capture-octets 1514 --capture-size 1000"""
+  ethermeter measure my-network.toml --testbed --capture-at client --capture-octets 1514 --capture-size 1000
+  ethermeter measure --study erg --testbed
+  ethermeter measure --study hughesjones2000 --testbed --quick"""
+STUDIES = ("boggs1988", "erg", "hughesjones2000")
+"""Published studies whose live tests come as experiments, `live/STUDY/…`."""
+QUICK = ("phases.transmit='600 ms'", "phases.measure='last 400 ms'")
+"""What `--quick` lays over the files of a study."""
 
 
 def measure(
-    experiment: options.Experiment,
+    experiment: Annotated[
+        str | None, typer.Argument(metavar="[EXPERIMENT]", show_default=False, help="An experiment file, or the name of a shipped one.")
+    ] = None,
     *,
+    study: Annotated[
+        str | None,
+        typer.Option(
+            "--study", metavar="STUDY", show_default=False, help=f"All live tests of a published study as one run: {', '.join(STUDIES)}."
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="With --study: shorter trials; wider intervals.")] = False,
     hosts: Annotated[
         Path | None, typer.Option("--hosts", metavar="FILE", show_default=False, help="Measure between the agents of these hosts.")
     ] = None,
@@ -92,8 +107,9 @@ def measure(
     from ethermeter.run import Manner
 
     captures = _captures(capture=capture, at=capture_at or (), octets=capture_octets, megabytes=capture_size, hosts=hosts)
+    names = _named(experiment, study, quick=quick)
     place = _place(hosts, testbed=testbed, plain=plain, loopback=loopback, wires=wires, captures=captures)
-    loaded = api.load(experiment, overrides=overrides or ())
+    loaded = api.load(*names, overrides=(*(QUICK if quick else ()), *(overrides or ())), name=f"live-{study}" if study else None)
     for one in loaded.experiments:
         if "live" not in one.engines:
             allowed = """expected "live" among them: --set 'run.engines=["simulation", "live"]'"""
@@ -104,8 +120,11 @@ def measure(
     if as_json:
         print_json(summary)
     else:
-        running.print_points(summary["estimates"])
-        running.print_live_agreement(summary)
+        if study is None:
+            running.print_points(summary["estimates"])
+            running.print_live_agreement(summary)
+        else:
+            _print_series(summary["estimates"])
         running.print_files(summary)
         _tell_captures(Path(summary["run"]), captures)
     for trial, why in summary["in_vain"].items():
@@ -154,6 +173,31 @@ def _tell_captures(run: Path, captures: "Captures | None") -> None:
     typer.echo(f"to explain one: ethermeter explain {shlex.quote(str(run / found[0].file))}")
     if beyond := sum(each.beyond_size for each in found):
         say(f"ethermeter: {beyond} frames came after a capture had its largest size and are counted only; --capture-size allows more")
+
+
+def _print_series(estimates: dict[str, Any]) -> None:
+    """Print the points of every test of a study by themselves: each varies something else."""
+    for name in dict.fromkeys(point["series"] for point in estimates["points"]):
+        typer.echo(f"{name}:")
+        running.print_points({**estimates, "points": [point for point in estimates["points"] if point["series"] == name]})
+        typer.echo()
+
+
+def _named(experiment: str | None, study: str | None, *, quick: bool) -> tuple[str, ...]:
+    """Return the experiment, or all live tests of the study."""
+    from ethermeter.experiment import shipped
+    from ethermeter.faults import Fault, InputError
+
+    if (experiment is None) == (study is None):
+        given = "(neither)" if experiment is None else f"{experiment} --study {study}"
+        raise InputError([Fault("command line", "measure", given, "expected an experiment, or --study STUDY")])
+    if experiment is not None:
+        if quick:
+            raise InputError([Fault("command line", "--quick", "given", "expected with --study only; --set shortens an experiment")])
+        return (experiment,)
+    if study not in STUDIES:
+        raise InputError([Fault("command line", "--study", str(study), f"expected one of {', '.join(STUDIES)}")])
+    return tuple(name for name in shipped() if name.startswith(f"live/{study}/"))
 
 
 def _place(

@@ -110,6 +110,7 @@ STUDIES = {
 TABLE_METRICS = ("utilisation", "goodput", "transmission_delay", "loss", "jain_index")
 VOICE_TABLE_METRICS = ("voice_load", "voice_utilisation", "voice_delay", "sample_loss")
 FLOW_TABLE_METRICS = ("message_rate", "goodput", "one_way_delay", "round_trip", "loss")
+TRANSFER_TABLE_METRICS = ("transfer_rate", "acknowledgement_delay")
 TABLE_ROWS = 30
 
 
@@ -313,6 +314,7 @@ def print_points(estimates: dict[str, Any]) -> None:
     metrics: tuple[str, ...] = TABLE_METRICS if not all(is_of_flows) else ()
     metrics += tuple(metric for metric in FLOW_TABLE_METRICS if any(is_of_flows) and metric not in metrics)
     metrics += VOICE_TABLE_METRICS if "voice_delay" in estimates["metrics"] else ()
+    metrics += tuple(metric for metric in TRANSFER_TABLE_METRICS if any(_has(point, metric) for point in points))
     rows = [
         [
             *([point["engine"]] if several else []),
@@ -326,6 +328,11 @@ def print_points(estimates: dict[str, Any]) -> None:
     print_table([*(["engine"] if several else []), *keys, *heads], rows)
     if len(points) > TABLE_ROWS:
         typer.echo(f"… {len(points) - TABLE_ROWS} more points in the report")
+
+
+def _has(point: dict[str, Any], metric: str) -> bool:
+    """Whether a metric has a value at a point."""
+    return point["estimates"].get(metric, {}).get("value") is not None
 
 
 def _print_claims(claims: Any) -> None:

@@ -194,7 +194,8 @@ def _of_all(
     found = {metric: float(each[metric].sum()) for metric in ADDED}
     wanted = count["offered"] * _receivers(scenario)
     found[Metric.LOSS] = _weighted(wanted, each[Metric.LOSS])
-    found[Metric.TRANSFER_RATE] = float("nan")  # transfers do not begin and end together
+    # Several transfers do not begin and end together.
+    found[Metric.TRANSFER_RATE] = float(each[Metric.TRANSFER_RATE][0]) if len(scenario["flows"]) == 1 else float("nan")
     found[Metric.ACKNOWLEDGEMENT_DELAY] = _weighted(_acknowledged(result), each[Metric.ACKNOWLEDGEMENT_DELAY])
     for metric, (name, counted) in TIMES.items():
         flow, low_ps, high_ps, buckets = (np.asarray(column).astype(np.int64) for column in result["histograms"][name])

@@ -34,7 +34,7 @@ class Response(Table):
     """What each receiver answers."""
 
     frames: Frames | None = None
-    """Lengths of the answer's frame, destination address to FCS."""
+    """Lengths of the answer's frame, destination address to FCS; as long as the request if neither is said."""
     data: Frames | None = None
     """The same of the answer's UDP data; as the flow has it."""
     think: Times = Field(default="0 s", validate_default=True)

@@ -178,9 +178,7 @@ def _said(flow: Flow, place: Place, sender: str, wired: Wiring, engines: Sequenc
     if (service := traffic.times_plan(flow.service)) != {"kind": "constant", "ps": 0}:
         said["service"] = service
     if response is not None:
-        answer = _sizes(
-            response.data if has_data else response.frames, (*place, "response", key), is_data=has_data, folder=folder, file=file
-        )
+        answer = _answer_sizes(response.data if has_data else response.frames, sizes, (*place, "response", key), folder=folder, file=file)
         said["response"] = {"frames": traffic.frames_plan(list(answer)), "think": traffic.times_plan(response.think)}
         if response.timeout is not None:
             said["response"]["timeout_ps"] = response.timeout
@@ -219,8 +217,6 @@ def _contradictions(flow: Flow, place: Place, *, engines: Sequence[str], file: s
         wrong((), "frames, data" if both else "(missing)", "expected exactly one of frames and data")
     elif flow.response is not None:
         wanted, other = ("data", "frames") if flow.data is not None else ("frames", "data")
-        if getattr(flow.response, wanted) is None:
-            wrong(("response", wanted), "(missing)", f"required: the flow has {wanted}, so the answer has")
         if getattr(flow.response, other) is not None:
             wrong(("response", other), "given", f"not allowed: the flow has {wanted}, so the answer has")
     if flow.mtu is not None and flow.data is None:
@@ -253,6 +249,15 @@ def _sizes(frames: Frames | None, place: Place, *, is_data: bool, folder: Path, 
             allowed = f"expected whole octets, from {least} B to {MOST_DATA_OCTETS} B"
             raise InputError([Fault(file, dotted(place), f"{bits} bit", allowed)])
     return sizes
+
+
+def _answer_sizes(frames: Frames | None, request: Sizes, place: Place, *, folder: Path, file: str) -> Sizes:
+    """Return lengths of an answer: where nothing is said of them, that of the request, if it has one only."""
+    if frames is not None:
+        return _sizes(frames, place, is_data=place[-1] == "data", folder=folder, file=file)
+    if len(request) > 1:
+        raise InputError([Fault(file, dotted(place), "(missing)", "required: requests are of several lengths")])
+    return request
 
 
 def _link_of(host: str, wired: Wiring) -> Mapping[str, Any]:

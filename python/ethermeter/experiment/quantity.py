@@ -154,7 +154,15 @@ Length = Annotated[Fraction, _reader(units.length_m), _text(Dimension.LENGTH)]
 BitTime = Annotated[int, _reader(units.bit_ps), _text(Dimension.RATE)]
 """A bit rate, as the time of one bit in ps."""
 
-OctetTime = Annotated[int, _reader(_octet_ps), _text(Dimension.RATE)]
+_OCTET_TIME = r"^\s*\+?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*((bit|kbit|Mbit|Gbit|b|kb|Mb|Gb)\/s|(ps|ns|us|µs|μs|ms|s)\/B)\s*$"
+
+OctetTime = Annotated[
+    int,
+    _reader(_octet_ps),
+    WithJsonSchema(
+        {"type": "string", "pattern": _OCTET_TIME, "description": 'a bit rate such as "10 Mb/s", or an octet\'s time such as "800 ns/B"'}
+    ),
+]
 """A bit rate, as the time of one octet in ps."""
 
 BitRate = Annotated[Fraction, _reader(units.rate_bps), _text(Dimension.RATE)]

@@ -11,13 +11,16 @@ from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.ports import PortPoint
 from ethermeter.analysis.positions import Line
+from ethermeter.analysis.roofline import Roofline, of_scenario
 from ethermeter.faults import Fault, InputError
+from ethermeter.observation import Metric
 from ethermeter.papers import claims, erg, fritz1999, gonsalves1982, hughesjones2000, myths
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.myths_runs import Runs
 from ethermeter.papers.paths import Paths, paths_of
 from ethermeter.papers.replications import Curves
 from ethermeter.report.distribution import KINDS, Kind, Selection, select
+from ethermeter.report.labels import key_title, plain
 from ethermeter.report.parameters import Experiment, experiments
 from ethermeter.store import captures
 
@@ -49,6 +52,7 @@ class Content:
     tables: Sequence[Point]  # of every table of flows, where there are several
     ports: Sequence[PortPoint]  # of every port of a network
     links: Sequence[Mapping[str, Any]]  # the network of each of these
+    rooflines: Mapping[str, Roofline]  # of every series of networks, the flow that comes nearest to a ceiling
     groups: Sequence[Point]  # of every group of stations, where there are several
     places: Sequence[Point]  # of the stations at every place, where they are clustered
     shares: Sequence[Point]  # of the larger of two stations
@@ -112,6 +116,7 @@ def gather(run_dir: Path) -> Content:
         tables=by_table,
         ports=of_ports,
         links=[trials[point.first].scenario["network"] for point in of_ports],
+        rooflines=_rooflines(by_flow, networks),
         groups=by_group,
         places=by_place,
         shares=shares,
@@ -139,6 +144,26 @@ def _flows(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Poi
         groups.estimate(trials, observations, batches, divide, metrics=groups.FLOW_METRICS),
         groups.estimate(several, observations, batches, groups.by_table, metrics=groups.FLOW_METRICS) if several else (),
     )
+
+
+def _rooflines(flows: Sequence[Point], trials: "Sequence[Trial]") -> dict[str, Roofline]:
+    """Find for every series where, and on which flow's path, least was left to a ceiling; measured ones go before simulated ones."""
+    scenarios = {(trial.series, trial.engine, frozenset(trial.point.items())): trial.scenario for trial in trials}
+    found: dict[str, tuple[tuple[bool, float], Roofline]] = {}
+    for point in flows:
+        place = {key: value for key, value in point.point.items() if key != groups.PART}
+        scenario = scenarios[point.series, point.engine, frozenset(place.items())]
+        (number, *others) = groups.by_flow(scenario).get(point.point[groups.PART], (0, 0))
+        goodput = point.estimates[Metric.GOODPUT]
+        if others or "transfer" in scenario["flows"][number] or not goodput.value > 0:
+            continue
+        said = ", ".join((point.engine, *(f"{key_title(key)}: {plain(value)}" for key, value in place.items())))
+        line = of_scenario(scenario, int(number), goodput, place=said)
+        if line.margin is not None:
+            rank = (point.engine == "live", -line.margin)
+            if point.series not in found or rank > found[point.series][0]:
+                found[point.series] = (rank, line)
+    return {series: line for series, (_, line) in found.items()}
 
 
 def _stations(scenario: Mapping[str, Any]) -> int:

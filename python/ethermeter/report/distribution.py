@@ -191,8 +191,10 @@ def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any
 
 
 def _thinned(of: Distribution) -> list[tuple[float, float]]:
-    """Points with a share above 0, without those that on logarithmic axes lie next to the one before and the one after."""
-    points = [(value_s, share) for value_s, share in zip(of.value_s.tolist(), of.exceeding.tolist(), strict=True) if share > 0]
+    """Points with a time and a share above 0, without those that on logarithmic axes lie next to the one before and the one after."""
+    every = zip(of.value_s.tolist(), of.exceeding.tolist(), strict=True)
+    # Messages that were measured may have come at the same time.
+    points = [(value_s, share) for value_s, share in every if share > 0 and value_s > 0]
     kept = points[:1]
     for before, point in pairwise(points):
         if abs(math.log(point[0] / kept[-1][0])) + abs(math.log(point[1] / kept[-1][1])) > STEP:

@@ -97,6 +97,10 @@ LABELS: dict[Metric, Label] = {
     Metric.REORDERED: Label("Messages out of order"),
     Metric.DUPLICATES: Label("Messages twice"),
     Metric.TIMED_OUT: Label("Messages not answered in time"),
+    Metric.TRANSFER_RATE: Label("Rate of the whole transfer", "Mb/s", 1e-6),
+    Metric.ACKNOWLEDGEMENT_DELAY: Label("From data to acknowledgement", "µs", 1e6),
+    Metric.RETRANSMITTED: Label("Segments sent again"),
+    Metric.TIMEOUTS: Label("Retransmission timeouts"),
     Metric.MESSAGES: Label("Messages counted"),
     Metric.REFUSED: Label("Messages refused by the source’s queue"),
     Metric.LOST_QUEUE: Label("Frames lost in queues"),
@@ -161,6 +165,9 @@ FLOW_MAIN_METRICS: tuple[Metric, ...] = (
     Metric.DUPLICATES,
     Metric.TIMED_OUT,
     Metric.REFUSED,
+    Metric.TRANSFER_RATE,
+    Metric.ACKNOWLEDGEMENT_DELAY,
+    Metric.RETRANSMITTED,
 )
 """What a report on networks shows."""
 

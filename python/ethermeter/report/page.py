@@ -12,6 +12,7 @@ from ethermeter.report.content import Content
 from ethermeter.report.file_transfer import file_sections
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import number
+from ethermeter.report.lengths import lengths_section
 from ethermeter.report.measured import measured_section
 from ethermeter.report.myths import myths_sections
 from ethermeter.report.packet_voice import voice_sections
@@ -48,6 +49,8 @@ def page(content: Content) -> str:
         sections.append((anchor(name), label, series_section(name, members, content, sheet)))
     if content.agreements:
         sections.append(("agreement", "Agreement", agreement_section(content.agreements)))
+    if lengths := lengths_section(content):
+        sections.append(("lengths", "Times against lengths", lengths))
     if content.measured:
         sections.append(("measured", "Measured and simulated", measured_section(content.measured)))
     if content.captures:
@@ -102,7 +105,12 @@ def _facts(content: Content, series: Sequence[str]) -> list[tuple[str, str]]:
         facts.append(("Messages measured", f"{total / 1e6:,.1f} <small>million</small>" if total >= 1e6 else f"{total:,.0f}"))
     wall_s = content.provenance.get("wall_s")
     if isinstance(wall_s, int | float):
-        facts.append(("Simulated in", f"{number(float(wall_s))} <small>s</small>"))
+        facts.append(
+            (
+                "Took" if "live" in {point.engine for point in content.points} else "Simulated in",
+                f"{number(float(wall_s))} <small>s</small>",
+            )
+        )
     return facts
 
 

@@ -11,7 +11,7 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.knee import CLEAR, Knee, rise
 from ethermeter.observation import Metric
 from ethermeter.papers.evidence import COUNT
-from ethermeter.report import chart, distribution, results
+from ethermeter.report import chart, distribution, results, roofline
 from ethermeter.report.along import along_section
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
 from ethermeter.report.content import Content
@@ -69,12 +69,20 @@ def _network_section(name: str, points: Sequence[Point], content: Content, sheet
         body = apart + (f"<h3>All flows together</h3>{together}" if together else "")
     else:
         body = together + apart
-    body += network_tables(name, content) + _distributions(name, content, sheet)
+    body += network_tables(name, content) + _roofline(name, content, sheet) + _distributions(name, content, sheet)
     body += _estimates(points, [metric for metric in FLOW_MAIN_METRICS if _has_some(points, metric)])
     title = content.titles.get(name, "")
     if len(content.scenarios) == 1:
         return section(anchor(name), "Results", body)
     return section(anchor(name), name, (f'<p class="lead">{safe(title)}</p>' if title and title != name else "") + body)
+
+
+def _roofline(series: str, content: Content, sheet: Sheet) -> str:
+    line = content.rooflines.get(series)
+    if line is None:
+        return ""
+    lead = "What each stage of a path could carry alone, in its order, and what came through: of the flow and point nearest to a ceiling."
+    return f'<h3>Ceilings along the path</h3><p class="lead">{lead}</p>{roofline.figure(sheet, line)}'
 
 
 def _has_some(points: Sequence[Point], metric: Metric) -> bool:

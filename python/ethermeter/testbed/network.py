@@ -5,7 +5,7 @@ what is measured is on the wires. A host is one of the kernel's, whatever the ex
 of its queues. Propagation takes time on relayed wires only.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +37,8 @@ from ethermeter.testbed.relay import Relay
 CONTROL_INTERFACE = "ctl0"
 MOST_SWITCHES = 64
 MOST_QUEUE_OCTETS = 1 << 28
+_MOST_HUNDREDTHS = 1_000_000 * 100
+"""Hundredths of a second after which a bridge forgets at the latest (802.1D-2004, table 7-5)."""
 _AROUND_OCTETS = 38
 """Of a frame beside its IP packet, with preamble and gap."""
 _FRAME_OCTETS = 18
@@ -87,7 +89,9 @@ class NetworkBed:
 
 
 @contextmanager
-def make_network(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], *, mtu: int = 1500) -> Iterator[NetworkBed]:
+def make_network(
+    hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], *, mtu: int = 1500, ages_s: Mapping[str, float] | None = None
+) -> Iterator[NetworkBed]:
     """Make a network, and remove it at the end whatever happens. What killed processes left of others is removed first.
 
     Parameters
@@ -98,6 +102,8 @@ def make_network(hosts: Sequence[str], switches: Sequence[str], links: Sequence[
         Between them; each host has one, and they close no loop.
     mtu
         Octets of the longest IP packet.
+    ages_s
+        After how long of silence a switch forgets where a host is, in s, by the name of the switch; 300 s for those that are not in it.
 
     Raises
     ------
@@ -118,6 +124,10 @@ def make_network(hosts: Sequence[str], switches: Sequence[str], links: Sequence[
     try:
         batch(None, [f"netns add {namespace}" for namespace in namespaces])
         made, plan = _make(record.name, hosts, switches, links, mtu)
+        switching = {name: f"{record.name}-s{number}" for number, name in enumerate(switches, 1)}
+        for name, age_s in (ages_s or {}).items():
+            hundredths = min(max(1, round(100 * age_s)), _MOST_HUNDREDTHS)
+            batch(switching[name], [f"link set bridge type bridge ageing_time {hundredths}"])
         for namespace in namespaces:
             await_carrier(namespace)
         relay = Relay.start(wires_namespace(record.name), plan) if plan else None

@@ -198,7 +198,7 @@ def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool, wires: WireKin
 
     """
     hosts, switches, links = _plain(network) if plain else _planned(network, wires)
-    with make_network(hosts, switches, links, mtu=mtu) as bed:
+    with make_network(hosts, switches, links, mtu=mtu, ages_s={} if plain else _ages_s(network)) as bed:
         names = {name: f"h{number}" for number, name in enumerate(hosts, 1)}
         certified = [f"{names[name]}={bed.controls[name]}={bed.hosts[name].ipv4}" for name in hosts]
         places = {name: (bed.controls[name], CONTROL_PORT, bed.hosts[name].command()) for name in hosts}
@@ -238,6 +238,12 @@ def _planned(network: Mapping[str, Any], wires: WireKind) -> tuple[list[str], li
         [name for name, (kind, _) in kinds.items() if kind == "switch"],
         links,
     )
+
+
+def _ages_s(network: Mapping[str, Any]) -> dict[str, float]:
+    """Return after how long switches forget, where the experiment says it. Bridges always learn, also where it says that they know all."""
+    learning = {node["name"]: node["kind"].get("switch", {}).get("learning") for node in network["nodes"] if "switch" in node["kind"]}
+    return {name: said["learns"]["age_ps"] / 1e12 for name, said in learning.items() if isinstance(said, Mapping)}
 
 
 def _end(node: tuple[str, Mapping[str, Any]], usual: Wire) -> tuple[Wire, int | None]:

@@ -1,0 +1,123 @@
+//! Voice on the experimental Ethernet: delay, throughput and loss against the number of coders, as in tables 4.1 of Gonsalves 1982.
+//!
+//! Arguments: the deaf time in microseconds, and `outside` to have the overhead outside of the minimum and maximum lengths.
+
+use ethermeter_simulator::scenario::{
+    AfterAttemptLimit, AfterLateCollision, Backoff, Group, Phases, Scenario, Segment,
+};
+use ethermeter_simulator::{simulate, Trial};
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::lengths::Lengths;
+use ethermeter_traffic::times::Times;
+
+const US: u64 = 1_000_000;
+const S: u64 = 1_000_000 * US;
+const UNIT: u64 = 38_080_000;
+const OVERHEAD: u64 = 48;
+
+fn trial(stations: u32, min_octets: u64, deaf_ps: u64, is_outside: bool, seed: u64) -> Trial {
+    let places = 8;
+    let delay = |p: u32, q: u32| 2_750_000 / u64::from(places - 1) * u64::from(p.abs_diff(q));
+    let beside = if is_outside { OVERHEAD } else { 0 };
+    Trial {
+        seed,
+        scenario: Scenario {
+            segment: Segment {
+                bit_ps: 340_000,
+                slot_bits: 112,
+                gap_bits: u64::from(deaf_ps == 0),
+                gap_part1_bits: 0,
+                preamble_bits: 1,
+                jam_bits: 8,
+                deaf_ps,
+                delay_ps: (0..places).map(|p| (0..places).map(|q| delay(p, q)).collect()).collect(),
+            },
+            groups: vec![Group {
+                name: "host".into(),
+                places: (0..stations).map(|i| i % places).collect(),
+                frames: Lengths::Samples {
+                    overhead_bits: OVERHEAD,
+                    min_bits: 8 * min_octets + beside,
+                    max_bits: 8 * 1024 + beside,
+                },
+                arrivals: Arrivals::Coder { sample_bits: 16, sample_ps: 4 * UNIT, spurts: None },
+                generator: None,
+                queue_frames: None,
+                clock_error_ppb: 0,
+                priority_wait_ps: 0,
+                service: Times::Constant { ps: 0 },
+                backoff: Backoff::LoadRegister { bits: 8, clock_ps: UNIT, ticks: true },
+                attempt_limit: 16,
+                after_attempt_limit: AfterAttemptLimit::Resume,
+                after_late_collision: AfterLateCollision::Backoff,
+            }],
+            phases: Phases {
+                begin_ps: 0,
+                stop_ps: 25 * S,
+                measure_from_ps: 5 * S,
+                measure_to_ps: 25 * S,
+                end_ps: 25 * S,
+                spread_ps: 100_000 * US,
+            },
+            batches: 20,
+        },
+    }
+}
+
+/// Throughput and loss as parts of 1, delay in ms.
+#[allow(clippy::cast_precision_loss)]
+fn point(stations: u32, min_octets: u64, deaf_ps: u64, is_outside: bool) -> [f64; 4] {
+    let seeds = 4;
+    let mut means = [0.0; 4];
+    for seed in 0..seeds {
+        let outcome = simulate(&trial(stations, min_octets, deaf_ps, is_outside, seed)).expect("a valid trial");
+        let voice = outcome.voice.expect("voice");
+        let total = |counts: &[u64]| counts.iter().sum::<u64>() as f64;
+        let frames = total(&outcome.station_frames);
+        let data = total(&outcome.station_bits) - OVERHEAD as f64 * frames;
+        let delays = outcome.station_frames.iter().zip(&voice.station_voice_delay_s).map(|(&n, d)| n as f64 * d);
+        let of_samples = voice.station_samples_delivered.iter().zip(&voice.station_sample_delay_s);
+        let of_this = [
+            data * 340_000.0 / outcome.window_ps as f64,
+            delays.sum::<f64>() / frames * 1e3,
+            total(&voice.station_samples_lost) / total(&voice.station_samples),
+            of_samples.map(|(&n, d)| n as f64 * d).sum::<f64>() / total(&voice.station_samples_delivered) * 1e3,
+        ];
+        for (mean, this) in means.iter_mut().zip(of_this) {
+            *mean += this / seeds as f64;
+        }
+    }
+    means
+}
+
+fn main() {
+    let deaf_us = std::env::args().nth(1).and_then(|a| a.parse::<u64>().ok()).unwrap_or(0);
+    let is_outside = std::env::args().any(|a| a == "outside");
+    for min_octets in [64, 128, 512] {
+        println!(
+            "minimum {min_octets} bytes, deaf {deaf_us} us, overhead {}",
+            if is_outside { "outside" } else { "inside" }
+        );
+        println!("{:>4} {:>8} {:>10} {:>14} {:>8}", "N", "T %", "D ms", "of samples ms", "L %");
+        let curve: Vec<(u32, [f64; 4])> = (1..=36)
+            .filter(|n| *n == 1 || *n >= 10)
+            .map(|n| (n, point(n, min_octets, deaf_us * US, is_outside)))
+            .collect();
+        for (n, [t, d, l, s]) in &curve {
+            println!("{n:>4} {:>8.2} {d:>10.2} {s:>14.2} {:>8.3}", 100.0 * t, 100.0 * l);
+        }
+        for loss in [0.01, 0.05] {
+            let Some(after) = curve.iter().position(|(_, p)| p[2] >= loss).filter(|&i| i > 0) else { continue };
+            let ((stations, low), (_, high)) = (curve[after - 1], curve[after]);
+            let share = (loss - low[2]) / (high[2] - low[2]);
+            let between = |k: usize| low[k] + share * (high[k] - low[k]);
+            println!(
+                "  L = {loss}: N {:.1}, T {:.1} %, D {:.1} ms, of samples {:.1} ms",
+                f64::from(stations) + share,
+                100.0 * between(0),
+                between(1),
+                between(3)
+            );
+        }
+    }
+}

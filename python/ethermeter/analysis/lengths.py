@@ -1,0 +1,214 @@
+"""Lengths: times of a network against the length of what is sent, as straight lines, and what one way costs more than another.
+
+A request and its answer pass every stage of their way once, so the round trip grows with each octet by the sum of what the stages take for
+it: that is the slope; what does not depend on the length is the intercept. Where one line does not fit, two do better: a stage has begun
+to overlap with another, or a limit was passed.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import fdtrc
+
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.fit import Line, line
+from ethermeter.analysis.groups import PART
+from ethermeter.analysis.interval import Estimate, Floats, difference
+from ethermeter.observation import Metric
+from ethermeter.units import UnitError, quantity
+
+METRICS = (Metric.ROUND_TRIP, Metric.ONE_WAY_DELAY, Metric.INTER_ARRIVAL)
+"""Times that are laid against lengths."""
+FEWEST = 4
+"""Lengths from which a line is drawn."""
+FEWEST_OF_A_PIECE = 3
+BREAK_PROBABILITY = 0.05
+"""Two lines are better than one if chance alone would make any division of the points so much better with less than this."""
+_ROUNDING = 1e-9
+"""Scatter over the longest time, below which points lie on the line as far as numbers go."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfLengths:
+    """A time against a length.
+
+    Parameters
+    ----------
+    series, engine, flow
+        What it is of.
+    key, fixed
+        The key of the length, and what else is varied at this line.
+    metric
+        Which time.
+    octets, times_s
+        Its points, shortest length first; shape `(points,)`.
+    whole
+        The line through all of them: intercept in s, slope in s an octet.
+    pieces
+        The lines of two pieces, where they are better; empty if one line fits.
+    break_octets
+        Between the pieces: half way from the last length of the first to the first of the second; NaN without.
+
+    """
+
+    series: str
+    engine: str
+    flow: str
+    key: str
+    fixed: Mapping[str, str]
+    metric: Metric
+    octets: Floats
+    times_s: Floats
+    whole: Line
+    pieces: tuple[Line, ...]
+    break_octets: float
+
+    @property
+    def residuals_s(self) -> Floats:
+        """What lies between the points and the line through all of them, in s."""
+        found: Floats = self.times_s - self.whole.intercept.value - self.whole.slope.value * self.octets
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extra:
+    """What one way costs more than another: the differences of intercepts, in s, and of slopes, in s an octet."""
+
+    one: OfLengths
+    other: OfLengths
+    intercept: Estimate
+    slope: Estimate
+
+
+def of_lengths(points: Sequence[Point]) -> list[OfLengths]:
+    """Find every time of every flow that was measured or simulated at several lengths, and draw lines through it.
+
+    Parameters
+    ----------
+    points
+        Estimates of flows, each with the flow's name under `ethermeter.analysis.groups.PART`.
+
+    """
+    found: dict[_Place, dict[float, float]] = {}
+    for point in points:
+        flow = point.point.get(PART, "")
+        for key, text in point.point.items():
+            octets = _octets(text) if _is_length_of(key, flow) else math.nan
+            if math.isnan(octets):
+                continue
+            fixed = tuple((name, value) for name, value in point.point.items() if name not in (key, PART))
+            for metric in METRICS:
+                estimate = point.estimates.get(metric)
+                if estimate is not None and math.isfinite(estimate.value):
+                    place = _Place(point.series, point.engine, flow, key, fixed, metric)
+                    found.setdefault(place, {})[octets] = estimate.value
+    return [_drawn(place, times) for place, times in found.items() if len(times) >= FEWEST]
+
+
+def extras(lines: Sequence[OfLengths]) -> list[Extra]:
+    """Set lines that were drawn at the same lengths side by side: each against the first of them.
+
+    Lines belong together that are of the same time and engine, of flows that begin with the same word, with all else equal: of paths beside
+    each other in a network, or of experiments that differ in what lies between the hosts.
+    """
+    together: dict[tuple[object, ...], list[OfLengths]] = {}
+    for each in lines:
+        of = (each.metric, each.engine, each.flow.partition(" ")[0], each.key, tuple(each.fixed.items()), tuple(each.octets))
+        together.setdefault(of, []).append(each)
+    return [
+        Extra(
+            one=each,
+            other=members[0],
+            intercept=difference(each.whole.intercept, members[0].whole.intercept),
+            slope=difference(each.whole.slope, members[0].whole.slope),
+        )
+        for members in together.values()
+        for each in members[1:]
+    ]
+
+
+def broken(octets: Floats, times_s: Floats) -> tuple[tuple[Line, ...], float]:
+    """Divide points into two pieces where that is better than chance alone makes it.
+
+    The rule: of all divisions with three points on either side the one with the least scatter about two lines, if the F test of two lines
+    against one gives a probability below `BREAK_PROBABILITY` over the number of divisions (Bonferroni, since the best one was picked).
+
+    Parameters
+    ----------
+    octets, times_s
+        Shape `(points,)`, octets increasing.
+
+    Returns
+    -------
+    :
+        The two lines, and the place between them in octets; no lines and NaN where one line will do.
+
+    Source
+    ------
+    Chow, Econometrica 28(3), 1960, for the test of a division that was not picked.
+    """
+    scatter = _scatter(octets, times_s)
+    divisions = range(FEWEST_OF_A_PIECE, len(octets) - FEWEST_OF_A_PIECE + 1)
+    if not divisions or scatter <= len(octets) * (_ROUNDING * float(np.abs(times_s).max())) ** 2:
+        return (), math.nan
+    degrees = len(octets) - 4
+    of_two, at = min((_scatter(octets[:at], times_s[:at]) + _scatter(octets[at:], times_s[at:]), at) for at in divisions)
+    statistic = (scatter - of_two) / 2 / (of_two / degrees) if of_two > 0 else math.inf
+    if float(fdtrc(2, degrees, statistic)) * len(divisions) >= BREAK_PROBABILITY:
+        return (), math.nan
+    return (line(octets[:at], times_s[:at]), line(octets[at:], times_s[at:])), float(octets[at - 1] + octets[at]) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What all points of a line have in common."""
+
+    series: str
+    engine: str
+    flow: str
+    key: str
+    fixed: tuple[tuple[str, str], ...]
+    metric: Metric
+
+
+def _drawn(place: _Place, times: Mapping[float, float]) -> OfLengths:
+    octets = np.array(sorted(times), dtype=np.float64)
+    times_s = np.array([times[each] for each in octets.tolist()], dtype=np.float64)
+    pieces, break_octets = broken(octets, times_s)
+    return OfLengths(
+        series=place.series,
+        engine=place.engine,
+        flow=place.flow,
+        key=place.key,
+        fixed=dict(place.fixed),
+        metric=place.metric,
+        octets=octets,
+        times_s=times_s,
+        whole=line(octets, times_s),
+        pieces=pieces,
+        break_octets=break_octets,
+    )
+
+
+def _scatter(octets: Floats, times_s: Floats) -> float:
+    found = line(octets, times_s)
+    return float(np.square(times_s - found.intercept.value - found.slope.value * octets).sum())
+
+
+def _is_length_of(key: str, flow: str) -> bool:
+    """Whether a key is a length of this flow: of its frames, its data or their answers."""
+    top, *between = key.split(".")
+    if top != "flows" or not between or between.pop() not in ("frames", "data"):
+        return False
+    name = next((part for part in between if part != "response"), "")
+    return not name or name == "*" or name.isdecimal() or name == flow.partition(" ")[0]
+
+
+def _octets(text: str) -> float:
+    try:
+        found = quantity(text)
+    except UnitError:
+        return math.nan
+    return float(found.number) * {"B": 1, "kB": 1000, "MB": 1_000_000}.get(found.unit, math.nan)

@@ -1,0 +1,40 @@
+"""Measure, calibrate, predict, measure: on two hosts, and then on four senders into one."""
+
+import json
+from pathlib import Path
+
+import pytest
+from ethermeter.cli.app import app
+from typer.testing import CliRunner
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "calibration"
+SHORT = ["--set", "phases.settle=100 ms", "--set", "phases.transmit=500 ms", "--set", "phases.measure=last 400 ms"]
+RATE_BPS = 10e6
+
+
+@pytest.mark.root
+def test_a_network_calibrated_on_two_hosts_tells_the_rate_of_four_into_one(tmp_path: Path) -> None:
+    def call(*words: str | Path) -> None:
+        done = CliRunner().invoke(app, [str(word) for word in words])
+        assert done.exit_code == 0, done.output
+
+    bed = ("--testbed", "--wires", "relay", "--no-report", "--replications", "1")
+    sizes = """--set=vary."flows.load.data"=["18 B", "700 B", "1472 B"]"""
+    call("measure", EXAMPLES / "two-hosts.toml", *bed, *SHORT, sizes, "--out", tmp_path / "two")
+    call("calibrate", tmp_path / "two", "--model", EXAMPLES / "model.toml", "--out", tmp_path / "calibrated")
+    unknowns = json.loads((tmp_path / "calibrated" / "calibration.json").read_text(encoding="utf-8"))["unknowns"]
+    # As exact as the slope of latency on relayed wires is: 3% (test_relay.py).
+    assert unknowns[0]["value"] * 1e6 == pytest.approx(RATE_BPS, rel=0.03)
+
+    network = tmp_path / "calibrated" / "network.toml"
+    four = tmp_path / "four.toml"
+    # Only the overload: what comes is then what the wire carries, whatever was drawn.
+    text = (EXAMPLES / "four-senders.toml").read_text(encoding="utf-8")
+    four.write_text(text.replace('{ poisson = "150 /s" }, { poisson = "230 /s" }, ', ""), encoding="utf-8")
+    call("predict", four, "--network", network, "--out", tmp_path / "predicted", "--draws", "8")
+    call("measure", tmp_path / "predicted" / "scenario.toml", *bed, *SHORT, "--out", tmp_path / "measured")
+    call("predict", four, "--network", network, "--out", tmp_path / "judged", "--draws", "8", "--against", tmp_path / "measured")
+    judged = json.loads((tmp_path / "judged" / "prediction.json").read_text(encoding="utf-8"))["judged"]
+    (rate,) = [row for row in judged if row["metric"] == "message_rate"]
+    # A frame at either end of a window of 400 ms, of 1066 octets with all around them, and the 3% of the calibration.
+    assert rate["relative_error"] == pytest.approx(0, abs=0.03 + 2 * 8 * 1066 / RATE_BPS / 0.4)
