@@ -114,10 +114,10 @@ def test_what_cannot_be_measured_is_refused_with_key_and_value(
     assert fault in str(caught.value)
 
 
-def test_transfers_are_refused_in_a_line(tmp_path: Path) -> None:
+def test_files_are_refused_in_a_line(tmp_path: Path) -> None:
     trial = trial_of(tmp_path)
-    trial["scenario"]["flows"][0]["transfer"] = {}
-    with pytest.raises(InputError, match="transfers are simulated only"):
+    trial["scenario"]["flows"][0]["transfer"] = {"job": {"file": {}}, "tcp": {"mtu_octets": 1500}}
+    with pytest.raises(InputError, match="files are simulated only"):
         describe(trial, LABORATORY, {})
 
 
@@ -285,3 +285,73 @@ def test_every_live_test_of_a_study_is_one_that_agents_can_be_asked_for(study: s
             Local("testbed").check([Work(at, trial.id, trial.line) for at, trial in enumerate(trials) if trial.engine == "live"])
         series |= {trial.series for trial in trials}
     assert len(series) == len(names)
+
+
+TRANSFER = """\
+title = "octets"
+[network]
+rate = "10 Mb/s"
+[[network.hosts]]
+name = "a"
+[[network.hosts]]
+name = "b"
+[[network.links]]
+ends = ["a", "b"]
+[[flows]]
+name = "copy"
+from = "a"
+to = "b"
+transfer = { JOB, tcp = { window = "64 kB" } }
+[phases]
+transmit = "2 s"
+measure = "last 1 s"
+[run]
+engines = ["live"]
+"""
+
+
+def transfer_of(folder: Path, job: str) -> dict[str, Any]:
+    path = folder / "x.toml"
+    path.write_text(TRANSFER.replace("JOB", job), encoding="utf-8")
+    (trial,) = plan.expand([load(path)]).trials
+    return dict(json.loads(trial.line))
+
+
+@pytest.mark.parametrize(("job", "octets"), [("stream = {}", {}), ('stream = { size = "36 MB" }', {"octets": 36_000_000})])
+def test_a_stream_of_octets_becomes_a_transfer_over_tcp(tmp_path: Path, job: str, octets: dict[str, int]) -> None:
+    trial = transfer_of(tmp_path, job)
+    text = describe(trial, LABORATORY, {})
+    _core.check_test(text)
+    (flow,) = json.loads(text)["flows"]
+    assert flow["port"] == "tcp"
+    assert flow["traffic"] == {"kind": "transfer", **octets}
+    assert mtu_octets(trial["scenario"]) == 1500
+
+
+def test_a_file_is_not_measured(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"flows\.0\.transfer\.file"):
+        transfer_of(tmp_path, 'file = { direction = "read", size = "36 MB", block = "4 kB", request = "64 B", answer = "64 B" }')
+
+
+def test_rates_of_a_transfer_are_those_from_the_first_read_to_the_last(tmp_path: Path) -> None:
+    counted = {"sending": {"counted": {"octets": 2_000_000, "tcp": {"columns": {"sent_again": [0, 3]}}}}}
+    taken = {"octets": 2_000_000, "last_ns": 1_900_000_000, "measured": {"octets": 1_000_000, "data_rate_bps": 9_400_000.0}}
+    outcome = {
+        "outcome": "complete",
+        "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}},
+        "flows": {"copy": {"cautions": [], **counted, "receiving": {"counted": taken}}},
+    }
+    scenario = transfer_of(tmp_path, 'stream = { size = "2 MB" }')["scenario"]
+    rows = observe(scenario, outcome, took_s=2.0)
+
+    def at(metric: str) -> tuple[float, str]:
+        place = len(FLOW_METRICS) + [str(name) for name in FLOW_METRICS].index(metric)
+        return float(rows.values[place]), caution_text(int(rows.cautions[place]))
+
+    assert at("data_rate")[0] == pytest.approx(9_400_000, rel=1e-12)
+    # All of it was there after 1.9 s.
+    assert at("transfer_rate")[0] == pytest.approx(8 * 2_000_000 / 1.9, rel=1e-12)
+    assert at("retransmitted")[0] == 3
+    for metric in ("message_rate", "goodput", "loss", "one_way_delay", "timeouts"):
+        assert math.isnan(at(metric)[0])
+        assert at(metric)[1] == "no-samples"

@@ -26,7 +26,7 @@ EXAMPLES = """\
   ethermeter measure my-network.toml --testbed --capture-at client --capture-octets 1514 --capture-size 1000
   ethermeter measure --study erg --testbed
   ethermeter measure --study hughesjones2000 --testbed --quick"""
-STUDIES = ("boggs1988", "erg", "hughesjones2000")
+STUDIES = ("boggs1988", "gonsalves1982", "erg", "hughesjones2000", "fritz1999")
 """Published studies whose live tests come as experiments, `live/STUDY/…`."""
 QUICK = ("phases.transmit='600 ms'", "phases.measure='last 400 ms'")
 """What `--quick` lays over the files of a study."""

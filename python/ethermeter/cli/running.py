@@ -313,6 +313,9 @@ def print_points(estimates: dict[str, Any]) -> None:
     is_of_flows = ["message_rate" in point["estimates"] for point in points]
     metrics: tuple[str, ...] = TABLE_METRICS if not all(is_of_flows) else ()
     metrics += tuple(metric for metric in FLOW_TABLE_METRICS if any(is_of_flows) and metric not in metrics)
+    if any(is_of_flows) and all(point["estimates"].get("message_rate", {}).get("value") is None for point in points):
+        # Nothing but transfers: octets, no messages.
+        metrics = (*metrics[: -len(FLOW_TABLE_METRICS)], "data_rate", "retransmitted")
     metrics += VOICE_TABLE_METRICS if "voice_delay" in estimates["metrics"] else ()
     metrics += tuple(metric for metric in TRANSFER_TABLE_METRICS if any(_has(point, metric) for point in points))
     rows = [

@@ -81,7 +81,7 @@ def messages(flows: Sequence[Flow], wired: Wiring, *, engines: Sequence[str], fo
                 said = _said(flow, place, sender, wired, engines, folder, file)
                 made.flows.append({"name": name, "from": sender, "to": receivers, **said})
                 made.places.append(place)
-                made.ports.append(flow.port)
+                made.ports.append(flow.port if flow.transfer is None else "tcp")
         except InputError as error:
             faults += error.faults
     if faults:
@@ -199,8 +199,8 @@ def _strange_to_transfers(flow: Flow, place: Place, *, engines: Sequence[str], f
         faults.append(Fault(file, dotted((*place, "cast")), shown(flow.cast), 'expected "unicast" with transfer'))
     if flow.port != "tcp" and "port" in flow.model_fields_set:
         faults.append(Fault(file, dotted((*place, "port")), shown(flow.port), 'expected "tcp", or nothing, with transfer'))
-    if any(engine != "simulation" for engine in engines):
-        faults.append(Fault(file, dotted((*place, "transfer")), "given", 'allowed where run.engines has nothing but "simulation"'))
+    if "live" in engines and flow.transfer is not None and flow.transfer.file is not None:
+        faults.append(Fault(file, dotted((*place, "transfer", "file")), "given", 'expected a stream where run.engines has "live"'))
     return faults
 
 

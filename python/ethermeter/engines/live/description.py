@@ -45,6 +45,16 @@ def is_exchange(flow: Mapping[str, Any]) -> bool:
     return flow.get("response") is not None
 
 
+def is_transfer(flow: Mapping[str, Any]) -> bool:
+    """Whether it is octets over a connection of TCP instead of messages."""
+    return "transfer" in flow
+
+
+def is_saturated(flow: Mapping[str, Any]) -> bool:
+    """Whether its sender always has something to send."""
+    return is_transfer(flow) or bool(flow["arrivals"]["kind"] == "saturated")
+
+
 def around_octets(port: str, address: str) -> int:
     """Octets of a frame, destination address to FCS, that are not its port's data."""
     return _AROUND[port][ipaddress.ip_address(address).version == 6]
@@ -146,7 +156,7 @@ def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[d
     """Return what consent each flow asks for: of the ceilings of all hosts that take part in it, the least equal share."""
     ways = [_ways(flow) for flow in scenario["flows"]]
     flows_at = Counter(way for of in ways for way in of)
-    streams = {(flow["from"], to) for flow in scenario["flows"] if not is_exchange(flow) for to in flow["to"]}
+    streams = {(flow["from"], to) for flow in scenario["flows"] if not is_exchange(flow) and not is_transfer(flow) for to in flow["to"]}
     clocks_at = Counter(host for pair in streams for host in pair)
 
     def share(of: list[tuple[str, str]], key: str) -> int:
@@ -164,8 +174,11 @@ def _ways(flow: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _traffic(flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: str) -> dict[str, Any]:
-    if "transfer" in flow:
-        raise InputError([Fault(where, "transfer", "given", "expected messages of what is measured; transfers are simulated only")])
+    if (transfer := flow.get("transfer")) is not None:
+        stream = transfer["job"].get("stream")
+        if stream is None:
+            raise InputError([Fault(where, "transfer.file", "given", "expected a stream of what is measured; files are simulated only")])
+        return {"kind": "transfer", **({"octets": stream["octets"]} if "octets" in stream else {})}
     framing, address = flow.get("framing", "frame"), laboratory.stations[flow["from"]].address
     frames = _frames(flow["frames"], framing, port, address, where)
     arrivals = flow["arrivals"]

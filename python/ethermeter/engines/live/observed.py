@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ethermeter.engines import network
-from ethermeter.engines.live.description import around_octets, flow_names, is_exchange
+from ethermeter.engines.live.description import around_octets, flow_names, is_exchange, is_saturated, is_transfer
 from ethermeter.engines.network import ADDED, TIMES, percentiles
 from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets
 from ethermeter.observation import Caution, Metric
@@ -49,6 +49,8 @@ class Counted:
         Histograms: low and high in ps, count.
     between_s
         Mean time between arrivals, in s; NaN without any.
+    transfer_octets, transfer_whole_s, sent_again
+        Of a transfer: data that came in the window, the time until all of it had come in s, and segments that TCP sent again in all.
     cautions
         Words of the flow.
 
@@ -71,6 +73,9 @@ class Counted:
     round_trip: Buckets = field(default_factory=list)
     between: Buckets = field(default_factory=list)
     between_s: float = np.nan
+    transfer_octets: float = 0.0
+    transfer_whole_s: float = np.nan
+    sent_again: float = 0.0
     cautions: set[Caution] = field(default_factory=set)
 
 
@@ -96,7 +101,7 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: f
     """
     flows = [_counted(scenario, number, result["flows"].get(name) or {}, result) for number, name in enumerate(flow_names(scenario))]
     for flow, counted in zip(scenario["flows"], flows, strict=True):
-        if not has_wires and counted.sent > 0 and flow["arrivals"]["kind"] == "saturated":
+        if not has_wires and (counted.sent > 0 or counted.transfer_octets > 0) and is_saturated(flow):
             counted.cautions.add(Caution.HOST_LIMITED)
     window_s = _window_s(scenario)
     rows = network.observe(scenario, _as_core(scenario, flows), core_s=took_s)
@@ -121,9 +126,11 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: f
         of_each[metric][:] = np.nan
     for number, port in enumerate(scenario["live"]["ports"]):
         if port == "tcp" or np.isnan(flows[number].sent):
-            # What TCP sent again is in what its sender was told of the connection, not by message.
+            # What TCP sent again is in what its sender was told of the connection, not by message, nor why it did.
             for metric in (Metric.RETRANSMITTED, Metric.TIMEOUTS):
                 of_each[metric][number] = np.nan
+        if is_transfer(scenario["flows"][number]):
+            of_each[Metric.RETRANSMITTED][number] = flows[number].sent_again
     for metric in ADDED:
         values[of_all[metric]] = of_each[metric].sum()
     cautions |= _words(flows)
@@ -158,7 +165,10 @@ def _counted(scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], 
     if not sending or not all(_role(one.get("receiving")) for one in received):
         return Counted(transmit_s, _window_s(scenario))
     cautions = {Caution(word) for word in said.get("cautions", ()) if word in set(Caution)}
-    if is_exchange(flow):
+    if is_transfer(flow):
+        (receiver,) = received
+        counted = _transfer(flow, sending, _role(receiver["receiving"]), transmit_s, _window_s(scenario))
+    elif is_exchange(flow):
         counted = _exchange(flow, sending, received, transmit_s)
     else:
         counted = _stream(sending, received, transmit_s, _window_s(scenario))
@@ -168,6 +178,8 @@ def _counted(scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], 
     if counted.refused or any(_is_lost_at_a_host(one.get("losses") or {}) for one in received):
         cautions.add(Caution.HOST_LIMITED)
     counted.cautions = cautions
+    if is_transfer(flow):
+        return counted
     port = scenario["live"]["ports"][number]
     address = str((result["agents"].get(flow["from"]) or {}).get("address", "0.0.0.0"))
     _measure(counted, flow, port, address)
@@ -233,6 +245,21 @@ def _exchange(flow: Mapping[str, Any], sending: Mapping[str, Any], received: Ite
     )
 
 
+def _transfer(flow: Mapping[str, Any], given: Mapping[str, Any], taken: Mapping[str, Any], transmit_s: float, window_s: float) -> Counted:
+    """Of octets over TCP: what was read in the window, at the rate from its first read to its last."""
+    rate_bps = taken["measured"]["data_rate_bps"]
+    octets = flow["transfer"]["job"]["stream"].get("octets")
+    is_whole = octets is not None and taken["octets"] == octets
+    again = given["tcp"]["columns"]["sent_again"]
+    return Counted(
+        transmit_s,
+        window_s,
+        transfer_octets=0.0 if rate_bps is None else rate_bps / 8 * window_s,
+        transfer_whole_s=taken["last_ns"] / 1e9 if is_whole else np.nan,
+        sent_again=float(again[-1]) if again else 0.0,
+    )
+
+
 def _measure(counted: Counted, flow: Mapping[str, Any], port: str, address: str) -> None:
     """Octets and frames of the messages that came; NaN where messages are of several numbers of frames."""
     framing, lengths = flow.get("framing", "frame"), flow["frames"]
@@ -294,7 +321,7 @@ def _as_core(scenario: Mapping[str, Any], flows: list[Counted]) -> dict[str, Any
         "flow_lost": lost,
         "losses": LOSSES,
         **{f"flow_{name}_s": mean for name, mean in means.items()},
-        **_no_transfers(len(flows)),
+        **_of_transfers(flows),
         "histograms": {name: _columns(every) for name, every in {**buckets, **{key: [] for key in ACKNOWLEDGEMENTS}}.items()},
         **{f"port_{name}": np.empty(0, np.int64) for name in PORT_COLUMNS},
         "window_ps": phases["measure_to_ps"] - phases["measure_from_ps"],
@@ -302,14 +329,14 @@ def _as_core(scenario: Mapping[str, Any], flows: list[Counted]) -> dict[str, Any
     }
 
 
-def _no_transfers(flows: int) -> dict[str, Any]:
-    """Return what the simulator says where no flow is a transfer."""
-    nothing, unknown = np.zeros(flows), np.full(flows, np.nan)
+def _of_transfers(flows: list[Counted]) -> dict[str, Any]:
+    """Return what the simulator says of transfers; acknowledgements are not seen, and what was sent again is told elsewhere."""
+    unknown = np.full(len(flows), np.nan)
     return {
-        "transfer_octets": nothing,
-        "transfer_whole_s": unknown,
-        "transfer_retransmitted": np.zeros((flows, 2)),
-        "transfer_timeouts": np.zeros((flows, 2)),
+        "transfer_octets": np.array([flow.transfer_octets for flow in flows]),
+        "transfer_whole_s": np.array([flow.transfer_whole_s for flow in flows]),
+        "transfer_retransmitted": np.zeros((len(flows), 2)),
+        "transfer_timeouts": np.zeros((len(flows), 2)),
         **{f"flow_{name}_s": unknown for name in ACKNOWLEDGEMENTS},
     }
 

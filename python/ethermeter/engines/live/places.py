@@ -144,7 +144,9 @@ def mtu_octets(scenario: Mapping[str, Any]) -> int:
     """Longest IP packet that interfaces need to take for the flows of a scenario to go as it says."""
     found: list[int] = []
     for flow in scenario["flows"]:
-        if (framing := flow.get("framing", "frame")) != "frame":
+        if "transfer" in flow:
+            found.append(max(MTU_OCTETS, flow["transfer"]["tcp"]["mtu_octets"]))
+        elif (framing := flow.get("framing", "frame")) != "frame":
             found.append(framing["udp"]["mtu_octets"])
         else:
             bits = flow["frames"]["bits"]

@@ -1,0 +1,145 @@
+"""The studies' live tests: one cheap run of each kind, against what the wires and the rules allow."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = [sys.executable, "-m", "ethermeter"]
+SHORT = ["--set", 'phases.transmit="0.6 s"', "--set", 'phases.measure="last 0.4 s"']
+pytestmark = pytest.mark.root
+
+
+def measured(name: str, folder: Path, *words: str) -> list[dict[str, Any]]:
+    """Measure a shipped live test in a testbed, and return the points that were measured."""
+    command = [*PROGRAM, "measure", f"live/{name}", "--testbed", "--no-report", "--out", str(folder / "run"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    points = json.loads((folder / "run" / "estimates.json").read_text())["points"]
+    return [point for point in points if point["engine"] == "live"]
+
+
+def value(point: dict[str, Any], metric: str) -> float:
+    return float(point["estimates"][metric]["value"])
+
+
+def flows_of(folder: Path) -> list[dict[str, Any]]:
+    """Return what was counted of the flows of every trial."""
+    return [json.loads(path.read_text())["flows"] for path in sorted((folder / "run" / "live").glob("*/*.json"))]
+
+
+def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(tmp_path: Path) -> None:
+    to = ["--set", 'flows.load.to="sink10"', "--set", 'flows.load.from="sparc"']
+    one, group = measured("erg/simplex", tmp_path, *to, "--set", 'phases.transmit="1.2 s"', "--set", 'phases.measure="last 1 s"')
+    for point in (one, group):
+        assert value(point, "loss") == 0
+        # 40000 bits each 4192 us is what the wire carries, and one datagram more may fall into the window of a second. A sender that was
+        # late leaves the wire idle, so that there is no bound below: all that were offered come.
+        assert value(point, "data_rate") <= 40_000 / 4192e-6 + 40_000
+    for flows in flows_of(tmp_path):
+        # Their phase is random: one more or less in the transmission.
+        assert flows["load"]["sending"]["counted"]["frames"] == pytest.approx(1.2 / 4192e-6, abs=1)
+
+
+def test_each_step_of_the_load_comes_through_below_the_wire(tmp_path: Path) -> None:
+    steps = ["--set", 'vary."flows.load.arrivals.regular"=["16.768 ms", "8.384 ms"]', "--set", 'phases.drain="0.2 s"']
+    points = measured("erg/steps", tmp_path, *steps, *SHORT)
+    for point, flows, period_s in zip(points, flows_of(tmp_path), (16.768e-3, 8.384e-3), strict=True):
+        assert value(point, "loss") == 0
+        # Their phase is random: one more or less in the transmission of 0.6 s.
+        assert flows["load"]["received"] == pytest.approx(0.6 / period_s, abs=1)
+
+
+def test_on_wires_that_hold_frames_a_round_trip_grows_by_what_the_wires_take_for_an_octet(tmp_path: Path) -> None:
+    sizes = ["--set", 'vary."flows.ping.frames"=["82 B", "530 B", "1042 B", "1518 B"]', "--set", 'network.rate="10 Mb/s"']
+    points = measured("hughesjones2000/latency-direct", tmp_path, *sizes, *SHORT, "--wires", "relay")
+    octets = [82, 530, 1042, 1518]
+    for point, length in zip(points, octets, strict=True):
+        # There and back, preamble and frame, 0.8 us an octet: no round trip is shorter. Wires may be late, never early; the median is of
+        # buckets narrower than 0.8%.
+        assert value(point, "round_trip_p50") > 0.992 * 2 * (length + 8) * 0.8e-6
+        assert value(point, "timed_out") == 0
+
+
+def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_get(tmp_path: Path) -> None:
+    silent, heard = sorted(
+        measured("hughesjones2000/unlearned", tmp_path, "--set", 'phases.transmit="1 s"', "--set", 'phases.measure="last 0.8 s"'),
+        key=lambda point: point["point"]["flows.greeting.arrivals.regular"],
+    )
+    assert silent["point"]["flows.greeting.arrivals.regular"] == "1000 s"
+    assert value(heard, "loss") == 0
+    assert value(silent, "loss") > 0
+    for flows in flows_of(tmp_path):
+        bystander, receiver = flows["to-bystander"], flows["to-receiver"]
+        assert receiver["received"] == receiver["sent"]
+        if flows["greeting"]["sent"] == 0:
+            assert bystander["received"] < bystander["sent"]
+
+
+def test_saturated_hosts_share_one_wire_and_no_more(tmp_path: Path) -> None:
+    sizes = ["--set", "network.hosts.host.count=2", "--set", 'flows.load.frames="1518 B"']
+    (point,) = measured("boggs1988/fixed", tmp_path, *sizes)
+    # The wire carries one of 1538 octets each 1230.4 us, and is never idle; one more or less in the window of half a second.
+    assert value(point, "message_rate") == pytest.approx(1 / 1230.4e-6, abs=2)
+    (flows,) = flows_of(tmp_path)
+    assert all(flow["received"] > 0 for flow in flows.values())
+
+
+def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path: Path) -> None:
+    sizes = ["--set", "network.hosts.answerer.count=3", "--set", 'flows.ping.frames="82 B"']
+    (point,) = measured("hughesjones2000/multicast-request", tmp_path, *sizes, *SHORT)
+    assert value(point, "round_trip") > 0
+    (flows,) = flows_of(tmp_path)
+    asked = flows["ping"]["sending"]["counted"]
+    assert asked["complete"] > 0
+    assert all(station["answered"] >= asked["complete"] for station in asked["by_station"])
+
+
+def test_octets_over_tcp_fill_what_a_wire_leaves_them(tmp_path: Path) -> None:
+    words = ["--set", 'network.rate="10 Mb/s"', "--set", 'phases.transmit="1.5 s"', "--wires", "relay"]
+    (point,) = measured("fritz1999/one-way", tmp_path, *words)
+    # Segments of 1448 octets in 1538 of the wire. Octets are told when they are read: what waited for a segment that was sent again,
+    # at most what the queue before the wire held (150 kB, and what its shaper lets go ahead of time), may come in one read.
+    most_bps = 10e6 * 1448 / 1538
+    assert 0 < value(point, "data_rate") <= most_bps + 8 * 160_000
+    (flows,) = flows_of(tmp_path)
+    assert flows["copy"]["received_octets"] == flows["copy"]["sent_octets"] > 0
+
+
+def test_talkers_who_have_room_lose_nothing(tmp_path: Path) -> None:
+    words = ["--set", "network.hosts.talker.count=2", "--set", 'phases.transmit="1.5 s"', "--set", 'phases.measure="last 1.4 s"']
+    (point,) = measured("gonsalves1982/talkers", tmp_path, *words)
+    (flows,) = flows_of(tmp_path)
+    for flow in flows.values():
+        # One each 20 ms at the most, and whoever talks has room.
+        assert flow["received"] == flow["sent"] <= 1.5 / 0.02 + 1
+    assert value(point, "timed_out") == 0
+
+
+def test_a_study_is_one_run(tmp_path: Path) -> None:
+    command = [*PROGRAM, "measure", "--study", "fritz1999", "--testbed", "--quick", "--set", 'network.rate="10 Mb/s"', "--json"]
+    done = subprocess.run([*command, "--out", str(tmp_path / "run")], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["plan"] == "live-fritz1999"
+    assert {point["series"] for point in said["estimates"]["points"]} == {"one-way", "both-ways"}
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        ((), "expected an experiment, or --study STUDY"),
+        (("wire-live", "--study", "erg"), "expected an experiment, or --study STUDY"),
+        (("--study", "metcalfe1976"), "expected one of boggs1988"),
+        (("wire-live", "--quick"), "expected with --study only"),
+    ],
+)
+def test_what_is_to_be_measured_is_asked_for_in_a_line(words: tuple[str, ...], fault: str) -> None:
+    done = subprocess.run([*PROGRAM, "measure", *words, "--loopback"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert fault in done.stderr
+    assert "Traceback" not in done.stderr
