@@ -53,6 +53,12 @@ for number in range(int(sys.argv[2])):
 """
 """Sends datagrams as fast as it can; nobody listens, and the first are answered by ICMP."""
 FRAMES = 20_000
+TAGGED = """
+import socket, sys
+made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+made.bind((sys.argv[1], 0))
+made.send(bytes.fromhex(sys.argv[2]))
+"""
 INTERFACE_STATISTICS = 5
 ENHANCED_PACKET = 6
 OUT = 2
@@ -129,6 +135,26 @@ def test_a_capture_has_exactly_the_frames_that_the_senders_interface_counted(tmp
         assert account["dropped"] == account["beyond_size"] == 0
         (stream,) = (flow for flow in explained(path)["flows"] if flow["mark"] is not None)
         assert (stream["packets"], stream["numbers"]["sent"], stream["numbers"]["missing"]) == (FRAMES, FRAMES, 0)
+
+
+@pytest.mark.root
+def test_a_frame_with_a_vlan_tag_is_whole_at_both_ends_though_the_kernel_keeps_the_tag_apart(tmp_path: Path) -> None:
+    with make_testbed(2) as made:
+        sender, receiver = made.hosts
+        # Priority 3, VLAN 5, EtherType 88B6 (802-2014, table 1: local, and not ours), so that nobody answers.
+        frame = bytes.fromhex(receiver.mac.replace(":", "") + sender.mac.replace(":", "") + "8100" + "6005" + "88b6") + bytes(range(100))
+        paths = [tmp_path / "sender.pcapng", tmp_path / "receiver.pcapng"]
+        recorders = [
+            _core.Recorder(path, host.interface, namespace=NAMESPACES / host.namespace, snap_octets=64)
+            for path, host in zip(paths, made.hosts, strict=True)
+        ]
+        subprocess.run(sender.command(sys.executable, "-c", TAGGED, sender.interface, frame.hex()), check=True)
+        for recorder in recorders:
+            recorder.finish()
+    for path in paths:
+        packets = [body for kind, body in blocks(path) if kind == ENHANCED_PACKET]
+        kept = [(struct.unpack_from("=II", body, 12), body[20 : 20 + 64]) for body in packets]
+        assert ((64, len(frame)), frame[:64]) in kept
 
 
 @pytest.mark.root

@@ -1,12 +1,13 @@
 //! Recordings of the loopback interface: every frame is there, or counted. Needs the right to open packet sockets.
 
 use ethermeter_capture::Capture;
-use ethermeter_live::port::tap::TapOptions;
+use ethermeter_live::port::tap::{Tap, TapOptions};
 use ethermeter_live::record::{Account, Recording};
 use ethermeter_live::Error;
 use std::io::{ErrorKind, Result, Write};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// Ethernet, IPv4 and UDP headers.
 const HEADERS: usize = 14 + 20 + 8;
@@ -104,4 +105,47 @@ fn what_cannot_be_recorded_is_said_at_once() {
     }
     let error = begin(options("lo", 128), || Err(std::io::Error::other("no such namespace"))).expect_err("refused");
     assert!(error.to_string().contains("no such namespace"), "{error}");
+}
+
+#[test]
+fn what_a_full_ring_has_no_room_for_is_counted_as_dropped() {
+    const FRAMES: u64 = 5000;
+    let addresses = [1, 2].map(|host| Ipv4Addr::new(127, 88, 3, host));
+    let options = TapOptions {
+        interface: "lo".to_owned(),
+        snap_octets: 128,
+        ring_octets: 1 << 17, // less than that many frames of 128 octets
+        only: Some((addresses[0], 24)),
+    };
+    let mut tap = match Tap::open(&options) {
+        Err(Error::System { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
+            eprintln!("not tried: packet sockets need root");
+            return;
+        }
+        opened => opened.expect("an interface that every host has"),
+    };
+    let [from, at] = addresses.map(|address| UdpSocket::bind((address, 0)).expect("loopback addresses are ours"));
+    let to = at.local_addr().expect("bound");
+    let mut heard = [0; 200];
+    for _ in 0..FRAMES {
+        from.send_to(&heard.clone(), to).expect("loopback has room");
+        at.recv(&mut heard).expect("it was sent");
+    }
+    tap.shut().expect("a filter");
+    from.send_to(&heard, to).expect("loopback has room"); // after it was shut
+    let mut taken = 0;
+    let until = Instant::now() + Duration::from_secs(10);
+    let counters = loop {
+        taken += tap.take(|_| Ok(())).expect("nothing that fails");
+        let counters = tap.counters().expect("a socket");
+        if taken + counters.dropped == counters.accepted {
+            break counters;
+        }
+        assert!(Instant::now() < until, "{taken} taken, {counters:?}");
+        tap.wait(5);
+    };
+    assert_eq!(counters.accepted, FRAMES);
+    // One block holds them, whatever the kernel puts around each: 48 octets and an address at least.
+    assert!(taken > 0 && taken * (128 + 48) <= 1 << 17, "{taken}");
+    assert_eq!(counters.dropped, FRAMES - taken);
 }
