@@ -10,7 +10,6 @@ import pytest
 
 PROGRAM = [sys.executable, "-m", "ethermeter"]
 SHORT = ["--set", 'phases.transmit="0.6 s"', "--set", 'phases.measure="last 0.4 s"']
-pytestmark = pytest.mark.root
 
 
 def measured(name: str, folder: Path, *words: str) -> list[dict[str, Any]]:
@@ -31,6 +30,7 @@ def flows_of(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text())["flows"] for path in sorted((folder / "run" / "live").glob("*/*.json"))]
 
 
+@pytest.mark.root
 def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(tmp_path: Path) -> None:
     to = ["--set", 'flows.load.to="sink10"', "--set", 'flows.load.from="sparc"']
     one, group = measured("erg/simplex", tmp_path, *to, "--set", 'phases.transmit="1.2 s"', "--set", 'phases.measure="last 1 s"')
@@ -44,6 +44,7 @@ def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(tmp_path: P
         assert flows["load"]["sending"]["counted"]["frames"] == pytest.approx(1.2 / 4192e-6, abs=1)
 
 
+@pytest.mark.root
 def test_each_step_of_the_load_comes_through_below_the_wire(tmp_path: Path) -> None:
     steps = ["--set", 'vary."flows.load.arrivals.regular"=["16.768 ms", "8.384 ms"]', "--set", 'phases.drain="0.2 s"']
     points = measured("erg/steps", tmp_path, *steps, *SHORT)
@@ -53,6 +54,7 @@ def test_each_step_of_the_load_comes_through_below_the_wire(tmp_path: Path) -> N
         assert flows["load"]["received"] == pytest.approx(0.6 / period_s, abs=1)
 
 
+@pytest.mark.root
 def test_on_wires_that_hold_frames_a_round_trip_grows_by_what_the_wires_take_for_an_octet(tmp_path: Path) -> None:
     sizes = ["--set", 'vary."flows.ping.frames"=["82 B", "530 B", "1042 B", "1518 B"]', "--set", 'network.rate="10 Mb/s"']
     points = measured("hughesjones2000/latency-direct", tmp_path, *sizes, *SHORT, "--wires", "relay")
@@ -64,6 +66,7 @@ def test_on_wires_that_hold_frames_a_round_trip_grows_by_what_the_wires_take_for
         assert value(point, "timed_out") == 0
 
 
+@pytest.mark.root
 def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_get(tmp_path: Path) -> None:
     silent, heard = sorted(
         measured("hughesjones2000/unlearned", tmp_path, "--set", 'phases.transmit="1 s"', "--set", 'phases.measure="last 0.8 s"'),
@@ -79,6 +82,7 @@ def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_g
             assert bystander["received"] < bystander["sent"]
 
 
+@pytest.mark.root
 def test_saturated_hosts_share_one_wire_and_no_more(tmp_path: Path) -> None:
     sizes = ["--set", "network.hosts.host.count=2", "--set", 'flows.load.frames="1518 B"']
     (point,) = measured("boggs1988/fixed", tmp_path, *sizes)
@@ -88,6 +92,7 @@ def test_saturated_hosts_share_one_wire_and_no_more(tmp_path: Path) -> None:
     assert all(flow["received"] > 0 for flow in flows.values())
 
 
+@pytest.mark.root
 def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path: Path) -> None:
     sizes = ["--set", "network.hosts.answerer.count=3", "--set", 'flows.ping.frames="82 B"']
     (point,) = measured("hughesjones2000/multicast-request", tmp_path, *sizes, *SHORT)
@@ -98,6 +103,7 @@ def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path: Path) -> None:
     assert all(station["answered"] >= asked["complete"] for station in asked["by_station"])
 
 
+@pytest.mark.root
 def test_octets_over_tcp_fill_what_a_wire_leaves_them(tmp_path: Path) -> None:
     words = ["--set", 'network.rate="10 Mb/s"', "--set", 'phases.transmit="1.5 s"', "--wires", "relay"]
     (point,) = measured("fritz1999/one-way", tmp_path, *words)
@@ -109,6 +115,7 @@ def test_octets_over_tcp_fill_what_a_wire_leaves_them(tmp_path: Path) -> None:
     assert flows["copy"]["received_octets"] == flows["copy"]["sent_octets"] > 0
 
 
+@pytest.mark.root
 def test_talkers_who_have_room_lose_nothing(tmp_path: Path) -> None:
     words = ["--set", "network.hosts.talker.count=2", "--set", 'phases.transmit="1.5 s"', "--set", 'phases.measure="last 1.4 s"']
     (point,) = measured("gonsalves1982/talkers", tmp_path, *words)
@@ -119,6 +126,7 @@ def test_talkers_who_have_room_lose_nothing(tmp_path: Path) -> None:
     assert value(point, "timed_out") == 0
 
 
+@pytest.mark.root
 def test_a_study_is_one_run(tmp_path: Path) -> None:
     command = [*PROGRAM, "measure", "--study", "fritz1999", "--testbed", "--quick", "--set", 'network.rate="10 Mb/s"', "--json"]
     done = subprocess.run([*command, "--out", str(tmp_path / "run")], capture_output=True, text=True, timeout=100, check=False)
