@@ -189,8 +189,10 @@ def test_at_every_host_there_is_a_capture_of_every_trial_with_all_that_agents_se
 def test_over_loopback_one_host_is_recorded_no_further_than_its_size_and_goes_with_the_run(tmp_path: Path) -> None:
     run, experiment = tmp_path / "run", written(tmp_path, "1.5 s")
     limits = ["--capture-octets", "1000", "--capture-size", "1"]
-    done = ethermeter("measure", experiment, "--loopback", "--capture-at", "sink", *limits, "--replications", 1, "--out", run)
+    done = ethermeter("measure", experiment, "--loopback", "--capture-at", "sink", *limits, "--replications", 1, "--json", "--out", run)
     assert done.returncode == 0, done.stderr
+    (told,) = json.loads(done.stdout)["captures"]
+    assert told["file"] == "captures/experiment/00000-sink.pcapng"
     said = json.loads((run / "captures" / "experiment" / "00000.json").read_text())["hosts"]
     assert list(said) == ["sink"]
     result = json.loads((run / "live" / "experiment" / "00000.json").read_text())

@@ -3,6 +3,7 @@
 import shlex
 import signal
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
@@ -118,7 +119,8 @@ def measure(
     manner = Manner(jobs=jobs, resume=resume, force=force, command=tuple(sys.argv), seed=seed)
     summary = running.run_and_sum_up(loaded, manner, replications=replications, out=out, report=not no_report, place=place)
     if as_json:
-        print_json(summary)
+        taken = {"captures": _tell_captures(Path(summary["run"]), as_json=True)} if captures is not None else {}
+        print_json(summary | taken)
     else:
         if study is None:
             running.print_points(summary["estimates"])
@@ -126,7 +128,8 @@ def measure(
         else:
             _print_series(summary["estimates"])
         running.print_files(summary)
-        _tell_captures(Path(summary["run"]), captures)
+        if captures is not None:
+            _tell_captures(Path(summary["run"]), as_json=False)
     for trial, why in summary["in_vain"].items():
         say(f"ethermeter: trial {trial}: {why}; it has no values")
     if summary["in_vain"]:
@@ -158,21 +161,21 @@ def _captures(*, capture: bool, at: "Sequence[str]", octets: int | None, megabyt
     return Captures(tuple(at), octets or SNAP_OCTETS, MOST_OCTETS if megabytes is None else megabytes * 1_000_000)
 
 
-def _tell_captures(run: Path, captures: "Captures | None") -> None:
-    """Say where the captures of a run are, and whether they have everything."""
+def _tell_captures(run: Path, *, as_json: bool) -> list[dict[str, Any]]:
+    """Say where the captures of a run are, and whether they have everything; return what is known of each."""
     from ethermeter.store.captures import read
 
-    if captures is None:
-        return
     found = read(run)
     if not found:
         say(f"{run}: has no captures; --force measures it again, with captures")
-        return
-    size_mb = sum(each.octets for each in found) / 1e6
-    typer.echo(f"{len(found)} captures, {size_mb:.1f} MB, {sum(each.dropped for each in found)} frames dropped")
-    typer.echo(f"to explain one: ethermeter explain {shlex.quote(str(run / found[0].file))}")
+        return []
+    if not as_json:
+        size_mb = sum(each.octets for each in found) / 1e6
+        typer.echo(f"{len(found)} captures, {size_mb:.1f} MB, {sum(each.dropped for each in found)} frames dropped")
+        typer.echo(f"to explain one: ethermeter explain {shlex.quote(str(run / found[0].file))}")
     if beyond := sum(each.beyond_size for each in found):
         say(f"ethermeter: {beyond} frames came after a capture had its largest size and are counted only; --capture-size allows more")
+    return [asdict(each) for each in found]
 
 
 def _print_series(estimates: dict[str, Any]) -> None:
