@@ -21,10 +21,16 @@ def test_a_network_calibrated_on_two_hosts_tells_the_rate_of_four_into_one(tmp_p
     bed = ("--testbed", "--wires", "relay", "--no-report", "--replications", "1")
     sizes = """--set=vary."flows.load.data"=["18 B", "700 B", "1472 B"]"""
     call("measure", EXAMPLES / "two-hosts.toml", *bed, *SHORT, sizes, "--out", tmp_path / "two")
-    call("calibrate", tmp_path / "two", "--model", EXAMPLES / "model.toml", "--out", tmp_path / "calibrated")
+    # Medians: in a window this short, one message that found the processor taken would move a mean by more than is looked for.
+    model = tmp_path / "model.toml"
+    model.write_text(
+        (EXAMPLES / "model.toml").read_text(encoding="utf-8").replace('"one_way_delay"', '"one_way_delay_p50"'), encoding="utf-8"
+    )
+    call("calibrate", tmp_path / "two", "--model", model, "--out", tmp_path / "calibrated")
     unknowns = json.loads((tmp_path / "calibrated" / "calibration.json").read_text(encoding="utf-8"))["unknowns"]
-    # As exact as the slope of latency on relayed wires is: 3% (test_relay.py).
-    assert unknowns[0]["value"] * 1e6 == pytest.approx(RATE_BPS, rel=0.03)
+    print(unknowns)
+    # As exact as the slope of latency on relayed wires is, 3% (test_relay.py), and as buckets of histograms are at either end of it, 0.8%.
+    assert unknowns[0]["value"] * 1e6 == pytest.approx(RATE_BPS, rel=0.046)
 
     network = tmp_path / "calibrated" / "network.toml"
     four = tmp_path / "four.toml"
@@ -36,5 +42,5 @@ def test_a_network_calibrated_on_two_hosts_tells_the_rate_of_four_into_one(tmp_p
     call("predict", four, "--network", network, "--out", tmp_path / "judged", "--draws", "8", "--against", tmp_path / "measured")
     judged = json.loads((tmp_path / "judged" / "prediction.json").read_text(encoding="utf-8"))["judged"]
     (rate,) = [row for row in judged if row["metric"] == "message_rate"]
-    # A frame at either end of a window of 400 ms, of 1066 octets with all around them, and the 3% of the calibration.
-    assert rate["relative_error"] == pytest.approx(0, abs=0.03 + 2 * 8 * 1066 / RATE_BPS / 0.4)
+    # A frame at either end of a window of 400 ms, of 1066 octets with all around them, and what the calibration may be off.
+    assert rate["relative_error"] == pytest.approx(0, abs=0.046 + 2 * 8 * 1066 / RATE_BPS / 0.4)
