@@ -1,16 +1,14 @@
 """Boggs, Mogul and Kent, "Measured Capacity of an Ethernet: Myths and Reality", WRL Research Report 88/4, 1988."""
 
-import tomllib
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.tables import Trial
-from ethermeter.papers.claims import FILE, Claim, Finding, judge, to_json
-from ethermeter.papers.evidence import Evidence, MissingError
+from ethermeter.papers.claims import FILE, Claim, entries, judged, to_json
+from ethermeter.papers.evidence import Evidence
 from ethermeter.papers.rules import RULES
 
 STUDY = "boggs1988"
@@ -18,8 +16,7 @@ STUDY = "boggs1988"
 
 def published() -> list[dict[str, Any]]:
     """Read what the text claims, entry by entry, as `boggs1988.toml` has it."""
-    text = files("ethermeter.papers").joinpath("boggs1988.toml").read_text(encoding="utf-8")
-    return list(tomllib.loads(text)["claim"])
+    return entries("boggs1988.toml")
 
 
 def claims(points: Sequence[Point], trials: Sequence[Trial]) -> tuple[Claim, ...]:
@@ -33,14 +30,7 @@ def claims(points: Sequence[Point], trials: Sequence[Trial]) -> tuple[Claim, ...
         The plan, for the constants of the segment.
     """
     evidence = Evidence(points, trials)
-
-    def found(entry: dict[str, Any]) -> Finding | None:
-        try:
-            return RULES[entry["rule"]](entry, evidence)
-        except MissingError:
-            return None
-
-    return tuple(judge(entry, found(entry)) for entry in published())
+    return judged(published(), lambda entry: RULES[entry["rule"]](entry, evidence))
 
 
 def write_claims(run_dir: Path) -> Path:

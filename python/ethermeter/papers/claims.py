@@ -2,13 +2,16 @@
 
 import json
 import math
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from ethermeter.analysis.interval import Estimate
 from ethermeter.faults import Fault, InputError
+from ethermeter.papers.evidence import MissingError
 
 FILE = "claims.json"
 Entry = dict[str, Any]
@@ -104,6 +107,24 @@ def judge(entry: Entry, finding: Finding | None) -> Claim:
 
 def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def entries(file: str) -> list[Entry]:
+    """Read what a paper says, entry by entry, as a file of this room has it."""
+    text = files("ethermeter.papers").joinpath(file).read_text(encoding="utf-8")
+    return list(tomllib.loads(text)["claim"])
+
+
+def judged(every: Sequence[Entry], find: Callable[[Entry], Finding]) -> tuple[Claim, ...]:
+    """Judge entries in their order; where `find` raises `MissingError` the claim is `not-run`."""
+
+    def found(entry: Entry) -> Finding | None:
+        try:
+            return find(entry)
+        except MissingError:
+            return None
+
+    return tuple(judge(entry, found(entry)) for entry in every)
 
 
 def to_json(study: str, claims: Sequence[Claim]) -> str:

@@ -3,16 +3,14 @@
 Its throughputs are data of UDP datagrams that came whole, `Metric.DATA_RATE`, in Mb/s.
 """
 
-import tomllib
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 
 from ethermeter.analysis.interval import Floats, student
 from ethermeter.observation import Metric
-from ethermeter.papers.claims import FILE, Claim, Entry, Finding, judge, to_json
+from ethermeter.papers.claims import FILE, Claim, Entry, Finding, entries, judged, to_json
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.paths import Paths, paths_of
 
@@ -23,20 +21,12 @@ Rule = Callable[[Entry, Paths], Finding]
 
 def published() -> list[Entry]:
     """Read what the study says, entry by entry, as `erg.toml` has it."""
-    text = files("ethermeter.papers").joinpath("erg.toml").read_text(encoding="utf-8")
-    return list(tomllib.loads(text)["claim"])
+    return entries("erg.toml")
 
 
 def claims(paths: Paths) -> tuple[Claim, ...]:
     """Every claim against what a run holds, in the order of the file; `not-run` where its points are missing."""
-
-    def found(entry: Entry) -> Finding | None:
-        try:
-            return RULES[entry["rule"]](entry, paths)
-        except MissingError:
-            return None
-
-    return tuple(judge(entry, found(entry)) for entry in published())
+    return judged(published(), lambda entry: RULES[entry["rule"]](entry, paths))
 
 
 def write_claims(run_dir: Path) -> Path:

@@ -5,10 +5,8 @@ fitted for each pair to its throughput on Fast Ethernet; everything on Gigabit E
 and writing, as the article has it. A run answers without chance, so that its numbers have no interval.
 """
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,7 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate, Floats, exact
 from ethermeter.analysis.tables import Trial, per_station
 from ethermeter.observation import Metric
-from ethermeter.papers.claims import FILE, Claim, Entry, Finding, judge, to_json
+from ethermeter.papers.claims import FILE, Claim, Entry, Finding, entries, judged, to_json
 from ethermeter.papers.evidence import MissingError
 
 STUDY = "fritz1999"
@@ -120,8 +118,7 @@ def constant_mbps(fast_mbps: float) -> float:
 
 def published() -> list[Entry]:
     """Read what the article says, entry by entry, as `fritz1999.toml` has it."""
-    text = files("ethermeter.papers").joinpath("fritz1999.toml").read_text(encoding="utf-8")
-    return list(tomllib.loads(text)["claim"])
+    return entries("fritz1999.toml")
 
 
 def copies_of(trials: Sequence[Trial], flows: Sequence[Mapping[Metric, Floats]]) -> Copies:
@@ -145,14 +142,7 @@ def read(run_dir: Path) -> Copies:
 
 def claims(copies: Copies) -> tuple[Claim, ...]:
     """Every claim against what a run holds, in the order of the file; `not-run` where its points are missing."""
-
-    def found(entry: Entry) -> Finding | None:
-        try:
-            return RULES[entry["rule"]](entry, copies)
-        except MissingError:
-            return None
-
-    return tuple(judge(entry, found(entry)) for entry in published())
+    return judged(published(), lambda entry: RULES[entry["rule"]](entry, copies))
 
 
 def write_claims(run_dir: Path) -> Path:

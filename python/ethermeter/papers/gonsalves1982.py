@@ -8,9 +8,7 @@ losses of 1 and 5% can only be that (docs/voice-study.md). *Throughput* T is the
 tables 4.1 and 4.3 without 6 bytes of header and checksum a packet, in table 4.2 evidently with them. *Loss* L is that of samples.
 """
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
 from ethermeter.analysis.tables import PS_PER_S, Trial, WholeSegment, per_station, whole_segment
 from ethermeter.observation import Metric
-from ethermeter.papers.claims import FILE, Claim, Entry, Finding, judge, to_json
+from ethermeter.papers.claims import FILE, Claim, Entry, Finding, entries, judged, to_json
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.replications import Curves, Where, crossing, takeoff
 
@@ -36,21 +34,13 @@ Rule = Callable[[Entry, Curves, Stations], Finding]
 
 def published() -> list[dict[str, Any]]:
     """Read what the study says, entry by entry, as `gonsalves1982.toml` has it."""
-    text = files("ethermeter.papers").joinpath("gonsalves1982.toml").read_text(encoding="utf-8")
-    return list(tomllib.loads(text)["claim"])
+    return entries("gonsalves1982.toml")
 
 
 def claims(trials: Sequence[Trial], whole: WholeSegment, stations: Stations) -> tuple[Claim, ...]:
     """Every claim against what a run holds, in the order of the file; `not-run` where its points are missing."""
     curves = Curves(trials, whole)
-
-    def found(entry: Entry) -> Finding | None:
-        try:
-            return RULES[entry["rule"]](entry, curves, stations)
-        except MissingError:
-            return None
-
-    return tuple(judge(entry, found(entry)) for entry in published())
+    return judged(published(), lambda entry: RULES[entry["rule"]](entry, curves, stations))
 
 
 def curves_of(run_dir: Path) -> Curves:

@@ -6,9 +6,7 @@ and Kent (1988, section 2.4.7). What the paper simulated in detail is assumed, a
 
 import math
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,7 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, Floats, average, difference, ratio
 from ethermeter.analysis.tables import Trial, per_station
 from ethermeter.observation import Metric
-from ethermeter.papers.claims import FILE, Claim, Entry, Finding, judge, to_json
-from ethermeter.papers.evidence import MissingError
+from ethermeter.papers.claims import FILE, Claim, Entry, Finding, entries, judged, to_json
 from ethermeter.papers.shares import Shares, combinations
 
 STUDY = "gonsalves-tobagi1986"
@@ -35,8 +32,7 @@ Found = Sequence[tuple[Mapping[str, str], Estimate]]
 
 def published() -> list[dict[str, Any]]:
     """Read what is claimed, entry by entry, as `gonsalves_tobagi1986.toml` has it."""
-    text = files("ethermeter.papers").joinpath("gonsalves_tobagi1986.toml").read_text(encoding="utf-8")
-    return list(tomllib.loads(text)["claim"])
+    return entries("gonsalves_tobagi1986.toml")
 
 
 def claims(points: Sequence[Point], trials: Sequence[Trial], stations: Sequence[Mapping[Metric, Floats]]) -> tuple[Claim, ...]:
@@ -52,14 +48,7 @@ def claims(points: Sequence[Point], trials: Sequence[Trial], stations: Sequence[
         Bit rate and transmission delay of every station of every trial, in the order of the plan, shape `(stations,)`.
     """
     shares = Shares(points, trials, stations)
-
-    def found(entry: Entry) -> Finding | None:
-        try:
-            return RULES[entry["rule"]](entry, shares)
-        except MissingError:
-            return None
-
-    return tuple(judge(entry, found(entry)) for entry in published())
+    return judged(published(), lambda entry: RULES[entry["rule"]](entry, shares))
 
 
 def write_claims(run_dir: Path) -> Path:

@@ -5,9 +5,7 @@ from chance is replicated and has an interval; all else is exact and has none.
 """
 
 import math
-import tomllib
 from collections.abc import Callable
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import numpy as np
 
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
 from ethermeter.observation import Metric
-from ethermeter.papers.claims import FILE, Claim, Entry, Finding, judge, to_json
+from ethermeter.papers.claims import FILE, Claim, Entry, Finding, entries, judged, to_json
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.paths import Histogram, Paths, paths_of
 from ethermeter.papers.replications import crossing
@@ -35,20 +33,12 @@ Rule = Callable[[Entry, Paths], Finding]
 
 def published() -> list[Entry]:
     """Read what the study says, entry by entry, as `hughesjones2000.toml` has it."""
-    text = files("ethermeter.papers").joinpath("hughesjones2000.toml").read_text(encoding="utf-8")
-    return list(tomllib.loads(text)["claim"])
+    return entries("hughesjones2000.toml")
 
 
 def claims(paths: Paths) -> tuple[Claim, ...]:
     """Every claim against what a run holds, in the order of the file; `not-run` where its points are missing."""
-
-    def found(entry: Entry) -> Finding | None:
-        try:
-            return RULES[entry["rule"]](entry, paths)
-        except MissingError:
-            return None
-
-    return tuple(judge(entry, found(entry)) for entry in published())
+    return judged(published(), lambda entry: RULES[entry["rule"]](entry, paths))
 
 
 def write_claims(run_dir: Path) -> Path:

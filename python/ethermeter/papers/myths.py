@@ -4,16 +4,14 @@ A quantity is a formula's (`myths_theory`) or a run's (`myths_runs`). It is held
 a limit that stands with the claim: a run's with the whole of its interval.
 """
 
-import tomllib
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.analysis.tables import Trial, whole_segment
-from ethermeter.papers.claims import FILE, Claim, Entry, Finding, judge, to_json
+from ethermeter.papers.claims import FILE, Claim, Entry, Finding, entries, judge, to_json
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.myths_runs import SIMULATED, Runs
 from ethermeter.papers.myths_theory import FORMULAS
@@ -23,8 +21,7 @@ STUDY = "myths"
 
 def published() -> list[Entry]:
     """Read what the text claims, entry by entry, as `myths.toml` has it."""
-    text = files("ethermeter.papers").joinpath("myths.toml").read_text(encoding="utf-8")
-    return list(tomllib.loads(text)["claim"])
+    return entries("myths.toml")
 
 
 def decide(entry: Entry, ours: Estimate, remark: str) -> Finding:
