@@ -48,7 +48,6 @@ class Model:
     unknowns: tuple[Unknown, ...]
     metrics: tuple[Metric, ...]
     seed: int
-    _points: dict[tuple[tuple[str, str], ...], Mapping[str, Any]] = field(default_factory=dict, repr=False)
     _answers: dict[tuple[object, ...], Floats] = field(default_factory=dict, repr=False)
 
     def check(self, data: Sequence[Datum]) -> None:
