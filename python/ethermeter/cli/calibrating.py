@@ -1,8 +1,7 @@
 """The commands that fit a network to measurements, and predict with it."""
 
-import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -36,13 +35,14 @@ def calibrate(
     from ethermeter.calibration import read_data, read_model
     from ethermeter.calibration.document import network_text
     from ethermeter.calibration.show import calibration_json, calibration_page, sum_rows, unknown_rows
+    from ethermeter.cli.progress import ProgressDisplay
     from ethermeter.report.fitted import fitted_page
 
     _check_out(out, ("network.toml", "calibration.json", "report.html"), force=force)
     known = read_model(model)
     measured = read_data(data, metrics=known.metrics)
-    with _Following("calibrate", "sets of parameters") as follow:
-        found = fit(known, measured, follow=follow)
+    with ProgressDisplay("calibrate", pieces="sets of parameters") as display:
+        found = fit(known, measured, follow=display.count)
     _write(
         out,
         {
@@ -85,12 +85,13 @@ def predict(
     from ethermeter.calibration.judge import MAIN
     from ethermeter.calibration.show import JUDGED_HEAD, judged_rows, point_text, prediction_json, prediction_page
     from ethermeter.cli.output import number
+    from ethermeter.cli.progress import ProgressDisplay
     from ethermeter.observation import FLOW_DEFINITIONS
     from ethermeter.report.fitted import fitted_page
 
     _check_out(out, ("scenario.toml", "prediction.json", "report.html"), force=force)
-    with _Following("predict", "trials") as follow:
-        found = foresee(scenario, read_network(network), draws=draws, follow=follow)
+    with ProgressDisplay("predict") as display:
+        found = foresee(scenario, read_network(network), draws=draws, follow=display.count)
     judged = judge(found, against) if against is not None else ()
     tree = prediction_json(found, judged if against is not None else None)
     _write(out, {"scenario.toml": found.text, "prediction.json": _json(tree), "report.html": fitted_page(prediction_page(found, judged))})
@@ -117,28 +118,6 @@ def predict(
         )
     typer.echo(f"scenario with this network: {out / 'scenario.toml'}")
     typer.echo(f"report: {out / 'report.html'}")
-
-
-class _Following:
-    """Shows how far it is."""
-
-    def __init__(self, title: str, pieces: str) -> None:
-        from ethermeter.cli.progress import ProgressDisplay
-
-        self._display = ProgressDisplay(title, pieces=pieces)
-        self._begin_s = time.monotonic()
-
-    def __enter__(self) -> "_Following":
-        self._display.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._display.__exit__(*error)
-
-    def __call__(self, done: int, of: int) -> None:
-        from ethermeter.run import Progress
-
-        self._display(Progress(of, done, done / of, time.monotonic() - self._begin_s))
 
 
 def _check_out(out: Path, names: tuple[str, ...], *, force: bool) -> None:

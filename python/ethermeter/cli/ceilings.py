@@ -1,7 +1,6 @@
 """What each stage of this host could do alone, and how near to the lowest ceiling a path came."""
 
 import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -106,11 +105,9 @@ def _measure(chosen: "Options", out: Path | None, *, as_json: bool) -> None:
     from ethermeter.ceilings import survey
     from ethermeter.ceilings.paths import one_host
     from ethermeter.cli.progress import ProgressDisplay
-    from ethermeter.run import Progress
 
-    begun_s = time.monotonic()
     with ProgressDisplay("ceilings", pieces="stages") as display:
-        found = survey(chosen, lambda done, of: display(Progress(of, done, done / of, time.monotonic() - begun_s)))
+        found = survey(chosen, display.count)
     if out is not None:
         from ethermeter.report.roofline import export
 

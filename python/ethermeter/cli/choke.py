@@ -1,6 +1,5 @@
 """Which stage holds a transfer back: one stage at a time is changed, and the throughput tells."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,16 +67,14 @@ def choke(
     document = load(experiment)
     from ethermeter.choke import attribute, make_bench
     from ethermeter.cli.progress import ProgressDisplay
-    from ethermeter.run import Progress
 
-    begun_s = time.monotonic()
     with ProgressDisplay(document.title, pieces="transfers") as display, make_bench() as bench:
         found = attribute(
             document,
             bench,
             seed=seed,
             repetitions=repetitions,
-            tell=lambda done, of: display(Progress(of, done, done / of, time.monotonic() - begun_s)),
+            tell=display.count,
         )
     if out is not None:
         from ethermeter.report.roofline import export

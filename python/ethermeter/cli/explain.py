@@ -1,6 +1,5 @@
 """The command that explains captures."""
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,15 +43,8 @@ def explain(
 
     if output is not None:
         _check(file, output)
-    began_s = time.monotonic()
     with ProgressDisplay(file.name) as display:
-
-        def follow(octets: int, most: int) -> None:
-            share = octets / most if most else 0.0
-            spent_s = time.monotonic() - began_s
-            display.show(share, f"{octets / 1e6:.0f} of {most / 1e6:.0f} MB", spent_s * (1 / share - 1) if share > 0 else None)
-
-        found = explained(file, follow)
+        found = explained(file, lambda octets, most: display.count(octets, most, said=f"{octets / 1e6:.0f} of {most / 1e6:.0f} MB"))
     chosen = None if connection is None else found.connection(connection)
     for line in found.warnings:
         say(f"{file}: {line}")

@@ -31,7 +31,7 @@ class ProgressDisplay:
         self._title = title
         self._pieces = pieces
         self._bar: RichProgress | None = None
-        self._last_line_s = time.monotonic()
+        self._begin_s = self._last_line_s = time.monotonic()
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
@@ -53,6 +53,12 @@ class ProgressDisplay:
         """Show how far it is."""
         phase = f", {progress.phase}" if progress.phase else ""
         self.show(progress.share, f"{progress.done} of {progress.trials} {self._pieces}{phase}", progress.remaining_s)
+
+    def count(self, done: int, of: int, *, said: str = "") -> None:
+        """Show how many of so many pieces are done, or say it in other words; each piece is taken for as long as another."""
+        share = done / of if of else 0.0
+        spent_s = time.monotonic() - self._begin_s
+        self.show(share, said or f"{done} of {of} {self._pieces}", spent_s * (1 / share - 1) if share > 0 else None)
 
     def show(self, share: float, done: str, remaining_s: float | None) -> None:
         """Show how far it is: the share that is done, in words, and the time that is left."""
