@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{credentials, flow, make_certificates, measure, paced, test, Agent, Scratch, MS};
+use common::{connect, credentials, flow, make_certificates, measure, paced, test, Agent, Scratch, MS};
 use ethermeter_agent::protocol::{
     role, Ask, CollectRequest, Echo, Give, GrantRequest, LeaseRequest, Phases, PrepareRequest, ProgressRequest, Role,
     Send, SignedGrant, Sink, Stamp, StartRequest, StopRequest, Take,
@@ -20,7 +20,6 @@ use std::time::Duration;
 use tonic::client::Grpc;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http::uri::PathAndQuery;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Request, Status};
 
 /// Bodies of calls as they are, whether they make sense or not.
@@ -268,22 +267,6 @@ fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
 fn runner() -> TestRunner {
     // The same in each run: a fault that is found is found again.
     TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha))
-}
-
-async fn connect(agent: &Agent, certificates: Option<&Path>) -> Channel {
-    let endpoint = match certificates {
-        None => Endpoint::from_shared(format!("http://{}", agent.at)).expect("an address"),
-        Some(directory) => {
-            let read = |name: &str| std::fs::read(directory.join(name)).expect("a certificate");
-            let tls = ClientTlsConfig::new()
-                .ca_certificate(Certificate::from_pem(read("authority.pem")))
-                .identity(Identity::from_pem(read("coordinator.pem"), read("coordinator.key")))
-                .domain_name("127.0.0.1");
-            let endpoint = Endpoint::from_shared(format!("https://{}", agent.at)).expect("an address");
-            endpoint.tls_config(tls).expect("certificates")
-        }
-    };
-    endpoint.connect().await.expect("an agent")
 }
 
 fn works(agent: &Agent, options: &[String]) {

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{
-    credentials, flow, make_certificates, measure, paced, phases, run, test, wait_for, Agent, Scratch, MS, PROGRAM,
+    connect, credentials, flow, make_certificates, measure, paced, phases, run, test, wait_for, Agent, Scratch, MS,
+    PROGRAM,
 };
 use ethermeter_agent::protocol::agent_client::AgentClient;
 use ethermeter_agent::protocol::{
@@ -16,7 +17,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 /// A coordinator by hand, on the agent's own host, whose clock it therefore shares.
@@ -30,19 +31,7 @@ const EXPERIMENT: u64 = 0xE3E3;
 
 impl Hand {
     async fn at(agent: &Agent, certificates: Option<&Path>) -> Self {
-        let endpoint = match certificates {
-            None => Endpoint::from_shared(format!("http://{}", agent.at)).expect("an address"),
-            Some(directory) => {
-                let read = |name: &str| std::fs::read(directory.join(name)).expect("a certificate");
-                let tls = ClientTlsConfig::new()
-                    .ca_certificate(Certificate::from_pem(read("authority.pem")))
-                    .identity(Identity::from_pem(read("coordinator.pem"), read("coordinator.key")))
-                    .domain_name("127.0.0.1");
-                let endpoint = Endpoint::from_shared(format!("https://{}", agent.at)).expect("an address");
-                endpoint.tls_config(tls).expect("certificates")
-            }
-        };
-        let mut client = AgentClient::new(endpoint.connect().await.expect("an agent"));
+        let mut client = AgentClient::new(connect(agent, certificates).await);
         let hello = client.hello(HelloRequest {}).await.expect("an answer").into_inner();
         Self { client, hello, counter: 0 }
     }

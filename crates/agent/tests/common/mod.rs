@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_ethermeter-agent");
 
@@ -47,6 +48,23 @@ pub fn credentials(directory: &Path, name: &str) -> Vec<String> {
 pub fn make_certificates(directory: &Path) {
     let made = run(&["certificates", &directory.display().to_string(), "--hosts", "127.0.0.1"]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// Connect to an agent as its coordinator, by hand; `certificates`: where the coordinator's are, none where agents have none.
+pub async fn connect(agent: &Agent, certificates: Option<&Path>) -> Channel {
+    let endpoint = match certificates {
+        None => Endpoint::from_shared(format!("http://{}", agent.at)).expect("an address"),
+        Some(directory) => {
+            let read = |name: &str| std::fs::read(directory.join(name)).expect("a certificate");
+            let tls = ClientTlsConfig::new()
+                .ca_certificate(Certificate::from_pem(read("authority.pem")))
+                .identity(Identity::from_pem(read("coordinator.pem"), read("coordinator.key")))
+                .domain_name("127.0.0.1");
+            let endpoint = Endpoint::from_shared(format!("https://{}", agent.at)).expect("an address");
+            endpoint.tls_config(tls).expect("certificates")
+        }
+    };
+    endpoint.connect().await.expect("an agent")
 }
 
 pub struct Agent {
