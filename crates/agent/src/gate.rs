@@ -283,6 +283,11 @@ impl<P: Port, T: Timeline> Port for Gate<'_, P, T> {
         Ok(taken)
     }
 
+    #[inline]
+    fn is_clear(&mut self) -> Result<bool, Error> {
+        self.port.is_clear()
+    }
+
     fn counters(&mut self) -> Result<PortCounters, Error> {
         self.port.counters()
     }

@@ -303,6 +303,11 @@ impl Port for Door {
         }
     }
 
+    #[inline]
+    fn is_clear(&mut self) -> Result<bool, Error> {
+        sending!(self, port => port.is_clear())
+    }
+
     fn counters(&mut self) -> Result<PortCounters, Error> {
         match self {
             Self::Udp(port) => port.counters(),

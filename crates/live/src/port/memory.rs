@@ -126,6 +126,10 @@ impl Port for MemoryPort {
         Ok(frames.len())
     }
 
+    fn is_clear(&mut self) -> Result<bool, Error> {
+        Ok(self.outward.lock().unwrap_or_else(PoisonError::into_inner).arriving.is_empty())
+    }
+
     fn counters(&mut self) -> Result<PortCounters, Error> {
         Ok(self.counters)
     }

@@ -119,6 +119,18 @@ pub trait Port {
     /// If nothing will ever arrive any more.
     fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, take: F) -> Result<usize, Error>;
 
+    /// Whether all frames that it took have left for the wire, or are lost: none waits in the socket or in the queue of its interface.
+    ///
+    /// # Errors
+    /// If the kernel does not say, or the port is of a kind of which nobody can.
+    fn is_clear(&mut self) -> Result<bool, Error> {
+        Err(Error::refused(
+            "port",
+            "of a kind that cannot tell when a frame has left",
+            "UDP or raw frames by packet sockets",
+        ))
+    }
+
     /// What happened so far.
     ///
     /// # Errors

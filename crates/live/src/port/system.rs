@@ -57,6 +57,21 @@ pub fn read_option<T: Copy>(
     }
 }
 
+/// Whether the kernel holds nothing that was sent by a datagram or packet socket: it has all left the interface's queue, or is lost.
+///
+/// The kernel counts the memory of a frame to its socket until the frame is handed to another host, or to its interface's hardware and that has said it is done.
+#[expect(unsafe_code, reason = "a request that no safe wrapper knows")]
+pub(super) fn is_clear(socket: &impl AsRawFd) -> Result<bool, Error> {
+    let mut octets: libc::c_int = 0;
+    // SAFETY: `octets` lives through the call, which writes one integer.
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut octets) };
+    if status == 0 {
+        Ok(octets == 0)
+    } else {
+        Err(Error::last("asking what a socket holds"))
+    }
+}
+
 /// Datagrams that a socket had no room for when they arrived.
 pub(super) fn dropped_at_socket(socket: &impl AsRawFd) -> Result<u64, Error> {
     const VALUES: usize = 9;

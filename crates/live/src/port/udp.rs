@@ -3,7 +3,7 @@
 //! One datagram is one frame as long as it fits one (1472 octets of payload over IPv4 on a common Ethernet); longer ones are cut up by IP, and only their lengths
 //! are ours. No segmentation offload is asked for, so what is counted here is what goes to the interface.
 
-use super::system::{dropped_at_socket, hindrance, set_option, stamp_arrivals, Hindrance, Messages};
+use super::system::{dropped_at_socket, hindrance, is_clear, set_option, stamp_arrivals, Hindrance, Messages};
 use super::{Address, Arrival, Port, PortCounters, Wait};
 use crate::time::WallClock;
 use crate::Error;
@@ -293,6 +293,11 @@ impl Port for UdpPort {
         }
         self.counters.handed_on += handed_on as u64;
         Ok(handed_on)
+    }
+
+    #[inline]
+    fn is_clear(&mut self) -> Result<bool, Error> {
+        is_clear(&self.socket)
     }
 
     fn counters(&mut self) -> Result<PortCounters, Error> {

@@ -4,11 +4,13 @@ mod asker;
 mod echo;
 mod sender;
 mod sink;
+mod talker;
 
 pub use asker::{ask, Answerer, AskPlan, Asked};
 pub use echo::{echo, EchoPlan, Echoed};
 pub use sender::{send, SendPlan, Sent};
-pub use sink::{sink, SendersClock, SinkPlan, StreamTally, Sunk};
+pub use sink::{sink, SendersClock, SinkPlan, SpeechTally, StreamTally, Sunk};
+pub use talker::{talk, TalkPlan, Talked};
 
 use crate::port::Wait;
 

@@ -5,7 +5,7 @@ use crate::clock::{Known, Ongoing, Relation};
 use crate::face::between_ns;
 use crate::port::{Arrival, Port, Wait};
 use crate::time::{Timeline, PS_PER_NS};
-use crate::wire::{Kind, Mark};
+use crate::wire::{Kind, Mark, Speech};
 use crate::{Error, Face};
 use ethermeter_traffic::{Arrived, Histogram, Sequence};
 use std::ops::Range;
@@ -67,6 +67,27 @@ pub struct StreamTally {
     pub unrelated: u64,
     /// Time between consecutive arrivals, in picoseconds, within the measured time.
     pub spacing: Histogram,
+    /// Of voice, what else there is to tell.
+    pub speech: SpeechTally,
+}
+
+/// What came of a coder's samples, in packets that came for the first time, whenever that was.
+///
+/// A packet is of the measured time if it holds a sample that was made in it and that its sender counts as handed over then.
+#[derive(Clone, Debug, Default)]
+pub struct SpeechTally {
+    /// Packets.
+    pub packets: u64,
+    /// Their samples.
+    pub samples: u64,
+    /// Of these, samples of the measured time.
+    pub measured: u64,
+    /// Packets that hold such.
+    pub measured_packets: u64,
+    /// From the making of such a packet's oldest sample to its arrival, in picoseconds.
+    pub voice_delay: Histogram,
+    /// The same, each packet counted as often as it has samples of the measured time.
+    pub sample_delay: Histogram,
 }
 
 /// What came.
@@ -152,6 +173,7 @@ impl Sunk {
             before_sent: 0,
             unrelated: 0,
             spacing: Histogram::default(),
+            speech: SpeechTally::default(),
         };
         let streams = vec![stream; usize::from(plan.streams)];
         Self { streams, strange: 0, unmarked: 0, longest_absence_ns: 0 }
@@ -163,7 +185,8 @@ impl Sunk {
             self.unmarked += 1;
             return;
         };
-        let is_ours = mark.experiment == plan.experiment && mark.kind == Kind::Stream;
+        let speech = if mark.kind == Kind::Voice { Speech::read(arrival.payload).ok() } else { None };
+        let is_ours = mark.experiment == plan.experiment && (mark.kind == Kind::Stream || speech.is_some());
         let index = mark.stream.checked_sub(plan.first_stream).map(usize::from);
         let Some(stream) = index.and_then(|index| self.streams.get_mut(index)).filter(|_| is_ours) else {
             self.strange += 1;
@@ -171,17 +194,44 @@ impl Sunk {
         };
         let arrived = stream.sequence.arrive(mark.sequence);
         let is_new = matches!(arrived, Arrived::InOrder | Arrived::Reordered);
-        if is_new && plan.measured_ns.contains(&arrived_ns) {
+        if !is_new {
+            return;
+        }
+        // A time of the sender's by our clock.
+        let own_ns = |face_ns: u64| match plan.senders_clock {
+            SendersClock::Equal => Some(face_ns),
+            SendersClock::Related(clock) => Some(clock.own_ns(face_ns)),
+            SendersClock::Ongoing(_) => known.relation().map(|clock| clock.own_ns(face_ns)),
+        };
+        let arrived = face.shows(arrived_ns);
+        if plan.measured_ns.contains(&arrived_ns) {
             stream.measure(arrival.payload.len(), arrived_ns);
-            let arrived = face.shows(arrived_ns);
-            match plan.senders_clock {
-                SendersClock::Equal => stream.measure_delay(mark.sent_ns, arrived),
-                SendersClock::Related(clock) => stream.measure_delay(clock.own_ns(mark.sent_ns), arrived),
-                SendersClock::Ongoing(_) => match known.relation() {
-                    Some(clock) => stream.measure_delay(clock.own_ns(mark.sent_ns), arrived),
-                    None => stream.unrelated += 1,
-                },
+            match own_ns(mark.sent_ns) {
+                Some(sent) => stream.measure_delay(sent, arrived),
+                None => stream.unrelated += 1,
             }
+        }
+        if let Some(speech) = speech {
+            stream.speech.take(speech, own_ns(speech.made_ns), arrived);
+        }
+    }
+}
+
+impl SpeechTally {
+    #[inline]
+    fn take(&mut self, speech: Speech, made: Option<u64>, arrived: u64) {
+        let measured = u64::from(speech.measured);
+        self.packets += 1;
+        self.samples += u64::from(speech.samples);
+        self.measured += measured;
+        if measured == 0 {
+            return;
+        }
+        self.measured_packets += 1;
+        // What came before it was made, by what is known of the clocks, is told where delays of packets are.
+        if let Some(delay_ns) = made.and_then(|made| u64::try_from(between_ns(made, arrived)).ok()) {
+            self.voice_delay.record(delay_ns * PS_PER_NS);
+            self.sample_delay.record_many(delay_ns * PS_PER_NS, measured);
         }
     }
 }

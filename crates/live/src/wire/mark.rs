@@ -4,6 +4,8 @@
 //! octet   0      1             2..4        4..6    6..12     12..18
 //!         0xE3   version|kind  experiment  stream  sequence  sent        18..24    24..30
 //!                                                                        received  answered    (a response only)
+//!                                                                        made      24..27 27..30
+//!                                                                                  samples measured   (voice only)
 //! ```
 //!
 //! All big-endian. It has 18 octets because that is what UDP over IPv4 leaves of the shortest frame. So sequence numbers have 48 bits (22 days of
@@ -16,6 +18,10 @@ use super::{check_octets, octets_at, WireError};
 pub const MARK_OCTETS: usize = 18;
 /// Octets of the times that follow the mark of a response.
 pub const TURN_OCTETS: usize = 12;
+/// Octets that follow the mark of voice.
+pub const SPEECH_OCTETS: usize = 12;
+/// Samples of a packet of voice are below this.
+pub const SAMPLES_LIMIT: u32 = 1 << 24;
 /// Sequence numbers are below this.
 pub const SEQUENCE_LIMIT: u64 = 1 << 48;
 
@@ -30,6 +36,9 @@ mod field {
     pub const SENT: usize = 12;
     pub const RECEIVED: usize = 18;
     pub const ANSWERED: usize = 24;
+    pub const MADE: usize = 18;
+    pub const SAMPLES: usize = 24;
+    pub const MEASURED: usize = 27;
 }
 
 /// What a marked frame is for.
@@ -42,6 +51,8 @@ pub enum Kind {
     Request = 1,
     /// The answer, with the same numbers and the same time of sending as its request.
     Response = 2,
+    /// Samples of a coder: to be counted.
+    Voice = 3,
 }
 
 impl Kind {
@@ -50,6 +61,7 @@ impl Kind {
             0 => Some(Self::Stream),
             1 => Some(Self::Request),
             2 => Some(Self::Response),
+            3 => Some(Self::Voice),
             _ => None,
         }
     }
@@ -77,6 +89,17 @@ pub struct Turn {
     pub received_ns: u64,
     /// The response's departure.
     pub answered_ns: u64,
+}
+
+/// What a packet of voice holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speech {
+    /// When its oldest sample was made, by the sender's clock, modulo 2^48 ns.
+    pub made_ns: u64,
+    /// Its samples, below [`SAMPLES_LIMIT`]. Its length does not tell: what a spurt left short is padded.
+    pub samples: u32,
+    /// Of these, samples made within the measured time.
+    pub measured: u32,
 }
 
 /// A window over octets that begin with a mark.
@@ -134,6 +157,18 @@ impl<B: AsRef<[u8]>> MarkWindow<B> {
     }
 }
 
+impl<B: AsRef<[u8]>> MarkWindow<B> {
+    /// What a packet of voice holds, where there are as many octets.
+    pub fn speech(&self) -> Option<Speech> {
+        let bytes = self.octets.as_ref();
+        (bytes.len() >= MARK_OCTETS + SPEECH_OCTETS).then(|| Speech {
+            made_ns: read_48(bytes, field::MADE),
+            samples: read_24(bytes, field::SAMPLES),
+            measured: read_24(bytes, field::MEASURED),
+        })
+    }
+}
+
 impl Mark {
     /// Read a mark.
     ///
@@ -185,6 +220,40 @@ impl Turn {
     }
 }
 
+impl Speech {
+    /// Read what follows the mark of a packet of voice.
+    ///
+    /// # Errors
+    /// If there are too few octets.
+    #[inline]
+    pub fn read(payload: &[u8]) -> Result<Self, WireError> {
+        let window = MarkWindow::checked(payload)?;
+        let needed = MARK_OCTETS + SPEECH_OCTETS;
+        window.speech().ok_or(WireError::TooShort { octets: payload.len(), needed })
+    }
+
+    /// Write it after a mark; times modulo 2^48, samples modulo 2^24.
+    ///
+    /// # Panics
+    /// If the payload is shorter than the mark and this.
+    #[inline]
+    pub fn emit(&self, payload: &mut [u8]) {
+        write_48(payload, field::MADE, self.made_ns);
+        write_24(payload, field::SAMPLES, self.samples);
+        write_24(payload, field::MEASURED, self.measured);
+    }
+}
+
+fn read_24(octets: &[u8], at: usize) -> u32 {
+    let mut value = [0; 4];
+    value[1..].copy_from_slice(&octets[at..at + 3]);
+    u32::from_be_bytes(value)
+}
+
+fn write_24(octets: &mut [u8], at: usize, value: u32) {
+    octets[at..at + 3].copy_from_slice(&value.to_be_bytes()[1..]);
+}
+
 fn read_48(octets: &[u8], at: usize) -> u64 {
     let mut value = [0; 8];
     value[2..].copy_from_slice(&octets[at..at + 6]);
@@ -201,7 +270,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn marks() -> impl Strategy<Value = Mark> {
-        let kinds = prop_oneof![Just(Kind::Stream), Just(Kind::Request), Just(Kind::Response)];
+        let kinds = prop_oneof![Just(Kind::Stream), Just(Kind::Request), Just(Kind::Response), Just(Kind::Voice)];
         (kinds, any::<u16>(), any::<u16>(), 0..SEQUENCE_LIMIT, 0..SEQUENCE_LIMIT).prop_map(
             |(kind, experiment, stream, sequence, sent_ns)| Mark { kind, experiment, stream, sequence, sent_ns },
         )
@@ -230,7 +299,7 @@ mod tests {
                 octets[1] = VERSION << 4 | octets[1] & 0x0F;
             }
             if let Ok(window) = MarkWindow::checked(&octets) {
-                let _ = window.turn();
+                let _ = (window.turn(), window.speech());
                 if let Ok(mark) = Mark::parse(&window) {
                     let mut again = octets.clone();
                     mark.emit(&mut again);
@@ -251,6 +320,19 @@ mod tests {
             payload,
             [0xE3, 0x12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 9]
         );
+    }
+
+    #[test]
+    fn what_voice_holds_follows_its_mark_in_the_stated_octets() {
+        let mark = Mark { kind: Kind::Voice, experiment: 1, stream: 2, sequence: 3, sent_ns: 4 };
+        let speech = Speech { made_ns: 0x0102_0304_0506, samples: 0x07_0809, measured: 0x0A_0B0C };
+        let mut payload = [0; MARK_OCTETS + SPEECH_OCTETS];
+        mark.emit(&mut payload);
+        speech.emit(&mut payload);
+        assert_eq!(payload[..2], [0xE3, 0x13]);
+        assert_eq!(payload[MARK_OCTETS..], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+        assert_eq!(Speech::read(&payload), Ok(speech));
+        assert_eq!(Speech::read(&payload[..29]), Err(WireError::TooShort { octets: 29, needed: 30 }));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 mod receiver;
 mod sender;
 
-use super::system::{hindrance, Hindrance};
+use super::system::{hindrance, is_clear, Hindrance};
 use super::{Address, Arrival, Port, PortCounters, Wait};
 use crate::wire::{Addresses, Mac, HEADER_OCTETS};
 use crate::Error;
@@ -231,6 +231,12 @@ impl Port for PacketPort {
         }
         self.counters.handed_on += handed_on as u64;
         Ok(handed_on)
+    }
+
+    #[inline]
+    fn is_clear(&mut self) -> Result<bool, Error> {
+        self.sender.flush();
+        is_clear(self.sender.socket())
     }
 
     fn counters(&mut self) -> Result<PortCounters, Error> {

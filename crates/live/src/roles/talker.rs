@@ -1,0 +1,240 @@
+//! Send what a coder makes: packets that grow while those before them wait for the wire.
+//!
+//! ```text
+//!            wanted at its least length          the port is clear of the one before
+//!  samples ────────────┼──────── it grows ─────────────┼── handed over with all samples made by then
+//!                             beyond its most: the oldest are lost
+//! ```
+//!
+//! Samples come at the times of a simulated station with the same seed and number: the code is the same ([`ethermeter_traffic::voice`]).
+
+use crate::pacing::{Achieved, Pacer, Pacing};
+use crate::port::Port;
+use crate::time::{Timeline, NS_PER_S, PS_PER_NS};
+use crate::wire::{Kind, Mark, Speech, MARK_OCTETS, SAMPLES_LIMIT, SPEECH_OCTETS};
+use crate::{Error, Face};
+use ethermeter_ethernet::Octets;
+use ethermeter_traffic::voice::{Samples, Voice, VoiceFrame, VoiceSpec};
+use ethermeter_traffic::{Histogram, Purpose, Stream, Window};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What is to be said.
+#[derive(Clone, Debug)]
+pub struct TalkPlan<'a> {
+    /// The experiment.
+    pub experiment: u16,
+    /// The stream.
+    pub stream: u16,
+    /// The coder and its packets; lengths are those of frames, destination address to FCS.
+    pub voice: &'a VoiceSpec,
+    /// Seed of the experiment.
+    pub seed: u64,
+    /// Number of the station, which with the seed determines every draw.
+    pub station: u32,
+    /// When it begins, in the host's time.
+    pub begin_ns: u64,
+    /// For how long samples are made.
+    pub duration_ns: u64,
+    /// Samples made then are accounted for, since the beginning.
+    pub measured_ns: Range<u64>,
+    /// How it waits.
+    pub pacer: Pacer,
+}
+
+/// What was said.
+#[derive(Clone, Debug)]
+pub struct Talked {
+    /// Packets that the kernel took. Their sequence numbers are 0 to one less.
+    pub packets: u64,
+    /// Their payloads' octets, marks included.
+    pub payload_octets: u64,
+    /// Samples in them.
+    pub samples: u64,
+    /// Most samples of a packet.
+    pub most_samples: u64,
+    /// A packet that was wanted and never taken: the sender was stopped, or its port was not clear for a second after the end.
+    pub untaken: u64,
+    /// What became of the samples made in the measured time, by its end; those handed over are `delivered`.
+    pub measured: Samples,
+    /// When the first packet was handed to the kernel.
+    pub first_ns: Option<u64>,
+    /// When the last had been.
+    pub last_ns: Option<u64>,
+    /// Packets that had to wait for those before them.
+    pub waited: u64,
+    /// From a packet's being wanted to its being handed over, in picoseconds, of all of them.
+    pub wait: Histogram,
+    /// How far from the times at which they were wanted packets were handed over that did not have to wait.
+    pub achieved: Achieved,
+    /// How often the sender took a breath although something was due.
+    pub breaths: u64,
+}
+
+/// The least time between two looks at a port that is not clear …
+const LOOK_NS: u64 = 50_000;
+/// … and the most; between them it is this part of the time since the last packet was handed over, so that what the wire is left idle is a small part of
+/// the time that a packet takes on it.
+const LONGEST_LOOK_NS: u64 = 1_000_000;
+const LOOK_PART: u64 = 64;
+/// A port that is not clear for so long after the end is given up.
+const PATIENCE_NS: u64 = NS_PER_S;
+
+/// Talk until the time is over or `stop` is set.
+///
+/// # Errors
+/// If packets are not of whole octets, have no room for a mark or are longer than the port's; if the port cannot tell when a packet has left; or if
+/// sending is impossible.
+pub fn talk<P: Port, T: Timeline>(
+    port: &mut P,
+    time: &T,
+    face: Face,
+    plan: &TalkPlan<'_>,
+    stop: &AtomicBool,
+) -> Result<Talked, Error> {
+    check_lengths(port, plan.voice)?;
+    port.is_clear()?; // refused before anything is sent
+    let ps = |ns: u64| ns.saturating_mul(PS_PER_NS);
+    let window = Window {
+        begin_ps: 0,
+        stop_ps: ps(plan.duration_ns),
+        measure_from_ps: ps(plan.measured_ns.start),
+        measure_to_ps: ps(plan.measured_ns.end),
+    };
+    let chance = Stream::new(plan.seed, plan.station, Purpose::Arrival);
+    let mut voice = Voice::new(*plan.voice, chance, window);
+    let mut pacing = Pacing::new(plan.pacer, time);
+    let mut talker = Talker { port, time, face, plan, stop, talked: Talked::nothing() };
+    while let Some(wanted_ps) = voice.wanted_ps() {
+        let due_ns = plan.begin_ns + wanted_ps.div_ceil(PS_PER_NS);
+        let Some(now_ns) = pacing.wait_until(due_ns, stop) else {
+            talker.talked.untaken += 1;
+            break;
+        };
+        if !talker.hand_over(&mut voice, due_ns, now_ns)? {
+            talker.talked.untaken += 1;
+            break;
+        }
+    }
+    talker.talked.breaths = pacing.breaths();
+    talker.talked.measured = voice.finish();
+    Ok(talker.talked)
+}
+
+fn check_lengths<P: Port>(port: &P, voice: &VoiceSpec) -> Result<(), Error> {
+    if let Some(fault) = voice.fault() {
+        return Err(Error::refused("packets of samples", format!("{voice:?}"), fault));
+    }
+    if voice.sample_bits % 8 != 0 || voice.overhead_bits % 8 != 0 {
+        let value = format!("samples of {} bits beside {} bits", voice.sample_bits, voice.overhead_bits);
+        return Err(Error::refused("packets of samples", value, "samples and what is beside them in whole octets"));
+    }
+    let carrier = port.carrier();
+    let shortest = carrier.frame_of(Octets((MARK_OCTETS + SPEECH_OCTETS) as u64));
+    let longest = carrier.frame_of(Octets(port.longest_payload() as u64));
+    for bits in [voice.min_bits, voice.max_bits] {
+        if bits % 8 != 0 || bits < shortest.bits().0 || bits > longest.bits().0 {
+            let allowed = format!("whole octets from {} to {} a frame", shortest.0, longest.0);
+            return Err(Error::refused("frame bits", bits, allowed));
+        }
+    }
+    let most_samples = voice.max_bits.saturating_sub(voice.overhead_bits) / voice.sample_bits;
+    if most_samples >= u64::from(SAMPLES_LIMIT) {
+        return Err(Error::refused("samples of a packet", most_samples, format!("fewer than {SAMPLES_LIMIT}")));
+    }
+    Ok(())
+}
+
+impl Talked {
+    fn nothing() -> Self {
+        Self {
+            packets: 0,
+            payload_octets: 0,
+            samples: 0,
+            most_samples: 0,
+            untaken: 0,
+            measured: Samples::default(),
+            first_ns: None,
+            last_ns: None,
+            waited: 0,
+            wait: Histogram::default(),
+            achieved: Achieved::default(),
+            breaths: 0,
+        }
+    }
+}
+
+struct Talker<'a, P, T> {
+    port: &'a mut P,
+    time: &'a T,
+    face: Face,
+    plan: &'a TalkPlan<'a>,
+    stop: &'a AtomicBool,
+    talked: Talked,
+}
+
+impl<P: Port, T: Timeline> Talker<'_, P, T> {
+    /// Wait until the port is clear and hand over what has gathered by then, wanted since `due_ns`; false if that has to end before.
+    fn hand_over(&mut self, voice: &mut Voice, due_ns: u64, now_ns: u64) -> Result<bool, Error> {
+        let mut now_ns = now_ns;
+        let mut has_waited = false;
+        loop {
+            if self.port.is_clear()? && self.try_packet(voice, now_ns)? {
+                if has_waited {
+                    self.talked.waited += 1;
+                } else {
+                    self.talked.achieved.record(due_ns, now_ns);
+                }
+                self.talked.wait.record(now_ns.saturating_sub(due_ns) * PS_PER_NS);
+                return Ok(true);
+            }
+            let end_ns = self.plan.begin_ns.saturating_add(self.plan.duration_ns);
+            if self.stop.load(Ordering::Relaxed) || now_ns > end_ns.saturating_add(PATIENCE_NS) {
+                return Ok(false);
+            }
+            has_waited = true;
+            let since_ns = now_ns.saturating_sub(self.talked.last_ns.unwrap_or(now_ns));
+            self.time.sleep_until(now_ns + (since_ns / LOOK_PART).clamp(LOOK_NS, LONGEST_LOOK_NS));
+            now_ns = self.time.now_ns();
+        }
+    }
+
+    /// Offer the kernel a packet of the samples made until `now_ns`; whether it took it. If not, they go on gathering.
+    fn try_packet(&mut self, voice: &mut Voice, now_ns: u64) -> Result<bool, Error> {
+        let (begin_ns, talked) = (self.plan.begin_ns, &mut self.talked);
+        let mut after = voice.clone();
+        // The sample of this very instant is in it.
+        let VoiceFrame { bits, samples, oldest_ps } = after.deliver((now_ns - begin_ns) * PS_PER_NS + 1);
+        let count = |samples: u64| u32::try_from(samples).expect("lengths were checked");
+        let speech = Speech {
+            made_ns: self.face.shows(begin_ns + oldest_ps / PS_PER_NS),
+            samples: count(samples),
+            measured: count(after.delivered() - voice.delivered()),
+        };
+        let mark = Mark {
+            kind: Kind::Voice,
+            experiment: self.plan.experiment,
+            stream: self.plan.stream,
+            sequence: talked.packets,
+            sent_ns: self.face.shows(now_ns),
+        };
+        #[allow(clippy::cast_possible_truncation)] // lengths were checked against the port's
+        let octets = (bits / 8 - self.port.carrier().overhead().0) as usize;
+        let taken = self.port.send(1, |_, room| {
+            mark.emit(room);
+            speech.emit(room);
+            octets
+        })?;
+        if taken == 0 {
+            return Ok(false);
+        }
+        *voice = after;
+        talked.packets += 1;
+        talked.payload_octets += octets as u64;
+        talked.samples += samples;
+        talked.most_samples = talked.most_samples.max(samples);
+        talked.first_ns.get_or_insert(now_ns);
+        talked.last_ns = Some(now_ns);
+        Ok(true)
+    }
+}
