@@ -9,11 +9,9 @@ use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
 use ethermeter_live::roles::{sink, talk, Attention, SendersClock, SinkPlan, Sunk, TalkPlan, Talked};
 use ethermeter_live::wire::{Kind, Mac, Mark, Speech};
 use ethermeter_live::{Error, Face, HostTime, Timeline};
-use ethermeter_traffic::arrivals::Arrivals;
-use ethermeter_traffic::lengths::Lengths;
-use ethermeter_traffic::times::Times;
-use ethermeter_traffic::voice::{Samples, Spurts, Voice, VoiceSpec};
-use ethermeter_traffic::{Purpose, Source, SourceSpec, Stream, Window};
+use ethermeter_traffic::packets::{HostSamples, Packets};
+use ethermeter_traffic::voice::{Spurts, VoiceSpec};
+use ethermeter_traffic::{Purpose, Stream, Window};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -173,29 +171,17 @@ fn packets_of_an_idle_wire_are_those_of_a_simulated_station_with_the_same_seed_a
         let spec = VoiceSpec { spurts, ..SPEC };
         let plan = plan(&spec, seed, 2000 * MS_NS, 0..2000 * MS_NS);
         let (talked, packets) = talked_over(100_000_000, &plan);
-        let source = SourceSpec {
-            frames: Lengths::Samples {
-                overhead_bits: spec.overhead_bits,
-                min_bits: spec.min_bits,
-                max_bits: spec.max_bits,
-            },
-            arrivals: Arrivals::Coder { sample_bits: spec.sample_bits, sample_ps: spec.sample_ps, spurts },
-            generator: None,
-            queue_frames: None,
-            service: Times::Constant { ps: 0 },
-        };
-        let mut simulated = Source::new(&source, plan.seed, plan.station, window(&plan));
-        let mut next = simulated.first();
+        let chance = Stream::new(plan.seed, plan.station, Purpose::Arrival);
+        let mut simulated = Packets::new(spec, chance, window(&plan));
         for (sent_ns, speech, octets) in &packets {
-            let offer = next.expect("as many packets");
-            let frame = simulated.deliver_voice(offer.ready_ps + 1);
-            assert_eq!((speech.made_ns, u64::from(speech.samples)), (frame.oldest_ps / 1000, frame.samples));
-            assert_eq!((*octets as u64 + 18) * 8, frame.bits);
-            let late_ns = sent_ns - offer.ready_ps.div_ceil(1000);
+            let wanted_ps = simulated.wanted_ps().expect("as many packets");
+            let packet = simulated.call(wanted_ps);
+            assert_eq!((speech.made_ns, u64::from(speech.samples)), (packet.oldest_ps / 1000, packet.samples));
+            assert_eq!((*octets as u64 + 18) * 8, packet.bits);
+            let late_ns = sent_ns - wanted_ps.div_ceil(1000);
             assert!(late_ns <= 3 * TICK_NS, "{late_ns}");
-            next = simulated.next(offer.ready_ps);
         }
-        assert_eq!(next, None);
+        assert_eq!(simulated.wanted_ps(), None);
         assert!(spurts.is_some() || packets.iter().all(|(_, speech, _)| speech.samples == 80));
         assert_eq!((talked.waited, talked.untaken, talked.measured.lost), (0, 0, 0));
         assert_eq!(talked.packets, packets.len() as u64);
@@ -208,18 +194,17 @@ fn before_a_wire_slower_than_the_coder_packets_grow_to_the_most_and_the_source_l
     let plan = plan(&SPEC, 5, 20_000 * MS_NS, 5_000 * MS_NS..19_000 * MS_NS);
     let (talked, packets) = talked_over(32_000, &plan);
     // The last goes when the coder has stopped.
-    let grown: Vec<u32> = packets.iter().map(|(_, speech, _)| speech.samples).collect();
+    let grown: Vec<u16> = packets.iter().map(|(_, speech, _)| speech.samples).collect();
     assert!(grown[2..grown.len() - 1].iter().all(|&samples| samples == 400), "{grown:?}");
     assert_eq!((talked.most_samples, talked.waited), (400, talked.packets - 1));
-    let Samples { made, delivered, lost, .. } = talked.measured;
+    let HostSamples { made, sent, lost, .. } = talked.measured;
     let expected = 1.0 - 400.0 / 860.0;
     // Looks at the wire are a sixty-fourth of a packet's time apart at most, a millisecond here; and a packet more or less in the window of 14 s.
     #[allow(clippy::cast_precision_loss)] // thousands
-    let (loss, tolerance) =
-        (lost as f64 / (lost + delivered) as f64, 400.0 / 860.0 * 1.0 / 107.5 + 400.0 / made as f64);
+    let (loss, tolerance) = (lost as f64 / (lost + sent) as f64, 400.0 / 860.0 * 1.0 / 107.5 + 400.0 / made as f64);
     assert!((loss - expected).abs() < tolerance, "{loss} {expected} {tolerance}");
     // The oldest of a packet is as old as its samples' time, and has waited for no more than a look.
-    for (sent_ns, speech, _) in packets.iter().skip(2) {
+    for (sent_ns, speech, _) in &packets[2..packets.len() - 1] {
         let age_ns = between_ns(speech.made_ns, *sent_ns);
         assert!((399 * 125_000..=400 * 125_000 + 1).contains(&age_ns), "{age_ns}");
     }
@@ -231,7 +216,7 @@ fn before_a_wire_that_carries_the_coder_but_no_packet_of_the_least_length_packet
     let plan = plan(&SPEC, 5, 10_000 * MS_NS, 5_000 * MS_NS..9_000 * MS_NS);
     let (talked, packets) = talked_over(80_000, &plan);
     assert_eq!(talked.measured.lost, 0);
-    let late: Vec<u32> =
+    let late: Vec<u16> =
         packets.iter().filter(|(at_ns, ..)| *at_ns > 5_000 * MS_NS).map(|(_, speech, _)| speech.samples).collect();
     // Each look may find up to a sixty-fourth more, which lets the next be so much longer: it settles at n · 125 = (30 + n) · 100 · (1 + 1/64) at most.
     assert!(late.iter().all(|n| (118..=131).contains(n)), "{late:?}");
@@ -241,10 +226,10 @@ fn before_a_wire_that_carries_the_coder_but_no_packet_of_the_least_length_packet
 fn all_samples(spec: &VoiceSpec, plan: &TalkPlan<'_>) -> Vec<u64> {
     let single =
         VoiceSpec { overhead_bits: 8, min_bits: 8 + spec.sample_bits, max_bits: 8 + spec.sample_bits, ..*spec };
-    let mut voice = Voice::new(single, Stream::new(plan.seed, plan.station, Purpose::Arrival), window(plan));
+    let mut voice = Packets::new(single, Stream::new(plan.seed, plan.station, Purpose::Arrival), window(plan));
     let mut samples = Vec::new();
     while let Some(at_ps) = voice.wanted_ps() {
-        voice.deliver(at_ps + 1);
+        voice.call(at_ps);
         samples.push(at_ps);
     }
     samples
@@ -281,12 +266,12 @@ proptest! {
         let mut wire = Wire::of(&time, rate_bps);
         wire.is_lost = if lossy { |index| index % 3 == 1 } else { |_| false };
         let talked = talk(&mut wire, &time, TRUE, &plan, &AtomicBool::new(false)).expect("a talker");
-        let Samples { made, delivered, lost, buffered } = talked.measured;
-        prop_assert_eq!(made, delivered + lost + buffered);
+        let HostSamples { made, sent, lost, left } = talked.measured;
+        prop_assert_eq!(made, sent + lost + left);
 
         // An own queue that drops its oldest, emptied when packets went.
         let room = (spec.max_bits - spec.overhead_bits) / spec.sample_bits;
-        let is_measured = |at_ps: u64| (from_ms * 1000 * US..to_ms * 1000 * US).contains(&at_ps);
+        let is_measured = |at_ps| (from_ms * 1000 * US..to_ms * 1000 * US).contains(&at_ps);
         let (mut coming, mut queue, mut dropped) = (VecDeque::from(all_samples(&spec, &plan)), VecDeque::new(), 0);
         prop_assert_eq!(made, coming.iter().filter(|&&at_ps| is_measured(at_ps)).count() as u64);
         let (mut measured, mut missing) = (0, 0);
@@ -297,25 +282,29 @@ proptest! {
                 coming.pop_front();
                 queue.push_back(at_ps);
                 if queue.len() as u64 > room {
-                    dropped += u64::from(queue.pop_front().is_some_and(|at_ps| is_measured(at_ps) && mark.sent_ns < to_ms * MS_NS));
+                    dropped += u64::from(queue.pop_front().is_some_and(is_measured));
                 }
             }
             prop_assert_eq!((u64::from(speech.samples), speech.made_ns), (queue.len() as u64, queue[0] / 1000));
-            let counts = if mark.sent_ns < to_ms * MS_NS { queue.iter().filter(|&&at_ps| is_measured(at_ps)).count() } else { 0 };
-            prop_assert_eq!(speech.measured as usize, counts);
+            let counts = queue.iter().filter(|&&at_ps| is_measured(at_ps)).count();
+            prop_assert_eq!((usize::from(speech.measured), speech.is_oldest_measured), (counts, is_measured(queue[0])));
             let octets = (spec.overhead_bits / 8 + u64::from(speech.samples) * sample_octets).max(spec.min_bits / 8) - 18;
             prop_assert_eq!(payload.len() as u64, octets);
             measured += u64::from(speech.measured);
             missing += if (wire.is_lost)(index) { u64::from(speech.measured) } else { 0 };
             queue.clear();
         }
-        prop_assert_eq!(measured, delivered);
-        // What the end of the measured time found in the buffer may be replaced later: it is left, not lost.
-        prop_assert!(dropped <= lost);
+        // What nobody has called for by the end stays, with the newest that have room.
+        queue.extend(coming);
+        while queue.len() as u64 > room {
+            dropped += u64::from(queue.pop_front().is_some_and(is_measured));
+        }
+        let remaining = queue.iter().filter(|&&at_ps| is_measured(at_ps)).count() as u64;
+        prop_assert_eq!((measured, dropped, remaining), (sent, lost, left));
 
         let sunk = listened(&mut wire, &time, u64::MAX);
         let speech = &sunk.streams[0].speech;
-        prop_assert_eq!(speech.measured + missing, delivered);
+        prop_assert_eq!(speech.measured + missing, sent);
         prop_assert_eq!(speech.sample_delay.total(), speech.measured);
         prop_assert_eq!(speech.voice_delay.total(), speech.measured_packets);
         prop_assert_eq!((sunk.strange, sunk.unmarked), (0, 0));
@@ -394,7 +383,7 @@ fn over_udp_on_the_loopback_interface_every_sample_arrives() {
     let speech = &sunk.streams[0].speech;
     assert_eq!(
         (speech.packets, speech.samples, speech.measured),
-        (talked.packets, talked.samples, talked.measured.delivered)
+        (talked.packets, talked.samples, talked.measured.sent)
     );
     // 0.3 s of samples of 125 us from a random phase on.
     assert_eq!(talked.measured.made, 2400);

@@ -282,12 +282,6 @@ impl Voice {
         frame
     }
 
-    /// Samples of the measured window that have been delivered so far.
-    #[must_use]
-    pub fn delivered(&self) -> u64 {
-        self.samples.delivered
-    }
-
     /// What became of the samples of the measured window, when nothing more happens.
     pub fn finish(&mut self) -> Samples {
         self.close(self.coder.clone(), 0);

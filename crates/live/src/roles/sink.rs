@@ -73,7 +73,7 @@ pub struct StreamTally {
 
 /// What came of a coder's samples, in packets that came for the first time, whenever that was.
 ///
-/// A packet is of the measured time if it holds a sample that was made in it and that its sender counts as handed over then.
+/// Whatever is of the measured time is so by when samples were made, not by when they came.
 #[derive(Clone, Debug, Default)]
 pub struct SpeechTally {
     /// Packets.
@@ -82,11 +82,11 @@ pub struct SpeechTally {
     pub samples: u64,
     /// Of these, samples of the measured time.
     pub measured: u64,
-    /// Packets that hold such.
+    /// Packets whose oldest sample is one of these.
     pub measured_packets: u64,
     /// From the making of such a packet's oldest sample to its arrival, in picoseconds.
     pub voice_delay: Histogram,
-    /// The same, each packet counted as often as it has samples of the measured time.
+    /// The same of every sample of the measured time, each as old as the oldest of its packet.
     pub sample_delay: Histogram,
 }
 
@@ -224,13 +224,10 @@ impl SpeechTally {
         self.packets += 1;
         self.samples += u64::from(speech.samples);
         self.measured += measured;
-        if measured == 0 {
-            return;
-        }
-        self.measured_packets += 1;
-        // What came before it was made, by what is known of the clocks, is told where delays of packets are.
+        self.measured_packets += u64::from(speech.is_oldest_measured);
+        // Nothing comes before it was made but by what is known of the clocks; then the delays of packets tell.
         if let Some(delay_ns) = made.and_then(|made| u64::try_from(between_ns(made, arrived)).ok()) {
-            self.voice_delay.record(delay_ns * PS_PER_NS);
+            self.voice_delay.record_many(delay_ns * PS_PER_NS, u64::from(speech.is_oldest_measured));
             self.sample_delay.record_many(delay_ns * PS_PER_NS, measured);
         }
     }

@@ -6,15 +6,16 @@
 //!                             beyond its most: the oldest are lost
 //! ```
 //!
-//! Samples come at the times of a simulated station with the same seed and number: the code is the same ([`ethermeter_traffic::voice`]).
+//! Samples come at the times of a simulated host with the same seed and number: the code is the same ([`ethermeter_traffic::packets`]).
 
 use crate::pacing::{Achieved, Pacer, Pacing};
 use crate::port::Port;
 use crate::time::{Timeline, NS_PER_S, PS_PER_NS};
-use crate::wire::{Kind, Mark, Speech, MARK_OCTETS, SAMPLES_LIMIT, SPEECH_OCTETS};
+use crate::wire::{Kind, Mark, Speech, MARK_OCTETS, SPEECH_OCTETS};
 use crate::{Error, Face};
 use ethermeter_ethernet::Octets;
-use ethermeter_traffic::voice::{Samples, Voice, VoiceFrame, VoiceSpec};
+use ethermeter_traffic::packets::{HostSamples, Packets, VoicePacket};
+use ethermeter_traffic::voice::VoiceSpec;
 use ethermeter_traffic::{Histogram, Purpose, Stream, Window};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,8 +56,10 @@ pub struct Talked {
     pub most_samples: u64,
     /// A packet that was wanted and never taken: the sender was stopped, or its port was not clear for a second after the end.
     pub untaken: u64,
-    /// What became of the samples made in the measured time, by its end; those handed over are `delivered`.
-    pub measured: Samples,
+    /// What became of the samples made in the measured time; those handed over are `sent`.
+    pub measured: HostSamples,
+    /// Packets whose oldest sample is one of these.
+    pub measured_packets: u64,
     /// When the first packet was handed to the kernel.
     pub first_ns: Option<u64>,
     /// When the last had been.
@@ -102,7 +105,7 @@ pub fn talk<P: Port, T: Timeline>(
         measure_to_ps: ps(plan.measured_ns.end),
     };
     let chance = Stream::new(plan.seed, plan.station, Purpose::Arrival);
-    let mut voice = Voice::new(*plan.voice, chance, window);
+    let mut voice = Packets::new(*plan.voice, chance, window);
     let mut pacing = Pacing::new(plan.pacer, time);
     let mut talker = Talker { port, time, face, plan, stop, talked: Talked::nothing() };
     while let Some(wanted_ps) = voice.wanted_ps() {
@@ -117,7 +120,7 @@ pub fn talk<P: Port, T: Timeline>(
         }
     }
     talker.talked.breaths = pacing.breaths();
-    talker.talked.measured = voice.finish();
+    talker.talked.measured = voice.finish(window.stop_ps);
     Ok(talker.talked)
 }
 
@@ -139,8 +142,8 @@ fn check_lengths<P: Port>(port: &P, voice: &VoiceSpec) -> Result<(), Error> {
         }
     }
     let most_samples = voice.max_bits.saturating_sub(voice.overhead_bits) / voice.sample_bits;
-    if most_samples >= u64::from(SAMPLES_LIMIT) {
-        return Err(Error::refused("samples of a packet", most_samples, format!("fewer than {SAMPLES_LIMIT}")));
+    if most_samples > u64::from(u16::MAX) {
+        return Err(Error::refused("samples of a packet", most_samples, format!("at most {}", u16::MAX)));
     }
     Ok(())
 }
@@ -153,7 +156,8 @@ impl Talked {
             samples: 0,
             most_samples: 0,
             untaken: 0,
-            measured: Samples::default(),
+            measured: HostSamples::default(),
+            measured_packets: 0,
             first_ns: None,
             last_ns: None,
             waited: 0,
@@ -175,7 +179,7 @@ struct Talker<'a, P, T> {
 
 impl<P: Port, T: Timeline> Talker<'_, P, T> {
     /// Wait until the port is clear and hand over what has gathered by then, wanted since `due_ns`; false if that has to end before.
-    fn hand_over(&mut self, voice: &mut Voice, due_ns: u64, now_ns: u64) -> Result<bool, Error> {
+    fn hand_over(&mut self, voice: &mut Packets, due_ns: u64, now_ns: u64) -> Result<bool, Error> {
         let mut now_ns = now_ns;
         let mut has_waited = false;
         loop {
@@ -200,16 +204,17 @@ impl<P: Port, T: Timeline> Talker<'_, P, T> {
     }
 
     /// Offer the kernel a packet of the samples made until `now_ns`; whether it took it. If not, they go on gathering.
-    fn try_packet(&mut self, voice: &mut Voice, now_ns: u64) -> Result<bool, Error> {
+    fn try_packet(&mut self, voice: &mut Packets, now_ns: u64) -> Result<bool, Error> {
         let (begin_ns, talked) = (self.plan.begin_ns, &mut self.talked);
         let mut after = voice.clone();
-        // The sample of this very instant is in it.
-        let VoiceFrame { bits, samples, oldest_ps } = after.deliver((now_ns - begin_ns) * PS_PER_NS + 1);
-        let count = |samples: u64| u32::try_from(samples).expect("lengths were checked");
+        let VoicePacket { bits, samples, counted, oldest_ps } = after.call((now_ns - begin_ns) * PS_PER_NS);
+        let count = |samples: u64| u16::try_from(samples).expect("lengths were checked");
+        let oldest_ns = oldest_ps / PS_PER_NS;
         let speech = Speech {
-            made_ns: self.face.shows(begin_ns + oldest_ps / PS_PER_NS),
+            made_ns: self.face.shows(begin_ns + oldest_ns),
             samples: count(samples),
-            measured: count(after.delivered() - voice.delivered()),
+            measured: count(counted),
+            is_oldest_measured: self.plan.measured_ns.contains(&oldest_ns),
         };
         let mark = Mark {
             kind: Kind::Voice,
@@ -232,6 +237,7 @@ impl<P: Port, T: Timeline> Talker<'_, P, T> {
         talked.packets += 1;
         talked.payload_octets += octets as u64;
         talked.samples += samples;
+        talked.measured_packets += u64::from(speech.is_oldest_measured);
         talked.most_samples = talked.most_samples.max(samples);
         talked.first_ns.get_or_insert(now_ns);
         talked.last_ns = Some(now_ns);

@@ -4,8 +4,8 @@
 //! octet   0      1             2..4        4..6    6..12     12..18
 //!         0xE3   version|kind  experiment  stream  sequence  sent        18..24    24..30
 //!                                                                        received  answered    (a response only)
-//!                                                                        made      24..27 27..30
-//!                                                                                  samples measured   (voice only)
+//!                                                                        made      24..26   26..28    28
+//!                                                                                  samples  measured  oldest is   (voice only)
 //! ```
 //!
 //! All big-endian. It has 18 octets because that is what UDP over IPv4 leaves of the shortest frame. So sequence numbers have 48 bits (22 days of
@@ -19,9 +19,7 @@ pub const MARK_OCTETS: usize = 18;
 /// Octets of the times that follow the mark of a response.
 pub const TURN_OCTETS: usize = 12;
 /// Octets that follow the mark of voice.
-pub const SPEECH_OCTETS: usize = 12;
-/// Samples of a packet of voice are below this.
-pub const SAMPLES_LIMIT: u32 = 1 << 24;
+pub const SPEECH_OCTETS: usize = 11;
 /// Sequence numbers are below this.
 pub const SEQUENCE_LIMIT: u64 = 1 << 48;
 
@@ -38,7 +36,8 @@ mod field {
     pub const ANSWERED: usize = 24;
     pub const MADE: usize = 18;
     pub const SAMPLES: usize = 24;
-    pub const MEASURED: usize = 27;
+    pub const MEASURED: usize = 26;
+    pub const IS_OLDEST_MEASURED: usize = 28;
 }
 
 /// What a marked frame is for.
@@ -96,10 +95,12 @@ pub struct Turn {
 pub struct Speech {
     /// When its oldest sample was made, by the sender's clock, modulo 2^48 ns.
     pub made_ns: u64,
-    /// Its samples, below [`SAMPLES_LIMIT`]. Its length does not tell: what a spurt left short is padded.
-    pub samples: u32,
+    /// Its samples. Its length does not tell: what a spurt left short is padded.
+    pub samples: u16,
     /// Of these, samples made within the measured time.
-    pub measured: u32,
+    pub measured: u16,
+    /// Whether the oldest was.
+    pub is_oldest_measured: bool,
 }
 
 /// A window over octets that begin with a mark.
@@ -163,8 +164,9 @@ impl<B: AsRef<[u8]>> MarkWindow<B> {
         let bytes = self.octets.as_ref();
         (bytes.len() >= MARK_OCTETS + SPEECH_OCTETS).then(|| Speech {
             made_ns: read_48(bytes, field::MADE),
-            samples: read_24(bytes, field::SAMPLES),
-            measured: read_24(bytes, field::MEASURED),
+            samples: u16::from_be_bytes(octets_at(bytes, field::SAMPLES)),
+            measured: u16::from_be_bytes(octets_at(bytes, field::MEASURED)),
+            is_oldest_measured: bytes[field::IS_OLDEST_MEASURED] != 0,
         })
     }
 }
@@ -232,26 +234,17 @@ impl Speech {
         window.speech().ok_or(WireError::TooShort { octets: payload.len(), needed })
     }
 
-    /// Write it after a mark; times modulo 2^48, samples modulo 2^24.
+    /// Write it after a mark; times modulo 2^48.
     ///
     /// # Panics
     /// If the payload is shorter than the mark and this.
     #[inline]
     pub fn emit(&self, payload: &mut [u8]) {
         write_48(payload, field::MADE, self.made_ns);
-        write_24(payload, field::SAMPLES, self.samples);
-        write_24(payload, field::MEASURED, self.measured);
+        payload[field::SAMPLES..field::MEASURED].copy_from_slice(&self.samples.to_be_bytes());
+        payload[field::MEASURED..field::IS_OLDEST_MEASURED].copy_from_slice(&self.measured.to_be_bytes());
+        payload[field::IS_OLDEST_MEASURED] = u8::from(self.is_oldest_measured);
     }
-}
-
-fn read_24(octets: &[u8], at: usize) -> u32 {
-    let mut value = [0; 4];
-    value[1..].copy_from_slice(&octets[at..at + 3]);
-    u32::from_be_bytes(value)
-}
-
-fn write_24(octets: &mut [u8], at: usize, value: u32) {
-    octets[at..at + 3].copy_from_slice(&value.to_be_bytes()[1..]);
 }
 
 fn read_48(octets: &[u8], at: usize) -> u64 {
@@ -325,14 +318,14 @@ mod tests {
     #[test]
     fn what_voice_holds_follows_its_mark_in_the_stated_octets() {
         let mark = Mark { kind: Kind::Voice, experiment: 1, stream: 2, sequence: 3, sent_ns: 4 };
-        let speech = Speech { made_ns: 0x0102_0304_0506, samples: 0x07_0809, measured: 0x0A_0B0C };
+        let speech = Speech { made_ns: 0x0102_0304_0506, samples: 0x0708, measured: 0x090A, is_oldest_measured: true };
         let mut payload = [0; MARK_OCTETS + SPEECH_OCTETS];
         mark.emit(&mut payload);
         speech.emit(&mut payload);
         assert_eq!(payload[..2], [0xE3, 0x13]);
-        assert_eq!(payload[MARK_OCTETS..], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+        assert_eq!(payload[MARK_OCTETS..], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1]);
         assert_eq!(Speech::read(&payload), Ok(speech));
-        assert_eq!(Speech::read(&payload[..29]), Err(WireError::TooShort { octets: 29, needed: 30 }));
+        assert_eq!(Speech::read(&payload[..28]), Err(WireError::TooShort { octets: 28, needed: 29 }));
     }
 
     #[test]

@@ -7,9 +7,7 @@ mod frame;
 mod mark;
 
 pub use frame::{Addresses, FrameWindow, Mac, HEADER_OCTETS};
-pub use mark::{
-    Kind, Mark, MarkWindow, Speech, Turn, MARK_OCTETS, SAMPLES_LIMIT, SEQUENCE_LIMIT, SPEECH_OCTETS, TURN_OCTETS,
-};
+pub use mark::{Kind, Mark, MarkWindow, Speech, Turn, MARK_OCTETS, SEQUENCE_LIMIT, SPEECH_OCTETS, TURN_OCTETS};
 
 use ethermeter_ethernet::{Carrier, Octets};
 
