@@ -2,6 +2,9 @@
 
 use crate::consent::{Cast, PortKind, Way};
 use crate::station::{read_source, Phases, LONGEST_BLOCK_OCTETS};
+use ethermeter_ethernet::Octets;
+use ethermeter_live::wire::{MARK_OCTETS, SPEECH_OCTETS};
+use ethermeter_traffic::voice::VoiceSpec;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -197,6 +200,34 @@ impl Flow {
         SHORTEST..=longest
     }
 
+    /// What is wrong with it as voice.
+    fn voice_faults(&self, voice: &VoiceSpec, test: &Test) -> Vec<String> {
+        let mut faults = Vec::new();
+        if !matches!(self.port, PortKind::Udp | PortKind::Packet) {
+            faults.push(format!(
+                "port = {:?}: must be \"udp\" or \"packet\" with a coder, for of others nobody can tell when a packet has left",
+                self.port.word()
+            ));
+        }
+        if self.cast != Cast::Unicast {
+            faults.push(format!("cast = {:?}: must be \"unicast\" with a coder", self.cast.word()));
+        }
+        let is_ipv4 = test.place_of(&self.from).is_none_or(|place| test.agents[place].address.is_ipv4());
+        let carrier = self.port.carrier(is_ipv4);
+        let least = carrier.frame_of(Octets((MARK_OCTETS + SPEECH_OCTETS) as u64)).0;
+        let most = u64::from(*self.frame_octets().end());
+        if voice.min_bits < 8 * least || voice.max_bits > 8 * most {
+            faults.push(format!(
+                "traffic.frames: must have min_bits of {} at least and max_bits of {} at most, got {} and {}",
+                8 * least,
+                8 * most,
+                voice.min_bits,
+                voice.max_bits
+            ));
+        }
+        faults
+    }
+
     /// Its source, as the protocol has it; none of an exchange.
     #[must_use]
     pub fn source_text(&self) -> Option<String> {
@@ -260,8 +291,11 @@ impl Test {
             faults.extend(
                 flow.way().fault().map(|allowed| format!("{at}.cast = {:?}: must be {allowed}", flow.cast.word())),
             );
-            if let Some(Err(refusal)) = flow.source_text().map(|text| read_source(&text)) {
+            let source = flow.source_text().map(|text| read_source(&text));
+            if let Some(Err(refusal)) = source {
                 faults.push(format!("{at}.traffic: {refusal}"));
+            } else if let Some(voice) = source.and_then(Result::ok).and_then(|source| source.voice()) {
+                faults.extend(flow.voice_faults(&voice, self).into_iter().map(|fault| format!("{at}.{fault}")));
             } else if let Traffic::Transfer { octets, block_octets } = &flow.traffic {
                 if flow.port != PortKind::Tcp {
                     faults.push(format!("{at}.port = {:?}: must be \"tcp\" for a transfer", flow.port.word()));

@@ -1,8 +1,8 @@
 //! What was counted, as JSON. Times of a role are since the beginning of the transmission.
 
 use ethermeter_live::clock::Relation;
-use ethermeter_live::pacing::Priority;
-use ethermeter_live::roles::{Asked, Echoed, Sent, Sunk};
+use ethermeter_live::pacing::{Achieved, Priority};
+use ethermeter_live::roles::{Asked, Echoed, Sent, SpeechTally, Sunk, Talked};
 use ethermeter_traffic::Histogram;
 use serde_json::{json, Value};
 
@@ -27,13 +27,55 @@ pub(super) fn of_sent(sent: &Sent, begin_ns: u64, priority: Option<Priority>) ->
         "untaken": sent.untaken,
         "first_ns": since(sent.first_ns, begin_ns),
         "last_ns": since(sent.last_ns, begin_ns),
-        "pacing": {
-            "frames": sent.achieved.frames(),
-            "share_on_time": sent.achieved.share_on_time(),
-            "worst_ns": sent.achieved.worst_ns(),
-            "lateness": histogram(sent.achieved.lateness()),
-            "breaths": sent.breaths,
-            "real_time": priority.map(|priority| priority == Priority::Fifo),
+        "pacing": pacing(&sent.achieved, sent.breaths, priority),
+    })
+}
+
+fn pacing(achieved: &Achieved, breaths: u64, priority: Option<Priority>) -> Value {
+    json!({
+        "frames": achieved.frames(),
+        "share_on_time": achieved.share_on_time(),
+        "worst_ns": achieved.worst_ns(),
+        "lateness": histogram(achieved.lateness()),
+        "breaths": breaths,
+        "real_time": priority.map(|priority| priority == Priority::Fifo),
+    })
+}
+
+/// Of voice: what a stream has, and its samples.
+pub(super) fn of_talked(talked: &Talked, begin_ns: u64, priority: Option<Priority>) -> Value {
+    json!({
+        "frames": talked.packets,
+        "payload_octets": talked.payload_octets,
+        "untaken": talked.untaken,
+        "first_ns": since(talked.first_ns, begin_ns),
+        "last_ns": since(talked.last_ns, begin_ns),
+        "pacing": pacing(&talked.achieved, talked.breaths, priority),
+        "voice": {
+            "samples": talked.samples,
+            "most_samples": talked.most_samples,
+            "waited": talked.waited,
+            "wait": histogram(&talked.wait),
+            "measured": {
+                "packets": talked.measured_packets,
+                "made": talked.measured.made,
+                "sent": talked.measured.sent,
+                "lost": talked.measured.lost,
+                "left": talked.measured.left,
+            },
+        },
+    })
+}
+
+fn of_speech(speech: &SpeechTally) -> Value {
+    json!({
+        "packets": speech.packets,
+        "samples": speech.samples,
+        "measured": {
+            "packets": speech.measured_packets,
+            "samples": speech.measured,
+            "voice_delay": histogram(&speech.voice_delay),
+            "sample_delay": histogram(&speech.sample_delay),
         },
     })
 }
@@ -65,6 +107,7 @@ pub(super) fn of_sunk(sunk: &Sunk, begin_ns: u64) -> Value {
                     "unrelated": stream.unrelated,
                     "spacing": histogram(&stream.spacing),
                 },
+                "voice": (stream.speech.packets > 0).then(|| of_speech(&stream.speech)),
             })
         })
         .collect();

@@ -13,11 +13,14 @@ use ethermeter_live::clock::Ongoing;
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::{Address, Port};
-use ethermeter_live::roles::{ask, echo, send, sink, AskPlan, Attention, EchoPlan, SendPlan, SendersClock, SinkPlan};
+use ethermeter_live::roles::{
+    ask, echo, send, sink, talk, AskPlan, Attention, EchoPlan, SendPlan, SendersClock, SinkPlan, TalkPlan,
+};
 use ethermeter_live::{Error, Face, HostTime, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
+use ethermeter_traffic::voice::VoiceSpec;
 use ethermeter_traffic::SourceSpec;
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -177,12 +180,32 @@ struct SourceText {
 pub fn read_source(text: &str) -> Result<SourceSpec, Refusal> {
     let fault = |what: String| Refusal::new(Rule::Description, what, "frames and arrivals as in a plan");
     let SourceText { frames, arrivals } = serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
-    match frames.fault().or_else(|| arrivals.fault()) {
-        Some(what) => Err(fault(what)),
-        None => {
-            Ok(SourceSpec { frames, arrivals, generator: None, queue_frames: None, service: Times::Constant { ps: 0 } })
-        }
+    if let Some(what) = frames.fault().or_else(|| arrivals.fault()) {
+        return Err(fault(what));
     }
+    let source =
+        SourceSpec { frames, arrivals, generator: None, queue_frames: None, service: Times::Constant { ps: 0 } };
+    let has_coder = matches!(source.arrivals, Arrivals::Coder { .. });
+    let has_samples = matches!(source.frames, Lengths::Samples { .. });
+    match source.voice() {
+        Some(voice) => match voice.fault().or_else(|| voice_fault(&voice)) {
+            Some(what) => Err(fault(what)),
+            None => Ok(source),
+        },
+        None if has_coder || has_samples => {
+            Err(fault("frames and arrivals: frames are samples with a coder, and with nothing else".into()))
+        }
+        None => Ok(source),
+    }
+}
+
+/// What of a coder's packets cannot be sent.
+fn voice_fault(voice: &VoiceSpec) -> Option<String> {
+    let VoiceSpec { sample_bits, overhead_bits, min_bits, .. } = voice;
+    let is_whole = [sample_bits, overhead_bits, min_bits].iter().all(|bits| bits.is_multiple_of(8));
+    (!is_whole).then(|| {
+        format!("sample_bits, overhead_bits and min_bits must be whole octets, got {sample_bits}, {overhead_bits} and {min_bits}")
+    })
 }
 
 impl RolePlan {
@@ -280,6 +303,22 @@ impl RolePlan {
         let (transmit_ns, phases) = (schedule.transmit_ns(), schedule.phases);
         match &self.task {
             Task::Send { source, seed, station, real_time, .. } => {
+                let priority = real_time.then(PriorityGuard::fifo_where_allowed);
+                if let Some(voice) = source.voice() {
+                    let plan = TalkPlan {
+                        experiment: schedule.mark(),
+                        stream: self.stream,
+                        voice: &voice,
+                        seed: *seed,
+                        station: *station,
+                        begin_ns: transmit_ns,
+                        duration_ns: phases.transmit_ns,
+                        measured_ns: phases.measure_from_ns..phases.measure_to_ns,
+                        pacer: Pacer::default(),
+                    };
+                    let talked = talk(port, time, face, &plan, stop)?;
+                    return Ok(account::of_talked(&talked, transmit_ns, priority.map(|guard| guard.priority())));
+                }
                 let plan = SendPlan {
                     experiment: schedule.mark(),
                     stream: self.stream,
@@ -291,7 +330,6 @@ impl RolePlan {
                     most_frames: u64::MAX,
                     pacer: Pacer::default(),
                 };
-                let priority = real_time.then(PriorityGuard::fifo_where_allowed);
                 let sent = send(port, time, face, &plan, stop)?;
                 Ok(account::of_sent(&sent, transmit_ns, priority.map(|guard| guard.priority())))
             }
