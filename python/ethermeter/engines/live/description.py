@@ -8,7 +8,7 @@ from typing import Any
 
 from ethermeter.engines.live.laboratory import Laboratory
 from ethermeter.faults import Fault, InputError
-from ethermeter.framing import frame_octets
+from ethermeter.framing import AROUND_DATA_OCTETS, IP_HEADER_OCTETS, UDP_HEADER_OCTETS, frame_octets
 
 PS_PER_NS = 1000
 LINGER_NS = 250_000_000
@@ -17,6 +17,8 @@ PATIENCE_NS = 1_000_000_000
 """An answer without a time limit in the plan is given up after this."""
 MARK_OCTETS = 18
 """Each message of ours begins with a mark of so many octets."""
+VOICE_MARK_OCTETS = 29
+"""Each packet of voice with one of so many: when its oldest sample was made, and how many it holds, are in it."""
 _AROUND = {"packet": (18, 18), "xdp": (18, 18), "udp": (46, 66), "tcp": (58, 78)}
 """Octets of a frame that are not its port's data: over IPv4, over IPv6."""
 _LONGEST_NAME = 60
@@ -53,6 +55,11 @@ def is_transfer(flow: Mapping[str, Any]) -> bool:
 def is_saturated(flow: Mapping[str, Any]) -> bool:
     """Whether its sender always has something to send."""
     return is_transfer(flow) or bool(flow["arrivals"]["kind"] == "saturated")
+
+
+def is_voice(flow: Mapping[str, Any]) -> bool:
+    """Whether its messages are the packets of a coder's samples."""
+    return not is_transfer(flow) and bool(flow["arrivals"]["kind"] == "coder")
 
 
 def around_octets(port: str, address: str) -> int:
@@ -180,6 +187,8 @@ def _traffic(flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: 
             raise InputError([Fault(where, "transfer.file", "given", "expected a stream of what is measured; files are simulated only")])
         return {"kind": "transfer", **({"octets": stream["octets"]} if "octets" in stream else {})}
     framing, address = flow.get("framing", "frame"), laboratory.stations[flow["from"]].address
+    if is_voice(flow):
+        return _voice(flow, port, laboratory, where)
     frames = _frames(flow["frames"], framing, port, address, where)
     arrivals = flow["arrivals"]
     if not is_exchange(flow):
@@ -204,6 +213,30 @@ def _traffic(flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: 
         "frame_octets": frames["bits"] // 8,
         "interval_ns": arrivals.get("period_ps", 0) // PS_PER_NS,
         "patience_ns": response.get("timeout_ps", PATIENCE_NS * PS_PER_NS) // PS_PER_NS,
+    }
+
+
+def _voice(flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: str) -> dict[str, Any]:
+    """Return a coder's packets as an agent is told them: lengths of frames as its port makes them."""
+    framing, address = flow.get("framing", "frame"), laboratory.stations[flow["from"]].address
+    frames, is_data = flow["frames"], framing != "frame"
+    if port not in ("udp", "packet"):
+        allowed = 'expected "udp" or "packet" with a coder: of others nobody can tell when a packet has left'
+        raise InputError([Fault(where, "port", json.dumps(port), allowed)])
+    # Raw frames of data are as long as those that UDP over IPv4 would make.
+    own = around_octets(port, address)
+    around = (own if port == "udp" else AROUND_DATA_OCTETS + IP_HEADER_OCTETS + UDP_HEADER_OCTETS) if is_data else 0
+    lengths = {name: frames[name] + 8 * around for name in ("overhead_bits", "min_bits", "max_bits")}
+    least = max(64, own + VOICE_MARK_OCTETS)
+    if lengths["min_bits"] < 8 * least:
+        said, least = frames["min_bits"] // 8, least - around
+        allowed = f"expected at least {least} B of what is measured: each packet of voice carries a mark of {VOICE_MARK_OCTETS} octets"
+        raise InputError([Fault(where, ("data" if is_data else "frames") + ".samples.least", f"{said} B", allowed)])
+    return {
+        "kind": "stream",
+        "frames": {"kind": "samples", **lengths},
+        "arrivals": flow["arrivals"],
+        "real_time": not laboratory.is_one_machine,
     }
 
 
