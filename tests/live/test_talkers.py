@@ -57,9 +57,7 @@ def described(places: list[str], addresses: list[str], port: str, sample_ps: int
         # Whatever else the machine does, the wire is not left idle.
         "real_time": True,
     }
-    entries = [
-        {"name": name, "control": place, "address": address} for name, place, address in zip("ab", places, addresses, strict=True)
-    ]
+    entries = [{"name": name, "control": place, "address": address} for name, place, address in zip("ab", places, addresses, strict=True)]
     window_ns = round(WINDOW_S * SECOND_NS)
     return {
         "seed": 1,
@@ -118,9 +116,9 @@ def test_before_a_wire_slower_than_its_coder_a_talker_loses_what_the_wire_does_n
     with make_testbed(2, wires=Wire(rate_bps, kind=kind)) as testbed:
         said, heard = samples_of(talk(agent, testbed.hosts, tmp_path, port, FAST_PS), FAST_PS)
     assert said["most_samples"] == MOST_SAMPLES
-    # A packet of the greatest length takes 1502 octets of the wire, 12 ms, in which 1502 samples are made and 700 go. What the shaper saved up is
-    # gone after the first second. A packet more or less may go in the window; and what coordinator and agents say meanwhile shares the
-    # wire, some ten small segments a second, within a fortieth of it.
+    # A packet of the greatest length takes 1502 octets of the wire, 12 ms, in which 1502 samples are made and 700 go. What the shaper saved
+    # up is gone after the first second. A packet more or less may go in the window; and what coordinator and agents say meanwhile shares
+    # the wire, some ten small segments a second, within a fortieth of it.
     packet_s = 8 * (octets_of(MOST_SAMPLES) + AROUND_OCTETS) / rate_bps
     carried = MOST_SAMPLES * FAST_PS / 1e12 / packet_s
     loss = said["measured"]["lost"] / said["measured"]["made"]
@@ -128,4 +126,5 @@ def test_before_a_wire_slower_than_its_coder_a_talker_loses_what_the_wire_does_n
     # After a time in which the machine let the wire idle, the shaper lets packets pass that have not grown.
     assert heard["measured"]["samples"] / heard["measured"]["packets"] > 0.95 * MOST_SAMPLES
     # The buffer is full when a packet goes, so that its oldest sample is as old as all that it holds took, and then takes the wire's time.
-    assert MOST_SAMPLES * FAST_PS / 1e12 - FAST_PS / 1e12 + packet_s < 1.008 * heard["measured"]["voice_delay"]["quantiles_ps"]["0.5"] / 1e12
+    median_s = heard["measured"]["voice_delay"]["quantiles_ps"]["0.5"] / 1e12
+    assert median_s > (MOST_SAMPLES - 1) * FAST_PS / 1e12 + 0.99 * packet_s

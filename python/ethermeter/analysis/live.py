@@ -10,7 +10,8 @@ hold for all comparisons of the run together at 95% (Bonferroni), else both *agr
 Offered rates are not compared: a measured one is that of the whole transmission, in whose beginning queues fill.
 
 One-way delays of saturated sources are not compared. A simulated one counts from when it takes up a message, after the one before; a
-measured one from when it hands it over, which is before the message waits in the queue of its interface.
+measured one from when it hands it over, which is before the message waits in the queue of its interface. Nor are those of voice, whose voice
+delay is.
 """
 
 import json
@@ -34,6 +35,7 @@ FILE = "live-agreement.json"
 ENOUGH_PAIRS = 3
 DELAYS = (Metric.ONE_WAY_DELAY, Metric.ONE_WAY_DELAY_P50, Metric.ONE_WAY_DELAY_P99)
 RATES = (Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE)
+VOICE = (Metric.SAMPLE_LOSS, Metric.VOICE_DELAY, Metric.SAMPLE_DELAY, Metric.SAMPLE_DELAY_P99, Metric.RATING, Metric.MOS)
 COMPARED = (
     *RATES,
     Metric.LOSS,
@@ -42,6 +44,7 @@ COMPARED = (
     Metric.ROUND_TRIP_P50,
     Metric.ROUND_TRIP_P99,
     Metric.INTER_ARRIVAL,
+    *VOICE,
 )
 
 
@@ -123,9 +126,9 @@ def _cases(
         if not pairs:
             continue
         example = trials[pairs[0][0]]
-        saturated = any(flow.get("arrivals", {}).get("kind") == "saturated" for flow in example.scenario["flows"])
+        untold = any(flow.get("arrivals", {}).get("kind") in ("saturated", "coder") for flow in example.scenario["flows"])
         for metric in COMPARED:
-            if metric not in whole.metrics or (metric in DELAYS and saturated):
+            if metric not in whole.metrics or (metric in DELAYS and untold):
                 continue
             column = whole.metrics.index(metric)
             values = whole.values[np.array(pairs), column]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ethermeter.engines.live.laboratory import Laboratory
+from ethermeter.engines.talk import is_voice
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import AROUND_DATA_OCTETS, IP_HEADER_OCTETS, UDP_HEADER_OCTETS, frame_octets
 
@@ -55,11 +56,6 @@ def is_transfer(flow: Mapping[str, Any]) -> bool:
 def is_saturated(flow: Mapping[str, Any]) -> bool:
     """Whether its sender always has something to send."""
     return is_transfer(flow) or bool(flow["arrivals"]["kind"] == "saturated")
-
-
-def is_voice(flow: Mapping[str, Any]) -> bool:
-    """Whether its messages are the packets of a coder's samples."""
-    return not is_transfer(flow) and bool(flow["arrivals"]["kind"] == "coder")
 
 
 def around_octets(port: str, address: str) -> int:

@@ -12,10 +12,12 @@ import numpy as np
 
 from ethermeter.engines import network
 from ethermeter.engines.live.description import around_octets, flow_names, is_exchange, is_saturated, is_transfer
+from ethermeter.engines.live.spoken import Buckets, Spoken, as_core, mean_s, spoken
 from ethermeter.engines.network import ADDED, TIMES, percentiles
+from ethermeter.engines.talk import is_voice
 from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets
 from ethermeter.observation import Caution, Metric
-from ethermeter.store.rows import CAUTION_BIT, FLOW_METRICS, PORT_COLUMNS, TrialRows
+from ethermeter.store.rows import CAUTION_BIT, FLOW_METRICS, FLOW_VOICE_METRICS, PORT_COLUMNS, VOICE_HISTOGRAMS, TrialRows, has_voice
 
 PS_PER_S = 1e12
 ON_TIME_SHARE = 0.99
@@ -27,8 +29,6 @@ LOSSES = ("queue", "buffer", "filtered", "ignored", "attempts")
 UNKNOWN = (Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS, Metric.FILTERED, Metric.IGNORED)
 
 ACKNOWLEDGEMENTS = ("acknowledgement", "answer_acknowledgement")
-
-Buckets = list[tuple[int, int, int]]
 
 
 @dataclass(slots=True)
@@ -51,6 +51,8 @@ class Counted:
         Mean time between arrivals, in s; NaN without any.
     transfer_octets, transfer_whole_s, sent_again
         Of a transfer: data that came in the window, the time until all of it had come in s, and segments that TCP sent again in all.
+    voice
+        Of a coder: what became of its samples; None of other flows.
     cautions
         Words of the flow.
 
@@ -76,6 +78,7 @@ class Counted:
     transfer_octets: float = 0.0
     transfer_whole_s: float = np.nan
     sent_again: float = 0.0
+    voice: Spoken | None = None
     cautions: set[Caution] = field(default_factory=set)
 
 
@@ -133,7 +136,8 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: f
             of_each[Metric.RETRANSMITTED][number] = flows[number].sent_again
     for metric in ADDED:
         values[of_all[metric]] = of_each[metric].sum()
-    cautions |= _words(flows)
+    words = [_words(flows, metrics) for metrics in ((FLOW_METRICS, FLOW_VOICE_METRICS) if has_voice(scenario) else (FLOW_METRICS,))]
+    cautions |= np.concatenate(words)
     none = np.isnan(values)
     cautions[none] = CAUTION_BIT[Caution.NO_SAMPLES]
     return replace(rows, values=values, cautions=cautions)
@@ -163,7 +167,7 @@ def _counted(scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], 
     sending = _role(said.get("sending"))
     received = list(_receivers(flow, said))
     if not sending or not all(_role(one.get("receiving")) for one in received):
-        return Counted(transmit_s, _window_s(scenario))
+        return Counted(transmit_s, _window_s(scenario), voice=Spoken() if is_voice(flow) else None)
     cautions = {Caution(word) for word in said.get("cautions", ()) if word in set(Caution)}
     if is_transfer(flow):
         (receiver,) = received
@@ -172,6 +176,11 @@ def _counted(scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], 
         counted = _exchange(flow, sending, received, transmit_s)
     else:
         counted = _stream(sending, received, transmit_s, _window_s(scenario))
+        if is_voice(flow):
+            (receiver,) = received
+            counted.voice = spoken(sending, _role(receiver["receiving"]))
+            # As a simulated packet's: from the making of its oldest sample.
+            counted.one_way = counted.voice.delays["voice_delay"]
         pacing = sending.get("pacing") or {}
         if pacing.get("frames") and (pacing.get("share_on_time") or 0.0) < ON_TIME_SHARE:
             cautions.add(Caution.LATE_SEND)
@@ -263,7 +272,13 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[str, Any], taken: Mapping[
 def _measure(counted: Counted, flow: Mapping[str, Any], port: str, address: str) -> None:
     """Octets and frames of the messages that came; NaN where messages are of several numbers of frames."""
     framing, lengths = flow.get("framing", "frame"), flow["frames"]
-    sizes = [lengths["bits"]] if lengths["kind"] == "fixed" else lengths["bits"]
+    match lengths["kind"]:
+        case "fixed":
+            sizes = [lengths["bits"]]
+        case "samples":
+            sizes = [lengths["min_bits"], lengths["max_bits"]]  # each in one frame
+        case _:
+            sizes = lengths["bits"]
     pieces = [frame_octets(framing, bits // 8) for bits in sizes]
     if len(sizes) == 1:
         counted.frames = counted.messages * len(pieces[0])
@@ -303,7 +318,10 @@ def _as_core(scenario: Mapping[str, Any], flows: list[Counted]) -> dict[str, Any
         "round_trip": [flow.round_trip for flow in flows],
         "between_arrivals": [flow.between for flow in flows],
     }
-    means = {name: np.array([_mean_s(of) for of in every]) for name, every in buckets.items()}
+    buckets |= {
+        name: [[] if flow.voice is None else flow.voice.delays[name] for flow in flows] for name in VOICE_HISTOGRAMS if has_voice(scenario)
+    }
+    means = {name: np.array([mean_s(of) for of in every]) for name, every in buckets.items()}
     between_s = column(lambda flow: flow.between_s)
     means["between_arrivals"] = np.where(np.isnan(between_s), means["between_arrivals"], between_s)
     phases = scenario["phases"]
@@ -322,6 +340,7 @@ def _as_core(scenario: Mapping[str, Any], flows: list[Counted]) -> dict[str, Any
         "losses": LOSSES,
         **{f"flow_{name}_s": mean for name, mean in means.items()},
         **_of_transfers(flows),
+        **(as_core([flow.voice for flow in flows], len(LOSSES)) if has_voice(scenario) else {}),
         "histograms": {name: _columns(every) for name, every in {**buckets, **{key: [] for key in ACKNOWLEDGEMENTS}}.items()},
         **{f"port_{name}": np.empty(0, np.int64) for name in PORT_COLUMNS},
         "window_ps": phases["measure_to_ps"] - phases["measure_from_ps"],
@@ -341,25 +360,21 @@ def _of_transfers(flows: list[Counted]) -> dict[str, Any]:
     }
 
 
-def _mean_s(buckets: Buckets) -> float:
-    """Mean by the middles of buckets, which are narrower than 0.8% of the time."""
-    total = sum(count for _, _, count in buckets)
-    return sum((low_ps + high_ps) / 2 * count for low_ps, high_ps, count in buckets) / total / PS_PER_S if total else float("nan")
-
-
 def _columns(every: list[Buckets]) -> tuple[np.ndarray[Any, Any], ...]:
     rows = np.array([(number, *bucket) for number, buckets in enumerate(every) for bucket in buckets], np.int64).reshape(-1, 4)
     return tuple(rows[:, part] for part in range(4))
 
 
-def _words(flows: list[Counted]) -> np.ndarray[Any, np.dtype[np.uint16]]:
-    """Live cautions of every row: of clocks only with what they measure."""
-    one_way = {Metric.ONE_WAY_DELAY, *percentiles(Metric.ONE_WAY_DELAY)}
+def _words(flows: list[Counted], metrics: tuple[Metric, ...]) -> np.ndarray[Any, np.dtype[np.uint16]]:
+    """Live cautions of every row of some metrics, of all flows and of each: of clocks only with what they measure."""
     assert Metric.ONE_WAY_DELAY in TIMES
-    each = np.zeros((len(FLOW_METRICS), len(flows)), np.uint16)
-    for at, metric in enumerate(FLOW_METRICS):
+    by_clocks = {Metric.ONE_WAY_DELAY, *percentiles(Metric.ONE_WAY_DELAY)}
+    by_clocks |= {Metric(name) for name in VOICE_HISTOGRAMS} | {of for name in VOICE_HISTOGRAMS for of in percentiles(Metric(name))}
+    by_clocks |= {Metric.MOUTH_TO_EAR, Metric.SPEECH_LOSS, Metric.RATING, Metric.MOS}
+    each = np.zeros((len(metrics), len(flows)), np.uint16)
+    for at, metric in enumerate(metrics):
         for number, flow in enumerate(flows):
-            words = flow.cautions if metric in one_way else flow.cautions - {Caution.CLOCK_UNCERTAIN}
+            words = flow.cautions if metric in by_clocks else flow.cautions - {Caution.CLOCK_UNCERTAIN}
             each[at, number] = sum(CAUTION_BIT[word] for word in words)
     whole = np.bitwise_or.reduce(each, axis=1)
     mask: np.ndarray[Any, np.dtype[np.uint16]] = np.concatenate([whole, each.ravel()])
