@@ -10,8 +10,8 @@ hold for all comparisons of the run together at 95% (Bonferroni), else both *agr
 Offered rates are not compared: a measured one is that of the whole transmission, in whose beginning queues fill.
 
 One-way delays of saturated sources are not compared. A simulated one counts from when it takes up a message, after the one before; a
-measured one from when it hands it over, which is before the message waits in the queue of its interface. Nor are those of voice, whose voice
-delay is.
+measured one from when it hands it over, which is before the message waits in the queue of its interface. Nor are those of voice, of which
+the voice delay is compared.
 """
 
 import json

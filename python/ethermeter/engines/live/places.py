@@ -13,6 +13,7 @@ from ethermeter.engines.live.agents import Bench
 from ethermeter.engines.live.laboratory import Laboratory, Station
 from ethermeter.engines.live.recording import Captures
 from ethermeter.engines.live.trials import Underway
+from ethermeter.engines.talk import is_voice
 from ethermeter.engines.work import Finished, Work
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import AROUND_DATA_OCTETS
@@ -149,7 +150,7 @@ def mtu_octets(scenario: Mapping[str, Any]) -> int:
         elif (framing := flow.get("framing", "frame")) != "frame":
             found.append(framing["udp"]["mtu_octets"])
         else:
-            bits = flow["frames"]["bits"]
+            bits = flow["frames"]["max_bits" if is_voice(flow) else "bits"]
             found.append(max(MTU_OCTETS, max(bits if isinstance(bits, list) else [bits]) // 8 - AROUND_DATA_OCTETS))
     return max(found)
 
