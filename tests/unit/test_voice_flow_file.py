@@ -66,7 +66,7 @@ def test_a_coder_without_a_name_has_frames_spurts_and_host_time(tmp_path: Path) 
         "spurts": {"talk_mean_ps": 1.2e12, "silence_mean_ps": 1.8e12},
     }
     assert found["service"] == {"kind": "constant", "ps": 10**9}
-    assert "framing" not in found and "codec" not in found
+    assert not {"framing", "codec"} & set(found)
 
 
 def test_frames_of_a_codec_are_its_samples(tmp_path: Path) -> None:
