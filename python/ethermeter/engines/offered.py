@@ -119,7 +119,7 @@ def _between_ps(flow: Mapping[str, Any], host: Mapping[str, Any], link: Mapping[
             spurts, frames = arrivals["spurts"], flow["frames"]
             share = 1.0 if spurts is None else spurts["talk_mean_ps"] / (spurts["talk_mean_ps"] + spurts["silence_mean_ps"])
             samples = max(1, -(-(frames["min_bits"] - frames["overhead_bits"]) // arrivals["sample_bits"]))
-            return max(samples * arrivals["sample_ps"] / share, _wire_ps(flow, link))
+            return max(float(samples * arrivals["sample_ps"] / share), _wire_ps(flow, link))
     stages = [
         sum(weight * sum(_service_ps(stage, length) for length in lengths) for lengths, weight in _messages(flow))
         for stage in host.get("send", ())

@@ -36,7 +36,7 @@ class Coder(Table):
     codec: Annotated[str, PlainValidator(_codec), WithJsonSchema({"enum": list(NAMED)})] | None = None
     """Name of a codec, whose frames are the samples; or else sample with every or rate."""
     sample: SampleSize | None = None
-    """Size of a sample."""
+    """Size of a sample; required where no codec is named."""
     every: SampleTime | None = None
     """Time from one sample to the next; or else rate."""
     rate: BitRate | None = None
@@ -51,8 +51,6 @@ class Coder(Table):
         if self.codec is not None:
             if any(value is not None for value in (self.sample, self.every, self.rate)):
                 raise complaint("expected either codec, or sample with every or rate")
-        elif self.sample is None:
-            raise complaint("expected sample with every or rate, or codec")
         elif (self.every is None) == (self.rate is None):
             raise complaint("expected exactly one of every and rate")
         if (self.talk is None) != (self.silence is None):
@@ -64,7 +62,7 @@ class Coder(Table):
         """Size of a sample in bits."""
         if self.codec is not None:
             return 8 * NAMED[self.codec].frame_octets
-        assert self.sample is not None  # checked
+        assert self.sample is not None, "checked"
         return self.sample
 
     @property

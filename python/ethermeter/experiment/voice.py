@@ -58,6 +58,9 @@ def _check_host(group: StationGroup, problems: Problems) -> None:
 
 def check_coder(coder: Coder, problems: Problems) -> None:
     """Find times that a coder cannot have."""
+    if coder.codec is None and coder.sample is None:
+        problems.add(("arrivals", "coder", "sample"), "(missing)", "required: size of a sample; or codec instead of sample and every")
+        return
     every_ps = coder.every_ps
     if every_ps.denominator != 1:
         allowed = f'expected a rate at which a sample lasts a whole number of picoseconds; or every = "{round(every_ps)} ps"'

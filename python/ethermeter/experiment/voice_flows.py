@@ -52,6 +52,8 @@ def contradictions(flow: Flow, place: tuple[Part, ...], *, mtu_octets: int, most
         problems.add(("port",), f'"{flow.port}"', 'expected "udp" or "packet" with a coder')
     coder = flow.arrivals.coder
     check_coder(coder, problems)
+    if coder.codec is None and coder.sample is None:
+        return problems.faults
     if coder.sample_bits % 8:
         problems.add(("arrivals", "coder", "sample"), f"{coder.sample_bits} bit", "expected whole octets in a network")
     if isinstance(lengths, Samples):
