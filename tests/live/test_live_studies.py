@@ -127,6 +127,26 @@ def test_talkers_who_have_room_lose_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
+def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packets(tmp_path: Path) -> None:
+    words = ["--set", "network.hosts.listener.count=3", "--set", 'network.links.0.rate="160 kb/s"', "--set", "run.replications=1"]
+    (point,) = measured(
+        "gonsalves1982/conversations", tmp_path, *words, "--set", 'phases.transmit="6 s"', "--set", 'phases.measure="last 4 s"'
+    )
+    # 1006 samples of 125 us go in a packet that takes 1044 octets of the wire, 52.2 ms.
+    carried = 1006 * 125e-6 / (8 * 1044 / 160e3)
+    made = 3 * 4 / 125e-6
+    assert value(point, "samples_offered") == pytest.approx(made, abs=3)
+    # Of each conversation a packet more or less may go in the window.
+    assert value(point, "sample_loss") == pytest.approx(1 - carried / 3, abs=3 * 1006 / made)
+    assert value(point, "samples_lost_host") == value(point, "samples_lost")
+    (flows,) = flows_of(tmp_path)
+    for flow in flows.values():
+        said = flow["sending"]["counted"]["voice"]["measured"]
+        assert said["made"] == said["sent"] + said["lost"] + said["left"]
+        assert said["sent"] == flow["receiving"]["counted"]["stream"]["voice"]["measured"]["samples"]
+
+
+@pytest.mark.root
 def test_a_study_is_one_run(tmp_path: Path) -> None:
     command = [*PROGRAM, "measure", "--study", "fritz1999", "--testbed", "--quick", "--set", 'network.rate="10 Mb/s"', "--json"]
     done = subprocess.run([*command, "--out", str(tmp_path / "run")], capture_output=True, text=True, timeout=100, check=False)

@@ -1,0 +1,220 @@
+"""The live engine's voice without a network: coders as agents are told them, and what agents counted of samples as rows."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ethermeter import _core, plan
+from ethermeter.engines.live import Laboratory, Station
+from ethermeter.engines.live.description import describe
+from ethermeter.engines.live.observed import in_vain, observe
+from ethermeter.engines.live.places import mtu_octets
+from ethermeter.experiment import load
+from ethermeter.faults import InputError
+from ethermeter.store.rows import FLOW_METRICS, FLOW_VOICE_METRICS, TrialRows, caution_text
+
+FILE = """\
+title = "a talker and a stream"
+[network]
+rate = "10 Mb/s"
+[[network.hosts]]
+name = "a"
+[[network.hosts]]
+name = "b"
+[[network.links]]
+ends = ["a", "b"]
+[[flows]]
+name = "talk"
+from = "a"
+to = "b"
+data = { samples = { least = "172 B", most = "972 B", overhead = "12 B" } }
+arrivals = { coder = { codec = "g711" } }
+[[flows]]
+name = "load"
+from = "b"
+to = "a"
+data = "100 B"
+arrivals = { regular = "1 ms" }
+[phases]
+transmit = "2 s"
+measure = "middle 1 s"
+[run]
+engines = ["live"]
+"""
+CODER = {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": None}
+
+
+def laboratory(address: str) -> Laboratory:
+    return Laboratory({name: Station(name, f"127.0.0.{at}:4988", f"{address}{at}") for at, name in enumerate("ab", 1)}, "loopback")
+
+
+def trial_of(folder: Path, *more: tuple[str, str]) -> dict[str, Any]:
+    text = FILE
+    for old, new in more:
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "x.toml"
+    path.write_text(text, encoding="utf-8")
+    (trial,) = plan.expand([load(path)]).trials
+    return dict(json.loads(trial.line))
+
+
+def samples(overhead: int, least: int, most: int) -> dict[str, Any]:
+    return {"kind": "samples", "overhead_bits": 8 * overhead, "min_bits": 8 * least, "max_bits": 8 * most}
+
+
+@pytest.mark.parametrize(
+    ("address", "more", "around"),
+    [
+        # 14 + 20 + 8 + 4 octets around the data of UDP over IPv4, 20 more over IPv6.
+        ("127.0.0.", (), 46),
+        ("fd00::", (), 66),
+        # Raw frames as long as those of UDP over IPv4.
+        ("127.0.0.", (('overhead = "12 B" } }\n', 'overhead = "12 B" } }\nport = "packet"\n'),), 46),
+        ("127.0.0.", (("data = { samples", "frames = { samples"), ('overhead = "12 B"', 'overhead = "30 B"')), 0),
+    ],
+)
+def test_a_coder_becomes_a_stream_of_frames_of_samples_that_the_coordinator_takes(
+    tmp_path: Path, address: str, more: tuple[tuple[str, str], ...], around: int
+) -> None:
+    trial = trial_of(tmp_path, *more)
+    text = describe(trial, laboratory(address), {})
+    _core.check_test(text)
+    traffic = json.loads(text)["flows"][0]["traffic"]
+    overhead = 12 if around else 30
+    assert traffic["frames"] == samples(around + overhead, around + 172, around + 972)
+    assert traffic["arrivals"] == CODER
+    assert mtu_octets(trial["scenario"]) == 1500
+
+
+@pytest.mark.parametrize(
+    ("more", "fault"),
+    [
+        ((('least = "172 B"', 'least = "28 B"'),), "data.samples.least = 28 B: expected at least 29 B"),
+        (
+            (
+                ('data = { samples = { least = "172 B"', 'frames = { samples = { least = "74 B"'),
+                ('overhead = "12 B"', 'overhead = "30 B"'),
+            ),
+            "frames.samples.least = 74 B: expected at least 75 B",
+        ),
+        ((('overhead = "12 B" } }\n', 'overhead = "12 B" } }\nport = "tcp"\n'),), '"tcp"'),
+    ],
+)
+def test_voice_that_cannot_be_measured_is_refused_with_key_and_value(tmp_path: Path, more: tuple[tuple[str, str], ...], fault: str) -> None:
+    with pytest.raises(InputError) as caught:
+        describe(trial_of(tmp_path, *more), laboratory("127.0.0."), {})
+    assert fault in str(caught.value)
+
+
+def histogram(*buckets: tuple[int, int, int]) -> dict[str, Any]:
+    return {"total": sum(count for _, _, count in buckets), "buckets": [list(bucket) for bucket in buckets]}
+
+
+def stream(frames: int) -> dict[str, Any]:
+    measured = {
+        "frames": frames,
+        "payload_octets": 200 * frames,
+        "first_ns": 0,
+        "last_ns": 10**9,
+        "delay": histogram((1_000_000, 1_000_002, frames)),
+        "spacing": histogram((999_999_999, 1_000_000_001, frames - 1)),
+    }
+    return {"received": 2 * frames, "reordered": 0, "duplicate": 0, "measured": measured}
+
+
+def result() -> dict[str, Any]:
+    """8000 samples made in the window: 7000 sent, 900 lost at the talker, 100 left; 6500 came, in packets that took 30 or 50 ms."""
+    pacing = {"frames": 80, "share_on_time": 1.0}
+    said = {"made": 8000, "sent": 7000, "lost": 900, "left": 100, "packets": 35}
+    heard = {
+        "packets": 33,
+        "samples": 6500,
+        "voice_delay": histogram((30_000_000_000, 30_000_000_002, 30), (50_000_000_000, 50_000_000_002, 3)),
+        "sample_delay": histogram((30_000_000_000, 30_000_000_002, 6000), (50_000_000_000, 50_000_000_002, 500)),
+    }
+    talk, load_ = stream(40), stream(1000)
+    talk["voice"] = {"packets": 80, "samples": 15_000, "measured": heard}
+    sent = {"frames": 84, "untaken": 0, "pacing": pacing, "voice": {"measured": said}}
+    losses = {"missing": 0, "seen": []}
+    return {
+        "outcome": "complete",
+        "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}},
+        "flows": {
+            "talk": {
+                "cautions": ["clock-uncertain"],
+                "losses": losses,
+                "sending": {"counted": sent},
+                "receiving": {"counted": {"stream": talk}},
+            },
+            "load": {
+                "cautions": [],
+                "losses": losses,
+                "sending": {"counted": {"frames": 2000, "untaken": 0, "pacing": pacing}},
+                "receiving": {"counted": {"stream": load_}},
+            },
+        },
+    }
+
+
+def value(rows: TrialRows, metric: str, flow: int | None = None) -> tuple[float, str]:
+    """Value and cautions of a metric of a flow, or of both; those of voice follow all others."""
+    tables = [[str(name) for name in metrics] for metrics in (FLOW_METRICS, FLOW_VOICE_METRICS)]
+    begin, names = next((3 * len(tables[0]) * at, names) for at, names in enumerate(tables) if metric in names)
+    place = begin + (names.index(metric) if flow is None else len(names) + names.index(metric) * 2 + flow)
+    return float(rows.values[place]), caution_text(int(rows.cautions[place]))
+
+
+def test_every_sample_that_was_made_is_in_one_row(tmp_path: Path) -> None:
+    rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=1.0)
+    expected = {
+        "samples_offered": 8000,
+        "samples_delivered": 6500,
+        "samples_lost": 900 + 500,
+        "samples_lost_host": 900,
+        "samples_buffered": 100,
+        "sample_loss": 1400 / 7900,
+        # Middles of buckets.
+        "voice_delay": (30 * 30e-3 + 3 * 50e-3) / 33,
+        "sample_delay": (6000 * 30e-3 + 500 * 50e-3) / 6500,
+        "one_way_delay": (30 * 30e-3 + 3 * 50e-3) / 33,
+        "message_rate": 40,
+        # 200 octets of data a packet on average and 46 around them.
+        "goodput": 8 * 246 * 40,
+        "data_rate": 8 * 200 * 40,
+    }
+    for metric, wanted in expected.items():
+        assert value(rows, metric, 0)[0] == pytest.approx(wanted, rel=1e-9), metric
+    for metric in ("samples_offered", "sample_loss", "sample_delay"):
+        assert value(rows, metric)[0] == pytest.approx(expected[metric], rel=1e-9), metric
+    # The stream has no samples, and no rating.
+    assert value(rows, "samples_offered", 1)[0] == 0
+    assert math.isnan(value(rows, "sample_delay", 1)[0])
+    assert math.isnan(value(rows, "mos", 1)[0])
+    # A fifth of the samples is lost: with G.711 that conceals nothing hardly anybody is content.
+    assert 1 <= value(rows, "mos", 0)[0] < 2.5
+
+
+def test_a_doubtful_clock_is_a_caution_of_what_it_measures(tmp_path: Path) -> None:
+    rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=1.0)
+    for metric in ("voice_delay", "sample_delay_p99", "rating", "one_way_delay"):
+        assert value(rows, metric, 0)[1] == "clock-uncertain"
+    assert value(rows, "sample_loss", 0)[1] == ""
+
+
+def test_a_listener_to_whom_nothing_came_has_lost_all_that_was_sent(tmp_path: Path) -> None:
+    said = result()
+    said["flows"]["talk"]["receiving"]["counted"]["stream"] |= {"voice": None, "received": 0}
+    rows = observe(trial_of(tmp_path)["scenario"], said, took_s=1.0)
+    assert value(rows, "samples_lost", 0)[0] == 900 + 7000
+    assert value(rows, "sample_loss", 0)[0] == 1
+
+
+def test_of_a_trial_in_vain_nothing_is_known_of_samples(tmp_path: Path) -> None:
+    rows = in_vain(trial_of(tmp_path)["scenario"], took_s=1.0)
+    for metric in ("samples_offered", "samples_lost", "sample_loss", "voice_delay", "mos"):
+        found, cautions = value(rows, metric, 0)
+        assert math.isnan(found)
+        assert cautions == "no-samples"
