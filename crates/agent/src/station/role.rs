@@ -328,7 +328,7 @@ impl RolePlan {
                     begin_ns: transmit_ns,
                     duration_ns: phases.transmit_ns,
                     most_frames: u64::MAX,
-                    pacer: Pacer::default(),
+                    pacer: if *real_time { Pacer::punctual() } else { Pacer::default() },
                 };
                 let sent = send(port, time, face, &plan, stop)?;
                 Ok(account::of_sent(&sent, transmit_ns, priority.map(|guard| guard.priority())))
