@@ -304,6 +304,7 @@ impl RolePlan {
         match &self.task {
             Task::Send { source, seed, station, real_time, .. } => {
                 let priority = real_time.then(PriorityGuard::fifo_where_allowed);
+                let pacer = if *real_time { Pacer::punctual() } else { Pacer::default() };
                 if let Some(voice) = source.voice() {
                     let plan = TalkPlan {
                         experiment: schedule.mark(),
@@ -314,7 +315,7 @@ impl RolePlan {
                         begin_ns: transmit_ns,
                         duration_ns: phases.transmit_ns,
                         measured_ns: phases.measure_from_ns..phases.measure_to_ns,
-                        pacer: Pacer::default(),
+                        pacer,
                     };
                     let talked = talk(port, time, face, &plan, stop)?;
                     return Ok(account::of_talked(&talked, transmit_ns, priority.map(|guard| guard.priority())));
@@ -328,7 +329,7 @@ impl RolePlan {
                     begin_ns: transmit_ns,
                     duration_ns: phases.transmit_ns,
                     most_frames: u64::MAX,
-                    pacer: if *real_time { Pacer::punctual() } else { Pacer::default() },
+                    pacer,
                 };
                 let sent = send(port, time, face, &plan, stop)?;
                 Ok(account::of_sent(&sent, transmit_ns, priority.map(|guard| guard.priority())))

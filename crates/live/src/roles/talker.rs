@@ -128,7 +128,7 @@ fn check_lengths<P: Port>(port: &P, voice: &VoiceSpec) -> Result<(), Error> {
     if let Some(fault) = voice.fault() {
         return Err(Error::refused("packets of samples", format!("{voice:?}"), fault));
     }
-    if voice.sample_bits % 8 != 0 || voice.overhead_bits % 8 != 0 {
+    if !voice.sample_bits.is_multiple_of(8) || !voice.overhead_bits.is_multiple_of(8) {
         let value = format!("samples of {} bits beside {} bits", voice.sample_bits, voice.overhead_bits);
         return Err(Error::refused("packets of samples", value, "samples and what is beside them in whole octets"));
     }
@@ -136,7 +136,7 @@ fn check_lengths<P: Port>(port: &P, voice: &VoiceSpec) -> Result<(), Error> {
     let shortest = carrier.frame_of(Octets((MARK_OCTETS + SPEECH_OCTETS) as u64));
     let longest = carrier.frame_of(Octets(port.longest_payload() as u64));
     for bits in [voice.min_bits, voice.max_bits] {
-        if bits % 8 != 0 || bits < shortest.bits().0 || bits > longest.bits().0 {
+        if !bits.is_multiple_of(8) || bits < shortest.bits().0 || bits > longest.bits().0 {
             let allowed = format!("whole octets from {} to {} a frame", shortest.0, longest.0);
             return Err(Error::refused("frame bits", bits, allowed));
         }
