@@ -181,6 +181,8 @@ def test_every_sample_that_was_made_is_in_one_row(tmp_path: Path) -> None:
         "sample_delay": (6000 * 30e-3 + 500 * 50e-3) / 6500,
         "one_way_delay": (30 * 30e-3 + 3 * 50e-3) / 33,
         "message_rate": 40,
+        "offered_rate": 35,
+        "loss": 2 / 35,
         # 200 octets of data a packet on average and 46 around them.
         "goodput": 8 * 246 * 40,
         "data_rate": 8 * 200 * 40,

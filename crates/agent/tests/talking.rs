@@ -16,10 +16,13 @@ fn voice() -> Value {
         "arrivals": {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": null}})
 }
 
-#[test]
-fn every_sample_of_a_coder_is_told_by_its_sender_and_its_receiver() {
+fn every_sample_of_a_coder_is_told_by_its_sender_and_its_receiver(address: &str) {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
-    let measured = measure("voice", &test(&[&a, &b], 500, &[flow("talk", &voice())]), &[]);
+    let mut test = test(&[&a, &b], 500, &[flow("talk", &voice())]);
+    for agent in test["agents"].as_array_mut().expect("two") {
+        agent["address"] = json!(address);
+    }
+    let measured = measure("voice", &test, &[]);
     assert_eq!(measured.code, Some(0), "{}", measured.said);
     let flow = &measured.result["flows"]["talk"];
     let (said, heard) = (&flow["sending"]["counted"]["voice"], &flow["receiving"]["counted"]["stream"]["voice"]);
@@ -39,6 +42,16 @@ fn every_sample_of_a_coder_is_told_by_its_sender_and_its_receiver() {
     assert!(number(&came["voice_delay"]["quantiles_ps"]["0.01"]) >= 79 * 125_000_000);
     let pacing = &flow["sending"]["counted"]["pacing"];
     assert_eq!(number(&pacing["frames"]) + number(&said["waited"]), number(&flow["sent"]));
+}
+
+#[test]
+fn every_sample_is_told_over_ipv4() {
+    every_sample_of_a_coder_is_told_by_its_sender_and_its_receiver("127.0.0.1");
+}
+
+#[test]
+fn every_sample_is_told_over_ipv6() {
+    every_sample_of_a_coder_is_told_by_its_sender_and_its_receiver("::1");
 }
 
 #[test]

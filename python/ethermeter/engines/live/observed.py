@@ -179,7 +179,9 @@ def _counted(scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], 
         if is_voice(flow):
             (receiver,) = received
             counted.voice = spoken(sending, _role(receiver["receiving"]))
-            # As a simulated packet's: from the making of its oldest sample.
+            # As of simulated packets: those whose oldest sample was made in the window, from the making of that.
+            counted.sent, counted.arrived = counted.voice.packets_sent, counted.voice.packets_came
+            counted.offered_s = counted.counted_s
             counted.one_way = counted.voice.delays["voice_delay"]
         pacing = sending.get("pacing") or {}
         if pacing.get("frames") and (pacing.get("share_on_time") or 0.0) < ON_TIME_SHARE:

@@ -24,6 +24,8 @@ class Spoken:
         Samples made; of these those handed to the host's queue, those that newer ones replaced before, and those left at the end.
     delivered
         Of those sent, those that came; what did not come by the end of the trial was lost on its way.
+    packets_sent, packets_came
+        Packets whose oldest sample was made in the window.
     delays
         By the names of `VOICE_HISTOGRAMS`: buckets over packets, and over samples.
 
@@ -34,6 +36,8 @@ class Spoken:
     lost: float = np.nan
     left: float = np.nan
     delivered: float = np.nan
+    packets_sent: float = np.nan
+    packets_came: float = np.nan
     delays: Mapping[str, Buckets] = field(default_factory=lambda: {name: [] for name in VOICE_HISTOGRAMS})
 
 
@@ -48,10 +52,11 @@ def spoken(sending: Mapping[str, Any], receiving: Mapping[str, Any]) -> Spoken:
     """
     said, stream = sending["voice"]["measured"], receiving["stream"]
     # A listener to whom nothing came knows of no voice.
-    heard = (stream.get("voice") or {}).get("measured") or {"samples": 0}
+    heard = (stream.get("voice") or {}).get("measured") or {"samples": 0, "packets": 0}
     delays = {name: [(low, high, count) for low, high, count in heard.get(name, {"buckets": ()})["buckets"]] for name in VOICE_HISTOGRAMS}
     counts = {name: float(said[name]) for name in ("made", "sent", "lost", "left")}
-    return Spoken(**counts, delivered=float(heard["samples"]), delays=delays)
+    packets = {"packets_sent": float(said["packets"]), "packets_came": float(heard["packets"])}
+    return Spoken(**counts, delivered=float(heard["samples"]), **packets, delays=delays)
 
 
 def as_core(flows: Sequence[Spoken | None], losses: int) -> dict[str, Any]:
