@@ -38,7 +38,8 @@ def test_copies_of_frames_balance_exactly_and_every_figure_of_the_formats_is_the
     coder = {"kind": "coder", "sample_bits": 8, "sample_ps": 1_000_000, "spurts": None}
     samples = {"kind": "samples", "overhead_bits": 144, "min_bits": 512, "max_bits": 8000}
     scenario["flows"].append({"name": "voice", "from": "b", "to": ["a"], "frames": samples, "arrivals": coder})
-    assert documented == set(o := _core.simulate_network(line(scenario)))
+    o = _core.simulate_network(line(scenario))
+    assert documented == set(o)
     fates = sum(o[f"flow_samples_{name}"] for name in ("delivered", "lost_host", "left", "under_way")) + o["flow_samples_lost"].sum(axis=1)
     assert np.array_equal(o["flow_samples"], fates)
     assert list(o["flow_samples"]) == [0, 1000]
