@@ -34,7 +34,15 @@ def test_copies_of_frames_balance_exactly_and_every_figure_of_the_formats_is_the
     assert o["losses"] == ["queue", "buffer", "filtered", "ignored", "attempts"]
     section = FORMATS.read_text(encoding="utf-8").split("## Switched networks")[1].split("\n## ")[0]
     documented = set(re.findall(r"`((?:flow|transfer|port|node)_\w+)`", section)) | {"losses", "histograms", "window_ps", "events"}
+    assert documented - set(o) == {name for name in documented if "sample" in name or "voice" in name}
+    coder = {"kind": "coder", "sample_bits": 8, "sample_ps": 1_000_000, "spurts": None}
+    samples = {"kind": "samples", "overhead_bits": 144, "min_bits": 512, "max_bits": 8000}
+    scenario["flows"].append({"name": "voice", "from": "b", "to": ["a"], "frames": samples, "arrivals": coder})
+    o = _core.simulate_network(line(scenario))
     assert documented == set(o)
+    fates = sum(o[f"flow_samples_{name}"] for name in ("delivered", "lost_host", "left", "under_way")) + o["flow_samples_lost"].sum(axis=1)
+    assert np.array_equal(o["flow_samples"], fates)
+    assert list(o["flow_samples"]) == [0, 1000]
 
 
 def test_histograms_hold_what_the_counts_say_and_their_means_lie_within(scenario: dict[str, Any]) -> None:

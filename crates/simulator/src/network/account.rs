@@ -20,11 +20,12 @@ pub(super) struct Spread {
 impl Spread {
     #[inline]
     pub fn record(&mut self, ps: u64) {
-        self.record_many(ps, 1);
+        self.count += 1;
+        self.sum += u128::from(ps);
+        self.histogram.record(ps);
     }
 
     /// The same time of so many.
-    #[inline]
     pub fn record_many(&mut self, ps: u64, times: u64) {
         self.count += times;
         self.sum += u128::from(ps) * u128::from(times);

@@ -434,7 +434,8 @@ impl Fast<'_> {
         let (plant, frame) = (self.plant, item.frame);
         let mut go = |fast: &mut Self, local: usize| {
             item.route = place.forward[first + local];
-            item.frame = plant.copied(frame, item.route);
+            item.frame.samples = frame.samples;
+            plant.copied(&mut item.frame, item.route);
             item.hop = plant.routes[item.route as usize].first;
             fast.follow(item, false);
         };

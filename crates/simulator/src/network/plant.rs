@@ -271,22 +271,24 @@ impl Plant {
         }
     }
 
-    /// A copy of a frame that takes this route out of a switch or router.
+    /// A copy of a frame goes this route out of a switch or router: without the samples of a packet of voice, if the way to the receiver leads
+    /// elsewhere.
     #[inline]
-    pub fn copied(&self, frame: Frame, route: u32) -> Frame {
-        match self.routes[route as usize].last {
-            Last::Port(port) if frame.samples > 0 => self.copied_to(frame, port),
-            _ => frame,
+    pub fn copied(&self, frame: &mut Frame, route: u32) {
+        if frame.samples > 0 {
+            if let Last::Port(port) = self.routes[route as usize].last {
+                self.copied_to(frame, port);
+            }
         }
     }
 
-    /// A copy of a frame that comes to this port: without the samples of a packet of voice, if the way to the receiver leads elsewhere.
-    pub fn copied_to(&self, mut frame: Frame, port: u32) -> Frame {
+    /// The same of a copy that comes to this port.
+    #[cold]
+    pub fn copied_to(&self, frame: &mut Frame, port: u32) {
         let node = self.ports[port as usize].node;
-        if frame.samples > 0 && node != frame.to && self.port_toward(node, frame.to) == port {
+        if node != frame.to && frame.to != GROUP && self.port_toward(node, frame.to) == port {
             frame.samples = 0;
         }
-        frame
     }
 
     /// The stage at a hop.

@@ -539,7 +539,9 @@ impl Engine<'_> {
             self.charges[charge as usize].copies += u32::try_from(more).expect("few ports");
         }
         for route in out {
-            let copy = self.copy(self.plant.copied(frame, route), route, now, complete, charge);
+            let mut frame = frame;
+            self.plant.copied(&mut frame, route);
+            let copy = self.copy(frame, route, now, complete, charge);
             self.arrive(now, copy);
         }
     }
