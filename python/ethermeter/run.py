@@ -233,7 +233,8 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
     Returns
     -------
     :
-        Path of `estimates`, `positions`, `claims`, `agreement` and `report`, of those that there are.
+        Path of `estimates`, `positions`, `claims`, `agreement`, `flows`, `live_accounts`, `live_agreement` and `report`, of those that
+        there are.
 
     Raises
     ------
@@ -254,6 +255,10 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
         steps["claims"] = ("claims.json", _claims)
     if any(trial.engine.startswith("theory/") for trial in run.trials()):
         steps["agreement"] = ("agreement.json", _agreement)
+    if any("network" in trial.scenario for trial in run.trials()):
+        steps["flows"] = ("flows.json", _flows)
+    if LIVE in {trial.engine for trial in run.trials()}:
+        steps["live_accounts"] = ("live-accounts.json", _live_accounts)
     if {"simulation", LIVE} <= {trial.engine for trial in run.trials()}:
         steps["live_agreement"] = ("live-agreement.json", _live_agreement)
     if report:
@@ -368,6 +373,18 @@ def _agreement(directory: Path) -> Path:
     from ethermeter.analysis import agreement
 
     return agreement.write(directory)
+
+
+def _flows(directory: Path) -> Path:
+    from ethermeter.analysis import flows
+
+    return flows.write(directory)
+
+
+def _live_accounts(directory: Path) -> Path:
+    from ethermeter.analysis import accounts
+
+    return accounts.write(directory)
 
 
 def _live_agreement(directory: Path) -> Path:

@@ -197,7 +197,7 @@ def reproduce(
         return
     summary = summary_of(study, out, title=study)
     if as_json:
-        print_json({key: value for key, value in summary.items() if key != "estimates"})
+        print_json({key: value for key, value in summary.items() if key not in ("estimates", "flows")})
         return
     _print_claims(summary["claims"])
     print_files(summary)
@@ -258,6 +258,7 @@ def run_and_sum_up(
             raise typer.Exit(INTERRUPTED) from None
     written = running.evaluate(directory, report=report, anew=False)
     provenance = found.provenance()
+    derived = ("claims", "flows", "live_accounts", "live_agreement")
     return {
         "run": str(directory),
         "plan": plan.name,
@@ -268,9 +269,7 @@ def run_and_sum_up(
         "events": provenance.get("events"),
         "in_vain": provenance.get("in_vain", {}),
         "files": {name: str(path) for name, path in written.items()},
-        "estimates": json.loads(written["estimates"].read_text(encoding="utf-8")),
-        **({"claims": json.loads(written["claims"].read_text(encoding="utf-8"))} if "claims" in written else {}),
-        **({"live_agreement": json.loads(written["live_agreement"].read_text(encoding="utf-8"))} if "live_agreement" in written else {}),
+        **{name: json.loads(written[name].read_text(encoding="utf-8")) for name in ("estimates", *derived) if name in written},
     }
 
 

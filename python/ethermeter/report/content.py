@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethermeter.analysis import agreement, capture, estimates, groups, live, ports, positions
+from ethermeter.analysis import accounts, agreement, capture, estimates, flows, groups, live, ports, positions
+from ethermeter.analysis.accounts import Account
 from ethermeter.analysis.agreement import Agreement
 from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.flows import Sharing
 from ethermeter.analysis.ports import PortPoint
 from ethermeter.analysis.positions import Line
 from ethermeter.analysis.roofline import Roofline, of_scenario
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 60
 """Points of a run up to which its stations are looked at place by place."""
-MOST_FLOWS = 16
-"""Flows that are still told apart; with more, those of one table of the experiment file go together."""
 MOST_PLACES = 8
 """Places that are still told apart; with more, stations are spread over the segment rather than clustered."""
 
@@ -50,6 +50,8 @@ class Content:
     provenance: Mapping[str, Any]
     flows: Sequence[Point]  # of every flow of a network, or of every table of flows where there are many
     tables: Sequence[Point]  # of every table of flows, where there are several
+    sharing: Sequence[Sharing]  # how fairly flows share
+    accounts: Sequence[Account]  # what agents told beside the metrics
     ports: Sequence[PortPoint]  # of every port of a network
     links: Sequence[Mapping[str, Any]]  # the network of each of these
     rooflines: Mapping[str, Roofline]  # of every series of networks, the flow that comes nearest to a ceiling
@@ -114,6 +116,8 @@ def gather(run_dir: Path) -> Content:
         provenance=run.provenance(),
         flows=by_flow,
         tables=by_table,
+        sharing=flows.sharing(networks, run.observations()) if networks else (),
+        accounts=accounts.read(run_dir),
         ports=of_ports,
         links=[trials[point.first].scenario["network"] for point in of_ports],
         rooflines=_rooflines(by_flow, networks),
@@ -136,21 +140,18 @@ def _flows(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Poi
     """Estimates of every flow and of every table of flows, each where it says something."""
     if not trials:
         return (), ()
-    observations, batches = run.observations(), run.batches()
     several = [trial for trial in trials if len(groups.by_table(trial.scenario)) > 1]
-    most = max(len(trial.scenario["flows"]) for trial in trials)
-    divide = groups.by_flow if most <= MOST_FLOWS else groups.by_table
     return (
-        groups.estimate(trials, observations, batches, divide, metrics=groups.FLOW_METRICS),
-        groups.estimate(several, observations, batches, groups.by_table, metrics=groups.FLOW_METRICS) if several else (),
+        flows.of_flows(run, trials),
+        groups.estimate(several, run.observations(), run.batches(), groups.by_table, metrics=groups.FLOW_METRICS) if several else (),
     )
 
 
-def _rooflines(flows: Sequence[Point], trials: "Sequence[Trial]") -> dict[str, Roofline]:
+def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str, Roofline]:
     """Find for every series where, and on which flow's path, least was left to a ceiling; measured ones go before simulated ones."""
     scenarios = {(trial.series, trial.engine, frozenset(trial.point.items())): trial.scenario for trial in trials}
     found: dict[str, tuple[tuple[bool, float], Roofline]] = {}
-    for point in flows:
+    for point in by_flow:
         place = {key: value for key, value in point.point.items() if key != groups.PART}
         scenario = scenarios[point.series, point.engine, frozenset(place.items())]
         (number, *others) = groups.by_flow(scenario).get(point.point[groups.PART], (0, 0))
