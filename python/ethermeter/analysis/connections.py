@@ -13,6 +13,8 @@ import numpy as np
 from ethermeter.analysis.interval import Floats
 
 _NS, _US = 1e-9, 1e-6
+MOST_STEPS = 60
+"""Steps in which a course tells how fast the receiver read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Course:
     Parameters
     ----------
     read_s, read_bps
-        Ends of steps in which the receiver read, and how fast; shape `(steps,)`.
+        Ends of even steps, and how fast the receiver read in each; shape `(steps,)`.
     told_s
         When the sender asked; shape `(samples,)`, as are all others.
     round_trip_s
@@ -105,13 +107,15 @@ def course(result: Mapping[str, Any], flow: str) -> Course | None:
     at_ns, columns = _told(_counted(said, "sending"))
     progress = (_counted(said, "receiving") or {}).get("progress") or {}
     read_ns = np.array(progress.get("at_ns", ()), np.float64)
-    if at_ns.size < 2 or read_ns.size < 2:
+    if at_ns.size < 2 or read_ns.size < 2 or read_ns[-1] <= read_ns[0]:
         return None
-    octets = np.array(progress["columns"]["octets"], np.float64)
-    steps_s = np.diff(read_ns) * _NS
+    # Reads come when they come; a rate needs steps that are no shorter than the time between them.
+    count = max(1, min(MOST_STEPS, (read_ns.size - 1) // 2))
+    edges_ns = np.linspace(read_ns[0], read_ns[-1], count + 1)
+    octets = np.interp(edges_ns, read_ns, np.array(progress["columns"]["octets"], np.float64))
     return Course(
-        read_ns[1:] * _NS,
-        8 * np.diff(octets) / np.maximum(steps_s, 1e-9),
+        edges_ns[1:] * _NS,
+        8 * np.diff(octets) / (np.diff(edges_ns) * _NS),
         at_ns * _NS,
         columns["round_trip_us"] * _US,
         columns["congestion_window"] * columns["segment_octets"],

@@ -103,10 +103,7 @@ def sharing(trials: "Sequence[Trial]", observations: Any) -> tuple[Sharing, ...]
                     name,
                     metric,
                     _estimate(indices),
-                    {
-                        str(trials[first].scenario["flows"][flow]["name"]): _estimate(shares[:, column])
-                        for column, flow in enumerate(flows)
-                    },
+                    {str(trials[first].scenario["flows"][flow]["name"]): _estimate(shares[:, column]) for column, flow in enumerate(flows)},
                 )
             )
     return tuple(found)

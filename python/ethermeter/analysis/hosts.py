@@ -17,7 +17,6 @@ KINDS = ("user", "system", "interrupts", "soft_interrupts", "stolen")
 IDLE = "idle"
 _SERIES = {"user": "user", "system": "system", "interrupts": "interrupts_time", "soft_interrupts": "soft_interrupts_time",
            "stolen": "stolen", "idle": "idle"}  # fmt: skip
-_RATES = ("context_switches", "interrupts", "soft_interrupts")
 _FROM, _TO = "measure_from", "measure_to"
 _NS = 1e-9
 
@@ -132,9 +131,11 @@ def mean_machine(found: Sequence[Machine]) -> Machine:
     first = found[0]
     count = min(len(of.processors) for of in found)
     return Machine(
-        first.hosts,
-        tuple({kind: float(np.mean([of.processors[at][kind] for of in found])) for kind in KINDS} for at in range(count)),
-        *(float(np.mean([getattr(of, name) for of in found])) for name in _RATES),
+        hosts=first.hosts,
+        processors=tuple({kind: float(np.mean([of.processors[at][kind] for of in found])) for kind in KINDS} for at in range(count)),
+        context_switches=float(np.mean([of.context_switches for of in found])),
+        interrupts=float(np.mean([of.interrupts for of in found])),
+        soft_interrupts=float(np.mean([of.soft_interrupts for of in found])),
         memory_least_octets=min(of.memory_least_octets for of in found),
         backlog_dropped=float(np.mean([of.backlog_dropped for of in found])),
         looking=float(np.mean([of.looking for of in found])),
@@ -159,10 +160,11 @@ def _machine(hosts: tuple[str, ...], results: Sequence[Mapping[str, Any]]) -> Ma
     if window_s <= 0 or not before["processors"]:
         return None
     processors = tuple(_shares(of, then) for of, then in zip(before["processors"], after["processors"], strict=True))
+    rates = {name: (after[name] - before[name]) / window_s for name in ("context_switches", "interrupts", "soft_interrupts")}
     return Machine(
         hosts,
         processors,
-        *((after[name] - before[name]) / window_s for name in _RATES),
+        **rates,
         memory_least_octets=min(_memories(results[0], (before, after))),
         backlog_dropped=float(after["backlog_dropped"] - before["backlog_dropped"]),
         looking=sum(_looking(of) for of in results),
@@ -183,6 +185,6 @@ def _memories(result: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> 
 
 def _looking(result: Mapping[str, Any]) -> float:
     series = result.get("host_series") or {}
-    at_ns = series.get("at_ns") or ()
+    at_ns: Sequence[int] = series.get("at_ns") or ()
     cost_ns = (series.get("cost") or {}).get("processor_ns", 0)
     return float(cost_ns / (at_ns[-1] - at_ns[0])) if len(at_ns) > 1 and at_ns[-1] > at_ns[0] else 0.0

@@ -25,6 +25,7 @@ from ethermeter.report.distribution import KINDS, Kind, Selection, select
 from ethermeter.report.labels import key_title, plain
 from ethermeter.report.parameters import Experiment, experiments
 from ethermeter.store import captures
+from ethermeter.store.measured import read_result
 
 if TYPE_CHECKING:
     from ethermeter.plan import Trial
@@ -40,6 +41,7 @@ MOST_PLACES = 8
 class Content:
     """Everything the report shows."""
 
+    directory: Path  # of the run
     name: str
     points: Sequence[Point]
     study: str
@@ -67,6 +69,10 @@ class Content:
     curves: Curves | None  # of the study of packet voice, for its figures
     copies: fritz1999.Copies | None  # of the study of file transfer, for its figures
     paths: Paths | None  # of a study of switched networks, for its figures
+
+    def result(self, trial: str) -> Mapping[str, Any]:
+        """Read what came of a trial's test: too much to be kept of all."""
+        return read_result(self.directory, trial)
 
 
 def gather(run_dir: Path) -> Content:
@@ -106,6 +112,7 @@ def gather(run_dir: Path) -> Content:
     of_ports = ports.estimate(trials, table) if table is not None else ()
     by_group, by_place, shares = ((), (), ()) if study else _parts(run, real)
     return Content(
+        directory=run_dir,
         name=run_dir.resolve().name,
         points=points,
         study=study,
