@@ -42,9 +42,9 @@ def hosts_section(content: Content, sheet: Sheet) -> str:
     places = Places(accounts)
     lead = (
         "What the machines did in the measured window: shares of the time of all their processors, by what took it; mean over the "
-        "replications. <em>Soft interrupts</em> are what interrupts leave for later, most of it frames; <em>stolen</em> is what the machine "
-        "around a virtual one took. A processor counts ticks of 10 ms. <em>Looking</em> is what all this cost of one processor. Hosts of a testbed "
-        "are one machine, with whatever else runs on it."
+        "replications. <em>Soft interrupts</em> are what interrupts leave for later, most of it frames; <em>stolen</em> is what the "
+        "machine around a virtual one took. A processor counts ticks of 10 ms. <em>Looking</em> is what all this cost of one processor. "
+        "Hosts of a testbed are one machine, with whatever else runs on it."
     )
     rows = [
         [*places.cells(group[0]), *_cells(mean_machine(of))]

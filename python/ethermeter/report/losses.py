@@ -18,7 +18,7 @@ NAMES = {
     "receiver-interface": "receiver’s interface",
     "socket": "receiver’s socket",
 }
-UNEXPLAINED, EXCESS = "unexplained", "excess"
+UNEXPLAINED, EXCESS, UNTOLD = "unexplained", "excess", "cannot be told"
 SHARE = Label("Share of what was sent", "%", 100.0)
 MOST_BARS = 16
 """Flows, or points, that are drawn: those that lost most."""
@@ -40,7 +40,9 @@ def losses_section(content: Content, sheet: Sheet) -> str:
     lead = (
         "Streams only, over the whole transmission, all replications together. What counters along the way saw stands by its place; "
         "<em>unexplained</em> is what no counter saw. A host’s counters are those of all its flows: drops beyond what is missing are "
-        "<em>excess</em>, another flow’s, or counted at two places. Missing is the sum of the places and the unexplained, less the excess."
+        "<em>excess</em>: another flow’s, counted at two places, or sent again after a queue refused them. Missing is the sum of the places "
+        "and the unexplained, less the excess. Where the excess is larger, figures have <em>cannot be told</em> for all that is missing. "
+        "Drops of switches between the hosts are not read."
     )
     nothing = f"<p>Nothing is missing of {sent:,.0f} messages.</p>"
     body = f'<p class="lead">{lead}</p>' + (_figures(points, places, sheet) if missing else nothing)
@@ -80,7 +82,7 @@ def _figures(points: Sequence[tuple[Account, list[Loss]]], places: Places, sheet
         drawn += sheet.add(
             stacks(bars, SHARE, title="Flow"),
             title="Where messages were lost, by flow",
-            text=(f"{where}: the point that lost most." if where else "") + " Excess stands below zero: bars less it are what is missing.",
+            text=(f"{where}: the point that lost most." if where else "") + " Excess stands below zero.",
             numbers="",
         )
     return drawn
@@ -91,10 +93,13 @@ def _share(loss: Loss) -> float:
 
 
 def _parts(loss: Loss) -> dict[str, float]:
-    """Shares of what was sent by where it went; the excess is below zero."""
+    """Shares of what was sent by where it went; the excess is below zero. With more excess than losses, counters tell nothing."""
     sent = max(loss.sent, 1.0)
-    found = {NAMES[place]: loss.places.get(place, 0.0) / sent for place in PLACES}
-    return {**found, UNEXPLAINED: loss.unexplained / sent, EXCESS: -loss.excess / sent}
+    is_told = loss.excess <= loss.missing
+    found = {NAMES[place]: loss.places.get(place, 0.0) / sent if is_told else 0.0 for place in PLACES}
+    found[UNEXPLAINED] = loss.unexplained / sent if is_told else 0.0
+    found[EXCESS] = -loss.excess / sent if is_told else 0.0
+    return {**found, UNTOLD: 0.0 if is_told else loss.missing / sent}
 
 
 def _row(account: Account, loss: Loss, places: Places) -> list[str]:

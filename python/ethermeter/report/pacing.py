@@ -12,7 +12,7 @@ from ethermeter.report.sheet import Sheet
 from ethermeter.report.timeline import stacks
 from ethermeter.report.told import Places, folded, percent, value
 
-LATE = (("on time (up to 5 µs late)", 5e-6), ("up to 50 µs", 50e-6), ("up to 500 µs", 500e-6), ("later", float("inf")))
+LATE = (("within 5 µs", 5e-6), ("within 50 µs", 50e-6), ("within 500 µs", 500e-6), ("later", float("inf")))
 """Classes of lateness, and how late they are at most."""
 SHARE = Label("Share of the messages", "%", 100.0)
 MOST_BARS = 16

@@ -16,6 +16,8 @@ Curve = tuple[str, Floats, Floats]
 """Name, times in s and values in the SI unit of the label; shape `(points,)` each."""
 MOST_STEPS = 160
 """Steps of a figure; more are joined, each the mean of its members."""
+_COLUMNS = 2
+"""Of a legend: on a narrow page two names fit side by side."""
 _ROOM_FOR_NAMES = 40
 """Letters of all names below the bars from which they stand aslant."""
 TIME = "Time since the transmission began (s)"
@@ -46,7 +48,7 @@ def curves_over_time(curves: Sequence[Curve], label: Label, *, window_s: tuple[f
     domain = [0.0 if label.from_zero else low - margin, high + margin or 1.0]
     x: Json = {"field": "x", "type": "quantitative", "title": TIME, "scale": {"zero": False, "nice": False}, "axis": {"tickCount": 8}}
     y: Json = {"field": "y", "type": "quantitative", "title": label.axis, "scale": {"domain": domain, "nice": False}}
-    legend: Json = {"title": None, "symbolType": "stroke", "symbolStrokeWidth": 3, "columns": 3, "labelLimit": 300}
+    legend: Json = {"title": None, "symbolType": "stroke", "symbolStrokeWidth": 3, "columns": _COLUMNS, "labelLimit": 300}
     colour: Json = {"field": "c", "type": "nominal", "scale": {"domain": names}, "legend": legend if len(names) > 1 else None}
     unit = f" + ' {label.unit}'" if label.unit else ""
     tip: list[Json] = [
@@ -104,7 +106,12 @@ def shares_over_time(at_s: Floats, shares: Mapping[str, Floats], label: Label, *
                 "x2": {"field": "e"},
                 "y": y,
                 "y2": {"field": "h"},
-                "color": {"field": "c", "type": "nominal", "scale": {"domain": list(shares)}, "legend": {"title": None, "columns": 3}},
+                "color": {
+                    "field": "c",
+                    "type": "nominal",
+                    "scale": {"domain": list(shares)},
+                    "legend": {"title": None, "columns": _COLUMNS},
+                },
                 "tooltip": [
                     {"field": "c", "title": "of"},
                     {"field": "s", "type": "quantitative", "title": "share", "format": ".1%"},
@@ -157,7 +164,7 @@ def stacks(stacked: Mapping[str, Mapping[str, float]], label: Label, *, title: s
             },
             "y": y,
             "order": {"field": "o", "type": "quantitative"},
-            "color": {"field": "c", "type": "nominal", "scale": {"domain": parts}, "legend": {"title": None, "columns": 3}},
+            "color": {"field": "c", "type": "nominal", "scale": {"domain": parts}, "legend": {"title": None, "columns": _COLUMNS}},
             "tooltip": [
                 {"field": "x", "title": title},
                 {"field": "c", "title": "of"},
