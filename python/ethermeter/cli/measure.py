@@ -116,7 +116,7 @@ def measure(
             allowed = """expected "live" among them: --set 'run.engines=["simulation", "live"]'"""
             raise InputError([Fault(str(one.path), "run.engines", str(list(one.engines)), allowed)])
     signal.signal(signal.SIGTERM, _terminated)
-    manner = Manner(jobs=jobs, resume=resume, force=force, command=tuple(sys.argv), seed=seed)
+    manner = Manner(jobs=jobs, resume=resume, force=force, command=tuple(sys.argv), seed=seed, live_study=study or _study_of(names))
     summary = running.run_and_sum_up(loaded, manner, replications=replications, out=out, report=not no_report, place=place)
     if as_json:
         taken = {"captures": _tell_captures(Path(summary["run"]), as_json=True)} if captures is not None else {}
@@ -127,6 +127,8 @@ def measure(
             running.print_live_agreement(summary)
         else:
             _print_series(summary["estimates"])
+        if "live_claims" in summary:
+            running.print_claims(summary["live_claims"])
         running.print_files(summary)
         if captures is not None:
             _tell_captures(Path(summary["run"]), as_json=False)
@@ -201,6 +203,12 @@ def _named(experiment: str | None, study: str | None, *, quick: bool) -> tuple[s
     if study not in STUDIES:
         raise InputError([Fault("command line", "--study", str(study), f"expected one of {', '.join(STUDIES)}")])
     return tuple(name for name in shipped() if name.startswith(f"live/{study}/"))
+
+
+def _study_of(names: "Sequence[str]") -> str | None:
+    """Return the study whose live tests these shipped experiments are; None if they are not."""
+    parts = {tuple(name.split("/")[:2]) for name in names}
+    return next((study for study in STUDIES if parts == {("live", study)}), None)
 
 
 def _place(

@@ -199,7 +199,7 @@ def reproduce(
     if as_json:
         print_json({key: value for key, value in summary.items() if key not in ("estimates", "flows")})
         return
-    _print_claims(summary["claims"])
+    print_claims(summary["claims"])
     print_files(summary)
 
 
@@ -258,7 +258,7 @@ def run_and_sum_up(
             raise typer.Exit(INTERRUPTED) from None
     written = running.evaluate(directory, report=report, anew=False)
     provenance = found.provenance()
-    derived = ("claims", "flows", "live_accounts", "live_agreement")
+    derived = ("claims", "live_claims", "flows", "live_accounts", "live_agreement")
     return {
         "run": str(directory),
         "plan": plan.name,
@@ -337,7 +337,7 @@ def _has(point: dict[str, Any], metric: str) -> bool:
     return point["estimates"].get(metric, {}).get("value") is not None
 
 
-def _print_claims(claims: Any) -> None:
+def print_claims(claims: Any) -> None:
     """Print every claim of the study with its verdict."""
     listed = claims["claims"] if isinstance(claims, dict) else claims
     rows = [[claim["id"], _shown(claim["published"]), _shown(claim["ours"]), claim["basis"], claim["verdict"]] for claim in listed]

@@ -16,7 +16,7 @@ from ethermeter.analysis.positions import Line
 from ethermeter.analysis.roofline import Roofline, of_scenario
 from ethermeter.faults import Fault, InputError
 from ethermeter.observation import Metric
-from ethermeter.papers import claims, erg, fritz1999, gonsalves1982, hughesjones2000, myths
+from ethermeter.papers import claims, erg, fritz1999, gonsalves1982, hughesjones2000, measured, myths
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.myths_runs import Runs
 from ethermeter.papers.paths import Paths, paths_of
@@ -62,6 +62,7 @@ class Content:
     shares: Sequence[Point]  # of the larger of two stations
     agreements: Sequence[Agreement]  # of every theory with the simulations
     measured: Sequence[live.Comparison]  # against what was simulated
+    live_study: tuple[str, Sequence[Claim]] | None  # whose live tests were measured, and what it published of them
     captures: Sequence[captures.Captured]  # taken meanwhile
     lines: Sequence[Line]  # of the stations along the cable, where they are on one
     distributions: Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]  # of each series
@@ -133,6 +134,7 @@ def gather(run_dir: Path) -> Content:
         shares=shares,
         agreements=agreement.agreements(points),
         measured=live.read(run_dir),
+        live_study=claims.read(run_dir, measured.FILE),
         captures=captures.read(run_dir),
         lines=_lines(run, real, simulated, is_study=bool(study)),
         distributions=_distributions(run, shown, [point for point in points if point.engine in ("simulation", "live")], study=bool(study)),

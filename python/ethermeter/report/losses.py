@@ -38,9 +38,9 @@ def losses_section(content: Content, sheet: Sheet) -> str:
     missing = sum(loss.missing for _, loss in rows)
     sent = sum(loss.sent for _, loss in rows)
     lead = (
-        "Streams only, over the whole transmission, all replications together. What counters along the way saw stands by its place; "
+        "Streams only, over the whole transmission, all replications together. What counters on the way saw stands by its place; "
         "<em>unexplained</em> is what no counter saw. A host’s counters are those of all its flows: drops beyond what is missing are "
-        "<em>excess</em>: another flow’s, counted at two places, or sent again after a queue refused them. Missing is the sum of the places "
+        "<em>excess</em>: another flow’s, counted at two places, or refused by a queue and sent again. Missing is the sum of the places "
         "and the unexplained, less the excess. Where the excess is larger, figures have <em>cannot be told</em> for all that is missing. "
         "Drops of switches between the hosts are not read."
     )

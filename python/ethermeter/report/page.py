@@ -26,7 +26,7 @@ from ethermeter.report.series import anchor, series_section
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.shell import Section, shell
 from ethermeter.report.studies import OTHER, STUDIES
-from ethermeter.report.switched_studies import switched_sections
+from ethermeter.report.switched_studies import study_section, switched_sections
 
 TOLD = (
     ("tcp", "TCP", connections_section),
@@ -63,6 +63,8 @@ def page(content: Content) -> str:
         sections.append(("agreement", "Agreement", agreement_section(content.agreements)))
     if lengths := lengths_section(content):
         sections.append(("lengths", "Times against lengths", lengths))
+    if content.live_study is not None:
+        sections.insert(0, ("study", "Study", study_section(*content.live_study)))
     if content.measured:
         sections.append(("measured", "Measured and simulated", measured_section(content.measured)))
     for anchor_of, label, make in TOLD:

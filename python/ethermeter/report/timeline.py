@@ -148,6 +148,8 @@ def stacks(stacked: Mapping[str, Mapping[str, float]], label: Label, *, title: s
         for part, value in of.items()
         if value
     ]
+    # Parts keep their colours from figure to figure, and those that are nowhere are not explained.
+    used = [part for part in parts if any(row["c"] == part for row in rows)]
     y: Json = {"field": "y", "type": "quantitative", "title": label.axis, "stack": "zero"}
     if most is not None:
         y["scale"] = {"domain": [0, most]}
@@ -164,7 +166,12 @@ def stacks(stacked: Mapping[str, Mapping[str, float]], label: Label, *, title: s
             },
             "y": y,
             "order": {"field": "o", "type": "quantitative"},
-            "color": {"field": "c", "type": "nominal", "scale": {"domain": parts}, "legend": {"title": None, "columns": _COLUMNS}},
+            "color": {
+                "field": "c",
+                "type": "nominal",
+                "scale": {"domain": parts},
+                "legend": {"title": None, "columns": _COLUMNS, "values": used},
+            },
             "tooltip": [
                 {"field": "x", "title": title},
                 {"field": "c", "title": "of"},
