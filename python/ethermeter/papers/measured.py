@@ -94,7 +94,7 @@ def _reason(each: Mapping[str, Any], place: str, paths: Paths) -> str:
     """Say why a number is not judged; empty where it is."""
     if "apart" in each:
         return str(each["apart"])
-    if place in WITHOUT_WIRES:
+    if place.partition(",")[0] in WITHOUT_WIRES:
         return f"measured with {place}: there are no wires of the study's rates"
     try:
         scenario = paths.scenario(each["series"], each.get("at", {}))
