@@ -208,6 +208,15 @@ def test_a_file_that_is_no_result_is_named(tmp_path: Path, text: str) -> None:
     assert "the result of a test" in fault.allowed
 
 
+def test_a_course_that_cannot_be_drawn_is_a_fault_of_its_file(tmp_path: Path) -> None:
+    broken = agent("x")
+    del broken["result"]["host_series"]["columns"]["user"]
+    path = run_directory(tmp_path, json.dumps({"outcome": "complete", "agents": {"a": broken}, "flows": {}}))
+    with pytest.raises(InputError, match="the result of a test") as raised:
+        accounts.read(tmp_path)
+    assert raised.value.faults[0].file == str(path)
+
+
 def test_a_trial_in_vain_or_without_its_file_has_no_account(tmp_path: Path) -> None:
     path = run_directory(tmp_path, '{"outcome": "agent-lost", "agents": {"a": {}}, "flows": {}}')
     assert accounts.read(tmp_path) == ()

@@ -71,12 +71,18 @@ def read(run_dir: Path) -> tuple[Account, ...]:
 
 def account(trial: "Trial", result: Mapping[str, Any]) -> Account:
     """Take from a test's result what its agents told."""
+    machines, transfers = hosts.machines(result), connections.connections(result)
+    # What goes on over time is read again for the trials that are drawn; whether it can be read is known here.
+    for machine in machines:
+        hosts.course(result, machine.hosts[0])
+    for transfer in transfers:
+        connections.course(result, transfer.flow)
     return Account(
         trial=trial.id,
         series=trial.series,
         point=dict(trial.point),
-        machines=hosts.machines(result),
-        connections=connections.connections(result),
+        machines=machines,
+        connections=transfers,
         losses=losses.losses(result),
         pacings=pacing.pacings(result),
         clocks=pacing.clocks(result),

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -107,6 +108,8 @@ STUDIES = {
     ),
 }
 """A quick run has a tenth of the study's time, or less: the same points, wider intervals."""
+BESIDE = ("live_claims", "flows", "live_accounts", "live_agreement")
+"""What is derived from runs of networks beside estimates."""
 TABLE_METRICS = ("utilisation", "goodput", "transmission_delay", "loss", "jain_index")
 VOICE_TABLE_METRICS = ("voice_load", "voice_utilisation", "voice_delay", "sample_loss")
 FLOW_TABLE_METRICS = ("message_rate", "goodput", "one_way_delay", "round_trip", "loss")
@@ -237,8 +240,6 @@ def run_and_sum_up(
         After Ctrl-C.
 
     """
-    import json
-
     from ethermeter import run as running
     from ethermeter.cli.progress import ProgressDisplay
 
@@ -258,7 +259,6 @@ def run_and_sum_up(
             raise typer.Exit(INTERRUPTED) from None
     written = running.evaluate(directory, report=report, anew=False)
     provenance = found.provenance()
-    derived = ("claims", "live_claims", "flows", "live_accounts", "live_agreement")
     return {
         "run": str(directory),
         "plan": plan.name,
@@ -269,8 +269,15 @@ def run_and_sum_up(
         "events": provenance.get("events"),
         "in_vain": provenance.get("in_vain", {}),
         "files": {name: str(path) for name, path in written.items()},
-        **{name: json.loads(written[name].read_text(encoding="utf-8")) for name in ("estimates", *derived) if name in written},
+        **contents(written, "estimates", "claims", *BESIDE),
     }
+
+
+def contents(written: Mapping[str, Path], *names: str) -> dict[str, Any]:
+    """Read what was derived from a run, by the names of `ethermeter.run.evaluate`; what there is not of it is left out."""
+    import json
+
+    return {name: json.loads(written[name].read_text(encoding="utf-8")) for name in names if name in written}
 
 
 def _resume_command() -> str:

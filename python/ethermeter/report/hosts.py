@@ -9,7 +9,7 @@ from ethermeter.analysis import hosts
 from ethermeter.analysis.accounts import Account, alike, by_point
 from ethermeter.analysis.hosts import Machine, mean_machine
 from ethermeter.report.content import Content
-from ethermeter.report.html import safe, section
+from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import Label
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.timeline import curves_over_time, shares_over_time, stacks
@@ -90,11 +90,12 @@ def _figures(accounts: Sequence[Account], content: Content, places: Places, shee
 def _machine_figures(machine: Machine, result: Mapping[str, Any], sheet: Sheet) -> str:
     of, window_s = _named(machine), window_of(result)
     bars = {str(at): {NAMES[kind]: share for kind, share in shares.items()} for at, shares in enumerate(machine.processors)}
+    rows = [[at, *(percent(share) for share in shares.values())] for at, shares in bars.items()]
     drawn = sheet.add(
         stacks(bars, Label("Share of its time", "%", 100.0), title="Processor", most=100.0),
         title=f"Processors in the measured window: {of}",
         text="What is missing to 100% they were idle.",
-        numbers="",
+        numbers=table(["Processor", *NAMES.values()], rows, caption="Shares of the processors’ time", kind="data"),
     )
     course = hosts.course(result, machine.hosts[0])
     if course is None:
