@@ -54,6 +54,7 @@ impl Hand {
             duration_ns: 30_000 * MS,
             flow: "f".into(),
             longest_frame_octets: 64,
+            room_frame_octets: 0,
             kind: "udp".into(),
             cast: "unicast".into(),
             interface: String::new(),
@@ -90,7 +91,7 @@ fn sending_to(port: u16) -> role::Role {
     let grant = json!({
         "experiment": EXPERIMENT, "sender": "127.0.0.1", "address": "127.0.0.1", "kind": "udp", "cast": "unicast",
         "port": port, "mac": null, "rate_bps": 10_000_000,
-        "rate_frames_per_s": 10_000, "duration_ns": 30_000 * MS, "until_unix_s": now_s + 30,
+        "rate_frames_per_s": 10_000, "longest_frame_octets": 64, "duration_ns": 30_000 * MS, "until_unix_s": now_s + 30,
     });
     let traffic = paced();
     role::Role::Send(Send {

@@ -57,6 +57,7 @@ fn wish() -> Wish {
         target: target("10.0.0.2:5000"),
         rate_bps: 1_000_000,
         rate_frames_per_s: 1000,
+        longest_frame_octets: 100,
         duration_ns: 10 * S,
         interface: interface("test0"),
     }
@@ -93,12 +94,19 @@ fn what_is_within_everything_is_granted_and_permitted_as_asked() {
         mac: None,
         rate_bps: 1_000_000,
         rate_frames_per_s: 1000,
+        longest_frame_octets: 100,
         duration_ns: 10 * S,
         until_unix_s: NOW_UNIX_S + GRANT_S,
     };
     assert_eq!(grant, expected);
     let permit = permit(&mut book(), 7, &wish(), &[(grant, Proof::Signed)]).expect("as granted");
-    let expected = Permit { target: wish().target, rate_bps: 1_000_000, rate_frames_per_s: 1000, duration_ns: 10 * S };
+    let expected = Permit {
+        target: wish().target,
+        rate_bps: 1_000_000,
+        rate_frames_per_s: 1000,
+        longest_frame_octets: 100,
+        duration_ns: 10 * S,
+    };
     assert_eq!(permit, expected);
 }
 

@@ -237,6 +237,8 @@ struct Wanted<'a> {
     rate_bps: u64,
     rate_frames_per_s: u64,
     longest_frame_octets: u32,
+    /// Of what goes the other way by the same port.
+    room_frame_octets: u32,
     duration_ns: u64,
 }
 
@@ -252,6 +254,7 @@ async fn ask_for(link: &Link, wanted: &Wanted<'_>, sender: IpAddr) -> Result<wir
         duration_ns: wanted.duration_ns,
         flow: wanted.flow.to_owned(),
         longest_frame_octets: wanted.longest_frame_octets,
+        room_frame_octets: wanted.room_frame_octets,
         kind: wanted.way.kind.word().into(),
         cast: wanted.way.cast.word().into(),
         interface: link.entry.interface.clone().unwrap_or_default(),
@@ -295,8 +298,23 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
             rate_bps,
             rate_frames_per_s,
             longest_frame_octets: flow.longest_frame_octets(),
+            room_frame_octets: flow.longest_answer_octets(),
             duration_ns,
         };
+        let (back_bps, back_frames_per_s) = flow.most_back();
+        let wanted_back = Wanted {
+            way: back,
+            number: 0,
+            rate_bps: back_bps,
+            rate_frames_per_s: back_frames_per_s,
+            longest_frame_octets: wanted.room_frame_octets,
+            room_frame_octets: wanted.longest_frame_octets,
+            ..wanted
+        };
+        // Receivers draw with numbers after those of all flows, as in a simulation.
+        let first_receiver =
+            test.flows.len() + test.flows[..number].iter().map(|flow| flow.to.names().len()).sum::<usize>();
+        let first_receiver = u32::try_from(first_receiver).expect("few receivers");
         let mut grants = Vec::with_capacity(receivers.len());
         for &to in &receivers {
             grants.push(ask_for(&links[to], &wanted, from_address).await?);
@@ -341,24 +359,54 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
                     roles[to].push(role(to, WireRole::Take(wire::Take {})));
                 }
             }
-            Traffic::Exchange { frame_octets, interval_ns, patience_ns } => {
-                for &to in &receivers {
+            Traffic::Exchange { patience_ns, response, .. } => {
+                for (&to, station) in receivers.iter().zip(first_receiver..) {
                     let answerer = links[to].entry.address;
-                    let wanted = Wanted { way: back, number: 0, ..wanted };
-                    let grant = Some(ask_for(&links[from], &wanted, answerer).await?);
-                    let echo = wire::Echo { grant, rate_bps, rate_frames_per_s, attention: attention.clone() };
+                    let echo = wire::Echo {
+                        grant: Some(ask_for(&links[from], &wanted_back, answerer).await?),
+                        rate_bps: back_bps,
+                        rate_frames_per_s: back_frames_per_s,
+                        attention: attention.clone(),
+                        answers_json: response.text(),
+                        longest_frame_octets: wanted_back.longest_frame_octets,
+                        seed: test.seed,
+                        station,
+                    };
                     roles[to].push(role(to, WireRole::Echo(echo)));
                 }
                 let ask = wire::Ask {
                     grants,
-                    frame_octets: *frame_octets,
-                    interval_ns: *interval_ns,
                     patience_ns: *patience_ns,
                     rate_bps,
                     rate_frames_per_s,
                     attention,
+                    source_json: flow.source_text().expect("exchanges have one"),
+                    seed: test.seed,
+                    station: stream.into(),
                 };
                 roles[from].push(role(from, WireRole::Ask(ask)));
+            }
+            Traffic::File { file } => {
+                let to = receivers[0];
+                let answerer = links[to].entry.address;
+                let server = wire::Server {
+                    grant: Some(ask_for(&links[from], &wanted_back, answerer).await?),
+                    rate_bps: back_bps,
+                    rate_frames_per_s: back_frames_per_s,
+                    file_json: file.to_string(),
+                    seed: test.seed,
+                    station: first_receiver,
+                };
+                roles[to].push(role(to, WireRole::Server(server)));
+                let client = wire::Client {
+                    grants,
+                    rate_bps,
+                    rate_frames_per_s,
+                    file_json: file.to_string(),
+                    seed: test.seed,
+                    station: stream.into(),
+                };
+                roles[from].push(role(from, WireRole::Client(client)));
             }
         }
     }
@@ -412,6 +460,7 @@ impl ClockPairs {
                 rate_bps,
                 rate_frames_per_s,
                 longest_frame_octets: clocks::FRAME_OCTETS,
+                room_frame_octets: clocks::FRAME_OCTETS,
                 duration_ns: test.phases.duration_ns(),
             };
             let question = ask_for(&links[from], &wanted, links[to].entry.address).await?;
@@ -427,7 +476,16 @@ impl ClockPairs {
             let clock = wire::Clock { grants: vec![question], rate_bps, rate_frames_per_s };
             roles[to].push(role(to, WireRole::Clock(clock)));
             let attention = "sleeping".to_owned();
-            let echo = wire::Echo { grant: Some(answer), rate_bps, rate_frames_per_s, attention };
+            let echo = wire::Echo {
+                grant: Some(answer),
+                rate_bps,
+                rate_frames_per_s,
+                attention,
+                answers_json: String::new(),
+                longest_frame_octets: clocks::FRAME_OCTETS,
+                seed: test.seed,
+                station: 0,
+            };
             roles[from].push(role(from, WireRole::Echo(echo)));
         }
         Ok(())

@@ -176,7 +176,10 @@ pub fn saturated() -> Value {
 }
 
 pub fn exchange() -> Value {
-    json!({"kind": "exchange", "frame_octets": 76, "interval_ns": MS, "patience_ns": 100 * MS})
+    json!({
+        "kind": "exchange", "frames": {"kind": "fixed", "bits": 76 * 8}, "arrivals": {"kind": "regular", "period_ps": 1000 * MS},
+        "patience_ns": 100 * MS,
+    })
 }
 
 /// A coordinator at work.
