@@ -129,6 +129,13 @@ impl Toll {
         }
     }
 
+    /// The same for full TCP segments.
+    #[must_use]
+    pub fn of_segments(permit: Option<Permit>, carrier: Carrier, mtu: Option<u32>, begin_ns: u64) -> Self {
+        let segment = segment_octets(carrier, u64::from(mtu.unwrap_or(COMMON_MTU)));
+        Self::new(permit, carrier, usize::try_from(segment).unwrap_or(usize::MAX), mtu, begin_ns)
+    }
+
     /// How many payloads of up to so many octets may pass at `now_ns`.
     #[inline]
     pub fn room(&mut self, longest_payload: usize, now_ns: u64) -> u64 {

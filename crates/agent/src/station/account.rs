@@ -117,8 +117,10 @@ pub(super) fn of_asked(asked: &Asked) -> Value {
 }
 
 pub(super) fn of_echoed(echoed: &Echoed) -> Value {
-    let Echoed { answered, untaken, not_allowed, strange, unanswered, achieved } = echoed;
+    let Echoed { requests, request_octets, answered, untaken, not_allowed, strange, unanswered, achieved } = echoed;
     json!({
+        "requests": requests,
+        "request_octets": request_octets,
         "answered": answered,
         "untaken": untaken,
         "not_allowed": not_allowed,

@@ -263,7 +263,12 @@ impl RolePlan {
             Opened::End(end) => {
                 let (permit, longest_payload) = (self.task.permit(), end.longest_payload);
                 let mtu = self.place.mtu();
-                let mut toll = Toll::new(permit, self.place.carrier(), longest_payload, mtu, schedule.begin_ns);
+                let mut toll = match &self.task {
+                    Task::Client { .. } | Task::Server { .. } => {
+                        Toll::of_segments(permit, self.place.carrier(), mtu, schedule.begin_ns)
+                    }
+                    _ => Toll::new(permit, self.place.carrier(), longest_payload, mtu, schedule.begin_ns),
+                };
                 let met = end.meet(permit, &toll, schedule)?;
                 let Some(mut stream) = met else {
                     return Err(Error::System {

@@ -1,6 +1,8 @@
 //! Agents as processes of their own, which go away with their test.
 #![allow(dead_code)] // each test file uses some of it
 
+pub mod hand;
+
 use serde_json::{json, Value};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;

@@ -47,9 +47,13 @@ pub struct Answers {
 /// What was answered.
 #[derive(Clone, Debug, Default)]
 pub struct Echoed {
+    /// Requests of the experiment that were read.
+    pub requests: u64,
+    /// Octets of their payloads.
+    pub request_octets: u64,
     /// Answers that the kernel took.
     pub answered: u64,
-    /// Answers that it did not take; nobody asks it again.
+    /// Answers that it had not taken by the end.
     pub untaken: u64,
     /// Requests of stations that may not be answered.
     pub not_allowed: u64,
@@ -79,6 +83,9 @@ struct Thinker<'a> {
     until_ns: u64,
 }
 
+/// After a refusal, the time until the next attempt, as of senders.
+const AFTER_REFUSAL_NS: u64 = 20_000;
+
 /// Answer until the time is over, the answers are, `stop` is set, or the connection is closed.
 ///
 /// # Errors
@@ -93,13 +100,18 @@ pub fn echo<P: Port, T: Timeline>(
     if let Some(frames) = plan.answers.and_then(|answers| answers.frames.as_ref()) {
         check_lengths(port, frames)?;
     }
+    let is_over = |now_ns| stop.load(Ordering::Relaxed) || now_ns >= plan.until_ns;
     let mut thinker = Thinker::new(plan.answers, port.carrier().overhead());
     let mut echoed = Echoed::default();
     let mut waiting = Vec::with_capacity(port.batch());
-    while echoed.answered < plan.most_answers && !stop.load(Ordering::Relaxed) && time.now_ns() < plan.until_ns {
+    while echoed.answered < plan.most_answers && !is_over(time.now_ns()) {
         waiting.clear();
         let received = port.receive(plan.attention.wait(), |arrival| match request(arrival, plan, time) {
-            Some(request) if (plan.may_answer)(request.from) => waiting.push(request),
+            Some(request) if (plan.may_answer)(request.from) => {
+                echoed.requests += 1;
+                echoed.request_octets += request.octets as u64;
+                waiting.push(request);
+            }
             Some(_) => echoed.not_allowed += 1,
             None => echoed.strange += 1,
         });
@@ -109,7 +121,7 @@ pub fn echo<P: Port, T: Timeline>(
         };
         for request in &mut waiting {
             if thinker.think(request, time, plan.until_ns, stop, &mut echoed.achieved) {
-                answer(port, time, face, request, &mut echoed)?;
+                answer(port, time, face, request, &mut echoed, is_over)?;
             } else {
                 echoed.unanswered += 1;
             }
@@ -177,6 +189,7 @@ fn request<T: Timeline>(arrival: &Arrival<'_>, plan: &EchoPlan<'_>, time: &T) ->
     })
 }
 
+/// Hand an answer over as soon as the port takes it, unless it has to end before.
 #[inline]
 fn answer<P: Port, T: Timeline>(
     port: &mut P,
@@ -184,16 +197,23 @@ fn answer<P: Port, T: Timeline>(
     face: Face,
     request: &Waiting,
     echoed: &mut Echoed,
+    is_over: impl Fn(u64) -> bool,
 ) -> Result<(), Error> {
     port.aim(request.from)?;
-    let taken = port.send(1, |_, room| {
-        let octets = request.octets.min(room.len());
-        Mark { kind: Kind::Response, ..request.mark }.emit(room);
-        Turn { received_ns: face.shows(request.received_ns), answered_ns: face.shows(time.now_ns()) }
-            .emit(&mut room[..octets]);
-        octets
-    })?;
-    echoed.answered += taken as u64;
-    echoed.untaken += 1 - taken as u64;
-    Ok(())
+    loop {
+        let taken = port.send(1, |_, room| {
+            let octets = request.octets.min(room.len());
+            Mark { kind: Kind::Response, ..request.mark }.emit(room);
+            Turn { received_ns: face.shows(request.received_ns), answered_ns: face.shows(time.now_ns()) }
+                .emit(&mut room[..octets]);
+            octets
+        })?;
+        let now_ns = time.now_ns();
+        if taken > 0 || is_over(now_ns) {
+            echoed.answered += taken as u64;
+            echoed.untaken += 1 - taken as u64;
+            return Ok(());
+        }
+        time.sleep_until(now_ns + AFTER_REFUSAL_NS);
+    }
 }
