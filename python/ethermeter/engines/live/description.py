@@ -20,6 +20,7 @@ MARK_OCTETS = 18
 _AROUND = {"packet": (18, 18), "xdp": (18, 18), "udp": (46, 66), "tcp": (58, 78)}
 """Octets of a frame that are not its port's data: over IPv4, over IPv6."""
 _LONGEST_NAME = 60
+AT_ONCE = {"kind": "constant", "ps": 0}
 CLOCK = {"rate_bps": 1_000 * 96 * 8, "rate_frames_per_s": 1_000}
 """What comparing a sender's clock with a receiver's may take of both hosts' ceilings, either way (`crates/agent/src/station/clocks.rs`)."""
 _USUAL_CEILINGS = {"rate_bps": 10_000_000_000, "rate_frames_per_s": 2_000_000}
@@ -205,8 +206,8 @@ def _traffic(flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: 
     answers: dict[str, Any] = {}
     if flow["frames"]["kind"] != "fixed" or response["frames"] != flow["frames"]:
         answers["frames"] = _frames(response["frames"], framing, port, address, where, within="response.")
-    if response["think"] != {"kind": "constant", "ps": 0}:
-        answers["think"] = response["think"]
+    if (think := response.get("think", AT_ONCE)) != AT_ONCE:
+        answers["think"] = think
     return {
         "kind": "exchange",
         "frames": frames,

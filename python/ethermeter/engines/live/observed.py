@@ -44,8 +44,8 @@ class Counted:
         That came in the window; NaN where lengths of frames cannot be told.
     offered_s, counted_s
         Time over which `sent` and `messages` were counted, in s.
-    reordered, duplicates, timed_out, answered, refused
-        Messages.
+    reordered, duplicates, timed_out, exchanges, refused
+        Messages; exchanges are those to which all have answered, or blocks of a file.
     one_way, round_trip, between
         Histograms: low and high in ps, count.
     between_s
@@ -71,7 +71,7 @@ class Counted:
     reordered: float = np.nan
     duplicates: float = np.nan
     timed_out: float = np.nan
-    answered: float = 0.0
+    exchanges: float = np.nan
     refused: float = np.nan
     one_way: Buckets = field(default_factory=list)
     round_trip: Buckets = field(default_factory=list)
@@ -124,6 +124,7 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: f
             (Metric.REORDERED, flow.reordered),
             (Metric.DUPLICATES, flow.duplicates),
             (Metric.TIMED_OUT, flow.timed_out),
+            (Metric.EXCHANGES, flow.exchanges),
             (Metric.REFUSED, flow.refused),
         ):
             of_each[metric][number] = value
@@ -177,7 +178,7 @@ def _counted(scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], 
     elif is_exchange(flow):
         counted = _exchange(flow, sending, received, transmit_s)
         wanted = scenario["live"].get("exchanges")
-        counted.few = wanted is not None and wanted[number] is not None and counted.answered < wanted[number]
+        counted.few = wanted is not None and wanted[number] is not None and counted.exchanges < wanted[number]
     else:
         counted = _stream(sending, received, transmit_s, _window_s(scenario))
     pacing = sending.get("pacing") or {}
@@ -225,6 +226,7 @@ def _stream(sending: Mapping[str, Any], received: Iterable[Mapping[str, Any]], t
         reordered=float(sum(stream["reordered"] for stream in streams)),
         duplicates=float(sum(stream["duplicate"] for stream in streams)),
         timed_out=0.0,
+        exchanges=0.0,
         refused=float(sending["untaken"]),
         one_way=_merged(one["delay"] for one in measured),
         between=_merged(one["spacing"] for one in measured),
@@ -250,7 +252,7 @@ def _exchange(flow: Mapping[str, Any], sending: Mapping[str, Any], received: Ite
         messages=came,
         data_octets=float(sum(one["request_octets"] for one in answering)),
         timed_out=float(sending["requests"]) - answered,
-        answered=answered,
+        exchanges=answered,
         refused=0.0,
         round_trip=_merged([sending["since_arrival"]]),
     )
@@ -267,6 +269,7 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[str, Any], taken: Mapping[
         window_s,
         transfer_octets=0.0 if rate_bps is None else rate_bps / 8 * window_s,
         transfer_whole_s=taken["last_ns"] / 1e9 if is_whole else np.nan,
+        exchanges=0.0,
         sent_again=float(again[-1]) if again else 0.0,
     )
 
@@ -277,7 +280,7 @@ def _file(flow: Mapping[str, Any], client: Mapping[str, Any], server: Mapping[st
     return Counted(
         transmit_s,
         window_s,
-        answered=float(client["measured"]["blocks"]),
+        exchanges=float(client["measured"]["blocks"]),
         round_trip=_merged([client["measured"]["round_trip"]]),
         transfer_octets=float(client["measured"]["octets"]),
         transfer_whole_s=np.nan if client["whole_ns"] is None else client["whole_ns"] / 1e9,
@@ -340,7 +343,7 @@ def _as_core(scenario: Mapping[str, Any], flows: list[Counted]) -> dict[str, Any
         "flow_octets": column(lambda flow: flow.octets),
         "flow_data_octets": column(lambda flow: flow.data_octets),
         "flow_timed_out": column(lambda flow: flow.timed_out),
-        "flow_completed": column(lambda flow: flow.answered),
+        "flow_completed": column(lambda flow: np.nan_to_num(flow.exchanges)),
         "flow_refused": np.zeros(len(flows)),
         "flow_in_flight": np.zeros(len(flows)),
         "flow_lost": lost,
