@@ -106,7 +106,10 @@ def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(tmp
     flows = json.loads(describe(trial_of(tmp_path), LABORATORY, said))["flows"]
     # From a to b there are two, the stream and an exchange's answers; from b to a its requests. The stream's clocks are compared by a
     # thousand frames of 96 octets a second.
-    assert [(flow["most_bps"], flow["most_frames_per_s"]) for flow in flows] == [((3_000_000 - 768_000) // 2, 500), (3_000_000 - 768_000, 1000)]
+    assert [(flow["most_bps"], flow["most_frames_per_s"]) for flow in flows] == [
+        ((3_000_000 - 768_000) // 2, 500),
+        (3_000_000 - 768_000, 1000),
+    ]
     assert (flows[1]["most_answer_bps"], flows[1]["most_answer_frames_per_s"]) == ((3_000_000 - 768_000) // 2, 500)
 
 
@@ -115,7 +118,11 @@ def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(tmp
     [
         ('data = "17 B"', (), "data = 17 B: expected at least 18 B"),
         ('frames = "63 B"', (), "frames = 63 B: expected at least 64 B"),
-        ('data = "100 B"', (('response = { frames = "76 B"', 'response = { frames = "63 B"'),), "response.frames = 63 B: expected at least 64 B"),
+        (
+            'data = "100 B"',
+            (('response = { frames = "76 B"', 'response = { frames = "63 B"'),),
+            "response.frames = 63 B: expected at least 64 B",
+        ),
         ('data = "100 B"', (('drain = "0.2 s"', 'spread = "1 s"'),), "phases.spread"),
         ('data = "3000 B"\nport = "packet"', (), 'expected data that fits into a frame with port = "packet"'),
     ],

@@ -215,6 +215,26 @@ impl Response {
     }
 }
 
+impl Traffic {
+    /// How long an asker waits for answers; no time, where there are none.
+    #[must_use]
+    pub fn patience_ns(&self) -> u64 {
+        match self {
+            Self::Exchange { patience_ns, .. } => *patience_ns,
+            Self::Stream { .. } | Self::Transfer { .. } | Self::File { .. } => 0,
+        }
+    }
+
+    /// How receivers answer, as the protocol has it.
+    #[must_use]
+    pub fn answers_text(&self) -> String {
+        match self {
+            Self::Exchange { response, .. } => response.text(),
+            Self::Stream { .. } | Self::Transfer { .. } | Self::File { .. } => String::new(),
+        }
+    }
+}
+
 fn common_block() -> u32 {
     1 << 16
 }

@@ -362,6 +362,26 @@ mod tests {
     }
 
     #[test]
+    fn nothing_goes_out_that_is_longer_than_permitted() {
+        with_gate(Some(PERMIT), |gate, time, _| {
+            time.sleep_until(200);
+            // A raw frame of 200 octets has 182 of payload, though the port has room for more.
+            assert_eq!((gate.longest_payload(), gate.port().longest_payload()), (182, 1500));
+            let mut room = 0;
+            let greedy = |_: usize, octets: &mut [u8]| {
+                room = octets.len();
+                1400
+            };
+            assert_eq!(gate.send(1, greedy).expect("a port"), 1);
+            assert_eq!(room, 182);
+        });
+        with_gate(Some(Permit { longest_frame_octets: 0, ..PERMIT }), |gate, time, _| {
+            time.sleep_until(200);
+            assert_eq!(sends(gate), 0, "octets in bulk are no frames");
+        });
+    }
+
+    #[test]
     fn nothing_goes_to_another_address() {
         with_gate(Some(PERMIT), |gate, _, _| {
             assert!(gate.aim(PERMIT.target).is_ok());

@@ -245,19 +245,7 @@ impl Service {
             Some(WireRole::Echo(role)) => {
                 // Answers go to one station, also those to what came to a group.
                 let place = Place { way: Way { cast: Cast::Unicast, ..way }, ..place_at(own()?) };
-                let answers = match role.answers_json.as_str() {
-                    "" => None,
-                    text => Some(Box::new(read_answers(text, role.seed, role.station)?)),
-                };
-                // Without lengths of their own, answers are as long as requests, and no longer than is said here.
-                let as_said = Lengths::Fixed { bits: u64::from(role.longest_frame_octets) * 8 };
-                let frames = answers.as_ref().and_then(|answers| answers.frames.as_ref());
-                let longest = longest_frame_octets(&place, frames.unwrap_or(&as_said))?;
-                let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, longest);
-                let attention = attention(&role.attention)?;
-                let grants = role.grant.into_iter().collect();
-                let (permit, _) = self.permit(context, rules, &place, wanted, grants)?;
-                (Task::Echo { permit, answers, attention }, place)
+                (self.echo(context, rules, &place, role)?, place)
             }
             Some(WireRole::Client(role)) => {
                 let place = by_tcp(place_at(own()?))?;
@@ -276,6 +264,27 @@ impl Service {
             }
         };
         Ok(RolePlan { flow, stream, place, task })
+    }
+
+    fn echo(
+        &self,
+        context: &Context<'_>,
+        rules: &mut RuleBook,
+        place: &Place,
+        role: wire::Echo,
+    ) -> Result<Task, Refusal> {
+        let answers = match role.answers_json.as_str() {
+            "" => None,
+            text => Some(Box::new(read_answers(text, role.seed, role.station)?)),
+        };
+        // Without lengths of their own, answers are as long as requests, and no longer than is said here.
+        let as_said = Lengths::Fixed { bits: u64::from(role.longest_frame_octets) * 8 };
+        let frames = answers.as_ref().and_then(|answers| answers.frames.as_ref());
+        let longest = longest_frame_octets(place, frames.unwrap_or(&as_said))?;
+        let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, longest);
+        let attention = attention(&role.attention)?;
+        let (permit, _) = self.permit(context, rules, place, wanted, role.grant.into_iter().collect())?;
+        Ok(Task::Echo { permit, answers, attention })
     }
 }
 

@@ -174,13 +174,16 @@ fn without_a_yes_nothing_is_sent() {
 
 #[test]
 fn a_yes_is_for_exactly_what_it_says() {
-    let cases: [(Rule, GrantChange); 11] = [
+    let cases: [(Rule, GrantChange); 13] = [
         (Rule::ConsentExperiment, |grant| grant.experiment = 8),
         (Rule::ConsentSender, |grant| grant.sender = ip("10.0.0.3")),
         (Rule::ConsentTarget, |grant| grant.address = ip("10.0.0.3")),
         (Rule::ConsentTarget, |grant| grant.port = 5001),
         (Rule::ConsentRate, |grant| grant.rate_bps -= 1),
         (Rule::ConsentRate, |grant| grant.rate_frames_per_s -= 1),
+        (Rule::ConsentLength, |grant| grant.longest_frame_octets -= 1),
+        // A yes to octets in bulk is none to frames.
+        (Rule::ConsentLength, |grant| grant.longest_frame_octets = 0),
         (Rule::ConsentDuration, |grant| grant.duration_ns -= 1),
         (Rule::ConsentExpired, |grant| grant.until_unix_s = NOW_UNIX_S),
         (Rule::ConsentExpired, |grant| grant.until_unix_s = 0),
@@ -494,4 +497,12 @@ proptest! {
         let permitted = permit(&mut book(), experiment, &wish, &[(yes, Proof::Signed)]);
         prop_assert_eq!(permitted.is_ok(), is_within);
     }
+}
+
+#[test]
+fn a_yes_to_frames_is_none_to_octets_in_bulk() {
+    let bulk = Wish { longest_frame_octets: 0, ..wish() };
+    assert_eq!(rule(permit(&mut book(), 7, &bulk, &[(yes(), Proof::Signed)])), Rule::ConsentLength);
+    let yes = grant(&mut book(), 7, &bulk).expect("within all ceilings");
+    assert!(permit(&mut book(), 7, &bulk, &[(yes, Proof::Signed)]).is_ok());
 }

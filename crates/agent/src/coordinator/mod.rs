@@ -8,6 +8,7 @@
 //! Whatever happens on the way, every agent that was reached is stopped and what it has counted is collected. A coordinator that cannot do that any more
 //! is missed by the agents, which fall silent.
 
+mod answering;
 mod link;
 mod outcome;
 
@@ -17,6 +18,7 @@ use crate::description::{AgentEntry, Clocks, Flow, Test, Traffic, CLOCK_FLOW};
 use crate::protocol::{self as wire, role::Role as WireRole};
 use crate::service::random;
 use crate::station::{clocks, Phases};
+use answering::Answered;
 use ethermeter_live::{HostTime, Timeline};
 use link::Link;
 use serde_json::Value;
@@ -285,7 +287,7 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
     pairs.arrange(test, links, &mut roles).await?;
     for (number, flow) in test.flows.iter().enumerate() {
         let stream = u16::try_from(number).expect("fewer flows");
-        let (way, back) = (flow.way(), Way { cast: Cast::Unicast, ..flow.way() });
+        let way = flow.way();
         let from = place(&flow.from);
         let from_address = links[from].entry.address;
         let receivers: Vec<usize> = flow.to.names().iter().map(|name| place(name)).collect();
@@ -301,20 +303,6 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
             room_frame_octets: flow.longest_answer_octets(),
             duration_ns,
         };
-        let (back_bps, back_frames_per_s) = flow.most_back();
-        let wanted_back = Wanted {
-            way: back,
-            number: 0,
-            rate_bps: back_bps,
-            rate_frames_per_s: back_frames_per_s,
-            longest_frame_octets: wanted.room_frame_octets,
-            room_frame_octets: wanted.longest_frame_octets,
-            ..wanted
-        };
-        // Receivers draw with numbers after those of all flows, as in a simulation.
-        let first_receiver =
-            test.flows.len() + test.flows[..number].iter().map(|flow| flow.to.names().len()).sum::<usize>();
-        let first_receiver = u32::try_from(first_receiver).expect("few receivers");
         let mut grants = Vec::with_capacity(receivers.len());
         for &to in &receivers {
             grants.push(ask_for(&links[to], &wanted, from_address).await?);
@@ -359,54 +347,12 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
                     roles[to].push(role(to, WireRole::Take(wire::Take {})));
                 }
             }
-            Traffic::Exchange { patience_ns, response, .. } => {
-                for (&to, station) in receivers.iter().zip(first_receiver..) {
-                    let answerer = links[to].entry.address;
-                    let echo = wire::Echo {
-                        grant: Some(ask_for(&links[from], &wanted_back, answerer).await?),
-                        rate_bps: back_bps,
-                        rate_frames_per_s: back_frames_per_s,
-                        attention: attention.clone(),
-                        answers_json: response.text(),
-                        longest_frame_octets: wanted_back.longest_frame_octets,
-                        seed: test.seed,
-                        station,
-                    };
-                    roles[to].push(role(to, WireRole::Echo(echo)));
+            Traffic::Exchange { .. } | Traffic::File { .. } => {
+                let answered =
+                    Answered { test, links, flow, number: stream, from, receivers: &receivers, there: &wanted };
+                for (agent, it) in answered.roles(grants).await? {
+                    roles[agent].push(role(agent, it));
                 }
-                let ask = wire::Ask {
-                    grants,
-                    patience_ns: *patience_ns,
-                    rate_bps,
-                    rate_frames_per_s,
-                    attention,
-                    source_json: flow.source_text().expect("exchanges have one"),
-                    seed: test.seed,
-                    station: stream.into(),
-                };
-                roles[from].push(role(from, WireRole::Ask(ask)));
-            }
-            Traffic::File { file } => {
-                let to = receivers[0];
-                let answerer = links[to].entry.address;
-                let server = wire::Server {
-                    grant: Some(ask_for(&links[from], &wanted_back, answerer).await?),
-                    rate_bps: back_bps,
-                    rate_frames_per_s: back_frames_per_s,
-                    file_json: file.to_string(),
-                    seed: test.seed,
-                    station: first_receiver,
-                };
-                roles[to].push(role(to, WireRole::Server(server)));
-                let client = wire::Client {
-                    grants,
-                    rate_bps,
-                    rate_frames_per_s,
-                    file_json: file.to_string(),
-                    seed: test.seed,
-                    station: stream.into(),
-                };
-                roles[from].push(role(from, WireRole::Client(client)));
             }
         }
     }

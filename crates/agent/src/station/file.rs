@@ -319,7 +319,9 @@ mod tests {
     fn one_piece_of_work_is_done_after_the_other() {
         let times = Times::Constant { ps: 5000 };
         let mut worker = Worker::new(&times, (1, 1));
-        [100, 102, 200].into_iter().for_each(|at_ns| worker.take_up(at_ns));
+        for at_ns in [100, 102, 200] {
+            worker.take_up(at_ns);
+        }
         assert_eq!(worker.done_ns, [105, 110, 205]);
         assert!(!worker.is_done(104) && worker.is_done(105) && !worker.is_done(109));
     }
@@ -329,10 +331,8 @@ mod tests {
         for (key, value) in
             [("block_octets", "0"), ("octets", "0"), ("request_octets", "0"), ("ahead", "0"), ("ahead", "5000")]
         {
-            let text = format!(
-                "{{\"direction\": \"write\", \"octets\": 1, \"block_octets\": 1, \"request_octets\": 1, \"answer_octets\": 1, \"ahead\": 1, \
-                 \"client\": {{\"kind\": \"constant\", \"ps\": 0}}, \"server\": {{\"kind\": \"constant\", \"ps\": 0}}}}"
-            );
+            let text = r#"{"direction": "write", "octets": 1, "block_octets": 1, "request_octets": 1, "answer_octets": 1,
+                "ahead": 1, "client": {"kind": "constant", "ps": 0}, "server": {"kind": "constant", "ps": 0}}"#;
             let wrong = text.replace(&format!("\"{key}\": 1"), &format!("\"{key}\": {value}"));
             let refused = read_file(&wrong).expect_err("refused").to_string();
             assert!(refused.contains(key) && refused.contains(value), "{refused}");

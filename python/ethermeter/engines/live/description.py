@@ -159,7 +159,7 @@ def _flows(
 
 
 def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[dict[str, int]]:
-    """Return what consent each flow asks for, there and for its answers: of the ceilings of all hosts that take part, the least equal share."""
+    """Return what consent each flow asks for, there and back: of the ceilings of all hosts that take part in it, the least equal share."""
     flows_at = Counter(way for flow in scenario["flows"] for way in (*_there(flow), *_back(flow)))
     streams = {(flow["from"], to) for flow in scenario["flows"] if not is_exchange(flow) and not is_transfer(flow) for to in flow["to"]}
     clocks_at = Counter(host for pair in streams for host in pair)
@@ -184,7 +184,7 @@ def _there(flow: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _back(flow: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same of its answers."""
+    """Return the same of its answers."""
     if not is_exchange(flow) and not is_file(flow):
         return []
     return [way for host in flow["to"] for way in ((host, "out"), (flow["from"], "in"))]
@@ -230,7 +230,9 @@ def _frames(frames: Mapping[str, Any], framing: Any, port: str, address: str, wh
             # Raw frames as long as those that UDP would make.
             pieces = frame_octets(framing, octets)
             if len(pieces) > 1:
-                raise InputError([Fault(where, f"{within}data", f"{octets} B", f'expected data that fits into a frame with port = "{port}"')])
+                raise InputError(
+                    [Fault(where, f"{within}data", f"{octets} B", f'expected data that fits into a frame with port = "{port}"')]
+                )
             least, said = 64, pieces[0]
         else:
             least, said = around + MARK_OCTETS, octets + around
