@@ -68,9 +68,9 @@ def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(tmp_p
     # Draws and thinking are the same, and the wire takes 10 µs: hosts can only be slower, but for the buckets' 0.8%.
     for metric in ("round_trip_p50", "round_trip_p90"):
         assert value(live, metric) > 0.98 * value(simulated, metric)
-    # Each is late by some wake-ups of a host, which the next ones inherit; without waiting the median would be 4 ms.
-    assert value(simulated, "round_trip_p50") > 4.5e-3
-    assert value(live, "round_trip_p50") < 2 * value(simulated, "round_trip_p50")
+    # Without waiting for each other all would be 4 ms. Hosts that wake up late are late with those that wait, too.
+    assert value(simulated, "round_trip_p90") > 6e-3
+    assert value(live, "round_trip_p90") < 2 * value(simulated, "round_trip_p90")
 
 
 @pytest.mark.root
