@@ -11,7 +11,7 @@ fn since(at_ns: Option<u64>, begin_ns: u64) -> Option<i64> {
 }
 
 /// A histogram: its filled buckets as least and most picoseconds and count, and some quantiles.
-fn histogram(histogram: &Histogram) -> Value {
+pub(super) fn histogram(histogram: &Histogram) -> Value {
     let at = |share| histogram.quantile_ps(share);
     json!({
         "total": histogram.total(),
@@ -21,36 +21,34 @@ fn histogram(histogram: &Histogram) -> Value {
 }
 
 pub(super) fn of_sent(sent: &Sent, begin_ns: u64, priority: Option<Priority>) -> Value {
+    let pacing = pacing_of_sender(&sent.achieved, sent.breaths, priority);
     json!({
         "frames": sent.frames,
         "payload_octets": sent.payload_octets,
         "untaken": sent.untaken,
         "first_ns": since(sent.first_ns, begin_ns),
         "last_ns": since(sent.last_ns, begin_ns),
-        "pacing": pacing(&sent.achieved, sent.breaths, priority),
+        "pacing": pacing,
     })
 }
 
-fn pacing(achieved: &Achieved, breaths: u64, priority: Option<Priority>) -> Value {
-    json!({
-        "frames": achieved.frames(),
-        "share_on_time": achieved.share_on_time(),
-        "worst_ns": achieved.worst_ns(),
-        "lateness": histogram(achieved.lateness()),
-        "breaths": breaths,
-        "real_time": priority.map(|priority| priority == Priority::Fifo),
-    })
+fn pacing_of_sender(achieved: &Achieved, breaths: u64, priority: Option<Priority>) -> Value {
+    let mut pacing = pacing(achieved);
+    pacing["breaths"] = json!(breaths);
+    pacing["real_time"] = json!(priority.map(|priority| priority == Priority::Fifo));
+    pacing
 }
 
 /// Of voice: what a stream has, and its samples.
 pub(super) fn of_talked(talked: &Talked, begin_ns: u64, priority: Option<Priority>) -> Value {
+    let pacing = pacing_of_sender(&talked.achieved, talked.breaths, priority);
     json!({
         "frames": talked.packets,
         "payload_octets": talked.payload_octets,
         "untaken": talked.untaken,
         "first_ns": since(talked.first_ns, begin_ns),
         "last_ns": since(talked.last_ns, begin_ns),
-        "pacing": pacing(&talked.achieved, talked.breaths, priority),
+        "pacing": pacing,
         "voice": {
             "samples": talked.samples,
             "most_samples": talked.most_samples,
@@ -119,6 +117,16 @@ pub(super) fn of_sunk(sunk: &Sunk, begin_ns: u64) -> Value {
     })
 }
 
+/// How far from their times frames were sent.
+fn pacing(achieved: &Achieved) -> Value {
+    json!({
+        "frames": achieved.frames(),
+        "share_on_time": achieved.share_on_time(),
+        "worst_ns": achieved.worst_ns(),
+        "lateness": histogram(achieved.lateness()),
+    })
+}
+
 pub(super) fn of_asked(asked: &Asked) -> Value {
     let middle = asked.exchanges.get(asked.exchanges.len() / 2).map(|exchange| exchange.asked_ns);
     let clock = Relation::fitted(&asked.exchanges).ok().zip(middle).map(|(relation, at_ns)| {
@@ -143,6 +151,9 @@ pub(super) fn of_asked(asked: &Asked) -> Value {
         "strange": asked.strange,
         "fastest_ns": asked.fastest_ns,
         "round_trip": histogram(&asked.round_trip),
+        "since_arrival": histogram(&asked.since_arrival),
+        "unasked": asked.unasked,
+        "pacing": pacing(&asked.achieved),
         "clock": clock,
         "complete": asked.complete,
         "by_station": by_station,
@@ -151,6 +162,15 @@ pub(super) fn of_asked(asked: &Asked) -> Value {
 }
 
 pub(super) fn of_echoed(echoed: &Echoed) -> Value {
-    let Echoed { answered, untaken, not_allowed, strange } = echoed;
-    json!({"answered": answered, "untaken": untaken, "not_allowed": not_allowed, "strange": strange})
+    let Echoed { requests, request_octets, answered, untaken, not_allowed, strange, unanswered, achieved } = echoed;
+    json!({
+        "requests": requests,
+        "request_octets": request_octets,
+        "answered": answered,
+        "untaken": untaken,
+        "not_allowed": not_allowed,
+        "strange": strange,
+        "unanswered": unanswered,
+        "pacing": pacing(achieved),
+    })
 }

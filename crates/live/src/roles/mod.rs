@@ -2,12 +2,14 @@
 
 mod asker;
 mod echo;
+mod requests;
 mod sender;
 mod sink;
 mod talker;
 
 pub use asker::{ask, Answerer, AskPlan, Asked};
-pub use echo::{echo, EchoPlan, Echoed};
+pub use echo::{echo, Answers, EchoPlan, Echoed};
+pub use requests::Requests;
 pub use sender::{send, SendPlan, Sent};
 pub use sink::{sink, SendersClock, SinkPlan, SpeechTally, StreamTally, Sunk};
 pub use talker::{talk, TalkPlan, Talked};
