@@ -46,6 +46,17 @@ struct Asking {
     born: u64,
 }
 
+/// What an application waits for with its next message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// Room in the ring, once the first stage is free.
+    Room,
+    /// The wire of its host, as voice does.
+    Wire,
+    /// Answers; or it is a transfer.
+    Answers,
+}
+
 #[derive(Debug)]
 struct Application {
     from: u32,
@@ -64,9 +75,7 @@ struct Application {
     departures: VecDeque<u64>,
     ring: u32,
     destination: u32,
-    /// Whether the next message waits for answers, and whether for those or for what else is not the ring.
-    waits: bool,
-    holds: bool,
+    waits: Wait,
     timeout: Option<u64>,
     transfer: Option<Box<Connection>>,
     voice: Option<Box<Talker>>,
@@ -176,7 +185,13 @@ impl Applications {
                 (None, Some(talker)) => talker.next(window.begin_ps),
                 (Some(_), _) => None,
             };
-            let waits = flow.response.is_some() || transfer.is_some();
+            let waits = if flow.response.is_some() || transfer.is_some() {
+                Wait::Answers
+            } else if voice.is_some() {
+                Wait::Wire
+            } else {
+                Wait::Room
+            };
             all.flows.push(Application {
                 from,
                 group,
@@ -192,7 +207,6 @@ impl Applications {
                 ring: plant.places[from as usize].ring,
                 destination: if group { GROUP } else { plant.next_address(from, to[0]) },
                 waits,
-                holds: waits || voice.is_some(),
                 transfer,
                 voice,
                 timeout: flow.response.as_ref().and_then(|r| r.timeout_ps),
@@ -256,7 +270,7 @@ impl Applications {
             born,
         };
         cut(&app.lengths, octets, frame, &mut each);
-        if !app.waits {
+        if app.waits != Wait::Answers {
             return None;
         }
         let deadline = app.timeout.map_or(u64::MAX, |ps| now + ps);
@@ -295,7 +309,7 @@ impl Applications {
     #[inline]
     pub fn passed(&mut self, frame: &Frame, end: u64) -> Option<u64> {
         let app = &mut self.flows[frame.flow as usize];
-        if frame.answer.is_some() || app.holds || frame.piece + 1 != frame.pieces {
+        if frame.answer.is_some() || app.waits != Wait::Room || frame.piece + 1 != frame.pieces {
             return None;
         }
         app.passed = Some(end);
@@ -306,7 +320,7 @@ impl Applications {
     #[inline]
     pub fn departed(&mut self, frame: &Frame, end: u64) -> Option<u64> {
         let app = &mut self.flows[frame.flow as usize];
-        if frame.answer.is_some() || app.holds || frame.piece + 1 != frame.pieces {
+        if frame.answer.is_some() || app.waits != Wait::Room || frame.piece + 1 != frame.pieces {
             if let Some(connection) = &mut app.transfer {
                 connection.departed(frame, end);
             }
