@@ -15,6 +15,7 @@ from ethermeter.report import chart, distribution, results, roofline
 from ethermeter.report.along import along_section
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
 from ethermeter.report.content import Content
+from ethermeter.report.fairness import fairness_figures
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import FLOW_MAIN_METRICS, LABELS, MAIN_METRICS, TIME_KINDS, VOICE_GRAPHS, key_title, meaning
 from ethermeter.report.network import flow_figures, network_tables
@@ -70,6 +71,7 @@ def _network_section(name: str, points: Sequence[Point], content: Content, sheet
         body = apart + (f"<h3>All flows together</h3>{together}" if together else "")
     else:
         body = together + apart
+    body += fairness_figures(name, content, sheet)
     body += network_tables(name, content) + _roofline(name, content, sheet) + _distributions(name, content, sheet)
     body += _estimates(points, [metric for metric in FLOW_MAIN_METRICS if _has_some(points, metric)])
     title = content.titles.get(name, "")
