@@ -9,10 +9,14 @@
 //! - [`voice`]: a coder's samples, gathered into frames that grow until they are sent.
 //! - [`source`]: a station's whole supply: saturated, generated into a ring of buffers, queued arrivals, or voice.
 //! - [`sequence`]: what became of numbered frames: received, missing, late, reordered, duplicate.
+//! - [`face`]: the time that a station's clock shows, with an offset and a drift.
+//! - [`clock`]: offset and drift of another station's clock, and how sure they are, from exchanges of times; when these are made.
 //! - [`histogram`]: how long things took, in buckets of a fixed relative width.
 
 pub mod arrivals;
 pub mod chance;
+pub mod clock;
+pub mod face;
 pub mod histogram;
 pub mod lengths;
 pub mod sequence;
