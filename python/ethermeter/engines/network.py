@@ -5,12 +5,24 @@ from typing import Any
 
 import numpy as np
 
+from ethermeter.engines import clocks
 from ethermeter.engines.offered import overloaded
-from ethermeter.engines.quantiles import RANKS, quantiles
+from ethermeter.engines.quantiles import NAMES, quantiles
 from ethermeter.engines.simulation import FEW_FRAMES, PS_PER_S, timed
 from ethermeter.framing import frame_octets
 from ethermeter.observation import Caution, Metric
-from ethermeter.store.rows import CAUTION_BIT, FLOW_HISTOGRAMS, FLOW_METRICS, HISTOGRAMS, PORT_COLUMNS, Floats, Integers, TrialRows
+from ethermeter.store.rows import (
+    CAUTION_BIT,
+    FLOW_HISTOGRAMS,
+    FLOW_METRICS,
+    HISTOGRAMS,
+    PORT_COLUMNS,
+    Floats,
+    Integers,
+    Masks,
+    TrialRows,
+    clocks_of,
+)
 
 TIMES = {
     Metric.ONE_WAY_DELAY: ("one_way", "messages"),
@@ -99,13 +111,21 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
         each = _of_each(scenario, result, count)
         whole = _of_all(scenario, result, count, each)
     values = np.concatenate([[whole[metric] for metric in FLOW_METRICS], *(each[metric] for metric in FLOW_METRICS)])
+    masks = _cautions(scenario, count, values)
     flow, histogram, low_ps, high_ps, buckets = _histogram_rows(result["histograms"])
+    if read := clocks_of(scenario):
+        more = clocks.observe(result.get("clocks", {}), len(scenario["flows"]), read=read, of_flow=_of_flow(scenario))
+        values, masks = np.concatenate([values, more.values]), np.concatenate([masks, more.cautions])
+        flow, histogram = np.concatenate([flow, more.flow]), np.concatenate([histogram, more.histogram])
+        low_ps, high_ps, buckets = (
+            np.concatenate(pair) for pair in ((low_ps, more.low_ps), (high_ps, more.high_ps), (buckets, more.count))
+        )
     ports = np.stack([np.asarray(result[f"port_{name}"]).astype(np.int64) for name in PORT_COLUMNS], axis=-1)
     none, nothing = np.empty(0, np.int64), np.empty(0)
     return TrialRows(
         stations=0,
         values=values,
-        cautions=_cautions(scenario, count, values),
+        cautions=masks,
         batch_frames=none,
         batch_charged_ps=none,
         batch_delay_sum_s=nothing,
@@ -119,13 +139,13 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
         flows=len(scenario["flows"]),
         histogram_flow=flow,
         ports=ports.ravel(),
+        clocks=read,
     )
 
 
 def percentiles(metric: Metric) -> tuple[Metric, ...]:
     """Return the metrics of a time's percentiles and of its largest value, in the order of `quantiles`."""
-    names = [f"p{f'{rank:g}'.removeprefix('0.').ljust(2, '0')}" for rank in RANKS]
-    return tuple(Metric(f"{metric.value}_{name}") for name in (*names, "max"))
+    return tuple(Metric(f"{metric.value}_{name}") for name in NAMES)
 
 
 def _of_each(scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapping[str, Floats]) -> dict[Metric, Floats]:
@@ -239,13 +259,19 @@ def _histogram_rows(
     return flow.astype(np.int32), index, low_ps, high_ps, count
 
 
+def _of_flow(scenario: Mapping[str, Any]) -> Masks:
+    """Caution mask of every flow, whatever the metric."""
+    over = overloaded(scenario)
+    legal = np.array([_is_legal(flow) for flow in scenario["flows"]])
+    mask: Masks = np.where(over, np.uint16(CAUTION_BIT[Caution.UNBOUNDED_QUEUE]), np.uint16(0)).astype(np.uint16)
+    mask |= np.where(legal, 0, CAUTION_BIT[Caution.ILLEGAL_FRAME_LENGTH]).astype(np.uint16)
+    return mask
+
+
 def _cautions(scenario: Mapping[str, Any], count: Mapping[str, Floats], values: Floats) -> np.ndarray[Any, np.dtype[np.uint16]]:
     """Caution mask of every row."""
     flows = len(scenario["flows"])
-    over = overloaded(scenario)
-    legal = np.array([_is_legal(flow) for flow in scenario["flows"]])
-    of_flow = np.where(over, np.uint16(CAUTION_BIT[Caution.UNBOUNDED_QUEUE]), np.uint16(0)).astype(np.uint16)
-    of_flow |= np.where(legal, 0, CAUTION_BIT[Caution.ILLEGAL_FRAME_LENGTH]).astype(np.uint16)
+    of_flow = _of_flow(scenario)
     whole = np.full(len(FLOW_METRICS), np.bitwise_or.reduce(of_flow), np.uint16)
     each = np.tile(of_flow, (len(FLOW_METRICS), 1))
     for at, metric in enumerate(FLOW_METRICS):

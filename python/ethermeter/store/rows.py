@@ -10,15 +10,25 @@ import numpy.typing as npt
 
 from ethermeter.observation import FLOW_DEFINITIONS, WHOLE_SEGMENT, Caution, Metric
 
-METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if not (metric.definition.of_voice or metric.definition.of_flows))
+METRICS: tuple[Metric, ...] = tuple(
+    metric for metric in Metric if not (metric.definition.of_voice or metric.definition.of_flows or metric.definition.of_clocks)
+)
 STATION_METRICS: tuple[Metric, ...] = tuple(metric for metric in METRICS if metric.definition.per_station)
 VOICE_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.definition.of_voice)
 """What a trial with voice has besides."""
 VOICE_STATION_METRICS: tuple[Metric, ...] = tuple(metric for metric in VOICE_METRICS if metric.definition.per_station)
 FLOW_METRICS: tuple[Metric, ...] = tuple(FLOW_DEFINITIONS)
 """What a trial of a network has instead: each of these of every flow and of all."""
+CLOCK_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.value.startswith("clock_delay"))
+"""What a simulated trial of a network has besides whose hosts have clocks: each of these of every flow and of all …"""
+COMPARED_METRICS: tuple[Metric, ...] = tuple(
+    metric for metric in Metric if metric.definition.of_clocks and metric not in CLOCK_METRICS
+)
+"""… and where these are compared."""
 FLOW_HISTOGRAMS: tuple[str, ...] = ("one_way_delay", "round_trip", "inter_arrival")
-HISTOGRAMS: tuple[str, ...] = ("transmission_delay", "access_delay", "response_time", "voice_delay", "sample_delay", *FLOW_HISTOGRAMS)
+CLOCK_HISTOGRAMS: tuple[str, ...] = ("clock_delay", "compared_delay")
+SEGMENT_HISTOGRAMS: tuple[str, ...] = ("transmission_delay", "access_delay", "response_time", "voice_delay", "sample_delay")
+HISTOGRAMS: tuple[str, ...] = (*SEGMENT_HISTOGRAMS, *FLOW_HISTOGRAMS, *CLOCK_HISTOGRAMS)
 HISTOGRAMS_WITHOUT_VOICE = 3
 """How many of these, from the first, a trial without voice may have."""
 PORT_COLUMNS: tuple[str, ...] = (
@@ -69,6 +79,8 @@ class TrialRows:
         Of a network: shape (buckets,), the flow whose bucket it is.
     ports
         Of a network: shape (ports x columns,), port by port what `PORT_COLUMNS` name.
+    clocks
+        What is read of clocks, as of `clocks_of`.
 
     """
 
@@ -88,6 +100,7 @@ class TrialRows:
     flows: int = 0
     histogram_flow: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     ports: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    clocks: int = 0
 
     @property
     def octets(self) -> int:
@@ -117,6 +130,23 @@ def flows_of(scenario: Mapping[str, Any]) -> int:
     return len(scenario["flows"]) if "network" in scenario else 0
 
 
+def clocks_of(scenario: Mapping[str, Any]) -> int:
+    """What is read of clocks in a trial: 0 nothing, 1 delays by the clocks as they are, 2 also by comparing them.
+
+    A measured trial has none of it: real hosts have their own clocks.
+    """
+    if "network" not in scenario or "live" in scenario:
+        return 0
+    if not any("clock" in node["kind"].get("host", {}) for node in scenario["network"]["nodes"]):
+        return 0
+    return 2 if scenario["network"].get("clocks") == "compared" else 1
+
+
+def clock_metrics(clocks: int) -> tuple[Metric, ...]:
+    """Metrics that a trial has besides those of flows, by what is read of its clocks."""
+    return (*CLOCK_METRICS, *COMPARED_METRICS) if clocks == 2 else CLOCK_METRICS if clocks else ()
+
+
 def has_voice(scenario: Mapping[str, Any]) -> bool:
     """Whether some station of a scenario sends voice."""
     return "groups" in scenario and any(group["arrivals"]["kind"] == "coder" for group in scenario["groups"])
@@ -131,18 +161,22 @@ def observations_of(stations: int, *, voice: bool) -> int:
 def observations_of_scenario(scenario: Mapping[str, Any]) -> int:
     """How many observations a trial of a scenario has."""
     if flows := flows_of(scenario):
-        return len(FLOW_METRICS) * (1 + flows)
+        return (len(FLOW_METRICS) + len(clock_metrics(clocks_of(scenario)))) * (1 + flows)
     return observations_of(sum(len(group["places"]) for group in scenario["groups"]), voice=has_voice(scenario))
 
 
 @lru_cache(maxsize=1024)
-def flow_layout(flows: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
+def flow_layout(flows: int, *, clocks: int = 0) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
     """Flow and metric of every observation of a trial of a network, in order: `FLOW_METRICS` of all flows, then each for every flow.
+
+    Where clocks are read, the same of `clock_metrics` follows.
 
     Parameters
     ----------
     flows
         Flows of the trial, at least 1.
+    clocks
+        What is read of clocks, as of `clocks_of`.
 
     Returns
     -------
@@ -151,9 +185,10 @@ def flow_layout(flows: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]
 
     """
     every = list(Metric)
-    of = np.array([every.index(metric) for metric in FLOW_METRICS], np.int8)
-    flow = np.concatenate([np.full(len(of), WHOLE_SEGMENT, np.int32), np.tile(np.arange(flows, dtype=np.int32), len(of))])
-    metric = np.concatenate([of, np.repeat(of, flows)])
+    blocks = [np.array([every.index(metric) for metric in block], np.int8) for block in (FLOW_METRICS, clock_metrics(clocks))]
+    numbers = np.arange(flows, dtype=np.int32)
+    flow = np.concatenate([part for of in blocks for part in (np.full(len(of), WHOLE_SEGMENT, np.int32), np.tile(numbers, len(of)))])
+    metric = np.concatenate([part for of in blocks for part in (of, np.repeat(of, flows))])
     flow.flags.writeable = False
     metric.flags.writeable = False
     return flow, metric

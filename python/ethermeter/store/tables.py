@@ -12,11 +12,12 @@ import numpy.typing as npt
 from ethermeter.observation import WHOLE_SEGMENT, Metric
 from ethermeter.store.files import written_whole
 from ethermeter.store.rows import (
-    FLOW_HISTOGRAMS,
+    CLOCK_HISTOGRAMS,
     HISTOGRAMS,
     HISTOGRAMS_WITHOUT_VOICE,
     METRICS,
     PORT_COLUMNS,
+    SEGMENT_HISTOGRAMS,
     VOICE_METRICS,
     caution_text,
     flow_layout,
@@ -142,16 +143,23 @@ def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     # Which trials have voice shows in how much they say.
     voice = [length > observations_of(count, voice=False) for count, length in zip(stations, lengths.tolist(), strict=True)]
     flows = rows["flows"].to_numpy().tolist()
-    layouts = [flow_layout(own) if own else layout(count, voice=has) for own, count, has in zip(flows, stations, voice, strict=True)]
+    clocks = rows["clocks"].to_numpy().tolist()
+    layouts = [
+        flow_layout(own, clocks=read) if own else layout(count, voice=has)
+        for own, read, count, has in zip(flows, clocks, stations, voice, strict=True)
+    ]
     # A dictionary holds the words that its kind of run may have, so that more kinds do not change the bytes of others.
-    words = tuple(Metric) if any(flows) else (*METRICS, *VOICE_METRICS) if any(voice) else METRICS
+    of_networks = tuple(metric for metric in Metric if any(clocks) or not metric.definition.of_clocks)
+    words = of_networks if any(flows) else (*METRICS, *VOICE_METRICS) if any(voice) else METRICS
+    place = {metric: at for at, metric in enumerate(words)}
+    code_of = np.array([place.get(metric, -1) for metric in Metric])
     # Only the masks that occur become words: there are far more combinations than ever stand in one run.
     masks, codes = np.unique(_flat(rows, "cautions"), return_inverse=True)
     return pa.table(
         {
             "trial": _trial_column(ids, lengths),
             "station": pa.array(np.concatenate([station for station, _ in layouts])),
-            "metric": _words(np.concatenate([metric for _, metric in layouts]), words),
+            "metric": _words(code_of[np.concatenate([metric for _, metric in layouts])], words),
             "value": pa.array(_flat(rows, "values")),
             "caution": _words(codes, [caution_text(int(mask)) for mask in masks]),
         }
@@ -182,8 +190,9 @@ def _histograms(rows: "pa.Table", ids: Sequence[str], *, networks: bool) -> "pa.
     import pyarrow as pa
 
     kinds = _flat(rows, "histogram")
-    voice = HISTOGRAMS[: -len(FLOW_HISTOGRAMS)]
-    words = HISTOGRAMS if networks else voice if (kinds >= HISTOGRAMS_WITHOUT_VOICE).any() else HISTOGRAMS[:HISTOGRAMS_WITHOUT_VOICE]
+    of_segments = SEGMENT_HISTOGRAMS if (kinds >= HISTOGRAMS_WITHOUT_VOICE).any() else SEGMENT_HISTOGRAMS[:HISTOGRAMS_WITHOUT_VOICE]
+    of_networks = HISTOGRAMS if rows["clocks"].to_numpy().any() else HISTOGRAMS[: -len(CLOCK_HISTOGRAMS)]
+    words = of_networks if networks else of_segments
     columns = {
         "trial": _trial_column(ids, _lengths(rows, "count")),
         "metric": _words(kinds, words),

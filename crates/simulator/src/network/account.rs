@@ -1,5 +1,6 @@
 //! What is counted.
 
+use super::clocks::ReadingOutcome;
 use super::frame::{Frame, Loss, LOSSES};
 use super::plant::Plant;
 use super::transfer::TransferOutcome;
@@ -85,6 +86,8 @@ pub struct FlowOutcome {
     pub answer_round_trip: Delays,
     pub between_arrivals: Delays,
     pub transfer: Option<TransferOutcome>,
+    /// Where its hosts have clocks, and it is a stream.
+    pub reading: Option<ReadingOutcome>,
 }
 
 /// The figures of a port out, and of what came in there.
