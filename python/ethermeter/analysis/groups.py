@@ -59,6 +59,10 @@ FLOW_METRICS = (
     Metric.TRANSFER_RATE,
     Metric.ACKNOWLEDGEMENT_DELAY,
     Metric.RETRANSMITTED,
+    Metric.CLOCK_DELAY,
+    Metric.COMPARED_DELAY,
+    Metric.DELAY_ERROR,
+    Metric.DELAY_UNCERTAINTY,
 )
 """What is estimated for a flow; undefined where there is none of it, such as round trips without answers."""
 

@@ -111,6 +111,7 @@ TABLE_METRICS = ("utilisation", "goodput", "transmission_delay", "loss", "jain_i
 VOICE_TABLE_METRICS = ("voice_load", "voice_utilisation", "voice_delay", "sample_loss")
 FLOW_TABLE_METRICS = ("message_rate", "goodput", "one_way_delay", "round_trip", "loss")
 TRANSFER_TABLE_METRICS = ("transfer_rate", "acknowledgement_delay")
+CLOCK_TABLE_METRICS = ("clock_delay", "compared_delay", "delay_error", "delay_uncertainty")
 TABLE_ROWS = 30
 
 
@@ -317,7 +318,7 @@ def print_points(estimates: dict[str, Any]) -> None:
         # Nothing but transfers: octets, no messages.
         metrics = (*metrics[: -len(FLOW_TABLE_METRICS)], "data_rate", "retransmitted")
     metrics += VOICE_TABLE_METRICS if "voice_delay" in estimates["metrics"] else ()
-    metrics += tuple(metric for metric in TRANSFER_TABLE_METRICS if any(_has(point, metric) for point in points))
+    metrics += tuple(metric for metric in (*TRANSFER_TABLE_METRICS, *CLOCK_TABLE_METRICS) if any(_has(point, metric) for point in points))
     rows = [
         [
             *([point["engine"]] if several else []),
