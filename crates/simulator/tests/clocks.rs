@@ -44,10 +44,8 @@ fn star(seed: u64, hosts: &[&str], clocks: &Value, comparing: bool, flows: &[Val
     if comparing {
         network["clocks"] = json!("compared");
     }
-    serde_json::from_value(
-        json!({"seed": seed, "scenario": {"network": network, "flows": flows, "phases": phases}}),
-    )
-    .expect("a trial of the right shape")
+    serde_json::from_value(json!({"seed": seed, "scenario": {"network": network, "flows": flows, "phases": phases}}))
+        .expect("a trial of the right shape")
 }
 
 /// Both implementations, which must agree and balance.
@@ -89,7 +87,10 @@ fn clocks_that_only_differ_shift_every_delay_by_their_difference() {
     let (truth, read) = (&outcome.flows[0].one_way, clock_delay(&outcome, 0));
     let shift = -250_003_000_000i64;
     assert!(truth.count > 300 && truth.buckets.len() > 10);
-    assert_eq!((read.count, read.sum_ps), (truth.count, truth.sum_ps.cast_signed() + i128::from(shift) * i128::from(truth.count)));
+    assert_eq!(
+        (read.count, read.sum_ps),
+        (truth.count, truth.sum_ps.cast_signed() + i128::from(shift) * i128::from(truth.count))
+    );
     let shifted: Vec<_> = truth
         .buckets
         .iter()
@@ -117,7 +118,8 @@ fn clocks_that_drift_apart_make_delays_grow_by_the_drift() {
     let delay = 2 * 1008 * 800_000u64;
     let read = clock_delay(&outcome, 0);
     assert_eq!(outcome.flows[0].one_way.sum_ps, u128::from(delay) * u128::from(read.count));
-    let arrivals: Vec<u64> = outcome.trace.iter().filter(|d| d.flow == 0 && d.at_ps < 101 * MS).map(|d| d.at_ps).collect();
+    let arrivals: Vec<u64> =
+        outcome.trace.iter().filter(|d| d.flow == 0 && d.at_ps < 101 * MS).map(|d| d.at_ps).collect();
     assert_eq!(arrivals.len() as u64, read.count);
     // What it has gained when a message comes, in whole picoseconds: every 20 000th.
     let expected: i128 = arrivals.iter().map(|at| i128::from(delay + at / 20_000)).sum();
@@ -159,7 +161,10 @@ fn an_idle_symmetric_path_is_compared_to_a_nanosecond_or_two_and_so_is_its_bound
     let comparison = &outcome.comparisons[0];
     assert_eq!((comparison.sender, comparison.receiver), (0, 1));
     // Rounds of 25 ms have requests at 0, 2, …, 24 ms; the transmission one each 100 ms; then settling's again.
-    assert_eq!((comparison.requests, comparison.answered, comparison.lost), (4 * 13 + 10 + 4 * 13, 4 * 13 + 10 + 4 * 13, 0));
+    assert_eq!(
+        (comparison.requests, comparison.answered, comparison.lost),
+        (4 * 13 + 10 + 4 * 13, 4 * 13 + 10 + 4 * 13, 0)
+    );
     let told = comparison.told.expect("enough exchanges");
     assert_eq!(told.contradictions, 0);
     // A frame of 96 octets takes 104 octets of 800 ns on each of two links each way: 332.8 us there and back.
@@ -186,7 +191,8 @@ fn a_path_that_is_loaded_one_way_is_told_wrong_by_no_more_than_is_stated() {
     let of = compared(&outcome, 0);
     // Without a settling nothing is known of the first.
     assert!(of.unrelated > 0 && of.delay_uncertainty_ns.is_none(), "{of:?}");
-    let outcome = run(&star(11, &["a", "b"], &clocks, true, &[flow("f", "a", &["b"], 1518, &load)], &phases(100 * MS, 2 * S)));
+    let outcome =
+        run(&star(11, &["a", "b"], &clocks, true, &[flow("f", "a", &["b"], 1518, &load)], &phases(100 * MS, 2 * S)));
     let of = compared(&outcome, 0);
     let bound_ps = 1000.0 * of.delay_uncertainty_ns.expect("known from the settling on");
     #[allow(clippy::cast_precision_loss)]

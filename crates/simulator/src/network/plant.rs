@@ -301,7 +301,14 @@ impl<'t> Builder<'t> {
                 Kind::Router(_) => (Role::Router, 0),
                 Kind::Hub(_) => (Role::Hub, 0),
             };
-            self.plant.places.push(Place { role, ports: Vec::new(), forward: Vec::new(), send: NONE, ring, clock: None });
+            self.plant.places.push(Place {
+                role,
+                ports: Vec::new(),
+                forward: Vec::new(),
+                send: NONE,
+                ring,
+                clock: None,
+            });
         }
     }
 

@@ -278,9 +278,8 @@ impl Comparison {
     fn verdict(&self, heard: Heard) -> Verdict {
         let Heard { receiver, born, now } = heard;
         let known = self.used.iter().rev().find(|used| used.since_ns * PS_PER_NS < now);
-        let delay_ns = known.map(|used| {
-            between_ns(used.relation.own_ns(self.sender.face_ns(born)), self.receiver.face_ns(now))
-        });
+        let delay_ns =
+            known.map(|used| between_ns(used.relation.own_ns(self.sender.face_ns(born)), self.receiver.face_ns(now)));
         Verdict { receiver, true_ps: now - born, delay_ns }
     }
 

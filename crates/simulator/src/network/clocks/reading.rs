@@ -197,8 +197,11 @@ mod tests {
         }
         let found = spread.finish();
         assert_eq!((found.count, found.sum_ps), (5, 5 * 1_000_000_000_000 - 251));
-        let about: Vec<(i64, i64, u64)> =
-            found.buckets.iter().map(|&(low, high, n)| (low - 1_000_000_000_000, high - 1_000_000_000_000, n)).collect();
+        let about: Vec<(i64, i64, u64)> = found
+            .buckets
+            .iter()
+            .map(|&(low, high, n)| (low - 1_000_000_000_000, high - 1_000_000_000_000, n))
+            .collect();
         // From 256 on buckets are two wide: 260 and 261, so -261 and -260.
         assert_eq!(about, [(-261, -259, 1), (-1, 0, 1), (0, 1, 1), (5, 6, 2)]);
     }

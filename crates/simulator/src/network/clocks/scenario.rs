@@ -41,8 +41,10 @@ pub enum Comparing {
 
 impl ClockSpec {
     pub(in crate::network) fn check(&self, key: &str) -> Result<(), Error> {
-        let signed =
-            [("offset_ps", self.offset_ps, MOST_OFFSET_PS, "10 s"), ("drift_ppb", self.drift_ppb, MOST_DRIFT_PPB, "1000 ppm")];
+        let signed = [
+            ("offset_ps", self.offset_ps, MOST_OFFSET_PS, "10 s"),
+            ("drift_ppb", self.drift_ppb, MOST_DRIFT_PPB, "1000 ppm"),
+        ];
         for (name, value, most, words) in signed {
             if value.unsigned_abs() > most.unsigned_abs() {
                 return Err(fault(format!("{key}.{name}"), format!("must be from -{words} to {words}, got {value}")));
@@ -135,7 +137,10 @@ mod tests {
         // 400 uniform draws: the least and the largest are within 5% of the ends but in 2 · 0.975^400 of all cases, 1 in 12 000.
         let ends = (clocks.iter().map(|c| c.offset_ps).min(), clocks.iter().map(|c| c.offset_ps).max());
         assert!(ends.0 < Some(-949_993) && ends.1 > Some(950_007), "{ends:?}");
-        assert_eq!(ClockSpec { offset_ps: 7, ..ClockSpec::default() }.clock(1, 2), Clock { offset_ps: 7, drift_ppb: 0 });
+        assert_eq!(
+            ClockSpec { offset_ps: 7, ..ClockSpec::default() }.clock(1, 2),
+            Clock { offset_ps: 7, drift_ppb: 0 }
+        );
     }
 
     proptest! {
