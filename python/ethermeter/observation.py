@@ -293,10 +293,14 @@ DEFINITIONS: dict[Metric, MetricDefinition] = {
         "s", "mean of the receiver's clock when a message comes less the sender's clock when it came to its source; may be below zero"
     ),
     **_times("clock_delay", "one-way delay by the clocks as they are", define=_clock),
-    Metric.COMPARED_DELAY: _clock("s", "mean one-way delay as a live test tells it, by comparing the clocks over the network; may be below zero"),
+    Metric.COMPARED_DELAY: _clock(
+        "s", "mean one-way delay as a live test tells it, by comparing the clocks over the network; may be below zero"
+    ),
     **_times("compared_delay", "one-way delay by comparing the clocks", define=_clock),
     Metric.DELAY_ERROR: _clock("s", "farthest that a delay by comparing the clocks is from the true one; of all flows, the largest"),
-    Metric.DELAY_UNCERTAINTY: _clock("s", "how far a delay by comparing the clocks is wrong at most, as it is stated; of all flows, the largest"),
+    Metric.DELAY_UNCERTAINTY: _clock(
+        "s", "how far a delay by comparing the clocks is wrong at most, as it is stated; of all flows, the largest"
+    ),
     Metric.CLOCK_AHEAD: _clock("s", "how far the sender's clock is ahead of the receiver's in the middle of the window, by comparing them"),
     Metric.CLOCK_AHEAD_UNCERTAINTY: _clock("s", "how far that is wrong at most, as it is stated"),
     Metric.CLOCK_DRIFT: _clock("", "by how much the sender's clock gains on the receiver's, by comparing them"),

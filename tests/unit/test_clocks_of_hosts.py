@@ -77,7 +77,9 @@ def test_a_plan_says_of_clocks_what_the_file_says_and_else_nothing(tmp_path: Pat
     assert "clocks" not in network(TWO)
     assert network(COMPARED)["clocks"] == "compared"
     assert "clock" not in loaded(tmp_path, WITHOUT).plan().to_jsonl()
-    spread = TWO.replace('{ offset = "-250 ms", drift = "0 ppm" }', '{ drift = "-1.5 ppm", offset_spread = "1 s", drift_spread = "20 ppm" }')
+    spread = TWO.replace(
+        '{ offset = "-250 ms", drift = "0 ppm" }', '{ drift = "-1.5 ppm", offset_spread = "1 s", drift_spread = "20 ppm" }'
+    )
     clock = {"offset_ps": 0, "drift_ppb": -1500, "offset_spread_ps": 10**12, "drift_spread_ppb": 20_000}
     assert network(spread)["nodes"][0]["kind"]["host"]["clock"] == clock
     assert network(TWO.replace('{ offset = "-250 ms", drift = "0 ppm" }', "{}"))["nodes"][0]["kind"]["host"] == {
@@ -185,7 +187,9 @@ def test_nothing_is_told_before_anything_is_known(tmp_path: Path) -> None:
 
 
 def test_clocks_of_a_group_differ_and_so_do_those_of_replications(tmp_path: Path) -> None:
-    text = TWO.replace('name = "a"\nclock = { offset = "-250 ms", drift = "0 ppm" }', 'name = "a"\ncount = 3\nclock = { offset_spread = "1 s" }')
+    text = TWO.replace(
+        'name = "a"\nclock = { offset = "-250 ms", drift = "0 ppm" }', 'name = "a"\ncount = 3\nclock = { offset_spread = "1 s" }'
+    )
     text = text.replace('ends = ["a", "b"]', 'ends = ["a", "s"]\n[[network.links]]\nends = ["b", "s"]\n[[network.switches]]\nname = "s"')
     text = text.replace('from = "b"\nto = "a"', 'from = "b"\nto = "a1"')
     run = loaded(tmp_path, text).run(out=tmp_path / "run", jobs=1)
@@ -221,7 +225,7 @@ def test_the_shipped_comparison_errs_by_no_more_than_it_states_in_any_trial(tmp_
     table = table[table["station"] == 0]
     found = {name: table[table["metric"] == name]["value"].to_numpy() for name in ("delay_error", "delay_uncertainty", "one_way_delay")}
     assert len(found["delay_error"]) == 50
-    # The receiver's clock is true, so no delay is wrong by it; the sender's goes 50 ppm faster, and so does a bound by it; 2 ns of rounding.
+    # No delay is wrong by the receiver's clock, which is true; the sender's goes 50 ppm faster, and so does a bound by it; 2 ns of rounding.
     assert (found["delay_error"] <= 1.00005 * found["delay_uncertainty"] + 2e-9).all()
     points = run.estimates()["points"]
     of = {tuple(point["point"].values()): point["estimates"] for point in points}
@@ -231,5 +235,9 @@ def test_the_shipped_comparison_errs_by_no_more_than_it_states_in_any_trial(tmp_
         assert full > 3 * idle
     report.write(run.path)
     text = (run.path / "report.html").read_text(encoding="utf-8")
-    for heading in ("Delays by the clocks as they are: measured", "Delays by comparing clocks: measured", "Error of comparing clocks: measured"):
+    for heading in (
+        "Delays by the clocks as they are: measured",
+        "Delays by comparing clocks: measured",
+        "Error of comparing clocks: measured",
+    ):
         assert f"<h3>{heading}</h3>" in text

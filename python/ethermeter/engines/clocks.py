@@ -56,8 +56,8 @@ def observe(said: Mapping[str, Any], flows: int, *, read: int, of_flow: Masks) -
     Returns
     -------
     :
-        Values, cautions and histograms. Flows that are not read, and figures that nobody knows, are NaN with the caution `no-samples`; what is told by
-        a comparison that was not there all the time, or that contradicts itself, has `clock-uncertain`.
+        Values, cautions and histograms. Flows that are not read, and figures that nobody knows, have the caution `no-samples`; what is
+        told by a comparison that was not there all the time, or that contradicts itself, has `clock-uncertain`.
 
     """
     metrics = clock_metrics(read)
@@ -83,7 +83,8 @@ def observe(said: Mapping[str, Any], flows: int, *, read: int, of_flow: Masks) -
     values = np.concatenate([[whole[metric] for metric in metrics], *(each[metric] for metric in metrics)]).astype(np.float64)
     present = [(HISTOGRAMS.index(metric.value), said[key]) for metric, key in TIMES.items() if key in said]
     flow, low_ps, high_ps, count = (
-        np.concatenate([np.asarray(columns[part]).astype(np.int64) for _, columns in present] or [np.empty(0, np.int64)]) for part in range(4)
+        np.concatenate([np.asarray(columns[part]).astype(np.int64) for _, columns in present] or [np.empty(0, np.int64)])
+        for part in range(4)
     )
     return ClockRows(
         values=values,

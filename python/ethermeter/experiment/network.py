@@ -5,7 +5,17 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from ethermeter.experiment.components import NAME, Buffer, Fabric, LearningOrKnown, Model, Overlap, Queue, Stage
-from ethermeter.experiment.quantity import ClockDrift, ClockOffset, DriftSpread, Length, OctetTime, OffsetSpread, Velocity, octets, short_time
+from ethermeter.experiment.quantity import (
+    ClockDrift,
+    ClockOffset,
+    DriftSpread,
+    Length,
+    OctetTime,
+    OffsetSpread,
+    Velocity,
+    octets,
+    short_time,
+)
 from ethermeter.experiment.table import Table, complaint
 from ethermeter.units import PS_PER_S
 
@@ -135,7 +145,7 @@ class Network(Table):
     rate: OctetTime | None = None
     """Bit rate of links that say nothing else."""
     clocks: Literal["compared", "not compared"] = "not compared"
-    """Whether receivers of streams ask their senders for the time as in a live test, where one of the two has a clock; of a simulation only."""
+    """Whether receivers of streams ask their senders for the time as in a live test, where either has a clock; of a simulation only."""
     models: Annotated[dict[Name, Model], Field(max_length=MOST_NODES)] = Field(default_factory=dict)
     """What nodes are made of, by the name under which they ask for it."""
     hosts: Annotated[list[HostGroup], Field(min_length=1, max_length=MOST_NODES)]

@@ -59,7 +59,7 @@ def _figures(points: Sequence[Point], of: str, sheet: Sheet) -> str:
         true,
         ("by the clocks as they are", Metric.CLOCK_DELAY),
         f"Delays by the clocks as they are{of}",
-        "The receiver’s clock when a message comes less the sender’s when it came to its source: the true delay, and how far the clocks differ.",
+        "The receiver’s clock when a message comes less the sender’s when it came to its source: the delay, and how far the clocks differ.",
         sheet,
     )
     body += _pair(
@@ -75,7 +75,7 @@ def _figures(points: Sequence[Point], of: str, sheet: Sheet) -> str:
         ("largest error", Metric.DELAY_ERROR),
         ("stated bound", Metric.DELAY_UNCERTAINTY),
         f"Error of comparing clocks{of}",
-        "The farthest that a delay by comparing clocks was from the true one, which only a simulation knows, and the bound that a live test states.",
+        "The farthest that a delay by comparing clocks was from the true one, which a simulation knows, and the bound that is stated.",
         sheet,
     )
 

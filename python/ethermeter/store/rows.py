@@ -21,9 +21,7 @@ FLOW_METRICS: tuple[Metric, ...] = tuple(FLOW_DEFINITIONS)
 """What a trial of a network has instead: each of these of every flow and of all."""
 CLOCK_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.value.startswith("clock_delay"))
 """What a simulated trial of a network has besides whose hosts have clocks: each of these of every flow and of all …"""
-COMPARED_METRICS: tuple[Metric, ...] = tuple(
-    metric for metric in Metric if metric.definition.of_clocks and metric not in CLOCK_METRICS
-)
+COMPARED_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.definition.of_clocks and metric not in CLOCK_METRICS)
 """… and where these are compared."""
 FLOW_HISTOGRAMS: tuple[str, ...] = ("one_way_delay", "round_trip", "inter_arrival")
 CLOCK_HISTOGRAMS: tuple[str, ...] = ("clock_delay", "compared_delay")
@@ -131,7 +129,7 @@ def flows_of(scenario: Mapping[str, Any]) -> int:
 
 
 def clocks_of(scenario: Mapping[str, Any]) -> int:
-    """What is read of clocks in a trial: 0 nothing, 1 delays by the clocks as they are, 2 also by comparing them.
+    """Tell what is read of clocks in a trial: 0 nothing, 1 delays by the clocks as they are, 2 also by comparing them.
 
     A measured trial has none of it: real hosts have their own clocks.
     """
@@ -143,7 +141,7 @@ def clocks_of(scenario: Mapping[str, Any]) -> int:
 
 
 def clock_metrics(clocks: int) -> tuple[Metric, ...]:
-    """Metrics that a trial has besides those of flows, by what is read of its clocks."""
+    """Name the metrics that a trial has besides those of flows, by what is read of its clocks."""
     return (*CLOCK_METRICS, *COMPARED_METRICS) if clocks == 2 else CLOCK_METRICS if clocks else ()
 
 
