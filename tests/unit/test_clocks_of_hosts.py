@@ -88,7 +88,8 @@ def test_a_plan_says_of_clocks_what_the_file_says_and_else_nothing(tmp_path: Pat
 
 
 def test_clocks_are_varied_by_their_keys(tmp_path: Path) -> None:
-    vary = '[vary]\n"network.hosts.a.clock.offset" = { from = "-1 s", to = "1 s", step = "1 s" }\n"network.clocks" = ["compared", "not compared"]\n'
+    vary = '[vary]\n"network.hosts.a.clock.offset" = { from = "-1 s", to = "1 s", step = "1 s" }\n'
+    vary += '"network.clocks" = ["compared", "not compared"]\n'
     trials = loaded(tmp_path, TWO + vary).plan().trials
     offsets = [trial.scenario["network"]["nodes"][0]["kind"]["host"]["clock"]["offset_ps"] for trial in trials[::4]]
     assert offsets == [-(10**12), 0, 10**12]
@@ -126,7 +127,7 @@ def test_clocks_that_differ_shift_delays_and_change_no_other_row(tmp_path: Path)
     run = loaded(tmp_path / "with", TWO).run(out=tmp_path / "with" / "run", jobs=1)
     bare = loaded(tmp_path / "without", WITHOUT).run(out=tmp_path / "without" / "run", jobs=1)
     found = values(run, flow=0)
-    # The sender is 250 ms behind, so the receiver reads as much more. Quantiles are those of the same messages in buckets of the same widths.
+    # The sender is 250 ms behind; the receiver reads as much more. Quantiles are those of the same messages in buckets as wide.
     for name in ("", "_p50", "_p90", "_p99", "_p999", "_max"):
         assert found[f"clock_delay{name}"] == pytest.approx(0.25 + found[f"one_way_delay{name}"], rel=1e-13)
     # Of all flows together only the stream is read: the other is a question and its answer.
@@ -225,7 +226,7 @@ def test_the_shipped_comparison_errs_by_no_more_than_it_states_in_any_trial(tmp_
     table = table[table["station"] == 0]
     found = {name: table[table["metric"] == name]["value"].to_numpy() for name in ("delay_error", "delay_uncertainty", "one_way_delay")}
     assert len(found["delay_error"]) == 50
-    # No delay is wrong by the receiver's clock, which is true; the sender's goes 50 ppm faster, and so does a bound by it; 2 ns of rounding.
+    # No delay is wrong by the receiver's clock, which is true; the sender's goes 50 ppm faster, and as does a bound by it; and rounding.
     assert (found["delay_error"] <= 1.00005 * found["delay_uncertainty"] + 2e-9).all()
     points = run.estimates()["points"]
     of = {tuple(point["point"].values()): point["estimates"] for point in points}

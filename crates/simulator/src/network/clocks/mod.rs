@@ -17,6 +17,7 @@ use super::plant::Plant;
 use comparison::Comparison;
 use reading::Reading;
 use scenario::{Clock, Comparing};
+use std::collections::BTreeSet;
 
 /// All that is read of clocks.
 #[derive(Debug, Default)]
@@ -36,8 +37,11 @@ impl Clocks {
         let mut all =
             Self { first: flows, measured: (phases.measure_from_ps, phases.measure_to_ps), ..Self::default() };
         let clock_of = |host: u32| plant.places[host as usize].clock;
+        // Of a group, all receivers are read if one of them has a clock.
+        let has_clock = |&(_, from, to): &(u32, u32, u32)| clock_of(from).is_some() || clock_of(to).is_some();
+        let with_clocks: BTreeSet<u32> = streams.iter().flatten().filter(|it| has_clock(it)).map(|it| it.0).collect();
         for stream in streams {
-            let read = stream.filter(|&(_, from, to)| clock_of(from).is_some() || clock_of(to).is_some());
+            let read = stream.filter(|(flow, ..)| with_clocks.contains(flow));
             let reading = read.map(|(flow, from, to)| {
                 let [sender, receiver] = [from, to].map(|host| clock_of(host).unwrap_or(Clock::TRUE));
                 let comparison = (comparing == Comparing::Compared)
