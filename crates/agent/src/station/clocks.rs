@@ -29,17 +29,15 @@ pub(super) fn keep<P: Port, T: Timeline>(
 ) -> Result<Value, Error> {
     let (transmit_ns, until_ns) = (schedule.transmit_ns(), schedule.until_ns());
     let drain_ns = transmit_ns.saturating_add(schedule.phases.transmit_ns);
-    let phases: [(Range<u64>, fn(u64) -> Pace); 3] = [
-        (schedule.begin_ns..transmit_ns, Pace::quiet),
-        (transmit_ns..drain_ns, Pace::busy),
-        (drain_ns..until_ns, Pace::quiet),
-    ];
+    let is_busy = [false, true, false];
+    let phases = [schedule.begin_ns..transmit_ns, transmit_ns..drain_ns, drain_ns..until_ns].into_iter().zip(is_busy);
     let stop = schedule.leash.flag();
     let mut exchanges: Vec<Exchange> = Vec::new();
     let (mut requests, mut answered, mut lost) = (0, 0, 0);
     let mut used: Vec<Used> = Vec::new();
-    for (phase, pace) in phases {
-        let Pace { interval_ns, round_ns } = pace(phase.end.saturating_sub(phase.start));
+    for (phase, is_busy) in phases {
+        let length_ns = phase.end.saturating_sub(phase.start);
+        let Pace { interval_ns, round_ns } = if is_busy { Pace::busy(length_ns) } else { Pace::quiet(length_ns) };
         let mut from_ns = phase.start.max(HostTime.now_ns());
         while from_ns < phase.end && !schedule.leash.is_silent_at(HostTime.now_ns()) {
             let to_ns = phase.end.min(from_ns.saturating_add(round_ns));
