@@ -181,7 +181,7 @@ fn play_send<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64)
         begin_ns,
         duration_ns: until_ns - begin_ns,
         most_frames: words.or("frames", u64::MAX)?,
-        pacer: Pacer { margin_ns: words.or("margin", Pacer::default().margin_ns)?, ..Pacer::default() },
+        pacer: pacer(words)?,
     };
     let priority = words.has("fifo").then(PriorityGuard::fifo_where_allowed);
     let sent = send(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
@@ -196,6 +196,15 @@ fn play_send<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64)
         "breaths": sent.breaths,
         "priority": priority.map(|guard| format!("{:?}", guard.priority())),
     }))
+}
+
+fn pacer(words: &Words) -> Outcome<Pacer> {
+    let pacer = if words.has("fifo") { Pacer::punctual() } else { Pacer::default() };
+    Ok(Pacer {
+        margin_ns: words.or("margin", pacer.margin_ns)?,
+        spin_through_ns: words.or("through", pacer.spin_through_ns)?,
+        ..pacer
+    })
 }
 
 fn arrivals(words: &Words) -> Outcome<Arrivals> {

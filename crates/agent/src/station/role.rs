@@ -289,7 +289,7 @@ impl RolePlan {
                     begin_ns: transmit_ns,
                     duration_ns: phases.transmit_ns,
                     most_frames: u64::MAX,
-                    pacer: Pacer::default(),
+                    pacer: if *real_time { Pacer::punctual() } else { Pacer::default() },
                 };
                 let priority = real_time.then(PriorityGuard::fifo_where_allowed);
                 let sent = send(port, time, face, &plan, stop)?;
