@@ -1,5 +1,6 @@
 //! What was read of a network's clocks, as arrays.
 
+use super::Column;
 use ethermeter_simulator::network::{ComparedOutcome, ComparisonOutcome, FlowOutcome, Outcome, SignedDelays};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -15,7 +16,7 @@ pub(super) fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, 
     }
     let compared = |flow: &FlowOutcome| of(flow).map(|compared| compared.delays.clone()).unwrap_or_default();
     signed(py, &dict, "compared", o, compared)?;
-    let counts: [(&str, fn(&ComparedOutcome) -> u64); 3] = [
+    let counts: [Column<ComparedOutcome, u64>; 3] = [
         ("unrelated", |compared| compared.unrelated),
         ("before_sent", |compared| compared.before_sent),
         ("contradictions", |compared| compared.contradictions),
@@ -25,7 +26,7 @@ pub(super) fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, 
         dict.set_item(format!("flow_{key}"), values.into_pyarray(py))?;
     }
     #[allow(clippy::cast_precision_loss)] // for reports
-    let figures: [(&str, fn(&ComparedOutcome) -> Option<f64>); 6] = [
+    let figures: [Column<ComparedOutcome, Option<f64>>; 6] = [
         ("error_s", |compared| (compared.delays.count > 0).then_some(compared.error_most_ps as f64 * 1e-12)),
         ("delay_uncertainty_s", |compared| compared.delay_uncertainty_ns.map(|ns| ns * 1e-9)),
         ("ahead_s", |compared| compared.told.map(|told| told.ahead_ns * 1e-9)),
@@ -37,7 +38,7 @@ pub(super) fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, 
         let values: Vec<f64> = o.flows.iter().map(|flow| of(flow).and_then(pick).unwrap_or(f64::NAN)).collect();
         dict.set_item(format!("flow_{key}"), values.into_pyarray(py))?;
     }
-    let pairs: [(&str, fn(&ComparisonOutcome) -> u64); 7] = [
+    let pairs: [Column<ComparisonOutcome, u64>; 7] = [
         ("sender", |it| u64::from(it.sender)),
         ("receiver", |it| u64::from(it.receiver)),
         ("requests", |it| it.requests),
