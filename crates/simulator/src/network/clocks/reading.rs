@@ -13,12 +13,13 @@ struct Spread {
     count: u64,
     sum: i128,
     above: Histogram,
-    below: Histogram,
+    /// Of many spreads nothing is below.
+    below: Option<Histogram>,
 }
 
 impl Spread {
     fn new(about: i64) -> Self {
-        Self { about, count: 0, sum: 0, above: Histogram::default(), below: Histogram::default() }
+        Self { about, count: 0, sum: 0, above: Histogram::default(), below: None }
     }
 
     #[inline]
@@ -26,12 +27,13 @@ impl Spread {
         self.count += 1;
         self.sum += i128::from(ps);
         let apart = ps - self.about;
-        if apart >= 0 { &mut self.above } else { &mut self.below }.record(apart.unsigned_abs());
+        let side = if apart >= 0 { &mut self.above } else { self.below.get_or_insert_default() };
+        side.record(apart.unsigned_abs());
     }
 
     fn finish(&self) -> SignedDelays {
         let bucket = |(low, high, count): (u64, u64, u64)| (low.cast_signed(), high.cast_signed(), count);
-        let below = self.below.filled().into_iter().rev().map(bucket);
+        let below = self.below.iter().flat_map(Histogram::filled).rev().map(bucket);
         let above = self.above.filled().into_iter().map(bucket);
         // Below, a bucket's greatest distance is its earliest time.
         let buckets = below
@@ -118,8 +120,8 @@ pub(super) struct Reading {
     sender: Clock,
     receiver: Clock,
     clock: Spread,
-    comparison: Option<u32>,
-    compared: Spread,
+    /// Number of the comparison that tells its delays, and these.
+    compared: Option<(u32, Spread)>,
     unrelated: u64,
     before_sent: u64,
     error_most_ps: u64,
@@ -134,8 +136,7 @@ impl Reading {
             receiver,
             // By so much the clocks differ when the window begins.
             clock: Spread::new(receiver.shows(measure_from) - sender.shows(measure_from)),
-            comparison,
-            compared: Spread::new(0),
+            compared: comparison.map(|number| (number, Spread::new(0))),
             unrelated: 0,
             before_sent: 0,
             error_most_ps: 0,
@@ -148,7 +149,7 @@ impl Reading {
 
     /// Number of the comparison that tells its delays.
     pub fn comparison(&self) -> Option<u32> {
-        self.comparison
+        self.compared.as_ref().map(|(number, _)| *number)
     }
 
     #[inline]
@@ -159,20 +160,21 @@ impl Reading {
     /// What a comparison says of a message.
     #[inline]
     pub fn compare(&mut self, verdict: &Verdict) {
+        let Some((_, compared)) = &mut self.compared else { return };
         let Some(told_ps) = verdict.delay_ns.map(|ns| ns * 1000) else {
             self.unrelated += 1;
             return;
         };
-        self.compared.record(told_ps);
+        compared.record(told_ps);
         self.before_sent += u64::from(told_ps < 0);
         self.error_most_ps = self.error_most_ps.max(told_ps.abs_diff(verdict.true_ps.cast_signed()));
     }
 
     pub fn outcome(&self, comparisons: &[ComparisonOutcome]) -> ReadingOutcome {
-        let compared = self.comparison.map(|index| {
-            let told = comparisons[index as usize].told;
+        let compared = self.compared.as_ref().map(|(number, delays)| {
+            let told = comparisons[*number as usize].told;
             ComparedOutcome {
-                delays: self.compared.finish(),
+                delays: delays.finish(),
                 unrelated: self.unrelated,
                 before_sent: self.before_sent,
                 error_most_ps: self.error_most_ps,
