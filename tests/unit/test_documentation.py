@@ -50,7 +50,23 @@ def test_every_example_is_sound(tmp_path: Path) -> None:
 
 
 def test_every_key_of_networks_is_documented() -> None:
-    tables: tuple[type, ...] = (Network, HostGroup, Clock, Switch, Router, Hub, Link, Model, Stage, Burst, Coalesce, Buffer, Pause, Learns, Modules)
+    tables: tuple[type, ...] = (
+        Network,
+        HostGroup,
+        Clock,
+        Switch,
+        Router,
+        Hub,
+        Link,
+        Model,
+        Stage,
+        Burst,
+        Coalesce,
+        Buffer,
+        Pause,
+        Learns,
+        Modules,
+    )
     tables += (Flow, Response)
     for table in tables:
         for key in fields_of(table):
