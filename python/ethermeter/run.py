@@ -330,9 +330,13 @@ def _effort_of_network(scenario: Mapping[str, Any]) -> float:
             total += min(job.get("octets", time_ps / octet_ps), time_ps / octet_ps) / flow["transfer"]["tcp"]["mtu_octets"]
             continue
         arrivals, frames = flow["arrivals"], flow["frames"]
-        shortest = min(frames["bits"]) if frames["kind"] == "mix" else frames["bits"]
+        if frames["kind"] == "samples":
+            shortest = frames["min_bits"]
+            between_ps = max(1.0, (shortest - frames["overhead_bits"]) / arrivals["sample_bits"]) * arrivals["sample_ps"]
+        else:
+            shortest = min(frames["bits"]) if frames["kind"] == "mix" else frames["bits"]
+            between_ps = arrivals.get("mean_ps", arrivals.get("period_ps", 0.0))
         wire_ps = (shortest / 8 + 20) * octet_ps
-        between_ps = arrivals.get("mean_ps", arrivals.get("period_ps", wire_ps))
         total += time_ps / max(between_ps, wire_ps) * len(flow["to"])
     return float(total) + 1.0
 

@@ -78,7 +78,7 @@ def test_every_key_of_networks_is_documented() -> None:
 
 
 def test_every_example_of_networks_is_sound(tmp_path: Path) -> None:
-    whole, model, clocks = re.findall(r"```toml\n(.*?)```", NETWORKS, re.DOTALL)
+    whole, model, voice, clocks = re.findall(r"```toml\n(.*?)```", NETWORKS, re.DOTALL)
     path = tmp_path / "x.toml"
     path.write_text(whole, encoding="utf-8")
     assert load(path).points == 16
@@ -89,5 +89,8 @@ def test_every_example_of_networks_is_sound(tmp_path: Path) -> None:
     assert table in clocked
     path.write_text(clocked, encoding="utf-8")
     assert load(path).points == 16
-    for name in ("switched-saturation", "request-response", "streaming", "pause", "hub-and-switch", "clock-comparison"):
+    talkers = whole.replace('name = "sender"', 'name = "talker"').replace('"sender', '"talker').replace('"sink"', '"listener"')
+    path.write_text(talkers.split("[[flows]]")[0] + voice + "[phases]\n" + talkers.split("[phases]\n")[1], encoding="utf-8")
+    assert load(path).points == 1
+    for name in ("voice-network", "switched-saturation", "request-response", "streaming", "pause", "hub-and-switch", "clock-comparison"):
         assert f"`{name}`" in NETWORKS

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ethermeter.observation import FLOW_DEFINITIONS, WHOLE_SEGMENT, Caution, Metric
+from ethermeter.observation import FLOW_DEFINITIONS, FLOW_VOICE_DEFINITIONS, WHOLE_SEGMENT, Caution, Metric
 
 METRICS: tuple[Metric, ...] = tuple(
-    metric for metric in Metric if not (metric.definition.of_voice or metric.definition.of_flows or metric.definition.of_clocks)
+    metric
+    for metric in Metric
+    if not any((metric.definition.of_voice, metric.definition.of_flows, metric.definition.of_flow_voice, metric.definition.of_clocks))
 )
 STATION_METRICS: tuple[Metric, ...] = tuple(metric for metric in METRICS if metric.definition.per_station)
 VOICE_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.definition.of_voice)
@@ -19,13 +21,16 @@ VOICE_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.
 VOICE_STATION_METRICS: tuple[Metric, ...] = tuple(metric for metric in VOICE_METRICS if metric.definition.per_station)
 FLOW_METRICS: tuple[Metric, ...] = tuple(FLOW_DEFINITIONS)
 """What a trial of a network has instead: each of these of every flow and of all."""
+FLOW_VOICE_METRICS: tuple[Metric, ...] = tuple(FLOW_VOICE_DEFINITIONS)
+"""What it has besides where some flow is voice; the same, after all of those."""
 CLOCK_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.value.startswith("clock_delay"))
-"""What a simulated trial of a network has besides whose hosts have clocks: each of these of every flow and of all …"""
+"""What a simulated trial of a network has besides whose hosts have clocks: each of these of every flow and of all, after all others …"""
 COMPARED_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.definition.of_clocks and metric not in CLOCK_METRICS)
 """… and where these are compared."""
+VOICE_HISTOGRAMS: tuple[str, ...] = ("voice_delay", "sample_delay")
 FLOW_HISTOGRAMS: tuple[str, ...] = ("one_way_delay", "round_trip", "inter_arrival")
 CLOCK_HISTOGRAMS: tuple[str, ...] = ("clock_delay", "compared_delay")
-SEGMENT_HISTOGRAMS: tuple[str, ...] = ("transmission_delay", "access_delay", "response_time", "voice_delay", "sample_delay")
+SEGMENT_HISTOGRAMS: tuple[str, ...] = ("transmission_delay", "access_delay", "response_time", *VOICE_HISTOGRAMS)
 HISTOGRAMS: tuple[str, ...] = (*SEGMENT_HISTOGRAMS, *FLOW_HISTOGRAMS, *CLOCK_HISTOGRAMS)
 HISTOGRAMS_WITHOUT_VOICE = 3
 """How many of these, from the first, a trial without voice may have."""
@@ -146,8 +151,14 @@ def clock_metrics(clocks: int) -> tuple[Metric, ...]:
 
 
 def has_voice(scenario: Mapping[str, Any]) -> bool:
-    """Whether some station of a scenario sends voice."""
-    return "groups" in scenario and any(group["arrivals"]["kind"] == "coder" for group in scenario["groups"])
+    """Whether some station of a scenario sends voice, or some flow is voice."""
+    sources = scenario["flows"] if "network" in scenario else scenario.get("groups", ())
+    return any(source.get("arrivals", {}).get("kind") == "coder" for source in sources)
+
+
+def observations_of_flows(flows: int, *, voice: bool, clocks: int) -> int:
+    """How many observations a trial of a network has, with or without voice, and by what is read of clocks."""
+    return (len(FLOW_METRICS) + (len(FLOW_VOICE_METRICS) if voice else 0) + len(clock_metrics(clocks))) * (1 + flows)
 
 
 def observations_of(stations: int, *, voice: bool) -> int:
@@ -159,20 +170,22 @@ def observations_of(stations: int, *, voice: bool) -> int:
 def observations_of_scenario(scenario: Mapping[str, Any]) -> int:
     """How many observations a trial of a scenario has."""
     if flows := flows_of(scenario):
-        return (len(FLOW_METRICS) + len(clock_metrics(clocks_of(scenario)))) * (1 + flows)
+        return observations_of_flows(flows, voice=has_voice(scenario), clocks=clocks_of(scenario))
     return observations_of(sum(len(group["places"]) for group in scenario["groups"]), voice=has_voice(scenario))
 
 
 @lru_cache(maxsize=1024)
-def flow_layout(flows: int, *, clocks: int = 0) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
+def flow_layout(flows: int, *, voice: bool = False, clocks: int = 0) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
     """Flow and metric of every observation of a trial of a network, in order: `FLOW_METRICS` of all flows, then each for every flow.
 
-    Where clocks are read, the same of `clock_metrics` follows.
+    With voice the same of `FLOW_VOICE_METRICS` follows, and where clocks are read of `clock_metrics`.
 
     Parameters
     ----------
     flows
         Flows of the trial, at least 1.
+    voice
+        Whether some of them are voice.
     clocks
         What is read of clocks, as of `clocks_of`.
 
@@ -183,7 +196,10 @@ def flow_layout(flows: int, *, clocks: int = 0) -> tuple[npt.NDArray[np.int32], 
 
     """
     every = list(Metric)
-    blocks = [np.array([every.index(metric) for metric in block], np.int8) for block in (FLOW_METRICS, clock_metrics(clocks))]
+    blocks = [
+        np.array([every.index(metric) for metric in metrics], np.int8)
+        for metrics in (FLOW_METRICS, FLOW_VOICE_METRICS if voice else (), clock_metrics(clocks))
+    ]
     numbers = np.arange(flows, dtype=np.int32)
     flow = np.concatenate([part for of in blocks for part in (np.full(len(of), WHOLE_SEGMENT, np.int32), np.tile(numbers, len(of)))])
     metric = np.concatenate([part for of in blocks for part in (of, np.repeat(of, flows))])

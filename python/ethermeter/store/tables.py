@@ -23,6 +23,7 @@ from ethermeter.store.rows import (
     flow_layout,
     layout,
     observations_of,
+    observations_of_flows,
 )
 
 if TYPE_CHECKING:
@@ -140,17 +141,28 @@ def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
 
     lengths = _lengths(rows, "values")
     stations = rows["stations"].to_numpy().tolist()
-    # Which trials have voice shows in how much they say.
-    voice = [length > observations_of(count, voice=False) for count, length in zip(stations, lengths.tolist(), strict=True)]
     flows = rows["flows"].to_numpy().tolist()
     clocks = rows["clocks"].to_numpy().tolist()
+    # Which trials have voice shows in how much they say.
+    voice = [
+        length > (observations_of_flows(own, voice=False, clocks=read) if own else observations_of(count, voice=False))
+        for own, read, count, length in zip(flows, clocks, stations, lengths.tolist(), strict=True)
+    ]
     layouts = [
-        flow_layout(own, clocks=read) if own else layout(count, voice=has)
+        flow_layout(own, voice=has, clocks=read) if own else layout(count, voice=has)
         for own, read, count, has in zip(flows, clocks, stations, voice, strict=True)
     ]
     # A dictionary holds the words that its kind of run may have, so that more kinds do not change the bytes of others.
-    of_networks = tuple(metric for metric in Metric if any(clocks) or not metric.definition.of_clocks)
-    words = of_networks if any(flows) else (*METRICS, *VOICE_METRICS) if any(voice) else METRICS
+    words = METRICS
+    if any(voice):
+        words = (*METRICS, *VOICE_METRICS)
+    if any(flows):
+        talks = any(own and has for own, has in zip(flows, voice, strict=True))
+        words = tuple(
+            metric
+            for metric in Metric
+            if (talks or not metric.definition.of_flow_voice) and (any(clocks) or not metric.definition.of_clocks)
+        )
     place = {metric: at for at, metric in enumerate(words)}
     code_of = np.array([place.get(metric, -1) for metric in Metric])
     # Only the masks that occur become words: there are far more combinations than ever stand in one run.

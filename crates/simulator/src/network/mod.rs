@@ -4,7 +4,7 @@
 //! - `plant`: the same ready to run: stages, resources, routes; what is wrong with its shape.
 //! - [`transfer`]: data over TCP.
 //! - [`clocks`]: what hosts' clocks show of delays, and how receivers compare them.
-//! - `applications`: messages, answers, and what follows them. `frame`: a copy of a frame. `table`: what switches learn.
+//! - `applications`: messages, answers, and what follows them. `talker`: a host's voice. `frame`: a copy of a frame. `table`: what switches learn.
 //! - `reference`: event by event; with `medium`, half-duplex links. `fast`: the same, an event only where ways meet (`junctions`).
 //! - [`account`]: what is counted.
 
@@ -19,9 +19,10 @@ mod plant;
 mod reference;
 pub mod scenario;
 mod table;
+mod talker;
 pub mod transfer;
 
-pub use account::{Balance, Delays, Delivery, FlowOutcome, PortOutcome};
+pub use account::{Balance, Delays, Delivery, FlowOutcome, PortOutcome, VoiceOutcome};
 pub use clocks::{ComparedOutcome, ComparisonOutcome, ReadingOutcome, SignedDelays};
 pub use frame::LOSSES;
 pub use scenario::Trial;
@@ -56,6 +57,11 @@ impl Outcome {
         let (mut flows, ports, trace) = account.finish(&applications.finish());
         for (flow, transfer) in flows.iter_mut().zip(applications.finish_transfers()) {
             flow.transfer = transfer;
+        }
+        for (flow, host) in flows.iter_mut().zip(applications.finish_voice()) {
+            if let (Some(voice), Some(host)) = (&mut flow.voice, host) {
+                voice.host = host;
+            }
         }
         let of_comparisons = flows.split_off(applications.flow_count() as usize);
         let (readings, comparisons) = applications.finish_clocks(of_comparisons.into_iter().map(|flow| flow.balance));

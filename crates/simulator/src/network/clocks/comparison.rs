@@ -208,6 +208,7 @@ impl Comparison {
             answer: is_answer.then_some(0),
             broadcast: false,
             padding: 0,
+            samples: 0,
             born: now,
         };
         self.out.push_back((from, frame));
