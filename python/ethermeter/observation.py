@@ -20,7 +20,7 @@ class Caution(StrEnum):
     LATE_COLLISION = "late-collision"  # collisions after the slot time happened
     DAMAGED_FRAMES = "damaged-frames"  # a sender did not notice its collision
     NO_SAMPLES = "no-samples"  # nothing was delivered, so the value is undefined (NaN)
-    FEW_SAMPLES = "few-samples"  # fewer than 30 frames behind the value
+    FEW_SAMPLES = "few-samples"  # fewer than 30 frames behind the value, or fewer exchanges than were wanted
     ONE_REPLICATION = "one-replication"  # interval from batches within one replication
     UNBOUNDED_QUEUE = "unbounded-queue"  # an unlimited queue is offered more than the segment carries
     OUTSIDE_MODEL_RANGE = "outside-model-range"  # a theory's own validity ends before this point
@@ -139,6 +139,7 @@ class Metric(StrEnum):
     ACKNOWLEDGEMENT_DELAY = "acknowledgement_delay"
     RETRANSMITTED = "retransmitted"
     TIMEOUTS = "timeouts"
+    EXCHANGES = "exchanges"
     SAMPLES_LOST_HOST = "samples_lost_host"
     MOUTH_TO_EAR = "mouth_to_ear"
     SPEECH_LOSS = "speech_loss"
@@ -300,6 +301,7 @@ DEFINITIONS: dict[Metric, MetricDefinition] = {
     ),
     Metric.RETRANSMITTED: _flow("", "segments of a transfer that had been sent before, both ways"),
     Metric.TIMEOUTS: _flow("", "times that a transfer's retransmission timer ran out, at both ends"),
+    Metric.EXCHANGES: _flow("", "messages to which all have answered in time; of a file, blocks"),
     Metric.CLOCK_DELAY: _clock(
         "s", "mean of the receiver's clock when a message comes less the sender's clock when it came to its source; may be below zero"
     ),

@@ -55,6 +55,7 @@ FLOW_METRICS = (
     Metric.ROUND_TRIP,
     Metric.ROUND_TRIP_P99,
     Metric.INTER_ARRIVAL,
+    Metric.EXCHANGES,
     Metric.TIMED_OUT,
     Metric.TRANSFER_RATE,
     Metric.ACKNOWLEDGEMENT_DELAY,

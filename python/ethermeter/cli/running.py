@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -107,6 +108,8 @@ STUDIES = {
     ),
 }
 """A quick run has a tenth of the study's time, or less: the same points, wider intervals."""
+BESIDE = ("live_claims", "flows", "live_accounts", "live_agreement")
+"""What is derived from runs of networks beside estimates."""
 TABLE_METRICS = ("utilisation", "goodput", "transmission_delay", "loss", "jain_index")
 VOICE_TABLE_METRICS = ("voice_load", "voice_utilisation", "voice_delay", "sample_loss")
 FLOW_TABLE_METRICS = ("message_rate", "goodput", "one_way_delay", "round_trip", "loss")
@@ -199,9 +202,9 @@ def reproduce(
         return
     summary = summary_of(study, out, title=study)
     if as_json:
-        print_json({key: value for key, value in summary.items() if key != "estimates"})
+        print_json({key: value for key, value in summary.items() if key not in ("estimates", "flows")})
         return
-    _print_claims(summary["claims"])
+    print_claims(summary["claims"])
     print_files(summary)
 
 
@@ -239,8 +242,6 @@ def run_and_sum_up(
         After Ctrl-C.
 
     """
-    import json
-
     from ethermeter import run as running
     from ethermeter.cli.progress import ProgressDisplay
 
@@ -270,10 +271,15 @@ def run_and_sum_up(
         "events": provenance.get("events"),
         "in_vain": provenance.get("in_vain", {}),
         "files": {name: str(path) for name, path in written.items()},
-        "estimates": json.loads(written["estimates"].read_text(encoding="utf-8")),
-        **({"claims": json.loads(written["claims"].read_text(encoding="utf-8"))} if "claims" in written else {}),
-        **({"live_agreement": json.loads(written["live_agreement"].read_text(encoding="utf-8"))} if "live_agreement" in written else {}),
+        **contents(written, "estimates", "claims", *BESIDE),
     }
+
+
+def contents(written: Mapping[str, Path], *names: str) -> dict[str, Any]:
+    """Read what was derived from a run, by the names of `ethermeter.run.evaluate`; what there is not of it is left out."""
+    import json
+
+    return {name: json.loads(written[name].read_text(encoding="utf-8")) for name in names if name in written}
 
 
 def _resume_command() -> str:
@@ -343,7 +349,7 @@ def _has(point: dict[str, Any], metric: str) -> bool:
     return point["estimates"].get(metric, {}).get("value") is not None
 
 
-def _print_claims(claims: Any) -> None:
+def print_claims(claims: Any) -> None:
     """Print every claim of the study with its verdict."""
     listed = claims["claims"] if isinstance(claims, dict) else claims
     rows = [[claim["id"], _shown(claim["published"]), _shown(claim["ours"]), claim["basis"], claim["verdict"]] for claim in listed]

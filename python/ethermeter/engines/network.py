@@ -45,7 +45,7 @@ LOSSES = (Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS)
 """Of these, those that cost somebody something."""
 COUNTS = (
     *(Metric.REORDERED, Metric.DUPLICATES, Metric.TIMED_OUT, Metric.MESSAGES, Metric.REFUSED),
-    *(Metric.RETRANSMITTED, Metric.TIMEOUTS),
+    *(Metric.RETRANSMITTED, Metric.TIMEOUTS, Metric.EXCHANGES),
     *ENDED,
 )
 ADDED = (Metric.OFFERED_RATE, Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE, *COUNTS)
@@ -170,6 +170,7 @@ def _of_each(scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapp
         Metric.DUPLICATES: np.zeros(flows),
         Metric.TIMED_OUT: count["timed_out"],
         Metric.MESSAGES: count["messages"],
+        Metric.EXCHANGES: count["completed"],
         Metric.REFUSED: count["refused"],
         **{metric: count["lost"][:, causes[word]] for metric, word in ENDED.items()},
     }

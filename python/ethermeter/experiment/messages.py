@@ -38,12 +38,15 @@ class Messages:
         For each, the table of the file that it comes from.
     ports
         For each, by what hosts send when it is measured.
+    exchanges
+        For each, how many are wanted of a trial that is measured; None if it does not say.
 
     """
 
     flows: list[dict[str, Any]] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     ports: list[str] = field(default_factory=list)
+    exchanges: list[int | None] = field(default_factory=list)
 
 
 def messages(flows: Sequence[Flow], wired: Wiring, *, engines: Sequence[str], folder: Path, file: str) -> Messages:
@@ -81,6 +84,7 @@ def messages(flows: Sequence[Flow], wired: Wiring, *, engines: Sequence[str], fo
                 made.flows.append({"name": name, "from": sender, "to": receivers, **said})
                 made.places.append(place)
                 made.ports.append(flow.port if flow.transfer is None else "tcp")
+                made.exchanges.append(None if flow.response is None else flow.response.exchanges)
         except InputError as error:
             faults += error.faults
     if faults:
@@ -155,7 +159,7 @@ def _pairs(flow: Flow, place: Place, senders: list[str], receivers: list[str], *
 def _said(flow: Flow, place: Place, sender: str, wired: Wiring, engines: Sequence[str], folder: Path, file: str) -> dict[str, Any]:
     """Return a flow as the engines read it, all but its name and its ends."""
     if flow.transfer is not None:
-        if faults := _strange_to_transfers(flow, place, engines=engines, file=file):
+        if faults := _strange_to_transfers(flow, place, file=file):
             raise InputError(faults)
         return {"transfer": transfer_plan(flow.transfer)}
     if faults := _contradictions(flow, place, engines=engines, file=file):
@@ -198,7 +202,7 @@ def _voice(flow: Flow, framing: Any) -> dict[str, Any]:
 _OF_MESSAGES = ("frames", "data", "mtu", "arrivals", "generator", "queue", "service", "response")
 
 
-def _strange_to_transfers(flow: Flow, place: Place, *, engines: Sequence[str], file: str) -> list[Fault]:
+def _strange_to_transfers(flow: Flow, place: Place, *, file: str) -> list[Fault]:
     """Return what a flow that is a transfer may not say."""
     faults = [
         Fault(file, dotted((*place, key)), "given", "not allowed with transfer, which has no messages")
@@ -209,8 +213,6 @@ def _strange_to_transfers(flow: Flow, place: Place, *, engines: Sequence[str], f
         faults.append(Fault(file, dotted((*place, "cast")), shown(flow.cast), 'expected "unicast" with transfer'))
     if flow.port != "tcp" and "port" in flow.model_fields_set:
         faults.append(Fault(file, dotted((*place, "port")), shown(flow.port), 'expected "tcp", or nothing, with transfer'))
-    if "live" in engines and flow.transfer is not None and flow.transfer.file is not None:
-        faults.append(Fault(file, dotted((*place, "transfer", "file")), "given", 'expected a stream where run.engines has "live"'))
     return faults
 
 

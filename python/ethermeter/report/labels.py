@@ -109,6 +109,7 @@ LABELS: dict[Metric, Label] = {
     Metric.ACKNOWLEDGEMENT_DELAY: Label("From data to acknowledgement", "µs", 1e6),
     Metric.RETRANSMITTED: Label("Segments sent again"),
     Metric.TIMEOUTS: Label("Retransmission timeouts"),
+    Metric.EXCHANGES: Label("Exchanges"),
     Metric.MESSAGES: Label("Messages counted"),
     Metric.REFUSED: Label("Messages refused by the source’s queue"),
     Metric.LOST_QUEUE: Label("Frames lost in queues"),
@@ -281,6 +282,7 @@ FLOW_TITLES: dict[str, str] = {
     "response.data": "Data of the answer",
     "response.think": "Time to answer",
     "response.timeout": "Patience",
+    "response.exchanges": "Exchanges wanted",
     "cast": "Addressed as",
 }
 """Titles of the keys of a flow."""

@@ -16,6 +16,7 @@ from ethermeter.report.along import along_section
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
 from ethermeter.report.clocks import CLOCK_MAIN_METRICS, clock_figures
 from ethermeter.report.content import Content
+from ethermeter.report.fairness import fairness_figures
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import FLOW_MAIN_METRICS, LABELS, MAIN_METRICS, TIME_KINDS, VOICE_GRAPHS, key_title, meaning
 from ethermeter.report.network import flow_figures, network_tables
@@ -71,6 +72,7 @@ def _network_section(name: str, points: Sequence[Point], content: Content, sheet
         body = apart + (f"<h3>All flows together</h3>{together}" if together else "")
     else:
         body = together + apart
+    body += fairness_figures(name, content, sheet)
     parts = [point for point in content.tables or content.flows if point.series == name]
     body += clock_figures(points, parts, sheet)
     body += network_tables(name, content) + _roofline(name, content, sheet) + _distributions(name, content, sheet)
