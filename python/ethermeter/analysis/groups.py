@@ -60,8 +60,13 @@ FLOW_METRICS = (
     Metric.TRANSFER_RATE,
     Metric.ACKNOWLEDGEMENT_DELAY,
     Metric.RETRANSMITTED,
+    Metric.SAMPLE_LOSS,
+    Metric.SAMPLE_DELAY,
+    Metric.SAMPLE_DELAY_P99,
+    Metric.RATING,
+    Metric.MOS,
 )
-"""What is estimated for a flow; undefined where there is none of it, such as round trips without answers."""
+"""What is estimated for a flow; undefined where there is none of it, such as round trips without answers, or voice."""
 
 
 def by_flow(scenario: Mapping[str, Any]) -> Parts:

@@ -6,8 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ethermeter.experiment import hosts, traffic
-from ethermeter.experiment.coder import Coded
+from ethermeter.experiment import hosts, traffic, voice_flows
 from ethermeter.experiment.complaints import dotted
 from ethermeter.experiment.flows import MOST_FLOWS, Flow
 from ethermeter.experiment.frames import Frames, Samples
@@ -168,9 +167,11 @@ def _said(flow: Flow, place: Place, sender: str, wired: Wiring, engines: Sequenc
     has_data = flow.data is not None
     framing: Any = {"udp": {"mtu_octets": flow.mtu if flow.mtu is not None else MTU_OCTETS}} if has_data else "frame"
     key = "data" if has_data else "frames"
+    if voice_flows.talks(flow):
+        return _voice(flow, framing)
+    said: dict[str, Any] = {} if flow.cast == "unicast" else {"address": flow.cast}
     sizes = _sizes(flow.data if has_data else flow.frames, (*place, key), is_data=has_data, folder=folder, file=file)
     response = flow.response
-    said: dict[str, Any] = {} if flow.cast == "unicast" else {"address": flow.cast}
     said["frames"] = traffic.frames_plan(list(sizes))
     if has_data:
         said["framing"] = framing
@@ -186,6 +187,15 @@ def _said(flow: Flow, place: Place, sender: str, wired: Wiring, engines: Sequenc
         said["response"] = {"frames": traffic.frames_plan(list(answer)), "think": traffic.times_plan(response.think)}
         if response.timeout is not None:
             said["response"]["timeout_ps"] = response.timeout
+    return said
+
+
+def _voice(flow: Flow, framing: Any) -> dict[str, Any]:
+    """Return a flow with a coder as the engines read it, all but its name and its ends."""
+    plan = voice_flows.voice_plan(flow)
+    said = {"frames": plan.pop("frames"), **({} if framing == "frame" else {"framing": framing}), **plan}
+    if (service := traffic.times_plan(flow.service)) != {"kind": "constant", "ps": 0}:
+        said["service"] = service
     return said
 
 
@@ -223,21 +233,19 @@ def _contradictions(flow: Flow, place: Place, *, engines: Sequence[str], file: s
             wrong(("response", other), "given", f"not allowed: the flow has {wanted}, so the answer has")
     if flow.mtu is not None and flow.data is None:
         wrong(("mtu",), f"{flow.mtu} B", "allowed with data only")
-    for key, frames in (("frames", flow.frames), ("data", flow.data)):
-        if isinstance(frames, Samples):
-            wrong((key,), "samples", "not allowed here: voice is simulated on a segment only")
     if flow.response is not None:
         for key, frames in (("frames", flow.response.frames), ("data", flow.response.data)):
             if isinstance(frames, Samples):
-                wrong(("response", key), "samples", "not allowed here: voice is simulated on a segment only")
-    if isinstance(flow.arrivals, Coded):
-        wrong(("arrivals", "coder"), "a coder", "not allowed here: voice is simulated on a segment only")
+                wrong(("response", key), "samples", "not allowed here: only a coder's packets have samples")
+    if (flow.frames is None) != (flow.data is None):
+        mtu_octets = flow.mtu if flow.mtu is not None else MTU_OCTETS
+        faults += voice_flows.contradictions(flow, place, mtu_octets=mtu_octets, most_octets=MOST_DATA_OCTETS, file=file)
     saturated = flow.arrivals == "saturated"
     if saturated and flow.queue is not None:
         wrong(("queue",), str(flow.queue), "not allowed with saturated arrivals, which never wait in a queue")
-    if not saturated and flow.generator is not None:
+    if not saturated and flow.generator is not None and not voice_flows.talks(flow):
         wrong(("generator",), "a generator", 'allowed with arrivals = "saturated" only')
-    if flow.port == "tcp" and "simulation" in engines:
+    if flow.port == "tcp" and "simulation" in engines and not voice_flows.talks(flow):
         wrong(("port",), '"tcp"', 'expected "udp", "packet" or "xdp" where run.engines has "simulation", which knows no TCP')
     return faults
 

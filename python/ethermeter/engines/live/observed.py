@@ -4,6 +4,7 @@ Rates are of messages that came for the first time within the measured window. W
 window: `offered_rate`, losses, and all of exchanges.
 """
 
+import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +19,7 @@ from ethermeter.observation import Caution, Metric
 from ethermeter.store.rows import CAUTION_BIT, FLOW_METRICS, PORT_COLUMNS, TrialRows
 
 PS_PER_S = 1e12
+IPV6 = 6
 ON_TIME_SHARE = 0.99
 """Of messages that have a time, as many leave within 5 µs of it as pacing holds on an idle host; with fewer, the trial says so."""
 AT_HOSTS = ("sender-interface", "receiver-interface", "socket")
@@ -292,7 +294,8 @@ def _measure(counted: Counted, flow: Mapping[str, Any], port: str, address: str)
     """Octets and frames of the messages that came; NaN where messages are of several numbers of frames."""
     framing, lengths = flow.get("framing", "frame"), flow["frames"]
     sizes = [lengths["bits"]] if lengths["kind"] == "fixed" else lengths["bits"]
-    pieces = [frame_octets(framing, bits // 8) for bits in sizes]
+    is_ipv6 = port == "udp" and ipaddress.ip_address(address).version == IPV6
+    pieces = [frame_octets(framing, bits // 8, is_ipv6=is_ipv6) for bits in sizes]
     if len(sizes) == 1:
         counted.frames = counted.messages * len(pieces[0])
         counted.octets = counted.messages * sum(pieces[0])
