@@ -21,16 +21,25 @@ pub(super) fn histogram(histogram: &Histogram) -> Value {
 }
 
 pub(super) fn of_sent(sent: &Sent, begin_ns: u64, priority: Option<Priority>) -> Value {
-    let mut pacing = pacing(&sent.achieved);
-    pacing["breaths"] = json!(sent.breaths);
-    pacing["real_time"] = json!(priority.map(|priority| priority == Priority::Fifo));
     json!({
         "frames": sent.frames,
         "payload_octets": sent.payload_octets,
         "untaken": sent.untaken,
         "first_ns": since(sent.first_ns, begin_ns),
         "last_ns": since(sent.last_ns, begin_ns),
-        "pacing": pacing,
+        "pacing": pacing(&sent.achieved, sent.breaths, priority),
+    })
+}
+
+/// How far from their times frames were sent.
+fn pacing(achieved: &Achieved, breaths: u64, priority: Option<Priority>) -> Value {
+    json!({
+        "frames": achieved.frames(),
+        "share_on_time": achieved.share_on_time(),
+        "worst_ns": achieved.worst_ns(),
+        "lateness": histogram(achieved.lateness()),
+        "breaths": breaths,
+        "real_time": priority.map(|priority| priority == Priority::Fifo),
     })
 }
 
@@ -72,16 +81,6 @@ pub(super) fn of_sunk(sunk: &Sunk, begin_ns: u64) -> Value {
     })
 }
 
-/// How far from their times frames were sent.
-fn pacing(achieved: &Achieved) -> Value {
-    json!({
-        "frames": achieved.frames(),
-        "share_on_time": achieved.share_on_time(),
-        "worst_ns": achieved.worst_ns(),
-        "lateness": histogram(achieved.lateness()),
-    })
-}
-
 pub(super) fn of_asked(asked: &Asked) -> Value {
     let middle = asked.exchanges.get(asked.exchanges.len() / 2).map(|exchange| exchange.asked_ns);
     let clock = Relation::fitted(&asked.exchanges).ok().zip(middle).map(|(relation, at_ns)| {
@@ -108,7 +107,7 @@ pub(super) fn of_asked(asked: &Asked) -> Value {
         "round_trip": histogram(&asked.round_trip),
         "since_arrival": histogram(&asked.since_arrival),
         "unasked": asked.unasked,
-        "pacing": pacing(&asked.achieved),
+        "pacing": pacing(&asked.achieved, asked.breaths, None),
         "clock": clock,
         "complete": asked.complete,
         "by_station": by_station,
@@ -126,6 +125,6 @@ pub(super) fn of_echoed(echoed: &Echoed) -> Value {
         "not_allowed": not_allowed,
         "strange": strange,
         "unanswered": unanswered,
-        "pacing": pacing(achieved),
+        "pacing": pacing(achieved, 0, None),
     })
 }
