@@ -337,6 +337,32 @@ impl Connection {
         self.limits.held_octets() + self.halves.iter().map(Half::held_octets).sum::<usize>()
     }
 
+    /// Read what the next segment will need of it, for it to be near.
+    pub(crate) fn fetch(&self) -> u64 {
+        self.limits.fetch()
+            ^ self.handshake_ns.map_or(0, i64::cast_unsigned)
+            ^ self.halves.iter().fold(0, |read, half| read ^ half.fetch())
+    }
+
+    /// Likewise, of what it points to, by what the segment is.
+    pub(crate) fn fetch_parts(&self, from: usize, now_ns: i64, tcp: &Tcp, payload: u32) -> u64 {
+        let (own, other) = (&self.halves[from], &self.halves[1 - from]);
+        let after_ns = self.times_ns.map_or(0, |times| now_ns.saturating_sub(times.0)).max(0).cast_unsigned();
+        let mut read = 0;
+        if payload > 0 {
+            read ^= own.outstanding.back().map_or(0, |kept| kept.end) ^ own.series.fetch(after_ns) ^ self.limits.fetch_news(from);
+        }
+        #[allow(clippy::cast_possible_truncation)] // the lower half is what is told
+        if tcp.ack && tcp.acknowledgment != other.acknowledged as u32 {
+            read ^= other.series.fetch(after_ns) ^ self.limits.fetch_news(1 - from);
+            if let Some(first) = other.outstanding.front() {
+                let delay_ns = now_ns.saturating_sub(first.sent_ns).max(0).cast_unsigned();
+                read ^= other.ack_delay.fetch(delay_ns) ^ other.round_trip.fetch(delay_ns);
+            }
+        }
+        read
+    }
+
     /// Say whether memory is short.
     pub fn spare(&mut self, is_short: bool) {
         for half in &mut self.halves {
@@ -614,6 +640,12 @@ impl Half {
             let edge = number + octets;
             self.edge = Some(edge);
         }
+    }
+
+    fn fetch(&self) -> u64 {
+        self.segments ^ self.octets ^ self.duplicate_acks ^ self.covered_segments ^ self.most_in_flight ^ self.highest ^ self.acknowledged
+            ^ self.outstanding.len() as u64 ^ self.last_ack_ns.cast_unsigned() ^ self.holes_at.len() as u64 ^ u64::from(self.largest_payload)
+            ^ self.ack_delay.count() ^ self.round_trip.count() ^ self.series.width_ns()
     }
 
     fn held_octets(&self) -> usize {

@@ -84,6 +84,17 @@ impl Flow {
         }
     }
 
+    /// Read what the next packet will need of it, for it to be near.
+    pub(crate) fn fetch(&self) -> u64 {
+        self.packets ^ self.gaps.count() ^ self.series.width_ns() ^ u64::from(self.numbers.is_some())
+    }
+
+    /// Likewise, of what it points to.
+    pub(crate) fn fetch_parts(&self, now_ns: i64) -> u64 {
+        let since = |then_ns: i64| now_ns.saturating_sub(then_ns).max(0).cast_unsigned();
+        self.gaps.fetch(since(self.times_ns.1)) ^ self.series.fetch(since(self.times_ns.0))
+    }
+
     /// What became of its numbers, from the first that was captured to the last; nothing if it has no mark.
     #[must_use]
     pub fn account(&self) -> Option<Account> {

@@ -261,6 +261,18 @@ impl Limits {
         spent
     }
 
+    /// Read what the next segment will need of it, for it to be near.
+    pub(crate) fn fetch(&self) -> u64 {
+        let views = self.views.iter().fold(0, |read, view| read ^ view.highest ^ view.acknowledged ^ view.news.len() as u64);
+        self.spent_ns[0] ^ self.spent_ns[8] ^ views
+    }
+
+    /// Likewise, of what end `x` is being told.
+    pub(crate) fn fetch_news(&self, x: usize) -> u64 {
+        let news = &self.views[x].news;
+        [news.front(), news.back()].into_iter().flatten().fold(0, |read, news| read ^ news.acknowledged)
+    }
+
     /// Octets of memory beyond the value itself.
     #[must_use]
     pub fn held_octets(&self) -> usize {
