@@ -22,6 +22,7 @@
 //!
 //! Numbers are unwrapped to 64 bits whose lower half is what the header has, and nothing is ever before 2^33 - 2^31.
 
+use crate::ahead::ask_for;
 use crate::delays::Delays;
 use crate::limits::{Limits, News, Sent};
 use crate::packet::Tcp;
@@ -337,30 +338,25 @@ impl Connection {
         self.limits.held_octets() + self.halves.iter().map(Half::held_octets).sum::<usize>()
     }
 
-    /// Read what the next segment will need of it, for it to be near.
-    pub(crate) fn fetch(&self) -> u64 {
-        self.limits.fetch()
-            ^ self.handshake_ns.map_or(0, i64::cast_unsigned)
-            ^ self.halves.iter().fold(0, |read, half| read ^ half.fetch())
-    }
-
-    /// Likewise, of what it points to, by what the segment is.
-    pub(crate) fn fetch_parts(&self, from: usize, now_ns: i64, tcp: &Tcp, payload: u32) -> u64 {
+    /// Ask for the memory that a segment will need, beyond the value itself.
+    pub(crate) fn ask_for_parts(&self, from: usize, now_ns: i64, tcp: &Tcp, payload: u32) {
         let (own, other) = (&self.halves[from], &self.halves[1 - from]);
-        let after_ns = self.times_ns.map_or(0, |times| now_ns.saturating_sub(times.0)).max(0).cast_unsigned();
-        let mut read = 0;
         if payload > 0 {
-            read ^= own.outstanding.back().map_or(0, |kept| kept.end) ^ own.series.fetch(after_ns) ^ self.limits.fetch_news(from);
+            own.outstanding.back().inspect(|kept| ask_for(*kept));
+            own.series.slices().last().inspect(|slice| ask_for(*slice));
+            self.limits.ask_for_news(from);
         }
         #[allow(clippy::cast_possible_truncation)] // the lower half is what is told
         if tcp.ack && tcp.acknowledgment != other.acknowledged as u32 {
-            read ^= other.series.fetch(after_ns) ^ self.limits.fetch_news(1 - from);
-            if let Some(first) = other.outstanding.front() {
-                let delay_ns = now_ns.saturating_sub(first.sent_ns).max(0).cast_unsigned();
-                read ^= other.ack_delay.fetch(delay_ns) ^ other.round_trip.fetch(delay_ns);
+            other.series.slices().last().inspect(|slice| ask_for(*slice));
+            self.limits.ask_for_news(1 - from);
+            // As long as it will have taken if it acknowledges the first only, or all that is under way; there is more than that seldom.
+            for kept in [other.outstanding.front(), other.outstanding.back()].into_iter().flatten() {
+                let delay_ns = now_ns.saturating_sub(kept.sent_ns).max(0).cast_unsigned();
+                other.ack_delay.ask_for(delay_ns);
+                other.round_trip.ask_for(delay_ns);
             }
         }
-        read
     }
 
     /// Say whether memory is short.
@@ -640,12 +636,6 @@ impl Half {
             let edge = number + octets;
             self.edge = Some(edge);
         }
-    }
-
-    fn fetch(&self) -> u64 {
-        self.segments ^ self.octets ^ self.duplicate_acks ^ self.covered_segments ^ self.most_in_flight ^ self.highest ^ self.acknowledged
-            ^ self.outstanding.len() as u64 ^ self.last_ack_ns.cast_unsigned() ^ self.holes_at.len() as u64 ^ u64::from(self.largest_payload)
-            ^ self.ack_delay.count() ^ self.round_trip.count() ^ self.series.width_ns()
     }
 
     fn held_octets(&self) -> usize {

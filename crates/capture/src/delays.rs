@@ -1,5 +1,7 @@
 //! How long things took: counts in buckets of a fixed relative width, of which only the octaves that hold something take memory.
 
+use crate::ahead::ask_for;
+
 const SUB_BITS: u32 = 5;
 const SUB: usize = 1 << SUB_BITS;
 /// Octets that an octave takes, with its part of what the allocator adds.
@@ -68,10 +70,10 @@ impl Delays {
         octaves.zip(self.counts.chunks_exact(SUB))
     }
 
-    /// Read the count of a time, for it to be near.
-    pub(crate) fn fetch(&self, ns: u64) -> u64 {
+    /// Ask for the memory of the count of a time.
+    pub(crate) fn ask_for(&self, ns: u64) {
         let (octave, place) = place_of(ns);
-        self.counts.get(self.before(octave) * SUB + place).copied().unwrap_or(0)
+        self.counts.get(self.before(octave) * SUB + place).inspect(|count| ask_for(*count));
     }
 
     /// How many were counted.

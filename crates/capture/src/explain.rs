@@ -11,7 +11,6 @@ use crate::largest::Largest;
 use crate::noted::{FlowKey, Noted, What};
 use crate::packet::{End, Other, Tcp};
 use crate::recent::Recent;
-use std::hint::black_box;
 use std::io::Read;
 
 pub use crate::largest::Rest;
@@ -128,18 +127,6 @@ struct Live<T> {
     listed: Listed<T>,
 }
 
-impl<T> Live<T> {
-    fn fetch(&self) -> u64 {
-        self.held as u64 ^ self.listed.number
-    }
-}
-
-impl Between {
-    fn fetch(&self) -> u64 {
-        self.connection.fetch() ^ u64::from(self.ends[0].port)
-    }
-}
-
 /// Takes in packets.
 #[derive(Debug, Default)]
 pub struct Explainer {
@@ -207,44 +194,45 @@ impl Explainer {
         hashes.clear();
         hashes.extend(batch.iter().map(|noted| self.hash(noted)));
         if self.live.len() + self.live_flows.len() > FEW_LIVE {
-            self.fetch(batch, hashes);
+            self.ask_for(batch, hashes);
         }
         for (noted, hash) in batch.iter().zip(&*hashes) {
             self.take(noted, *hash);
         }
     }
 
-    /// Read what the packets of a batch will need, all of them at once: the processor then waits for memory once in a batch, and not at every
-    /// packet. What is read is of no use but to be near. First where things are, then the things, then what these point to.
-    fn fetch(&self, batch: &[Noted], hashes: &[u32]) {
-        let mut places = [(None, None); BATCH];
+    /// Ask for the memory that the packets of a batch will need: first of the connections and flows, then of what they point to.
+    fn ask_for(&self, batch: &[Noted], hashes: &[u32]) {
+        let mut places = [None; BATCH];
         for ((noted, hash), place) in batch.iter().zip(hashes).zip(&mut places) {
             *place = match noted.what {
-                What::Segment(..) => (self.live.likely(*hash), None),
-                What::Datagram(..) => (None, self.live_flows.likely(*hash)),
-                What::Other(_) => (None, None),
+                What::Segment(..) => self.live.likely(*hash),
+                What::Datagram(..) => self.live_flows.likely(*hash),
+                What::Other(_) => None,
             };
-        }
-        let mut read = 0;
-        for (segments, datagrams) in places {
-            if let Some(of) = segments.and_then(|place| self.live.at(place)) {
-                read ^= of.fetch() ^ of.listed.what.fetch();
-            } else if let Some(of) = datagrams.and_then(|place| self.live_flows.at(place)) {
-                read ^= of.fetch() ^ of.listed.what.flow.fetch();
+            match (noted.what, *place) {
+                (What::Segment(..), Some(place)) => self.live.ask_for(place),
+                (What::Datagram(..), Some(place)) => self.live_flows.ask_for(place),
+                _ => {}
             }
         }
-        for (noted, (segments, datagrams)) in batch.iter().zip(places) {
-            let now_ns = noted.time_ns.unwrap_or(0);
-            if let Some(of) = segments.and_then(|place| self.live.at(place)) {
-                let Between { ends, connection } = &of.listed.what;
-                if let What::Segment((source, _), tcp, payload) = &noted.what {
-                    read ^= connection.fetch_parts(usize::from(ends[0] != *source), now_ns, tcp, *payload);
+        for (noted, place) in batch.iter().zip(places) {
+            let (Some(place), now_ns) = (place, noted.time_ns.unwrap_or(0)) else { continue };
+            match &noted.what {
+                What::Segment((source, _), tcp, payload) => {
+                    if let Some(of) = self.live.at(place) {
+                        let from = usize::from(of.listed.what.ends[0] != *source);
+                        of.listed.what.connection.ask_for_parts(from, now_ns, tcp, *payload);
+                    }
                 }
-            } else if let Some(of) = datagrams.and_then(|place| self.live_flows.at(place)) {
-                read ^= of.listed.what.flow.fetch_parts(now_ns);
+                What::Datagram(..) => {
+                    if let Some(of) = self.live_flows.at(place) {
+                        of.listed.what.flow.ask_for_parts(now_ns);
+                    }
+                }
+                What::Other(_) => {}
             }
         }
-        black_box(read);
     }
 
     fn hash(&self, noted: &Noted) -> u32 {

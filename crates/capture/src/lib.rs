@@ -13,6 +13,7 @@
 //! Pure but for the reader that is handed in. A file may hold anything: nothing here panics on it, and what is wrong is said with its
 //! place in the file.
 
+mod ahead;
 pub mod connection;
 pub mod delays;
 pub mod explain;

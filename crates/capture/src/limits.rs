@@ -23,6 +23,7 @@
 //! SYN, and what follows the last of these moments                                             Opening
 //! ```
 
+use crate::ahead::ask_for;
 use std::collections::VecDeque;
 
 /// News of acknowledgements that may be on its way to a sender; of more, the oldest are taken as arrived.
@@ -261,16 +262,10 @@ impl Limits {
         spent
     }
 
-    /// Read what the next segment will need of it, for it to be near.
-    pub(crate) fn fetch(&self) -> u64 {
-        let views = self.views.iter().fold(0, |read, view| read ^ view.highest ^ view.acknowledged ^ view.news.len() as u64);
-        self.spent_ns[0] ^ self.spent_ns[8] ^ views
-    }
-
-    /// Likewise, of what end `x` is being told.
-    pub(crate) fn fetch_news(&self, x: usize) -> u64 {
+    /// Ask for the memory of what end `x` is being told.
+    pub(crate) fn ask_for_news(&self, x: usize) {
         let news = &self.views[x].news;
-        [news.front(), news.back()].into_iter().flatten().fold(0, |read, news| read ^ news.acknowledged)
+        [news.front(), news.back()].into_iter().flatten().for_each(ask_for);
     }
 
     /// Octets of memory beyond the value itself.

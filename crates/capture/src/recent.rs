@@ -2,6 +2,7 @@
 //!
 //! The order and the hashes stand apart from the values, 12 and 8 octets each: to find a value and to note that it was met touches no other value.
 
+use crate::ahead::ask_for;
 use crate::index::{Index, Seeds};
 use std::hash::Hash;
 
@@ -113,6 +114,13 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
     #[must_use]
     pub fn at(&self, place: u32) -> Option<&V> {
         self.slots.get(place as usize)?.as_ref().map(|slot| &slot.value)
+    }
+
+    /// Ask for the memory of the value at such a place.
+    pub(crate) fn ask_for(&self, place: u32) {
+        if let Some(Some(slot)) = self.slots.get(place as usize) {
+            ask_for(&**slot);
+        }
     }
 
     /// Take out the value of a key.

@@ -103,13 +103,6 @@ impl Series {
         self.doubled += 1;
     }
 
-    /// Read the slice of a time, or the last one, for it to be near.
-    #[allow(clippy::cast_possible_truncation)] // what is beyond the slices is not read
-    pub(crate) fn fetch(&self, after_ns: u64) -> u64 {
-        let index = (self.index(after_ns) as usize).min(self.slices.len().wrapping_sub(1));
-        self.slices.get(index).map_or(0, |slice| slice.octets ^ u64::from(slice.packets))
-    }
-
     /// Width of a slice.
     #[must_use]
     pub fn width_ns(&self) -> u64 {
