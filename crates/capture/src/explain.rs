@@ -8,7 +8,7 @@ use crate::connection::{Connection, Finding};
 use crate::file::{Capture, Error, Packet};
 use crate::flow::{Flow, Mark};
 use crate::largest::Largest;
-use crate::noted::{FlowKey, Noted, What};
+use crate::noted::{FlowKey, Noted, Pair, What};
 use crate::packet::{End, Other, Tcp};
 use crate::recent::Recent;
 use std::io::Read;
@@ -26,7 +26,7 @@ const MUCH_HELD: usize = 64 << 20;
 pub const MOST_LISTED: usize = 1000;
 
 /// Packets that are read before the first of them is taken in.
-const BATCH: usize = 32;
+const BATCH: usize = 8;
 /// Of so many connections and flows all is near the processor anyway.
 const FEW_LIVE: usize = 256;
 
@@ -124,6 +124,8 @@ pub struct Explanation {
 #[derive(Debug)]
 struct Live<T> {
     held: usize,
+    /// Of a connection, whether its first end is the lower one of its pair.
+    is_first_low: bool,
     listed: Listed<T>,
 }
 
@@ -138,7 +140,7 @@ pub struct Explainer {
     cut: u64,
     kinds: Kinds,
     unread_link: Option<u16>,
-    live: Recent<(End, End), Live<Between>>,
+    live: Recent<Pair, Live<Between>>,
     live_flows: Recent<FlowKey, Live<FromTo>>,
     held: usize,
     connections: u64,
@@ -167,14 +169,6 @@ fn octets_of(connection: &Connection) -> u64 {
     connection.halves.iter().map(|half| half.octets).sum()
 }
 
-fn ordered((source, destination): (End, End)) -> (End, End) {
-    if source <= destination {
-        (source, destination)
-    } else {
-        (destination, source)
-    }
-}
-
 impl Explainer {
     /// Follow no more than `live` connections, and flows, at a time.
     #[must_use]
@@ -201,8 +195,15 @@ impl Explainer {
         }
     }
 
-    /// Ask for the memory that the packets of a batch will need: first of the connections and flows, then of what they point to.
+    /// Ask for the memory that the packets of a batch will need: where their connections and flows are, these, and what they point to.
     fn ask_for(&self, batch: &[Noted], hashes: &[u32]) {
+        for (noted, hash) in batch.iter().zip(hashes) {
+            match noted.what {
+                What::Segment(..) => self.live.ask_for_place(*hash),
+                What::Datagram(..) => self.live_flows.ask_for_place(*hash),
+                What::Other(_) => {}
+            }
+        }
         let mut places = [None; BATCH];
         for ((noted, hash), place) in batch.iter().zip(hashes).zip(&mut places) {
             *place = match noted.what {
@@ -219,9 +220,9 @@ impl Explainer {
         for (noted, place) in batch.iter().zip(places) {
             let (Some(place), now_ns) = (place, noted.time_ns.unwrap_or(0)) else { continue };
             match &noted.what {
-                What::Segment((source, _), tcp, payload) => {
+                What::Segment(_, is_low, tcp, payload) => {
                     if let Some(of) = self.live.at(place) {
-                        let from = usize::from(of.listed.what.ends[0] != *source);
+                        let from = usize::from(of.is_first_low != *is_low);
                         of.listed.what.connection.ask_for_parts(from, now_ns, tcp, *payload);
                     }
                 }
@@ -237,7 +238,7 @@ impl Explainer {
 
     fn hash(&self, noted: &Noted) -> u32 {
         match &noted.what {
-            What::Segment(ends, ..) => self.live.hash(&ordered(*ends)),
+            What::Segment(pair, ..) => self.live.hash(pair),
             What::Datagram(key, ..) => self.live_flows.hash(key),
             What::Other(_) => 0,
         }
@@ -249,16 +250,16 @@ impl Explainer {
         self.cut += u64::from(noted.is_cut);
         let now_ns = self.clock(noted.time_ns);
         match &noted.what {
-            What::Segment(ends, tcp, payload) => {
+            What::Segment(pair, is_low, tcp, payload) => {
                 self.kinds.tcp += 1;
-                return Some(self.segment(now_ns, *ends, hash, tcp, *payload));
+                return Some(self.segment(now_ns, (pair, hash, *is_low), tcp, *payload));
             }
             What::Datagram(key, number, octets) => {
                 match key.0 {
                     Station::Ip(_) => self.kinds.udp += 1,
                     Station::Mac(_) => self.kinds.raw += 1,
                 }
-                self.datagram(now_ns, *key, hash, *number, *octets);
+                self.datagram(now_ns, key, hash, *number, *octets);
             }
             What::Other(Other::Link(number)) => {
                 self.kinds.unread += 1;
@@ -284,36 +285,29 @@ impl Explainer {
         now_ns
     }
 
-    fn segment(
-        &mut self,
-        now_ns: i64,
-        (source, destination): (End, End),
-        hash: u32,
-        tcp: &Tcp,
-        payload: u32,
-    ) -> Met {
-        let key = ordered((source, destination));
+    fn segment(&mut self, now_ns: i64, (pair, hash, is_low): (&Pair, u32, bool), tcp: &Tcp, payload: u32) -> Met {
         let begins = tcp.syn && !tcp.ack;
-        let before = if begins { self.live.find(&key) } else { None };
-        let is_over = before.is_some_and(|of| {
-            let from = usize::from(of.listed.what.ends[0] != source);
-            of.listed.what.connection.is_over_for(from, tcp)
-        });
+        let before = if begins { self.live.find(pair, hash) } else { None };
+        let is_over = before
+            .is_some_and(|of| of.listed.what.connection.is_over_for(usize::from(of.is_first_low != is_low), tcp));
         if is_over {
-            if let Some(of) = self.live.take(&key) {
+            if let Some(of) = self.live.take(pair, hash) {
                 self.held = self.held.saturating_sub(of.held);
                 self.finish(of.listed, false);
             }
         }
         let (connections, packets) = (&mut self.connections, self.packets);
-        let of = self.live.meet(key, hash, || {
+        let of = self.live.meet(pair, hash, || {
             *connections += 1;
+            let (low, high) = pair.ends();
             // Who answers a SYN did not begin.
-            let ends = if tcp.syn && tcp.ack { [destination, source] } else { [source, destination] };
+            let is_first_low = (is_low != (tcp.syn && tcp.ack)) || low == high;
+            let ends = if is_first_low { [low, high] } else { [high, low] };
             let what = Between { ends, connection: Connection::default() };
-            Live { held: 0, listed: Listed { number: *connections, first_packet: packets, is_evicted: false, what } }
+            let listed = Listed { number: *connections, first_packet: packets, is_evicted: false, what };
+            Live { held: 0, is_first_low, listed }
         });
-        let from = usize::from(of.listed.what.ends[0] != source);
+        let from = usize::from(of.is_first_low != is_low);
         let connection = &mut of.listed.what.connection;
         connection.spare(self.held > MUCH_HELD);
         let finding = connection.segment(from, now_ns, tcp, payload);
@@ -324,13 +318,14 @@ impl Explainer {
         met
     }
 
-    fn datagram(&mut self, now_ns: i64, key: FlowKey, hash: u32, number: Option<u64>, octets: u32) {
+    fn datagram(&mut self, now_ns: i64, key: &FlowKey, hash: u32, number: Option<u64>, octets: u32) {
         let (flows, packets) = (&mut self.flows, self.packets);
         let of = self.live_flows.meet(key, hash, || {
             *flows += 1;
-            let (source, destination, mark) = key;
+            let (source, destination, mark) = *key;
             let what = FromTo { source, destination, mark, flow: Flow::new(now_ns, number) };
-            Live { held: 0, listed: Listed { number: *flows, first_packet: packets, is_evicted: false, what } }
+            let listed = Listed { number: *flows, first_packet: packets, is_evicted: false, what };
+            Live { held: 0, is_first_low: true, listed }
         });
         let flow = &mut of.listed.what.flow;
         flow.series.spare(self.held > MUCH_HELD);

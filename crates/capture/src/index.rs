@@ -3,6 +3,7 @@
 //! Open addressing with linear probing: eight octets a cell, at least half of the cells empty. The keys stand with the values. Hashes are seeded
 //! anew in each process, so that nobody can write a capture whose keys all collide.
 
+use crate::ahead::ask_for;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 const EMPTY: u32 = u32::MAX;
@@ -116,6 +117,11 @@ impl Index {
             }
             at = self.next(at);
         }
+    }
+
+    /// Ask for the memory where the search for a hash begins.
+    pub(crate) fn ask_for(&self, hash: u32) {
+        ask_for(&self.cells[self.home(hash)]);
     }
 
     /// Add a place that is not there yet.

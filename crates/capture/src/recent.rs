@@ -61,27 +61,27 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
         self.index.is_empty()
     }
 
-    /// The hash of a key, for [`Recent::meet`] and [`Recent::likely`].
+    /// The hash of a key, which all others are given with it: whoever has many keys hashes them beforehand.
     #[must_use]
     pub fn hash(&self, key: &K) -> u32 {
         self.seeds.hash(key)
     }
 
-    /// The value of a key, made if there is none, which is now the one met last. `hash` is the key's.
+    /// The value of a key, made if there is none, which is now the one met last; `hash` is the key's.
     ///
     /// # Panics
     /// If there are 2^32 - 1 values.
-    pub fn meet(&mut self, key: K, hash: u32, make: impl FnOnce() -> V) -> &mut V {
+    pub fn meet(&mut self, key: &K, hash: u32, make: impl FnOnce() -> V) -> &mut V {
         // Captures come in runs of one connection.
-        let is_newest = self.newest != NONE && self.link(self.newest).hash == hash && self.slot(self.newest).key == key;
+        let is_newest = self.newest != NONE && self.link(self.newest).hash == hash && self.slot(self.newest).key == *key;
         let place = if is_newest {
             self.newest
-        } else if let Some(place) = self.index.find(hash, |place| self.slot(place).key == key) {
+        } else if let Some(place) = self.place(key, hash) {
             self.unlink(place);
             self.append(place);
             place
         } else {
-            let slot = Some(Box::new(Slot { key, value: make() }));
+            let slot = Some(Box::new(Slot { key: *key, value: make() }));
             let link = Link { hash, earlier: NONE, later: NONE };
             let place = if let Some(place) = self.free.pop() {
                 (self.slots[place as usize], self.links[place as usize]) = (slot, link);
@@ -98,10 +98,10 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
         &mut self.slots[place as usize].as_mut().expect("what is linked is there").value
     }
 
-    /// The value of a key.
+    /// The value of a key, whose hash is `hash`.
     #[must_use]
-    pub fn find(&self, key: &K) -> Option<&V> {
-        self.place(key).map(|place| &self.slot(place).value)
+    pub fn find(&self, key: &K, hash: u32) -> Option<&V> {
+        self.place(key, hash).map(|place| &self.slot(place).value)
     }
 
     /// The place of the first value whose key has this hash: of the key's own value, but for chance.
@@ -116,6 +116,11 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
         self.slots.get(place as usize)?.as_ref().map(|slot| &slot.value)
     }
 
+    /// Ask for the memory that [`Recent::likely`] will need.
+    pub(crate) fn ask_for_place(&self, hash: u32) {
+        self.index.ask_for(hash);
+    }
+
     /// Ask for the memory of the value at such a place.
     pub(crate) fn ask_for(&self, place: u32) {
         if let Some(Some(slot)) = self.slots.get(place as usize) {
@@ -123,9 +128,9 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
         }
     }
 
-    /// Take out the value of a key.
-    pub fn take(&mut self, key: &K) -> Option<V> {
-        self.place(key).map(|place| self.take_at(place))
+    /// Take out the value of a key, whose hash is `hash`.
+    pub fn take(&mut self, key: &K, hash: u32) -> Option<V> {
+        self.place(key, hash).map(|place| self.take_at(place))
     }
 
     /// Take out what was met longest ago.
@@ -140,8 +145,8 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
         self.slots[place as usize].take().expect("what is linked is there").value
     }
 
-    fn place(&self, key: &K) -> Option<u32> {
-        self.index.find(self.hash(key), |place| self.slot(place).key == *key)
+    fn place(&self, key: &K, hash: u32) -> Option<u32> {
+        self.index.find(hash, |place| self.slot(place).key == *key)
     }
 
     fn slot(&self, place: u32) -> &Slot<K, V> {
@@ -192,7 +197,7 @@ mod tests {
             for (key, what) in steps {
                 match what {
                     0 => {
-                        prop_assert_eq!(recent.take(&key).is_some(), model.contains(&key));
+                        prop_assert_eq!(recent.take(&key, recent.hash(&key)).is_some(), model.contains(&key));
                         model.retain(|other| *other != key);
                     }
                     1 => {
@@ -200,7 +205,7 @@ mod tests {
                         prop_assert_eq!(recent.take_oldest(), oldest);
                     }
                     _ => {
-                        prop_assert_eq!(*recent.meet(key, recent.hash(&key), || key), key);
+                        prop_assert_eq!(*recent.meet(&key, recent.hash(&key), || key), key);
                         model.retain(|other| *other != key);
                         model.push(key);
                     }
