@@ -5,7 +5,7 @@
 //! [`MOST_LISTED`] with most payload are kept whole, of the others their sums.
 
 use crate::connection::{Connection, Finding};
-use crate::file::{Capture, Error, Packet};
+use crate::file::{Capture, Dropped, Error, Packet};
 use crate::flow::{Flow, Mark};
 use crate::largest::Largest;
 use crate::noted::{FlowKey, Noted, Pair, What};
@@ -104,6 +104,8 @@ pub struct Explanation {
     pub backward: u64,
     /// Packets of which a part was kept only.
     pub cut: u64,
+    /// Packets that the capture itself lost, where it says so.
+    pub dropped: Dropped,
     /// What they are.
     pub kinds: Kinds,
     /// Link that is not read, if there was one.
@@ -288,8 +290,8 @@ impl Explainer {
     fn segment(&mut self, now_ns: i64, (pair, hash, is_low): (&Pair, u32, bool), tcp: &Tcp, payload: u32) -> Met {
         let begins = tcp.syn && !tcp.ack;
         let before = if begins { self.live.find(pair, hash) } else { None };
-        let is_over = before
-            .is_some_and(|of| of.listed.what.connection.is_over_for(usize::from(of.is_first_low != is_low), tcp));
+        let is_over =
+            before.is_some_and(|of| of.listed.what.connection.is_over_for(usize::from(of.is_first_low != is_low), tcp));
         if is_over {
             if let Some(of) = self.live.take(pair, hash) {
                 self.held = self.held.saturating_sub(of.held);
@@ -362,7 +364,7 @@ impl Explainer {
         self.done_flows.add(of, packets, octets);
     }
 
-    /// What was found. `file_octets` is how much of the file was read, `ended_by` why no more.
+    /// What was found. `file_octets` is how much of the file was read, `ended_by` why no more; what the file says of its losses is left to be added.
     #[must_use]
     pub fn explanation(mut self, file_octets: u64, ended_by: Option<Error>) -> Explanation {
         while let Some(of) = self.live.take_oldest() {
@@ -381,6 +383,7 @@ impl Explainer {
             timeless: self.timeless,
             backward: self.backward,
             cut: self.cut,
+            dropped: Dropped::default(),
             kinds: self.kinds,
             unread_link: self.unread_link,
             connections,
@@ -423,5 +426,5 @@ pub fn explain<R: Read>(reader: R, mut watch: impl FnMut(u64) -> bool) -> Result
             break ended_by;
         }
     };
-    Ok(explainer.explanation(capture.octets(), ended_by))
+    Ok(Explanation { dropped: capture.dropped(), ..explainer.explanation(capture.octets(), ended_by) })
 }

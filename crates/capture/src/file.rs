@@ -22,6 +22,7 @@ const SECTION: u32 = 0x0A0D_0D0A;
 const INTERFACE: u32 = 1;
 const OLD_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
+const STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1A2B_3C4D;
 
@@ -123,6 +124,31 @@ pub struct Packet<'a> {
     pub data: &'a [u8],
 }
 
+/// Packets that a capture itself lost, as it says in its statistics (pcapng); nothing where it says nothing. What is lost so was not lost by the
+/// network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// By interfaces, for want of room there.
+    pub by_interface: Option<u64>,
+    /// By the system, for want of room for them until they are read.
+    pub by_system: Option<u64>,
+}
+
+impl Dropped {
+    fn and(self, other: Self) -> Self {
+        let sum = |a: Option<u64>, b: Option<u64>| {
+            if a.is_none() && b.is_none() {
+                return None;
+            }
+            Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0)))
+        };
+        Self {
+            by_interface: sum(self.by_interface, other.by_interface),
+            by_system: sum(self.by_system, other.by_system),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link: Link,
@@ -130,6 +156,8 @@ struct Interface {
     /// Units of its times in a second.
     resolution: Resolution,
     offset_s: i64,
+    /// What it said last.
+    dropped: Dropped,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +191,8 @@ pub struct Capture<R> {
     kind: Kind,
     is_big: bool,
     interfaces: Vec<Interface>,
+    /// Of the sections before.
+    dropped: Dropped,
     /// What is read of the packet or block under way.
     buffer: Vec<u8>,
     /// Octets read.
@@ -181,6 +211,7 @@ impl<R: Read> Capture<R> {
             kind: Kind::Blocks,
             is_big: false,
             interfaces: Vec::new(),
+            dropped: Dropped::default(),
             buffer: Vec::new(),
             at: 0,
             packets: 0,
@@ -206,7 +237,8 @@ impl<R: Read> Capture<R> {
         let snap = new.u32_at(12);
         // The upper half has flags of the check sequence.
         let link = Link::of((new.u32_at(16) & 0xffff) as u16);
-        let interface = Interface { link, snap, resolution: Resolution::Decimal(places), offset_s: 0 };
+        let interface =
+            Interface { link, snap, resolution: Resolution::Decimal(places), offset_s: 0, dropped: Dropped::default() };
         new.kind = Kind::Classic { interface };
         Ok(new)
     }
@@ -221,6 +253,12 @@ impl<R: Read> Capture<R> {
     #[must_use]
     pub fn octets(&self) -> u64 {
         self.at
+    }
+
+    /// Packets that the capture itself lost, as far as it has said so yet; an interface may say it more than once, and the last counts.
+    #[must_use]
+    pub fn dropped(&self) -> Dropped {
+        self.interfaces.iter().fold(self.dropped, |sum, interface| sum.and(interface.dropped))
     }
 
     /// The next packet; nothing at the end of the file.
@@ -275,7 +313,9 @@ impl<R: Read> Capture<R> {
             let length = self.u32_at(0);
             let body = self.body_of(begin, length)?;
             match kind {
-                INTERFACE | OLD_PACKET | SIMPLE_PACKET | ENHANCED_PACKET => self.whole(body + 4, "block")?,
+                INTERFACE | OLD_PACKET | SIMPLE_PACKET | STATISTICS | ENHANCED_PACKET => {
+                    self.whole(body + 4, "block")?
+                }
                 _ => {
                     self.skip(body as u64 + 4)?;
                     continue;
@@ -288,6 +328,10 @@ impl<R: Read> Capture<R> {
             let found = match kind {
                 INTERFACE => {
                     self.describe(begin, body)?;
+                    continue;
+                }
+                STATISTICS => {
+                    self.account(begin, body)?;
                     continue;
                 }
                 SIMPLE_PACKET => self.simple(begin, body)?,
@@ -314,6 +358,7 @@ impl<R: Read> Capture<R> {
         if body < 16 {
             return Err(self.corrupt(begin, "length of a section's block", length, "at least 28".to_owned()));
         }
+        self.dropped = self.dropped();
         self.interfaces.clear();
         self.skip(body as u64 - 4 + 4)
     }
@@ -331,26 +376,51 @@ impl<R: Read> Capture<R> {
             snap: self.u32_at(4),
             resolution: Resolution::Decimal(6),
             offset_s: 0,
+            dropped: Dropped::default(),
         };
         let mut at = 8;
-        while at + 4 <= body {
-            let (code, length) = (self.u16_at(at), self.u16_at(at + 2) as usize);
-            let value = at + 4;
-            if code == 0 {
-                break;
-            }
-            if value + length > body {
-                return Err(self.corrupt(begin, "length of an option", length, format!("at most {}", body - value)));
-            }
+        while let Some((code, length, value)) = self.option(begin, &mut at, body)? {
             match (code, length) {
                 (9, 1) => interface.resolution = self.resolution(begin, self.buffer[value])?,
                 (14, 8) => interface.offset_s = self.u64_at(value).cast_signed(),
                 _ => {}
             }
-            at = value + length.next_multiple_of(4);
         }
         self.interfaces.push(interface);
         Ok(())
+    }
+
+    /// What an interface says of its losses.
+    fn account(&mut self, begin: u64, body: usize) -> Result<(), Error> {
+        if body < 12 {
+            return Err(self.corrupt(begin, "length of statistics", body, "at least 12 octets".to_owned()));
+        }
+        let number = self.u32_at(0);
+        self.interface(begin, number)?;
+        let mut dropped = Dropped::default();
+        let mut at = 12;
+        while let Some((code, length, value)) = self.option(begin, &mut at, body)? {
+            match (code, length) {
+                (5, 8) => dropped.by_interface = Some(self.u64_at(value)),
+                (7, 8) => dropped.by_system = Some(self.u64_at(value)),
+                _ => {}
+            }
+        }
+        self.interfaces[number as usize].dropped = dropped;
+        Ok(())
+    }
+
+    /// Code and length of the option at `at` of a body, and where its value is; nothing at their end.
+    fn option(&self, begin: u64, at: &mut usize, body: usize) -> Result<Option<(u16, usize, usize)>, Error> {
+        if *at + 4 > body || self.u16_at(*at) == 0 {
+            return Ok(None);
+        }
+        let (code, length, value) = (self.u16_at(*at), self.u16_at(*at + 2) as usize, *at + 4);
+        if value + length > body {
+            return Err(self.corrupt(begin, "length of an option", length, format!("at most {}", body - value)));
+        }
+        *at = value + length.next_multiple_of(4);
+        Ok(Some((code, length, value)))
     }
 
     fn resolution(&self, begin: u64, octet: u8) -> Result<Resolution, Error> {

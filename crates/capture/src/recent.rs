@@ -73,7 +73,8 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
     /// If there are 2^32 - 1 values.
     pub fn meet(&mut self, key: &K, hash: u32, make: impl FnOnce() -> V) -> &mut V {
         // Captures come in runs of one connection.
-        let is_newest = self.newest != NONE && self.link(self.newest).hash == hash && self.slot(self.newest).key == *key;
+        let is_newest =
+            self.newest != NONE && self.link(self.newest).hash == hash && self.slot(self.newest).key == *key;
         let place = if is_newest {
             self.newest
         } else if let Some(place) = self.place(key, hash) {
