@@ -319,6 +319,7 @@ fn what_was_lost_and_which_way_packets_went_stand_where_the_specification_wants_
     let (begun_ns, ended_ns) = (0x1234_5678_9ABC_DEF0, 0x1234_5679_0000_0001);
     let said = Statistics { begun_ns, ended_ns, accepted: 7, dropped: 1 << 40, delivered: 2 };
     let (file, _) = written.finish(&said).expect("memory takes all");
+    assert_eq!(dropped(&file), Dropped { by_interface: None, by_system: Some(1 << 40) });
     let blocks = blocks_of(&file);
     // Section header, interface description, two enhanced packets, interface statistics.
     assert_eq!(blocks.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [0x0A0D_0D0A, 1, 6, 6, 5]);
