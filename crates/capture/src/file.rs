@@ -314,7 +314,7 @@ impl<R: Read> Capture<R> {
             let body = self.body_of(begin, length)?;
             match kind {
                 INTERFACE | OLD_PACKET | SIMPLE_PACKET | STATISTICS | ENHANCED_PACKET => {
-                    self.whole(body + 4, "block")?
+                    self.whole(body + 4, "block")?;
                 }
                 _ => {
                     self.skip(body as u64 + 4)?;

@@ -45,18 +45,12 @@ impl Slice {
 }
 
 /// Slices from a beginning on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Series {
     slices: Vec<Slice>,
     /// How often the width was doubled.
     doubled: u32,
     is_short: bool,
-}
-
-impl Default for Series {
-    fn default() -> Self {
-        Self { slices: Vec::new(), doubled: 0, is_short: false }
-    }
 }
 
 impl Series {

