@@ -60,7 +60,7 @@ class Explanation:
             found.append(f"{of['ended_by']}; these are explained")
         if self.dropped:
             found.append(
-                f"the capture itself dropped {self.dropped} packets: holes, and octets that were never captured, may be these, and not what the "
+                f"the capture itself dropped {self.dropped} packets: holes, and octets that were never captured, may be these, not what the "
                 "network lost"
             )
         if of["timeless"]:

@@ -30,7 +30,7 @@ _CAUTIONS: Mapping[str, str] = {
     "guessed": "more than a tenth of what was sent again, or late, is told by its timing only",
     "evicted": "too many connections went on at the same time: its end was not followed",
     "cut-by-interface": "segments are longer than the ends agreed: the interface cut them after the capture, into more on the wire",
-    "dropped-by-capture": "the capture itself dropped packets: holes, and octets never captured, may be these, and not what the network lost",
+    "dropped-by-capture": "the capture itself dropped packets: holes, and octets never captured, may be these, not what the network lost",
 }
 
 
