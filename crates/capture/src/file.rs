@@ -7,8 +7,13 @@
 //!
 //! Sources: draft-ietf-opsawg-pcap-05, draft-ietf-opsawg-pcapng-03, and the registry of link types of the tcpdump group.
 
+mod interface;
+
+use interface::{Interface, Resolution};
 use std::io::{ErrorKind, Read};
 use thiserror::Error;
+
+pub use interface::{Dropped, Link};
 
 /// Octets of the largest packet that is read: libpcap's own bound.
 pub const MOST_CAPTURED: u32 = 262_144;
@@ -17,7 +22,6 @@ pub const MOST_BLOCK: u32 = 16 << 20;
 /// Interfaces that a section may describe.
 pub const MOST_INTERFACES: usize = 65_536;
 
-const NS: i128 = 1_000_000_000;
 const SECTION: u32 = 0x0A0D_0D0A;
 const INTERFACE: u32 = 1;
 const OLD_PACKET: u32 = 2;
@@ -66,49 +70,6 @@ pub enum Error {
     },
 }
 
-/// What a captured packet begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
-    /// An Ethernet header.
-    Ethernet,
-    /// An IP header.
-    Ip,
-    /// What Linux says of a packet on no interface in particular (version 1).
-    Cooked,
-    /// The same (version 2).
-    Cooked2,
-    /// Four octets of address family, as on BSD's loopback.
-    Loopback,
-    /// Something that is not read, by its number in the registry.
-    Other(u16),
-}
-
-impl Link {
-    fn of(number: u16) -> Self {
-        match number {
-            1 => Self::Ethernet,
-            12 | 14 | 101 | 228 | 229 => Self::Ip,
-            113 => Self::Cooked,
-            276 => Self::Cooked2,
-            0 | 108 => Self::Loopback,
-            other => Self::Other(other),
-        }
-    }
-
-    /// Its number in the registry.
-    #[must_use]
-    pub fn number(self) -> u16 {
-        match self {
-            Self::Loopback => 0,
-            Self::Ethernet => 1,
-            Self::Ip => 101,
-            Self::Cooked => 113,
-            Self::Cooked2 => 276,
-            Self::Other(number) => number,
-        }
-    }
-}
-
 /// A packet as it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
@@ -122,60 +83,6 @@ pub struct Packet<'a> {
     pub original: u32,
     /// Octets of it that were kept.
     pub data: &'a [u8],
-}
-
-/// Packets that a capture itself lost, as it says in its statistics (pcapng); nothing where it says nothing. What is lost so was not lost by the
-/// network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
-    /// By interfaces, for want of room there.
-    pub by_interface: Option<u64>,
-    /// By the system, for want of room for them until they are read.
-    pub by_system: Option<u64>,
-}
-
-impl Dropped {
-    fn and(self, other: Self) -> Self {
-        let sum = |a: Option<u64>, b: Option<u64>| {
-            if a.is_none() && b.is_none() {
-                return None;
-            }
-            Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0)))
-        };
-        Self {
-            by_interface: sum(self.by_interface, other.by_interface),
-            by_system: sum(self.by_system, other.by_system),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Interface {
-    link: Link,
-    snap: u32,
-    /// Units of its times in a second.
-    resolution: Resolution,
-    offset_s: i64,
-    /// What it said last.
-    dropped: Dropped,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Resolution {
-    Decimal(u32),
-    Binary(u32),
-}
-
-impl Resolution {
-    /// Nanoseconds of a time, or `None` beyond what 64 bits hold.
-    fn ns(self, units: u64, offset_s: i64) -> Option<i64> {
-        let ns = match self {
-            Self::Decimal(places @ 0..=9) => i128::from(units).checked_mul(10i128.pow(9 - places))?,
-            Self::Decimal(places) => i128::from(units) / 10i128.checked_pow(places - 9)?,
-            Self::Binary(places) => (i128::from(units) * NS).checked_shr(places)?,
-        };
-        i64::try_from(ns + i128::from(offset_s) * NS).ok()
-    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -60,8 +60,8 @@ class Explanation:
             found.append(f"{of['ended_by']}; these are explained")
         if self.dropped:
             found.append(
-                f"the capture itself dropped {self.dropped} packets: holes, and octets that were never captured, may be these, not what the "
-                "network lost"
+                f"the capture itself dropped {self.dropped} packets: holes, and octets that were never captured, may be these, not what "
+                "the network lost"
             )
         if of["timeless"]:
             found.append(f"{of['timeless']} packets have no time; each is taken as captured with the one before it")
