@@ -6,9 +6,11 @@ SHORTEST_FRAME_OCTETS = 64
 AROUND_DATA_OCTETS = 18
 """Addresses, type and check sequence (802.3-2022 § 3.2)."""
 IP_HEADER_OCTETS, UDP_HEADER_OCTETS = 20, 8
+IPV6_HEADER_OCTETS, IPV6_FRAGMENT_OCTETS = 40, 8
+"""Header, and what each fragment has besides (RFC 8200, sections 3 and 4.5)."""
 
 
-def frame_octets(framing: Any, octets: int) -> list[int]:
+def frame_octets(framing: Any, octets: int, *, is_ipv6: bool = False) -> list[int]:
     """Lengths of the frames of a message, destination address to FCS.
 
     Parameters
@@ -17,6 +19,8 @@ def frame_octets(framing: Any, octets: int) -> list[int]:
         As in a plan: "frame", or a table with `udp`.
     octets
         Length of the frame, or of the data of UDP.
+    is_ipv6
+        Whether UDP goes over IPv6, as only what is measured can; plans and simulations have IPv4.
 
     Examples
     --------
@@ -24,14 +28,20 @@ def frame_octets(framing: Any, octets: int) -> list[int]:
     [64]
     >>> frame_octets({"udp": {"mtu_octets": 1500}}, 5000)
     [1518, 1518, 1518, 606]
+    >>> frame_octets({"udp": {"mtu_octets": 1500}}, 5000, is_ipv6=True)
+    [1514, 1514, 1514, 730]
 
     """
     if framing == "frame":
         return [octets]
-    most = framing["udp"]["mtu_octets"] - IP_HEADER_OCTETS
+    header = IPV6_HEADER_OCTETS if is_ipv6 else IP_HEADER_OCTETS
+    most = framing["udp"]["mtu_octets"] - header
     left, lengths = octets + UDP_HEADER_OCTETS, []
+    if is_ipv6 and left > most:
+        header += IPV6_FRAGMENT_OCTETS
+        most -= IPV6_FRAGMENT_OCTETS
     while left > most:
-        # Offsets of fragments count in units of 8 octets (RFC 791).
-        lengths.append(most // 8 * 8 + IP_HEADER_OCTETS + AROUND_DATA_OCTETS)
+        # Offsets of fragments count in units of 8 octets (RFC 791, RFC 8200).
+        lengths.append(most // 8 * 8 + header + AROUND_DATA_OCTETS)
         left -= most // 8 * 8
-    return [max(length, SHORTEST_FRAME_OCTETS) for length in (*lengths, left + IP_HEADER_OCTETS + AROUND_DATA_OCTETS)]
+    return [max(length, SHORTEST_FRAME_OCTETS) for length in (*lengths, left + header + AROUND_DATA_OCTETS)]

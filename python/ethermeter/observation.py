@@ -19,7 +19,7 @@ class Caution(StrEnum):
     LATE_COLLISION = "late-collision"  # collisions after the slot time happened
     DAMAGED_FRAMES = "damaged-frames"  # a sender did not notice its collision
     NO_SAMPLES = "no-samples"  # nothing was delivered, so the value is undefined (NaN)
-    FEW_SAMPLES = "few-samples"  # fewer than 30 frames behind the value
+    FEW_SAMPLES = "few-samples"  # fewer than 30 frames behind the value, or fewer exchanges than were wanted
     ONE_REPLICATION = "one-replication"  # interval from batches within one replication
     UNBOUNDED_QUEUE = "unbounded-queue"  # an unlimited queue is offered more than the segment carries
     OUTSIDE_MODEL_RANGE = "outside-model-range"  # a theory's own validity ends before this point
@@ -40,6 +40,7 @@ class MetricDefinition:
     meaning: str
     of_voice: bool = False  # stands only where a station sends voice
     of_flows: bool = False  # stands only in trials of networks, whose stations are flows
+    of_flow_voice: bool = False  # of these, only where a flow has a coder
 
 
 class Metric(StrEnum):
@@ -136,6 +137,12 @@ class Metric(StrEnum):
     ACKNOWLEDGEMENT_DELAY = "acknowledgement_delay"
     RETRANSMITTED = "retransmitted"
     TIMEOUTS = "timeouts"
+    EXCHANGES = "exchanges"
+    SAMPLES_LOST_HOST = "samples_lost_host"
+    MOUTH_TO_EAR = "mouth_to_ear"
+    SPEECH_LOSS = "speech_loss"
+    RATING = "rating"
+    MOS = "mos"
 
     @property
     def definition(self) -> MetricDefinition:
@@ -166,6 +173,11 @@ def _all_voice(unit: str, meaning: str) -> MetricDefinition:
 def _flow(unit: str, meaning: str) -> MetricDefinition:
     """Define a metric of each flow and of all flows together."""
     return MetricDefinition(unit, per_station=True, meaning=meaning, of_flows=True)
+
+
+def _talk(unit: str, meaning: str) -> MetricDefinition:
+    """Define a metric of each flow with a coder and of all such together."""
+    return MetricDefinition(unit, per_station=True, meaning=meaning, of_flow_voice=True)
 
 
 def _times(name: str, of: str) -> dict[Metric, MetricDefinition]:
@@ -264,7 +276,17 @@ DEFINITIONS: dict[Metric, MetricDefinition] = {
     ),
     Metric.RETRANSMITTED: _flow("", "segments of a transfer that had been sent before, both ways"),
     Metric.TIMEOUTS: _flow("", "times that a transfer's retransmission timer ran out, at both ends"),
+    Metric.EXCHANGES: _flow("", "messages to which all have answered in time; of a file, blocks"),
     Metric.IGNORED: _flow("", "copies of frames that came to hosts for which they were not, in the whole trial; answers too"),
+    Metric.SAMPLES_LOST_HOST: _talk(
+        "", "of the samples lost, those that newer ones replaced at their host; the others were lost on their way"
+    ),
+    Metric.MOUTH_TO_EAR: _talk(
+        "s", "delay from mouth to ear with the playout that rates best in hindsight: a sample, look-ahead, delay of the playout, decoder"
+    ),
+    Metric.SPEECH_LOSS: _talk("", "samples that are lost or come after they would have been played, over samples lost or delivered"),
+    Metric.RATING: _talk("", "R of the E-model (G.107) with that delay and that loss, of a codec that it knows"),
+    Metric.MOS: _talk("", "mean opinion score that this R stands for"),
 }
 
 FLOW_DEFINITIONS: dict[Metric, MetricDefinition] = {
@@ -281,3 +303,40 @@ FLOW_DEFINITIONS: dict[Metric, MetricDefinition] = {
     },
 }
 """Every metric of flows, in its order: a closed list beside that of segments, with which it shares two names."""
+
+
+def _talk_times(name: str, of: str, over: str) -> dict[Metric, MetricDefinition]:
+    """Define a delay of voice in a network with its percentiles."""
+    words = (("p50", "median"), ("p90", "90th percentile of the"), ("p99", "99th percentile of the"), ("p999", "99.9th percentile of the"))
+    found = {Metric(f"{name}_{rank}"): _talk("s", f"{text} {of}, {over}") for rank, text in words}
+    return {**found, Metric(f"{name}_max"): _talk("s", f"largest {of}; of a simulation, to the width of its histogram bucket")}
+
+
+FLOW_VOICE_DEFINITIONS: dict[Metric, MetricDefinition] = {
+    Metric.SAMPLES_OFFERED: _talk("", "samples made by coders in the window: those delivered, lost and buffered together"),
+    Metric.SAMPLES_DELIVERED: _talk(
+        "", "of the samples made in the window, those in a packet that came to its receiver by the end of the trial"
+    ),
+    Metric.SAMPLES_LOST: _talk("", "of the samples made in the window, those replaced by newer ones at their host or lost on their way"),
+    Metric.SAMPLES_LOST_HOST: DEFINITIONS[Metric.SAMPLES_LOST_HOST],
+    Metric.SAMPLES_BUFFERED: _talk("", "of the samples made in the window, those still at their host or on their way when the trial ended"),
+    Metric.SAMPLE_LOSS: _talk("", "samples lost over samples lost or delivered; what is still on its way counts as neither"),
+    Metric.VOICE_DELAY: _talk(
+        "s", "mean time from the making of a packet's oldest sample, in the window, to the packet's coming to the application, over packets"
+    ),
+    **_talk_times("voice_delay", "voice delay", "over packets"),
+    Metric.SAMPLE_DELAY: _talk(
+        "s", "mean voice delay over samples: each packet counts as often as it has samples that were made in the window"
+    ),
+    **_talk_times("sample_delay", "voice delay of a sample", "over samples"),
+    Metric.VOICE_LOAD: _talk(
+        "",
+        "bits of samples that coders make, with silence and without any overhead, over the rate of the slowest wire on the way; of all "
+        "flows the largest sum over the rate of any wire; a parameter",
+    ),
+    Metric.MOUTH_TO_EAR: DEFINITIONS[Metric.MOUTH_TO_EAR],
+    Metric.SPEECH_LOSS: DEFINITIONS[Metric.SPEECH_LOSS],
+    Metric.RATING: DEFINITIONS[Metric.RATING],
+    Metric.MOS: DEFINITIONS[Metric.MOS],
+}
+"""Every metric of voice in networks, in its order, after those of all flows; most names are those of segments."""

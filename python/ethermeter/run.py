@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ STUDIES = {
     "hughesjones2000": "hughesjones2000",
 }
 """Module of `ethermeter.papers` of every study, by its name."""
+LIVE_STUDIES = ("erg",)
+"""Studies whose published numbers are held against what their live tests measure."""
 ALONG_THE_CABLE = ("gonsalves-tobagi1986",)
 """Studies that are about where stations are: what is estimated of every place is kept with the run."""
 
@@ -82,6 +85,8 @@ class Manner:
         The published study that the run reproduces, or None.
     seed
         What the plan was seeded with instead of the experiments' own seeds, or None; for the provenance.
+    live_study
+        The published study whose live tests these are, or None.
 
     """
 
@@ -92,6 +97,7 @@ class Manner:
     command: Sequence[str] = ()
     study: str | None = None
     seed: int | None = None
+    live_study: str | None = None
 
 
 def default_directory(plan: "Plan") -> Path:
@@ -173,7 +179,7 @@ def execute(
         cluster=manner.cluster,
     ) | {"study": manner.study}
     if place is not None:
-        began |= {"measured": place.name}
+        began |= {"measured": place.name} | ({"live_study": manner.live_study} if manner.live_study else {})
     texts = {name: experiment.source_text for name, experiment in names.items()}
     with Recorder(directory, plan, experiments=texts, version=version(), resume=manner.resume, force=manner.force) as recorder:
         before = recorder.provenance()
@@ -233,7 +239,8 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
     Returns
     -------
     :
-        Path of `estimates`, `positions`, `claims`, `agreement` and `report`, of those that there are.
+        Path of `estimates`, `positions`, `claims`, `agreement`, `live_claims`, `flows`, `live_accounts`, `live_agreement` and `report`,
+        of those that there are.
 
     Raises
     ------
@@ -254,6 +261,12 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
         steps["claims"] = ("claims.json", _claims)
     if any(trial.engine.startswith("theory/") for trial in run.trials()):
         steps["agreement"] = ("agreement.json", _agreement)
+    if (live_study := run.provenance().get("live_study")) in LIVE_STUDIES:
+        steps["live_claims"] = ("live-claims.json", partial(_live_claims, live_study))
+    if any("network" in trial.scenario for trial in run.trials()):
+        steps["flows"] = ("flows.json", _flows)
+    if LIVE in {trial.engine for trial in run.trials()}:
+        steps["live_accounts"] = ("live-accounts.json", _live_accounts)
     if {"simulation", LIVE} <= {trial.engine for trial in run.trials()}:
         steps["live_agreement"] = ("live-agreement.json", _live_agreement)
     if report:
@@ -330,9 +343,13 @@ def _effort_of_network(scenario: Mapping[str, Any]) -> float:
             total += min(job.get("octets", time_ps / octet_ps), time_ps / octet_ps) / flow["transfer"]["tcp"]["mtu_octets"]
             continue
         arrivals, frames = flow["arrivals"], flow["frames"]
-        shortest = min(frames["bits"]) if frames["kind"] == "mix" else frames["bits"]
+        if frames["kind"] == "samples":
+            shortest = frames["min_bits"]
+            between_ps = max(1.0, (shortest - frames["overhead_bits"]) / arrivals["sample_bits"]) * arrivals["sample_ps"]
+        else:
+            shortest = min(frames["bits"]) if frames["kind"] == "mix" else frames["bits"]
+            between_ps = arrivals.get("mean_ps", arrivals.get("period_ps", 0.0))
         wire_ps = (shortest / 8 + 20) * octet_ps
-        between_ps = arrivals.get("mean_ps", arrivals.get("period_ps", wire_ps))
         total += time_ps / max(between_ps, wire_ps) * len(flow["to"])
     return float(total) + 1.0
 
@@ -368,6 +385,24 @@ def _agreement(directory: Path) -> Path:
     from ethermeter.analysis import agreement
 
     return agreement.write(directory)
+
+
+def _live_claims(study: str, directory: Path) -> Path:
+    from ethermeter.papers import measured
+
+    return measured.write(study, directory)
+
+
+def _flows(directory: Path) -> Path:
+    from ethermeter.analysis import flows
+
+    return flows.write(directory)
+
+
+def _live_accounts(directory: Path) -> Path:
+    from ethermeter.analysis import accounts
+
+    return accounts.write(directory)
 
 
 def _live_agreement(directory: Path) -> Path:

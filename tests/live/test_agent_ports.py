@@ -88,7 +88,13 @@ def flow(name: str, port: str, to: str | list[str], **more: object) -> dict[str,
     return base | more
 
 
-EXCHANGE = {"kind": "exchange", "frame_octets": 76, "interval_ns": 2 * MS, "patience_ns": 100 * MS}
+EXCHANGE = {
+    "kind": "exchange",
+    "frames": {"kind": "fixed", "bits": 8 * 76},
+    "arrivals": {"kind": "regular", "period_ps": 2 * 10**9},
+    "patience_ns": 100 * MS,
+}
+LONG_ANSWERS = EXCHANGE | {"response": {"frames": {"kind": "fixed", "bits": 8 * 1518}}}
 
 
 @pytest.mark.root
@@ -122,6 +128,29 @@ def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(laborato
     facts = measured["agents"]["h2"]["result"]["provenance"]["interfaces"]["em0"]
     assert (facts["driver"], facts["mtu"]) == ("veth", 1500)
     assert {name: facts["offloads"][name] for name in ("tso", "gso", "gro")} == {"tso": False, "gso": False, "gro": False}
+
+
+def received_octets(measured: dict[str, Any], host: str) -> int:
+    """Octets that have come to a host by its interface during a test, without check sequences."""
+    samples = measured["agents"][host]["result"]["host"]
+    first, last = (
+        next(row["received_octets"] for row in sample["interfaces"] if row["name"] == "em0") for sample in (samples[0], samples[-1])
+    )
+    return int(last - first)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("port", "to", "cast"), [("packet", "h2", "unicast"), ("xdp", "h2", "unicast"), ("packet", ["h2", "h3"], "multicast")]
+)
+def test_short_raw_requests_are_answered_with_the_longest_frames(laboratory: Laboratory, port: str, to: str | list[str], cast: str) -> None:
+    measured = laboratory.measure([flow("ask", port, to, cast=cast, traffic=LONG_ANSWERS)])
+    asked = measured["flows"]["ask"]["sending"]["counted"]
+    answers = asked["answered"]
+    assert asked["complete"] > 50
+    # An interface counts neither the check sequence nor, at times, what its host was told last.
+    assert received_octets(measured, "h1") >= 1514 * (answers - 1)
+    assert received_octets(measured, "h2") < 1000 * asked["requests"]
 
 
 @pytest.mark.root

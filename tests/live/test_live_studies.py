@@ -151,3 +151,21 @@ def test_what_is_to_be_measured_is_asked_for_in_a_line(words: tuple[str, ...], f
     assert done.returncode == 2
     assert fault in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.root
+def test_what_erg_published_stands_beside_what_was_measured(tmp_path: Path) -> None:
+    path = [f'vary."flows.load.{key}"=["{host}"]' for key, host in (("from", "sparc"), ("to", "sink10"))]
+    words = ["--set", path[0], "--set", path[1], "--set", 'run.engines=["live"]', "--set", 'phases.transmit="1.2 s"']
+    words += ["--set", 'phases.measure="last 1 s"', "--replications", "1", "--json", "--out", str(tmp_path / "run")]
+    done = subprocess.run(
+        [*PROGRAM, "measure", "live/erg/simplex", "--testbed", *words], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    claims = {claim["id"]: claim for claim in json.loads(done.stdout)["live_claims"]["claims"]}
+    for name in ("2-unicast-10-10", "2-multicast-10-10"):
+        # A wire of 10 Mb/s has room for 9.542; one datagram more or less in the window of a second is 0.04.
+        assert claims[name]["verdict"] == "met"
+        assert claims[name]["ours"] <= 9.543 + 0.04
+    assert claims["3-10-10-hub"]["verdict"] == "not-run"
+    assert '<section id="study">' in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")

@@ -61,11 +61,14 @@ def test_every_key_of_networks_is_documented() -> None:
 
 
 def test_every_example_of_networks_is_sound(tmp_path: Path) -> None:
-    whole, model = re.findall(r"```toml\n(.*?)```", NETWORKS, re.DOTALL)
+    whole, model, voice = re.findall(r"```toml\n(.*?)```", NETWORKS, re.DOTALL)
     path = tmp_path / "x.toml"
     path.write_text(whole, encoding="utf-8")
     assert load(path).points == 16
     path.write_text(whole.replace('name = "sink"', 'name = "sink"\nmodel = "pc"') + model, encoding="utf-8")
     assert load(path).points == 16
-    for name in ("switched-saturation", "request-response", "streaming", "pause", "hub-and-switch"):
+    talkers = whole.replace('name = "sender"', 'name = "talker"').replace('"sender', '"talker').replace('"sink"', '"listener"')
+    path.write_text(talkers.split("[[flows]]")[0] + voice + "[phases]\n" + talkers.split("[phases]\n")[1], encoding="utf-8")
+    assert load(path).points == 1
+    for name in ("voice-network", "switched-saturation", "request-response", "streaming", "pause", "hub-and-switch"):
         assert f"`{name}`" in NETWORKS

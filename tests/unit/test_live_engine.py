@@ -80,7 +80,22 @@ def test_a_trial_becomes_a_test_that_the_coordinator_takes(tmp_path: Path) -> No
     # 100 octets of data and what is around them: 14 + 20 + 8 + 4 (802.3-2022 § 3.2, RFC 791, RFC 768).
     assert load_["traffic"]["frames"] == {"kind": "fixed", "bits": 8 * 146}
     assert load_["traffic"]["arrivals"] == {"kind": "poisson", "mean_ps": 1e9}
-    assert ping["traffic"] == {"kind": "exchange", "frame_octets": 76, "interval_ns": 0, "patience_ns": 10_000_000}
+    asked = {"frames": {"kind": "fixed", "bits": 8 * 76}, "arrivals": {"kind": "saturated"}, "patience_ns": 10_000_000}
+    assert ping["traffic"] == {"kind": "exchange", **asked}
+
+
+def test_answers_of_another_length_that_are_thought_about_become_a_response(tmp_path: Path) -> None:
+    more = (
+        ('frames = "76 B"\narrivals', 'data = "40 B x 1 + 100 B x 1"\narrivals'),
+        ('arrivals = "saturated"', 'arrivals = { poisson = "9 /s" }'),
+        ('response = { frames = "76 B", ', 'response = { data = "1000 B", think = "1 ms", '),
+    )
+    text = describe(trial_of(tmp_path, more=more), LABORATORY, {})
+    _core.check_test(text)
+    traffic = json.loads(text)["flows"][1]["traffic"]
+    assert traffic["frames"] == {"kind": "mix", "bits": [8 * 86, 8 * 146], "weights": [1.0, 1.0]}
+    assert traffic["arrivals"]["kind"] == "poisson"
+    assert traffic["response"] == {"frames": {"kind": "fixed", "bits": 8 * 1046}, "think": {"kind": "constant", "ps": 1_000_000_000}}
 
 
 def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(tmp_path: Path) -> None:
@@ -89,9 +104,13 @@ def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(tmp
         "b": {"ceilings": {"rate_bps": 3_000_000, "rate_frames_per_s": 5000}},
     }
     flows = json.loads(describe(trial_of(tmp_path), LABORATORY, said))["flows"]
-    # Either host has two flows in one direction: the stream, and an exchange's requests or answers. The stream's clocks are compared by a
+    # From a to b there are two, the stream and an exchange's answers; from b to a its requests. The stream's clocks are compared by a
     # thousand frames of 96 octets a second.
-    assert [(flow["most_bps"], flow["most_frames_per_s"]) for flow in flows] == [((3_000_000 - 768_000) // 2, 500)] * 2
+    assert [(flow["most_bps"], flow["most_frames_per_s"]) for flow in flows] == [
+        ((3_000_000 - 768_000) // 2, 500),
+        (3_000_000 - 768_000, 1000),
+    ]
+    assert (flows[1]["most_answer_bps"], flows[1]["most_answer_frames_per_s"]) == ((3_000_000 - 768_000) // 2, 500)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +118,11 @@ def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(tmp
     [
         ('data = "17 B"', (), "data = 17 B: expected at least 18 B"),
         ('frames = "63 B"', (), "frames = 63 B: expected at least 64 B"),
-        ('data = "100 B"', (('timeout = "10 ms"', 'think = "1 ms"'),), "response.think"),
-        ('data = "100 B"', (('response = { frames = "76 B"', 'response = { frames = "80 B"'),), "response.frames"),
-        ('data = "100 B"', (('arrivals = "saturated"', 'arrivals = { poisson = "9 /s" }'),), "arrivals = poisson: expected saturated"),
+        (
+            'data = "100 B"',
+            (('response = { frames = "76 B"', 'response = { frames = "63 B"'),),
+            "response.frames = 63 B: expected at least 64 B",
+        ),
         ('data = "100 B"', (('drain = "0.2 s"', 'spread = "1 s"'),), "phases.spread"),
         ('data = "3000 B"\nport = "packet"', (), 'expected data that fits into a frame with port = "packet"'),
     ],
@@ -112,13 +133,6 @@ def test_what_cannot_be_measured_is_refused_with_key_and_value(
     with pytest.raises(InputError) as caught:
         describe(trial_of(tmp_path, data, more), LABORATORY, {})
     assert fault in str(caught.value)
-
-
-def test_files_are_refused_in_a_line(tmp_path: Path) -> None:
-    trial = trial_of(tmp_path)
-    trial["scenario"]["flows"][0]["transfer"] = {"job": {"file": {}}, "tcp": {"mtu_octets": 1500}}
-    with pytest.raises(InputError, match="files are simulated only"):
-        describe(trial, LABORATORY, {})
 
 
 def test_a_host_that_the_laboratory_lacks_is_named(tmp_path: Path) -> None:
@@ -186,9 +200,15 @@ def result() -> dict[str, Any]:
             "ping": {
                 "cautions": [],
                 "sending": {
-                    "counted": {"requests": 500, "answered": 498, "lost": 2, "round_trip": histogram((20_000_000, 20_000_002, 498))}
+                    "counted": {
+                        "requests": 500,
+                        "answered": 498,
+                        "lost": 2,
+                        "unasked": 20,
+                        "since_arrival": histogram((20_000_000, 20_000_002, 498)),
+                    }
                 },
-                "receiving": {"counted": {"answered": 499}},
+                "receiving": {"counted": {"requests": 499, "request_octets": 499 * 58}},
             },
         },
     }
@@ -216,6 +236,9 @@ def test_rows_are_what_the_agents_counted_over_the_time_in_which_they_did(tmp_pa
     # Exchanges are counted over the whole transmission of 2 s.
     assert value(rows, "message_rate", 1)[0] == 499 / 2
     assert value(rows, "timed_out", 1)[0] == 2
+    assert value(rows, "exchanges", 1) == (498, "")
+    # Of those that came, 20 had not been asked by the end.
+    assert value(rows, "offered_rate", 1)[0] == 520 / 2
     assert value(rows, "round_trip", 1)[0] == pytest.approx(20.000001e-6, rel=1e-12)
     assert value(rows, "loss", 1)[0] == pytest.approx(1 / 500, rel=1e-12)
     assert value(rows, "message_rate")[0] == 1000 + 499 / 2
@@ -228,6 +251,17 @@ def test_what_nobody_counted_has_no_value_and_says_so(tmp_path: Path) -> None:
         found, cautions = value(rows, metric, flow)
         assert math.isnan(found)
         assert cautions == "no-samples"
+
+
+@pytest.mark.parametrize(("wanted", "caution"), [(498, ""), (499, "few-samples")])
+def test_fewer_exchanges_than_were_wanted_are_a_caution_of_what_they_tell(tmp_path: Path, wanted: int, caution: str) -> None:
+    scenario = trial_of(tmp_path, more=(('timeout = "10 ms"', f'timeout = "10 ms", exchanges = {wanted}'),))["scenario"]
+    assert scenario["live"] == {"ports": ["udp", "udp"], "exchanges": [None, wanted]}
+    rows = observe(scenario, result(), took_s=3.0)
+    for metric in ("exchanges", "round_trip", "round_trip_p99"):
+        assert value(rows, metric, 1)[1] == caution
+    assert value(rows, "message_rate", 1)[1] == ""
+    assert value(rows, "message_rate", 0)[1] == ""
 
 
 def test_a_doubtful_clock_is_a_caution_of_delays_only(tmp_path: Path) -> None:
@@ -328,9 +362,50 @@ def test_a_stream_of_octets_becomes_a_transfer_over_tcp(tmp_path: Path, job: str
     assert mtu_octets(trial["scenario"]) == 1500
 
 
-def test_a_file_is_not_measured(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"flows\.0\.transfer\.file"):
-        transfer_of(tmp_path, 'file = { direction = "read", size = "36 MB", block = "4 kB", request = "64 B", answer = "64 B" }')
+FILE_JOB = 'file = { direction = "DIRECTION", size = "36 MB", block = "4 kB", request = "64 B", answer = "32 B", server = "1 ms" }'
+
+
+@pytest.mark.parametrize("direction", ["read", "write"])
+def test_a_file_becomes_one_over_tcp_with_consent_both_ways(tmp_path: Path, direction: str) -> None:
+    trial = transfer_of(tmp_path, FILE_JOB.replace("DIRECTION", direction))
+    text = describe(trial, LABORATORY, {})
+    _core.check_test(text)
+    (flow,) = json.loads(text)["flows"]
+    assert (flow["port"], flow["most_answer_bps"]) == ("tcp", flow["most_bps"])
+    assert flow["traffic"]["kind"] == "file"
+    file = flow["traffic"]["file"]
+    assert (file["direction"], file["octets"], file["block_octets"]) == (direction, 36_000_000, 4000)
+    assert file["server"] == {"kind": "constant", "ps": 1_000_000_000}
+
+
+def test_what_a_file_brought_is_blocks_and_the_time_of_all(tmp_path: Path) -> None:
+    def end(again: int) -> dict[str, Any]:
+        return {"tcp": {"columns": {"sent_again": [0, again]}}}
+
+    measured = {"octets": 2_000_000, "blocks": 500, "round_trip": histogram((2_000_000_000, 2_000_000_002, 500))}
+    outcome = {
+        "outcome": "complete",
+        "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}},
+        "flows": {
+            "copy": {
+                "cautions": [],
+                "sending": {"counted": {**end(1), "whole_ns": 1_800_000_000, "measured": measured}},
+                "receiving": {"counted": end(2)},
+            }
+        },
+    }
+    scenario = transfer_of(tmp_path, FILE_JOB.replace("DIRECTION", "read"))["scenario"]
+    rows = observe(scenario, outcome, took_s=2.0)
+
+    def at(metric: str) -> float:
+        return float(rows.values[len(FLOW_METRICS) + [str(name) for name in FLOW_METRICS].index(metric)])
+
+    assert at("data_rate") == pytest.approx(8 * 2_000_000, rel=1e-12)  # in a window of a second
+    assert at("transfer_rate") == pytest.approx(8 * 36_000_000 / 1.8, rel=1e-12)
+    assert at("exchanges") == 500
+    assert at("retransmitted") == 3
+    assert at("round_trip") == pytest.approx(2.000000001e-3, rel=1e-12)
+    assert math.isnan(at("message_rate"))
 
 
 def test_rates_of_a_transfer_are_those_from_the_first_read_to_the_last(tmp_path: Path) -> None:

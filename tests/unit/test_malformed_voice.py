@@ -59,7 +59,7 @@ MALFORMED = {
     "unknown key of a coder": (
         coder('sample = "8 bit", every = "125 us", mute = true'),
         f"{OF_CODER}.mute",
-        "allowed: sample, every, rate, talk, silence",
+        "allowed: codec, sample, every, rate, talk, silence",
     ),
     "coder as fast as the segment": (coder('sample = "16 bit", every = "5.44 us"'), f"{OF_CODER}.every", "slower than the segment"),
     "rate as fast as the segment": (

@@ -295,7 +295,11 @@ def fault(tmp_path: Path, text: str, key: str, allowed: str) -> None:
         (('frames = "64 B"', 'frames = "64 B"\nport = "tcp"'), "flows.0.port", "knows no TCP"),
         (('frames = "64 B"', 'frames = "64 B"\nport = "ipx"'), "flows.0.port", 'expected "udp"'),
         (('arrivals = "saturated"', 'arrivals = "saturated"\nqueue = 5'), "flows.0.queue", "not allowed with saturated"),
-        (('arrivals = "saturated"', 'arrivals = { coder = { sample = "8 bit", every = "125 us" } }'), "flows.0.arrivals.coder", "voice"),
+        (
+            ('arrivals = "saturated"', 'arrivals = { coder = { sample = "8 bit", every = "125 us" } }'),
+            "flows.0.frames",
+            "because arrivals are of a coder",
+        ),
         (('arrivals = "saturated"', "arrivals = { poisson_load = 1e-9 }"), "flows.0.arrivals.poisson_load", "every 1000 s"),
         (("[[flows]]", '[run]\nengines = ["theory"]\n[[flows]]'), "run.engines.0", 'expected "simulation" or "live"'),
         (("[[flows]]", "[run]\nbatches = 5\n[[flows]]"), "run.batches", "unknown key; allowed: engines, replications"),

@@ -151,6 +151,7 @@ mod tests {
             mac: None,
             rate_bps: 1,
             rate_frames_per_s: 1,
+            longest_frame_octets: 64,
             duration_ns: 1,
             until_unix_s: 1,
         };

@@ -1,11 +1,16 @@
 //! What a test is, as people and programs write it: JSON in, checked whole, every fault at once.
 
 use crate::consent::{Cast, PortKind, Way};
-use crate::station::{read_source, Phases, LONGEST_BLOCK_OCTETS};
+use crate::refusal::{Refusal, Rule};
+use crate::station::{read_answers, read_file, read_source, Phases, LONGEST_BLOCK_OCTETS};
+use ethermeter_live::wire::shortest_frame;
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::lengths::Lengths;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 
 /// A test.
 #[derive(Clone, Debug, Deserialize)]
@@ -74,6 +79,12 @@ pub struct Flow {
     pub most_bps: u64,
     /// The same in frames per second.
     pub most_frames_per_s: u64,
+    /// The same of what goes back, which its sender says yes to: answers, or a server's octets. As much as there without.
+    #[serde(default)]
+    pub most_answer_bps: Option<u64>,
+    /// The same in frames per second.
+    #[serde(default)]
+    pub most_answer_frames_per_s: Option<u64>,
     /// What is done.
     pub traffic: Traffic,
     /// How the receiver waits.
@@ -152,14 +163,76 @@ pub enum Traffic {
     },
     /// Requests and their answers, one after the other.
     Exchange {
-        /// Octets of a frame, both ways.
-        frame_octets: u32,
-        /// Least time from one request to the next.
-        #[serde(default)]
-        interval_ns: u64,
+        /// Lengths of requests, as in a plan.
+        frames: Value,
+        /// When requests come, as in a plan; one that comes while another is without its answers waits for them.
+        arrivals: Value,
         /// An answer that takes longer is lost.
         patience_ns: u64,
+        /// How long answers are and when they come.
+        #[serde(default)]
+        response: Response,
     },
+    /// A file block by block, over TCP: `from` is the client, `to` the server.
+    File {
+        /// As in a plan.
+        file: Value,
+    },
+}
+
+/// How receivers answer.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Response {
+    /// Lengths of answers, as in a plan; as long as their requests without.
+    #[serde(default)]
+    pub frames: Option<Value>,
+    /// From a request's coming, or the answer before, to the answer, as in a plan; at once without.
+    #[serde(default)]
+    pub think: Option<Value>,
+}
+
+impl Response {
+    /// As the protocol has it; empty of answers as long as their requests and at once.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let parts = [("frames", &self.frames), ("think", &self.think)];
+        let said: serde_json::Map<String, Value> =
+            parts.into_iter().filter_map(|(name, part)| Some((name.to_owned(), part.clone()?))).collect();
+        if said.is_empty() {
+            String::new()
+        } else {
+            Value::Object(said).to_string()
+        }
+    }
+
+    /// What is wrong with it, by the agents' own rules.
+    fn read(&self) -> Result<Option<Lengths>, Refusal> {
+        match self.text().as_str() {
+            "" => Ok(None),
+            text => Ok(read_answers(text, 0, 0)?.frames),
+        }
+    }
+}
+
+impl Traffic {
+    /// How long an asker waits for answers; no time, where there are none.
+    #[must_use]
+    pub fn patience_ns(&self) -> u64 {
+        match self {
+            Self::Exchange { patience_ns, .. } => *patience_ns,
+            Self::Stream { .. } | Self::Transfer { .. } | Self::File { .. } => 0,
+        }
+    }
+
+    /// How receivers answer, as the protocol has it.
+    #[must_use]
+    pub fn answers_text(&self) -> String {
+        match self {
+            Self::Exchange { response, .. } => response.text(),
+            Self::Stream { .. } | Self::Transfer { .. } | Self::File { .. } => String::new(),
+        }
+    }
 }
 
 fn common_block() -> u32 {
@@ -173,44 +246,73 @@ impl Flow {
         Way { kind: self.port, cast: self.cast }
     }
 
-    /// Octets of its longest frame.
+    /// Octets of its longest frame; 0 of octets in bulk.
     #[must_use]
     pub fn longest_frame_octets(&self) -> u32 {
-        match &self.traffic {
-            Traffic::Exchange { frame_octets, .. } => *frame_octets,
-            Traffic::Transfer { .. } => 0,
-            Traffic::Stream { .. } => self
-                .source_text()
-                .and_then(|text| read_source(&text).ok())
-                .and_then(|source| u32::try_from(source.frames.range_bits().1.div_ceil(8)).ok())
-                .unwrap_or(u32::MAX),
+        match self.source_text().map(|text| read_source(&text)) {
+            None => 0,
+            Some(source) => source.map_or(u32::MAX, |source| longest(&source.frames)),
         }
     }
 
+    /// Octets of the longest answer's frame; 0 of octets in bulk.
+    #[must_use]
+    pub fn longest_answer_octets(&self) -> u32 {
+        match &self.traffic {
+            Traffic::Exchange { response, .. } => match response.read() {
+                Ok(Some(frames)) => longest(&frames),
+                Ok(None) => self.longest_frame_octets(),
+                Err(_) => u32::MAX,
+            },
+            Traffic::Stream { .. } | Traffic::Transfer { .. } | Traffic::File { .. } => 0,
+        }
+    }
+
+    /// What goes back may take of bits and frames per second.
+    #[must_use]
+    pub fn most_back(&self) -> (u64, u64) {
+        let frames_per_s = self.most_answer_frames_per_s.unwrap_or(self.most_frames_per_s);
+        (self.most_answer_bps.unwrap_or(self.most_bps), frames_per_s)
+    }
+
     /// Octets of the shortest frame that holds a mark, and of the longest that its port has room for: a datagram of UDP counts as one frame, though IP may cut it up.
-    fn frame_octets(&self) -> std::ops::RangeInclusive<u32> {
+    fn frame_octets(&self, is_ipv4: bool) -> RangeInclusive<u32> {
         let longest = match self.port {
             PortKind::Udp | PortKind::Tcp => 65_553,
             PortKind::Packet => 9018,
             PortKind::Xdp => 1518,
         };
-        SHORTEST..=longest
+        let shortest = u32::try_from(shortest_frame(self.port.carrier(is_ipv4)).0).unwrap_or(u32::MAX);
+        shortest..=longest
     }
 
-    /// Its source, as the protocol has it; none of an exchange.
+    /// Its source, as the protocol has it; none of octets in bulk.
     #[must_use]
     pub fn source_text(&self) -> Option<String> {
         match &self.traffic {
-            Traffic::Stream { frames, arrivals, .. } => {
+            Traffic::Stream { frames, arrivals, .. } | Traffic::Exchange { frames, arrivals, .. } => {
                 Some(serde_json::json!({"frames": frames, "arrivals": arrivals}).to_string())
             }
-            Traffic::Exchange { .. } | Traffic::Transfer { .. } => None,
+            Traffic::Transfer { .. } | Traffic::File { .. } => None,
         }
     }
 }
 
-/// Octets of the shortest frame that holds a mark.
-const SHORTEST: u32 = 64;
+/// Octets of the longest of frames.
+fn longest(frames: &Lengths) -> u32 {
+    u32::try_from(frames.range_bits().1.div_ceil(8)).unwrap_or(u32::MAX)
+}
+
+/// Octets of the shortest of frames.
+fn shortest(frames: &Lengths) -> u32 {
+    u32::try_from(frames.range_bits().0 / 8).unwrap_or(u32::MAX)
+}
+
+/// What is said to requests of a coder.
+pub(crate) fn no_coder() -> Refusal {
+    Refusal::new(Rule::Description, "a coder", "requests that are saturated, regular, poisson or on_off")
+}
+
 /// How names of flows begin that compare clocks.
 pub const CLOCK_FLOW: &str = "clock ";
 /// Longest name of an agent or a flow.
@@ -260,23 +362,60 @@ impl Test {
             faults.extend(
                 flow.way().fault().map(|allowed| format!("{at}.cast = {:?}: must be {allowed}", flow.cast.word())),
             );
-            if let Some(Err(refusal)) = flow.source_text().map(|text| read_source(&text)) {
-                faults.push(format!("{at}.traffic: {refusal}"));
-            } else if let Traffic::Transfer { octets, block_octets } = &flow.traffic {
-                if flow.port != PortKind::Tcp {
-                    faults.push(format!("{at}.port = {:?}: must be \"tcp\" for a transfer", flow.port.word()));
-                }
-                if !(1..=LONGEST_BLOCK_OCTETS).contains(&(*block_octets as usize)) || *octets == Some(0) {
-                    faults.push(format!(
-                        "{at}.traffic: must have at least 1 octet, in blocks of 1 to {LONGEST_BLOCK_OCTETS}"
-                    ));
-                }
-            } else if !flow.frame_octets().contains(&flow.longest_frame_octets()) {
-                let (least, most) = flow.frame_octets().into_inner();
-                faults.push(format!("{at}.traffic: frames must be of {least} to {most} octets"));
-            }
+            self.check_traffic(flow, &mut faults);
         }
         faults
+    }
+
+    /// What is wrong with what a flow does.
+    fn check_traffic(&self, flow: &Flow, faults: &mut Vec<String>) {
+        let at = format!("flows.{}", flow.name);
+        if matches!(flow.traffic, Traffic::Transfer { .. } | Traffic::File { .. }) && flow.port != PortKind::Tcp {
+            faults.push(format!("{at}.port = {:?}: must be \"tcp\" for a transfer", flow.port.word()));
+        }
+        let mut check = |key: &str, frames: &Lengths| {
+            let is_ipv4 = self.agents.iter().find(|agent| agent.name == flow.from);
+            let allowed = flow.frame_octets(is_ipv4.is_none_or(|agent| agent.address.is_ipv4()));
+            if !allowed.contains(&longest(frames)) || !allowed.contains(&shortest(frames)) {
+                let (least, most) = allowed.into_inner();
+                faults.push(format!("{at}.traffic{key}: frames must be of {least} to {most} octets"));
+            }
+        };
+        let refusals = match &flow.traffic {
+            Traffic::Transfer { octets, block_octets } => {
+                let is_fine = (1..=LONGEST_BLOCK_OCTETS).contains(&(*block_octets as usize)) && *octets != Some(0);
+                let allowed = format!("at least 1 octet, in blocks of 1 to {LONGEST_BLOCK_OCTETS}");
+                if !is_fine {
+                    faults.push(format!("{at}.traffic: must have {allowed}"));
+                }
+                vec![]
+            }
+            Traffic::File { file } => vec![("", read_file(&file.to_string()).map(|_| ()))],
+            Traffic::Stream { .. } | Traffic::Exchange { .. } => {
+                let source = flow.source_text().map(|text| read_source(&text)).transpose();
+                let mut refusals = match source {
+                    Ok(Some(source)) => {
+                        check("", &source.frames);
+                        let is_asked = matches!(flow.traffic, Traffic::Exchange { .. });
+                        let is_voice = is_asked && matches!(source.arrivals, Arrivals::Coder { .. });
+                        vec![("", if is_voice { Err(no_coder()) } else { Ok(()) })]
+                    }
+                    Ok(None) => vec![],
+                    Err(refusal) => vec![("", Err(refusal))],
+                };
+                if let Traffic::Exchange { response, .. } = &flow.traffic {
+                    match response.read() {
+                        Ok(Some(frames)) => check(".response", &frames),
+                        Ok(None) => {}
+                        Err(refusal) => refusals.push((".response", Err(refusal))),
+                    }
+                }
+                refusals
+            }
+        };
+        for (key, refusal) in refusals {
+            faults.extend(refusal.err().map(|refusal| format!("{at}.traffic{key}: {refusal}")));
+        }
     }
 
     /// What is wrong with who sends and who receives.

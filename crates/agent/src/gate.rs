@@ -129,6 +129,13 @@ impl Toll {
         }
     }
 
+    /// The same for full TCP segments.
+    #[must_use]
+    pub fn of_segments(permit: Option<Permit>, carrier: Carrier, mtu: Option<u32>, begin_ns: u64) -> Self {
+        let segment = segment_octets(carrier, u64::from(mtu.unwrap_or(COMMON_MTU)));
+        Self::new(permit, carrier, usize::try_from(segment).unwrap_or(usize::MAX), mtu, begin_ns)
+    }
+
     /// How many payloads of up to so many octets may pass at `now_ns`.
     #[inline]
     pub fn room(&mut self, longest_payload: usize, now_ns: u64) -> u64 {
@@ -200,7 +207,10 @@ impl<'a, P: Port, T: Timeline> Gate<'a, P, T> {
     /// # Errors
     /// If the port cannot be aimed there.
     pub fn new(mut port: P, conditions: Conditions<'a, T>) -> Result<Self, Error> {
-        let longest_payload = port.longest_payload();
+        // A port may have more room, for what arrives.
+        let permitted = conditions.permit.map_or(0, |permit| permit.longest_frame_octets);
+        let permitted = port.carrier().payload_of(Octets(permitted.into())).map_or(0, |payload| payload.0);
+        let longest_payload = port.longest_payload().min(usize::try_from(permitted).unwrap_or(usize::MAX));
         let toll = Toll::new(conditions.permit, port.carrier(), longest_payload, conditions.mtu, conditions.begin_ns);
         if let Some(permit) = conditions.permit {
             port.aim(permit.target)?;
@@ -222,7 +232,8 @@ impl<'a, P: Port, T: Timeline> Gate<'a, P, T> {
     /// Frames that may go out now.
     fn room(&mut self, now_ns: u64) -> usize {
         let Conditions { permit: Some(permit), begin_ns, leash, .. } = self.conditions else { return 0 };
-        if leash.is_silent_at(now_ns) || now_ns < begin_ns || now_ns - begin_ns >= permit.duration_ns {
+        let is_in_time = now_ns >= begin_ns && now_ns - begin_ns < permit.duration_ns;
+        if leash.is_silent_at(now_ns) || !is_in_time || self.longest_payload == 0 {
             return 0;
         }
         let room = self.toll.room(self.longest_payload, now_ns);
@@ -237,7 +248,7 @@ impl<P: Port, T: Timeline> Port for Gate<'_, P, T> {
     }
 
     fn longest_payload(&self) -> usize {
-        self.port.longest_payload()
+        self.longest_payload
     }
 
     fn batch(&self) -> usize {
@@ -262,9 +273,12 @@ impl<P: Port, T: Timeline> Port for Gate<'_, P, T> {
         }
         // The port may fill more than it takes: what was taken is known only afterwards, so lengths are kept up to a batch.
         let mut lengths = [0u16; 64];
+        let longest = self.longest_payload;
         let room = room.min(lengths.len());
         let taken = self.port.send(room, |index, octets| {
-            let length = fill(index, octets);
+            // Whoever fills has no more room than was permitted.
+            let longest = longest.min(octets.len());
+            let length = fill(index, &mut octets[..longest]).min(longest);
             lengths[index] = u16::try_from(length).unwrap_or(u16::MAX);
             length
         })?;
@@ -311,6 +325,7 @@ mod tests {
         target: Address::Socket(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5000)),
         rate_bps: 8_000_000,
         rate_frames_per_s: 1000,
+        longest_frame_octets: 200,
         duration_ns: NS_PER_S / 2,
     };
     use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -343,6 +358,26 @@ mod tests {
                 sends(gate)
             });
             assert_eq!(sent, [0, 1, 1, 0]);
+        });
+    }
+
+    #[test]
+    fn nothing_goes_out_that_is_longer_than_permitted() {
+        with_gate(Some(PERMIT), |gate, time, _| {
+            time.sleep_until(200);
+            // A raw frame of 200 octets has 182 of payload, though the port has room for more.
+            assert_eq!((gate.longest_payload(), gate.port().longest_payload()), (182, 1500));
+            let mut room = 0;
+            let greedy = |_: usize, octets: &mut [u8]| {
+                room = octets.len();
+                1400
+            };
+            assert_eq!(gate.send(1, greedy).expect("a port"), 1);
+            assert_eq!(room, 182);
+        });
+        with_gate(Some(Permit { longest_frame_octets: 0, ..PERMIT }), |gate, time, _| {
+            time.sleep_until(200);
+            assert_eq!(sends(gate), 0, "octets in bulk are no frames");
         });
     }
 

@@ -53,6 +53,8 @@ pub enum Rule {
     ConsentTarget,
     /// A yes is up to a rate.
     ConsentRate,
+    /// A yes is to frames up to a length.
+    ConsentLength,
     /// A yes is for a duration.
     ConsentDuration,
     /// A yes ends.

@@ -2,15 +2,21 @@
 
 use crate::attest::{self, Notary, Signed};
 use crate::consent::{Cast, Ceilings, Grant, Permit, PortKind, Proof, RuleBook, Stamp, Way, Wish};
+use crate::description::no_coder;
 use crate::interfaces::{interface_of, interfaces};
 use crate::protocol::agent_server::Agent;
 use crate::protocol::{self as wire, role::Role as WireRole};
 use crate::refusal::{Refusal, Rule};
-use crate::station::{read_source, Experiment, Phases, Place, RolePlan, Task, LONGEST_BLOCK_OCTETS};
+use crate::station::{
+    clocks, longest_frame_octets, read_answers, read_file, read_source, Experiment, Phases, Place, RolePlan, Task,
+    LONGEST_BLOCK_OCTETS,
+};
 use crate::PROTOCOL;
 use ethermeter_live::port::Address;
 use ethermeter_live::roles::Attention;
 use ethermeter_live::{Face, HostTime, Timeline};
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::lengths::Lengths;
 use rustls_pki_types::UnixTime;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -133,7 +139,7 @@ impl Service {
         context: &Context<'_>,
         rules: &mut RuleBook,
         place: &Place,
-        asked: Rates,
+        asked: Asked,
         grants: Vec<wire::SignedGrant>,
     ) -> Result<(Permit, Vec<Grant>), Refusal> {
         let now = UnixTime::now();
@@ -149,8 +155,9 @@ impl Service {
             way: place.way,
             sender: place.local,
             target,
-            rate_bps: asked.bps,
-            rate_frames_per_s: asked.frames_per_s,
+            rate_bps: asked.rate_bps,
+            rate_frames_per_s: asked.rate_frames_per_s,
+            longest_frame_octets: asked.longest_frame_octets,
             duration_ns: context.phases.duration_ns(),
             interface: place.for_rules(),
         };
@@ -176,20 +183,25 @@ impl Service {
         let place_at = |address| place(way, address, &interface);
         let (task, place) = match role {
             None => {
-                return Err(Refusal::new(Rule::Description, "no role", "send, sink, ask, echo, give, take or clock"))
+                return Err(Refusal::new(
+                    Rule::Description,
+                    "no role",
+                    "send, sink, ask, echo, give, take, clock, client or server",
+                ))
             }
             Some(WireRole::Send(role)) => {
                 let place = place_at(address(&role.address)?);
-                let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
                 let source = Box::new(read_source(&role.source_json)?);
+                let longest = u32::try_from(source.frames.range_bits().1.div_ceil(8)).unwrap_or(u32::MAX);
+                let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, longest);
                 let wire::Send { seed, station, real_time, grants, .. } = role;
-                let (permit, _) = self.permit(context, rules, &place, rates, grants)?;
+                let (permit, _) = self.permit(context, rules, &place, wanted, grants)?;
                 (Task::Send { permit, source, seed, station, real_time }, place)
             }
             Some(WireRole::Clock(role)) => {
                 let place = place_at(own()?);
-                let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
-                let (permit, _) = self.permit(context, rules, &place, rates, role.grants)?;
+                let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, clocks::FRAME_OCTETS);
+                let (permit, _) = self.permit(context, rules, &place, wanted, role.grants)?;
                 (Task::Clock { permit }, place)
             }
             Some(WireRole::Give(role)) => {
@@ -200,8 +212,8 @@ impl Service {
                     let allowed = format!("blocks of 1 to {LONGEST_BLOCK_OCTETS} octets by tcp");
                     return Err(Refusal::new(Rule::Description, format!("{block_octets} octets by {way}"), allowed));
                 }
-                let rates = Rates { bps: rate_bps, frames_per_s: rate_frames_per_s };
-                let (permit, _) = self.permit(context, rules, &place, rates, grants)?;
+                let wanted = asked_for(rate_bps, rate_frames_per_s, IN_BULK);
+                let (permit, _) = self.permit(context, rules, &place, wanted, grants)?;
                 let octets = Some(octets).filter(|&octets| octets > 0);
                 (Task::Give { permit, octets, block_octets }, place)
             }
@@ -217,25 +229,62 @@ impl Service {
             }
             Some(WireRole::Ask(role)) => {
                 let place = place_at(own()?);
-                let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
+                let source = Box::new(read_source(&role.source_json)?);
+                if matches!(source.arrivals, Arrivals::Coder { .. }) {
+                    return Err(no_coder());
+                }
+                let longest = longest_frame_octets(&place, &source.frames)?;
+                let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, longest);
                 let attention = attention(&role.attention)?;
-                let (permit, grants) = self.permit(context, rules, &place, rates, role.grants)?;
+                let (permit, grants) = self.permit(context, rules, &place, wanted, role.grants)?;
                 let answerers: Vec<Address> =
                     if way.is_group() { grants.iter().map(Grant::station).collect() } else { Vec::new() };
-                let wire::Ask { frame_octets, interval_ns, patience_ns, .. } = role;
-                (Task::Ask { permit, frame_octets, interval_ns, patience_ns, answerers, attention }, place)
+                let wire::Ask { patience_ns, seed, station, .. } = role;
+                (Task::Ask { permit, source, draws: (seed, station), patience_ns, answerers, attention }, place)
             }
             Some(WireRole::Echo(role)) => {
                 // Answers go to one station, also those to what came to a group.
                 let place = Place { way: Way { cast: Cast::Unicast, ..way }, ..place_at(own()?) };
-                let rates = Rates { bps: role.rate_bps, frames_per_s: role.rate_frames_per_s };
-                let attention = attention(&role.attention)?;
+                (self.echo(context, rules, &place, role)?, place)
+            }
+            Some(WireRole::Client(role)) => {
+                let place = by_tcp(place_at(own()?))?;
+                let file = Box::new(read_file(&role.file_json)?);
+                let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, IN_BULK);
+                let (permit, _) = self.permit(context, rules, &place, wanted, role.grants)?;
+                (Task::Client { permit, file, draws: (role.seed, role.station) }, place)
+            }
+            Some(WireRole::Server(role)) => {
+                let place = by_tcp(place_at(own()?))?;
+                let file = Box::new(read_file(&role.file_json)?);
+                let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, IN_BULK);
                 let grants = role.grant.into_iter().collect();
-                let (permit, _) = self.permit(context, rules, &place, rates, grants)?;
-                (Task::Echo { permit, attention }, place)
+                let (permit, _) = self.permit(context, rules, &place, wanted, grants)?;
+                (Task::Server { permit, file, draws: (role.seed, role.station) }, place)
             }
         };
         Ok(RolePlan { flow, stream, place, task })
+    }
+
+    fn echo(
+        &self,
+        context: &Context<'_>,
+        rules: &mut RuleBook,
+        place: &Place,
+        role: wire::Echo,
+    ) -> Result<Task, Refusal> {
+        let answers = match role.answers_json.as_str() {
+            "" => None,
+            text => Some(Box::new(read_answers(text, role.seed, role.station)?)),
+        };
+        // Without lengths of their own, answers are as long as requests, and no longer than is said here.
+        let as_said = Lengths::Fixed { bits: u64::from(role.longest_frame_octets) * 8 };
+        let frames = answers.as_ref().and_then(|answers| answers.frames.as_ref());
+        let longest = longest_frame_octets(place, frames.unwrap_or(&as_said))?;
+        let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, longest);
+        let attention = attention(&role.attention)?;
+        let (permit, _) = self.permit(context, rules, place, wanted, role.grant.into_iter().collect())?;
+        Ok(Task::Echo { permit, answers, attention })
     }
 }
 
@@ -258,10 +307,27 @@ struct Context<'a> {
     phases: &'a Phases,
 }
 
+/// What a role would like to send.
 #[derive(Clone, Copy)]
-struct Rates {
-    bps: u64,
-    frames_per_s: u64,
+struct Asked {
+    rate_bps: u64,
+    rate_frames_per_s: u64,
+    /// 0 of octets in bulk.
+    longest_frame_octets: u32,
+}
+
+/// Of octets in bulk, which TCP makes segments of: no length of frames.
+const IN_BULK: u32 = 0;
+
+fn asked_for(rate_bps: u64, rate_frames_per_s: u64, longest_frame_octets: u32) -> Asked {
+    Asked { rate_bps, rate_frames_per_s, longest_frame_octets }
+}
+
+fn by_tcp(place: Place) -> Result<Place, Refusal> {
+    match place.way.kind {
+        PortKind::Tcp => Ok(place),
+        _ => Err(Refusal::new(Rule::Description, place.way, "a file by tcp")),
+    }
 }
 
 /// A number nobody can guess: from the operating system.
@@ -356,6 +422,7 @@ impl Agent for Service {
             target: place.target(stamp.experiment, port).map_err(refused)?,
             rate_bps: request.rate_bps,
             rate_frames_per_s: request.rate_frames_per_s,
+            longest_frame_octets: request.longest_frame_octets,
             duration_ns: request.duration_ns,
             interface: place.for_rules(),
         };
@@ -370,7 +437,7 @@ impl Agent for Service {
                 .or_insert_with(|| Experiment::new(stamp.experiment, self.face, now_ns));
             let grant = books.rules.grant(stamp.experiment, own, place.mac, &wish, UnixTime::now().as_secs());
             let opened = grant.and_then(|mut grant| {
-                experiment.open(&request.flow, &place, &mut grant, request.longest_frame_octets)?;
+                experiment.open(&request.flow, &place, &mut grant, request.room_frame_octets)?;
                 Ok(grant)
             });
             opened.map_err(refused)?

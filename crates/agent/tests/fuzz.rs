@@ -4,8 +4,8 @@ mod common;
 
 use common::{connect, credentials, flow, make_certificates, measure, paced, test, Agent, Scratch, MS};
 use ethermeter_agent::protocol::{
-    role, Ask, CollectRequest, Echo, Give, GrantRequest, LeaseRequest, Phases, PrepareRequest, ProgressRequest, Role,
-    Send, SignedGrant, Sink, Stamp, StartRequest, StopRequest, Take,
+    role, Ask, Client, CollectRequest, Echo, Give, GrantRequest, LeaseRequest, Phases, PrepareRequest, ProgressRequest,
+    Role, Send, Server, SignedGrant, Sink, Stamp, StartRequest, StopRequest, Take,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -107,7 +107,8 @@ fn signed() -> impl Strategy<Value = SignedGrant> {
         |(sender, address, (kind, cast), port, rate, until)| {
             serde_json::json!({
                 "experiment": experiment(), "sender": sender, "address": address, "kind": kind, "cast": cast, "port": port % 65_536,
-                "mac": null, "rate_bps": rate, "rate_frames_per_s": rate, "duration_ns": rate, "until_unix_s": until,
+                "mac": null, "rate_bps": rate, "rate_frames_per_s": rate, "longest_frame_octets": port % 2000,
+                "duration_ns": rate, "until_unix_s": until,
             })
             .to_string()
             .into_bytes()
@@ -125,9 +126,16 @@ fn signed() -> impl Strategy<Value = SignedGrant> {
 fn a_role() -> impl Strategy<Value = Role> {
     let sources =
         ["", "{}", "[[[[", "{\"frames\":{\"kind\":\"fixed\",\"bits\":512},\"arrivals\":{\"kind\":\"saturated\"}}"];
-    let source = proptest::sample::select(sources.to_vec()).prop_map(str::to_owned);
+    let source = || proptest::sample::select(sources.to_vec()).prop_map(str::to_owned);
+    let answers = ["", "{}", "[[[[", "{\"think\":{\"kind\":\"exponential\",\"offset_ps\":0,\"mean_ps\":1e9}}"];
+    let answers = proptest::sample::select(answers.to_vec()).prop_map(str::to_owned);
+    let nothing = "{\"kind\":\"constant\",\"ps\":0}";
+    let file = format!(
+        "{{\"direction\":\"read\",\"block_octets\":9,\"request_octets\":1,\"answer_octets\":1,\"client\":{nothing},\"server\":{nothing}}}"
+    );
+    let file = move || proptest::sample::select(vec![file.clone(), "{}".to_owned(), "[[[[".to_owned()]);
     let grants = || proptest::collection::vec(signed(), 0..3);
-    let send = (grants(), source, text(), number()).prop_map(|(grants, source_json, address, rate)| {
+    let send = (grants(), source(), text(), number()).prop_map(|(grants, source_json, address, rate)| {
         let seed = rate;
         role::Role::Send(Send {
             grants,
@@ -142,24 +150,49 @@ fn a_role() -> impl Strategy<Value = Role> {
     });
     let sink = (text(), text()).prop_map(|(attention, clock)| role::Role::Sink(Sink { attention, clock }));
     let ask =
-        (grants(), half(), number(), number(), text()).prop_map(|(grants, frame_octets, one, other, attention)| {
+        (grants(), source(), number(), number(), text()).prop_map(|(grants, source_json, one, other, attention)| {
             role::Role::Ask(Ask {
                 grants,
-                frame_octets,
-                interval_ns: one,
                 patience_ns: other,
                 rate_bps: one,
                 rate_frames_per_s: other,
                 attention,
+                source_json,
+                seed: one,
+                station: 0,
             })
         });
-    let echo = (proptest::option::of(signed()), number(), text()).prop_map(|(grant, rate, attention)| {
-        role::Role::Echo(Echo { grant, rate_bps: rate, rate_frames_per_s: rate, attention })
+    let echo = (proptest::option::of(signed()), number(), text(), answers, half()).prop_map(
+        |(grant, rate, attention, answers_json, longest_frame_octets)| {
+            role::Role::Echo(Echo {
+                grant,
+                rate_bps: rate,
+                rate_frames_per_s: rate,
+                attention,
+                answers_json,
+                longest_frame_octets,
+                seed: rate,
+                station: 1,
+            })
+        },
+    );
+    let client = (grants(), number(), file()).prop_map(|(grants, rate, file_json)| {
+        role::Role::Client(Client {
+            grants,
+            rate_bps: rate,
+            rate_frames_per_s: rate,
+            file_json,
+            seed: rate,
+            station: 0,
+        })
+    });
+    let server = (proptest::option::of(signed()), number(), file()).prop_map(|(grant, rate, file_json)| {
+        role::Role::Server(Server { grant, rate_bps: rate, rate_frames_per_s: rate, file_json, seed: rate, station: 1 })
     });
     let give = (grants(), text(), number(), half()).prop_map(|(grants, address, octets, block_octets)| {
         role::Role::Give(Give { grants, address, octets, block_octets, rate_bps: octets, rate_frames_per_s: octets })
     });
-    let any_role = prop_oneof![send, sink, ask, echo, give, Just(role::Role::Take(Take {}))];
+    let any_role = prop_oneof![send, sink, ask, echo, give, client, server, Just(role::Role::Take(Take {}))];
     (text(), kind(), text(), half(), proptest::option::of(any_role))
         .prop_map(|(flow, (kind, cast), interface, stream, role)| Role { flow, kind, cast, interface, stream, role })
 }
@@ -190,7 +223,7 @@ fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
         stamp(session),
         (address(), address(), prop_oneof![4 => Just(0), 1 => half()]),
         (rate(), rate(), rate()),
-        (text(), half()),
+        (text(), half(), half()),
         kind(),
         prop_oneof![4 => Just(String::new()), 1 => text()],
     )
@@ -199,7 +232,7 @@ fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
                 stamp,
                 (sender, address, port),
                 (rate_bps, rate_frames_per_s, duration_ns),
-                (flow, longest_frame_octets),
+                (flow, longest_frame_octets, room_frame_octets),
                 (kind, cast),
                 interface,
             )| {
@@ -213,6 +246,7 @@ fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
                     duration_ns,
                     flow,
                     longest_frame_octets,
+                    room_frame_octets,
                     kind,
                     cast,
                     interface,

@@ -2,87 +2,16 @@
 
 mod common;
 
-use common::{
-    connect, credentials, flow, make_certificates, measure, paced, phases, run, test, wait_for, Agent, Scratch, MS,
-    PROGRAM,
-};
-use ethermeter_agent::protocol::agent_client::AgentClient;
+use common::hand::{refused, Hand, EXPERIMENT};
+use common::{credentials, flow, make_certificates, measure, paced, run, test, wait_for, Agent, Scratch, MS, PROGRAM};
 use ethermeter_agent::protocol::{
-    role, GrantReply, GrantRequest, HelloReply, HelloRequest, LeaseRequest, Phases, PrepareRequest, Role, Send,
-    SignedGrant, Sink, Stamp, StartRequest,
+    role, GrantReply, GrantRequest, LeaseRequest, Send, SignedGrant, Sink, Stamp, StartRequest,
 };
 use ethermeter_live::{HostTime, Timeline};
 use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, UdpSocket};
-use std::path::Path;
 use std::time::Duration;
-use tonic::transport::Channel;
-use tonic::{Code, Status};
-
-/// A coordinator by hand, on the agent's own host, whose clock it therefore shares.
-struct Hand {
-    client: AgentClient<Channel>,
-    hello: HelloReply,
-    counter: u64,
-}
-
-const EXPERIMENT: u64 = 0xE3E3;
-
-impl Hand {
-    async fn at(agent: &Agent, certificates: Option<&Path>) -> Self {
-        let mut client = AgentClient::new(connect(agent, certificates).await);
-        let hello = client.hello(HelloRequest {}).await.expect("an answer").into_inner();
-        Self { client, hello, counter: 0 }
-    }
-
-    #[allow(clippy::unnecessary_wraps)] // as messages have it
-    fn stamp(&mut self) -> Option<Stamp> {
-        self.counter += 1;
-        let session = self.hello.session;
-        Some(Stamp { session, experiment: EXPERIMENT, counter: self.counter, made_ns: HostTime.now_ns() })
-    }
-
-    fn grant_request(&mut self) -> GrantRequest {
-        GrantRequest {
-            stamp: self.stamp(),
-            sender: "127.0.0.1".into(),
-            address: "127.0.0.1".into(),
-            port: 0,
-            rate_bps: 10_000_000,
-            rate_frames_per_s: 10_000,
-            duration_ns: 30_000 * MS,
-            flow: "f".into(),
-            longest_frame_octets: 64,
-            kind: "udp".into(),
-            cast: "unicast".into(),
-            interface: String::new(),
-        }
-    }
-
-    fn prepare_request(&mut self, role: role::Role) -> PrepareRequest {
-        let all = phases(29_000);
-        let ns = |key: &str| all[key].as_u64().expect("a time");
-        PrepareRequest {
-            stamp: self.stamp(),
-            phases: Some(Phases {
-                settle_ns: ns("settle_ns"),
-                transmit_ns: ns("transmit_ns"),
-                measure_from_ns: ns("measure_from_ns"),
-                measure_to_ns: ns("measure_to_ns"),
-                drain_ns: ns("drain_ns"),
-            }),
-            roles: vec![Role {
-                flow: "f".into(),
-                kind: "udp".into(),
-                cast: "unicast".into(),
-                interface: String::new(),
-                stream: 0,
-                role: Some(role),
-            }],
-        }
-    }
-}
 
 /// Sending with a yes that nobody but this test has written.
 fn sending_to(port: u16) -> role::Role {
@@ -90,7 +19,7 @@ fn sending_to(port: u16) -> role::Role {
     let grant = json!({
         "experiment": EXPERIMENT, "sender": "127.0.0.1", "address": "127.0.0.1", "kind": "udp", "cast": "unicast",
         "port": port, "mac": null, "rate_bps": 10_000_000,
-        "rate_frames_per_s": 10_000, "duration_ns": 30_000 * MS, "until_unix_s": now_s + 30,
+        "rate_frames_per_s": 10_000, "longest_frame_octets": 64, "duration_ns": 30_000 * MS, "until_unix_s": now_s + 30,
     });
     let traffic = paced();
     role::Role::Send(Send {
@@ -103,12 +32,6 @@ fn sending_to(port: u16) -> role::Role {
         rate_frames_per_s: 10_000,
         real_time: false,
     })
-}
-
-fn refused(outcome: Result<impl std::fmt::Debug, Status>, rule: &str) {
-    let status = outcome.expect_err("must be refused");
-    assert_eq!(status.code(), Code::PermissionDenied, "{status}");
-    assert!(status.message().starts_with(&format!("rule {rule}: ")), "{status}");
 }
 
 #[tokio::test]

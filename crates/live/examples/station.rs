@@ -20,7 +20,9 @@ use ethermeter_live::port::packet::{PacketOptions, PacketPort, Ring};
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
 use ethermeter_live::port::{Address, Port};
-use ethermeter_live::roles::{ask, echo, send, sink, AskPlan, Attention, EchoPlan, SendPlan, SendersClock, SinkPlan};
+use ethermeter_live::roles::{
+    ask, echo, send, sink, AskPlan, Attention, EchoPlan, Requests, SendPlan, SendersClock, SinkPlan,
+};
 use ethermeter_live::wire::Mac;
 use ethermeter_live::{Face, HostTime, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
@@ -181,7 +183,7 @@ fn play_send<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64)
         begin_ns,
         duration_ns: until_ns - begin_ns,
         most_frames: words.or("frames", u64::MAX)?,
-        pacer: Pacer { margin_ns: words.or("margin", Pacer::default().margin_ns)?, ..Pacer::default() },
+        pacer: pacer(words)?,
     };
     let priority = words.has("fifo").then(PriorityGuard::fifo_where_allowed);
     let sent = send(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
@@ -196,6 +198,15 @@ fn play_send<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64)
         "breaths": sent.breaths,
         "priority": priority.map(|guard| format!("{:?}", guard.priority())),
     }))
+}
+
+fn pacer(words: &Words) -> Outcome<Pacer> {
+    let pacer = if words.has("fifo") { Pacer::punctual() } else { Pacer::default() };
+    Ok(Pacer {
+        margin_ns: words.or("margin", pacer.margin_ns)?,
+        spin_through_ns: words.or("through", pacer.spin_through_ns)?,
+        ..pacer
+    })
 }
 
 fn arrivals(words: &Words) -> Outcome<Arrivals> {
@@ -254,7 +265,7 @@ fn play_echo<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Val
         experiment: EXPERIMENT,
         stream: None,
         may_answer: &|_| true, // the namespaces of a test hold nobody else
-        payload_octets: None,
+        answers: None,
         until_ns,
         most_answers: words.or("frames", u64::MAX)?,
         attention: words.attention(),
@@ -270,11 +281,13 @@ fn play_ask<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64) 
         experiment: EXPERIMENT,
         stream: 0,
         answerers: &[],
-        payload_octets: usize::try_from(payload.0)?,
+        requests: Requests::Spaced {
+            payload_octets: usize::try_from(payload.0)?,
+            interval_ns: words.or("interval", 0)? * 1000,
+        },
         begin_ns,
         until_ns,
-        requests: words.or("frames", u64::MAX)?,
-        interval_ns: words.or("interval", 0)? * 1000,
+        most_requests: words.or("frames", u64::MAX)?,
         patience_ns: 100_000_000,
         exchanges: 100_000,
         attention: words.attention(),

@@ -9,7 +9,8 @@ use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::{Address, Port, Wait};
 use ethermeter_live::roles::{
-    ask, echo, send, sink, AskPlan, Asked, Attention, EchoPlan, Echoed, SendPlan, SendersClock, Sent, SinkPlan, Sunk,
+    ask, echo, send, sink, AskPlan, Asked, Attention, EchoPlan, Echoed, Requests, SendPlan, SendersClock, Sent,
+    SinkPlan, Sunk,
 };
 use ethermeter_live::{Face, HostTime, Timeline};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
@@ -185,11 +186,10 @@ fn conversation<P: Port + Send>((mut near, mut far): (P, P), requests: u64, othe
         experiment: 7,
         stream: 1,
         answerers: &[],
-        payload_octets: 46,
+        requests: Requests::Spaced { payload_octets: 46, interval_ns: 100_000 },
         begin_ns: 0,
         until_ns,
-        requests,
-        interval_ns: 100_000,
+        most_requests: requests,
         patience_ns: S, // longer than anybody waits for a processor
         exchanges: 10_000,
         attention: Attention::Sleeping,
@@ -199,7 +199,7 @@ fn conversation<P: Port + Send>((mut near, mut far): (P, P), requests: u64, othe
         experiment: 7,
         stream: None,
         may_answer: &may_answer,
-        payload_octets: None,
+        answers: None,
         until_ns,
         most_answers: u64::MAX,
         attention: Attention::Sleeping,
@@ -261,7 +261,7 @@ fn nobody_is_answered_who_may_not_be() {
         experiment: 7,
         stream: None,
         may_answer: &|_| false,
-        payload_octets: None,
+        answers: None,
         until_ns: HostTime.now_ns() + S / 100,
         most_answers: u64::MAX,
         attention: Attention::Spinning,

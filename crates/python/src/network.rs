@@ -2,7 +2,8 @@
 
 use crate::raise;
 use ethermeter_simulator::network::{
-    check, simulate, Delays, EndOutcome, FlowOutcome, Outcome, PortOutcome, TransferOutcome, Trial, LOSSES,
+    check, simulate, Delays, EndOutcome, FlowOutcome, Outcome, PortOutcome, TransferOutcome, Trial, VoiceOutcome,
+    LOSSES,
 };
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
@@ -50,7 +51,7 @@ fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
     let lost: Vec<u64> = o.flows.iter().flat_map(|f| f.balance.lost).collect();
     dict.set_item("flow_lost", lost.into_pyarray(py).reshape([o.flows.len(), LOSSES.len()])?)?;
     dict.set_item("losses", PyList::new(py, LOSSES)?)?;
-    let delays: [(&str, Pick); 7] = [
+    let mut delays: Vec<(&str, Pick)> = vec![
         ("one_way", |f| &f.one_way),
         ("answer_one_way", |f| &f.answer_one_way),
         ("round_trip", |f| &f.round_trip),
@@ -59,6 +60,11 @@ fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
         ("acknowledgement", |f| acknowledgement_delay(f, 0)),
         ("answer_acknowledgement", |f| acknowledgement_delay(f, 1)),
     ];
+    if o.flows.iter().any(|f| f.voice.is_some()) {
+        convert_voice(py, &dict, o)?;
+        delays.push(("voice_delay", |f| voice(f).map_or(&NO_DELAYS, |v| &v.voice_delay)));
+        delays.push(("sample_delay", |f| voice(f).map_or(&NO_DELAYS, |v| &v.sample_delay)));
+    }
     let histograms = PyDict::new(py);
     for (key, pick) in delays {
         let means: Vec<f64> = o.flows.iter().map(|f| pick(f).mean_s()).collect();
@@ -92,6 +98,27 @@ fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
     dict.set_item("window_ps", o.window_ps)?;
     dict.set_item("events", o.events)?;
     Ok(dict)
+}
+
+fn voice(flow: &FlowOutcome) -> Option<&VoiceOutcome> {
+    flow.voice.as_ref()
+}
+
+/// Nothing but zeros of flows that are no voice.
+fn convert_voice(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Outcome) -> PyResult<()> {
+    let all: Vec<VoiceOutcome> = o.flows.iter().map(|f| f.voice.clone().unwrap_or_default()).collect();
+    let counts: [Column<VoiceOutcome, u64>; 5] = [
+        ("flow_samples", |v| v.host.made),
+        ("flow_samples_delivered", |v| v.delivered),
+        ("flow_samples_lost_host", |v| v.host.lost),
+        ("flow_samples_left", |v| v.host.left),
+        ("flow_samples_under_way", |v| v.under_way),
+    ];
+    for (key, pick) in counts {
+        dict.set_item(key, all.iter().map(pick).collect::<Vec<u64>>().into_pyarray(py))?;
+    }
+    let lost: Vec<u64> = all.iter().flat_map(|v| v.lost).collect();
+    dict.set_item("flow_samples_lost", lost.into_pyarray(py).reshape([all.len(), LOSSES.len()])?)
 }
 
 static NO_DELAYS: Delays = Delays { count: 0, sum_ps: 0, buckets: Vec::new() };

@@ -82,6 +82,12 @@ fn balances(outcome: &Outcome) {
     for flow in &outcome.flows {
         let b = &flow.balance;
         assert_eq!(b.sent + b.copied, b.delivered + b.lost.iter().sum::<u64>() + b.in_flight, "{b:?}");
+        if let Some(voice) = &flow.voice {
+            let host = voice.host;
+            assert_eq!(host.made, host.sent + host.lost + host.left, "{voice:?}");
+            assert_eq!(host.sent, voice.delivered + voice.lost.iter().sum::<u64>() + voice.under_way, "{voice:?}");
+            assert_eq!(voice.sample_delay.count, voice.delivered, "{voice:?}");
+        }
     }
 }
 
@@ -781,9 +787,31 @@ impl Shape {
         }
     }
 
+    /// Some so slow that packets are the shortest, some faster than any wire.
+    fn voice(&mut self, from: &str, to: &str) -> Value {
+        let (overhead, least, room) = (18 + self.below(20), 1 + self.below(200), self.below(1000));
+        let sample = 1 + self.below(10);
+        let spurts = self.one_in(2).then(|| json!({"talk_mean_ps": 4e8, "silence_mean_ps": 2e8}));
+        let mut flow = json!({"name": "voice", "from": from, "to": [to],
+            "arrivals": {"kind": "coder", "sample_bits": 8 * sample, "sample_ps": 100_000 + self.below(10 * US), "spurts": spurts},
+            "frames": {"kind": "samples", "overhead_bits": 8 * overhead, "min_bits": 8 * (overhead + least),
+                "max_bits": 8 * (overhead + least + sample + room)}});
+        if self.one_in(2) {
+            flow["framing"] = json!({"udp": {"mtu_octets": 1500}});
+        }
+        if self.one_in(3) {
+            flow["service"] = json!({"kind": "exponential", "offset_ps": 0, "mean_ps": 3e7});
+        }
+        flow
+    }
+
     fn flow(&mut self, hosts: &[String]) -> Value {
         let from = self.pick(hosts);
         let others: Vec<String> = hosts.iter().filter(|name| **name != from).cloned().collect();
+        if self.one_in(3) {
+            let to = self.pick(&others);
+            return self.voice(&from, &to);
+        }
         let mut flow = json!({"name": "flow", "from": from, "to": [self.pick(&others)], "frames": {"kind": "mix",
             "bits": [512, 8 * (64 + self.below(1455)), 12144], "weights": [1.0, 1.0, 0.5]}, "arrivals": self.arrivals()});
         if self.one_in(4) {

@@ -7,6 +7,7 @@
 //! - [`lengths`]: frame lengths, fixed or mixed.
 //! - [`arrivals`]: when a source that does not wait for the medium offers frames.
 //! - [`voice`]: a coder's samples, gathered into frames that grow until they are sent.
+//! - [`packets`]: the same gathered by a host that has one packet on its way to the wire at a time.
 //! - [`source`]: a station's whole supply: saturated, generated into a ring of buffers, queued arrivals, or voice.
 //! - [`sequence`]: what became of numbered frames: received, missing, late, reordered, duplicate.
 //! - [`histogram`]: how long things took, in buckets of a fixed relative width.
@@ -15,6 +16,7 @@ pub mod arrivals;
 pub mod chance;
 pub mod histogram;
 pub mod lengths;
+pub mod packets;
 pub mod sequence;
 pub mod source;
 pub mod times;

@@ -52,17 +52,17 @@ pub struct VoiceSpec {
 
 impl VoiceSpec {
     /// Samples with which a frame is wanted to be sent.
-    fn least(&self) -> u64 {
+    pub(crate) fn least(&self) -> u64 {
         self.min_bits.saturating_sub(self.overhead_bits).div_ceil(self.sample_bits).max(1)
     }
 
     /// Samples for which there is room.
-    fn room(&self) -> u64 {
+    pub(crate) fn room(&self) -> u64 {
         self.max_bits.saturating_sub(self.overhead_bits) / self.sample_bits
     }
 
     /// Length of a frame of `samples`.
-    fn bits(&self, samples: u64) -> u64 {
+    pub(crate) fn bits(&self, samples: u64) -> u64 {
         (self.overhead_bits + samples * self.sample_bits).max(self.min_bits)
     }
 
@@ -84,18 +84,18 @@ impl VoiceSpec {
 
 /// Makes samples in order, from its next one on. Copied where somebody must look ahead.
 #[derive(Clone, Debug)]
-struct Coder {
+pub(crate) struct Coder {
     period_ps: u64,
     spurts: Option<Spurts>,
     chance: Stream,
     /// When the next sample comes.
-    next_ps: u64,
+    pub(crate) next_ps: u64,
     /// When the talk ends in which it comes.
     talk_until_ps: u64,
 }
 
 impl Coder {
-    fn new(spec: &VoiceSpec, begin_ps: u64, mut chance: Stream) -> Self {
+    pub(crate) fn new(spec: &VoiceSpec, begin_ps: u64, mut chance: Stream) -> Self {
         let phase_ps = chance.below(spec.sample_ps);
         let mut coder = Self {
             period_ps: spec.sample_ps,
@@ -131,8 +131,13 @@ impl Coder {
     }
 
     /// Samples of the talk under way that come before `until_ps`, its end at the latest.
-    fn in_talk_before(&self, until_ps: u64) -> u64 {
+    pub(crate) fn in_talk_before(&self, until_ps: u64) -> u64 {
         until_ps.min(self.talk_until_ps).saturating_sub(self.next_ps).div_ceil(self.period_ps)
+    }
+
+    /// When `samples` have come; if the talk ends before, when the first fails to come.
+    pub(crate) fn gathered_ps(&self, samples: u64) -> u64 {
+        self.next_ps + (samples - 1).min(self.in_talk_before(u64::MAX)) * self.period_ps
     }
 
     /// Go on by `samples` of the talk under way.
@@ -145,7 +150,7 @@ impl Coder {
     }
 
     /// Make all samples that come before `until_ps`. Returns how many.
-    fn make_before(&mut self, until_ps: u64) -> u64 {
+    pub(crate) fn make_before(&mut self, until_ps: u64) -> u64 {
         let mut made = 0;
         while self.next_ps < until_ps {
             let here = self.in_talk_before(until_ps);
@@ -156,7 +161,7 @@ impl Coder {
     }
 
     /// Make `samples`.
-    fn make(&mut self, samples: u64) {
+    pub(crate) fn make(&mut self, samples: u64) {
         let mut left = samples;
         while left > 0 {
             let here = self.in_talk_before(u64::MAX).min(left);
@@ -224,14 +229,7 @@ impl Voice {
     /// When the buffer has so much that the station wants to send it; nothing if that does not happen before the coder stops.
     #[must_use]
     pub fn wanted_ps(&self) -> Option<u64> {
-        let missing = self.spec.least() - 1;
-        let in_this_talk = self.coder.in_talk_before(u64::MAX);
-        let wanted_ps = if missing < in_this_talk {
-            self.coder.next_ps + missing * self.spec.sample_ps
-        } else {
-            // The talk ends before; then what there is goes out.
-            self.coder.next_ps + in_this_talk * self.spec.sample_ps
-        };
+        let wanted_ps = self.coder.gathered_ps(self.spec.least());
         (wanted_ps < self.window.stop_ps).then_some(wanted_ps)
     }
 

@@ -28,7 +28,7 @@ from ethermeter.analysis.graphs import graphs, left_out
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats, jackknife_error
 from ethermeter.analysis.tables import Integers, Trial, WholeSegment, batch_sums, whole_segment
 from ethermeter.faults import Fault, InputError
-from ethermeter.observation import DEFINITIONS, FLOW_DEFINITIONS, Caution, Metric
+from ethermeter.observation import DEFINITIONS, FLOW_DEFINITIONS, FLOW_VOICE_DEFINITIONS, Caution, Metric
 
 FILE = "estimates.json"
 ENOUGH_REPLICATIONS = 3
@@ -155,9 +155,9 @@ def _errors_within(whole: WholeSegment, trials: Sequence[Trial], batches: Any) -
 def to_json(points: Sequence[Point]) -> str:
     """Text of `estimates.json`: one point a line; an undefined number is null."""
     used = [metric for metric in Metric if any(metric in point.estimates for point in points)]
-    # Two names are of segments as of flows; they mean what they mean of the points that there are.
+    # Some names are of segments as of flows; they mean what they mean of the points that there are.
     only_flows = all(Metric.MESSAGE_RATE in point.estimates for point in points)
-    means = {**DEFINITIONS, **(FLOW_DEFINITIONS if only_flows else {})}
+    means = {**DEFINITIONS, **({**FLOW_DEFINITIONS, **FLOW_VOICE_DEFINITIONS} if only_flows else {})}
     head = {
         "level": LEVEL,
         "metrics": {metric.value: {"unit": means[metric].unit, "meaning": means[metric].meaning} for metric in used},

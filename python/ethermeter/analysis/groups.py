@@ -55,12 +55,18 @@ FLOW_METRICS = (
     Metric.ROUND_TRIP,
     Metric.ROUND_TRIP_P99,
     Metric.INTER_ARRIVAL,
+    Metric.EXCHANGES,
     Metric.TIMED_OUT,
     Metric.TRANSFER_RATE,
     Metric.ACKNOWLEDGEMENT_DELAY,
     Metric.RETRANSMITTED,
+    Metric.SAMPLE_LOSS,
+    Metric.SAMPLE_DELAY,
+    Metric.SAMPLE_DELAY_P99,
+    Metric.RATING,
+    Metric.MOS,
 )
-"""What is estimated for a flow; undefined where there is none of it, such as round trips without answers."""
+"""What is estimated for a flow; undefined where there is none of it, such as round trips without answers, or voice."""
 
 
 def by_flow(scenario: Mapping[str, Any]) -> Parts:

@@ -25,7 +25,7 @@ from scipy import special
 
 from ethermeter.analysis.interval import LEVEL, Floats
 from ethermeter.analysis.tables import WholeSegment, whole_segment
-from ethermeter.observation import DEFINITIONS, Metric
+from ethermeter.observation import DEFINITIONS, FLOW_VOICE_DEFINITIONS, Metric
 
 if TYPE_CHECKING:
     from ethermeter.plan import Trial
@@ -42,6 +42,11 @@ COMPARED = (
     Metric.ROUND_TRIP_P50,
     Metric.ROUND_TRIP_P99,
     Metric.INTER_ARRIVAL,
+    Metric.SAMPLE_LOSS,
+    Metric.VOICE_DELAY,
+    Metric.SAMPLE_DELAY,
+    Metric.SAMPLE_DELAY_P99,
+    Metric.RATING,
 )
 
 
@@ -182,9 +187,10 @@ def write(run_dir: Path) -> Path:
 def to_json(found: Sequence[Comparison]) -> str:
     """Text of `live-agreement.json`; an undefined number is null."""
     used = dict.fromkeys(each.metric for each in found)
+    means = {**DEFINITIONS, **FLOW_VOICE_DEFINITIONS}
     head = {
         "level": LEVEL,
-        "metrics": {metric.value: {"unit": DEFINITIONS[metric].unit, "meaning": DEFINITIONS[metric].meaning} for metric in used},
+        "metrics": {metric.value: {"unit": means[metric].unit, "meaning": means[metric].meaning} for metric in used},
         "comparisons": [{key: _plain(value) for key, value in asdict(each).items()} for each in found],
     }
     return json.dumps(head, ensure_ascii=False, indent=1) + "\n"

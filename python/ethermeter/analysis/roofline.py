@@ -185,6 +185,8 @@ def _frames(flow: Mapping[str, Any]) -> list[tuple[float, float]]:
     frames = flow["frames"]
     if frames["kind"] == "fixed":
         messages = [(frames["bits"] / 8, 1.0)]
+    elif frames["kind"] == "samples":
+        messages = [(frames["max_bits"] / 8, 1.0)]  # with packets grown to the most, a stage carries most
     else:
         total = sum(frames["weights"])
         messages = [(bits / 8, weight / total) for bits, weight in zip(frames["bits"], frames["weights"], strict=True)]

@@ -22,6 +22,8 @@ EXAMPLES = """\
   ethermeter measure wire-live --testbed
   ethermeter measure my-network.toml --hosts hosts.toml --replications 5
   ethermeter measure my-network.toml --testbed --plain --set 'phases.transmit="2 s"'
+  ethermeter measure my-network.toml --testbed-hosts 4
+  ethermeter measure my-network.toml --testbed --ip 6
   ethermeter measure my-network.toml --loopback --json
   ethermeter measure wire-live --testbed --capture
   ethermeter measure my-network.toml --testbed --capture-at client --capture-octets 1514 --capture-size 1000
@@ -29,6 +31,7 @@ EXAMPLES = """\
   ethermeter measure --study hughesjones2000 --testbed --quick"""
 STUDIES = ("boggs1988", "gonsalves1982", "erg", "hughesjones2000", "fritz1999")
 """Published studies whose live tests come as experiments, `live/STUDY/…`."""
+IPS = (4, 6)
 QUICK = ("phases.transmit='600 ms'", "phases.measure='last 400 ms'")
 """What `--quick` lays over the files of a study."""
 
@@ -59,6 +62,21 @@ def measure(
         Literal["shaped", "relay"],
         typer.Option("--wires", help="Of a testbed: shaped (rates as of a wire), or relayed (delays of frames too; takes a processor)."),
     ] = "shaped",
+    testbed_hosts: Annotated[
+        int | None,
+        typer.Option(
+            "--testbed-hosts",
+            min=2,
+            max=64,
+            metavar="N",
+            show_default=False,
+            help="In place of --testbed: N hosts at one switch as fast as the machine is. The count of the experiment's one group of hosts "
+            "becomes what N leaves for it; without a group, hosts that it does not name stand by.",
+        ),
+    ] = None,
+    ip: Annotated[
+        int, typer.Option("--ip", min=4, max=6, metavar="4|6", help="Of a testbed: with which addresses of IP hosts take part.")
+    ] = 4,
     loopback: Annotated[bool, typer.Option("--loopback", help="Measure between agents on this machine's loopback addresses.")] = False,
     capture: Annotated[
         bool,
@@ -109,14 +127,19 @@ def measure(
 
     captures = _captures(capture=capture, at=capture_at or (), octets=capture_octets, megabytes=capture_size, hosts=hosts)
     names = _named(experiment, study, quick=quick)
-    place = _place(hosts, testbed=testbed, plain=plain, loopback=loopback, wires=wires, captures=captures)
-    loaded = api.load(*names, overrides=(*(QUICK if quick else ()), *(overrides or ())), name=f"live-{study}" if study else None)
+    testbed, plain = _testbed(testbed_hosts, testbed=testbed, plain=plain, loopback=loopback, hosts=hosts, study=study)
+    place = _place(hosts, testbed=testbed, plain=plain, loopback=loopback, wires=wires, captures=captures, ip=ip, least=testbed_hosts or 0)
+    sized = (*(QUICK if quick else ()), *(overrides or ()))
+    sized = (*sized, *(_sized(names[0], sized, testbed_hosts) if testbed_hosts is not None else ()))
+    loaded = api.load(*names, overrides=sized, name=f"live-{study}" if study else None)
     for one in loaded.experiments:
         if "live" not in one.engines:
             allowed = """expected "live" among them: --set 'run.engines=["simulation", "live"]'"""
             raise InputError([Fault(str(one.path), "run.engines", str(list(one.engines)), allowed)])
+    if ip != IPS[0] and any("simulation" in one.engines for one in loaded.experiments):
+        say("ethermeter: what is simulated has headers of IPv4: of one length of data, frames are 20 octets shorter than those measured")
     signal.signal(signal.SIGTERM, _terminated)
-    manner = Manner(jobs=jobs, resume=resume, force=force, command=tuple(sys.argv), seed=seed)
+    manner = Manner(jobs=jobs, resume=resume, force=force, command=tuple(sys.argv), seed=seed, live_study=study or _study_of(names))
     summary = running.run_and_sum_up(loaded, manner, replications=replications, out=out, report=not no_report, place=place)
     if as_json:
         taken = {"captures": _tell_captures(Path(summary["run"]), as_json=True)} if captures is not None else {}
@@ -127,6 +150,8 @@ def measure(
             running.print_live_agreement(summary)
         else:
             _print_series(summary["estimates"])
+        if "live_claims" in summary:
+            running.print_claims(summary["live_claims"])
         running.print_files(summary)
         if captures is not None:
             _tell_captures(Path(summary["run"]), as_json=False)
@@ -203,6 +228,57 @@ def _named(experiment: str | None, study: str | None, *, quick: bool) -> tuple[s
     return tuple(name for name in shipped() if name.startswith(f"live/{study}/"))
 
 
+def _testbed(count: int | None, *, testbed: bool, plain: bool, loopback: bool, hosts: Path | None, study: str | None) -> tuple[bool, bool]:
+    """Say whether a testbed is wanted, and whether a plain one; `--testbed-hosts` wants both, and nothing besides."""
+    from ethermeter.faults import Fault, InputError
+
+    if count is None:
+        return testbed, plain
+    others = [
+        ("--testbed", testbed),
+        ("--plain", plain),
+        ("--loopback", loopback),
+        ("--hosts", hosts is not None),
+        ("--study", bool(study)),
+    ]
+    if given := [name for name, there in others if there]:
+        allowed = "expected without them: it is a place of its own, for one experiment"
+        raise InputError([Fault("command line", "--testbed-hosts", f"given with {' '.join(given)}", allowed)])
+    return True, True
+
+
+def _sized(name: str, overrides: "Sequence[str]", count: int) -> tuple[str, ...]:
+    """Return what makes an experiment have as many hosts as a testbed: the count of its one group; nothing where it has no group."""
+    from ethermeter import api
+    from ethermeter.faults import Fault, InputError
+
+    (experiment,) = api.load(name, overrides=overrides).experiments
+    tables = experiment.document.get("network", {}).get("hosts", ())
+    groups = [table["name"] for table in tables if "count" in table]
+    if not tables:
+        raise InputError([Fault(str(experiment.path), "network", "(missing)", "required of what is measured")])
+    if len(groups) == 1:
+        left = count - (len(tables) - 1)
+        if left < 1:
+            allowed = f"expected at least {len(tables)}: a group and {len(tables) - 1} hosts beside it"
+            raise InputError([Fault("command line", "--testbed-hosts", str(count), allowed)])
+        return (f"network.hosts.{groups[0]}.count={left}",)
+    needed = max(
+        sum("host" in node["kind"] for node in trial.scenario["network"]["nodes"])
+        for trial in api.load(name, overrides=overrides).plan(replications=1).trials
+        if "network" in trial.scenario
+    )
+    if needed > count:
+        raise InputError([Fault("command line", "--testbed-hosts", str(count), f"expected at least {needed}, the hosts of the experiment")])
+    return ()
+
+
+def _study_of(names: "Sequence[str]") -> str | None:
+    """Return the study whose live tests these shipped experiments are; None if they are not."""
+    parts = {tuple(name.split("/")[:2]) for name in names}
+    return next((study for study in STUDIES if parts == {("live", study)}), None)
+
+
 def _place(
     hosts: Path | None,
     *,
@@ -211,6 +287,8 @@ def _place(
     loopback: bool,
     wires: Literal["shaped", "relay"],
     captures: "Captures | None",
+    ip: int,
+    least: int,
 ) -> "Place":
     from ethermeter import hosts_file
     from ethermeter.engines.live import Hosts, Local
@@ -222,11 +300,20 @@ def _place(
         raise InputError([Fault("command line", "measure", " ".join(given) or "(none of them)", allowed)])
     if plain and not testbed:
         raise InputError([Fault("command line", "--plain", "given", "expected with --testbed only")])
+    if ip not in IPS:
+        raise InputError([Fault("command line", "--ip", str(ip), "expected 4 or 6")])
+    if ip != IPS[0] and not testbed:
+        why = (
+            "its file says each host's address"
+            if hosts is not None
+            else "the loopback interface has one address of IPv6, ::1, for all hosts"
+        )
+        raise InputError([Fault("command line", "--ip", str(ip), f"expected with --testbed only: {why}")])
     if hosts is not None:
         return Hosts(hosts_file.read(hosts).laboratory())
     if testbed:
         from ethermeter.testbed.commands import require
 
         require("ip", "tc", "ethtool")
-        return Local("plain" if plain else "testbed", wires, captures)
+        return Local("plain" if plain else "testbed", wires, captures, ip, least)
     return Local("loopback", captures=captures)

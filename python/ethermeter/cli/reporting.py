@@ -8,6 +8,7 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.output import print_json
+from ethermeter.cli.running import BESIDE, contents
 
 FIGURES_EXAMPLES = """\
   ethermeter figures runs/poisson-load-0123456789ab
@@ -26,12 +27,12 @@ def report(run: options.RunPath, *, as_json: options.Json = False) -> None:
     """Write the report of a finished run anew."""
     from ethermeter.run import evaluate
 
-    written = {name: str(path) for name, path in evaluate(run).items()}
+    written = evaluate(run)
     if as_json:
-        print_json({"run": str(run), "files": written})
+        print_json({"run": str(run), "files": {name: str(path) for name, path in written.items()}, **contents(written, *BESIDE)})
     else:
         for path in written.values():
-            typer.echo(path)
+            typer.echo(str(path))
 
 
 def figures(

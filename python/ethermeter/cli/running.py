@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -107,9 +108,12 @@ STUDIES = {
     ),
 }
 """A quick run has a tenth of the study's time, or less: the same points, wider intervals."""
+BESIDE = ("live_claims", "flows", "live_accounts", "live_agreement")
+"""What is derived from runs of networks beside estimates."""
 TABLE_METRICS = ("utilisation", "goodput", "transmission_delay", "loss", "jain_index")
 VOICE_TABLE_METRICS = ("voice_load", "voice_utilisation", "voice_delay", "sample_loss")
 FLOW_TABLE_METRICS = ("message_rate", "goodput", "one_way_delay", "round_trip", "loss")
+FLOW_VOICE_TABLE_METRICS = ("voice_load", "sample_delay", "sample_loss", "rating", "mos")
 TRANSFER_TABLE_METRICS = ("transfer_rate", "acknowledgement_delay")
 TABLE_ROWS = 30
 
@@ -197,9 +201,9 @@ def reproduce(
         return
     summary = summary_of(study, out, title=study)
     if as_json:
-        print_json({key: value for key, value in summary.items() if key != "estimates"})
+        print_json({key: value for key, value in summary.items() if key not in ("estimates", "flows")})
         return
-    _print_claims(summary["claims"])
+    print_claims(summary["claims"])
     print_files(summary)
 
 
@@ -237,8 +241,6 @@ def run_and_sum_up(
         After Ctrl-C.
 
     """
-    import json
-
     from ethermeter import run as running
     from ethermeter.cli.progress import ProgressDisplay
 
@@ -268,10 +270,15 @@ def run_and_sum_up(
         "events": provenance.get("events"),
         "in_vain": provenance.get("in_vain", {}),
         "files": {name: str(path) for name, path in written.items()},
-        "estimates": json.loads(written["estimates"].read_text(encoding="utf-8")),
-        **({"claims": json.loads(written["claims"].read_text(encoding="utf-8"))} if "claims" in written else {}),
-        **({"live_agreement": json.loads(written["live_agreement"].read_text(encoding="utf-8"))} if "live_agreement" in written else {}),
+        **contents(written, "estimates", "claims", *BESIDE),
     }
+
+
+def contents(written: Mapping[str, Path], *names: str) -> dict[str, Any]:
+    """Read what was derived from a run, by the names of `ethermeter.run.evaluate`; what there is not of it is left out."""
+    import json
+
+    return {name: json.loads(written[name].read_text(encoding="utf-8")) for name in names if name in written}
 
 
 def _resume_command() -> str:
@@ -316,7 +323,10 @@ def print_points(estimates: dict[str, Any]) -> None:
     if any(is_of_flows) and all(point["estimates"].get("message_rate", {}).get("value") is None for point in points):
         # Nothing but transfers: octets, no messages.
         metrics = (*metrics[: -len(FLOW_TABLE_METRICS)], "data_rate", "retransmitted")
-    metrics += VOICE_TABLE_METRICS if "voice_delay" in estimates["metrics"] else ()
+    if "voice_delay" in estimates["metrics"]:
+        of_segments = any("utilisation" in point["estimates"] and "voice_delay" in point["estimates"] for point in points)
+        of_voice = (VOICE_TABLE_METRICS if of_segments else (), FLOW_VOICE_TABLE_METRICS if "rating" in estimates["metrics"] else ())
+        metrics += tuple(dict.fromkeys(metric for part in of_voice for metric in part))
     metrics += tuple(metric for metric in TRANSFER_TABLE_METRICS if any(_has(point, metric) for point in points))
     rows = [
         [
@@ -338,7 +348,7 @@ def _has(point: dict[str, Any], metric: str) -> bool:
     return point["estimates"].get(metric, {}).get("value") is not None
 
 
-def _print_claims(claims: Any) -> None:
+def print_claims(claims: Any) -> None:
     """Print every claim of the study with its verdict."""
     listed = claims["claims"] if isinstance(claims, dict) else claims
     rows = [[claim["id"], _shown(claim["published"]), _shown(claim["ours"]), claim["basis"], claim["verdict"]] for claim in listed]

@@ -5,12 +5,26 @@ from typing import Any
 
 import numpy as np
 
+from ethermeter.engines import talk
 from ethermeter.engines.offered import overloaded
 from ethermeter.engines.quantiles import RANKS, quantiles
 from ethermeter.engines.simulation import FEW_FRAMES, PS_PER_S, timed
 from ethermeter.framing import frame_octets
 from ethermeter.observation import Caution, Metric
-from ethermeter.store.rows import CAUTION_BIT, FLOW_HISTOGRAMS, FLOW_METRICS, HISTOGRAMS, PORT_COLUMNS, Floats, Integers, TrialRows
+from ethermeter.store.rows import (
+    CAUTION_BIT,
+    FLOW_HISTOGRAMS,
+    FLOW_METRICS,
+    FLOW_VOICE_METRICS,
+    HISTOGRAMS,
+    PORT_COLUMNS,
+    VOICE_HISTOGRAMS,
+    Floats,
+    Integers,
+    Masks,
+    TrialRows,
+    has_voice,
+)
 
 TIMES = {
     Metric.ONE_WAY_DELAY: ("one_way", "messages"),
@@ -30,7 +44,7 @@ LOSSES = (Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS)
 """Of these, those that cost somebody something."""
 COUNTS = (
     *(Metric.REORDERED, Metric.DUPLICATES, Metric.TIMED_OUT, Metric.MESSAGES, Metric.REFUSED),
-    *(Metric.RETRANSMITTED, Metric.TIMEOUTS),
+    *(Metric.RETRANSMITTED, Metric.TIMEOUTS, Metric.EXCHANGES),
     *ENDED,
 )
 ADDED = (Metric.OFFERED_RATE, Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE, *COUNTS)
@@ -99,13 +113,17 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
         each = _of_each(scenario, result, count)
         whole = _of_all(scenario, result, count, each)
     values = np.concatenate([[whole[metric] for metric in FLOW_METRICS], *(each[metric] for metric in FLOW_METRICS)])
-    flow, histogram, low_ps, high_ps, buckets = _histogram_rows(result["histograms"])
+    cautions = _cautions(scenario, count, values)
+    if voice := has_voice(scenario):
+        spoken, spoken_cautions = voice_rows(scenario, talk.of_core(result, len(result["losses"])), of_flow_cautions(scenario))
+        values, cautions = np.concatenate([values, spoken]), np.concatenate([cautions, spoken_cautions])
+    flow, histogram, low_ps, high_ps, buckets = _histogram_rows(result["histograms"], voice=voice)
     ports = np.stack([np.asarray(result[f"port_{name}"]).astype(np.int64) for name in PORT_COLUMNS], axis=-1)
     none, nothing = np.empty(0, np.int64), np.empty(0)
     return TrialRows(
         stations=0,
         values=values,
-        cautions=_cautions(scenario, count, values),
+        cautions=cautions,
         batch_frames=none,
         batch_charged_ps=none,
         batch_delay_sum_s=nothing,
@@ -144,6 +162,7 @@ def _of_each(scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapp
         Metric.DUPLICATES: np.zeros(flows),
         Metric.TIMED_OUT: count["timed_out"],
         Metric.MESSAGES: count["messages"],
+        Metric.EXCHANGES: count["completed"],
         Metric.REFUSED: count["refused"],
         **{metric: count["lost"][:, causes[word]] for metric, word in ENDED.items()},
     }
@@ -230,22 +249,66 @@ def _weighted(weights: Floats, values: Floats) -> float:
 
 
 def _histogram_rows(
-    histograms: Mapping[str, Sequence[Any]],
+    histograms: Mapping[str, Sequence[Any]], *, voice: bool
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Integers, Integers, Integers]:
     """Buckets of all histograms one below the other: flow, index into `HISTOGRAMS`, low and high in ps, count."""
-    columns = [histograms[TIMES[Metric(name)][0]] for name in FLOW_HISTOGRAMS]
-    index = np.repeat(np.array([HISTOGRAMS.index(name) for name in FLOW_HISTOGRAMS], np.uint8), [len(column[3]) for column in columns])
+    kept = {name: histograms[TIMES[Metric(name)][0]] for name in FLOW_HISTOGRAMS}
+    kept |= {name: histograms[name] for name in VOICE_HISTOGRAMS if voice}
+    columns = list(kept.values())
+    index = np.repeat(np.array([HISTOGRAMS.index(name) for name in kept], np.uint8), [len(column[3]) for column in columns])
     flow, low_ps, high_ps, count = (np.concatenate([np.asarray(column[part]).astype(np.int64) for column in columns]) for part in range(4))
     return flow.astype(np.int32), index, low_ps, high_ps, count
 
 
-def _cautions(scenario: Mapping[str, Any], count: Mapping[str, Floats], values: Floats) -> np.ndarray[Any, np.dtype[np.uint16]]:
-    """Caution mask of every row."""
-    flows = len(scenario["flows"])
+def voice_rows(scenario: Mapping[str, Any], heard: talk.Heard, of_flow: Masks) -> tuple[Floats, Masks]:
+    """Values and cautions of the rows that voice adds, in the order of `ethermeter.store.rows.flow_layout`.
+
+    Parameters
+    ----------
+    scenario
+        The trial's scenario, of which some flow has a coder.
+    heard
+        What was counted of it.
+    of_flow
+        Cautions of each flow that hold for all of its values; shape (flows,).
+
+    """
+    each, whole = talk.observed(scenario, heard)
+    values = np.concatenate([[whole[metric] for metric in FLOW_VOICE_METRICS], *(each[metric] for metric in FLOW_VOICE_METRICS)])
+    is_voice = np.array([talk.is_voice(flow) for flow in scenario["flows"]])
+    packets = heard.packets
+    few = np.uint16(CAUTION_BIT[Caution.FEW_SAMPLES])
+    estimated = np.array([metric not in talk.NOT_ESTIMATED for metric in FLOW_VOICE_METRICS])
+    of_all = np.bitwise_or.reduce(np.where(is_voice, of_flow, np.uint16(0)))
+    mask = np.concatenate(
+        [
+            of_all | np.where(estimated & (packets.sum() < FEW_FRAMES), few, np.uint16(0)),
+            (of_flow | np.where(estimated[:, None] & (packets < FEW_FRAMES), few, np.uint16(0))).ravel(),
+        ]
+    ).astype(np.uint16)
+    return values, _without_samples(mask, values)
+
+
+def of_flow_cautions(scenario: Mapping[str, Any]) -> Masks:
+    """Cautions that hold for all values of a flow, by its parameters; shape (flows,)."""
     over = overloaded(scenario)
     legal = np.array([_is_legal(flow) for flow in scenario["flows"]])
     of_flow = np.where(over, np.uint16(CAUTION_BIT[Caution.UNBOUNDED_QUEUE]), np.uint16(0)).astype(np.uint16)
-    of_flow |= np.where(legal, 0, CAUTION_BIT[Caution.ILLEGAL_FRAME_LENGTH]).astype(np.uint16)
+    return of_flow | np.where(legal, 0, CAUTION_BIT[Caution.ILLEGAL_FRAME_LENGTH]).astype(np.uint16)
+
+
+def _without_samples(mask: Masks, values: Floats) -> Masks:
+    """Say of values that are none that there are no samples, rather than few."""
+    none = np.isnan(values)
+    mask[none] &= np.uint16(~CAUTION_BIT[Caution.FEW_SAMPLES] & 0xFFFF)
+    mask[none] |= CAUTION_BIT[Caution.NO_SAMPLES]
+    return mask
+
+
+def _cautions(scenario: Mapping[str, Any], count: Mapping[str, Floats], values: Floats) -> Masks:
+    """Caution mask of every row but those of voice."""
+    flows = len(scenario["flows"])
+    of_flow = of_flow_cautions(scenario)
     whole = np.full(len(FLOW_METRICS), np.bitwise_or.reduce(of_flow), np.uint16)
     each = np.tile(of_flow, (len(FLOW_METRICS), 1))
     for at, metric in enumerate(FLOW_METRICS):
@@ -259,11 +322,7 @@ def _cautions(scenario: Mapping[str, Any], count: Mapping[str, Floats], values: 
             waits = (count["in_flight"] > 0) & (values[len(FLOW_METRICS) + at * flows :][:flows] > 0)
             each[at] |= np.where(waits, CAUTION_BIT[Caution.UNDER_WAY], 0).astype(np.uint16)
             whole[at] |= CAUTION_BIT[Caution.UNDER_WAY] if waits.any() else 0
-    mask = np.concatenate([whole, each.ravel()])
-    none = np.isnan(values)
-    mask[none] &= np.uint16(~CAUTION_BIT[Caution.FEW_SAMPLES] & 0xFFFF)
-    mask[none] |= CAUTION_BIT[Caution.NO_SAMPLES]
-    return mask
+    return _without_samples(np.concatenate([whole, each.ravel()]), values)
 
 
 def _is_legal(flow: Mapping[str, Any]) -> bool:
@@ -271,9 +330,20 @@ def _is_legal(flow: Mapping[str, Any]) -> bool:
     if "transfer" in flow:
         return bool(flow["transfer"]["tcp"]["mtu_octets"] + AROUND_PACKET <= LONGEST)
     lengths = [flow["frames"], *([flow["response"]["frames"]] if flow.get("response") else [])]
-    every = [bits for of in lengths for bits in (of["bits"] if of["kind"] == "mix" else [of["bits"]])]
+    every = [bits for of in lengths for bits in _bits_of(of)]
     framing = flow.get("framing", "frame")
     return all(SHORTEST <= octets <= LONGEST for bits in every for octets in frame_octets(framing, bits // 8))
+
+
+def _bits_of(lengths: Mapping[str, Any]) -> list[int]:
+    """Lengths that occur, in bits; of those that grow, the least and the most."""
+    match lengths["kind"]:
+        case "mix":
+            return list(lengths["bits"])
+        case "samples":
+            return [lengths["min_bits"], lengths["max_bits"]]
+        case _:
+            return [lengths["bits"]]
 
 
 def _counted(metric: Metric) -> str:

@@ -12,20 +12,19 @@ from ethermeter.framing import frame_octets
 def overloaded(scenario: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
     """Whether each flow waits without limit at a wire that is offered more than it carries; shape (flows,).
 
-    A parameter of the scenario, not a result. A saturated source offers what its host's slowest stage, its link and its own service time
+    A parameter of the scenario, not a result. Voice counts with its shortest packets, and never waits at its own host's wire: there is one
+    packet at a time. A saturated source offers what its host's slowest stage, its link and its own service time
     let through, shared among the saturated flows of the host. Flows that wait for answers or acknowledgements, or whose source is filled by
     a process, offer no more than goes; answers, and stages of others than the sender, are not counted.
     """
     network, flows = scenario["network"], scenario["flows"]
     kinds = {node["name"]: next(iter(node["kind"].items())) for node in network["nodes"]}
-    ways = _ways(network)
+    own = {end["node"]: link for link in network["links"] for end in link["ends"]}
     load: dict[tuple[int, str], float] = {}
-    paths = []
-    for flow in flows:
-        path = {step for to in flow["to"] for step in _path(ways, flow["from"], to)}
-        paths.append(path)
+    paths = ways_of(scenario)
+    for flow, path in zip(flows, paths, strict=True):
         if _is_open(flow):
-            between_ps = _between_ps(flow, kinds[flow["from"]][1], network["links"][ways[flow["from"]][0][0]])
+            between_ps = _between_ps(flow, kinds[flow["from"]][1], own[flow["from"]])
             if _is_saturated(flow):
                 between_ps *= sum(_is_open(other) and _is_saturated(other) and other["from"] == flow["from"] for other in flows)
             for link, node in path:
@@ -34,7 +33,7 @@ def overloaded(scenario: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
     def is_endless(flow: Mapping[str, Any], node: str) -> bool:
         kind, settings = kinds[node]
         if kind == "host":
-            return not _is_saturated(flow) and flow.get("queue_frames") is None
+            return flow["arrivals"]["kind"] not in ("saturated", "coder") and flow.get("queue_frames") is None
         return all(settings.get(room) is None for room in ("queue_frames", "queue_octets"))
 
     # A source that fills its own link wholly is at 1 there, give or take a rounding.
@@ -44,6 +43,12 @@ def overloaded(scenario: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
             for flow, path in zip(flows, paths, strict=True)
         ]
     )
+
+
+def ways_of(scenario: Mapping[str, Any]) -> list[set[tuple[int, str]]]:
+    """Links on the ways of every flow to its receivers, each with the node that sends on it."""
+    ways = _ways(scenario["network"])
+    return [{step for to in flow["to"] for step in _path(ways, flow["from"], to)} for flow in scenario["flows"]]
 
 
 def _is_saturated(flow: Mapping[str, Any]) -> bool:
@@ -85,6 +90,8 @@ def _path(ways: Mapping[str, list[tuple[int, str]]], start: str, to: str) -> Ite
 def _messages(flow: Mapping[str, Any]) -> list[tuple[list[int], float]]:
     """Octets of the frames of each message that a flow may send, and how often it does."""
     frames = flow["frames"]
+    if frames["kind"] == "samples":
+        return [(frame_octets(flow.get("framing", "frame"), frames["min_bits"] // 8), 1.0)]
     sizes = [frames["bits"]] if frames["kind"] == "fixed" else frames["bits"]
     weights = [1.0] if frames["kind"] == "fixed" else frames["weights"]
     total = sum(weights)
@@ -108,6 +115,11 @@ def _between_ps(flow: Mapping[str, Any], host: Mapping[str, Any], link: Mapping[
             return float(arrivals["period_ps"]) * (1 + float(arrivals["off_mean_ps"]) / float(arrivals["on_mean_ps"]))
         case "regular":
             return float(arrivals["period_ps"])
+        case "coder":
+            spurts, frames = arrivals["spurts"], flow["frames"]
+            share = 1.0 if spurts is None else spurts["talk_mean_ps"] / (spurts["talk_mean_ps"] + spurts["silence_mean_ps"])
+            samples = max(1, -(-(frames["min_bits"] - frames["overhead_bits"]) // arrivals["sample_bits"]))
+            return max(float(samples * arrivals["sample_ps"] / share), _wire_ps(flow, link))
     stages = [
         sum(weight * sum(_service_ps(stage, length) for length in lengths) for lengths, weight in _messages(flow))
         for stage in host.get("send", ())

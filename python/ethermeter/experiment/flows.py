@@ -41,6 +41,8 @@ class Response(Table):
     """From the coming of the message, or the last answer, to the answer."""
     timeout: PositiveTime | None = None
     """After so long the sender goes on without; never if not said."""
+    exchanges: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    """Wanted of a trial that is measured, which has a caution with fewer; a simulation takes no notice of it."""
 
 
 class Flow(Table):

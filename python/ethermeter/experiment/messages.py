@@ -6,8 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ethermeter.experiment import hosts, traffic
-from ethermeter.experiment.coder import Coded
+from ethermeter.experiment import hosts, traffic, voice_flows
 from ethermeter.experiment.complaints import dotted
 from ethermeter.experiment.flows import MOST_FLOWS, Flow
 from ethermeter.experiment.frames import Frames, Samples
@@ -39,12 +38,15 @@ class Messages:
         For each, the table of the file that it comes from.
     ports
         For each, by what hosts send when it is measured.
+    exchanges
+        For each, how many are wanted of a trial that is measured; None if it does not say.
 
     """
 
     flows: list[dict[str, Any]] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     ports: list[str] = field(default_factory=list)
+    exchanges: list[int | None] = field(default_factory=list)
 
 
 def messages(flows: Sequence[Flow], wired: Wiring, *, engines: Sequence[str], folder: Path, file: str) -> Messages:
@@ -82,6 +84,7 @@ def messages(flows: Sequence[Flow], wired: Wiring, *, engines: Sequence[str], fo
                 made.flows.append({"name": name, "from": sender, "to": receivers, **said})
                 made.places.append(place)
                 made.ports.append(flow.port if flow.transfer is None else "tcp")
+                made.exchanges.append(None if flow.response is None else flow.response.exchanges)
         except InputError as error:
             faults += error.faults
     if faults:
@@ -156,7 +159,7 @@ def _pairs(flow: Flow, place: Place, senders: list[str], receivers: list[str], *
 def _said(flow: Flow, place: Place, sender: str, wired: Wiring, engines: Sequence[str], folder: Path, file: str) -> dict[str, Any]:
     """Return a flow as the engines read it, all but its name and its ends."""
     if flow.transfer is not None:
-        if faults := _strange_to_transfers(flow, place, engines=engines, file=file):
+        if faults := _strange_to_transfers(flow, place, file=file):
             raise InputError(faults)
         return {"transfer": transfer_plan(flow.transfer)}
     if faults := _contradictions(flow, place, engines=engines, file=file):
@@ -164,9 +167,11 @@ def _said(flow: Flow, place: Place, sender: str, wired: Wiring, engines: Sequenc
     has_data = flow.data is not None
     framing: Any = {"udp": {"mtu_octets": flow.mtu if flow.mtu is not None else MTU_OCTETS}} if has_data else "frame"
     key = "data" if has_data else "frames"
+    if voice_flows.talks(flow):
+        return _voice(flow, framing)
+    said: dict[str, Any] = {} if flow.cast == "unicast" else {"address": flow.cast}
     sizes = _sizes(flow.data if has_data else flow.frames, (*place, key), is_data=has_data, folder=folder, file=file)
     response = flow.response
-    said: dict[str, Any] = {} if flow.cast == "unicast" else {"address": flow.cast}
     said["frames"] = traffic.frames_plan(list(sizes))
     if has_data:
         said["framing"] = framing
@@ -185,10 +190,19 @@ def _said(flow: Flow, place: Place, sender: str, wired: Wiring, engines: Sequenc
     return said
 
 
+def _voice(flow: Flow, framing: Any) -> dict[str, Any]:
+    """Return a flow with a coder as the engines read it, all but its name and its ends."""
+    plan = voice_flows.voice_plan(flow)
+    said = {"frames": plan.pop("frames"), **({} if framing == "frame" else {"framing": framing}), **plan}
+    if (service := traffic.times_plan(flow.service)) != {"kind": "constant", "ps": 0}:
+        said["service"] = service
+    return said
+
+
 _OF_MESSAGES = ("frames", "data", "mtu", "arrivals", "generator", "queue", "service", "response")
 
 
-def _strange_to_transfers(flow: Flow, place: Place, *, engines: Sequence[str], file: str) -> list[Fault]:
+def _strange_to_transfers(flow: Flow, place: Place, *, file: str) -> list[Fault]:
     """Return what a flow that is a transfer may not say."""
     faults = [
         Fault(file, dotted((*place, key)), "given", "not allowed with transfer, which has no messages")
@@ -199,8 +213,6 @@ def _strange_to_transfers(flow: Flow, place: Place, *, engines: Sequence[str], f
         faults.append(Fault(file, dotted((*place, "cast")), shown(flow.cast), 'expected "unicast" with transfer'))
     if flow.port != "tcp" and "port" in flow.model_fields_set:
         faults.append(Fault(file, dotted((*place, "port")), shown(flow.port), 'expected "tcp", or nothing, with transfer'))
-    if "live" in engines and flow.transfer is not None and flow.transfer.file is not None:
-        faults.append(Fault(file, dotted((*place, "transfer", "file")), "given", 'expected a stream where run.engines has "live"'))
     return faults
 
 
@@ -221,21 +233,19 @@ def _contradictions(flow: Flow, place: Place, *, engines: Sequence[str], file: s
             wrong(("response", other), "given", f"not allowed: the flow has {wanted}, so the answer has")
     if flow.mtu is not None and flow.data is None:
         wrong(("mtu",), f"{flow.mtu} B", "allowed with data only")
-    for key, frames in (("frames", flow.frames), ("data", flow.data)):
-        if isinstance(frames, Samples):
-            wrong((key,), "samples", "not allowed here: voice is simulated on a segment only")
     if flow.response is not None:
         for key, frames in (("frames", flow.response.frames), ("data", flow.response.data)):
             if isinstance(frames, Samples):
-                wrong(("response", key), "samples", "not allowed here: voice is simulated on a segment only")
-    if isinstance(flow.arrivals, Coded):
-        wrong(("arrivals", "coder"), "a coder", "not allowed here: voice is simulated on a segment only")
+                wrong(("response", key), "samples", "not allowed here: only a coder's packets have samples")
+    if (flow.frames is None) != (flow.data is None):
+        mtu_octets = flow.mtu if flow.mtu is not None else MTU_OCTETS
+        faults += voice_flows.contradictions(flow, place, mtu_octets=mtu_octets, most_octets=MOST_DATA_OCTETS, file=file)
     saturated = flow.arrivals == "saturated"
     if saturated and flow.queue is not None:
         wrong(("queue",), str(flow.queue), "not allowed with saturated arrivals, which never wait in a queue")
-    if not saturated and flow.generator is not None:
+    if not saturated and flow.generator is not None and not voice_flows.talks(flow):
         wrong(("generator",), "a generator", 'allowed with arrivals = "saturated" only')
-    if flow.port == "tcp" and "simulation" in engines:
+    if flow.port == "tcp" and "simulation" in engines and not voice_flows.talks(flow):
         wrong(("port",), '"tcp"', 'expected "udp", "packet" or "xdp" where run.engines has "simulation", which knows no TCP')
     return faults
 

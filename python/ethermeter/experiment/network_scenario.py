@@ -30,7 +30,14 @@ class NetworkParts:
     network: Piece
     flows: Piece
     moments: Piece
-    ports: Sequence[str]
+    told: Mapping[str, Any]
+    """What only hosts that measure it are told."""
+
+
+def _told(said: Messages) -> dict[str, Any]:
+    """Return what only hosts that measure it are told of its flows; what nobody has said is left out."""
+    exchanges = {"exchanges": said.exchanges} if any(wanted is not None for wanted in said.exchanges) else {}
+    return {"ports": said.ports, **exchanges}
 
 
 class NetworkScenarios:
@@ -85,7 +92,7 @@ class NetworkScenarios:
 
         """
         parts = self.parts(choice)
-        scenario, told = _joined(parts), piece({"ports": list(parts.ports)})
+        scenario, told = _joined(parts), piece(parts.told)
         return Piece({**scenario.value, "live": told.value}, f'{scenario.text.removesuffix("}")},"live":{told.text}}}')
 
     def parts(self, choice: Sequence[int]) -> NetworkParts:
@@ -128,7 +135,7 @@ class NetworkScenarios:
         if wired is None or when is None or faults:
             raise InputError(faults)
         said = messages(flows, wired, engines=self._engines, folder=self._folder, file=self._file)
-        parts = NetworkParts(piece(wired.value), piece(said.flows), when, said.ports)
+        parts = NetworkParts(piece(wired.value), piece(said.flows), when, _told(said))
         refused = _refused(_joined(parts).text)
         if refused is not None:
             raise InputError([_translated(refused, wired, said, file=self._file)])

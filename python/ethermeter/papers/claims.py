@@ -153,15 +153,15 @@ def to_json(study: str, claims: Sequence[Claim]) -> str:
     return json.dumps({"study": study, "claims": rows}, ensure_ascii=False, indent=1) + "\n"
 
 
-def read(run_dir: Path) -> tuple[str, tuple[Claim, ...]] | None:
-    """Study and claims of a run; None if it is not a study's.
+def read(run_dir: Path, file: str = FILE) -> tuple[str, tuple[Claim, ...]] | None:
+    """Study and claims of a run, from its `claims.json` or a file like it; None if it is not a study's.
 
     Raises
     ------
     InputError
-        If `claims.json` is not what a paper's module left.
+        If the file is not what a paper's module left.
     """
-    path = run_dir / FILE
+    path = run_dir / file
     if not path.exists():
         return None
 

@@ -34,14 +34,14 @@ class Histogram:
 
 
 class Paths:
-    """Values of simulated flows, found by series, point and name of the flow."""
+    """Values of flows, found by series, point and name of the flow."""
 
-    def __init__(self, trials: Sequence[Trial], observations: "pa.Table", histograms: "pa.Table") -> None:
-        """Index a run; the tables are those of `ethermeter.store.RunDirectory`."""
+    def __init__(self, trials: Sequence[Trial], observations: "pa.Table", histograms: "pa.Table", *, engine: str = "simulation") -> None:
+        """Index what an engine answered of a run; the tables are those of `ethermeter.store.RunDirectory`."""
         self._trials: dict[tuple[object, ...], list[int]] = {}
         self._of_trial = list(trials)
         for at, trial in enumerate(trials):
-            if trial.engine == "simulation" and "network" in trial.scenario:
+            if trial.engine == engine and "network" in trial.scenario:
                 self._trials.setdefault((trial.series, *sorted(trial.point.items())), []).append(at)
         ids = [trial.id for trial in trials]
         trial_at, _ = codes(observations["trial"], ids)
@@ -139,9 +139,9 @@ class Paths:
         return names.index(flow)
 
 
-def paths_of(run_dir: Path) -> Paths:
-    """Gather the paths of a run."""
+def paths_of(run_dir: Path, *, engine: str = "simulation") -> Paths:
+    """Gather the paths of a run, as an engine answered them."""
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    return Paths(run.trials(), run.observations(), run.histograms())
+    return Paths(run.trials(), run.observations(), run.histograms(), engine=engine)

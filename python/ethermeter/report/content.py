@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethermeter.analysis import agreement, capture, estimates, groups, live, ports, positions
+from ethermeter.analysis import accounts, agreement, capture, estimates, flows, groups, live, ports, positions
+from ethermeter.analysis.accounts import Account
 from ethermeter.analysis.agreement import Agreement
 from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.flows import Sharing
 from ethermeter.analysis.ports import PortPoint
 from ethermeter.analysis.positions import Line
 from ethermeter.analysis.roofline import Roofline, of_scenario
 from ethermeter.faults import Fault, InputError
 from ethermeter.observation import Metric
-from ethermeter.papers import claims, erg, fritz1999, gonsalves1982, hughesjones2000, myths
+from ethermeter.papers import claims, erg, fritz1999, gonsalves1982, hughesjones2000, measured, myths
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.myths_runs import Runs
 from ethermeter.papers.paths import Paths, paths_of
@@ -23,6 +25,7 @@ from ethermeter.report.distribution import KINDS, Kind, Selection, select
 from ethermeter.report.labels import key_title, plain
 from ethermeter.report.parameters import Experiment, experiments
 from ethermeter.store import captures
+from ethermeter.store.measured import read_result
 
 if TYPE_CHECKING:
     from ethermeter.plan import Trial
@@ -30,8 +33,6 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 60
 """Points of a run up to which its stations are looked at place by place."""
-MOST_FLOWS = 16
-"""Flows that are still told apart; with more, those of one table of the experiment file go together."""
 MOST_PLACES = 8
 """Places that are still told apart; with more, stations are spread over the segment rather than clustered."""
 
@@ -40,6 +41,7 @@ MOST_PLACES = 8
 class Content:
     """Everything the report shows."""
 
+    directory: Path  # of the run
     name: str
     points: Sequence[Point]
     study: str
@@ -50,6 +52,8 @@ class Content:
     provenance: Mapping[str, Any]
     flows: Sequence[Point]  # of every flow of a network, or of every table of flows where there are many
     tables: Sequence[Point]  # of every table of flows, where there are several
+    sharing: Sequence[Sharing]  # how fairly flows share
+    accounts: Sequence[Account]  # what agents told beside the metrics
     ports: Sequence[PortPoint]  # of every port of a network
     links: Sequence[Mapping[str, Any]]  # the network of each of these
     rooflines: Mapping[str, Roofline]  # of every series of networks, the flow that comes nearest to a ceiling
@@ -58,6 +62,7 @@ class Content:
     shares: Sequence[Point]  # of the larger of two stations
     agreements: Sequence[Agreement]  # of every theory with the simulations
     measured: Sequence[live.Comparison]  # against what was simulated
+    live_study: tuple[str, Sequence[Claim]] | None  # whose live tests were measured, and what it published of them
     captures: Sequence[captures.Captured]  # taken meanwhile
     lines: Sequence[Line]  # of the stations along the cable, where they are on one
     distributions: Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]  # of each series
@@ -65,6 +70,10 @@ class Content:
     curves: Curves | None  # of the study of packet voice, for its figures
     copies: fritz1999.Copies | None  # of the study of file transfer, for its figures
     paths: Paths | None  # of a study of switched networks, for its figures
+
+    def result(self, trial: str) -> Mapping[str, Any]:
+        """Read what came of a trial's test: too much to be kept of all."""
+        return read_result(self.directory, trial)
 
 
 def gather(run_dir: Path) -> Content:
@@ -104,6 +113,7 @@ def gather(run_dir: Path) -> Content:
     of_ports = ports.estimate(trials, table) if table is not None else ()
     by_group, by_place, shares = ((), (), ()) if study else _parts(run, real)
     return Content(
+        directory=run_dir,
         name=run_dir.resolve().name,
         points=points,
         study=study,
@@ -114,6 +124,8 @@ def gather(run_dir: Path) -> Content:
         provenance=run.provenance(),
         flows=by_flow,
         tables=by_table,
+        sharing=flows.sharing(networks, run.observations()) if networks else (),
+        accounts=accounts.read(run_dir),
         ports=of_ports,
         links=[trials[point.first].scenario["network"] for point in of_ports],
         rooflines=_rooflines(by_flow, networks),
@@ -122,6 +134,7 @@ def gather(run_dir: Path) -> Content:
         shares=shares,
         agreements=agreement.agreements(points),
         measured=live.read(run_dir),
+        live_study=claims.read(run_dir, measured.FILE),
         captures=captures.read(run_dir),
         lines=_lines(run, real, simulated, is_study=bool(study)),
         distributions=_distributions(run, shown, [point for point in points if point.engine in ("simulation", "live")], study=bool(study)),
@@ -136,21 +149,18 @@ def _flows(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Poi
     """Estimates of every flow and of every table of flows, each where it says something."""
     if not trials:
         return (), ()
-    observations, batches = run.observations(), run.batches()
     several = [trial for trial in trials if len(groups.by_table(trial.scenario)) > 1]
-    most = max(len(trial.scenario["flows"]) for trial in trials)
-    divide = groups.by_flow if most <= MOST_FLOWS else groups.by_table
     return (
-        groups.estimate(trials, observations, batches, divide, metrics=groups.FLOW_METRICS),
-        groups.estimate(several, observations, batches, groups.by_table, metrics=groups.FLOW_METRICS) if several else (),
+        flows.of_flows(run, trials),
+        groups.estimate(several, run.observations(), run.batches(), groups.by_table, metrics=groups.FLOW_METRICS) if several else (),
     )
 
 
-def _rooflines(flows: Sequence[Point], trials: "Sequence[Trial]") -> dict[str, Roofline]:
+def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str, Roofline]:
     """Find for every series where, and on which flow's path, least was left to a ceiling; measured ones go before simulated ones."""
     scenarios = {(trial.series, trial.engine, frozenset(trial.point.items())): trial.scenario for trial in trials}
     found: dict[str, tuple[tuple[bool, float], Roofline]] = {}
-    for point in flows:
+    for point in by_flow:
         place = {key: value for key, value in point.point.items() if key != groups.PART}
         scenario = scenarios[point.series, point.engine, frozenset(place.items())]
         (number, *others) = groups.by_flow(scenario).get(point.point[groups.PART], (0, 0))

@@ -4,7 +4,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from ethermeter.observation import DEFINITIONS, FLOW_DEFINITIONS, Metric
+from ethermeter.observation import DEFINITIONS, FLOW_DEFINITIONS, FLOW_VOICE_DEFINITIONS, Metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,7 @@ LABELS: dict[Metric, Label] = {
     Metric.ACKNOWLEDGEMENT_DELAY: Label("From data to acknowledgement", "µs", 1e6),
     Metric.RETRANSMITTED: Label("Segments sent again"),
     Metric.TIMEOUTS: Label("Retransmission timeouts"),
+    Metric.EXCHANGES: Label("Exchanges"),
     Metric.MESSAGES: Label("Messages counted"),
     Metric.REFUSED: Label("Messages refused by the source’s queue"),
     Metric.LOST_QUEUE: Label("Frames lost in queues"),
@@ -108,6 +109,11 @@ LABELS: dict[Metric, Label] = {
     Metric.LOST_ATTEMPTS: Label("Frames given up after collisions"),
     Metric.FILTERED: Label("Copies filtered"),
     Metric.IGNORED: Label("Copies ignored"),
+    Metric.SAMPLES_LOST_HOST: Label("Samples lost at hosts"),
+    Metric.MOUTH_TO_EAR: Label("Delay from mouth to ear", "ms", 1e3),
+    Metric.SPEECH_LOSS: Label("Samples lost or late", "%", 100.0, most=100.0),
+    Metric.RATING: Label("Rating R", most=100.0),
+    Metric.MOS: Label("Mean opinion score", from_zero=False, most=4.5),
 }
 
 STUDY_GRAPHS: tuple[Metric, ...] = (
@@ -151,6 +157,15 @@ MAIN_METRICS: tuple[Metric, ...] = (
 """What a report on any other run shows; of voice where there is some."""
 
 FLOW_MAIN_METRICS: tuple[Metric, ...] = (
+    Metric.VOICE_LOAD,
+    Metric.SAMPLE_LOSS,
+    Metric.VOICE_DELAY,
+    Metric.SAMPLE_DELAY,
+    Metric.SAMPLE_DELAY_P99,
+    Metric.MOUTH_TO_EAR,
+    Metric.SPEECH_LOSS,
+    Metric.RATING,
+    Metric.MOS,
     Metric.MESSAGE_RATE,
     Metric.GOODPUT,
     Metric.DATA_RATE,
@@ -169,7 +184,7 @@ FLOW_MAIN_METRICS: tuple[Metric, ...] = (
     Metric.ACKNOWLEDGEMENT_DELAY,
     Metric.RETRANSMITTED,
 )
-"""What a report on networks shows."""
+"""What a report on networks shows; of voice where there is some."""
 
 TIME_KINDS: dict[Metric, str] = {
     Metric.TIME_FRAME: "frames",
@@ -254,6 +269,7 @@ FLOW_TITLES: dict[str, str] = {
     "response.data": "Data of the answer",
     "response.think": "Time to answer",
     "response.timeout": "Patience",
+    "response.exchanges": "Exchanges wanted",
     "cast": "Addressed as",
 }
 """Titles of the keys of a flow."""
@@ -316,7 +332,8 @@ CAUTIONS: dict[str, str] = {
 
 def meaning(metric: Metric, *, of_flows: bool = False) -> str:
     """Say what the metric counts, as a sentence."""
-    text = (FLOW_DEFINITIONS if of_flows else DEFINITIONS)[metric].meaning
+    of_network = {**FLOW_DEFINITIONS, **FLOW_VOICE_DEFINITIONS}
+    text = (of_network if of_flows else DEFINITIONS)[metric].meaning
     return text[0].upper() + text[1:] + "."
 
 

@@ -8,13 +8,17 @@ from ethermeter.observation import Metric
 from ethermeter.report import parameters, results
 from ethermeter.report.agreement import agreement_section
 from ethermeter.report.axes import MOST_CURVES
+from ethermeter.report.connections import connections_section
 from ethermeter.report.content import Content
 from ethermeter.report.file_transfer import file_sections
+from ethermeter.report.hosts import hosts_section
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import number
 from ethermeter.report.lengths import lengths_section
+from ethermeter.report.losses import losses_section
 from ethermeter.report.measured import measured_section
 from ethermeter.report.myths import myths_sections
+from ethermeter.report.pacing import pacing_section
 from ethermeter.report.packet_voice import voice_sections
 from ethermeter.report.parameters import constants, flat
 from ethermeter.report.recorded import recorded_section
@@ -22,7 +26,15 @@ from ethermeter.report.series import anchor, series_section
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.shell import Section, shell
 from ethermeter.report.studies import OTHER, STUDIES
-from ethermeter.report.switched_studies import switched_sections
+from ethermeter.report.switched_studies import study_section, switched_sections
+
+TOLD = (
+    ("tcp", "TCP", connections_section),
+    ("losses", "Losses", losses_section),
+    ("pacing", "Pacing and clocks", pacing_section),
+    ("hosts", "Hosts", hosts_section),
+)
+"""Anchor, name and maker of the sections with what agents told beside the metrics."""
 
 
 def page(content: Content) -> str:
@@ -51,8 +63,13 @@ def page(content: Content) -> str:
         sections.append(("agreement", "Agreement", agreement_section(content.agreements)))
     if lengths := lengths_section(content):
         sections.append(("lengths", "Times against lengths", lengths))
+    if content.live_study is not None:
+        sections.insert(0, ("study", "Study", study_section(*content.live_study)))
     if content.measured:
         sections.append(("measured", "Measured and simulated", measured_section(content.measured)))
+    for anchor_of, label, make in TOLD:
+        if text := make(content, sheet):
+            sections.append((anchor_of, label, text))
     if content.captures:
         sections.append(("captures", "Captures", recorded_section(content.captures)))
     sections.append(("parameters", "Parameters", section("parameters", "Parameters and their sources", _parameters(content))))

@@ -177,7 +177,11 @@ def network_constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows += [(f"link {_listed(names)}", text) for text, names in wires.items()]
     for flow in scenario["flows"][:MOST_ROWS]:
         rest = {key: value for key, value in flow.items() if key not in ("name", "from", "to")}
-        rows.append((f"flow {flow['name']}", f"{flow['from']} to {_listed(flow['to'])}: {written_table(rest)}"))
+        text = written_table(rest)
+        if rest.get("arrivals", {}).get("kind") == "coder":
+            others = {key: value for key, value in rest.items() if key not in ("frames", "arrivals")}
+            text = ", ".join(part for part in (samples(rest["frames"]), coder(rest["arrivals"]), written_table(others)) if part)
+        rows.append((f"flow {flow['name']}", f"{flow['from']} to {_listed(flow['to'])}: {text}"))
     if len(scenario["flows"]) > MOST_ROWS:
         rows.append(("flows", f"{len(scenario['flows']) - MOST_ROWS} more"))
     rows.append(("measured", f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s"))

@@ -72,7 +72,8 @@ def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str, s
         silent = [keys(point)[PART] for point in members if not math.isfinite(point.estimates[metric].value)]
         if len(silent) == len(members):
             continue
-        why = "there is no voice, or nothing was delivered" if metric.definition.of_voice else "nothing was delivered"
+        is_voice = metric.definition.of_voice or metric.definition.of_flow_voice
+        why = "there is no voice, or nothing was delivered" if is_voice else "nothing was delivered"
         why = "there is none" if metric.definition.of_flows else why
         missing = f"No value where {why}: {', '.join(dict.fromkeys(silent))}." if silent else ""
         title = ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in zip(axes.panels, values, strict=True))

@@ -15,6 +15,7 @@ from ethermeter.report import chart, distribution, results, roofline
 from ethermeter.report.along import along_section
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
 from ethermeter.report.content import Content
+from ethermeter.report.fairness import fairness_figures
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import FLOW_MAIN_METRICS, LABELS, MAIN_METRICS, TIME_KINDS, VOICE_GRAPHS, key_title, meaning
 from ethermeter.report.network import flow_figures, network_tables
@@ -63,12 +64,14 @@ def series_section(name: str, points: Sequence[Point], content: Content, sheet: 
 def _network_section(name: str, points: Sequence[Point], content: Content, sheet: Sheet) -> str:
     """One series on a network: what was varied, its flows, its links, how long messages take, and a table of estimates."""
     together = _main(name, points, choose(points), FLOW_MAIN_METRICS, sheet, of_flows=True)
+    together += _against_load(name, points, choose(points), sheet, of_flows=True)
     apart = flow_figures(name, content, sheet)
     # Flows of several kinds are told apart first: their mean is of nothing in particular.
     if apart and any(point.series == name for point in content.tables):
         body = apart + (f"<h3>All flows together</h3>{together}" if together else "")
     else:
         body = together + apart
+    body += fairness_figures(name, content, sheet)
     body += network_tables(name, content) + _roofline(name, content, sheet) + _distributions(name, content, sheet)
     body += _estimates(points, [metric for metric in FLOW_MAIN_METRICS if _has_some(points, metric)])
     title = content.titles.get(name, "")
@@ -107,7 +110,7 @@ def _main(name: str, points: Sequence[Point], axes: Axes, graphs: Sequence[Metri
     return f'<div class="grid">{"".join(drawn)}</div>' if drawn else ""
 
 
-def _against_load(name: str, points: Sequence[Point], axes: Axes, sheet: Sheet) -> str:
+def _against_load(name: str, points: Sequence[Point], axes: Axes, sheet: Sheet, *, of_flows: bool = False) -> str:
     """Draw voice against its offered load, if that is not one and the same along every curve."""
     known = [point for point in points if _has(point, Metric.VOICE_LOAD) and _has(point, Metric.VOICE_DELAY)]
     loaded = [
@@ -117,8 +120,9 @@ def _against_load(name: str, points: Sequence[Point], axes: Axes, sheet: Sheet) 
     if len(set(of)) < len(of) or len({place[-1] for place in of}) < FEWEST_LOADS:
         return ""
     along = Axes(Metric.VOICE_LOAD.value, "", axes.curve, axes.panels)
-    figures = _main(name, loaded, along, VOICE_GRAPHS, sheet)
-    lead = "The load is the bits of samples that coders make over the line rate: without any overhead, silence included in the mean."
+    figures = _main(name, loaded, along, VOICE_GRAPHS, sheet, of_flows=of_flows)
+    over = "the rate of the wire of which they take the largest share" if of_flows else "the line rate"
+    lead = f"The load is the bits of samples that coders make over {over}: without any overhead, silence included in the mean."
     return f'<h3>Against offered voice load</h3><p class="lead">{lead}</p>{figures}' if figures else ""
 
 
@@ -165,6 +169,8 @@ def _distributions(name: str, content: Content, sheet: Sheet) -> str:
             " The transmission delay begins when the transmitter takes a frame up, the voice delay with the oldest sample in it; "
             "the delay of samples is that of their frames, each counted as often as it has samples."
         )
+    if {"voice_delay", "sample_delay"} & {kind.histogram for kind in kinds} and counted == "messages":
+        lead += " The delay of voice begins with the oldest sample of a packet; that of samples counts each packet as often as it has some."
     return f'<h3>How long {counted} take</h3><p class="lead">{lead}</p><div class="grid">{"".join(drawn)}</div>'
 
 

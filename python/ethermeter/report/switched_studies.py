@@ -11,11 +11,12 @@ from ethermeter.papers import erg
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.hughesjones2000 import QUIET, US, between, one_way, trips, waits
+from ethermeter.papers.measured import APART
 from ethermeter.papers.paths import Paths
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import Label
 from ethermeter.report.marked import Line, Mark, marked_lines
-from ethermeter.report.results import cell
+from ethermeter.report.results import cell, claims_table
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.shell import Section
 
@@ -70,6 +71,31 @@ def switched_sections(study: str, paths: Paths, claims: Sequence[Claim], sheet: 
     return found
 
 
+def study_section(study: str, claims: Sequence[Claim]) -> str:
+    """Return the tables of a study with what its live tests measured, and every number with its verdict or why it has none.
+
+    Parameters
+    ----------
+    study
+        `erg`.
+    claims
+        As `ethermeter.papers.measured.claims` has them.
+
+    """
+    by = {claim.id: claim for claim in claims}
+    lead = (
+        "Published → measured in this run, Mb/s of data in whole UDP datagrams of 5000 B. A number is <em>met</em> within 8% where "
+        "a wire of the study’s rate is the limit, as it was then; <strong>missed</strong> ones are bold. Numbers in italics are not "
+        "compared: something else limited the study, as the note says."
+    )
+    judged = [claim for claim in claims if claim.verdict in ("met", "missed")]
+    count = f"<p>{sum(claim.verdict == 'met' for claim in judged)} of {len(judged)} numbers that are compared are met.</p>"
+    body = f'<p class="lead">{lead}</p>{count}' + "".join(_table(of, by) for of in TABLES[study])
+    return section(
+        "study", "The study’s numbers, measured", f'{body}<h3>Number by number</h3><div class="panel">{claims_table(claims)}</div>'
+    )
+
+
 def _drawn(make: "Maker", paths: Paths, by: By, sheet: Sheet) -> str:
     try:
         figure = make(paths, by)
@@ -110,6 +136,8 @@ def _cell(claim: Claim | None) -> str:
     ours = "not run" if claim.ours != claim.ours else f"{claim.ours:.4g}"
     deviation = "" if claim.deviation != claim.deviation else f" <small>{claim.deviation:+.1%}</small>".replace("-", "−")
     text = f"{claim.published:g} → {ours}{deviation}"
+    if claim.verdict == APART:
+        return f"<em>{text}</em>"
     return f"<strong>{text}</strong>" if claim.verdict == "missed" else text
 
 
@@ -383,6 +411,10 @@ ERG = (
         (_capture, _host_time, _router),
     ),
 )
+
+
+TABLES = {erg.STUDY: ERG[0].tables}
+"""Tables of the studies whose live tests are held against them."""
 
 
 def _line_grid(title: str, names: Sequence[str], ids: Sequence[str]) -> Grid:

@@ -8,17 +8,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ethermeter.observation import FLOW_DEFINITIONS, WHOLE_SEGMENT, Caution, Metric
+from ethermeter.observation import FLOW_DEFINITIONS, FLOW_VOICE_DEFINITIONS, WHOLE_SEGMENT, Caution, Metric
 
-METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if not (metric.definition.of_voice or metric.definition.of_flows))
+METRICS: tuple[Metric, ...] = tuple(
+    metric for metric in Metric if not (metric.definition.of_voice or metric.definition.of_flows or metric.definition.of_flow_voice)
+)
 STATION_METRICS: tuple[Metric, ...] = tuple(metric for metric in METRICS if metric.definition.per_station)
 VOICE_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.definition.of_voice)
 """What a trial with voice has besides."""
 VOICE_STATION_METRICS: tuple[Metric, ...] = tuple(metric for metric in VOICE_METRICS if metric.definition.per_station)
 FLOW_METRICS: tuple[Metric, ...] = tuple(FLOW_DEFINITIONS)
 """What a trial of a network has instead: each of these of every flow and of all."""
+FLOW_VOICE_METRICS: tuple[Metric, ...] = tuple(FLOW_VOICE_DEFINITIONS)
+"""What it has besides where some flow is voice; the same, after all of those."""
+NETWORK_WORDS: tuple[Metric, ...] = tuple(metric for metric in Metric if not metric.definition.of_flow_voice)
+"""Metrics that the table of a run with networks may speak of, if none has voice."""
+VOICE_HISTOGRAMS: tuple[str, ...] = ("voice_delay", "sample_delay")
 FLOW_HISTOGRAMS: tuple[str, ...] = ("one_way_delay", "round_trip", "inter_arrival")
-HISTOGRAMS: tuple[str, ...] = ("transmission_delay", "access_delay", "response_time", "voice_delay", "sample_delay", *FLOW_HISTOGRAMS)
+HISTOGRAMS: tuple[str, ...] = ("transmission_delay", "access_delay", "response_time", *VOICE_HISTOGRAMS, *FLOW_HISTOGRAMS)
 HISTOGRAMS_WITHOUT_VOICE = 3
 """How many of these, from the first, a trial without voice may have."""
 PORT_COLUMNS: tuple[str, ...] = (
@@ -118,8 +125,14 @@ def flows_of(scenario: Mapping[str, Any]) -> int:
 
 
 def has_voice(scenario: Mapping[str, Any]) -> bool:
-    """Whether some station of a scenario sends voice."""
-    return "groups" in scenario and any(group["arrivals"]["kind"] == "coder" for group in scenario["groups"])
+    """Whether some station of a scenario sends voice, or some flow is voice."""
+    sources = scenario["flows"] if "network" in scenario else scenario.get("groups", ())
+    return any(source.get("arrivals", {}).get("kind") == "coder" for source in sources)
+
+
+def observations_of_flows(flows: int, *, voice: bool) -> int:
+    """How many observations a trial of a network has, with or without voice."""
+    return (len(FLOW_METRICS) + (len(FLOW_VOICE_METRICS) if voice else 0)) * (1 + flows)
 
 
 def observations_of(stations: int, *, voice: bool) -> int:
@@ -131,18 +144,22 @@ def observations_of(stations: int, *, voice: bool) -> int:
 def observations_of_scenario(scenario: Mapping[str, Any]) -> int:
     """How many observations a trial of a scenario has."""
     if flows := flows_of(scenario):
-        return len(FLOW_METRICS) * (1 + flows)
+        return observations_of_flows(flows, voice=has_voice(scenario))
     return observations_of(sum(len(group["places"]) for group in scenario["groups"]), voice=has_voice(scenario))
 
 
 @lru_cache(maxsize=1024)
-def flow_layout(flows: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
+def flow_layout(flows: int, *, voice: bool = False) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
     """Flow and metric of every observation of a trial of a network, in order: `FLOW_METRICS` of all flows, then each for every flow.
+
+    With voice the same of `FLOW_VOICE_METRICS` follows.
 
     Parameters
     ----------
     flows
         Flows of the trial, at least 1.
+    voice
+        Whether some of them are voice.
 
     Returns
     -------
@@ -151,9 +168,14 @@ def flow_layout(flows: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]
 
     """
     every = list(Metric)
-    of = np.array([every.index(metric) for metric in FLOW_METRICS], np.int8)
-    flow = np.concatenate([np.full(len(of), WHOLE_SEGMENT, np.int32), np.tile(np.arange(flows, dtype=np.int32), len(of))])
-    metric = np.concatenate([of, np.repeat(of, flows)])
+    tables = [
+        np.array([every.index(metric) for metric in metrics], np.int8)
+        for metrics in (FLOW_METRICS, FLOW_VOICE_METRICS)[: 2 if voice else 1]
+    ]
+    flow = np.concatenate(
+        [part for of in tables for part in (np.full(len(of), WHOLE_SEGMENT, np.int32), np.tile(np.arange(flows, dtype=np.int32), len(of)))]
+    )
+    metric = np.concatenate([part for of in tables for part in (of, np.repeat(of, flows))])
     flow.flags.writeable = False
     metric.flags.writeable = False
     return flow, metric

@@ -16,12 +16,14 @@ from ethermeter.store.rows import (
     HISTOGRAMS,
     HISTOGRAMS_WITHOUT_VOICE,
     METRICS,
+    NETWORK_WORDS,
     PORT_COLUMNS,
     VOICE_METRICS,
     caution_text,
     flow_layout,
     layout,
     observations_of,
+    observations_of_flows,
 )
 
 if TYPE_CHECKING:
@@ -139,12 +141,21 @@ def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
 
     lengths = _lengths(rows, "values")
     stations = rows["stations"].to_numpy().tolist()
-    # Which trials have voice shows in how much they say.
-    voice = [length > observations_of(count, voice=False) for count, length in zip(stations, lengths.tolist(), strict=True)]
     flows = rows["flows"].to_numpy().tolist()
-    layouts = [flow_layout(own) if own else layout(count, voice=has) for own, count, has in zip(flows, stations, voice, strict=True)]
+    # Which trials have voice shows in how much they say.
+    voice = [
+        length > (observations_of_flows(own, voice=False) if own else observations_of(count, voice=False))
+        for own, count, length in zip(flows, stations, lengths.tolist(), strict=True)
+    ]
+    layouts = [
+        flow_layout(own, voice=has) if own else layout(count, voice=has) for own, count, has in zip(flows, stations, voice, strict=True)
+    ]
     # A dictionary holds the words that its kind of run may have, so that more kinds do not change the bytes of others.
-    words = tuple(Metric) if any(flows) else (*METRICS, *VOICE_METRICS) if any(voice) else METRICS
+    words = METRICS
+    if any(voice):
+        words = (*METRICS, *VOICE_METRICS)
+    if any(flows):
+        words = tuple(Metric) if any(own and has for own, has in zip(flows, voice, strict=True)) else NETWORK_WORDS
     # Only the masks that occur become words: there are far more combinations than ever stand in one run.
     masks, codes = np.unique(_flat(rows, "cautions"), return_inverse=True)
     return pa.table(

@@ -36,6 +36,8 @@ pub struct Wish {
     pub rate_bps: u64,
     /// Up to how many frames per second.
     pub rate_frames_per_s: u64,
+    /// Octets of the longest frame; 0 of octets in bulk, which TCP makes segments of.
+    pub longest_frame_octets: u32,
     /// For how long, from the beginning to the end of the drain.
     pub duration_ns: u64,
     /// The own interface, if one is known.
@@ -73,6 +75,8 @@ pub struct Grant {
     pub rate_bps: u64,
     /// Up to how many frames per second.
     pub rate_frames_per_s: u64,
+    /// Octets of the longest frame; 0 of octets in bulk, which TCP makes segments of, and then of nothing else.
+    pub longest_frame_octets: u32,
     /// For how long.
     pub duration_ns: u64,
     /// When the yes ends if nothing has begun, by the wall clock, since 1970.
@@ -126,6 +130,8 @@ pub struct Permit {
     pub rate_bps: u64,
     /// At most so many frames per second.
     pub rate_frames_per_s: u64,
+    /// No frame longer than this, in octets; no frames but TCP's own segments with 0.
+    pub longest_frame_octets: u32,
     /// For at most so long.
     pub duration_ns: u64,
 }
@@ -256,6 +262,7 @@ impl RuleBook {
             mac: mac.filter(|_| wish.way.kind.is_raw()),
             rate_bps: wish.rate_bps,
             rate_frames_per_s: wish.rate_frames_per_s,
+            longest_frame_octets: wish.longest_frame_octets,
             duration_ns: wish.duration_ns,
             until_unix_s: now_unix_s.saturating_add(GRANT_S),
         };
@@ -291,6 +298,7 @@ impl RuleBook {
             target: wish.target,
             rate_bps: wish.rate_bps,
             rate_frames_per_s: wish.rate_frames_per_s,
+            longest_frame_octets: wish.longest_frame_octets,
             duration_ns: wish.duration_ns,
         })
     }
@@ -329,6 +337,11 @@ impl RuleBook {
         let rates = |bps: u64, frames: u64| format!("{bps} bit/s and {frames} frames/s");
         let granted = rates(grant.rate_bps, grant.rate_frames_per_s);
         require(is_within, Rule::ConsentRate, rates(wish.rate_bps, wish.rate_frames_per_s), granted)?;
+        let (asked, granted) = (wish.longest_frame_octets, grant.longest_frame_octets);
+        // Octets in bulk are something else than frames of no octets.
+        let is_within = if granted == 0 { asked == 0 } else { (1..=granted).contains(&asked) };
+        let (asked, granted) = (length(asked), length(granted));
+        require(is_within, Rule::ConsentLength, asked, granted)?;
         let (asked, granted) = (wish.duration_ns, grant.duration_ns);
         require(asked <= granted, Rule::ConsentDuration, format_args!("{asked} ns"), format_args!("{granted} ns"))?;
         let until = grant.until_unix_s;
@@ -397,6 +410,13 @@ fn check_target(grant: &Grant, wish: &Wish) -> Result<(), Refusal> {
         return Err(Refusal::new(Rule::Address, grant.way(), "the address of one station, or a group that there is"));
     };
     require(wish.target == target, Rule::ConsentTarget, wish.target, target)
+}
+
+fn length(longest_frame_octets: u32) -> String {
+    match longest_frame_octets {
+        0 => "octets in bulk".into(),
+        octets => format!("frames of up to {octets} octets"),
+    }
 }
 
 #[cfg(test)]

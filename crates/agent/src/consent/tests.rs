@@ -57,6 +57,7 @@ fn wish() -> Wish {
         target: target("10.0.0.2:5000"),
         rate_bps: 1_000_000,
         rate_frames_per_s: 1000,
+        longest_frame_octets: 100,
         duration_ns: 10 * S,
         interface: interface("test0"),
     }
@@ -93,12 +94,19 @@ fn what_is_within_everything_is_granted_and_permitted_as_asked() {
         mac: None,
         rate_bps: 1_000_000,
         rate_frames_per_s: 1000,
+        longest_frame_octets: 100,
         duration_ns: 10 * S,
         until_unix_s: NOW_UNIX_S + GRANT_S,
     };
     assert_eq!(grant, expected);
     let permit = permit(&mut book(), 7, &wish(), &[(grant, Proof::Signed)]).expect("as granted");
-    let expected = Permit { target: wish().target, rate_bps: 1_000_000, rate_frames_per_s: 1000, duration_ns: 10 * S };
+    let expected = Permit {
+        target: wish().target,
+        rate_bps: 1_000_000,
+        rate_frames_per_s: 1000,
+        longest_frame_octets: 100,
+        duration_ns: 10 * S,
+    };
     assert_eq!(permit, expected);
 }
 
@@ -166,13 +174,16 @@ fn without_a_yes_nothing_is_sent() {
 
 #[test]
 fn a_yes_is_for_exactly_what_it_says() {
-    let cases: [(Rule, GrantChange); 11] = [
+    let cases: [(Rule, GrantChange); 13] = [
         (Rule::ConsentExperiment, |grant| grant.experiment = 8),
         (Rule::ConsentSender, |grant| grant.sender = ip("10.0.0.3")),
         (Rule::ConsentTarget, |grant| grant.address = ip("10.0.0.3")),
         (Rule::ConsentTarget, |grant| grant.port = 5001),
         (Rule::ConsentRate, |grant| grant.rate_bps -= 1),
         (Rule::ConsentRate, |grant| grant.rate_frames_per_s -= 1),
+        (Rule::ConsentLength, |grant| grant.longest_frame_octets -= 1),
+        // A yes to octets in bulk is none to frames.
+        (Rule::ConsentLength, |grant| grant.longest_frame_octets = 0),
         (Rule::ConsentDuration, |grant| grant.duration_ns -= 1),
         (Rule::ConsentExpired, |grant| grant.until_unix_s = NOW_UNIX_S),
         (Rule::ConsentExpired, |grant| grant.until_unix_s = 0),
@@ -486,4 +497,12 @@ proptest! {
         let permitted = permit(&mut book(), experiment, &wish, &[(yes, Proof::Signed)]);
         prop_assert_eq!(permitted.is_ok(), is_within);
     }
+}
+
+#[test]
+fn a_yes_to_frames_is_none_to_octets_in_bulk() {
+    let bulk = Wish { longest_frame_octets: 0, ..wish() };
+    assert_eq!(rule(permit(&mut book(), 7, &bulk, &[(yes(), Proof::Signed)])), Rule::ConsentLength);
+    let yes = grant(&mut book(), 7, &bulk).expect("within all ceilings");
+    assert!(permit(&mut book(), 7, &bulk, &[(yes, Proof::Signed)]).is_ok());
 }

@@ -8,6 +8,7 @@
 //! Whatever happens on the way, every agent that was reached is stopped and what it has counted is collected. A coordinator that cannot do that any more
 //! is missed by the agents, which fall silent.
 
+mod answering;
 mod link;
 mod outcome;
 
@@ -17,6 +18,7 @@ use crate::description::{AgentEntry, Clocks, Flow, Test, Traffic, CLOCK_FLOW};
 use crate::protocol::{self as wire, role::Role as WireRole};
 use crate::service::random;
 use crate::station::{clocks, Phases};
+use answering::Answered;
 use ethermeter_live::{HostTime, Timeline};
 use link::Link;
 use serde_json::Value;
@@ -237,6 +239,8 @@ struct Wanted<'a> {
     rate_bps: u64,
     rate_frames_per_s: u64,
     longest_frame_octets: u32,
+    /// Of what goes the other way by the same port.
+    room_frame_octets: u32,
     duration_ns: u64,
 }
 
@@ -252,6 +256,7 @@ async fn ask_for(link: &Link, wanted: &Wanted<'_>, sender: IpAddr) -> Result<wir
         duration_ns: wanted.duration_ns,
         flow: wanted.flow.to_owned(),
         longest_frame_octets: wanted.longest_frame_octets,
+        room_frame_octets: wanted.room_frame_octets,
         kind: wanted.way.kind.word().into(),
         cast: wanted.way.cast.word().into(),
         interface: link.entry.interface.clone().unwrap_or_default(),
@@ -282,7 +287,7 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
     pairs.arrange(test, links, &mut roles).await?;
     for (number, flow) in test.flows.iter().enumerate() {
         let stream = u16::try_from(number).expect("fewer flows");
-        let (way, back) = (flow.way(), Way { cast: Cast::Unicast, ..flow.way() });
+        let way = flow.way();
         let from = place(&flow.from);
         let from_address = links[from].entry.address;
         let receivers: Vec<usize> = flow.to.names().iter().map(|name| place(name)).collect();
@@ -295,6 +300,7 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
             rate_bps,
             rate_frames_per_s,
             longest_frame_octets: flow.longest_frame_octets(),
+            room_frame_octets: flow.longest_answer_octets(),
             duration_ns,
         };
         let mut grants = Vec::with_capacity(receivers.len());
@@ -341,24 +347,12 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
                     roles[to].push(role(to, WireRole::Take(wire::Take {})));
                 }
             }
-            Traffic::Exchange { frame_octets, interval_ns, patience_ns } => {
-                for &to in &receivers {
-                    let answerer = links[to].entry.address;
-                    let wanted = Wanted { way: back, number: 0, ..wanted };
-                    let grant = Some(ask_for(&links[from], &wanted, answerer).await?);
-                    let echo = wire::Echo { grant, rate_bps, rate_frames_per_s, attention: attention.clone() };
-                    roles[to].push(role(to, WireRole::Echo(echo)));
+            Traffic::Exchange { .. } | Traffic::File { .. } => {
+                let answered =
+                    Answered { test, links, flow, number: stream, from, receivers: &receivers, there: &wanted };
+                for (agent, it) in answered.roles(grants).await? {
+                    roles[agent].push(role(agent, it));
                 }
-                let ask = wire::Ask {
-                    grants,
-                    frame_octets: *frame_octets,
-                    interval_ns: *interval_ns,
-                    patience_ns: *patience_ns,
-                    rate_bps,
-                    rate_frames_per_s,
-                    attention,
-                };
-                roles[from].push(role(from, WireRole::Ask(ask)));
             }
         }
     }
@@ -412,6 +406,7 @@ impl ClockPairs {
                 rate_bps,
                 rate_frames_per_s,
                 longest_frame_octets: clocks::FRAME_OCTETS,
+                room_frame_octets: clocks::FRAME_OCTETS,
                 duration_ns: test.phases.duration_ns(),
             };
             let question = ask_for(&links[from], &wanted, links[to].entry.address).await?;
@@ -427,7 +422,16 @@ impl ClockPairs {
             let clock = wire::Clock { grants: vec![question], rate_bps, rate_frames_per_s };
             roles[to].push(role(to, WireRole::Clock(clock)));
             let attention = "sleeping".to_owned();
-            let echo = wire::Echo { grant: Some(answer), rate_bps, rate_frames_per_s, attention };
+            let echo = wire::Echo {
+                grant: Some(answer),
+                rate_bps,
+                rate_frames_per_s,
+                attention,
+                answers_json: String::new(),
+                longest_frame_octets: clocks::FRAME_OCTETS,
+                seed: test.seed,
+                station: 0,
+            };
             roles[from].push(role(from, WireRole::Echo(echo)));
         }
         Ok(())

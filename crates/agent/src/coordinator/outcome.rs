@@ -85,7 +85,8 @@ fn flow_outcome(flow: &Flow, agents: &Map<String, Value>) -> Value {
     let sending = role(from, &flow.name);
     let mut cautions: BTreeSet<&str> = BTreeSet::new();
     let held_back = sending.and_then(|sending| sending["counted"]["held_back"].as_u64());
-    if matches!(flow.traffic, Traffic::Stream { .. }) && held_back.is_some_and(|times| times > 0) {
+    let is_of_messages = matches!(flow.traffic, Traffic::Stream { .. } | Traffic::Exchange { .. });
+    if is_of_messages && held_back.is_some_and(|times| times > 0) {
         cautions.insert("consent-limited");
     }
     let mut outcome = match flow.to.names() {
@@ -115,6 +116,10 @@ fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'sta
     let receiving = role(to, &flow.name);
     let is_stream = matches!(flow.traffic, Traffic::Stream { .. });
     let mut outcome = json!({"receiving": receiving});
+    let held_back = receiving.and_then(|receiving| receiving["counted"]["held_back"].as_u64());
+    if matches!(flow.traffic, Traffic::Exchange { .. }) && held_back.is_some_and(|times| times > 0) {
+        cautions.insert("consent-limited"); // answers waited for their receiver's consent
+    }
     if let Some(receiving) = receiving.filter(|_| is_stream) {
         let (clock, is_certain) = senders_clock(from, to, receiving);
         outcome["clock"] = clock;
@@ -124,6 +129,13 @@ fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'sta
     }
     let sending = role(from, &flow.name);
     let counted = sending.zip(receiving).map(|(sending, receiving)| (&sending["counted"], &receiving["counted"]));
+    if let Some((client, server)) = counted.filter(|_| matches!(flow.traffic, Traffic::File { .. })) {
+        outcome["octets"] = client["octets"].clone();
+        let is_held_back = |end: &Value| end["held_back"].as_u64().is_some_and(|times| times > 0);
+        if is_held_back(client) || is_held_back(server) {
+            cautions.insert("consent-limited");
+        }
+    }
     if let Some((given, taken)) = counted.filter(|_| matches!(flow.traffic, Traffic::Transfer { .. })) {
         outcome["sent_octets"] = given["octets"].clone();
         outcome["received_octets"] = taken["octets"].clone();

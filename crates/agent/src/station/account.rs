@@ -1,7 +1,7 @@
 //! What was counted, as JSON. Times of a role are since the beginning of the transmission.
 
 use ethermeter_live::clock::Relation;
-use ethermeter_live::pacing::Priority;
+use ethermeter_live::pacing::{Achieved, Priority};
 use ethermeter_live::roles::{Asked, Echoed, Sent, Sunk};
 use ethermeter_traffic::Histogram;
 use serde_json::{json, Value};
@@ -11,7 +11,7 @@ fn since(at_ns: Option<u64>, begin_ns: u64) -> Option<i64> {
 }
 
 /// A histogram: its filled buckets as least and most picoseconds and count, and some quantiles.
-fn histogram(histogram: &Histogram) -> Value {
+pub(super) fn histogram(histogram: &Histogram) -> Value {
     let at = |share| histogram.quantile_ps(share);
     json!({
         "total": histogram.total(),
@@ -21,20 +21,16 @@ fn histogram(histogram: &Histogram) -> Value {
 }
 
 pub(super) fn of_sent(sent: &Sent, begin_ns: u64, priority: Option<Priority>) -> Value {
+    let mut pacing = pacing(&sent.achieved);
+    pacing["breaths"] = json!(sent.breaths);
+    pacing["real_time"] = json!(priority.map(|priority| priority == Priority::Fifo));
     json!({
         "frames": sent.frames,
         "payload_octets": sent.payload_octets,
         "untaken": sent.untaken,
         "first_ns": since(sent.first_ns, begin_ns),
         "last_ns": since(sent.last_ns, begin_ns),
-        "pacing": {
-            "frames": sent.achieved.frames(),
-            "share_on_time": sent.achieved.share_on_time(),
-            "worst_ns": sent.achieved.worst_ns(),
-            "lateness": histogram(sent.achieved.lateness()),
-            "breaths": sent.breaths,
-            "real_time": priority.map(|priority| priority == Priority::Fifo),
-        },
+        "pacing": pacing,
     })
 }
 
@@ -76,6 +72,16 @@ pub(super) fn of_sunk(sunk: &Sunk, begin_ns: u64) -> Value {
     })
 }
 
+/// How far from their times frames were sent.
+fn pacing(achieved: &Achieved) -> Value {
+    json!({
+        "frames": achieved.frames(),
+        "share_on_time": achieved.share_on_time(),
+        "worst_ns": achieved.worst_ns(),
+        "lateness": histogram(achieved.lateness()),
+    })
+}
+
 pub(super) fn of_asked(asked: &Asked) -> Value {
     let middle = asked.exchanges.get(asked.exchanges.len() / 2).map(|exchange| exchange.asked_ns);
     let clock = Relation::fitted(&asked.exchanges).ok().zip(middle).map(|(relation, at_ns)| {
@@ -100,6 +106,9 @@ pub(super) fn of_asked(asked: &Asked) -> Value {
         "strange": asked.strange,
         "fastest_ns": asked.fastest_ns,
         "round_trip": histogram(&asked.round_trip),
+        "since_arrival": histogram(&asked.since_arrival),
+        "unasked": asked.unasked,
+        "pacing": pacing(&asked.achieved),
         "clock": clock,
         "complete": asked.complete,
         "by_station": by_station,
@@ -108,6 +117,15 @@ pub(super) fn of_asked(asked: &Asked) -> Value {
 }
 
 pub(super) fn of_echoed(echoed: &Echoed) -> Value {
-    let Echoed { answered, untaken, not_allowed, strange } = echoed;
-    json!({"answered": answered, "untaken": untaken, "not_allowed": not_allowed, "strange": strange})
+    let Echoed { requests, request_octets, answered, untaken, not_allowed, strange, unanswered, achieved } = echoed;
+    json!({
+        "requests": requests,
+        "request_octets": request_octets,
+        "answered": answered,
+        "untaken": untaken,
+        "not_allowed": not_allowed,
+        "strange": strange,
+        "unanswered": unanswered,
+        "pacing": pacing(achieved),
+    })
 }

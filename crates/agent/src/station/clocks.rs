@@ -7,7 +7,7 @@ use super::role::Schedule;
 use crate::gate::Gate;
 use ethermeter_live::clock::{Exchange, Ongoing, Relation};
 use ethermeter_live::port::Port;
-use ethermeter_live::roles::{ask, AskPlan, Attention};
+use ethermeter_live::roles::{ask, AskPlan, Attention, Requests};
 use ethermeter_live::{Error, HostTime, Timeline};
 use serde_json::{json, Value};
 use std::ops::Range;
@@ -43,6 +43,7 @@ pub(super) fn keep<P: Port, T: Timeline>(
     port: &mut Gate<'_, P, T>,
     schedule: &Schedule,
     plan: &AskPlan<'_>,
+    payload_octets: usize,
     ongoing: &Ongoing,
 ) -> Result<Value, Error> {
     let (transmit_ns, until_ns) = (schedule.transmit_ns(), schedule.until_ns());
@@ -61,7 +62,8 @@ pub(super) fn keep<P: Port, T: Timeline>(
         let mut from_ns = phase.start.max(HostTime.now_ns());
         while from_ns < phase.end && !schedule.leash.is_silent_at(HostTime.now_ns()) {
             let to_ns = phase.end.min(from_ns.saturating_add(round_ns));
-            let round = AskPlan { begin_ns: from_ns, until_ns: to_ns, interval_ns, ..*plan };
+            let spaced = Requests::Spaced { payload_octets, interval_ns };
+            let round = AskPlan { requests: spaced, begin_ns: from_ns, until_ns: to_ns, ..*plan };
             let asked = ask(port, &HostTime, schedule.face, &round, stop)?;
             (requests, answered, lost) = (requests + asked.requests, answered + asked.answered, lost + asked.lost);
             exchanges.extend(asked.exchanges);
@@ -85,11 +87,10 @@ pub(super) fn plan(experiment: u16, stream: u16, payload_octets: usize) -> AskPl
         experiment,
         stream,
         answerers: &[],
-        payload_octets,
+        requests: Requests::Spaced { payload_octets, interval_ns: QUIET_NS },
         begin_ns: 0,
         until_ns: 0,
-        requests: u64::MAX,
-        interval_ns: QUIET_NS,
+        most_requests: u64::MAX,
         patience_ns: PATIENCE_NS,
         exchanges: 1024,
         attention: Attention::Sleeping,

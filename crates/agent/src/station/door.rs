@@ -148,12 +148,12 @@ impl Place {
         Ok(Door::Xdp(Box::new(XdpPort::open(&options).map_err(|error| no_port(&error))?)))
     }
 
-    /// Open a door for frames that arrive by `grant`, and write its port's number there.
+    /// Open a door for frames that arrive by `grant`, with room for those of `room_frame_octets`, too, and write its port's number there.
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn to_receive(&self, grant: &mut Grant, longest_frame_octets: u32) -> Result<Opened, Refusal> {
-        let room = self.room(longest_frame_octets);
+    pub fn to_receive(&self, grant: &mut Grant, room_frame_octets: u32) -> Result<Opened, Refusal> {
+        let room = self.room(grant.longest_frame_octets.max(room_frame_octets));
         let nobody = Mac([0; 6]);
         match self.way.kind {
             PortKind::Udp => {

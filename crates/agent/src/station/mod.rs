@@ -6,15 +6,20 @@
 //! ```
 
 mod account;
+mod answers;
+mod bulk;
 pub mod clocks;
 mod connection;
 mod door;
+mod file;
 mod role;
 mod sampler;
 mod series;
 mod transfer;
 
+pub use answers::{longest_frame_octets, read_answers};
 pub use door::{Door, Opened, Place};
+pub use file::{read_file, File};
 pub use role::{read_source, RolePlan, Task};
 pub use transfer::LONGEST_BLOCK_OCTETS;
 
@@ -107,7 +112,7 @@ impl Experiment {
         &self.leash
     }
 
-    /// Open a port for what `grant` allows, and write its number there. Further senders of the flow share it.
+    /// Open a port for what `grant` allows, with room for frames of `room_frame_octets`, too, and write its number there. Further senders of the flow share it.
     ///
     /// # Errors
     /// If the flow has one already that is not for this, or the system refuses.
@@ -116,7 +121,7 @@ impl Experiment {
         flow: &str,
         place: &Place,
         grant: &mut Grant,
-        longest_frame_octets: u32,
+        room_frame_octets: u32,
     ) -> Result<(), Refusal> {
         if !matches!(self.state, State::Granting) {
             return Err(Refusal::new(Rule::Order, "a grant", "before roles are prepared"));
@@ -132,7 +137,7 @@ impl Experiment {
             receiver.grants.push(grant.clone());
             return Ok(());
         }
-        let opened = place.to_receive(grant, longest_frame_octets)?;
+        let opened = place.to_receive(grant, room_frame_octets)?;
         let receiver = Receiver { opened, place: place.clone(), grants: vec![grant.clone()] };
         self.receivers.insert(flow.to_owned(), receiver);
         Ok(())

@@ -3,6 +3,7 @@
 use super::clocks;
 use super::connection::finish;
 use super::door::{Door, Opened, Place};
+use super::file::{answer_with_blocks, ask_for_blocks, Draws, File};
 use super::transfer::{accept_all, give, GivePlan};
 use super::{account, Phases};
 use crate::consent::Permit;
@@ -13,7 +14,9 @@ use ethermeter_live::clock::Ongoing;
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::{Address, Port};
-use ethermeter_live::roles::{ask, echo, send, sink, AskPlan, Attention, EchoPlan, SendPlan, SendersClock, SinkPlan};
+use ethermeter_live::roles::{
+    ask, echo, send, sink, Answers, AskPlan, Attention, EchoPlan, Requests, SendPlan, SendersClock, SinkPlan,
+};
 use ethermeter_live::{Error, Face, HostTime, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
@@ -87,10 +90,10 @@ pub enum Task {
     Ask {
         /// What may be sent, and where.
         permit: Permit,
-        /// Octets of a request's frame.
-        frame_octets: u32,
-        /// Least time between requests.
-        interval_ns: u64,
+        /// Requests, as a source offers them.
+        source: Box<SourceSpec>,
+        /// Who draws them.
+        draws: Draws,
         /// An answer that takes longer is lost.
         patience_ns: u64,
         /// Stations of a group that answer; none of one station.
@@ -109,10 +112,30 @@ pub enum Task {
     },
     /// Read octets in bulk.
     Take,
+    /// Ask for the blocks of a file.
+    Client {
+        /// What may be sent, and where: to the server.
+        permit: Permit,
+        /// The file.
+        file: Box<File>,
+        /// Who draws the client's times.
+        draws: Draws,
+    },
+    /// Answer with the blocks of a file.
+    Server {
+        /// What may be sent, and where: to the client.
+        permit: Permit,
+        /// The file.
+        file: Box<File>,
+        /// Who draws the server's times.
+        draws: Draws,
+    },
     /// Answer one asker.
     Echo {
         /// What may be sent, and where: the asker.
         permit: Permit,
+        /// How long answers are and when they come; as long as their requests and at once without.
+        answers: Option<Box<Answers>>,
         /// How it waits.
         attention: Attention,
     },
@@ -134,6 +157,8 @@ impl Task {
             Self::Give { .. } => "give",
             Self::Take => "take",
             Self::Clock { .. } => "clock",
+            Self::Client { .. } => "client",
+            Self::Server { .. } => "server",
         }
     }
 
@@ -143,6 +168,8 @@ impl Task {
             | Self::Ask { permit, .. }
             | Self::Echo { permit, .. }
             | Self::Clock { permit }
+            | Self::Client { permit, .. }
+            | Self::Server { permit, .. }
             | Self::Give { permit, .. } => Some(*permit),
             Self::Sink { .. } | Self::Take => None,
         }
@@ -211,9 +238,11 @@ impl RolePlan {
             (Task::Echo { .. }, Opened::Door(door), _) if granted.way.is_group() => {
                 door.answering(granted).map(Opened::Door)
             }
-            (Task::Echo { .. } | Task::Sink { .. } | Task::Take, Opened::End(end), Some(sender)) => {
-                end.listening_to(sender).map(Opened::End)
-            }
+            (
+                Task::Echo { .. } | Task::Sink { .. } | Task::Take | Task::Server { .. },
+                Opened::End(end),
+                Some(sender),
+            ) => end.listening_to(sender).map(Opened::End),
             (_, opened, _) => Ok(opened),
         }
     }
@@ -234,7 +263,12 @@ impl RolePlan {
             Opened::End(end) => {
                 let (permit, longest_payload) = (self.task.permit(), end.longest_payload);
                 let mtu = self.place.mtu();
-                let mut toll = Toll::new(permit, self.place.carrier(), longest_payload, mtu, schedule.begin_ns);
+                let mut toll = match &self.task {
+                    Task::Client { .. } | Task::Server { .. } => {
+                        Toll::of_segments(permit, self.place.carrier(), mtu, schedule.begin_ns)
+                    }
+                    _ => Toll::new(permit, self.place.carrier(), longest_payload, mtu, schedule.begin_ns),
+                };
                 let met = end.meet(permit, &toll, schedule)?;
                 let Some(mut stream) = met else {
                     return Err(Error::System {
@@ -248,6 +282,12 @@ impl RolePlan {
                         return give(&mut stream, &plan, &mut toll, &schedule.seen, schedule);
                     }
                     Task::Take => return accept_all(&mut stream, &schedule.seen, schedule),
+                    Task::Client { file, draws, .. } => {
+                        return ask_for_blocks(&mut stream, file, *draws, &mut toll, &schedule.seen, schedule);
+                    }
+                    Task::Server { file, draws, .. } => {
+                        return answer_with_blocks(&mut stream, file, *draws, &mut toll, &schedule.seen, schedule);
+                    }
                     _ => Door::Tcp(Box::new(TcpPort::on(stream, longest_payload)?)),
                 }
             }
@@ -289,7 +329,7 @@ impl RolePlan {
                     begin_ns: transmit_ns,
                     duration_ns: phases.transmit_ns,
                     most_frames: u64::MAX,
-                    pacer: Pacer::default(),
+                    pacer: if *real_time { Pacer::punctual() } else { Pacer::default() },
                 };
                 let priority = real_time.then(PriorityGuard::fifo_where_allowed);
                 let sent = send(port, time, face, &plan, stop)?;
@@ -300,9 +340,12 @@ impl RolePlan {
                 let payload_octets = self.place.payload_octets(bits).unwrap_or(0); // which `ask` refuses
                 let plan = clocks::plan(schedule.mark(), self.stream, payload_octets);
                 let nobody = Ongoing::default();
-                clocks::keep(port, schedule, &plan, schedule.clocks.get(&self.flow).map_or(&nobody, |ongoing| ongoing))
+                let ongoing = schedule.clocks.get(&self.flow).map_or(&nobody, |ongoing| ongoing);
+                clocks::keep(port, schedule, &plan, payload_octets, ongoing)
             }
-            Task::Give { .. } | Task::Take => unreachable!("octets in bulk have no port of frames"),
+            Task::Give { .. } | Task::Take | Task::Client { .. } | Task::Server { .. } => {
+                unreachable!("octets in bulk have no port of frames")
+            }
             Task::Sink { attention, clock } => {
                 let plan = SinkPlan {
                     experiment: schedule.mark(),
@@ -323,30 +366,28 @@ impl RolePlan {
                 counted["clock"] = json!(clock);
                 Ok(counted)
             }
-            Task::Ask { frame_octets, interval_ns, patience_ns, answerers, attention, .. } => {
-                let bits = u64::from(*frame_octets) * 8;
+            Task::Ask { source, draws: (seed, station), patience_ns, answerers, attention, .. } => {
                 let plan = AskPlan {
                     experiment: schedule.mark(),
                     stream: self.stream,
                     answerers,
-                    payload_octets: self.place.payload_octets(bits).unwrap_or(0), // which `ask` refuses
+                    requests: Requests::Offered { source, seed: *seed, station: *station },
                     begin_ns: transmit_ns,
                     until_ns: transmit_ns.saturating_add(phases.transmit_ns),
-                    requests: u64::MAX,
-                    interval_ns: *interval_ns,
+                    most_requests: u64::MAX,
                     patience_ns: *patience_ns,
                     exchanges: MOST_EXCHANGES,
                     attention: *attention,
                 };
                 Ok(account::of_asked(&ask(port, time, face, &plan, stop)?))
             }
-            Task::Echo { permit, attention } => {
+            Task::Echo { permit, answers, attention } => {
                 let asker = permit.target;
                 let plan = EchoPlan {
                     experiment: schedule.mark(),
                     stream: Some(self.stream),
                     may_answer: &|from| from == asker,
-                    payload_octets: None,
+                    answers: answers.as_deref(),
                     until_ns: schedule.until_ns(),
                     most_answers: u64::MAX,
                     attention: *attention,

@@ -15,13 +15,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How often TCP is asked about its connection, and octets are noted down.
-const SAMPLE_NS: u64 = 20_000_000;
+pub(super) const SAMPLE_NS: u64 = 20_000_000;
 /// The longest wait in a call: after it the stop flag is looked at.
 const LONGEST_BLOCK: Duration = Duration::from_millis(20);
 /// After having found no room in the permit's rates, the time to the next look.
 const AFTER_REFUSAL_NS: u64 = 200_000;
 /// Octets from which blocks are cut; a prime number more than the longest block, so that blocks differ.
-const CHANCE_OCTETS: usize = LONGEST_BLOCK_OCTETS + 65_537;
+pub(super) const CHANCE_OCTETS: usize = LONGEST_BLOCK_OCTETS + 65_537;
 /// Octets of the longest block.
 pub const LONGEST_BLOCK_OCTETS: usize = 1 << 20;
 
@@ -35,7 +35,7 @@ pub(super) struct GivePlan {
 }
 
 /// Octets that look like chance, the same in each run.
-fn chance(octets: usize, seed: u64) -> Vec<u8> {
+pub(super) fn chance(octets: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut made = Vec::with_capacity(octets + 8);
     while made.len() < octets {
@@ -48,7 +48,7 @@ fn chance(octets: usize, seed: u64) -> Vec<u8> {
     made
 }
 
-fn since(at_ns: Option<u64>, begin_ns: u64) -> Option<i64> {
+pub(super) fn since(at_ns: Option<u64>, begin_ns: u64) -> Option<i64> {
     at_ns.map(|at_ns| at_ns.wrapping_sub(begin_ns).cast_signed())
 }
 
@@ -126,7 +126,7 @@ pub(super) fn give(
 }
 
 /// Octets of a block of `wanted` that are within the permit's rates: whole segments, or the last piece.
-fn within(toll: &mut Toll, wanted: usize, now_ns: u64) -> usize {
+pub(super) fn within(toll: &mut Toll, wanted: usize, now_ns: u64) -> usize {
     let segment = usize::try_from(toll.segment_octets()).unwrap_or(usize::MAX);
     if wanted <= segment {
         return if toll.room(wanted, now_ns) > 0 { wanted } else { 0 };
@@ -135,7 +135,7 @@ fn within(toll: &mut Toll, wanted: usize, now_ns: u64) -> usize {
     wanted.min(segments.saturating_mul(segment))
 }
 
-fn columns(rows: &[(u64, (u64, TcpInfo))]) -> Value {
+pub(super) fn columns(rows: &[(u64, (u64, TcpInfo))]) -> Value {
     macro_rules! column {
         ($name:ident) => {
             rows.iter().map(|(_, (_, info))| u64::from(info.$name)).collect::<Vec<u64>>()

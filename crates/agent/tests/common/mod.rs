@@ -1,6 +1,8 @@
 //! Agents as processes of their own, which go away with their test.
 #![allow(dead_code)] // each test file uses some of it
 
+pub mod hand;
+
 use serde_json::{json, Value};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -176,7 +178,10 @@ pub fn saturated() -> Value {
 }
 
 pub fn exchange() -> Value {
-    json!({"kind": "exchange", "frame_octets": 76, "interval_ns": MS, "patience_ns": 100 * MS})
+    json!({
+        "kind": "exchange", "frames": {"kind": "fixed", "bits": 76 * 8}, "arrivals": {"kind": "regular", "period_ps": 1000 * MS},
+        "patience_ns": 100 * MS,
+    })
 }
 
 /// A coordinator at work.

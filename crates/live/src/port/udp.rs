@@ -53,8 +53,20 @@ impl UdpOptions {
             room_octets: 4 << 20,
         }
     }
+
+    /// Octets of memory asked for, for datagrams waiting to be sent. Where IP cuts them up, that is less than the queues before a wire have room for: a full
+    /// one drops single pieces, and the wire carries the others in vain.
+    fn room_to_send(&self) -> usize {
+        if self.longest_payload <= LONGEST_UNCUT {
+            return self.room_octets;
+        }
+        // The kernel doubles it, and counts some 2300 octets for a piece of 1500. All pieces of one datagram must fit.
+        self.room_octets.min(ROOM_FOR_PIECES.max(self.longest_payload))
+    }
 }
 
+const LONGEST_UNCUT: usize = 1472; // 1500 - 20 - 8
+const ROOM_FOR_PIECES: usize = 32 << 10;
 const LONGEST_DATAGRAM: usize = 65_507; // 65535 - 20 - 8 (RFC 791, RFC 768)
 const MOST_BATCH: usize = 1024; // UIO_MAXIOV
 
@@ -150,7 +162,7 @@ fn prepare(socket: &Socket, options: &UdpOptions) -> Result<(), Error> {
     let is_everybody = options.local.ip() == IpAddr::V4(Ipv4Addr::BROADCAST);
     socket.set_reuse_address(options.group.is_some() || is_everybody).map_err(opening())?;
     // The kernel grants what its limit allows; what it granted shows in what is lost.
-    socket.set_send_buffer_size(options.room_octets).map_err(opening())?;
+    socket.set_send_buffer_size(options.room_to_send()).map_err(opening())?;
     socket.set_recv_buffer_size(options.room_octets).map_err(opening())?;
     socket.set_write_timeout(Some(LONGEST_BLOCK)).map_err(opening())?;
     socket.set_broadcast(options.broadcast).map_err(opening())?;

@@ -1,11 +1,12 @@
 //! Ask, and time the answer.
 
+use super::requests::{Request, Requests};
 use super::Attention;
 use crate::clock::Exchange;
-use crate::pacing::{Pacer, Pacing};
+use crate::pacing::{Achieved, Pacer, Pacing};
 use crate::port::{Address, Arrival, Port};
 use crate::time::{Timeline, PS_PER_NS};
-use crate::wire::{Kind, Mark, MarkWindow, MARK_OCTETS, SEQUENCE_LIMIT};
+use crate::wire::{Kind, Mark, MarkWindow, SEQUENCE_LIMIT};
 use crate::{Error, Face};
 use ethermeter_traffic::Histogram;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,16 +20,14 @@ pub struct AskPlan<'a> {
     pub stream: u16,
     /// Stations that answer each request, which goes to a group of them; the only one at the other end without.
     pub answerers: &'a [Address],
-    /// Octets of a request's payload.
-    pub payload_octets: usize,
-    /// When the first is sent, in the host's time.
+    /// Requests, and when they come.
+    pub requests: Requests<'a>,
+    /// When it begins, in the host's time.
     pub begin_ns: u64,
     /// When it ends, in the host's time.
     pub until_ns: u64,
-    /// Requests.
-    pub requests: u64,
-    /// Least time from one request to the next; without answers outstanding they follow each other at once with 0.
-    pub interval_ns: u64,
+    /// After so many requests it ends, too.
+    pub most_requests: u64,
     /// An answer that takes longer is lost.
     pub patience_ns: u64,
     /// Exchanges of times that are kept, the first ones; for a clock.
@@ -50,6 +49,13 @@ pub struct Asked {
     pub strange: u64,
     /// From before a request is handed to the kernel to after its answer has been read, in picoseconds.
     pub round_trip: Histogram,
+    /// From a request's coming to its source to the last of its answers, where all came, in picoseconds: the round trip and what it waited for those
+    /// before it. How late the host was with it is not in this.
+    pub since_arrival: Histogram,
+    /// How far from their times requests were sent that have one of their own.
+    pub achieved: Achieved,
+    /// Requests that had come by the end and were not asked.
+    pub unasked: u64,
     /// The shortest, in nanoseconds.
     pub fastest_ns: Option<u64>,
     /// Four times of each exchange, where the answer had room for its two.
@@ -77,6 +83,10 @@ pub struct Answerer {
 struct Outstanding {
     request: Mark,
     sent_ns: u64,
+    /// When it was first tried to send it.
+    tried_ns: u64,
+    /// What it had waited by its time for those before it.
+    waited_ps: u64,
     /// Whose answers are still to come; one of anybody, where there is no group.
     missing: Vec<bool>,
     left: usize,
@@ -84,10 +94,13 @@ struct Outstanding {
 
 const NO_REQUEST: Mark = Mark { kind: Kind::Request, experiment: 0, stream: 0, sequence: 0, sent_ns: 0 };
 
+/// After a refusal, the time until the next attempt, as of senders.
+const AFTER_REFUSAL_NS: u64 = 20_000;
+
 /// Ask one request after the other, until the time is over, the requests are, or `stop` is set.
 ///
 /// # Errors
-/// If the payload has no room for a mark or is longer than the port's, or if sending or receiving is impossible.
+/// If a length has no room for a mark or is longer than the port's, or if sending or receiving is impossible.
 pub fn ask<P: Port, T: Timeline>(
     port: &mut P,
     time: &T,
@@ -95,50 +108,28 @@ pub fn ask<P: Port, T: Timeline>(
     plan: &AskPlan<'_>,
     stop: &AtomicBool,
 ) -> Result<Asked, Error> {
-    if !(MARK_OCTETS..=port.longest_payload()).contains(&plan.payload_octets) {
-        let allowed = format!("{MARK_OCTETS} to {} octets", port.longest_payload());
-        return Err(Error::refused("payload", plan.payload_octets, allowed));
-    }
-    let mut asked = Asked {
-        requests: 0,
-        answered: 0,
-        lost: 0,
-        strange: 0,
-        round_trip: Histogram::default(),
-        fastest_ns: None,
-        exchanges: Vec::with_capacity(plan.exchanges),
-        by_station: plan.answerers.iter().map(|&station| Answerer::of(station)).collect(),
-        complete: 0,
-        whole_round: Histogram::default(),
-    };
-    let stations = plan.answerers.len().max(1);
-    let mut outstanding = Outstanding { request: NO_REQUEST, sent_ns: 0, missing: vec![false; stations], left: 0 };
+    let mut supply = plan.requests.over(port, plan.begin_ns, plan.until_ns)?;
+    let is_scheduled = supply.is_scheduled();
+    let mut asked = Asked::nothing(plan);
+    let mut outstanding = Outstanding::nothing(plan.answerers.len().max(1));
     let mut pacing = Pacing::new(Pacer::default(), time);
-    let mut due_ns = plan.begin_ns;
-    for number in 0..plan.requests.min(SEQUENCE_LIMIT) {
-        let Some(now_ns) = pacing.wait_until(due_ns.min(plan.until_ns), stop) else { break };
+    let mut next = supply.first();
+    for number in 0..plan.most_requests.min(SEQUENCE_LIMIT) {
+        let Some(request) = next else { break };
+        let Some(now_ns) = pacing.wait_until(request.due_ns.min(plan.until_ns), stop) else { break };
         if now_ns >= plan.until_ns {
             break;
         }
-        due_ns = now_ns.max(due_ns).saturating_add(plan.interval_ns);
-        let mark = Mark {
-            kind: Kind::Request,
-            experiment: plan.experiment,
-            stream: plan.stream,
-            sequence: number,
-            sent_ns: face.shows(now_ns),
-        };
-        let taken = port.send(1, |_, room| {
-            mark.emit(room);
-            plan.payload_octets
-        })?;
-        if taken == 0 {
-            continue;
+        (outstanding.tried_ns, outstanding.waited_ps) = (now_ns, request.waited_ps);
+        let Some(sent_ns) = outstanding.send(port, time, face, plan, (number, &request), stop)? else { break };
+        if is_scheduled {
+            asked.achieved.record(request.due_ns, now_ns);
         }
         asked.requests += 1;
-        outstanding.begin(mark, now_ns);
         asked.await_answers(port, time, face, plan, &mut outstanding, stop)?;
+        next = supply.next(&request, sent_ns, time.now_ns());
     }
+    asked.unasked = supply.unasked(asked.requests);
     Ok(asked)
 }
 
@@ -149,10 +140,44 @@ impl Answerer {
 }
 
 impl Outstanding {
+    fn nothing(stations: usize) -> Self {
+        Self { request: NO_REQUEST, sent_ns: 0, tried_ns: 0, waited_ps: 0, missing: vec![false; stations], left: 0 }
+    }
+
+    /// Hand a request over as soon as the port takes it; returns when, or nothing if it has to end before.
     #[inline]
-    fn begin(&mut self, request: Mark, sent_ns: u64) {
-        (self.request, self.sent_ns, self.left) = (request, sent_ns, self.missing.len());
-        self.missing.fill(true);
+    fn send<P: Port, T: Timeline>(
+        &mut self,
+        port: &mut P,
+        time: &T,
+        face: Face,
+        plan: &AskPlan<'_>,
+        (sequence, request): (u64, &Request),
+        stop: &AtomicBool,
+    ) -> Result<Option<u64>, Error> {
+        loop {
+            let now_ns = time.now_ns();
+            if stop.load(Ordering::Relaxed) || now_ns >= plan.until_ns {
+                return Ok(None);
+            }
+            let mark = Mark {
+                kind: Kind::Request,
+                experiment: plan.experiment,
+                stream: plan.stream,
+                sequence,
+                sent_ns: face.shows(now_ns),
+            };
+            let taken = port.send(1, |_, room| {
+                mark.emit(room);
+                request.payload_octets
+            })?;
+            if taken > 0 {
+                (self.request, self.sent_ns, self.left) = (mark, now_ns, self.missing.len());
+                self.missing.fill(true);
+                return Ok(Some(now_ns));
+            }
+            time.sleep_until(now_ns + AFTER_REFUSAL_NS);
+        }
     }
 
     /// Which station's awaited answer this is, if it is one.
@@ -172,6 +197,24 @@ impl Outstanding {
 }
 
 impl Asked {
+    fn nothing(plan: &AskPlan<'_>) -> Self {
+        Self {
+            requests: 0,
+            answered: 0,
+            lost: 0,
+            strange: 0,
+            round_trip: Histogram::default(),
+            since_arrival: Histogram::default(),
+            achieved: Achieved::default(),
+            unasked: 0,
+            fastest_ns: None,
+            exchanges: Vec::with_capacity(plan.exchanges),
+            by_station: plan.answerers.iter().map(|&station| Answerer::of(station)).collect(),
+            complete: 0,
+            whole_round: Histogram::default(),
+        }
+    }
+
     #[inline]
     fn await_answers<P: Port, T: Timeline>(
         &mut self,
@@ -222,6 +265,8 @@ impl Asked {
         }
         if outstanding.left == 0 {
             self.complete += 1;
+            let since_tried_ps = (returned_ns - outstanding.tried_ns) * PS_PER_NS;
+            self.since_arrival.record(outstanding.waited_ps.saturating_add(since_tried_ps));
             if !plan.answerers.is_empty() {
                 self.whole_round.record(taken_ps);
             }

@@ -1,10 +1,16 @@
 //! Answer requests.
 
+use super::sender::check_lengths;
 use super::Attention;
+use crate::pacing::{Achieved, Pacer, Pacing};
 use crate::port::{Address, Arrival, Port};
-use crate::time::Timeline;
+use crate::time::{Timeline, PS_PER_NS};
 use crate::wire::{Kind, Mark, Turn};
 use crate::{Error, Face};
+use ethermeter_ethernet::Octets;
+use ethermeter_traffic::lengths::Lengths;
+use ethermeter_traffic::times::Times;
+use ethermeter_traffic::{Purpose, Stream};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is to be answered.
@@ -15,8 +21,8 @@ pub struct EchoPlan<'a> {
     pub stream: Option<u16>,
     /// Who may be answered: without this, a forged request would turn the answer against a stranger.
     pub may_answer: &'a (dyn Fn(Address) -> bool + Sync),
-    /// Octets of an answer's payload; as long as its request without.
-    pub payload_octets: Option<usize>,
+    /// How long answers are and when they come; as long as their requests and at once without.
+    pub answers: Option<&'a Answers>,
     /// When it ends, in the host's time.
     pub until_ns: u64,
     /// After so many answers it ends too.
@@ -25,17 +31,38 @@ pub struct EchoPlan<'a> {
     pub attention: Attention,
 }
 
+/// How long answers are and when they come. With the same seed and number they are those of a simulated station.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answers {
+    /// Lengths of answers' frames, destination address to FCS; as long as their requests without.
+    pub frames: Option<Lengths>,
+    /// From a request's coming, or from the time of the answer before, to the answer: one is thought about at a time.
+    pub think: Times,
+    /// Seed of the experiment.
+    pub seed: u64,
+    /// Number of the station, which with the seed determines every draw.
+    pub station: u32,
+}
+
 /// What was answered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Echoed {
+    /// Requests of the experiment that were read.
+    pub requests: u64,
+    /// Octets of their payloads.
+    pub request_octets: u64,
     /// Answers that the kernel took.
     pub answered: u64,
-    /// Answers that it did not take; nobody asks it again.
+    /// Answers that it had not taken by the end.
     pub untaken: u64,
     /// Requests of stations that may not be answered.
     pub not_allowed: u64,
     /// Frames that are no requests of the experiment.
     pub strange: u64,
+    /// Requests that were read and whose answers' times had not come by the end.
+    pub unanswered: u64,
+    /// How far from their times answers were sent that were thought about.
+    pub achieved: Achieved,
 }
 
 /// A request that waits for its answer, between reading and sending.
@@ -47,10 +74,22 @@ struct Waiting {
     received_ns: u64,
 }
 
+/// Who thinks about one request after the other.
+struct Thinker<'a> {
+    answers: Option<&'a Answers>,
+    overhead_octets: u64,
+    lengths: Stream,
+    times: Stream,
+    until_ns: u64,
+}
+
+/// After a refusal, the time until the next attempt, as of senders.
+const AFTER_REFUSAL_NS: u64 = 20_000;
+
 /// Answer until the time is over, the answers are, `stop` is set, or the connection is closed.
 ///
 /// # Errors
-/// If receiving or sending is impossible.
+/// If an answer's length has no room for a mark or is longer than the port's, or if receiving or sending is impossible.
 pub fn echo<P: Port, T: Timeline>(
     port: &mut P,
     time: &T,
@@ -58,12 +97,21 @@ pub fn echo<P: Port, T: Timeline>(
     plan: &EchoPlan<'_>,
     stop: &AtomicBool,
 ) -> Result<Echoed, Error> {
+    if let Some(frames) = plan.answers.and_then(|answers| answers.frames.as_ref()) {
+        check_lengths(port, frames)?;
+    }
+    let is_over = |now_ns| stop.load(Ordering::Relaxed) || now_ns >= plan.until_ns;
+    let mut thinker = Thinker::new(plan.answers, port.carrier().overhead());
     let mut echoed = Echoed::default();
     let mut waiting = Vec::with_capacity(port.batch());
-    while echoed.answered < plan.most_answers && !stop.load(Ordering::Relaxed) && time.now_ns() < plan.until_ns {
+    while echoed.answered < plan.most_answers && !is_over(time.now_ns()) {
         waiting.clear();
         let received = port.receive(plan.attention.wait(), |arrival| match request(arrival, plan, time) {
-            Some(request) if (plan.may_answer)(request.from) => waiting.push(request),
+            Some(request) if (plan.may_answer)(request.from) => {
+                echoed.requests += 1;
+                echoed.request_octets += request.octets as u64;
+                waiting.push(request);
+            }
             Some(_) => echoed.not_allowed += 1,
             None => echoed.strange += 1,
         });
@@ -71,11 +119,62 @@ pub fn echo<P: Port, T: Timeline>(
             Err(Error::Closed) => break,
             received => received?,
         };
-        for request in &waiting {
-            answer(port, time, face, request, &mut echoed)?;
+        for request in &mut waiting {
+            if thinker.think(request, time, plan.until_ns, stop, &mut echoed.achieved) {
+                answer(port, time, face, request, &mut echoed, is_over)?;
+            } else {
+                echoed.unanswered += 1;
+            }
         }
     }
     Ok(echoed)
+}
+
+impl<'a> Thinker<'a> {
+    fn new(answers: Option<&'a Answers>, overhead: Octets) -> Self {
+        let (seed, station) = answers.map_or((0, 0), |answers| (answers.seed, answers.station));
+        Self {
+            answers,
+            overhead_octets: overhead.0,
+            lengths: Stream::new(seed, station, Purpose::Length),
+            times: Stream::new(seed, station, Purpose::Service),
+            until_ns: 0,
+        }
+    }
+
+    /// Wait until a request is to be answered, and find how long the answer is; false if it has to end before.
+    ///
+    /// Meanwhile others wait in the port, which stamps them.
+    #[inline]
+    fn think<T: Timeline>(
+        &mut self,
+        request: &mut Waiting,
+        time: &T,
+        end_ns: u64,
+        stop: &AtomicBool,
+        achieved: &mut Achieved,
+    ) -> bool {
+        let Some(answers) = self.answers else { return true };
+        let think_ps = answers.think.draw(&mut self.times);
+        if let Some(frames) = &answers.frames {
+            #[allow(clippy::cast_possible_truncation)] // lengths were checked against the port's
+            let octets = (frames.draw(&mut self.lengths) / 8 - self.overhead_octets) as usize;
+            request.octets = octets;
+        }
+        self.until_ns = self.until_ns.max(request.received_ns).saturating_add(think_ps.div_ceil(PS_PER_NS));
+        if think_ps == 0 && self.until_ns <= time.now_ns() {
+            return true;
+        }
+        // A breath is for those who are never idle: who waits for requests is.
+        let Some(now_ns) = Pacing::new(Pacer::default(), time).wait_until(self.until_ns.min(end_ns), stop) else {
+            return false;
+        };
+        let is_due = now_ns >= self.until_ns;
+        if is_due {
+            achieved.record(self.until_ns, now_ns);
+        }
+        is_due
+    }
 }
 
 #[inline]
@@ -84,12 +183,13 @@ fn request<T: Timeline>(arrival: &Arrival<'_>, plan: &EchoPlan<'_>, time: &T) ->
     let is_ours = mark.experiment == plan.experiment && plan.stream.is_none_or(|stream| stream == mark.stream);
     (mark.kind == Kind::Request && is_ours).then(|| Waiting {
         mark,
-        octets: plan.payload_octets.unwrap_or(arrival.payload.len()),
+        octets: arrival.payload.len(),
         from: arrival.from,
         received_ns: arrival.stamped_ns.unwrap_or_else(|| time.now_ns()),
     })
 }
 
+/// Hand an answer over as soon as the port takes it, unless it has to end before.
 #[inline]
 fn answer<P: Port, T: Timeline>(
     port: &mut P,
@@ -97,16 +197,23 @@ fn answer<P: Port, T: Timeline>(
     face: Face,
     request: &Waiting,
     echoed: &mut Echoed,
+    is_over: impl Fn(u64) -> bool,
 ) -> Result<(), Error> {
     port.aim(request.from)?;
-    let taken = port.send(1, |_, room| {
-        let octets = request.octets.min(room.len());
-        Mark { kind: Kind::Response, ..request.mark }.emit(room);
-        Turn { received_ns: face.shows(request.received_ns), answered_ns: face.shows(time.now_ns()) }
-            .emit(&mut room[..octets]);
-        octets
-    })?;
-    echoed.answered += taken as u64;
-    echoed.untaken += 1 - taken as u64;
-    Ok(())
+    loop {
+        let taken = port.send(1, |_, room| {
+            let octets = request.octets.min(room.len());
+            Mark { kind: Kind::Response, ..request.mark }.emit(room);
+            Turn { received_ns: face.shows(request.received_ns), answered_ns: face.shows(time.now_ns()) }
+                .emit(&mut room[..octets]);
+            octets
+        })?;
+        let now_ns = time.now_ns();
+        if taken > 0 || is_over(now_ns) {
+            echoed.answered += taken as u64;
+            echoed.untaken += 1 - taken as u64;
+            return Ok(());
+        }
+        time.sleep_until(now_ns + AFTER_REFUSAL_NS);
+    }
 }

@@ -2,11 +2,13 @@
 
 mod asker;
 mod echo;
+mod requests;
 mod sender;
 mod sink;
 
 pub use asker::{ask, Answerer, AskPlan, Asked};
-pub use echo::{echo, EchoPlan, Echoed};
+pub use echo::{echo, Answers, EchoPlan, Echoed};
+pub use requests::Requests;
 pub use sender::{send, SendPlan, Sent};
 pub use sink::{sink, SendersClock, SinkPlan, StreamTally, Sunk};
 

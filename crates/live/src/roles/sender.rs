@@ -7,6 +7,7 @@ use crate::wire::{Kind, Mark, MARK_OCTETS};
 use crate::{Error, Face};
 use ethermeter_ethernet::Octets;
 use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::{Offer, Source, SourceSpec, Window};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -68,7 +69,7 @@ pub fn send<P: Port, T: Timeline>(
     plan: &SendPlan<'_>,
     stop: &AtomicBool,
 ) -> Result<Sent, Error> {
-    check_lengths(port, plan)?;
+    check_lengths(port, &plan.source.frames)?;
     let stop_ps = plan.duration_ns.saturating_mul(PS_PER_NS);
     let window = Window { begin_ps: 0, stop_ps, measure_from_ps: 0, measure_to_ps: stop_ps };
     let mut source = Source::new(plan.source, plan.seed, plan.station, window);
@@ -105,11 +106,12 @@ pub fn send<P: Port, T: Timeline>(
     Ok(sender.sent)
 }
 
-fn check_lengths<P: Port>(port: &P, plan: &SendPlan<'_>) -> Result<(), Error> {
+/// Whether every frame has room for a mark and the port has room for it.
+pub(super) fn check_lengths<P: Port>(port: &P, frames: &Lengths) -> Result<(), Error> {
     let carrier = port.carrier();
     let shortest = carrier.frame_of(Octets(MARK_OCTETS as u64));
     let longest = carrier.frame_of(Octets(port.longest_payload() as u64));
-    let (least_bits, most_bits) = plan.source.frames.range_bits();
+    let (least_bits, most_bits) = frames.range_bits();
     for bits in [least_bits, most_bits] {
         if bits % 8 != 0 || bits < shortest.bits().0 || bits > longest.bits().0 {
             let allowed = format!("whole octets from {} to {} a frame", shortest.0, longest.0);

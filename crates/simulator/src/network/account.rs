@@ -2,8 +2,10 @@
 
 use super::frame::{Frame, Loss, LOSSES};
 use super::plant::Plant;
+use super::scenario::{Flow, Trial};
 use super::transfer::TransferOutcome;
 use ethermeter_traffic::histogram::Histogram;
+use ethermeter_traffic::packets::HostSamples;
 
 const LOSS_KINDS: usize = LOSSES.len();
 
@@ -18,9 +20,15 @@ pub(super) struct Spread {
 impl Spread {
     #[inline]
     pub fn record(&mut self, ps: u64) {
-        self.count += 1;
-        self.sum += u128::from(ps);
-        self.histogram.record(ps);
+        self.record_many(ps, 1);
+    }
+
+    /// The same time of so many.
+    #[inline]
+    pub fn record_many(&mut self, ps: u64, times: u64) {
+        self.count += times;
+        self.sum += u128::from(ps) * u128::from(times);
+        self.histogram.record_many(ps, times);
     }
 
     pub fn finish(&self) -> Delays {
@@ -85,6 +93,22 @@ pub struct FlowOutcome {
     pub answer_round_trip: Delays,
     pub between_arrivals: Delays,
     pub transfer: Option<TransferOutcome>,
+    pub voice: Option<VoiceOutcome>,
+}
+
+/// What became of the samples that a flow's coder made within the measured window, by the end of the trial, exactly: `host.made = delivered +
+/// host.lost + lost + host.left + under_way`, since `host.sent = delivered + lost + under_way`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)] // field by field in docs/formats.md
+pub struct VoiceOutcome {
+    pub host: HostSamples,
+    pub delivered: u64,
+    /// Lost in the network, by cause ([`LOSSES`]).
+    pub lost: [u64; LOSS_KINDS],
+    pub under_way: u64,
+    /// Of the packets whose oldest sample is one of these, and of these samples, each as old as its packet's oldest.
+    pub voice_delay: Delays,
+    pub sample_delay: Delays,
 }
 
 /// The figures of a port out, and of what came in there.
@@ -113,6 +137,14 @@ struct FlowAccount {
     round_trip: Spread,
     answer_round_trip: Spread,
     between: Spread,
+    voice: Option<Box<VoiceAccount>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct VoiceAccount {
+    figures: VoiceOutcome,
+    voice_delay: Spread,
+    sample_delay: Spread,
 }
 
 /// Running sums of a trial.
@@ -138,12 +170,30 @@ pub struct Delivery {
     pub at_ps: u64,
 }
 
+impl VoiceAccount {
+    fn record(&mut self, frame: &Frame, is_of_window: bool, now: u64) {
+        let samples = u64::from(frame.samples);
+        self.figures.delivered += samples;
+        self.sample_delay.record_many(now - frame.born, samples);
+        if is_of_window {
+            self.voice_delay.record(now - frame.born);
+        }
+    }
+
+    fn finish(self) -> VoiceOutcome {
+        let (voice_delay, sample_delay) = (self.voice_delay.finish(), self.sample_delay.finish());
+        VoiceOutcome { voice_delay, sample_delay, ..self.figures }
+    }
+}
+
 impl Account {
-    pub fn new(plant: &Plant, flows: u32, tracing: bool) -> Self {
+    pub fn new(plant: &Plant, trial: &Trial, tracing: bool) -> Self {
+        let account =
+            |flow: &Flow| FlowAccount { voice: flow.voice().map(|_| Box::default()), ..FlowAccount::default() };
         Self {
             from: plant.phases.measure_from_ps,
             to: plant.phases.measure_to_ps,
-            flows: (0..flows).map(|_| FlowAccount::default()).collect(),
+            flows: trial.scenario.flows.iter().map(account).collect(),
             ports: vec![PortOutcome::default(); plant.ports.len()],
             trace: tracing.then(Vec::new),
         }
@@ -171,12 +221,20 @@ impl Account {
 
     #[inline]
     pub fn lost(&mut self, frame: &Frame, loss: Loss) {
-        self.flows[frame.flow as usize].balance.lost[loss as usize] += 1;
+        let it = &mut self.flows[frame.flow as usize];
+        it.balance.lost[loss as usize] += 1;
+        if let Some(voice) = &mut it.voice {
+            voice.figures.lost[loss as usize] += u64::from(frame.samples);
+        }
     }
 
     #[inline]
     pub fn in_flight(&mut self, frame: &Frame) {
-        self.flows[frame.flow as usize].balance.in_flight += 1;
+        let it = &mut self.flows[frame.flow as usize];
+        it.balance.in_flight += 1;
+        if let Some(voice) = &mut it.voice {
+            voice.figures.under_way += u64::from(frame.samples);
+        }
     }
 
     #[inline]
@@ -193,6 +251,9 @@ impl Account {
         let (is_of_window, is_within) = (self.within(frame.born), self.within(now));
         let it = &mut self.flows[frame.flow as usize];
         it.figures.arrived += u64::from(is_of_window);
+        if let Some(voice) = &mut it.voice {
+            voice.record(frame, is_of_window, now);
+        }
         if !is_within {
             return;
         }
@@ -255,6 +316,7 @@ impl Account {
             round_trip: it.round_trip.finish(),
             answer_round_trip: it.answer_round_trip.finish(),
             between_arrivals: it.between.finish(),
+            voice: it.voice.map(|voice| voice.finish()),
             ..it.figures
         });
         let mut trace = self.trace.unwrap_or_default();

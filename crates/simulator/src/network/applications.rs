@@ -3,6 +3,7 @@
 //! ```text
 //! stream:   source ──► message ──► its last frame has left the first stage, and the ring has room ──► next
 //! request:  source ──► message ──► every receiver has answered, or the time is out ──► next
+//! voice:    samples gather ──► packet ──► it has left the wire, and enough has gathered ──► next (see `talker`)
 //! receiver: whole message ──► thinks, one at a time ──► answer
 //! transfer: two ends of a connection that wake and receive ──► segments of both (see `transfer`)
 //! ```
@@ -11,8 +12,10 @@ use super::account::Account;
 use super::frame::{Frame, Loss};
 use super::plant::{Plant, GROUP};
 use super::scenario::{Address, Flow, Framing, Response, Trial};
+use super::talker::Talker;
 use super::transfer::{Connection, TransferOutcome};
 use ethermeter_traffic::lengths::Lengths;
+use ethermeter_traffic::packets::HostSamples;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Offer, Purpose, Source, Stream, Window};
 use std::collections::VecDeque;
@@ -50,6 +53,7 @@ struct Application {
     group: bool,
     broadcast: bool,
     lengths: Flow,
+    /// Of voice and of a transfer never asked.
     source: Source,
     next: Option<Offer>,
     messages: u32,
@@ -60,9 +64,12 @@ struct Application {
     departures: VecDeque<u64>,
     ring: u32,
     destination: u32,
+    /// Whether the next message waits for answers, and whether for those or for what else is not the ring.
     waits: bool,
+    holds: bool,
     timeout: Option<u64>,
     transfer: Option<Box<Connection>>,
+    voice: Option<Box<Talker>>,
 }
 
 /// What is under way to one receiver, and what it answers.
@@ -163,7 +170,13 @@ impl Applications {
                 let ends = (from, to[0]);
                 Box::new(Connection::new(plant, transfer, (number, count + first_receiver), ends, window.begin_ps))
             });
-            let next = if transfer.is_some() { None } else { source.first() };
+            let mut voice = Talker::of(flow, plant, number, window);
+            let next = match (&transfer, &mut voice) {
+                (None, None) => source.first(),
+                (None, Some(talker)) => talker.next(window.begin_ps),
+                (Some(_), _) => None,
+            };
+            let waits = flow.response.is_some() || transfer.is_some();
             all.flows.push(Application {
                 from,
                 group,
@@ -178,8 +191,10 @@ impl Applications {
                 departures: VecDeque::new(),
                 ring: plant.places[from as usize].ring,
                 destination: if group { GROUP } else { plant.next_address(from, to[0]) },
-                waits: flow.response.is_some() || transfer.is_some(),
+                waits,
+                holds: waits || voice.is_some(),
                 transfer,
+                voice,
                 timeout: flow.response.as_ref().and_then(|r| r.timeout_ps),
                 to,
             });
@@ -217,6 +232,13 @@ impl Applications {
         let offer = app.next.take().expect("a message whose time has come");
         let message = app.messages;
         app.messages += 1;
+        let (octets, samples, born) = match &mut app.voice {
+            None => (offer.bits / 8, 0, offer.arrived_ps),
+            Some(talker) => {
+                let packet = talker.call(now);
+                (packet.bits / 8, u16::try_from(packet.counted).expect("below 65536 octets"), packet.oldest_ps)
+            }
+        };
         let frame = Frame {
             flow,
             from: app.from,
@@ -230,9 +252,10 @@ impl Applications {
             answer: None,
             broadcast: app.broadcast,
             padding: 0,
-            born: offer.arrived_ps,
+            samples,
+            born,
         };
-        cut(&app.lengths, offer.bits / 8, frame, &mut each);
+        cut(&app.lengths, octets, frame, &mut each);
         if !app.waits {
             return None;
         }
@@ -262,6 +285,7 @@ impl Applications {
             answer: Some(it.number),
             broadcast: false,
             padding: 0,
+            samples: 0,
             born: now,
         };
         cut(&app.lengths, octets, frame, &mut each);
@@ -271,7 +295,7 @@ impl Applications {
     #[inline]
     pub fn passed(&mut self, frame: &Frame, end: u64) -> Option<u64> {
         let app = &mut self.flows[frame.flow as usize];
-        if frame.answer.is_some() || app.waits || frame.piece + 1 != frame.pieces {
+        if frame.answer.is_some() || app.holds || frame.piece + 1 != frame.pieces {
             return None;
         }
         app.passed = Some(end);
@@ -282,11 +306,12 @@ impl Applications {
     #[inline]
     pub fn departed(&mut self, frame: &Frame, end: u64) -> Option<u64> {
         let app = &mut self.flows[frame.flow as usize];
-        if frame.answer.is_some() || app.waits || frame.piece + 1 != frame.pieces {
+        if frame.answer.is_some() || app.holds || frame.piece + 1 != frame.pieces {
             if let Some(connection) = &mut app.transfer {
                 connection.departed(frame, end);
             }
-            return None;
+            app.next = app.voice.as_mut()?.next(end);
+            return app.next.map(|offer| offer.ready_ps);
         }
         app.departures.push_back(end);
         app.proceed()
@@ -404,7 +429,14 @@ impl Applications {
 
     /// Messages offered, and dropped by full queues of sources, within the measured window, when nothing more happens.
     pub fn finish(&mut self) -> Vec<(u64, u64)> {
-        self.flows.iter_mut().map(|app| app.source.finish()).collect()
+        let finish =
+            |app: &mut Application| app.voice.as_ref().map_or_else(|| app.source.finish(), |v| (v.offered(), 0));
+        self.flows.iter_mut().map(finish).collect()
+    }
+
+    /// What became of the samples of each flow that is voice, at its host.
+    pub fn finish_voice(&self) -> Vec<Option<HostSamples>> {
+        self.flows.iter().map(|app| app.voice.as_ref().map(|talker| talker.finish())).collect()
     }
 }
 

@@ -160,7 +160,7 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Option<Outcome
     let mut fast = Fast {
         plant,
         end: plant.phases.end_ps,
-        account: Account::new(plant, flows, tracing),
+        account: Account::new(plant, trial, tracing),
         tables: Tables::new(plant),
         tournament: Tournament::new(lanes.all as usize),
         lanes,
@@ -434,6 +434,7 @@ impl Fast<'_> {
         let (plant, frame) = (self.plant, item.frame);
         let mut go = |fast: &mut Self, local: usize| {
             item.route = place.forward[first + local];
+            item.frame = plant.copied(frame, item.route);
             item.hop = plant.routes[item.route as usize].first;
             fast.follow(item, false);
         };

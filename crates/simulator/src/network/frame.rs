@@ -23,7 +23,10 @@ pub(super) struct Frame {
     pub broadcast: bool,
     /// Octets that fill it up to the shortest frame, as far as framing says.
     pub padding: u8,
-    /// When its message came to the sender.
+    /// Of a packet of voice: samples in it that were made within the measured window. Of the copies that a switch or a hub makes, the one on the
+    /// way to its receiver has them.
+    pub samples: u16,
+    /// When its message came to the sender; of a packet of voice, when its oldest sample was made.
     pub born: u64,
 }
 

@@ -249,7 +249,7 @@ impl Engine<'_> {
         self.account.copied(&frame, more as u64);
         for (other, delay) in others {
             let at = now + delay;
-            let id = self.copy(frame, route, at, at, NONE);
+            let id = self.copy(self.plant.copied_to(frame, other), route, at, at, NONE);
             self.schedule(at, Event::Reach { copy: id, port: other });
         }
     }

@@ -3,7 +3,7 @@
 //! - [`scenario`]: a network as it is written in a plan, and what is wrong with its values.
 //! - `plant`: the same ready to run: stages, resources, routes; what is wrong with its shape.
 //! - [`transfer`]: data over TCP.
-//! - `applications`: messages, answers, and what follows them. `frame`: a copy of a frame. `table`: what switches learn.
+//! - `applications`: messages, answers, and what follows them. `talker`: a host's voice. `frame`: a copy of a frame. `table`: what switches learn.
 //! - `reference`: event by event; with `medium`, half-duplex links. `fast`: the same, an event only where ways meet (`junctions`).
 //! - [`account`]: what is counted.
 
@@ -17,9 +17,10 @@ mod plant;
 mod reference;
 pub mod scenario;
 mod table;
+mod talker;
 pub mod transfer;
 
-pub use account::{Balance, Delays, Delivery, FlowOutcome, PortOutcome};
+pub use account::{Balance, Delays, Delivery, FlowOutcome, PortOutcome, VoiceOutcome};
 pub use frame::LOSSES;
 pub use scenario::Trial;
 pub use transfer::{EndOutcome, TransferOutcome};
@@ -51,6 +52,11 @@ impl Outcome {
         let (mut flows, ports, trace) = account.finish(&applications.finish());
         for (flow, transfer) in flows.iter_mut().zip(applications.finish_transfers()) {
             flow.transfer = transfer;
+        }
+        for (flow, host) in flows.iter_mut().zip(applications.finish_voice()) {
+            if let (Some(voice), Some(host)) = (&mut flow.voice, host) {
+                voice.host = host;
+            }
         }
         let window_ps = plant.phases.measure_to_ps - plant.phases.measure_from_ps;
         Self { flows, ports, flooded, window_ps, events, trace }

@@ -7,6 +7,7 @@
 //! host ── route: send stages, wire ──► port ── reception: ingress ──► lookup ── route: fabric, wire ──► port ── reception: receive ──► host
 //! ```
 
+use super::frame::Frame;
 use super::scenario::{check_phases, Address, Buffer, Coalesce, Fabric, Kind, Learning, Link, Node, Stage, Trial};
 use crate::scenario::{fault, Error, Phases};
 use ethermeter_traffic::lengths::Lengths;
@@ -268,6 +269,24 @@ impl Plant {
                 return self.router_address(port);
             }
         }
+    }
+
+    /// A copy of a frame that takes this route out of a switch or router.
+    #[inline]
+    pub fn copied(&self, frame: Frame, route: u32) -> Frame {
+        match self.routes[route as usize].last {
+            Last::Port(port) if frame.samples > 0 => self.copied_to(frame, port),
+            _ => frame,
+        }
+    }
+
+    /// A copy of a frame that comes to this port: without the samples of a packet of voice, if the way to the receiver leads elsewhere.
+    pub fn copied_to(&self, mut frame: Frame, port: u32) -> Frame {
+        let node = self.ports[port as usize].node;
+        if frame.samples > 0 && node != frame.to && self.port_toward(node, frame.to) == port {
+            frame.samples = 0;
+        }
+        frame
     }
 
     /// The stage at a hop.
@@ -677,7 +696,7 @@ impl<'t> Builder<'t> {
                 let all = match lengths {
                     Lengths::Fixed { bits } => std::slice::from_ref(bits),
                     Lengths::Mix { bits, .. } => bits,
-                    Lengths::Samples { .. } => &[],
+                    Lengths::Samples { max_bits, .. } => std::slice::from_ref(max_bits),
                 };
                 for bits in all {
                     flow.frames_of(bits / 8, |octets, _, _| longest = longest.max(u64::from(octets)));

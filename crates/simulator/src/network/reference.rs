@@ -168,7 +168,7 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Outcome {
     let chance = |port| Stream::new(plant.seed, stations + port, Purpose::Backoff);
     let mut engine = Engine {
         plant,
-        account: Account::new(plant, applications.flow_count(), tracing),
+        account: Account::new(plant, trial, tracing),
         tables: Tables::new(plant),
         junctions: Junctions::new(plant),
         heap: BinaryHeap::new(),
@@ -539,7 +539,7 @@ impl Engine<'_> {
             self.charges[charge as usize].copies += u32::try_from(more).expect("few ports");
         }
         for route in out {
-            let copy = self.copy(frame, route, now, complete, charge);
+            let copy = self.copy(self.plant.copied(frame, route), route, now, complete, charge);
             self.arrive(now, copy);
         }
     }

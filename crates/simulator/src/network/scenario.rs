@@ -6,6 +6,7 @@ use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::Times;
+use ethermeter_traffic::voice::VoiceSpec;
 use ethermeter_traffic::SourceSpec;
 use serde::{Deserialize, Serialize};
 
@@ -324,6 +325,9 @@ pub struct Flow {
     /// What a length means.
     #[serde(default)]
     pub framing: Framing,
+    /// Of a coder, what people call it: its packets do not depend on it, how they are rated does.
+    #[serde(default)]
+    pub codec: Option<String>,
     /// When messages come; of a transfer not given.
     #[serde(default = "no_arrivals")]
     pub arrivals: Arrivals,
@@ -412,6 +416,12 @@ impl Flow {
         }
     }
 
+    /// Its coder and the lengths of its packets, if it is voice.
+    #[must_use]
+    pub fn voice(&self) -> Option<VoiceSpec> {
+        self.source_spec().voice()
+    }
+
     /// Frames of a message of `octets`: their lengths, destination address to FCS, how much of it is padding, and whether it is the last.
     pub(super) fn frames_of(&self, octets: u64, mut each: impl FnMut(u32, u8, bool)) {
         frames_of(self.framing, octets, &mut each);
@@ -426,6 +436,7 @@ impl Flow {
             ("queue_frames", self.queue_frames.is_none()),
             ("service", self.service == none()),
             ("framing", self.framing == Framing::Frame),
+            ("codec", self.codec.is_none()),
             ("response", self.response.is_none()),
             ("address", self.address == Address::Unicast),
         ];
@@ -445,6 +456,54 @@ impl Flow {
         octets.saturating_sub(around)
     }
 
+    /// A coder and packets of its samples, which go in one frame each to one host.
+    fn check_voice(&self, key: &str) -> Result<(), Error> {
+        let at = |what: &str| format!("{key}.{what}");
+        let Some(voice) = self.voice() else {
+            return Err(fault(
+                at("arrivals"),
+                "must be of kind coder where frames are samples or codec is given, and frames samples with a coder",
+            ));
+        };
+        let others = [
+            ("generator", self.generator.is_none()),
+            ("queue_frames", self.queue_frames.is_none()),
+            ("response", self.response.is_none()),
+        ];
+        if let Some((name, _)) = others.iter().find(|(_, is_absent)| !is_absent) {
+            return Err(fault(at(name), "must not be given with a coder"));
+        }
+        if self.address != Address::Unicast {
+            return Err(fault(at("address"), format!("must be unicast with a coder, got {:?}", self.address)));
+        }
+        if let Some(what) = self.frames.fault().or_else(|| voice.fault()) {
+            return Err(fault(at("frames"), what));
+        }
+        let (least, most) = match self.framing {
+            Framing::Frame => (FRAME_OCTETS, MOST_OCTETS),
+            Framing::Udp { mtu_octets } => (0, MOST_OCTETS.min(mtu_octets.saturating_sub(IP_HEADER + UDP_HEADER))),
+        };
+        let bits = [voice.overhead_bits, voice.min_bits, voice.max_bits];
+        if bits.iter().any(|bits| bits % 8 != 0) || voice.overhead_bits < 8 * least || voice.max_bits > 8 * most {
+            return Err(fault(
+                at("frames"),
+                format!(
+                    "must be whole octets, overhead_bits at least {} and max_bits at most {} so that a packet goes in one frame, got {:?}",
+                    8 * least,
+                    8 * most,
+                    self.frames
+                ),
+            ));
+        }
+        if voice.sample_bits % 8 != 0 {
+            return Err(fault(
+                at("arrivals"),
+                format!("must have sample_bits of whole octets, got {}", voice.sample_bits),
+            ));
+        }
+        Ok(())
+    }
+
     pub(super) fn check(&self, key: &str) -> Result<(), Error> {
         let at = |what: &str| format!("{key}.{what}");
         if let Some(transfer) = &self.transfer {
@@ -456,17 +515,16 @@ impl Flow {
                 return Err(fault(at(name), "must be given, and not be 0, where there is no transfer"));
             }
         }
-        check_lengths(&self.frames, &at("frames"))?;
         if let Framing::Udp { mtu_octets } = self.framing {
             if !(68..=65_535).contains(&mtu_octets) {
                 return Err(fault(at("framing.udp.mtu_octets"), format!("must be from 68 to 65535, got {mtu_octets}")));
             }
         }
-        if matches!(self.arrivals, Arrivals::Coder { .. }) {
-            return Err(fault(
-                at("arrivals"),
-                "must be saturated, regular, poisson or on_off: voice is simulated on a segment only",
-            ));
+        let has_coder = matches!(self.arrivals, Arrivals::Coder { .. });
+        if has_coder || matches!(self.frames, Lengths::Samples { .. }) || self.codec.is_some() {
+            self.check_voice(key)?;
+        } else {
+            check_lengths(&self.frames, &at("frames"))?;
         }
         for (name, wrong) in [("arrivals", self.arrivals.fault()), ("service", self.service.fault())] {
             if let Some(what) = wrong {
@@ -511,15 +569,17 @@ fn check_lengths(lengths: &Lengths, key: &str) -> Result<(), Error> {
         Lengths::Fixed { bits } => std::slice::from_ref(bits),
         Lengths::Mix { bits, .. } => bits,
         Lengths::Samples { .. } => {
-            return Err(fault(key, "must be fixed or mix: voice is simulated on a segment only"))
+            return Err(fault(key, "must be fixed or mix here: samples are what a coder's packets have"))
         }
     };
-    if let Some(odd) = bits.iter().find(|bits| **bits % 8 != 0 || **bits > 8 * 65_507) {
+    if let Some(odd) = bits.iter().find(|bits| **bits % 8 != 0 || **bits > 8 * MOST_OCTETS) {
         return Err(fault(key, format!("must be whole octets, at most 65507, got {odd} bits")));
     }
     Ok(())
 }
 
+/// Data of the longest datagram, and the longest frame.
+const MOST_OCTETS: u64 = 65_507;
 /// Octets around the data of the shortest frame: addresses, type, check sequence; 802.3-2022 § 3.2.
 const FRAME_OCTETS: u64 = 18;
 const SHORTEST_FRAME: u64 = 64;

@@ -18,6 +18,7 @@ from ethermeter.testbed import Link, TestbedError, Wire, make_network
 from ethermeter.testbed.build import WireKind
 from ethermeter.testbed.record import NAMESPACES
 
+IPV6 = 6
 CONTROL_PORT = 4988
 READY_S = 30.0
 """An agent that does not listen after so long never will."""
@@ -175,7 +176,7 @@ def loopback(hosts: Sequence[str]) -> Iterator[Bench]:
 
 
 @contextlib.contextmanager
-def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool, wires: WireKind) -> Iterator[Bench]:
+def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool, wires: WireKind, ip: int, hosts_at_least: int) -> Iterator[Bench]:
     """Build a network out of namespaces, with an agent and certificates in each host; all is gone at the end.
 
     Parameters
@@ -188,6 +189,10 @@ def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool, wires: WireKin
         What makes its wires slow: `shaped` or `relay`.
     plain
         Whether to leave out its switches and wires and join all hosts by one switch, as fast as the machine is.
+    ip
+        4 or 6: with which addresses hosts take part in what is measured.
+    hosts_at_least
+        Hosts of a plain testbed; those that the network does not have stand by and do nothing.
 
     Raises
     ------
@@ -197,20 +202,23 @@ def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool, wires: WireKin
         If it cannot be made: without root, for instance.
 
     """
-    hosts, switches, links = _plain(network) if plain else _planned(network, wires)
+    hosts, switches, links = _plain(network, hosts_at_least) if plain else _planned(network, wires)
     with make_network(hosts, switches, links, mtu=mtu, ages_s={} if plain else _ages_s(network)) as bed:
         names = {name: f"h{number}" for number, name in enumerate(hosts, 1)}
-        certified = [f"{names[name]}={bed.controls[name]}={bed.hosts[name].ipv4}" for name in hosts]
+        addresses = {name: bed.hosts[name].ipv6 if ip == IPV6 else bed.hosts[name].ipv4 for name in hosts}
+        certified = [f"{names[name]}={bed.controls[name]}={addresses[name]}" for name in hosts]
         places = {name: (bed.controls[name], CONTROL_PORT, bed.hosts[name].command()) for name in hosts}
-        with _running(names, places, ["10.77.0.0/16"], certified) as (agents, controls, credentials):
-            stations = {name: Station(name, controls[name], bed.hosts[name].ipv4, bed.hosts[name].interface) for name in hosts}
+        with _running(names, places, ["10.77.0.0/16", "fd77::/64"], certified) as (agents, controls, credentials):
+            stations = {name: Station(name, controls[name], addresses[name], bed.hosts[name].interface) for name in hosts}
             laboratory = Laboratory(stations, "testbed", credentials, bed.control, is_one_machine=True, has_wires=not plain)
             taps = {name: Tap(host.interface, NAMESPACES / host.namespace) for name, host in bed.hosts.items()}
             yield Bench(laboratory, agents, taps)
 
 
-def _plain(network: Mapping[str, Any]) -> tuple[list[str], list[str], list[Link]]:
+def _plain(network: Mapping[str, Any], hosts_at_least: int) -> tuple[list[str], list[str], list[Link]]:
     hosts = [node["name"] for node in network["nodes"] if "host" in node["kind"]]
+    # No name of an experiment has a space.
+    hosts += [f"bystander {number}" for number in range(len(hosts) + 1, hosts_at_least + 1)]
     return hosts, ["switch"], [Link((name, "switch")) for name in hosts]
 
 

@@ -20,6 +20,7 @@ MARK_OCTETS = 18
 _AROUND = {"packet": (18, 18), "xdp": (18, 18), "udp": (46, 66), "tcp": (58, 78)}
 """Octets of a frame that are not its port's data: over IPv4, over IPv6."""
 _LONGEST_NAME = 60
+AT_ONCE = {"kind": "constant", "ps": 0}
 CLOCK = {"rate_bps": 1_000 * 96 * 8, "rate_frames_per_s": 1_000}
 """What comparing a sender's clock with a receiver's may take of both hosts' ceilings, either way (`crates/agent/src/station/clocks.rs`)."""
 _USUAL_CEILINGS = {"rate_bps": 10_000_000_000, "rate_frames_per_s": 2_000_000}
@@ -48,6 +49,11 @@ def is_exchange(flow: Mapping[str, Any]) -> bool:
 def is_transfer(flow: Mapping[str, Any]) -> bool:
     """Whether it is octets over a connection of TCP instead of messages."""
     return "transfer" in flow
+
+
+def is_file(flow: Mapping[str, Any]) -> bool:
+    """Whether it is a file, block by block, over a connection of TCP."""
+    return is_transfer(flow) and "file" in flow["transfer"]["job"]
 
 
 def is_saturated(flow: Mapping[str, Any]) -> bool:
@@ -153,9 +159,8 @@ def _flows(
 
 
 def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[dict[str, int]]:
-    """Return what consent each flow asks for: of the ceilings of all hosts that take part in it, the least equal share."""
-    ways = [_ways(flow) for flow in scenario["flows"]]
-    flows_at = Counter(way for of in ways for way in of)
+    """Return what consent each flow asks for, there and back: of the ceilings of all hosts that take part in it, the least equal share."""
+    flows_at = Counter(way for flow in scenario["flows"] for way in (*_there(flow), *_back(flow)))
     streams = {(flow["from"], to) for flow in scenario["flows"] if not is_exchange(flow) and not is_transfer(flow) for to in flow["to"]}
     clocks_at = Counter(host for pair in streams for host in pair)
 
@@ -163,51 +168,56 @@ def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[d
         ceilings = {host: said.get(host, {}).get("ceilings") or _USUAL_CEILINGS for host, _ in of}
         return max(1, min((int(ceilings[host][key]) - clocks_at[host] * CLOCK[key]) // flows_at[host, way] for host, way in of))
 
-    return [{"most_bps": share(of, "rate_bps"), "most_frames_per_s": share(of, "rate_frames_per_s")} for of in ways]
+    asked = []
+    for flow in scenario["flows"]:
+        there, back = _there(flow), _back(flow)
+        rates = {"most_bps": share(there, "rate_bps"), "most_frames_per_s": share(there, "rate_frames_per_s")}
+        if back:
+            rates |= {"most_answer_bps": share(back, "rate_bps"), "most_answer_frames_per_s": share(back, "rate_frames_per_s")}
+        asked.append(rates)
+    return asked
 
 
-def _ways(flow: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _there(flow: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Hosts and directions in which a flow takes of their ceilings, once for each permission."""
-    there = [(flow["from"], "out"), *((host, "in") for host in flow["to"])]
-    back = [way for host in flow["to"] for way in ((host, "out"), (flow["from"], "in"))]
-    return there + back if is_exchange(flow) else there
+    return [(flow["from"], "out"), *((host, "in") for host in flow["to"])]
+
+
+def _back(flow: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the same of its answers."""
+    if not is_exchange(flow) and not is_file(flow):
+        return []
+    return [way for host in flow["to"] for way in ((host, "out"), (flow["from"], "in"))]
 
 
 def _traffic(flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: str) -> dict[str, Any]:
     if (transfer := flow.get("transfer")) is not None:
-        stream = transfer["job"].get("stream")
-        if stream is None:
-            raise InputError([Fault(where, "transfer.file", "given", "expected a stream of what is measured; files are simulated only")])
-        return {"kind": "transfer", **({"octets": stream["octets"]} if "octets" in stream else {})}
+        job = transfer["job"]
+        if "file" in job:
+            return {"kind": "file", "file": job["file"]}
+        return {"kind": "transfer", **({"octets": job["stream"]["octets"]} if "octets" in job["stream"] else {})}
     framing, address = flow.get("framing", "frame"), laboratory.stations[flow["from"]].address
     frames = _frames(flow["frames"], framing, port, address, where)
     arrivals = flow["arrivals"]
     if not is_exchange(flow):
         real_time = arrivals["kind"] != "saturated" and not laboratory.is_one_machine
         return {"kind": "stream", "frames": frames, "arrivals": arrivals, "real_time": real_time}
-    faults = []
     response = flow["response"]
+    answers: dict[str, Any] = {}
     if flow["frames"]["kind"] != "fixed" or response["frames"] != flow["frames"]:
-        faults.append(
-            Fault(where, "response.frames", json.dumps(response["frames"]), "expected one length, that of the request, of what is measured")
-        )
-    if response.get("think", {"kind": "constant", "ps": 0}) != {"kind": "constant", "ps": 0}:
-        faults.append(
-            Fault(where, "response.think", json.dumps(response["think"]), "expected 0 s of what is measured: agents answer at once")
-        )
-    if arrivals["kind"] not in ("saturated", "regular"):
-        faults.append(Fault(where, "arrivals", arrivals["kind"], "expected saturated or regular requests of what is measured"))
-    if faults:
-        raise InputError(faults)
+        answers["frames"] = _frames(response["frames"], framing, port, address, where, within="response.")
+    if (think := response.get("think", AT_ONCE)) != AT_ONCE:
+        answers["think"] = think
     return {
         "kind": "exchange",
-        "frame_octets": frames["bits"] // 8,
-        "interval_ns": arrivals.get("period_ps", 0) // PS_PER_NS,
+        "frames": frames,
+        "arrivals": arrivals,
         "patience_ns": response.get("timeout_ps", PATIENCE_NS * PS_PER_NS) // PS_PER_NS,
+        **({"response": answers} if answers else {}),
     }
 
 
-def _frames(frames: Mapping[str, Any], framing: Any, port: str, address: str, where: str) -> dict[str, Any]:
+def _frames(frames: Mapping[str, Any], framing: Any, port: str, address: str, where: str, *, within: str = "") -> dict[str, Any]:
     """Lengths as an agent is told them: of a frame with all of the message's data, however many frames IP makes of it."""
     around = around_octets(port, address)
     is_data = framing != "frame"
@@ -220,14 +230,16 @@ def _frames(frames: Mapping[str, Any], framing: Any, port: str, address: str, wh
             # Raw frames as long as those that UDP would make.
             pieces = frame_octets(framing, octets)
             if len(pieces) > 1:
-                raise InputError([Fault(where, "data", f"{octets} B", f'expected data that fits into a frame with port = "{port}"')])
+                raise InputError(
+                    [Fault(where, f"{within}data", f"{octets} B", f'expected data that fits into a frame with port = "{port}"')]
+                )
             least, said = 64, pieces[0]
         else:
             least, said = around + MARK_OCTETS, octets + around
         if said < least:
             value, least = (octets, MARK_OCTETS) if is_data else (said, least)
             allowed = f"expected at least {least} B of what is measured: each message carries a mark of {MARK_OCTETS} octets"
-            raise InputError([Fault(where, "data" if is_data else "frames", f"{value} B", allowed)])
+            raise InputError([Fault(where, within + ("data" if is_data else "frames"), f"{value} B", allowed)])
         return said * 8
 
     if frames["kind"] == "fixed":

@@ -4,6 +4,7 @@ Rates are of messages that came for the first time within the measured window. W
 window: `offered_rate`, losses, and all of exchanges.
 """
 
+import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from ethermeter.engines import network
-from ethermeter.engines.live.description import around_octets, flow_names, is_exchange, is_saturated, is_transfer
+from ethermeter.engines.live.description import around_octets, flow_names, is_exchange, is_file, is_saturated, is_transfer
 from ethermeter.engines.network import ADDED, TIMES, percentiles
 from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets
 from ethermeter.observation import Caution, Metric
 from ethermeter.store.rows import CAUTION_BIT, FLOW_METRICS, PORT_COLUMNS, TrialRows
 
 PS_PER_S = 1e12
+IPV6 = 6
 ON_TIME_SHARE = 0.99
 """Of messages that have a time, as many leave within 5 µs of it as pacing holds on an idle host; with fewer, the trial says so."""
 AT_HOSTS = ("sender-interface", "receiver-interface", "socket")
@@ -37,20 +39,23 @@ class Counted:
 
     Parameters
     ----------
-    sent, arrived
-        Messages over the whole transmission; those that came to several receivers count for each.
+    sent, arrived, waiting
+        Messages over the whole transmission; those that came to several receivers count for each; and those that had come to the source and
+        waited for the answers to others when it ended.
     messages, octets, data_octets, frames
         That came in the window; NaN where lengths of frames cannot be told.
     offered_s, counted_s
         Time over which `sent` and `messages` were counted, in s.
-    reordered, duplicates, timed_out, answered, refused
-        Messages.
+    reordered, duplicates, timed_out, exchanges, refused
+        Messages; exchanges are those to which all have answered, or blocks of a file.
     one_way, round_trip, between
         Histograms: low and high in ps, count.
     between_s
         Mean time between arrivals, in s; NaN without any.
     transfer_octets, transfer_whole_s, sent_again
         Of a transfer: data that came in the window, the time until all of it had come in s, and segments that TCP sent again in all.
+    few
+        Whether there were fewer exchanges than were wanted.
     cautions
         Words of the flow.
 
@@ -60,6 +65,7 @@ class Counted:
     counted_s: float
     sent: float = np.nan
     arrived: float = np.nan
+    waiting: float = 0.0
     messages: float = np.nan
     octets: float = np.nan
     data_octets: float = np.nan
@@ -67,7 +73,7 @@ class Counted:
     reordered: float = np.nan
     duplicates: float = np.nan
     timed_out: float = np.nan
-    answered: float = 0.0
+    exchanges: float = np.nan
     refused: float = np.nan
     one_way: Buckets = field(default_factory=list)
     round_trip: Buckets = field(default_factory=list)
@@ -76,6 +82,7 @@ class Counted:
     transfer_octets: float = 0.0
     transfer_whole_s: float = np.nan
     sent_again: float = 0.0
+    few: bool = False
     cautions: set[Caution] = field(default_factory=set)
 
 
@@ -112,13 +119,14 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: f
     of_each = {metric: values[whole + at * len(flows) :][: len(flows)] for at, metric in enumerate(FLOW_METRICS)}
     of_all = {metric: at for at, metric in enumerate(FLOW_METRICS)}
     for number, flow in enumerate(flows):
-        of_each[Metric.OFFERED_RATE][number] = flow.sent / flow.offered_s
+        of_each[Metric.OFFERED_RATE][number] = (flow.sent + flow.waiting) / flow.offered_s
         for metric in (Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE):
             of_each[metric][number] *= window_s / flow.counted_s
         for metric, value in (
             (Metric.REORDERED, flow.reordered),
             (Metric.DUPLICATES, flow.duplicates),
             (Metric.TIMED_OUT, flow.timed_out),
+            (Metric.EXCHANGES, flow.exchanges),
             (Metric.REFUSED, flow.refused),
         ):
             of_each[metric][number] = value
@@ -167,14 +175,17 @@ def _counted(scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], 
     cautions = {Caution(word) for word in said.get("cautions", ()) if word in set(Caution)}
     if is_transfer(flow):
         (receiver,) = received
-        counted = _transfer(flow, sending, _role(receiver["receiving"]), transmit_s, _window_s(scenario))
+        count = _file if is_file(flow) else _transfer
+        counted = count(flow, sending, _role(receiver["receiving"]), transmit_s, _window_s(scenario))
     elif is_exchange(flow):
         counted = _exchange(flow, sending, received, transmit_s)
+        wanted = scenario["live"].get("exchanges")
+        counted.few = wanted is not None and wanted[number] is not None and counted.exchanges < wanted[number]
     else:
         counted = _stream(sending, received, transmit_s, _window_s(scenario))
-        pacing = sending.get("pacing") or {}
-        if pacing.get("frames") and (pacing.get("share_on_time") or 0.0) < ON_TIME_SHARE:
-            cautions.add(Caution.LATE_SEND)
+    pacing = sending.get("pacing") or {}
+    if pacing.get("frames") and (pacing.get("share_on_time") or 0.0) < ON_TIME_SHARE:
+        cautions.add(Caution.LATE_SEND)
     if counted.refused or any(_is_lost_at_a_host(one.get("losses") or {}) for one in received):
         cautions.add(Caution.HOST_LIMITED)
     counted.cautions = cautions
@@ -217,6 +228,7 @@ def _stream(sending: Mapping[str, Any], received: Iterable[Mapping[str, Any]], t
         reordered=float(sum(stream["reordered"] for stream in streams)),
         duplicates=float(sum(stream["duplicate"] for stream in streams)),
         timed_out=0.0,
+        exchanges=0.0,
         refused=float(sending["untaken"]),
         one_way=_merged(one["delay"] for one in measured),
         between=_merged(one["spacing"] for one in measured),
@@ -229,7 +241,8 @@ def _stream(sending: Mapping[str, Any], received: Iterable[Mapping[str, Any]], t
 
 def _exchange(flow: Mapping[str, Any], sending: Mapping[str, Any], received: Iterable[Mapping[str, Any]], transmit_s: float) -> Counted:
     """Of requests; both ends count over the whole transmission."""
-    came = float(sum(_role(one["receiving"])["answered"] for one in received))
+    answering = [_role(one["receiving"]) for one in received]
+    came = float(sum(one["requests"] for one in answering))
     is_group = flow.get("address", "unicast") != "unicast"
     answered = float(sending["complete"] if is_group else sending["answered"])
     return Counted(
@@ -237,11 +250,13 @@ def _exchange(flow: Mapping[str, Any], sending: Mapping[str, Any], received: Ite
         transmit_s,
         sent=float(sending["requests"]),
         arrived=came,
+        waiting=float(sending["unasked"]),
         messages=came,
+        data_octets=float(sum(one["request_octets"] for one in answering)),
         timed_out=float(sending["requests"]) - answered,
-        answered=answered,
+        exchanges=answered,
         refused=0.0,
-        round_trip=_merged([sending["whole_round" if is_group else "round_trip"]]),
+        round_trip=_merged([sending["since_arrival"]]),
     )
 
 
@@ -256,7 +271,22 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[str, Any], taken: Mapping[
         window_s,
         transfer_octets=0.0 if rate_bps is None else rate_bps / 8 * window_s,
         transfer_whole_s=taken["last_ns"] / 1e9 if is_whole else np.nan,
+        exchanges=0.0,
         sent_again=float(again[-1]) if again else 0.0,
+    )
+
+
+def _file(flow: Mapping[str, Any], client: Mapping[str, Any], server: Mapping[str, Any], transmit_s: float, window_s: float) -> Counted:
+    """Of a file: blocks whose answers were read in the window."""
+    again = [end["tcp"]["columns"]["sent_again"] for end in (client, server)]
+    return Counted(
+        transmit_s,
+        window_s,
+        exchanges=float(client["measured"]["blocks"]),
+        round_trip=_merged([client["measured"]["round_trip"]]),
+        transfer_octets=float(client["measured"]["octets"]),
+        transfer_whole_s=np.nan if client["whole_ns"] is None else client["whole_ns"] / 1e9,
+        sent_again=float(sum(of_end[-1] for of_end in again if of_end)),
     )
 
 
@@ -264,7 +294,8 @@ def _measure(counted: Counted, flow: Mapping[str, Any], port: str, address: str)
     """Octets and frames of the messages that came; NaN where messages are of several numbers of frames."""
     framing, lengths = flow.get("framing", "frame"), flow["frames"]
     sizes = [lengths["bits"]] if lengths["kind"] == "fixed" else lengths["bits"]
-    pieces = [frame_octets(framing, bits // 8) for bits in sizes]
+    is_ipv6 = port == "udp" and ipaddress.ip_address(address).version == IPV6
+    pieces = [frame_octets(framing, bits // 8, is_ipv6=is_ipv6) for bits in sizes]
     if len(sizes) == 1:
         counted.frames = counted.messages * len(pieces[0])
         counted.octets = counted.messages * sum(pieces[0])
@@ -315,7 +346,7 @@ def _as_core(scenario: Mapping[str, Any], flows: list[Counted]) -> dict[str, Any
         "flow_octets": column(lambda flow: flow.octets),
         "flow_data_octets": column(lambda flow: flow.data_octets),
         "flow_timed_out": column(lambda flow: flow.timed_out),
-        "flow_completed": column(lambda flow: flow.answered),
+        "flow_completed": column(lambda flow: np.nan_to_num(flow.exchanges)),
         "flow_refused": np.zeros(len(flows)),
         "flow_in_flight": np.zeros(len(flows)),
         "flow_lost": lost,
@@ -353,14 +384,16 @@ def _columns(every: list[Buckets]) -> tuple[np.ndarray[Any, Any], ...]:
 
 
 def _words(flows: list[Counted]) -> np.ndarray[Any, np.dtype[np.uint16]]:
-    """Live cautions of every row: of clocks only with what they measure."""
+    """Live cautions of every row: of clocks, and of too few exchanges, only with what they measure."""
     one_way = {Metric.ONE_WAY_DELAY, *percentiles(Metric.ONE_WAY_DELAY)}
+    round_trip = {Metric.EXCHANGES, Metric.ROUND_TRIP, *percentiles(Metric.ROUND_TRIP)}
     assert Metric.ONE_WAY_DELAY in TIMES
     each = np.zeros((len(FLOW_METRICS), len(flows)), np.uint16)
     for at, metric in enumerate(FLOW_METRICS):
         for number, flow in enumerate(flows):
             words = flow.cautions if metric in one_way else flow.cautions - {Caution.CLOCK_UNCERTAIN}
-            each[at, number] = sum(CAUTION_BIT[word] for word in words)
+            few = {Caution.FEW_SAMPLES} if flow.few and metric in round_trip else set()
+            each[at, number] = sum(CAUTION_BIT[word] for word in words | few)
     whole = np.bitwise_or.reduce(each, axis=1)
     mask: np.ndarray[Any, np.dtype[np.uint16]] = np.concatenate([whole, each.ravel()])
     return mask

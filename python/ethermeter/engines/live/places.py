@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ethermeter.engines.live import agents, trials
-from ethermeter.engines.live.agents import Bench
+from ethermeter.engines.live.agents import IPV6, Bench
 from ethermeter.engines.live.laboratory import Laboratory, Station
 from ethermeter.engines.live.recording import Captures
 from ethermeter.engines.live.trials import Underway
@@ -77,23 +77,30 @@ class Local:
         What makes the wires of a testbed slow.
     captures
         What is recorded meanwhile; None for nothing.
+    ip
+        4 or 6: with which addresses hosts of a testbed take part.
+    hosts_at_least
+        Hosts of a plain testbed; those that the network does not have stand by.
 
     """
 
     kind: str
     wires: WireKind = "shaped"
     captures: Captures | None = None
+    ip: int = 4
+    hosts_at_least: int = 0
 
     @property
     def name(self) -> str:
         """What it is, for the provenance."""
-        return self.kind if self.kind != "testbed" else f"testbed ({self.wires})"
+        found = self.kind if self.kind != "testbed" else f"testbed ({self.wires})"
+        return found if self.ip != IPV6 else f"{found}, IPv6"
 
     def check(self, works: Sequence[Work]) -> None:
         """Refuse what cannot be measured here, before anything runs."""
         for work in works:
             scenario = json.loads(work.line)["scenario"]
-            trials.check([work], _expected(scenario, self.kind))
+            trials.check([work], _expected(scenario, self.kind, self.ip))
             agents.check(scenario, self.kind, self.wires)
             if self.captures is not None:
                 self.captures.check(scenario)
@@ -131,7 +138,14 @@ class Local:
             with agents.loopback(hosts_in(scenario)) as bench:
                 yield bench
         else:
-            with agents.testbed(scenario["network"], mtu=mtu_octets(scenario), plain=self.kind == "plain", wires=self.wires) as bench:
+            with agents.testbed(
+                scenario["network"],
+                mtu=mtu_octets(scenario),
+                plain=self.kind == "plain",
+                wires=self.wires,
+                ip=self.ip,
+                hosts_at_least=self.hosts_at_least,
+            ) as bench:
                 yield bench
 
 
@@ -154,11 +168,14 @@ def mtu_octets(scenario: Mapping[str, Any]) -> int:
     return max(found)
 
 
-def _expected(scenario: Mapping[str, Any], kind: str) -> Laboratory:
+def _expected(scenario: Mapping[str, Any], kind: str, ip: int) -> Laboratory:
     """Return the laboratory that there will be, for checking: the first hosts have their addresses."""
     network = "127.0.77" if kind == "loopback" else "10.77.0"
     names = hosts_in(scenario)
     if len(names) > MOST_HOSTS:
         raise InputError([Fault(kind, "hosts", str(len(names)), f"expected at most {MOST_HOSTS} on one machine")])
-    stations = {name: Station(name, f"{network}.{number}:4988", f"{network}.{number}") for number, name in enumerate(names, 1)}
+    stations = {
+        name: Station(name, f"{network}.{number}:4988", f"fd77::{number:x}" if ip == IPV6 else f"{network}.{number}")
+        for number, name in enumerate(names, 1)
+    }
     return Laboratory(stations, kind, is_one_machine=True)

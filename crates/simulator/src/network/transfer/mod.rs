@@ -287,6 +287,7 @@ impl Connection {
             answer: (index == 1).then_some(0),
             broadcast: false,
             padding: 0,
+            samples: 0,
             born: now,
         };
         Some((side.host, frame))

@@ -1,0 +1,194 @@
+//! Octets both ways at once over a TCP connection, without waiting in a call: whoever uses it has times of its own.
+
+use super::connection::finish;
+use super::role::Schedule;
+use super::series::Series;
+use super::transfer::{chance, columns, within, CHANCE_OCTETS, LONGEST_BLOCK_OCTETS, SAMPLE_NS};
+use crate::gate::{Seen, Toll};
+use ethermeter_live::port::tcp::TcpInfo;
+use ethermeter_live::{Error, HostTime, Timeline};
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use serde_json::{json, Value};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+
+/// Octets a call.
+const CALL_OCTETS: usize = 1 << 16;
+/// The longest wait: after it the stop flag is looked at.
+const LONGEST_WAIT_NS: u64 = 20_000_000;
+/// Times that are nearer than this are slept for and not left to a wait in whole milliseconds.
+const NEAR_NS: u64 = 2_000_000;
+/// What is slept at once then, or after having found no room in the permit's rates.
+const SHORT_SLEEP_NS: u64 = 50_000;
+
+/// What reading came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Read {
+    /// As many octets as there were.
+    Octets,
+    /// The other end has closed the connection.
+    Closed,
+}
+
+/// A connection, what is to be written to it, and what was read.
+pub(super) struct Bulk<'a> {
+    stream: &'a mut TcpStream,
+    toll: &'a mut Toll,
+    seen: &'a Seen,
+    source: Vec<u8>,
+    at: usize,
+    unwritten: u64,
+    written: u64,
+    read: u64,
+    buffer: Vec<u8>,
+    held_back: u64,
+    begin_ns: u64,
+    samples: Series<(u64, TcpInfo)>,
+}
+
+impl<'a> Bulk<'a> {
+    /// Over an open connection.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn over(
+        stream: &'a mut TcpStream,
+        toll: &'a mut Toll,
+        seen: &'a Seen,
+        schedule: &Schedule,
+    ) -> Result<Self, Error> {
+        stream.set_nonblocking(true).map_err(|source| Error::System { doing: "preparing a TCP connection", source })?;
+        let begin_ns = schedule.transmit_ns();
+        Ok(Self {
+            stream,
+            toll,
+            seen,
+            source: chance(CHANCE_OCTETS, schedule.experiment),
+            at: 0,
+            unwritten: 0,
+            written: 0,
+            read: 0,
+            buffer: vec![0; CALL_OCTETS],
+            held_back: 0,
+            begin_ns,
+            samples: Series::new(begin_ns, SAMPLE_NS),
+        })
+    }
+
+    /// So many octets more are to be written.
+    pub fn write(&mut self, octets: u64) {
+        self.unwritten = self.unwritten.saturating_add(octets);
+    }
+
+    /// Octets that were read so far.
+    pub fn read_octets(&self) -> u64 {
+        self.read
+    }
+
+    /// Write what can be written, wait until something can be read or written or `due_ns` has come, and read what there is.
+    ///
+    /// # Errors
+    /// If that is impossible.
+    pub fn work(&mut self, due_ns: Option<u64>, now_ns: u64) -> Result<Read, Error> {
+        if now_ns >= self.samples.due_ns() {
+            let (written, info) = (self.written, TcpInfo::of(self.stream)?);
+            self.samples.offer(now_ns, || (written, info));
+        }
+        let is_held_back = self.push(now_ns)?;
+        let read = self.pull()?;
+        if read != Some(0) {
+            return Ok(read.map_or(Read::Closed, |_| Read::Octets));
+        }
+        self.rest(due_ns, is_held_back);
+        Ok(if self.pull()?.is_some() { Read::Octets } else { Read::Closed })
+    }
+
+    /// Write within the permit's rates; whether these held anything back.
+    fn push(&mut self, now_ns: u64) -> Result<bool, Error> {
+        while self.unwritten > 0 {
+            let wanted = usize::try_from(self.unwritten).unwrap_or(usize::MAX).min(CALL_OCTETS);
+            let room = within(self.toll, wanted, now_ns);
+            if room == 0 {
+                self.held_back += 1;
+                return Ok(true);
+            }
+            match self.stream.write(&self.source[self.at..self.at + room]) {
+                Ok(written) => {
+                    self.toll.take(written);
+                    self.unwritten -= written as u64;
+                    self.written += written as u64;
+                    self.seen.sent.fetch_add(1, Ordering::Relaxed);
+                    self.at = (self.at + written) % (CHANCE_OCTETS - LONGEST_BLOCK_OCTETS);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // What is wrong with a connection is told by reading from it.
+                Err(error) if is_passing(error.kind()) => return Ok(false),
+                Err(source) => return Err(Error::System { doing: "writing to a TCP connection", source }),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Read what there is: how many octets, or nothing if the connection was closed.
+    fn pull(&mut self) -> Result<Option<u64>, Error> {
+        let mut octets = 0;
+        loop {
+            match self.stream.read(&mut self.buffer) {
+                Ok(0) => return Ok(None),
+                Ok(read) => {
+                    octets += read as u64;
+                    self.read += read as u64;
+                    self.seen.received.fetch_add(1, Ordering::Relaxed);
+                    // A full buffer may not be all; whoever asks is to look at the time now and then.
+                    if read < self.buffer.len() {
+                        return Ok(Some(octets));
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Some(octets)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if is_passing(error.kind()) => return Ok(None),
+                Err(source) => return Err(Error::System { doing: "reading a TCP connection", source }),
+            }
+        }
+    }
+
+    fn rest(&self, due_ns: Option<u64>, is_held_back: bool) {
+        let now_ns = HostTime.now_ns();
+        let until_ns = due_ns.unwrap_or(u64::MAX).min(now_ns + LONGEST_WAIT_NS);
+        if is_held_back || until_ns < now_ns + NEAR_NS {
+            HostTime.sleep_until(until_ns.min(now_ns + SHORT_SLEEP_NS));
+            return;
+        }
+        let mut wanted = PollFlags::POLLIN;
+        wanted.set(PollFlags::POLLOUT, self.unwritten > 0);
+        let milliseconds = u16::try_from((until_ns - now_ns) / 1_000_000).unwrap_or(1);
+        // That it was interrupted is no matter: whoever waits looks again.
+        let _ = poll(&mut [PollFd::new(self.stream.as_fd(), wanted)], PollTimeout::from(milliseconds));
+    }
+
+    /// End the connection in order, and say what it was like.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn finish(mut self, schedule: &Schedule) -> Result<Value, Error> {
+        let acknowledged_ns = finish(self.stream, schedule)?;
+        let (written, info) = (self.written, TcpInfo::of(self.stream)?);
+        self.samples.offer(self.samples.due_ns().max(HostTime.now_ns()), || (written, info));
+        Ok(json!({
+            "written_octets": self.written,
+            "read_octets": self.read,
+            "unwritten_octets": self.unwritten,
+            "acknowledged": acknowledged_ns.is_some(),
+            "held_back": self.held_back,
+            "permitted_octets_per_s": self.toll.payload_octets_per_s(),
+            "tcp": self.samples.json(self.begin_ns, columns),
+        }))
+    }
+}
+
+/// Whether a connection's state is told by reading rather than by an error.
+fn is_passing(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::WouldBlock | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+}

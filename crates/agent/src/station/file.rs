@@ -1,0 +1,342 @@
+//! A file block by block over a TCP connection, as a simulated transfer has it: the client asks, the server answers.
+//!
+//! ```text
+//! client ── request, with a block if it writes ──► server
+//!        ◄── answer, with a block if it reads ────         each works on one block at a time
+//! ```
+//!
+//! Blocks come from memory and go nowhere: what is measured is the protocol over a network, not a disk. Both ends know how long each request and answer is, so
+//! nothing but octets is exchanged.
+
+use super::account::histogram;
+use super::bulk::{Bulk, Read};
+use super::role::Schedule;
+use super::transfer::since;
+use crate::gate::{Seen, Toll};
+use crate::refusal::{Refusal, Rule};
+use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_traffic::times::Times;
+use ethermeter_traffic::{Histogram, Purpose, Stream};
+use serde::Deserialize;
+use serde_json::{json, Value};
+use std::collections::VecDeque;
+use std::net::TcpStream;
+
+const PS_PER_NS: u64 = 1000;
+/// Requests that may be without an answer, at most: what an agent keeps of each takes memory.
+const MOST_AHEAD: u32 = 4096;
+/// Octets of a block, a request or an answer, at most.
+const MOST_OCTETS: u64 = 1 << 40;
+
+/// Which way the blocks go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// To the client, in answers.
+    Read,
+    /// From the client, in requests.
+    Write,
+}
+
+/// A file that a client reads from a server, or writes to it; as in a plan.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// Who has the blocks.
+    pub direction: Direction,
+    /// Octets of the file; without end if not given.
+    #[serde(default)]
+    pub octets: Option<u64>,
+    /// Octets of a block; the last one may have fewer.
+    pub block_octets: u64,
+    /// Octets of a request, without a block.
+    pub request_octets: u64,
+    /// Octets of an answer, without a block.
+    pub answer_octets: u64,
+    /// What the client does between an answer and the next request, one at a time.
+    pub client: Times,
+    /// What the server does between a request and its answer, one at a time.
+    pub server: Times,
+    /// Requests that may be without an answer.
+    #[serde(default = "one")]
+    pub ahead: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Read what a client and a server do.
+///
+/// # Errors
+/// By [`Rule::Description`].
+pub fn read_file(text: &str) -> Result<File, Refusal> {
+    let fault = |what: String| Refusal::new(Rule::Description, what, "a file as in a plan");
+    let file: File = serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
+    match file.fault() {
+        Some(what) => Err(fault(what)),
+        None => Ok(file),
+    }
+}
+
+impl File {
+    fn fault(&self) -> Option<String> {
+        for (name, octets) in [
+            ("octets", self.octets.unwrap_or(1)),
+            ("block_octets", self.block_octets),
+            ("request_octets", self.request_octets),
+            ("answer_octets", self.answer_octets),
+        ] {
+            if !(1..=MOST_OCTETS).contains(&octets) {
+                return Some(format!("{name} must be from 1 to {MOST_OCTETS}, got {octets}"));
+            }
+        }
+        if !(1..=MOST_AHEAD).contains(&self.ahead) {
+            return Some(format!("ahead must be from 1 to {MOST_AHEAD}, got {}", self.ahead));
+        }
+        self.client.fault().or_else(|| self.server.fault())
+    }
+}
+
+/// The blocks of a file, one after the other.
+struct Blocks<'a> {
+    file: &'a File,
+    left: u64,
+}
+
+/// A block that is asked for.
+#[derive(Clone, Copy)]
+struct Block {
+    octets: u64,
+    request_octets: u64,
+    answer_octets: u64,
+}
+
+impl<'a> Blocks<'a> {
+    fn of(file: &'a File) -> Self {
+        Self { file, left: file.octets.unwrap_or(u64::MAX) }
+    }
+}
+
+impl Iterator for Blocks<'_> {
+    type Item = Block;
+
+    fn next(&mut self) -> Option<Block> {
+        let octets = self.file.block_octets.min(self.left);
+        self.left -= octets;
+        let (asked, answered) = match self.file.direction {
+            Direction::Read => (0, octets),
+            Direction::Write => (octets, 0),
+        };
+        (octets > 0).then(|| Block {
+            octets,
+            request_octets: self.file.request_octets + asked,
+            answer_octets: self.file.answer_octets + answered,
+        })
+    }
+}
+
+/// Work of one application, one piece after the other.
+struct Worker<'a> {
+    times: &'a Times,
+    chance: Stream,
+    until_ns: u64,
+    /// When pieces are done.
+    done_ns: VecDeque<u64>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(times: &'a Times, (seed, station): (u64, u32)) -> Self {
+        Self { times, chance: Stream::new(seed, station, Purpose::Service), until_ns: 0, done_ns: VecDeque::new() }
+    }
+
+    fn take_up(&mut self, now_ns: u64) {
+        let work_ns = self.times.draw(&mut self.chance).div_ceil(PS_PER_NS);
+        self.until_ns = self.until_ns.max(now_ns).saturating_add(work_ns);
+        self.done_ns.push_back(self.until_ns);
+    }
+
+    fn is_done(&mut self, now_ns: u64) -> bool {
+        let is_done = self.done_ns.front().is_some_and(|&at_ns| at_ns <= now_ns);
+        is_done && self.done_ns.pop_front().is_some()
+    }
+}
+
+/// A request that is to be answered.
+struct Asked {
+    begun_ns: u64,
+    octets: u64,
+    /// Octets that will have been read when its answer is whole.
+    whole_at: u64,
+}
+
+/// Whoever draws: the seed of the experiment and the number of the station.
+pub type Draws = (u64, u32);
+
+/// Ask for blocks from the beginning of the transmission to its end, or until all are done; none beyond the permit's rates.
+pub(super) fn ask_for_blocks(
+    stream: &mut TcpStream,
+    file: &File,
+    draws: Draws,
+    toll: &mut Toll,
+    seen: &Seen,
+    schedule: &Schedule,
+) -> Result<Value, Error> {
+    let begin_ns = schedule.transmit_ns();
+    let end_ns = begin_ns.saturating_add(schedule.phases.transmit_ns);
+    let measured = begin_ns.saturating_add(schedule.phases.measure_from_ns)
+        ..begin_ns.saturating_add(schedule.phases.measure_to_ns);
+    let mut bulk = Bulk::over(stream, toll, seen, schedule)?;
+    let (mut blocks, mut worker) = (Blocks::of(file), Worker::new(&file.client, draws));
+    let mut asked: VecDeque<Asked> = VecDeque::with_capacity(file.ahead as usize);
+    let (mut answers_octets, mut octets, mut done) = (0, 0, 0u64);
+    let (mut measured_octets, mut measured_blocks) = (0u64, 0u64);
+    let mut round_trip = Histogram::default();
+    let (mut first_ns, mut whole_ns) = (None, None);
+    let mut owed = file.ahead; // requests that nothing but the beginning is waited for
+    let mut end = "time";
+    while !schedule.leash.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns() {
+        let now_ns = HostTime.now_ns();
+        if now_ns < begin_ns {
+            HostTime.sleep_until(begin_ns.min(now_ns + 20_000_000));
+            continue;
+        }
+        while owed > 0 || worker.is_done(now_ns) {
+            owed = owed.saturating_sub(1);
+            if now_ns >= end_ns {
+                continue; // nothing more is asked for
+            }
+            let Some(block) = blocks.next() else { continue };
+            first_ns.get_or_insert(now_ns);
+            answers_octets += block.answer_octets;
+            asked.push_back(Asked { begun_ns: now_ns, octets: block.octets, whole_at: answers_octets });
+            bulk.write(block.request_octets);
+        }
+        if asked.is_empty() && (now_ns >= end_ns || worker.done_ns.is_empty()) {
+            end = if whole_ns.is_some() { "whole" } else { "time" };
+            break;
+        }
+        match bulk.work(worker.done_ns.front().copied(), now_ns)? {
+            Read::Octets => {}
+            Read::Closed => {
+                end = "closed";
+                break;
+            }
+        }
+        let now_ns = HostTime.now_ns();
+        while asked.front().is_some_and(|asked| asked.whole_at <= bulk.read_octets()) {
+            let Some(whole) = asked.pop_front() else { break };
+            worker.take_up(now_ns);
+            octets += whole.octets;
+            done += 1;
+            if measured.contains(&now_ns) {
+                measured_octets += whole.octets;
+                measured_blocks += 1;
+                round_trip.record((now_ns - whole.begun_ns).saturating_mul(PS_PER_NS));
+            }
+            if file.octets == Some(octets) {
+                whole_ns = Some(now_ns);
+            }
+        }
+    }
+    let mut counted = bulk.finish(schedule)?;
+    counted["octets"] = json!(octets);
+    counted["blocks"] = json!(done);
+    counted["unanswered"] = json!(asked.len());
+    counted["first_ns"] = json!(since(first_ns, begin_ns));
+    counted["whole_ns"] = json!(since(whole_ns, begin_ns));
+    counted["ended_by"] = json!(end);
+    counted["measured"] =
+        json!({"octets": measured_octets, "blocks": measured_blocks, "round_trip": histogram(&round_trip)});
+    Ok(counted)
+}
+
+/// Answer requests for blocks until the client has closed the connection or the time is over; nothing beyond the permit's rates.
+pub(super) fn answer_with_blocks(
+    stream: &mut TcpStream,
+    file: &File,
+    draws: Draws,
+    toll: &mut Toll,
+    seen: &Seen,
+    schedule: &Schedule,
+) -> Result<Value, Error> {
+    let mut bulk = Bulk::over(stream, toll, seen, schedule)?;
+    let (mut blocks, mut worker) = (Blocks::of(file).peekable(), Worker::new(&file.server, draws));
+    let mut served: VecDeque<u64> = VecDeque::with_capacity(file.ahead as usize);
+    let (mut whole_at, mut requests, mut answers) = (0, 0u64, 0u64);
+    let mut end = "time";
+    while !schedule.leash.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns() {
+        let now_ns = HostTime.now_ns();
+        while worker.is_done(now_ns) {
+            let answer_octets = served.pop_front().expect("an answer for each piece of work");
+            bulk.write(answer_octets);
+            answers += 1;
+        }
+        if matches!(bulk.work(worker.done_ns.front().copied(), now_ns)?, Read::Closed) {
+            end = "closed";
+            break;
+        }
+        let now_ns = HostTime.now_ns();
+        while let Some(block) = blocks.next_if(|block| whole_at + block.request_octets <= bulk.read_octets()) {
+            whole_at += block.request_octets;
+            requests += 1;
+            served.push_back(block.answer_octets);
+            worker.take_up(now_ns);
+        }
+    }
+    let mut counted = bulk.finish(schedule)?;
+    counted["requests"] = json!(requests);
+    counted["answers"] = json!(answers);
+    counted["ended_by"] = json!(end);
+    Ok(counted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(octets: Option<u64>) -> File {
+        let octets = octets.map_or(String::new(), |octets| format!("\"octets\": {octets}, "));
+        read_file(&format!(
+            "{{\"direction\": \"read\", {octets}\"block_octets\": 4096, \"request_octets\": 64, \"answer_octets\": 32, \
+             \"client\": {{\"kind\": \"constant\", \"ps\": 5000}}, \"server\": {{\"kind\": \"constant\", \"ps\": 0}}}}"
+        ))
+        .expect("a file")
+    }
+
+    #[test]
+    fn a_file_is_cut_into_blocks_of_which_the_last_may_be_short() {
+        let whole = file(Some(10_000));
+        let blocks: Vec<(u64, u64, u64)> =
+            Blocks::of(&whole).map(|block| (block.octets, block.request_octets, block.answer_octets)).collect();
+        assert_eq!(blocks, [(4096, 64, 4128), (4096, 64, 4128), (1808, 64, 1840)]);
+        let written = File { direction: Direction::Write, ..whole };
+        assert_eq!(Blocks::of(&written).map(|block| block.request_octets).collect::<Vec<_>>(), [4160, 4160, 1872]);
+        assert_eq!(Blocks::of(&file(None)).take(1000).count(), 1000);
+    }
+
+    #[test]
+    fn one_piece_of_work_is_done_after_the_other() {
+        let times = Times::Constant { ps: 5000 };
+        let mut worker = Worker::new(&times, (1, 1));
+        for at_ns in [100, 102, 200] {
+            worker.take_up(at_ns);
+        }
+        assert_eq!(worker.done_ns, [105, 110, 205]);
+        assert!(!worker.is_done(104) && worker.is_done(105) && !worker.is_done(109));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_what_is_allowed() {
+        for (key, value) in
+            [("block_octets", "0"), ("octets", "0"), ("request_octets", "0"), ("ahead", "0"), ("ahead", "5000")]
+        {
+            let text = r#"{"direction": "write", "octets": 1, "block_octets": 1, "request_octets": 1, "answer_octets": 1,
+                "ahead": 1, "client": {"kind": "constant", "ps": 0}, "server": {"kind": "constant", "ps": 0}}"#;
+            let wrong = text.replace(&format!("\"{key}\": 1"), &format!("\"{key}\": {value}"));
+            let refused = read_file(&wrong).expect_err("refused").to_string();
+            assert!(refused.contains(key) && refused.contains(value), "{refused}");
+        }
+        assert!(read_file("{}").is_err());
+    }
+}

@@ -1,0 +1,280 @@
+//! Exchanges whose answers are not their requests', files asked for block by block, and coordinators that would turn answers into a flood.
+
+mod common;
+
+use common::hand::{refused, Hand, EXPERIMENT};
+use common::{exchange, flow, measure, test, Agent, Scratch, MS};
+use ethermeter_agent::protocol::{role, Echo, LeaseRequest, SignedGrant, StartRequest};
+use ethermeter_live::wire::{Kind, Mark};
+use ethermeter_live::{HostTime, Timeline};
+use serde_json::{json, Value};
+use std::net::UdpSocket;
+use std::time::Duration;
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
+}
+
+fn fixed(octets: u64) -> Value {
+    json!({"kind": "fixed", "bits": octets * 8})
+}
+
+fn constant(ps: u64) -> Value {
+    json!({"kind": "constant", "ps": ps})
+}
+
+/// The shortest of requests, one a millisecond.
+fn asking(octets: u64, response: &Value) -> Value {
+    let mut traffic = exchange();
+    traffic["frames"] = fixed(octets);
+    traffic["response"] = response.clone();
+    traffic
+}
+
+fn by(port: &str, mut flow: Value) -> Value {
+    flow["port"] = json!(port);
+    flow
+}
+
+#[test]
+fn answers_are_as_long_as_is_said_by_udp_and_tcp_and_both_ways_about() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let flows = [
+        flow("long", &asking(76, &json!({"frames": fixed(1518)}))),
+        flow("short", &asking(1518, &json!({"frames": fixed(76)}))),
+        by("tcp", flow("stream", &asking(80, &json!({"frames": fixed(3000)})))),
+    ];
+    let measured = measure("lengths", &test(&[&a, &b], 300, &flows), &[]);
+    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    for name in ["long", "short", "stream"] {
+        let flow = &measured.result["flows"][name];
+        let (asked, echoed) = (&flow["sending"]["counted"], &flow["receiving"]["counted"]);
+        assert!(number(&asked["complete"]) > 100, "{name}: {asked} {echoed}");
+        assert_eq!(number(&asked["answered"]) + number(&asked["lost"]), number(&asked["requests"]), "{name}");
+        assert_eq!(number(&echoed["answered"]), number(&echoed["port"]["taken"]), "{name}");
+    }
+}
+
+#[test]
+fn an_answer_is_thought_about_and_the_next_request_waits() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let traffic = asking(76, &json!({"think": constant(5_000 * MS)})); // 5 ms
+    let measured = measure("think", &test(&[&a, &b], 500, &[flow("ask", &traffic)]), &[]);
+    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    let asked = &measured.result["flows"]["ask"]["sending"]["counted"];
+    let requests = number(&asked["requests"]);
+    assert!((20..=100).contains(&requests), "{asked}");
+    assert!(number(&asked["fastest_ns"]) >= 5 * MS);
+    // One came each millisecond: most were not asked by the end, and those that were have waited.
+    assert!((499..=501).contains(&(requests + number(&asked["unasked"]))), "{asked}");
+    assert!(number(&asked["since_arrival"]["quantiles_ps"]["1"]) >= (4 * requests + 1) * 1000 * MS);
+}
+
+#[test]
+fn each_station_of_a_group_answers_with_its_own_length() {
+    let scratch = Scratch::new("long-groups");
+    let file = scratch.write("ceilings.toml", "groups = [\"multicast\"]").display().to_string();
+    let agents = [(); 3].map(|()| Agent::spawn(&["--ceilings".into(), file.clone()]));
+    let mut asked = flow("ask", &asking(76, &json!({"frames": fixed(1400)})));
+    asked["to"] = json!(["b", "c"]);
+    asked["cast"] = json!("multicast");
+    let mut description = test(&[&agents[0], &agents[1], &agents[2]], 300, &[asked]);
+    for (place, address) in ["127.0.0.1", "127.0.0.2", "127.0.0.3"].into_iter().enumerate() {
+        description["agents"][place]["address"] = json!(address);
+    }
+    let measured = measure("long-groups", &description, &[]);
+    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    let asked = &measured.result["flows"]["ask"]["sending"]["counted"];
+    assert!(number(&asked["complete"]) > 100, "{asked}");
+}
+
+#[test]
+fn answers_go_no_faster_than_their_receiver_allows() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let mut asked = flow("ask", &asking(76, &json!({"frames": fixed(1000)})));
+    asked["most_answer_bps"] = json!(800_000); // a hundred of 1000 octets a second, and one asked each millisecond
+    asked["traffic"]["patience_ns"] = json!(2 * MS);
+    let measured = measure("slow-back", &test(&[&a, &b], 500, &[asked]), &[]);
+    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    let flow = &measured.result["flows"]["ask"];
+    let answered = number(&flow["receiving"]["counted"]["answered"]);
+    // From the beginning of the experiment on: its settling, the transmission, and the first one at once.
+    assert!(answered > 10 && answered <= (50 + 500) / 10 + 1, "{answered}");
+    assert!(number(&flow["receiving"]["counted"]["held_back"]) > 0, "{flow}");
+    assert_eq!(flow["cautions"], json!(["consent-limited"]));
+}
+
+fn file(direction: &str, octets: u64, ahead: u32, client_ps: u64, server_ps: u64) -> Value {
+    json!({"kind": "file", "file": {
+        "direction": direction, "octets": octets, "block_octets": 4096, "request_octets": 64, "answer_octets": 32,
+        "client": constant(client_ps), "server": constant(server_ps), "ahead": ahead,
+    }})
+}
+
+#[test]
+fn a_file_is_read_and_written_block_by_block() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    // 25 blocks of 4096 and one of 100 octets; 2 ms for each at the server.
+    let octets = 25 * 4096 + 100;
+    let flows = [
+        by("tcp", flow("read", &file("read", octets, 1, 0, 2000 * MS))),
+        by("tcp", flow("write", &file("write", octets, 1, 1000 * MS, 0))),
+        by("tcp", flow("ahead", &file("read", octets, 8, 0, 0))),
+    ];
+    let measured = measure("file", &test(&[&a, &b], 600, &flows), &[]);
+    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    for (name, request, answer) in [("read", 64, 32 + 4096), ("write", 64 + 4096, 32), ("ahead", 64, 32 + 4096)] {
+        let flow = &measured.result["flows"][name];
+        let (client, server) = (&flow["sending"]["counted"], &flow["receiving"]["counted"]);
+        assert_eq!((number(&client["octets"]), number(&client["blocks"])), (octets, 26), "{name}: {client}");
+        assert_eq!((number(&server["requests"]), number(&server["answers"])), (26, 26));
+        let short = |whole: u64| if whole > 4096 { 26 * whole - 4096 + 100 } else { 26 * whole };
+        let (asked, answered) = (number(&client["written_octets"]), number(&client["read_octets"]));
+        assert_eq!((asked, answered), (short(request), short(answer)), "{name}");
+        assert_eq!((number(&server["read_octets"]), number(&server["written_octets"])), (asked, answered));
+        assert_eq!((client["ended_by"].as_str(), server["ended_by"].as_str()), (Some("whole"), Some("closed")));
+    }
+    // Each block waits for its time at one of the two: nothing is faster.
+    let whole_ns = |name: &str| number(&measured.result["flows"][name]["sending"]["counted"]["whole_ns"]);
+    assert!(whole_ns("read") >= 26 * 2 * MS, "{}", whole_ns("read"));
+    assert!(whole_ns("write") >= 25 * MS, "{}", whole_ns("write"));
+}
+
+#[test]
+fn a_file_without_end_is_asked_for_until_the_transmission_ends() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let mut endless = file("read", 1, 4, 0, 0);
+    endless["file"].as_object_mut().expect("a file").remove("octets");
+    let measured = measure("endless", &test(&[&a, &b], 300, &[by("tcp", flow("read", &endless))]), &[]);
+    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    let flow = &measured.result["flows"]["read"];
+    let client = &flow["sending"]["counted"];
+    assert_eq!((number(&client["unanswered"]), client["whole_ns"].is_null()), (0, true), "{client}");
+    assert_eq!(number(&client["octets"]), 4096 * number(&client["blocks"]));
+    // What comes back is within the consent of 50 Mb/s, from the transmission on, and a burst or a segment as long as the interface's.
+    let most = 50_000_000 / 8 * 502 / 1000 + 65_536;
+    assert!(number(&client["read_octets"]) <= most && number(&client["blocks"]) > 10, "{client}");
+}
+
+#[test]
+fn what_is_no_answer_is_told_before_anything_is_asked_for() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let coder = json!({"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": null});
+    let mut voice = asking(76, &json!({}));
+    voice["arrivals"] = coder;
+    let mut broken = file("read", 5, 1, 0, 0);
+    broken["file"]["block_octets"] = json!(0);
+    let cases = [
+        (
+            flow("f", &asking(76, &json!({"frames": fixed(63)}))),
+            "flows.f.traffic.response: frames must be of 64 to 65553 octets",
+        ),
+        (
+            by("tcp", flow("f", &asking(80, &json!({"frames": fixed(75)})))),
+            "flows.f.traffic.response: frames must be of 76 to",
+        ),
+        (by("packet", flow("f", &asking(76, &json!({"frames": fixed(9019)})))), "frames must be of 64 to 9018 octets"),
+        (
+            flow("f", &asking(76, &json!({"think": {"kind": "uniform", "low_ps": 3, "high_ps": 1}}))),
+            "flows.f.traffic.response: rule description",
+        ),
+        (flow("f", &voice), "a coder is refused"),
+        (flow("f", &file("read", 5, 1, 0, 0)), "must be \"tcp\" for a transfer"),
+        (by("tcp", flow("f", &broken)), "block_octets must be from 1"),
+    ];
+    for (flow, expected) in cases {
+        let measured = measure("no-answer", &test(&[&a, &b], 100, &[flow]), &[]);
+        assert_eq!(measured.code, Some(2), "{}", measured.result);
+        assert!(measured.said.contains(expected), "{expected}: {}", measured.said);
+    }
+}
+
+/// A yes in the name of an asker on this host: to frames of 64 octets, a hundred a second.
+fn yes_of(asker: &UdpSocket) -> Vec<SignedGrant> {
+    let now_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+    let grant = json!({
+        "experiment": EXPERIMENT, "sender": "127.0.0.1", "address": "127.0.0.1", "kind": "udp", "cast": "unicast",
+        "port": asker.local_addr().expect("an address").port(), "mac": null, "rate_bps": 51_200, "rate_frames_per_s": 100,
+        "longest_frame_octets": 64, "duration_ns": 30_000 * MS, "until_unix_s": now_s + 30,
+    });
+    vec![SignedGrant { grant: grant.to_string().into_bytes(), signature: vec![], certificate: vec![] }]
+}
+
+/// An answerer as the asker allows it.
+fn allowed(asker: &UdpSocket) -> Echo {
+    Echo {
+        grant: yes_of(asker).pop(),
+        rate_bps: 51_200,
+        rate_frames_per_s: 100,
+        attention: "sleeping".into(),
+        answers_json: String::new(),
+        longest_frame_octets: 64,
+        seed: 1,
+        station: 1,
+    }
+}
+
+#[tokio::test]
+async fn a_coordinator_cannot_have_more_answered_than_the_asker_has_said_yes_to() {
+    let agent = Agent::spawn(&[]);
+    let asker = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let mut hand = Hand::at(&agent, None).await;
+    let request = hand.grant_request();
+    hand.client.grant(request).await.expect("granted");
+    let long = json!({"frames": fixed(1518)}).to_string();
+    let mixed = json!({"frames": {"kind": "mix", "bits": [512, 12_144], "weights": [1.0, 0.0]}}).to_string();
+    let cases = [
+        ("consent-length", Echo { longest_frame_octets: 65, ..allowed(&asker) }),
+        ("consent-length", Echo { answers_json: long, ..allowed(&asker) }),
+        ("consent-length", Echo { answers_json: mixed, ..allowed(&asker) }),
+        ("consent-rate", Echo { rate_bps: 51_201, ..allowed(&asker) }),
+        ("consent-rate", Echo { rate_frames_per_s: 101, ..allowed(&asker) }),
+        ("description", Echo { longest_frame_octets: 0, ..allowed(&asker) }),
+        (
+            "description",
+            Echo { answers_json: "{\"frames\":{\"kind\":\"fixed\",\"bits\":8}}".into(), ..allowed(&asker) },
+        ),
+    ];
+    for (rule, echo) in cases {
+        let request = hand.prepare_request(role::Role::Echo(echo));
+        refused(hand.client.prepare(request).await, rule);
+    }
+    let request = hand.prepare_request(role::Role::Echo(allowed(&asker)));
+    hand.client.prepare(request).await.expect("as allowed");
+}
+
+#[tokio::test]
+async fn long_requests_at_a_high_rate_are_answered_no_longer_and_no_faster_than_the_asker_has_said_yes_to() {
+    let agent = Agent::spawn(&[]);
+    let asker = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    asker.set_nonblocking(true).expect("a socket that does not wait");
+    let mut hand = Hand::at(&agent, None).await;
+    let mut request = hand.grant_request();
+    request.longest_frame_octets = 1518;
+    request.room_frame_octets = 1518; // the port has room for long answers
+    let granted = hand.client.grant(request).await.expect("granted").into_inner();
+    let granted: Value = serde_json::from_slice(&granted.grant).expect("JSON");
+    let port = u16::try_from(number(&granted["port"])).expect("a port");
+    let request = hand.prepare_request(role::Role::Echo(allowed(&asker)));
+    hand.client.prepare(request).await.expect("as allowed");
+    let begin_ns = HostTime.now_ns() + 50 * MS;
+    let start = StartRequest { stamp: hand.stamp(), begin_ns };
+    hand.client.start(start).await.expect("started");
+    let stamp = hand.stamp();
+    hand.client.lease(LeaseRequest { stamp }).await.expect("renewed");
+    let experiment = u16::try_from(EXPERIMENT & 0xFFFF).expect("16 bits");
+    let (mut sent, mut answers, mut payload, mut buffer) = (0, 0, [0; 1472], [0; 2000]);
+    while HostTime.now_ns() < begin_ns + 500 * MS {
+        let mark = Mark { kind: Kind::Request, experiment, stream: 0, sequence: sent, sent_ns: 0 };
+        mark.emit(&mut payload);
+        sent += u64::from(asker.send_to(&payload, ("127.0.0.1", port)).is_ok());
+        std::thread::sleep(Duration::from_micros(200));
+        while let Ok(octets) = asker.recv(&mut buffer) {
+            answers += 1;
+            assert_eq!(octets, 18, "as long as the mark, which is a frame of 64");
+        }
+    }
+    // Half a second of a hundred a second, and one at once; the last may be on its way.
+    assert!(sent > 200, "{sent}");
+    assert!((10..=52).contains(&answers), "{answers} answers to {sent} requests");
+}

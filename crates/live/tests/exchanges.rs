@@ -1,0 +1,278 @@
+//! Requests and answers whose lengths and times are drawn: against the draws of a simulated station, and against what one exchange at a time allows.
+
+use ethermeter_ethernet::{Carrier, Octets};
+use ethermeter_live::clock::Exchange;
+use ethermeter_live::port::memory::{connected, Verdict};
+use ethermeter_live::port::tcp::TcpPort;
+use ethermeter_live::port::udp::{UdpOptions, UdpPort};
+use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
+use ethermeter_live::roles::{ask, echo, Answers, AskPlan, Asked, Attention, EchoPlan, Echoed, Requests};
+use ethermeter_live::{Error, Face, HostTime, Timeline};
+use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
+use ethermeter_traffic::lengths::Lengths;
+use ethermeter_traffic::times::Times;
+use ethermeter_traffic::{Purpose, SourceSpec, Stream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+const MS: u64 = 1_000_000;
+const PS_PER_NS: u64 = 1000;
+const TRUE: Face = Face::of_epoch(0);
+const SEED: u64 = 11;
+/// Numbers of the asking station and of the answering one.
+const ASKER: u32 = 0;
+const ANSWERER: u32 = 1;
+
+/// A port that notes how long what goes out is.
+struct Noting<P> {
+    port: P,
+    octets: Vec<u64>,
+}
+
+impl<P: Port> Port for Noting<P> {
+    fn carrier(&self) -> Carrier {
+        self.port.carrier()
+    }
+
+    fn longest_payload(&self) -> usize {
+        self.port.longest_payload()
+    }
+
+    fn batch(&self) -> usize {
+        self.port.batch()
+    }
+
+    fn aim(&mut self, at: Address) -> Result<(), Error> {
+        self.port.aim(at)
+    }
+
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, mut fill: F) -> Result<usize, Error> {
+        let octets = &mut self.octets;
+        self.port.send(count, |index, room| {
+            let length = fill(index, room);
+            octets.push(length as u64);
+            length
+        })
+    }
+
+    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, take: F) -> Result<usize, Error> {
+        self.port.receive(wait, take)
+    }
+
+    fn counters(&mut self) -> Result<PortCounters, Error> {
+        self.port.counters()
+    }
+}
+
+fn udp_pair() -> (UdpPort, UdpPort) {
+    let options = UdpOptions { stamps: true, ..UdpOptions::at("127.0.0.1:0".parse().expect("an address")) };
+    let far = UdpPort::open(&options).expect("a port");
+    let mut near = UdpPort::open(&options).expect("a port");
+    near.aim(Address::Socket(far.local().expect("an address"))).expect("an IP address");
+    (near, far)
+}
+
+fn mixed(octets: [u64; 2]) -> Lengths {
+    Lengths::Mix { bits: octets.map(|octets| octets * 8).to_vec(), weights: vec![1.0, 2.0] }
+}
+
+fn source(arrivals: Arrivals, frames: Lengths) -> SourceSpec {
+    SourceSpec { frames, arrivals, generator: None, queue_frames: None, service: Times::Constant { ps: 0 } }
+}
+
+fn answers(frames: Option<Lengths>, think: Times) -> Answers {
+    Answers { frames, think, seed: SEED, station: ANSWERER }
+}
+
+/// What came of it, and the lengths of what the asker and the answerer have sent.
+struct Talk {
+    asked: Asked,
+    echoed: Echoed,
+    requests: Vec<u64>,
+    answers: Vec<u64>,
+}
+
+fn talk<P: Port + Send>(ports: (P, P), source: &SourceSpec, answers: &Answers, duration_ns: u64) -> Talk {
+    let (mut near, mut far) = (Noting { port: ports.0, octets: vec![] }, Noting { port: ports.1, octets: vec![] });
+    let stop = AtomicBool::new(false);
+    let begin_ns = HostTime.now_ns() + MS;
+    let plan = AskPlan {
+        experiment: 7,
+        stream: 1,
+        answerers: &[],
+        requests: Requests::Offered { source, seed: SEED, station: ASKER },
+        begin_ns,
+        until_ns: begin_ns + duration_ns,
+        most_requests: u64::MAX,
+        patience_ns: 10_000 * MS, // longer than anybody waits for a processor
+        exchanges: 10_000,
+        attention: Attention::Sleeping,
+    };
+    let echo_plan = EchoPlan {
+        experiment: 7,
+        stream: Some(1),
+        may_answer: &|_| true,
+        answers: Some(answers),
+        until_ns: u64::MAX,
+        most_answers: u64::MAX,
+        attention: Attention::Sleeping,
+    };
+    let (asked, echoed) = thread::scope(|scope| {
+        let echoed = scope.spawn(|| echo(&mut far, &HostTime, TRUE, &echo_plan, &stop).expect("an echo"));
+        let asked = ask(&mut near, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an asker");
+        stop.store(true, Ordering::Relaxed);
+        (asked, echoed.join().expect("an echo that ends"))
+    });
+    Talk { asked, echoed, requests: near.octets, answers: far.octets }
+}
+
+/// The first lengths of payloads that a simulated station draws.
+fn drawn(lengths: &Lengths, station: u32, carrier: Carrier, count: usize) -> Vec<u64> {
+    let mut chance = Stream::new(SEED, station, Purpose::Length);
+    let payload = |bits: u64| carrier.payload_of(Octets(bits / 8)).expect("room").0;
+    (0..count).map(|_| payload(lengths.draw(&mut chance))).collect()
+}
+
+fn lengths_both_ways_are_those_of_a_simulation<P: Port + Send>(ports: (P, P)) {
+    let carrier = ports.0.carrier();
+    let (requests, responses) = (mixed([100, 700]), mixed([100, 1400]));
+    let talk = talk(
+        ports,
+        &source(Arrivals::Poisson { mean_ps: 1e9 }, requests.clone()),
+        &answers(Some(responses.clone()), Times::Constant { ps: 0 }),
+        200 * MS,
+    );
+    let count = talk.requests.len();
+    assert!(count > 50, "{count}");
+    assert_eq!(talk.requests, drawn(&requests, ASKER, carrier, count));
+    assert_eq!(talk.answers, drawn(&responses, ANSWERER, carrier, count));
+    assert_eq!((talk.asked.requests, talk.asked.answered, talk.asked.lost), (count as u64, count as u64, 0));
+    assert_eq!((talk.echoed.answered, talk.echoed.unanswered), (count as u64, 0));
+    // As many as a simulated source offers in this time: those that came and were not asked are told.
+    let mut times =
+        ArrivalTimes::new(&Arrivals::Poisson { mean_ps: 1e9 }, 0, Stream::new(SEED, ASKER, Purpose::Arrival));
+    let mut offered = 0;
+    while times.take_ps() < 200 * MS * PS_PER_NS {
+        offered += 1;
+    }
+    assert_eq!(talk.asked.requests + talk.asked.unasked, offered);
+}
+
+#[test]
+fn in_memory_lengths_both_ways_are_those_of_a_simulation() {
+    lengths_both_ways_are_those_of_a_simulation(connected(|_| Verdict::Pass, 64));
+}
+
+#[test]
+fn over_udp_lengths_both_ways_are_those_of_a_simulation() {
+    lengths_both_ways_are_those_of_a_simulation(udp_pair());
+}
+
+#[test]
+fn over_tcp_lengths_both_ways_are_those_of_a_simulation() {
+    lengths_both_ways_are_those_of_a_simulation(TcpPort::pair_on_loopback().expect("a connection"));
+}
+
+fn thought_ns(exchange: &Exchange) -> u64 {
+    exchange.answered_ns - exchange.received_ns
+}
+
+#[test]
+fn an_answerer_thinks_as_long_as_a_simulated_one_and_stamps_when_it_answered() {
+    let think = Times::Uniform { low_ps: 500 * MS, high_ps: 3000 * MS }; // 0.5 to 3 ms
+    let talk = talk(
+        udp_pair(),
+        &source(Arrivals::Saturated {}, Lengths::Fixed { bits: 100 * 8 }),
+        &answers(None, think.clone()),
+        300 * MS,
+    );
+    let exchanges = &talk.asked.exchanges;
+    assert!(exchanges.len() > 50, "{}", exchanges.len());
+    let mut chance = Stream::new(SEED, ANSWERER, Purpose::Service);
+    let mut late_ns: Vec<u64> = exchanges
+        .iter()
+        .map(|exchange| {
+            let wanted_ns = think.draw(&mut chance).div_ceil(PS_PER_NS);
+            // Never before its time; requests come one after the other, so none waits for another's answer.
+            thought_ns(exchange).checked_sub(wanted_ns).expect("no answer before its time")
+        })
+        .collect();
+    late_ns.sort_unstable();
+    // The spread of the draws is 2.5 ms: others than these would not come within a fifth of it.
+    assert!(late_ns[late_ns.len() / 2] < MS / 2, "{} ns late", late_ns[late_ns.len() / 2]);
+    // Whole round trips have the thinking in them.
+    assert!(exchanges.iter().all(|exchange| exchange.returned_ns - exchange.asked_ns >= thought_ns(exchange)));
+    assert_eq!(talk.echoed.achieved.frames(), talk.echoed.answered);
+}
+
+#[test]
+fn requests_that_come_faster_than_they_are_answered_wait_for_each_other() {
+    // One each millisecond, of which each takes two: the k-th, from 0, has come k ms after the first and is answered 2 (k + 1) ms after it at the soonest.
+    let talk = talk(
+        udp_pair(),
+        &source(Arrivals::Regular { period_ps: 1000 * MS }, Lengths::Fixed { bits: 100 * 8 }),
+        &answers(None, Times::Constant { ps: 2000 * MS }),
+        200 * MS,
+    );
+    let requests = talk.asked.requests;
+    assert!((20..=100).contains(&requests), "{requests}");
+    assert!((199..=201).contains(&(requests + talk.asked.unasked)), "{} not asked", talk.asked.unasked);
+    let longest_ps = talk.asked.since_arrival.quantile_ps(1.0).expect("answers");
+    assert!(longest_ps >= (requests + 1) * 1000 * MS, "{longest_ps} ps after {requests}");
+    // The round trip alone does not grow.
+    let middle_ps = talk.asked.round_trip.quantile_ps(0.5).expect("answers");
+    assert!((2000 * MS..6000 * MS).contains(&middle_ps), "{middle_ps}");
+    assert_eq!(talk.asked.since_arrival.total(), requests);
+}
+
+#[test]
+fn an_answerer_that_is_told_to_end_does_not_think_on() {
+    let (mut near, mut far) = udp_pair();
+    let answers = answers(None, Times::Constant { ps: 3_600_000_000 * MS }); // an hour
+    let stop = AtomicBool::new(false);
+    let plan = EchoPlan {
+        experiment: 7,
+        stream: None,
+        may_answer: &|_| true,
+        answers: Some(&answers),
+        until_ns: u64::MAX,
+        most_answers: u64::MAX,
+        attention: Attention::Sleeping,
+    };
+    let mark = ethermeter_live::wire::Mark {
+        kind: ethermeter_live::wire::Kind::Request,
+        experiment: 7,
+        stream: 0,
+        sequence: 0,
+        sent_ns: 0,
+    };
+    let write = |_: usize, room: &mut [u8]| {
+        mark.emit(room);
+        18
+    };
+    assert_eq!(near.send(1, write).expect("room"), 1);
+    thread::scope(|scope| {
+        let echoed = scope.spawn(|| echo(&mut far, &HostTime, TRUE, &plan, &stop).expect("an echo"));
+        HostTime.sleep_until(HostTime.now_ns() + 100 * MS);
+        stop.store(true, Ordering::Relaxed);
+        let echoed = echoed.join().expect("an echo that ends");
+        assert_eq!((echoed.answered, echoed.unanswered), (0, 1));
+    });
+}
+
+#[test]
+fn answers_without_room_for_a_mark_are_refused_with_what_is_allowed() {
+    let (_near, mut far) = udp_pair();
+    let answers = answers(Some(Lengths::Fixed { bits: 63 * 8 }), Times::Constant { ps: 0 });
+    let plan = EchoPlan {
+        experiment: 7,
+        stream: None,
+        may_answer: &|_| true,
+        answers: Some(&answers),
+        until_ns: u64::MAX,
+        most_answers: u64::MAX,
+        attention: Attention::Sleeping,
+    };
+    let refused = echo(&mut far, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect_err("refused").to_string();
+    assert!(refused.contains("504") && refused.contains("from 64"), "{refused}");
+}

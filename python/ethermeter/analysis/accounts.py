@@ -1,0 +1,148 @@
+"""Accounts: what agents told of a run's tests beside the metrics: hosts, connections, where messages were lost, pacing and clocks."""
+
+import json
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ethermeter.analysis import connections, hosts, losses, pacing
+from ethermeter.analysis.connections import Connection
+from ethermeter.analysis.hosts import Machine
+from ethermeter.analysis.losses import Loss
+from ethermeter.analysis.pacing import RANKS, Clock, Pacing
+from ethermeter.faults import Fault, InputError
+
+if TYPE_CHECKING:
+    from ethermeter.plan import Trial
+
+FILE = "live-accounts.json"
+LIVE = "live"
+"""The engine whose trials are tests."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What the agents of a trial told; a part is empty where there is nothing of it.
+
+    Parameters
+    ----------
+    trial, series, point
+        Of the plan.
+    machines, connections, losses, pacings, clocks
+        See `ethermeter.analysis.hosts`, `connections`, `losses` and `pacing`.
+
+    """
+
+    trial: str
+    series: str
+    point: Mapping[str, str]
+    machines: tuple[Machine, ...]
+    connections: tuple[Connection, ...]
+    losses: tuple[Loss, ...]
+    pacings: tuple[Pacing, ...]
+    clocks: tuple[Clock, ...]
+
+
+def read(run_dir: Path) -> tuple[Account, ...]:
+    """Read the accounts of a run, in the order of the plan; nothing where nothing was measured.
+
+    Raises
+    ------
+    InputError
+        If a file in `live/` is not what `ethermeter measure` writes.
+
+    """
+    from ethermeter.store import RunDirectory
+    from ethermeter.store.measured import complete_results, result_file
+
+    trials = {trial.id: trial for trial in RunDirectory(run_dir).trials() if trial.engine == LIVE}
+    found = []
+    for name, result in complete_results(run_dir, list(trials)):
+        try:
+            found.append(account(trials[name], result))
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            where = str(result_file(run_dir, name))
+            raise InputError([Fault(where, "(file)", type(error).__name__, "the result of a test, as measure writes it")]) from error
+    return tuple(found)
+
+
+def account(trial: "Trial", result: Mapping[str, Any]) -> Account:
+    """Take from a test's result what its agents told."""
+    machines, transfers = hosts.machines(result), connections.connections(result)
+    # What goes on over time is read again for the trials that are drawn; whether it can be read is known here.
+    for machine in machines:
+        hosts.course(result, machine.hosts[0])
+    for transfer in transfers:
+        connections.course(result, transfer.flow)
+    return Account(
+        trial=trial.id,
+        series=trial.series,
+        point=dict(trial.point),
+        machines=machines,
+        connections=transfers,
+        losses=losses.losses(result),
+        pacings=pacing.pacings(result),
+        clocks=pacing.clocks(result),
+    )
+
+
+def by_point(found: Sequence[Account]) -> list[list[Account]]:
+    """Accounts of the replications of every point, in the order of the plan."""
+    points: dict[tuple[object, ...], list[Account]] = {}
+    for each in found:
+        points.setdefault((each.series, *sorted(each.point.items())), []).append(each)
+    return list(points.values())
+
+
+def alike(parts: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+    """Group what several trials told of the same thing, in the order of its first."""
+    found: dict[Hashable, list[T]] = {}
+    for each in parts:
+        found.setdefault(key(each), []).append(each)
+    return list(found.values())
+
+
+def write(run_dir: Path) -> Path:
+    """Write `live-accounts.json` into a run's directory; the path of the file."""
+    from ethermeter.store import write_whole
+
+    path = run_dir / FILE
+    write_whole(path, to_json(read(run_dir)))
+    return path
+
+
+def to_json(found: Sequence[Account]) -> str:
+    """Text of `live-accounts.json`: one trial a line; an undefined number is null."""
+    lines = (json.dumps(_account(each), ensure_ascii=False, separators=(",", ":"), allow_nan=False) for each in found)
+    return '{"trials": [\n' + ",\n".join(lines) + "\n]}\n"
+
+
+def _account(each: Account) -> dict[str, Any]:
+    return {
+        "trial": each.trial,
+        "series": each.series,
+        "point": dict(each.point),
+        "machines": [_known(asdict(of)) for of in each.machines],
+        "connections": [_known(asdict(of)) for of in each.connections],
+        "losses": [_known(asdict(of) | {"missing": of.missing}) for of in each.losses],
+        "pacing": [_pacing(of) for of in each.pacings],
+        "clocks": [_known(asdict(of)) for of in each.clocks],
+    }
+
+
+def _pacing(of: Pacing) -> dict[str, Any]:
+    plain = {key: value for key, value in asdict(of).items() if key != "buckets"}
+    names = {rank: "p" + f"{rank:g}".removeprefix("0.").ljust(2, "0") for rank in RANKS}
+    return plain | {f"late_{name}_s": _known(of.quantile_s(rank)) for rank, name in names.items()}
+
+
+def _known(value: Any) -> Any:
+    """Replace numbers that are none by null, all the way down."""
+    if isinstance(value, dict):
+        return {key: _known(of) for key, of in value.items()}
+    if isinstance(value, list | tuple):
+        return [_known(of) for of in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

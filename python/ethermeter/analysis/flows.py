@@ -1,0 +1,202 @@
+"""Flows: what is told of the flows of networks beside their metrics: lines of times against lengths, and how fairly they share."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ethermeter.analysis import groups
+from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point, estimate_json, grouped
+from ethermeter.analysis.fairness import jain_index
+from ethermeter.analysis.fit import Line
+from ethermeter.analysis.interval import LEVEL, Estimate, Floats, student
+from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
+from ethermeter.analysis.tables import per_station
+from ethermeter.observation import Metric
+
+if TYPE_CHECKING:
+    from ethermeter.plan import Trial
+    from ethermeter.store import RunDirectory
+
+FILE = "flows.json"
+MOST_FLOWS = 16
+"""Flows that are still told apart; with more, those of one table of the experiment file go together."""
+SHARED = (Metric.DATA_RATE, Metric.MESSAGE_RATE)
+"""What flows share: data; messages where lengths of data cannot be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How fairly flows share at a point.
+
+    Parameters
+    ----------
+    series, point, engine, replications
+        Which point.
+    flows
+        Name of the table of the experiment file that the flows come from; empty for all flows of the network.
+    metric
+        What they share.
+    jain_index
+        Mean over the replications of Jain's index of the flows' rates.
+    shares
+        By flow, the mean over the replications of its share of all their rates.
+
+    """
+
+    series: str
+    point: Mapping[str, str]
+    engine: str
+    replications: int
+    flows: str
+    metric: Metric
+    jain_index: Estimate
+    shares: Mapping[str, Estimate]
+
+
+def of_flows(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Point, ...]:
+    """Estimate every flow of trials of networks, or every table of flows where there are many."""
+    if not trials:
+        return ()
+    most = max(len(trial.scenario["flows"]) for trial in trials)
+    divide = groups.by_flow if most <= MOST_FLOWS else groups.by_table
+    return groups.estimate(trials, run.observations(), run.batches(), divide, metrics=groups.FLOW_METRICS)
+
+
+def sharing(trials: "Sequence[Trial]", observations: Any) -> tuple[Sharing, ...]:
+    """Find how fairly flows share at every point, in the order of the plan.
+
+    Flows of one table of the experiment file share, where it has several; in a network without such a table all flows do, if all send
+    messages that nobody answers, or all are transfers. Points at which no two flows share are left out.
+
+    Parameters
+    ----------
+    trials
+        Of networks.
+    observations
+        Arrow table as `docs/formats.md` has it.
+
+    """
+    if not trials:
+        return ()
+    points, firsts, replications = grouped(trials)
+    values = per_station(observations, trials, SHARED)
+    found = []
+    for at, first in enumerate(firsts):
+        members = np.flatnonzero(points == at).tolist()
+        for name, flows in _sharers(trials[first].scenario).items():
+            told = _rates([values[member] for member in members], flows)
+            if told is None:
+                continue
+            metric, rates = told
+            indices, shares = jain_index(rates), rates / rates.sum(axis=1, keepdims=True)
+            found.append(
+                Sharing(
+                    trials[first].series,
+                    dict(trials[first].point),
+                    trials[first].engine,
+                    replications[at],
+                    name,
+                    metric,
+                    _estimate(indices),
+                    {str(trials[first].scenario["flows"][flow]["name"]): _estimate(shares[:, column]) for column, flow in enumerate(flows)},
+                )
+            )
+    return tuple(found)
+
+
+def _sharers(scenario: Mapping[str, Any]) -> dict[str, list[int]]:
+    """Numbers of the flows that share, by the name of their table."""
+    tables = {name: members.tolist() for name, members in groups.by_table(scenario).items() if len(members) > 1}
+    if tables:
+        return tables
+    kinds = {("transfer" in flow, flow.get("response") is not None) for flow in scenario["flows"]}
+    every = list(range(len(scenario["flows"])))
+    return {"": every} if len(every) > 1 and kinds in ({(False, False)}, {(True, False)}) else {}
+
+
+def _rates(values: Sequence[Mapping[Metric, Floats]], flows: Sequence[int]) -> tuple[Metric, Floats] | None:
+    """Rates of flows, shape `(replications, flows)`, of those replications in which anything came; None if there is none."""
+    for metric in SHARED:
+        rates = np.array([of[metric][flows] for of in values])
+        known = rates[np.isfinite(rates).all(axis=1)]
+        known = known[known.sum(axis=1) > 0]
+        if known.size:
+            return metric, known
+    return None
+
+
+def _estimate(values: Floats) -> Estimate:
+    return student(values) if values.size >= ENOUGH_REPLICATIONS else Estimate(float(values.mean()), math.nan, math.nan)
+
+
+def write(run_dir: Path) -> Path:
+    """Write `flows.json` of a run with networks into its directory; the path of the file."""
+    from ethermeter.store import RunDirectory, write_whole
+
+    run = RunDirectory(run_dir)
+    trials = [trial for trial in run.trials() if "network" in trial.scenario]
+    lines = of_lengths(of_flows(run, trials))
+    path = run_dir / FILE
+    write_whole(path, to_json(lines, extras(lines), sharing(trials, run.observations())))
+    return path
+
+
+def to_json(lines: Sequence[OfLengths], differences: Sequence[Extra], shared: Sequence[Sharing]) -> str:
+    """Text of `flows.json`; an undefined number is null."""
+    content = {
+        "level": LEVEL,
+        "lines": [_line(each) for each in lines],
+        "differences": [
+            {
+                "one": _of(each.one),
+                "other": _of(each.other),
+                "intercept_s": estimate_json(each.intercept),
+                "slope_s_per_octet": estimate_json(each.slope),
+            }
+            for each in differences
+        ],
+        "fairness": [
+            {
+                "series": each.series,
+                "point": dict(each.point),
+                "engine": each.engine,
+                "replications": each.replications,
+                "flows": each.flows,
+                "metric": each.metric.value,
+                "jain_index": estimate_json(each.jain_index),
+                "shares": {flow: estimate_json(share) for flow, share in each.shares.items()},
+            }
+            for each in shared
+        ],
+    }
+    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _of(each: OfLengths) -> dict[str, Any]:
+    return {"series": each.series, "engine": each.engine, "flow": each.flow, "metric": each.metric.value, "point": dict(each.fixed)}
+
+
+def _line(each: OfLengths) -> dict[str, Any]:
+    return _of(each) | {
+        "key": each.key,
+        "octets": each.octets.tolist(),
+        "times_s": each.times_s.tolist(),
+        "residuals_s": each.residuals_s.tolist(),
+        **_coefficients(each.whole),
+        "knee_octets": each.break_octets if math.isfinite(each.break_octets) else None,
+        "pieces": [_coefficients(piece) for piece in each.pieces],
+    }
+
+
+def _coefficients(line: Line) -> dict[str, Any]:
+    determination = line.determination if math.isfinite(line.determination) else None
+    return {
+        "intercept_s": estimate_json(line.intercept),
+        "slope_s_per_octet": estimate_json(line.slope),
+        "determination": determination,
+    }

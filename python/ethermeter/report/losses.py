@@ -1,0 +1,115 @@
+"""Losses: the section with what did not come of the streams of a measured run, and where it went."""
+
+from collections.abc import Sequence
+
+from ethermeter.analysis.accounts import Account, alike, by_point
+from ethermeter.analysis.losses import PLACES, Loss, total
+from ethermeter.report.content import Content
+from ethermeter.report.html import safe, section
+from ethermeter.report.labels import Label
+from ethermeter.report.sheet import Sheet
+from ethermeter.report.timeline import stacks
+from ethermeter.report.told import Places, folded, percent
+
+NAMES = {
+    "sender-queue": "sender’s queue",
+    "sender-interface": "sender’s interface",
+    "network": "network",
+    "receiver-interface": "receiver’s interface",
+    "socket": "receiver’s socket",
+}
+UNEXPLAINED, EXCESS, UNTOLD = "unexplained", "excess", "cannot be told"
+SHARE = Label("Share of what was sent", "%", 100.0)
+MOST_BARS = 16
+"""Flows, or points, that are drawn: those that lost most."""
+_HEAD = ("Flow", "Sent", "Missing", "of sent", *NAMES.values(), UNEXPLAINED, EXCESS)
+Row = tuple[Account, Loss]
+"""A point, and what became of a flow on the way to a receiver there, all replications together."""
+
+
+def losses_section(content: Content, sheet: Sheet) -> str:
+    """Return where messages of every flow were lost; empty where no stream was measured."""
+    accounts = [each for each in content.accounts if each.losses]
+    if not accounts:
+        return ""
+    places = Places(accounts)
+    points = [(group[0], _flows(group)) for group in by_point(accounts)]
+    rows = [(account, loss) for account, found in points for loss in found]
+    missing = sum(loss.missing for _, loss in rows)
+    sent = sum(loss.sent for _, loss in rows)
+    lead = (
+        "Streams only, over the whole transmission, all replications together. What counters on the way saw stands by its place; "
+        "<em>unexplained</em> is what no counter saw. A host’s counters are those of all its flows: drops beyond what is missing are "
+        "<em>excess</em>: another flow’s, counted at two places, or refused by a queue and sent again. Missing is the sum of the places "
+        "and the unexplained, less the excess. Where the excess is larger, figures have <em>cannot be told</em> for all that is missing. "
+        "Drops of switches between the hosts are not read."
+    )
+    nothing = f"<p>Nothing is missing of {sent:,.0f} messages.</p>"
+    body = f'<p class="lead">{lead}</p>' + (_figures(points, places, sheet) if missing else nothing)
+    lost = [(account, loss) for account, loss in rows if loss.missing or loss.excess]
+    if lost:
+        whole = (
+            ""
+            if len(lost) == len(rows)
+            else f"<p>Of {len(rows)} flows and points, {len(lost)} lost something; the others are left out.</p>"
+        )
+        body += whole + folded([*places.head, *_HEAD], [_row(*row, places) for row in lost], "Losses", headers=len(places.head) + 1)
+    return section("losses", "Where messages were lost", body)
+
+
+def _flows(group: Sequence[Account]) -> list[Loss]:
+    """Every flow of a point at each receiver, all replications together."""
+    parts = alike((loss for each in group for loss in each.losses), lambda loss: (loss.flow, loss.receiver))
+    return [total(of, flow=of[0].flow, receiver=of[0].receiver) for of in parts]
+
+
+def _figures(points: Sequence[tuple[Account, list[Loss]]], places: Places, sheet: Sheet) -> str:
+    """Draw all flows together at every point, and the flows of the point that lost the largest share."""
+    wholes = [(account, total(found, flow="", receiver="")) for account, found in points]
+    chosen, flows = max(points, key=lambda point: _share(total(point[1], flow="", receiver="")))
+    drawn = ""
+    if len(wholes) > 1:
+        worst = sorted(wholes, key=lambda row: -_share(row[1]))[:MOST_BARS]
+        shown = [row for row in wholes if any(row is of for of in worst) and (row[1].missing or row[1].excess)]
+        bars = {places.short(account) or account.trial: _parts(loss) for account, loss in shown}
+        less = f" The {MOST_BARS} that lost most." if len(wholes) > MOST_BARS else " Points that lost nothing are left out."
+        drawn += sheet.add(stacks(bars, SHARE, title=""), title="Where messages were lost, by point", text=f"All flows.{less}", numbers="")
+    several = len({loss.receiver for loss in flows}) > 1 and len({loss.flow for loss in flows}) < len(flows)
+    worst_flows = sorted(flows, key=lambda loss: -_share(loss))[:MOST_BARS]
+    if len(flows) > 1 or len(wholes) == 1:
+        bars = {(f"{loss.flow} at {loss.receiver}" if several else loss.flow): _parts(loss) for loss in flows if loss in worst_flows}
+        where = places.said(chosen)
+        drawn += sheet.add(
+            stacks(bars, SHARE, title="Flow"),
+            title="Where messages were lost, by flow",
+            text=(f"{where}: the point that lost most." if where else "") + " Excess stands below zero.",
+            numbers="",
+        )
+    return drawn
+
+
+def _share(loss: Loss) -> float:
+    return loss.missing / loss.sent if loss.sent else 0.0
+
+
+def _parts(loss: Loss) -> dict[str, float]:
+    """Shares of what was sent by where it went; the excess is below zero. With more excess than losses, counters tell nothing."""
+    sent = max(loss.sent, 1.0)
+    is_told = loss.excess <= loss.missing
+    found = {NAMES[place]: loss.places.get(place, 0.0) / sent if is_told else 0.0 for place in PLACES}
+    found[UNEXPLAINED] = loss.unexplained / sent if is_told else 0.0
+    found[EXCESS] = -loss.excess / sent if is_told else 0.0
+    return {**found, UNTOLD: 0.0 if is_told else loss.missing / sent}
+
+
+def _row(account: Account, loss: Loss, places: Places) -> list[str]:
+    return [
+        *places.cells(account),
+        safe(f"{loss.flow} to {loss.receiver}"),
+        f"{loss.sent:,.0f}",
+        f"{loss.missing:,.0f}",
+        percent(_share(loss)),
+        *(f"{loss.places.get(place, 0.0):,.0f}" for place in PLACES),
+        f"{loss.unexplained:,.0f}",
+        f"{loss.excess:,.0f}",
+    ]

@@ -1,0 +1,141 @@
+"""Exchanges and files that are measured: lengths, times and rates against what was asked for, and against their simulation."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = [sys.executable, "-m", "ethermeter"]
+FILE = """\
+title = "exchanges"
+[network]
+rate = "1 Gb/s"
+[[network.hosts]]
+name = "a"
+[[network.hosts]]
+name = "b"
+[[network.links]]
+ends = ["a", "b"]
+[[flows]]
+name = "ask"
+from = "a"
+to = "b"
+FLOW
+[phases]
+transmit = "1 s"
+measure = "all"
+drain = "0.1 s"
+[run]
+engines = ["simulation", "live"]
+"""
+
+
+def measured(folder: Path, flow: str, *words: str, place: str = "--testbed") -> dict[str, dict[str, Any]]:
+    """Measure and simulate a flow, and return its only point by engine."""
+    path = folder / "experiment.toml"
+    path.write_text(FILE.replace("FLOW", flow), encoding="utf-8")
+    command = [*PROGRAM, "measure", str(path), place, "--no-report", "--out", str(folder / "run"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    points = json.loads((folder / "run" / "estimates.json").read_text())["points"]
+    return {point["engine"]: point["estimates"] for point in points}
+
+
+def counted(folder: Path, side: str) -> dict[str, Any]:
+    """Return what one side of the flow has counted."""
+    (path,) = (folder / "run" / "live").glob("*/*.json")
+    found: dict[str, Any] = json.loads(path.read_text())["flows"]["ask"][side]["counted"]
+    return found
+
+
+def value(estimates: dict[str, Any], metric: str) -> float:
+    return float(estimates[metric]["value"])
+
+
+@pytest.mark.root
+def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(tmp_path: Path) -> None:
+    # An answer takes 4 ms and a request comes each 8 ms on average: half of the time there is one before it.
+    flow = 'data = "40 B x 1 + 400 B x 1"\narrivals = { poisson = "125 /s" }\nresponse = { data = "1000 B", think = "4 ms" }'
+    found = measured(tmp_path, flow)
+    simulated, live = found["simulation"], found["live"]
+    asker = counted(tmp_path, "sending")
+    # The same messages are offered to both; of those that come last, some are not answered in time to be counted.
+    assert value(live, "offered_rate") == pytest.approx(value(simulated, "offered_rate"), abs=1)
+    assert value(live, "exchanges") == asker["complete"] == asker["requests"]
+    # Draws and thinking are the same, and the wire takes 10 µs: hosts can only be slower, but for the buckets' 0.8%.
+    for metric in ("round_trip_p50", "round_trip_p90"):
+        assert value(live, metric) > 0.98 * value(simulated, metric)
+    # Without waiting for each other all would be 4 ms. Hosts that wake up late are late with those that wait, too.
+    assert value(simulated, "round_trip_p90") > 6e-3
+    assert value(live, "round_trip_p90") < 2 * value(simulated, "round_trip_p90")
+
+
+@pytest.mark.root
+def test_round_trips_on_held_wires_grow_with_what_the_answer_takes(tmp_path: Path) -> None:
+    flow = 'port = "packet"\nframes = "82 B"\narrivals = "saturated"\nresponse = { frames = "1518 B", exchanges = 50 }'
+    rate = ["--wires", "relay", "--set", 'network.rate="10 Mb/s"']
+    found = measured(tmp_path, flow, *rate)
+    # There 82 + 8 octets of 0.8 µs each, back 1518 + 8; nothing is faster, and the median of a busy machine is below twice of it.
+    least_s = (90 + 1526) * 0.8e-6
+    assert value(found["simulation"], "round_trip_p50") == pytest.approx(least_s, rel=0.01)
+    assert 0.992 * least_s < value(found["live"], "round_trip_p50") < 2 * least_s
+    assert value(found["live"], "exchanges") >= 50
+    assert "few-samples" not in found["live"]["round_trip"]["cautions"]
+
+
+@pytest.mark.root
+def test_fewer_exchanges_than_were_wanted_are_told(tmp_path: Path) -> None:
+    flow = 'data = "100 B"\narrivals = { regular = "10 ms" }\nresponse = { exchanges = 1000 }'
+    live = measured(tmp_path, flow)["live"]
+    assert 0 < value(live, "exchanges") <= 100
+    assert "few-samples" in live["exchanges"]["cautions"]
+    assert "few-samples" in live["round_trip"]["cautions"]
+    assert "few-samples" not in live["message_rate"]["cautions"]
+
+
+def test_answers_over_a_connection_are_thought_about_too(tmp_path: Path) -> None:
+    flow = 'port = "tcp"\nframes = "100 B"\narrivals = "saturated"\nresponse = { frames = "5000 B", think = "2 ms" }'
+    live = measured(tmp_path, flow, "--set", 'run.engines=["live"]', place="--loopback")["live"]
+    assert value(live, "round_trip_p50") >= 0.992 * 2e-3
+    assert 0 < value(live, "exchanges") <= 500
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("direction", ["read", "write"])
+def test_a_file_takes_as_long_as_its_blocks_do(tmp_path: Path, direction: str) -> None:
+    job = (
+        f'direction = "{direction}", size = "400 kB", block = "4000 B", request = "64 B", answer = "64 B", client = "1 ms", server = "2 ms"'
+    )
+    found = measured(tmp_path, f'transfer.file = {{ {job} }}\ntransfer.tcp = {{ window = "64 kB" }}')
+    simulated, live = found["simulation"], found["live"]
+    assert value(live, "exchanges") == value(simulated, "exchanges") == 100
+    # 100 times 2 ms at the server and 1 ms between blocks; the wire of 1 Gb/s adds 35 µs to each in the simulation.
+    assert value(simulated, "transfer_rate") == pytest.approx(8 * 400_000 / (100 * 2e-3 + 99 * 1e-3 + 100 * 40e-6), rel=0.02)
+    assert 0.4 * value(simulated, "transfer_rate") < value(live, "transfer_rate") < 1.02 * value(simulated, "transfer_rate")
+    assert value(live, "round_trip_p50") >= 0.992 * 2e-3
+    client, server = counted(tmp_path, "sending"), counted(tmp_path, "receiving")
+    long, short = 100 * 4064, 100 * 64
+    assert (client["written_octets"], client["read_octets"]) == ((short, long) if direction == "read" else (long, short))
+    assert (server["read_octets"], server["written_octets"]) == (client["written_octets"], client["read_octets"])
+
+
+@pytest.mark.parametrize(
+    ("flow", "fault"),
+    [
+        ('data = "100 B"\narrivals = "saturated"\nresponse = { data = "17 B" }', "response.data = 17 B: expected at least 18 B"),
+        ('frames = "100 B"\nport = "packet"\narrivals = "saturated"\nresponse = { frames = "9019 B" }', "of 64 to 9018 octets"),
+        ('data = "100 B"\narrivals = "saturated"\nresponse = { exchanges = 0 }', "exchanges = 0"),
+    ],
+)
+@pytest.mark.root
+def test_answers_that_cannot_be_measured_are_refused_in_a_line(tmp_path: Path, flow: str, fault: str) -> None:
+    path = tmp_path / "experiment.toml"
+    path.write_text(FILE.replace("FLOW", flow).replace('"simulation", ', ""), encoding="utf-8")
+    command = [*PROGRAM, "measure", str(path), "--testbed", "--out", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert fault in done.stderr
+    assert "Traceback" not in done.stderr

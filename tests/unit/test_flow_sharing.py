@@ -1,0 +1,115 @@
+"""How fairly flows share, and what a run says of its flows in a file, by hand and of a simulated network."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import ethermeter as em
+import numpy as np
+import pyarrow as pa
+import pytest
+from ethermeter.analysis.fairness import jain_index
+from ethermeter.analysis.flows import sharing
+from ethermeter.observation import Metric
+from ethermeter.plan import Trial
+
+NETWORK = """
+title = "Senders into one"
+[network]
+rate = "10 Mb/s"
+[[network.hosts]]
+name = "sender"
+count = 3
+[[network.hosts]]
+name = "sink"
+[[network.switches]]
+name = "s"
+queue = 100
+[[network.links]]
+ends = ["sender", "s"]
+[[network.links]]
+ends = ["s", "sink"]
+[[flows]]
+name = "load"
+from = "sender"
+to = "sink"
+frames = "512 B"
+arrivals = { poisson_load = 0.1 }
+[vary]
+"flows.load.frames" = ["64 B", "512 B", "1024 B", "1518 B"]
+[phases]
+transmit = "200 ms"
+measure = "last 180 ms"
+drain = "20 ms"
+[run]
+replications = 3
+"""
+
+
+def trial(number: int, *names: str, transfer: bool = False, response: bool = False) -> Trial:
+    flow: dict[str, Any] = {"transfer": {}} if transfer else {"response": {}} if response else {}
+    scenario = {"network": {}, "flows": [{"name": name, **flow} for name in names]}
+    return Trial(f"t/{number}", "t", number, 1, "live", {}, scenario, "")
+
+
+def table(rates: list[list[float]], metric: Metric = Metric.DATA_RATE) -> pa.Table:
+    rows = [(f"t/{at}", flow, metric.value, rate, "") for at, of in enumerate(rates) for flow, rate in enumerate(of)]
+    names = ("trial", "station", "metric", "value", "caution")
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    return pa.table({**columns, "station": pa.array(columns["station"], pa.int32())})
+
+
+def test_shares_are_of_the_rates_of_one_table_and_the_index_is_jains() -> None:
+    trials = [trial(at, "load a", "load b", "greeting") for at in range(3)]
+    (found,) = sharing(trials, table([[3.0, 1.0, 99.0], [2.0, 2.0, 99.0], [4.0, 0.0, 99.0]]))
+    assert found.flows == "load"
+    assert {name: share.value for name, share in found.shares.items()} == pytest.approx({"load a": 0.75, "load b": 0.25})
+    # (3 + 1)² / 2 (9 + 1) = 0.8, 1, and 1/2.
+    assert found.jain_index.value == pytest.approx((0.8 + 1 + 0.5) / 3)
+    assert found.jain_index.has_interval
+
+
+def test_flows_with_a_table_each_share_if_they_are_of_one_kind() -> None:
+    rates = table([[3.0, 1.0]])
+    assert sharing([trial(0, "there", "back", transfer=True)], rates)[0].flows == ""
+    assert sharing([trial(0, "there", "back")], rates)[0].flows == ""
+    assert sharing([trial(0, "there", "back", response=True)], rates) == ()
+    assert sharing([trial(0, "alone")], table([[3.0]])) == ()
+    mixed = trial(0, "there", "back")
+    mixed.scenario["flows"][0]["transfer"] = {}
+    assert sharing([mixed], rates) == ()
+
+
+def test_messages_stand_for_data_whose_lengths_are_not_told_and_nothing_for_nothing() -> None:
+    nan = float("nan")
+    both = pa.concat_tables([table([[nan, 1.0]]), table([[1.0, 1.0]], Metric.MESSAGE_RATE)])
+    (found,) = sharing([trial(0, "load a", "load b")], both)
+    assert found.metric is Metric.MESSAGE_RATE
+    assert found.jain_index.value == 1
+    # With fewer than three replications nobody knows how sure that is.
+    assert not found.jain_index.has_interval
+    assert sharing([trial(0, "load a", "load b")], table([[0.0, 0.0]])) == ()
+
+
+def test_a_run_of_a_network_leaves_lines_and_fairness_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "senders.toml"
+    path.write_text(NETWORK)
+    run = em.load(str(path)).run(out=tmp_path / "run", jobs=1)
+    told = json.loads((run.path / "flows.json").read_text(encoding="utf-8"))
+    one_way = [line for line in told["lines"] if line["metric"] == "one_way_delay"]
+    assert {line["flow"] for line in one_way} == {"load sender1", "load sender2", "load sender3"}
+    for line in one_way:
+        assert line["octets"] == [64, 512, 1024, 1518]
+        # Each length lies as far from the line as is told, and least squares leave a mean of nothing.
+        fitted = line["intercept_s"]["value"] + line["slope_s_per_octet"]["value"] * np.array(line["octets"])
+        assert np.array(line["times_s"]) - fitted == pytest.approx(line["residuals_s"], abs=1e-15)
+        assert sum(line["residuals_s"]) == pytest.approx(0, abs=1e-12)
+        # Two wires of 0.8 µs an octet, and queues besides.
+        assert line["slope_s_per_octet"]["value"] > 1.6e-6
+    assert len(told["fairness"]) == 4
+    rows = run.to_pandas(metric="data_rate")
+    for each in told["fairness"]:
+        at = rows[(rows["flows.load.frames"] == each["point"]["flows.load.frames"]) & (rows["station"] >= 0)]
+        by_replication = [of.sort_values("station")["value"].to_numpy() for _, of in at.groupby("replication")]
+        assert each["jain_index"]["value"] == pytest.approx(float(np.mean([jain_index(of) for of in by_replication])))
+        assert sum(share["value"] for share in each["shares"].values()) == pytest.approx(1)
