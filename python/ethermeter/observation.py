@@ -4,6 +4,7 @@ The metrics are a closed list; each is defined here once, with its unit and what
 the accounting of Boggs, Mogul and Kent (1988, section 3.3): preamble + frame (FCS included) + inter-frame gap.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -41,6 +42,7 @@ class MetricDefinition:
     of_voice: bool = False  # stands only where a station sends voice
     of_flows: bool = False  # stands only in trials of networks, whose stations are flows
     of_flow_voice: bool = False  # of these, only where a flow has a coder
+    of_clocks: bool = False  # stands only in simulated trials of networks whose hosts have clocks
 
 
 class Metric(StrEnum):
@@ -143,6 +145,24 @@ class Metric(StrEnum):
     SPEECH_LOSS = "speech_loss"
     RATING = "rating"
     MOS = "mos"
+    CLOCK_DELAY = "clock_delay"
+    CLOCK_DELAY_P50 = "clock_delay_p50"
+    CLOCK_DELAY_P90 = "clock_delay_p90"
+    CLOCK_DELAY_P99 = "clock_delay_p99"
+    CLOCK_DELAY_P999 = "clock_delay_p999"
+    CLOCK_DELAY_MAX = "clock_delay_max"
+    COMPARED_DELAY = "compared_delay"
+    COMPARED_DELAY_P50 = "compared_delay_p50"
+    COMPARED_DELAY_P90 = "compared_delay_p90"
+    COMPARED_DELAY_P99 = "compared_delay_p99"
+    COMPARED_DELAY_P999 = "compared_delay_p999"
+    COMPARED_DELAY_MAX = "compared_delay_max"
+    DELAY_ERROR = "delay_error"
+    DELAY_UNCERTAINTY = "delay_uncertainty"
+    CLOCK_AHEAD = "clock_ahead"
+    CLOCK_AHEAD_UNCERTAINTY = "clock_ahead_uncertainty"
+    CLOCK_DRIFT = "clock_drift"
+    CLOCK_DRIFT_UNCERTAINTY = "clock_drift_uncertainty"
 
     @property
     def definition(self) -> MetricDefinition:
@@ -180,11 +200,16 @@ def _talk(unit: str, meaning: str) -> MetricDefinition:
     return MetricDefinition(unit, per_station=True, meaning=meaning, of_flow_voice=True)
 
 
-def _times(name: str, of: str) -> dict[Metric, MetricDefinition]:
+def _clock(unit: str, meaning: str) -> MetricDefinition:
+    """Define a metric of each flow, and of all flows together, that is read of their hosts' clocks."""
+    return MetricDefinition(unit, per_station=True, meaning=meaning, of_clocks=True)
+
+
+def _times(name: str, of: str, *, define: Callable[[str, str], MetricDefinition] = _flow) -> dict[Metric, MetricDefinition]:
     """Define the percentiles of a time of flows."""
     words = (("p50", "median"), ("p90", "90th percentile of the"), ("p99", "99th percentile of the"), ("p999", "99.9th percentile of the"))
-    found = {Metric(f"{name}_{rank}"): _flow("s", f"{text} {of}") for rank, text in words}
-    return {**found, Metric(f"{name}_max"): _flow("s", f"largest {of}; of a simulation, to the width of its histogram bucket")}
+    found = {Metric(f"{name}_{rank}"): define("s", f"{text} {of}") for rank, text in words}
+    return {**found, Metric(f"{name}_max"): define("s", f"largest {of}; of a simulation, to the width of its histogram bucket")}
 
 
 DEFINITIONS: dict[Metric, MetricDefinition] = {
@@ -277,6 +302,22 @@ DEFINITIONS: dict[Metric, MetricDefinition] = {
     Metric.RETRANSMITTED: _flow("", "segments of a transfer that had been sent before, both ways"),
     Metric.TIMEOUTS: _flow("", "times that a transfer's retransmission timer ran out, at both ends"),
     Metric.EXCHANGES: _flow("", "messages to which all have answered in time; of a file, blocks"),
+    Metric.CLOCK_DELAY: _clock(
+        "s", "mean of the receiver's clock when a message comes less the sender's clock when it came to its source; may be below zero"
+    ),
+    **_times("clock_delay", "one-way delay by the clocks as they are", define=_clock),
+    Metric.COMPARED_DELAY: _clock(
+        "s", "mean one-way delay as a live test tells it, by comparing the clocks over the network; may be below zero"
+    ),
+    **_times("compared_delay", "one-way delay by comparing the clocks", define=_clock),
+    Metric.DELAY_ERROR: _clock("s", "farthest that a delay by comparing the clocks is from the true one; of all flows, the largest"),
+    Metric.DELAY_UNCERTAINTY: _clock(
+        "s", "how far a delay by comparing the clocks is wrong at most, as it is stated; of all flows, the largest"
+    ),
+    Metric.CLOCK_AHEAD: _clock("s", "how far the sender's clock is ahead of the receiver's in the middle of the window, by comparing them"),
+    Metric.CLOCK_AHEAD_UNCERTAINTY: _clock("s", "how far that is wrong at most, as it is stated"),
+    Metric.CLOCK_DRIFT: _clock("", "by how much the sender's clock gains on the receiver's, by comparing them"),
+    Metric.CLOCK_DRIFT_UNCERTAINTY: _clock("", "how far that is wrong at most, as it is stated"),
     Metric.IGNORED: _flow("", "copies of frames that came to hosts for which they were not, in the whole trial; answers too"),
     Metric.SAMPLES_LOST_HOST: _talk(
         "", "of the samples lost, those that newer ones replaced at their host; the others were lost on their way"

@@ -30,6 +30,12 @@ LARGEST_BITS = 10**9
 LARGEST_CLOCK_ERROR_PPB = 10**7
 """The largest error of a host's clock, in parts of 10^9: 1%."""
 
+FARTHEST_CLOCK_PS = 10 * PS_PER_S
+"""Farthest that a clock may be ahead or behind: 10 s."""
+
+LARGEST_DRIFT_PPB = 10**6
+"""The largest drift of a clock, in parts of 10^9: 1000 ppm."""
+
 LONGEST_M = 10**5
 """The longest cable an experiment may name, in metres."""
 
@@ -271,6 +277,40 @@ def clock_error_ppb(value: object) -> int:
         raise UnitError("expected a whole number of ppb")
     if ppb > LARGEST_CLOCK_ERROR_PPB:
         raise UnitError(f"expected at most {LARGEST_CLOCK_ERROR_PPB // 1000} ppm")
+    return int(ppb)
+
+
+def clock_offset_ps(value: object, *, signed: bool = True) -> int:
+    """Read how far a clock is ahead, or behind with a minus, as a whole number of picoseconds, at most 10 s.
+
+    Raises
+    ------
+    UnitError
+        If it is no such time, or below zero where it is not `signed`.
+
+    """
+    ps = parse(value, Dimension.TIME, signed=signed)
+    if ps.denominator != 1:
+        raise UnitError("expected a whole number of picoseconds")
+    if abs(ps) > FARTHEST_CLOCK_PS:
+        raise UnitError(f"expected {'from -10 s to' if signed else 'at most'} 10 s")
+    return int(ps)
+
+
+def clock_drift_ppb(value: object, *, signed: bool = True) -> int:
+    """Read by how much a clock goes too fast, or too slow with a minus, in whole parts of 10^9, at most 1000 ppm.
+
+    Raises
+    ------
+    UnitError
+        If it is no such drift, or below zero where it is not `signed`.
+
+    """
+    ppb = parse(value, Dimension.CLOCK_ERROR, signed=signed)
+    if ppb.denominator != 1:
+        raise UnitError("expected a whole number of ppb")
+    if abs(ppb) > LARGEST_DRIFT_PPB:
+        raise UnitError(f"expected {'from -1000 ppm to' if signed else 'at most'} 1000 ppm")
     return int(ppb)
 
 

@@ -153,7 +153,7 @@ def test_a_study_is_one_run(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["plan"] == "live-fritz1999"
-    assert {point["series"] for point in said["estimates"]["points"]} == {"one-way", "both-ways"}
+    assert {point["series"] for point in said["estimates"]["points"]} == {"one-way", "both-ways", "files"}
     assert (tmp_path / "run" / "report.html").is_file()
 
 

@@ -133,6 +133,7 @@ def test_a_capture_has_exactly_the_frames_that_the_senders_interface_counted(tmp
     assert FRAMES <= counts[2] - counts[1] <= ways(paths[0]).count(OUT) <= counts[3] - counts[0]
     for path, account in zip(paths, accounts, strict=True):
         assert account["dropped"] == account["beyond_size"] == 0
+        assert explained(path)["dropped"] == {"by_interface": None, "by_system": 0}
         (stream,) = (flow for flow in explained(path)["flows"] if flow["mark"] is not None)
         assert (stream["packets"], stream["numbers"]["sent"], stream["numbers"]["missing"]) == (FRAMES, FRAMES, 0)
 

@@ -13,7 +13,7 @@ from ethermeter.report.parameters import Experiment
 from test_page import Elements
 from visiting import Visit
 
-SHIPPED = ("switched-saturation", "request-response", "streaming", "pause", "hub-and-switch")
+SHIPPED = ("switched-saturation", "request-response", "streaming", "pause", "hub-and-switch", "clock-comparison")
 
 
 @pytest.fixture(scope="module")

@@ -119,6 +119,22 @@ def test_what_a_receiver_read_is_conserved_over_even_steps() -> None:
     assert connections.course({"flows": {}}, "copy") is None
 
 
+def test_of_a_file_the_end_that_sent_the_data_speaks() -> None:
+    flow = tcp_flow()
+    server = {**flow["sending"]["counted"]}
+    server["tcp"]["columns"]["acknowledged_octets"] = [0, 10_000, 27_000]
+    few = {key: [0, 0, 0] for key in server["tcp"]["columns"]}
+    client = {"tcp": {"at_ns": [0, S, 2 * S], "columns": few}, "measured": {"octets": 25_000, "blocks": 5}}
+    file = {"from": "a", "to": "b", "port": "tcp", "sending": {"counted": client}, "receiving": {"counted": server}}
+    result = {"flows": {"copy": file}, "phases": {"measure_from_ns": S, "measure_to_ns": 3 * S}}
+    (found,) = connections.connections(result)
+    assert (found.sender, found.receiver, found.sent_octets) == ("b", "a", 30_000)
+    assert found.data_rate_bps == pytest.approx(8 * 25_000 / 2)
+    course = connections.course(result, "copy")
+    assert course is not None
+    assert float((course.read_bps * 4 / course.read_s.size).sum()) == pytest.approx(8 * 27_000)
+
+
 def stream(sent: int, received: int, seen: list[list[Any]], unexplained: int, excess: int) -> dict[str, Any]:
     counted = {"missing": sent - received, "seen": seen, "unexplained": unexplained, "excess": excess}
     return {"sent": sent, "received": received, "losses": counted, "clock": {"shared": True}}

@@ -33,6 +33,9 @@ def test_copies_of_frames_balance_exactly_and_every_figure_of_the_formats_is_the
     assert np.array_equal(o["flow_sent"] + o["flow_copied"], o["flow_delivered"] + o["flow_lost"].sum(axis=1) + o["flow_in_flight"])
     assert o["losses"] == ["queue", "buffer", "filtered", "ignored", "attempts"]
     section = FORMATS.read_text(encoding="utf-8").split("## Switched networks")[1].split("\n## ")[0]
+    before, clocks = section.split("### What is read of clocks")
+    clocks, after = clocks.split("\n### ")
+    section = before + after
     documented = set(re.findall(r"`((?:flow|transfer|port|node)_\w+)`", section)) | {"losses", "histograms", "window_ps", "events"}
     assert documented - set(o) == {name for name in documented if "sample" in name or "voice" in name}
     coder = {"kind": "coder", "sample_bits": 8, "sample_ps": 1_000_000, "spurts": None}
@@ -43,6 +46,12 @@ def test_copies_of_frames_balance_exactly_and_every_figure_of_the_formats_is_the
     fates = sum(o[f"flow_samples_{name}"] for name in ("delivered", "lost_host", "left", "under_way")) + o["flow_samples_lost"].sum(axis=1)
     assert np.array_equal(o["flow_samples"], fates)
     assert list(o["flow_samples"]) == [0, 1000]
+    # And of clocks, where there are some.
+    scenario["network"]["nodes"][0]["kind"]["host"]["clock"] = {"offset_ps": 5}
+    scenario["network"]["clocks"] = "compared"
+    del scenario["flows"][0]["response"]
+    o = _core.simulate_network(line(scenario))
+    assert set(re.findall(r"`((?:flow|comparison)_\w+|clock|compared)`", clocks)) == set(o["clocks"])
 
 
 def test_histograms_hold_what_the_counts_say_and_their_means_lie_within(scenario: dict[str, Any]) -> None:

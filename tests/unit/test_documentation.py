@@ -12,7 +12,7 @@ from ethermeter.experiment.document import Document
 from ethermeter.experiment.flows import Flow, Response
 from ethermeter.experiment.frames import Growth
 from ethermeter.experiment.hosts import Register
-from ethermeter.experiment.network import HostGroup, Hub, Link, Network, Router, Switch
+from ethermeter.experiment.network import Clock, HostGroup, Hub, Link, Network, Router, Switch
 from ethermeter.experiment.phases import Phases, Run
 from ethermeter.experiment.segment import Segment, Star
 from ethermeter.experiment.stations import StationGroup
@@ -50,7 +50,24 @@ def test_every_example_is_sound(tmp_path: Path) -> None:
 
 
 def test_every_key_of_networks_is_documented() -> None:
-    tables = (Network, HostGroup, Switch, Router, Hub, Link, Model, Stage, Burst, Coalesce, Buffer, Pause, Learns, Modules, Flow, Response)
+    tables: tuple[type, ...] = (
+        Network,
+        HostGroup,
+        Clock,
+        Switch,
+        Router,
+        Hub,
+        Link,
+        Model,
+        Stage,
+        Burst,
+        Coalesce,
+        Buffer,
+        Pause,
+        Learns,
+        Modules,
+    )
+    tables += (Flow, Response)
     for table in tables:
         for key in fields_of(table):
             assert re.search(rf"[`.\[ {{]{key}\b", NETWORKS), f"{table.__name__}.{key}"
@@ -61,14 +78,19 @@ def test_every_key_of_networks_is_documented() -> None:
 
 
 def test_every_example_of_networks_is_sound(tmp_path: Path) -> None:
-    whole, model, voice = re.findall(r"```toml\n(.*?)```", NETWORKS, re.DOTALL)
+    whole, model, voice, clocks = re.findall(r"```toml\n(.*?)```", NETWORKS, re.DOTALL)
     path = tmp_path / "x.toml"
     path.write_text(whole, encoding="utf-8")
     assert load(path).points == 16
     path.write_text(whole.replace('name = "sink"', 'name = "sink"\nmodel = "pc"') + model, encoding="utf-8")
     assert load(path).points == 16
+    table, host = clocks.split("[[network.hosts]]")
+    clocked = whole.replace("[network]\n", table).replace('name = "sender"', host.strip(), 1)
+    assert table in clocked
+    path.write_text(clocked, encoding="utf-8")
+    assert load(path).points == 16
     talkers = whole.replace('name = "sender"', 'name = "talker"').replace('"sender', '"talker').replace('"sink"', '"listener"')
     path.write_text(talkers.split("[[flows]]")[0] + voice + "[phases]\n" + talkers.split("[phases]\n")[1], encoding="utf-8")
     assert load(path).points == 1
-    for name in ("voice-network", "switched-saturation", "request-response", "streaming", "pause", "hub-and-switch"):
+    for name in ("voice-network", "switched-saturation", "request-response", "streaming", "pause", "hub-and-switch", "clock-comparison"):
         assert f"`{name}`" in NETWORKS

@@ -218,6 +218,54 @@ def _section(order: str, *blocks: tuple[int, bytes]) -> bytes:
     return block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1)) + b"".join(block(*each) for each in blocks)
 
 
+def _statistics(order: str, *counts: tuple[int, int]) -> tuple[int, bytes]:
+    told = b"".join(struct.pack(order + "HHQ", code, 8, count) for code, count in counts)
+    return 5, struct.pack(order + "IQ", 0, 0) + told + bytes(4)
+
+
+def _blocks(order: str, *after: tuple[int, bytes]) -> bytes:
+    """Return a transfer as pcapng, with these blocks at its end."""
+    frames = [captures.frame(each) for each in (*captures.opened(), Segment(100_000, 0, 1, 1, 1000), Segment(100_100, 1, 1, 1001))]
+    packets = [
+        (6, struct.pack(order + "IIIII", 0, 0, at * 1000, len(frame), len(frame)) + frame + bytes(-len(frame) % 4))
+        for at, frame in enumerate(frames)
+    ]
+    return _section(order, (1, struct.pack(order + "HHI", 1, 0, 0)), *packets, *after)
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_what_the_capture_itself_dropped_is_told_with_a_caution(ask, tmp_path, order):
+    (tmp_path / "x.pcapng").write_bytes(_blocks(order, _statistics(order, (4, 9999), (5, 2), (6, 8888), (7, 40), (8, 7777))))
+    code, out, err = ask("x.pcapng", "--output", "x.html")
+    assert code == 0
+    assert "\ndropped by the capture itself: 42 packets\n" in out
+    assert "caution: dropped-by-capture" in out
+    (line,) = err.splitlines()
+    assert line.startswith("x.pcapng: the capture itself dropped 42 packets")
+    page = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "the capture itself dropped 42 packets" in page
+    assert "<code>dropped-by-capture</code>" in page
+    told = json.loads(ask("x.pcapng", "--json")[1])
+    assert told["dropped"] == {"by_interface": 2, "by_system": 40}
+    assert told["connections"][0]["limited"]["cautions"] == ["dropped-by-capture"]
+
+
+def test_a_capture_that_dropped_nothing_says_so_and_one_that_does_not_say_is_not_asked(ask, tmp_path):
+    (tmp_path / "none.pcapng").write_bytes(_blocks("<", _statistics("<", (7, 0))))
+    code, out, err = ask("none.pcapng")
+    assert (code, err) == (0, "")
+    assert "\ndropped by the capture itself: 0 packets\n" in out
+    assert "caution" not in out
+    (tmp_path / "x.pcap").write_bytes(captures.rounds(1, window=115))
+    (tmp_path / "x.pcapng").write_bytes(_blocks("<", _statistics("<", (4, 9))))
+    for name in ("x.pcap", "x.pcapng"):
+        code, out, err = ask(name, "--output", "x.html")
+        assert (code, err) == (0, "")
+        assert "dropped" not in out
+        assert "Dropped by the capture" not in (tmp_path / "x.html").read_text(encoding="utf-8")
+        assert json.loads(ask(name, "--json")[1])["dropped"] == {"by_interface": None, "by_system": None}
+
+
 def _malformed() -> Iterator[tuple[str, bytes]]:
     good = captures.rounds(1, window=115)
     beginnings = [
@@ -271,6 +319,9 @@ def _malformed() -> Iterator[tuple[str, bytes]]:
         yield f"{told}: a packet's block too short", _section(order, interface, (6, bytes(16)))
         yield f"{told}: an interface's block too short", _section(order, (1, bytes(4)))
         yield f"{told}: an option beyond its block", _section(order, (1, struct.pack(order + "HHIHH", 1, 0, 0, 2, 99)))
+        yield f"{told}: statistics of another interface", _section(order, interface, (5, struct.pack(order + "IQ", 1, 0)))
+        yield f"{told}: statistics too short", _section(order, interface, (5, bytes(8)))
+        yield f"{told}: a statistic beyond its block", _section(order, interface, (5, struct.pack(order + "IQHH", 0, 0, 7, 8)))
         yield f"{told}: places of a time", _section(order, (1, struct.pack(order + "HHIHHI", 1, 0, 0, 9, 1, 0x7F7F7F7F)))
         yield f"{told}: only of link 147", _section(order, (1, struct.pack(order + "HHI", 147, 0, 0)), whole)
         start = _section(order, interface, whole)

@@ -190,7 +190,7 @@ def test_the_layout_has_every_metric_once_and_stations_only_where_the_metric_is_
     station, metric = layout(3, voice=voice)
     pairs = list(zip(station.tolist(), metric.tolist(), strict=True))
     assert len(set(pairs)) == len(pairs) == observations_of(3, voice=voice)
-    elsewhere = {metric for metric in Metric if metric.definition.of_flows or metric.definition.of_flow_voice}
+    elsewhere = {m for m in Metric if m.definition.of_flows or m.definition.of_flow_voice or m.definition.of_clocks}
     asked = [metric for metric in Metric if (voice or not metric.definition.of_voice) and metric not in elsewhere]
     assert {list(Metric)[m] for s, m in pairs if s == -1} == set(asked)
     assert {list(Metric)[m] for s, m in pairs if s == 2} == {metric for metric in asked if metric.definition.per_station}

@@ -190,6 +190,9 @@ fn made() -> Vec<Vec<u8>> {
             [interface, 0, at * 1_000_000, length, length].iter().flat_map(|word| word.to_le_bytes()).collect();
         blocks.extend(block(6, &[&head, data].concat()));
     }
+    // Of the second interface: it dropped 3, the system 9.
+    let said = [&[5, 0, 8, 0, 3, 0, 0, 0, 0, 0, 0, 0][..], &[7, 0, 8, 0, 9, 0, 0, 0, 0, 0, 0, 0], &[0; 4]].concat();
+    blocks.extend(block(5, &[&[1, 0, 0, 0][..], &[0; 8], &said].concat()));
     seeds.push(blocks);
     seeds
 }

@@ -22,6 +22,7 @@
 //!
 //! Numbers are unwrapped to 64 bits whose lower half is what the header has, and nothing is ever before 2^33 - 2^31.
 
+use crate::ahead::ask_for;
 use crate::delays::Delays;
 use crate::limits::{Limits, News, Sent};
 use crate::packet::Tcp;
@@ -335,6 +336,27 @@ impl Connection {
     #[must_use]
     pub fn held_octets(&self) -> usize {
         self.limits.held_octets() + self.halves.iter().map(Half::held_octets).sum::<usize>()
+    }
+
+    /// Ask for the memory that a segment will need, beyond the value itself.
+    pub(crate) fn ask_for_parts(&self, from: usize, now_ns: i64, tcp: &Tcp, payload: u32) {
+        let (own, other) = (&self.halves[from], &self.halves[1 - from]);
+        if payload > 0 {
+            own.outstanding.back().inspect(|kept| ask_for(*kept));
+            own.series.slices().last().inspect(|slice| ask_for(*slice));
+            self.limits.ask_for_news(from);
+        }
+        #[allow(clippy::cast_possible_truncation)] // the lower half is what is told
+        if tcp.ack && tcp.acknowledgment != other.acknowledged as u32 {
+            other.series.slices().last().inspect(|slice| ask_for(*slice));
+            self.limits.ask_for_news(1 - from);
+            // As long as it will have taken if it acknowledges the first only, or all that is under way; there is more than that seldom.
+            for kept in [other.outstanding.front(), other.outstanding.back()].into_iter().flatten() {
+                let delay_ns = now_ns.saturating_sub(kept.sent_ns).max(0).cast_unsigned();
+                other.ack_delay.ask_for(delay_ns);
+                other.round_trip.ask_for(delay_ns);
+            }
+        }
     }
 
     /// Say whether memory is short.

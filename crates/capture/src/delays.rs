@@ -1,10 +1,10 @@
 //! How long things took: counts in buckets of a fixed relative width, of which only the octaves that hold something take memory.
 
-/// Octaves of 64-bit nanoseconds.
-const OCTAVES: usize = 64;
+use crate::ahead::ask_for;
+
 const SUB_BITS: u32 = 5;
 const SUB: usize = 1 << SUB_BITS;
-/// Octets that an octave takes.
+/// Octets that an octave takes, with its part of what the allocator adds.
 const OCTAVE_OCTETS: usize = SUB * 8 + 16;
 
 /// Times in nanoseconds: their number, sum and ends exactly, their distribution in 32 buckets an octave, so to 3.2%.
@@ -17,8 +17,10 @@ pub struct Delays {
     sum_ns: u128,
     least_ns: u64,
     most_ns: u64,
-    /// By octave, those that were met; sorted.
-    octaves: Vec<(u8, Box<[u64; SUB]>)>,
+    /// A bit for every octave that was met.
+    met: u64,
+    /// The counts of those octaves, one after the other.
+    counts: Vec<u64>,
 }
 
 /// Octave and place within it.
@@ -48,14 +50,30 @@ impl Delays {
         self.count += 1;
         self.sum_ns += u128::from(ns);
         let (octave, place) = place_of(ns);
-        let at = match self.octaves.binary_search_by_key(&octave, |(of, _)| *of) {
-            Ok(at) => at,
-            Err(at) => {
-                self.octaves.insert(at, (octave, Box::new([0; SUB])));
-                at
-            }
-        };
-        self.octaves[at].1[place] += 1;
+        let at = self.before(octave) * SUB;
+        if self.met >> octave & 1 == 0 {
+            self.met |= 1 << octave;
+            self.counts.reserve_exact(SUB);
+            self.counts.splice(at..at, [0; SUB]);
+        }
+        self.counts[at + place] += 1;
+    }
+
+    /// Octaves that were met below this one.
+    fn before(&self, octave: u8) -> usize {
+        (self.met & ((1 << octave) - 1)).count_ones() as usize
+    }
+
+    /// Octaves that were met, and their counts.
+    fn octaves(&self) -> impl Iterator<Item = (u8, &[u64])> {
+        let octaves = (0..64).filter(|octave| self.met >> octave & 1 == 1);
+        octaves.zip(self.counts.chunks_exact(SUB))
+    }
+
+    /// Ask for the memory of the count of a time.
+    pub(crate) fn ask_for(&self, ns: u64) {
+        let (octave, place) = place_of(ns);
+        self.counts.get(self.before(octave) * SUB + place).inspect(|count| ask_for(*count));
     }
 
     /// How many were counted.
@@ -99,11 +117,11 @@ impl Delays {
         }
         let wanted = ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).clamp(1, self.count);
         let mut seen = 0;
-        for (octave, counts) in &self.octaves {
+        for (octave, counts) in self.octaves() {
             for (place, &count) in counts.iter().enumerate() {
                 seen += count;
                 if seen >= wanted {
-                    return Some(top_of(*octave, place).clamp(self.least_ns, self.most_ns));
+                    return Some(top_of(octave, place).clamp(self.least_ns, self.most_ns));
                 }
             }
         }
@@ -113,8 +131,8 @@ impl Delays {
     /// The buckets that hold something: greatest time, and count; from short to long.
     #[must_use]
     pub fn filled(&self) -> Vec<(u64, u64)> {
-        let all = self.octaves.iter().flat_map(|(octave, counts)| {
-            counts.iter().enumerate().map(|(place, &count)| (top_of(*octave, place), count))
+        let all = self.octaves().flat_map(|(octave, counts)| {
+            counts.iter().enumerate().map(move |(place, &count)| (top_of(octave, place), count))
         });
         all.filter(|(_, count)| *count > 0).collect()
     }
@@ -122,8 +140,7 @@ impl Delays {
     /// Octets of memory beyond the value itself.
     #[must_use]
     pub fn held_octets(&self) -> usize {
-        debug_assert!(self.octaves.len() <= OCTAVES);
-        self.octaves.len() * OCTAVE_OCTETS
+        self.met.count_ones() as usize * OCTAVE_OCTETS
     }
 }
 

@@ -5,14 +5,16 @@
 //! [`MOST_LISTED`] with most payload are kept whole, of the others their sums.
 
 use crate::connection::{Connection, Finding};
-use crate::file::{Capture, Error, Packet};
-use crate::flow::{mark, Flow, Mark, RAW};
-use crate::packet::{frame, read_packet, End, Other, Tcp, Transport};
+use crate::file::{Capture, Dropped, Error, Packet};
+use crate::flow::{Flow, Mark};
+use crate::largest::Largest;
+use crate::noted::{FlowKey, Noted, Pair, What};
+use crate::packet::{End, Other, Tcp};
 use crate::recent::Recent;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::fmt::{Display, Formatter};
 use std::io::Read;
+
+pub use crate::largest::Rest;
+pub use crate::noted::Station;
 
 /// Connections, and flows, that are followed at a time.
 pub const MOST_LIVE: usize = 32_768;
@@ -23,29 +25,13 @@ const MUCH_HELD: usize = 64 << 20;
 /// Connections, and flows, that are described one by one.
 pub const MOST_LISTED: usize = 1000;
 
+/// Packets that are read before the first of them is taken in.
+const BATCH: usize = 8;
+/// Of so many connections and flows all is near the processor anyway.
+const FEW_LIVE: usize = 256;
+
 /// Times are taken as no farther from 1970 than 73 years, so that their differences are numbers.
 const FARTHEST_NS: i64 = 1 << 61;
-
-/// An end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Station {
-    /// Of UDP.
-    Ip(End),
-    /// Of raw frames.
-    Mac([u8; 6]),
-}
-
-impl Display for Station {
-    fn fmt(&self, to: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Ip(end) => end.fmt(to),
-            Self::Mac(octets) => {
-                let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
-                write!(to, "{}", octets.join(":"))
-            }
-        }
-    }
-}
 
 /// Something that is finished, or that the capture ended in the middle of.
 #[derive(Clone, Debug)]
@@ -80,78 +66,6 @@ pub struct FromTo {
     pub mark: Option<Mark>,
     /// What was found.
     pub flow: Flow,
-}
-
-/// What has no place in the list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rest {
-    /// How many.
-    pub count: u64,
-    /// Their packets.
-    pub packets: u64,
-    /// Their octets of payload.
-    pub octets: u64,
-}
-
-/// The largest of what is finished.
-#[derive(Debug)]
-struct Largest<T> {
-    heap: BinaryHeap<Ranked<T>>,
-    rest: Rest,
-    evicted: u64,
-}
-
-#[derive(Debug)]
-struct Ranked<T> {
-    rank: Reverse<(u64, Reverse<u64>)>,
-    packets: u64,
-    listed: Box<Listed<T>>,
-}
-
-impl<T> PartialEq for Ranked<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.rank == other.rank
-    }
-}
-
-impl<T> Eq for Ranked<T> {}
-
-impl<T> PartialOrd for Ranked<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> Ord for Ranked<T> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.rank.cmp(&other.rank)
-    }
-}
-
-impl<T> Default for Largest<T> {
-    fn default() -> Self {
-        Self { heap: BinaryHeap::new(), rest: Rest::default(), evicted: 0 }
-    }
-}
-
-impl<T> Largest<T> {
-    fn add(&mut self, listed: Listed<T>, packets: u64, octets: u64) {
-        self.evicted += u64::from(listed.is_evicted);
-        self.heap.push(Ranked { rank: Reverse((octets, Reverse(listed.number))), packets, listed: Box::new(listed) });
-        if self.heap.len() > MOST_LISTED {
-            if let Some(least) = self.heap.pop() {
-                self.rest.count += 1;
-                self.rest.packets += least.packets;
-                self.rest.octets += least.rank.0 .0;
-            }
-        }
-    }
-
-    /// From the largest to the smallest; of the same size, the first first.
-    fn sorted(self) -> (Vec<Listed<T>>, Rest, u64) {
-        let listed = self.heap.into_sorted_vec().into_iter().map(|ranked| *ranked.listed).collect();
-        (listed, self.rest, self.evicted)
-    }
 }
 
 /// Packets by what they are.
@@ -190,6 +104,8 @@ pub struct Explanation {
     pub backward: u64,
     /// Packets of which a part was kept only.
     pub cut: u64,
+    /// Packets that the capture itself lost, where it says so.
+    pub dropped: Dropped,
     /// What they are.
     pub kinds: Kinds,
     /// Link that is not read, if there was one.
@@ -206,7 +122,14 @@ pub struct Explanation {
     pub ended_by: Option<Error>,
 }
 
-type FlowKey = (Station, Station, Option<Mark>);
+/// Something that is followed, and the octets that are remembered of it.
+#[derive(Debug)]
+struct Live<T> {
+    held: usize,
+    /// Of a connection, whether its first end is the lower one of its pair.
+    is_first_low: bool,
+    listed: Listed<T>,
+}
 
 /// Takes in packets.
 #[derive(Debug, Default)]
@@ -219,8 +142,8 @@ pub struct Explainer {
     cut: u64,
     kinds: Kinds,
     unread_link: Option<u16>,
-    live: Recent<(End, End), Listed<Between>>,
-    live_flows: Recent<FlowKey, Listed<FromTo>>,
+    live: Recent<Pair, Live<Between>>,
+    live_flows: Recent<FlowKey, Live<FromTo>>,
     held: usize,
     connections: u64,
     flows: u64,
@@ -257,46 +180,96 @@ impl Explainer {
 
     /// Take in a packet; of TCP, what it meant.
     pub fn packet(&mut self, packet: &Packet<'_>) -> Option<Met> {
-        self.packets += 1;
-        self.wire_octets += u64::from(packet.original);
-        self.cut += u64::from((packet.data.len() as u64) < u64::from(packet.original));
-        let now_ns = self.clock(packet.time_ns);
-        match read_packet(packet) {
-            Ok((found, body)) => match found.transport {
-                Transport::Tcp(tcp) => {
-                    self.kinds.tcp += 1;
-                    return Some(self.segment(now_ns, (found.source, found.destination), &tcp, found.payload));
-                }
-                Transport::Udp => {
-                    self.kinds.udp += 1;
-                    self.datagram(
-                        now_ns,
-                        (Station::Ip(found.source), Station::Ip(found.destination)),
-                        found.payload,
-                        body,
-                    );
-                }
-            },
-            Err(Other::Link(number)) => {
-                self.kinds.unread += 1;
-                self.unread_link = Some(number);
+        let noted = Noted::of(packet);
+        let hash = self.hash(&noted);
+        self.take(&noted, hash)
+    }
+
+    /// Take in packets, one after the other. `hashes` is where hashes are kept meanwhile.
+    fn batch(&mut self, batch: &[Noted], hashes: &mut Vec<u32>) {
+        hashes.clear();
+        hashes.extend(batch.iter().map(|noted| self.hash(noted)));
+        if self.live.len() + self.live_flows.len() > FEW_LIVE {
+            self.ask_for(batch, hashes);
+        }
+        for (noted, hash) in batch.iter().zip(&*hashes) {
+            self.take(noted, *hash);
+        }
+    }
+
+    /// Ask for the memory that the packets of a batch will need: where their connections and flows are, these, and what they point to.
+    fn ask_for(&self, batch: &[Noted], hashes: &[u32]) {
+        for (noted, hash) in batch.iter().zip(hashes) {
+            match noted.what {
+                What::Segment(..) => self.live.ask_for_place(*hash),
+                What::Datagram(..) => self.live_flows.ask_for_place(*hash),
+                What::Other(_) => {}
             }
-            Err(Other::Fragment) => self.kinds.fragment += 1,
-            Err(Other::Broken) => self.kinds.broken += 1,
-            Err(Other::Protocol) => match frame(packet).filter(|frame| frame.kind == RAW) {
-                Some(frame) => {
-                    self.kinds.raw += 1;
-                    let cut = packet.original.saturating_sub(u32::try_from(packet.data.len()).unwrap_or(u32::MAX));
-                    let octets = u32::try_from(frame.payload.len()).unwrap_or(u32::MAX).saturating_add(cut);
-                    self.datagram(
-                        now_ns,
-                        (Station::Mac(frame.source), Station::Mac(frame.destination)),
-                        octets,
-                        frame.payload,
-                    );
+        }
+        let mut places = [None; BATCH];
+        for ((noted, hash), place) in batch.iter().zip(hashes).zip(&mut places) {
+            *place = match noted.what {
+                What::Segment(..) => self.live.likely(*hash),
+                What::Datagram(..) => self.live_flows.likely(*hash),
+                What::Other(_) => None,
+            };
+            match (noted.what, *place) {
+                (What::Segment(..), Some(place)) => self.live.ask_for(place),
+                (What::Datagram(..), Some(place)) => self.live_flows.ask_for(place),
+                _ => {}
+            }
+        }
+        for (noted, place) in batch.iter().zip(places) {
+            let (Some(place), now_ns) = (place, noted.time_ns.unwrap_or(0)) else { continue };
+            match &noted.what {
+                What::Segment(_, is_low, tcp, payload) => {
+                    if let Some(of) = self.live.at(place) {
+                        let from = usize::from(of.is_first_low != *is_low);
+                        of.listed.what.connection.ask_for_parts(from, now_ns, tcp, *payload);
+                    }
                 }
-                None => self.kinds.other += 1,
-            },
+                What::Datagram(..) => {
+                    if let Some(of) = self.live_flows.at(place) {
+                        of.listed.what.flow.ask_for_parts(now_ns);
+                    }
+                }
+                What::Other(_) => {}
+            }
+        }
+    }
+
+    fn hash(&self, noted: &Noted) -> u32 {
+        match &noted.what {
+            What::Segment(pair, ..) => self.live.hash(pair),
+            What::Datagram(key, ..) => self.live_flows.hash(key),
+            What::Other(_) => 0,
+        }
+    }
+
+    fn take(&mut self, noted: &Noted, hash: u32) -> Option<Met> {
+        self.packets += 1;
+        self.wire_octets += u64::from(noted.original);
+        self.cut += u64::from(noted.is_cut);
+        let now_ns = self.clock(noted.time_ns);
+        match &noted.what {
+            What::Segment(pair, is_low, tcp, payload) => {
+                self.kinds.tcp += 1;
+                return Some(self.segment(now_ns, (pair, hash, *is_low), tcp, *payload));
+            }
+            What::Datagram(key, number, octets) => {
+                match key.0 {
+                    Station::Ip(_) => self.kinds.udp += 1,
+                    Station::Mac(_) => self.kinds.raw += 1,
+                }
+                self.datagram(now_ns, key, hash, *number, *octets);
+            }
+            What::Other(Other::Link(number)) => {
+                self.kinds.unread += 1;
+                self.unread_link = Some(*number);
+            }
+            What::Other(Other::Fragment) => self.kinds.fragment += 1,
+            What::Other(Other::Broken) => self.kinds.broken += 1,
+            What::Other(Other::Protocol) => self.kinds.other += 1,
         }
         None
     }
@@ -314,51 +287,53 @@ impl Explainer {
         now_ns
     }
 
-    fn segment(&mut self, now_ns: i64, (source, destination): (End, End), tcp: &Tcp, payload: u32) -> Met {
-        let key = if source <= destination { (source, destination) } else { (destination, source) };
+    fn segment(&mut self, now_ns: i64, (pair, hash, is_low): (&Pair, u32, bool), tcp: &Tcp, payload: u32) -> Met {
         let begins = tcp.syn && !tcp.ack;
-        let before = if begins { self.live.find(&key) } else { None };
-        let is_over = before.is_some_and(|of| {
-            let from = usize::from(of.what.ends[0] != source);
-            of.what.connection.is_over_for(from, tcp)
-        });
+        let before = if begins { self.live.find(pair, hash) } else { None };
+        let is_over =
+            before.is_some_and(|of| of.listed.what.connection.is_over_for(usize::from(of.is_first_low != is_low), tcp));
         if is_over {
-            if let Some(of) = self.live.take(&key) {
-                self.held = self.held.saturating_sub(of.what.connection.held_octets());
-                self.finish(of, false);
+            if let Some(of) = self.live.take(pair, hash) {
+                self.held = self.held.saturating_sub(of.held);
+                self.finish(of.listed, false);
             }
         }
         let (connections, packets) = (&mut self.connections, self.packets);
-        let of = self.live.meet(key, || {
+        let of = self.live.meet(pair, hash, || {
             *connections += 1;
+            let (low, high) = pair.ends();
             // Who answers a SYN did not begin.
-            let ends = if tcp.syn && tcp.ack { [destination, source] } else { [source, destination] };
+            let is_first_low = (is_low != (tcp.syn && tcp.ack)) || low == high;
+            let ends = if is_first_low { [low, high] } else { [high, low] };
             let what = Between { ends, connection: Connection::default() };
-            Listed { number: *connections, first_packet: packets, is_evicted: false, what }
+            let listed = Listed { number: *connections, first_packet: packets, is_evicted: false, what };
+            Live { held: 0, is_first_low, listed }
         });
-        let from = usize::from(of.what.ends[0] != source);
-        let before = of.what.connection.held_octets();
-        of.what.connection.spare(self.held > MUCH_HELD);
-        let finding = of.what.connection.segment(from, now_ns, tcp, payload);
-        let met = Met { connection: of.number, from, finding };
-        self.held = (self.held + of.what.connection.held_octets()).saturating_sub(before);
+        let from = usize::from(of.is_first_low != is_low);
+        let connection = &mut of.listed.what.connection;
+        connection.spare(self.held > MUCH_HELD);
+        let finding = connection.segment(from, now_ns, tcp, payload);
+        let held = connection.held_octets();
+        let met = Met { connection: of.listed.number, from, finding };
+        self.held = (self.held + held).saturating_sub(std::mem::replace(&mut of.held, held));
         self.evict();
         met
     }
 
-    fn datagram(&mut self, now_ns: i64, (source, destination): (Station, Station), octets: u32, body: &[u8]) {
-        let (mark, number) = mark(body).unzip();
+    fn datagram(&mut self, now_ns: i64, key: &FlowKey, hash: u32, number: Option<u64>, octets: u32) {
         let (flows, packets) = (&mut self.flows, self.packets);
-        let of = self.live_flows.meet((source, destination, mark), || {
+        let of = self.live_flows.meet(key, hash, || {
             *flows += 1;
+            let (source, destination, mark) = *key;
             let what = FromTo { source, destination, mark, flow: Flow::new(now_ns, number) };
-            Listed { number: *flows, first_packet: packets, is_evicted: false, what }
+            let listed = Listed { number: *flows, first_packet: packets, is_evicted: false, what };
+            Live { held: 0, is_first_low: true, listed }
         });
-        let before = of.what.flow.held_octets();
-        of.what.flow.series.spare(self.held > MUCH_HELD);
-        of.what.flow.packet(now_ns, octets, number);
-        self.held =
-            (self.held + of.what.flow.held_octets()).saturating_sub(if of.what.flow.packets == 1 { 0 } else { before });
+        let flow = &mut of.listed.what.flow;
+        flow.series.spare(self.held > MUCH_HELD);
+        flow.packet(now_ns, octets, number);
+        let held = flow.held_octets();
+        self.held = (self.held + held).saturating_sub(std::mem::replace(&mut of.held, held));
         self.evict();
     }
 
@@ -366,13 +341,13 @@ impl Explainer {
         let most = self.most_live.unwrap_or(MOST_LIVE);
         while self.live.len() > most || (self.held > MOST_HELD && self.live.len() > 1) {
             let Some(of) = self.live.take_oldest() else { break };
-            self.held = self.held.saturating_sub(of.what.connection.held_octets());
-            self.finish(of, true);
+            self.held = self.held.saturating_sub(of.held);
+            self.finish(of.listed, true);
         }
         while self.live_flows.len() > most || (self.held > MOST_HELD && self.live_flows.len() > 1) {
             let Some(of) = self.live_flows.take_oldest() else { break };
-            self.held = self.held.saturating_sub(of.what.flow.held_octets());
-            self.finish_flow(of, true);
+            self.held = self.held.saturating_sub(of.held);
+            self.finish_flow(of.listed, true);
         }
     }
 
@@ -389,14 +364,14 @@ impl Explainer {
         self.done_flows.add(of, packets, octets);
     }
 
-    /// What was found. `file_octets` is how much of the file was read, `ended_by` why no more.
+    /// What was found. `file_octets` is how much of the file was read, `ended_by` why no more; what the file says of its losses is left to be added.
     #[must_use]
     pub fn explanation(mut self, file_octets: u64, ended_by: Option<Error>) -> Explanation {
         while let Some(of) = self.live.take_oldest() {
-            self.finish(of, false);
+            self.finish(of.listed, false);
         }
         while let Some(of) = self.live_flows.take_oldest() {
-            self.finish_flow(of, false);
+            self.finish_flow(of.listed, false);
         }
         let (connections, rest, evicted) = self.done.sorted();
         let (flows, rest_of_flows, evicted_flows) = self.done_flows.sorted();
@@ -408,6 +383,7 @@ impl Explainer {
             timeless: self.timeless,
             backward: self.backward,
             cut: self.cut,
+            dropped: Dropped::default(),
             kinds: self.kinds,
             unread_link: self.unread_link,
             connections,
@@ -419,7 +395,7 @@ impl Explainer {
     }
 }
 
-/// Packets between two calls of who watches.
+/// Packets between two calls of who watches; a multiple of [`BATCH`].
 const WATCHED_EVERY: u64 = 1 << 15;
 
 /// Explain a capture. Hand in a reader that buffers; `watch` is told the octets read now and then, and says whether to go on.
@@ -429,17 +405,26 @@ const WATCHED_EVERY: u64 = 1 << 15;
 pub fn explain<R: Read>(reader: R, mut watch: impl FnMut(u64) -> bool) -> Result<Explanation, Error> {
     let mut capture = Capture::new(reader)?;
     let mut explainer = Explainer::default();
+    let (mut batch, mut hashes) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
     let ended_by = loop {
         if explainer.packets.is_multiple_of(WATCHED_EVERY) && !watch(capture.octets()) {
             break None;
         }
-        match capture.read_packet() {
-            Ok(Some(packet)) => {
-                explainer.packet(&packet);
+        batch.clear();
+        let end = loop {
+            match capture.read_packet() {
+                Ok(Some(packet)) => batch.push(Noted::of(&packet)),
+                Ok(None) => break Some(None),
+                Err(error) => break Some(Some(error)),
             }
-            Ok(None) => break None,
-            Err(error) => break Some(error),
+            if batch.len() == BATCH {
+                break None;
+            }
+        };
+        explainer.batch(&batch, &mut hashes);
+        if let Some(ended_by) = end {
+            break ended_by;
         }
     };
-    Ok(explainer.explanation(capture.octets(), ended_by))
+    Ok(Explanation { dropped: capture.dropped(), ..explainer.explanation(capture.octets(), ended_by) })
 }

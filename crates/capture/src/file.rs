@@ -7,8 +7,13 @@
 //!
 //! Sources: draft-ietf-opsawg-pcap-05, draft-ietf-opsawg-pcapng-03, and the registry of link types of the tcpdump group.
 
+mod interface;
+
+use interface::{Interface, Resolution};
 use std::io::{ErrorKind, Read};
 use thiserror::Error;
+
+pub use interface::{Dropped, Link};
 
 /// Octets of the largest packet that is read: libpcap's own bound.
 pub const MOST_CAPTURED: u32 = 262_144;
@@ -17,11 +22,11 @@ pub const MOST_BLOCK: u32 = 16 << 20;
 /// Interfaces that a section may describe.
 pub const MOST_INTERFACES: usize = 65_536;
 
-const NS: i128 = 1_000_000_000;
 const SECTION: u32 = 0x0A0D_0D0A;
 const INTERFACE: u32 = 1;
 const OLD_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
+const STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1A2B_3C4D;
 
@@ -65,49 +70,6 @@ pub enum Error {
     },
 }
 
-/// What a captured packet begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
-    /// An Ethernet header.
-    Ethernet,
-    /// An IP header.
-    Ip,
-    /// What Linux says of a packet on no interface in particular (version 1).
-    Cooked,
-    /// The same (version 2).
-    Cooked2,
-    /// Four octets of address family, as on BSD's loopback.
-    Loopback,
-    /// Something that is not read, by its number in the registry.
-    Other(u16),
-}
-
-impl Link {
-    fn of(number: u16) -> Self {
-        match number {
-            1 => Self::Ethernet,
-            12 | 14 | 101 | 228 | 229 => Self::Ip,
-            113 => Self::Cooked,
-            276 => Self::Cooked2,
-            0 | 108 => Self::Loopback,
-            other => Self::Other(other),
-        }
-    }
-
-    /// Its number in the registry.
-    #[must_use]
-    pub fn number(self) -> u16 {
-        match self {
-            Self::Loopback => 0,
-            Self::Ethernet => 1,
-            Self::Ip => 101,
-            Self::Cooked => 113,
-            Self::Cooked2 => 276,
-            Self::Other(number) => number,
-        }
-    }
-}
-
 /// A packet as it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
@@ -124,33 +86,6 @@ pub struct Packet<'a> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Interface {
-    link: Link,
-    snap: u32,
-    /// Units of its times in a second.
-    resolution: Resolution,
-    offset_s: i64,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Resolution {
-    Decimal(u32),
-    Binary(u32),
-}
-
-impl Resolution {
-    /// Nanoseconds of a time, or `None` beyond what 64 bits hold.
-    fn ns(self, units: u64, offset_s: i64) -> Option<i64> {
-        let ns = match self {
-            Self::Decimal(places @ 0..=9) => i128::from(units).checked_mul(10i128.pow(9 - places))?,
-            Self::Decimal(places) => i128::from(units) / 10i128.checked_pow(places - 9)?,
-            Self::Binary(places) => (i128::from(units) * NS).checked_shr(places)?,
-        };
-        i64::try_from(ns + i128::from(offset_s) * NS).ok()
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
 enum Kind {
     Classic { interface: Interface },
     Blocks,
@@ -163,6 +98,8 @@ pub struct Capture<R> {
     kind: Kind,
     is_big: bool,
     interfaces: Vec<Interface>,
+    /// Of the sections before.
+    dropped: Dropped,
     /// What is read of the packet or block under way.
     buffer: Vec<u8>,
     /// Octets read.
@@ -181,6 +118,7 @@ impl<R: Read> Capture<R> {
             kind: Kind::Blocks,
             is_big: false,
             interfaces: Vec::new(),
+            dropped: Dropped::default(),
             buffer: Vec::new(),
             at: 0,
             packets: 0,
@@ -206,7 +144,8 @@ impl<R: Read> Capture<R> {
         let snap = new.u32_at(12);
         // The upper half has flags of the check sequence.
         let link = Link::of((new.u32_at(16) & 0xffff) as u16);
-        let interface = Interface { link, snap, resolution: Resolution::Decimal(places), offset_s: 0 };
+        let interface =
+            Interface { link, snap, resolution: Resolution::Decimal(places), offset_s: 0, dropped: Dropped::default() };
         new.kind = Kind::Classic { interface };
         Ok(new)
     }
@@ -221,6 +160,12 @@ impl<R: Read> Capture<R> {
     #[must_use]
     pub fn octets(&self) -> u64 {
         self.at
+    }
+
+    /// Packets that the capture itself lost, as far as it has said so yet; an interface may say it more than once, and the last counts.
+    #[must_use]
+    pub fn dropped(&self) -> Dropped {
+        self.interfaces.iter().fold(self.dropped, |sum, interface| sum.and(interface.dropped))
     }
 
     /// The next packet; nothing at the end of the file.
@@ -275,7 +220,9 @@ impl<R: Read> Capture<R> {
             let length = self.u32_at(0);
             let body = self.body_of(begin, length)?;
             match kind {
-                INTERFACE | OLD_PACKET | SIMPLE_PACKET | ENHANCED_PACKET => self.whole(body + 4, "block")?,
+                INTERFACE | OLD_PACKET | SIMPLE_PACKET | STATISTICS | ENHANCED_PACKET => {
+                    self.whole(body + 4, "block")?;
+                }
                 _ => {
                     self.skip(body as u64 + 4)?;
                     continue;
@@ -288,6 +235,10 @@ impl<R: Read> Capture<R> {
             let found = match kind {
                 INTERFACE => {
                     self.describe(begin, body)?;
+                    continue;
+                }
+                STATISTICS => {
+                    self.account(begin, body)?;
                     continue;
                 }
                 SIMPLE_PACKET => self.simple(begin, body)?,
@@ -314,6 +265,7 @@ impl<R: Read> Capture<R> {
         if body < 16 {
             return Err(self.corrupt(begin, "length of a section's block", length, "at least 28".to_owned()));
         }
+        self.dropped = self.dropped();
         self.interfaces.clear();
         self.skip(body as u64 - 4 + 4)
     }
@@ -331,26 +283,51 @@ impl<R: Read> Capture<R> {
             snap: self.u32_at(4),
             resolution: Resolution::Decimal(6),
             offset_s: 0,
+            dropped: Dropped::default(),
         };
         let mut at = 8;
-        while at + 4 <= body {
-            let (code, length) = (self.u16_at(at), self.u16_at(at + 2) as usize);
-            let value = at + 4;
-            if code == 0 {
-                break;
-            }
-            if value + length > body {
-                return Err(self.corrupt(begin, "length of an option", length, format!("at most {}", body - value)));
-            }
+        while let Some((code, length, value)) = self.option(begin, &mut at, body)? {
             match (code, length) {
                 (9, 1) => interface.resolution = self.resolution(begin, self.buffer[value])?,
                 (14, 8) => interface.offset_s = self.u64_at(value).cast_signed(),
                 _ => {}
             }
-            at = value + length.next_multiple_of(4);
         }
         self.interfaces.push(interface);
         Ok(())
+    }
+
+    /// What an interface says of its losses.
+    fn account(&mut self, begin: u64, body: usize) -> Result<(), Error> {
+        if body < 12 {
+            return Err(self.corrupt(begin, "length of statistics", body, "at least 12 octets".to_owned()));
+        }
+        let number = self.u32_at(0);
+        self.interface(begin, number)?;
+        let mut dropped = Dropped::default();
+        let mut at = 12;
+        while let Some((code, length, value)) = self.option(begin, &mut at, body)? {
+            match (code, length) {
+                (5, 8) => dropped.by_interface = Some(self.u64_at(value)),
+                (7, 8) => dropped.by_system = Some(self.u64_at(value)),
+                _ => {}
+            }
+        }
+        self.interfaces[number as usize].dropped = dropped;
+        Ok(())
+    }
+
+    /// Code and length of the option at `at` of a body, and where its value is; nothing at their end.
+    fn option(&self, begin: u64, at: &mut usize, body: usize) -> Result<Option<(u16, usize, usize)>, Error> {
+        if *at + 4 > body || self.u16_at(*at) == 0 {
+            return Ok(None);
+        }
+        let (code, length, value) = (self.u16_at(*at), self.u16_at(*at + 2) as usize, *at + 4);
+        if value + length > body {
+            return Err(self.corrupt(begin, "length of an option", length, format!("at most {}", body - value)));
+        }
+        *at = value + length.next_multiple_of(4);
+        Ok(Some((code, length, value)))
     }
 
     fn resolution(&self, begin: u64, octet: u8) -> Result<Resolution, Error> {

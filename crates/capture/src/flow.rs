@@ -3,6 +3,7 @@
 //! The mark is described in docs/live.md: octet 0 is E3, the upper half of octet 1 the version (1), its lower half the kind; then experiment,
 //! stream (16 bit each) and sequence number (48 bit), big-endian.
 
+use crate::ahead::ask_for;
 use crate::delays::Delays;
 use crate::series::Series;
 use ethermeter_traffic::{Account, Sequence};
@@ -82,6 +83,12 @@ impl Flow {
         if let (Some(numbers), Some(number)) = (&mut self.numbers, number) {
             numbers.arrive(number);
         }
+    }
+
+    /// Ask for the memory that the next packet will need, beyond the value itself.
+    pub(crate) fn ask_for_parts(&self, now_ns: i64) {
+        self.gaps.ask_for(now_ns.saturating_sub(self.times_ns.1).max(0).cast_unsigned());
+        self.series.slices().last().inspect(|slice| ask_for(*slice));
     }
 
     /// What became of its numbers, from the first that was captured to the last; nothing if it has no mark.

@@ -8,17 +8,21 @@
 //! - [`flow`]: UDP and raw frames: rates, gaps, and losses where they carry ethermeter's mark.
 //! - [`explain`]: every packet of a capture to its connection or flow, in bounded memory.
 //! - [`told`]: the explanation as JSON.
-//! - [`delays`], [`series`], [`recent`]: histograms, slices of time and tables that stay small.
+//! - [`delays`], [`series`], [`recent`], [`index`]: histograms, slices of time and tables that stay small.
 //!
 //! Pure but for the reader that is handed in. A file may hold anything: nothing here panics on it, and what is wrong is said with its
 //! place in the file.
 
+mod ahead;
 pub mod connection;
 pub mod delays;
 pub mod explain;
 pub mod file;
 pub mod flow;
+pub mod index;
+mod largest;
 pub mod limits;
+mod noted;
 pub mod packet;
 pub mod recent;
 pub mod series;

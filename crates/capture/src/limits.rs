@@ -23,6 +23,7 @@
 //! SYN, and what follows the last of these moments                                             Opening
 //! ```
 
+use crate::ahead::ask_for;
 use std::collections::VecDeque;
 
 /// News of acknowledgements that may be on its way to a sender; of more, the oldest are taken as arrived.
@@ -259,6 +260,12 @@ impl Limits {
         let explained: u64 = spent.iter().fold(0, |sum, ns| sum.saturating_add(*ns));
         spent[Cause::Opening as usize] += all.saturating_sub(explained);
         spent
+    }
+
+    /// Ask for the memory of what end `x` is being told.
+    pub(crate) fn ask_for_news(&self, x: usize) {
+        let news = &self.views[x].news;
+        [news.front(), news.back()].into_iter().flatten().for_each(ask_for);
     }
 
     /// Octets of memory beyond the value itself.

@@ -3,15 +3,29 @@
 use crate::file::{Link, Packet};
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, TransportSlice};
 use std::fmt::{Display, Formatter};
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
 /// One end of a conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct End {
     /// Its address.
     pub address: IpAddr,
     /// Its port.
     pub port: u16,
+}
+
+// Written out, since it is done for both ends of every packet: two words, or three, and not each octet for itself.
+impl Hash for End {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.address {
+            IpAddr::V4(address) => state.write_u64(u64::from(address.to_bits()) << 16 | u64::from(self.port)),
+            IpAddr::V6(address) => {
+                state.write_u128(address.to_bits());
+                state.write_u64(u64::from(self.port));
+            }
+        }
+    }
 }
 
 impl Display for End {

@@ -45,32 +45,32 @@ impl Slice {
 }
 
 /// Slices from a beginning on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Series {
-    width_ns: u64,
     slices: Vec<Slice>,
+    /// How often the width was doubled.
+    doubled: u32,
     is_short: bool,
-}
-
-impl Default for Series {
-    fn default() -> Self {
-        Self { width_ns: FIRST_WIDTH_NS, slices: Vec::new(), is_short: false }
-    }
 }
 
 impl Series {
     /// The slice of a time after the beginning.
     pub fn at(&mut self, after_ns: u64) -> &mut Slice {
         let most = if self.is_short { FEW_SLICES } else { MOST_SLICES };
-        while after_ns / self.width_ns >= most as u64 {
+        while self.index(after_ns) >= most as u64 {
             self.halve();
         }
         #[allow(clippy::cast_possible_truncation)] // below the number of slices
-        let index = (after_ns / self.width_ns) as usize;
+        let index = self.index(after_ns) as usize;
         if index >= self.slices.len() {
             self.slices.resize(index + 1, Slice::default());
         }
         &mut self.slices[index]
+    }
+
+    /// Slices before a time: what is divided is a constant, since that takes a fraction of the time.
+    fn index(&self, after_ns: u64) -> u64 {
+        (after_ns >> self.doubled) / FIRST_WIDTH_NS
     }
 
     /// Say whether memory is short: then there are few slices, and their memory goes back.
@@ -93,14 +93,14 @@ impl Series {
             self.slices[at] = both;
         }
         self.slices.truncate(self.slices.len().div_ceil(2));
-        // 64 bits of nanoseconds halved into 256 slices: the width stays below 2^57.
-        self.width_ns *= 2;
+        // 64 bits of nanoseconds in 32 slices: the width stays below 2^60.
+        self.doubled += 1;
     }
 
     /// Width of a slice.
     #[must_use]
     pub fn width_ns(&self) -> u64 {
-        self.width_ns
+        FIRST_WIDTH_NS << self.doubled
     }
 
     /// The slices, from the beginning on.

@@ -23,6 +23,7 @@ pub fn json(of: &Explanation) -> Value {
         "timeless": of.timeless,
         "backward": of.backward,
         "cut": of.cut,
+        "dropped": { "by_interface": of.dropped.by_interface, "by_system": of.dropped.by_system },
         "kinds": {
             "tcp": of.kinds.tcp,
             "udp": of.kinds.udp,

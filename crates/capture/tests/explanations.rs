@@ -3,7 +3,7 @@
 use ethermeter_capture::explain::{explain, Explainer, Explanation, MOST_LISTED};
 use ethermeter_capture::file::Packet;
 use ethermeter_capture::write::Writer;
-use ethermeter_capture::{told, Link};
+use ethermeter_capture::{told, Capture, Link};
 use proptest::prelude::*;
 
 fn ethernet(kind: u16, rest: &[&[u8]]) -> Vec<u8> {
@@ -192,6 +192,46 @@ fn json_has_everything_and_no_number_that_json_has_not() {
     assert_eq!(json["connections"][0]["limits_ns"].as_object().expect("a table").len(), 9);
     assert_eq!(json["flows"][0]["numbers"]["sent"], 1);
     assert_eq!(json["flows"][0]["begin_ns"], 1_000_000);
+}
+
+#[test]
+fn packets_that_are_read_ahead_are_explained_as_one_by_one() {
+    // Enough connections and flows for their memory to be asked for and some that begin anew; both directions, and more than a batch.
+    let mut frames = Vec::new();
+    for at in 0u16..3000 {
+        let (port, round) = (1000 + at % 400, u32::from(at / 400));
+        let flags = if round == 4 && port % 7 == 0 { SYN } else { ACK };
+        frames.push(tcp(
+            (port, 80),
+            1 + round * 10 + 1000 * u32::from(flags),
+            flags,
+            &[0; 10][..(usize::from(at) * 7) % 11],
+        ));
+        if at % 3 == 0 {
+            frames.push(tcp((80, port), 1, ACK, b""));
+        }
+        if at % 5 == 0 {
+            let mut packet = udp(&marked(at % 300, (round * 3 % 11) as u8));
+            packet[35] = (at % 3) as u8;
+            frames.push(packet);
+        }
+        if at % 50 == 0 {
+            frames.push(ethernet(0x0806, &[&[0; 28]]));
+        }
+    }
+    let mut writer = Writer::new(Vec::new(), Link::Ethernet, 65_535).expect("memory");
+    for (at, frame) in (0i64..).zip(&frames) {
+        writer.packet(1_000_000_000 + at * 70_000, frame).expect("memory");
+    }
+    let file = writer.finish().expect("memory");
+    let whole = explain(&file[..], |_| true).expect("a capture");
+    let (mut one_by_one, mut capture) = (Explainer::default(), Capture::new(&file[..]).expect("a capture"));
+    while let Some(packet) = capture.read_packet().expect("whole") {
+        one_by_one.packet(&packet);
+    }
+    // 57 of the 400 ports end in a SYN with another number.
+    assert_eq!((whole.connection_sums.0, whole.flow_sums.0), (457, 60));
+    assert_eq!(told::json(&whole), told::json(&one_by_one.explanation(capture.octets(), None)));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Capture files: made octet by octet after their specifications, read back, and broken in every way.
 
-use ethermeter_capture::file::MOST_CAPTURED;
+use ethermeter_capture::file::{Dropped, MOST_CAPTURED};
 use ethermeter_capture::write::blocks::{Blocks, Direction, Seen, Statistics, END_OCTETS};
 use ethermeter_capture::write::Writer;
 use ethermeter_capture::{Capture, Error, Link};
@@ -319,6 +319,7 @@ fn what_was_lost_and_which_way_packets_went_stand_where_the_specification_wants_
     let (begun_ns, ended_ns) = (0x1234_5678_9ABC_DEF0, 0x1234_5679_0000_0001);
     let said = Statistics { begun_ns, ended_ns, accepted: 7, dropped: 1 << 40, delivered: 2 };
     let (file, _) = written.finish(&said).expect("memory takes all");
+    assert_eq!(dropped(&file), Dropped { by_interface: None, by_system: Some(1 << 40) });
     let blocks = blocks_of(&file);
     // Section header, interface description, two enhanced packets, interface statistics.
     assert_eq!(blocks.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [0x0A0D_0D0A, 1, 6, 6, 5]);
@@ -337,4 +338,63 @@ fn what_was_lost_and_which_way_packets_went_stand_where_the_specification_wants_
         (8, 2u64.to_ne_bytes().to_vec()),
     ];
     assert_eq!(options_of(statistics, 12), expected);
+}
+
+fn statistics(is_big: bool, number: u32, counts: &[(u16, u64)]) -> Vec<u8> {
+    let mut body = word(number, is_big).to_vec();
+    body.extend([0; 8]);
+    for (code, count) in counts {
+        body.extend(half(*code, is_big).iter().chain(&half(8, is_big)));
+        body.extend(if is_big { count.to_be_bytes() } else { count.to_le_bytes() });
+    }
+    body.extend([0; 4]);
+    block(5, is_big, &body)
+}
+
+fn dropped(file: &[u8]) -> Dropped {
+    let mut capture = Capture::new(file).expect("a capture");
+    while capture.read_packet().expect("a whole file").is_some() {}
+    capture.dropped()
+}
+
+#[test]
+fn what_a_capture_says_that_it_lost_is_the_last_word_of_each_interface_over_all_sections() {
+    let told = |by_interface, by_system| Dropped { by_interface, by_system };
+    for is_big in [false, true] {
+        let two = [section(is_big), interface(is_big, 1, 0, &[]), interface(is_big, 1, 0, &[])].concat();
+        // Counts of what was received, accepted and delivered are others.
+        let first = statistics(is_big, 0, &[(4, 1000), (5, 3), (6, 900), (7, 1 << 33), (8, 800)]);
+        let again = statistics(is_big, 0, &[(5, 4), (7, 1 + (1 << 33))]);
+        let other = statistics(is_big, 1, &[(5, 10)]);
+        assert_eq!(dropped(&two), told(None, None));
+        assert_eq!(dropped(&[&two[..], &first].concat()), told(Some(3), Some(1 << 33)));
+        let all = [&two[..], &first, &other, &again].concat();
+        assert_eq!(dropped(&all), told(Some(14), Some(1 + (1 << 33))));
+        // A section of the other order, whose interface says nothing of the system.
+        let next = [section(!is_big), interface(!is_big, 1, 0, &[]), statistics(!is_big, 0, &[(5, 100)])].concat();
+        assert_eq!(dropped(&[all, next].concat()), told(Some(114), Some(1 + (1 << 33))));
+        let most = statistics(is_big, 1, &[(7, u64::MAX)]);
+        assert_eq!(
+            dropped(&[&two[..], &first, &most].concat()),
+            told(Some(3), Some(u64::MAX)),
+            "sums stop at the largest number"
+        );
+    }
+    // A classic file has no place for it.
+    assert_eq!(dropped(&classic(0xA1B2_3C4D, false, &[(1, 2, 3, b"abc")])), told(None, None));
+}
+
+#[test]
+fn statistics_that_cannot_be_are_refused_with_their_place() {
+    let begin = [section(false), interface(false, 1, 0, &[])].concat();
+    let said = |file: Vec<u8>| read(&file).1.map(|error| error.to_string()).unwrap_or_default();
+    let unknown = said([&begin[..], &statistics(false, 7, &[])].concat());
+    assert!(unknown.contains("interface 7; expected below 1"), "{unknown}");
+    let short = said([&begin[..], &block(5, false, &[0; 8])].concat());
+    assert!(short.contains("length of statistics 8; expected at least 12 octets"), "{short}");
+    let mut long = [0; 16];
+    (long[12], long[14]) = (5, 8);
+    let long = said([&begin[..], &block(5, false, &long)].concat());
+    assert!(long.contains("length of an option 8; expected at most 0"), "{long}");
+    assert!(long.contains(&format!("at octet {}", begin.len())), "{long}");
 }

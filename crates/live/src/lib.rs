@@ -18,7 +18,6 @@
 pub mod clock;
 pub mod counters;
 mod error;
-pub mod face;
 pub mod interface;
 pub mod loss;
 pub mod pacing;
@@ -30,6 +29,6 @@ pub mod time;
 pub mod wire;
 
 pub use error::Error;
-pub use face::Face;
+pub use ethermeter_traffic::face::{self, Face};
 pub use port::Port;
 pub use time::{HostTime, Timeline};

@@ -1,5 +1,7 @@
 //! The figures of a network, as arrays.
 
+mod clocks;
+
 use crate::raise;
 use ethermeter_simulator::network::{
     check, simulate, Delays, EndOutcome, FlowOutcome, Outcome, PortOutcome, TransferOutcome, Trial, VoiceOutcome,
@@ -93,6 +95,9 @@ fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
     ];
     for (key, pick) in ports {
         dict.set_item(key, o.ports.iter().map(pick).collect::<Vec<u64>>().into_pyarray(py))?;
+    }
+    if o.flows.iter().any(|flow| flow.reading.is_some()) {
+        dict.set_item("clocks", clocks::convert(py, o)?)?;
     }
     dict.set_item("node_flooded", o.flooded.clone().into_pyarray(py))?;
     dict.set_item("window_ps", o.window_ps)?;

@@ -889,6 +889,46 @@ proptest! {
     }
 
     #[test]
+    fn clocks_are_read_alike_by_both_implementations_and_change_nothing_unless_they_are_compared(seed: u64) {
+        use ethermeter_simulator::network::scenario::Kind;
+        let mut shape = Shape(seed);
+        let mut trial = shape.network(true, |_, _| {});
+        // Silence before and after, in which times are asked for each 2 ms.
+        let phases = &mut trial.scenario.phases;
+        (phases.begin_ps, phases.stop_ps, phases.end_ps) = (20 * MS, 23 * MS, 30 * MS);
+        (phases.measure_from_ps, phases.measure_to_ps) = (21 * MS, 24 * MS);
+        let without = traces(&trial).expect("a valid trial").0;
+        for node in &mut trial.scenario.network.nodes {
+            if let (Kind::Host(host), false) = (&mut node.kind, shape.one_in(3)) {
+                let clock = json!({"offset_ps": shape.below(2 * S).cast_signed() - S.cast_signed(),
+                    "drift_ppb": shape.below(200_001).cast_signed() - 100_000, "drift_spread_ppb": shape.below(1000)});
+                host.clock = Some(serde_json::from_value(clock).expect("a clock"));
+            }
+        }
+        let (mut read, fast) = traces(&trial).expect("a valid trial");
+        assert_same(&read, &fast.expect("nothing that only the reference knows"));
+        for (flow, bare) in read.flows.iter_mut().zip(&without.flows) {
+            if let Some(reading) = flow.reading.take() {
+                prop_assert_eq!(reading.clock.count, bare.one_way.count);
+            }
+        }
+        assert_same(&read, &without);
+        trial.scenario.network.clocks = serde_json::from_value(json!("compared")).expect("a word");
+        let (reference, fast) = traces(&trial).expect("a valid trial");
+        let fast = fast.expect("nothing that only the reference knows");
+        balances(&reference);
+        assert_same(&reference, &fast);
+        prop_assert_eq!(&reference.comparisons, &fast.comparisons);
+        for comparison in &reference.comparisons {
+            let b = &comparison.balance;
+            prop_assert_eq!(b.sent + b.copied, b.delivered + b.lost.iter().sum::<u64>() + b.in_flight);
+            prop_assert!(comparison.answered + comparison.lost + 1 >= comparison.requests);
+        }
+        let is_compared = |flow: &ethermeter_simulator::network::FlowOutcome| flow.reading.as_ref().is_some_and(|r| r.compared.is_some());
+        prop_assert_eq!(reference.flows.iter().any(is_compared), !reference.comparisons.is_empty());
+    }
+
+    #[test]
     fn pause_loses_no_frame_and_never_stands_still(seed: u64) {
         let mut shape = Shape(seed);
         let mut trial = shape.network(false, |_, _| {});

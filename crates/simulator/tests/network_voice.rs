@@ -207,34 +207,27 @@ fn spurts_leave_packets_short_and_padded() {
 
 #[test]
 fn what_of_voice_cannot_be_is_refused_by_its_key() {
-    let refusal = |change: &dyn Fn(&mut Value)| {
+    let refusal = |path: &str, value: Value| {
         let mut flow = voice("a", "b", 160, 1000);
-        change(&mut flow);
+        *path.split('.').fold(&mut flow, |at, key| &mut at[key]) = value;
         let trial = trial(1, &[host("a"), host("b")], &[link("a", "b", 80_000)], &[flow], &phases(0, S, S));
         simulate(&trial).expect_err("a fault").to_string()
     };
-    let cases: [(&dyn Fn(&mut Value), &str); 9] = [
-        (&|f| f["frames"] = json!({"kind": "fixed", "bits": 800}), "flows[0].arrivals: must be of kind coder where"),
-        (&|f| f["arrivals"] = json!({"kind": "saturated"}), "flows[0].arrivals: must be of kind coder where"),
-        (
-            &|f| {
-                f["response"] =
-                    json!({"frames": {"kind": "fixed", "bits": 800}, "think": {"kind": "constant", "ps": 0}})
-            },
-            "flows[0].response: must not be given with a coder",
-        ),
-        (&|f| f["queue_frames"] = json!(3), "flows[0].queue_frames: must not be given with a coder"),
-        (&|f| f["address"] = json!("multicast"), "flows[0].address: must be unicast with a coder"),
-        (&|f| f["frames"]["max_bits"] = json!(8 * 1473), "max_bits at most 11776 so that a packet goes in one frame"),
-        (&|f| f["framing"] = json!("frame"), "overhead_bits at least 144"),
-        (
-            &|f| f["arrivals"]["sample_bits"] = json!(12),
-            "flows[0].arrivals: must have sample_bits of whole octets, got 12",
-        ),
-        (&|f| f["frames"]["max_bits"] = json!(8 * 100), "flows[0].frames: must have overhead_bits below max_bits"),
+    let fixed = json!({"kind": "fixed", "bits": 800});
+    let response = json!({"frames": fixed, "think": {"kind": "constant", "ps": 0}});
+    let cases = [
+        ("frames", fixed, "flows[0].arrivals: must be of kind coder where"),
+        ("arrivals", json!({"kind": "saturated"}), "flows[0].arrivals: must be of kind coder where"),
+        ("response", response, "flows[0].response: must not be given with a coder"),
+        ("queue_frames", json!(3), "flows[0].queue_frames: must not be given with a coder"),
+        ("address", json!("multicast"), "flows[0].address: must be unicast with a coder"),
+        ("frames.max_bits", json!(8 * 1473), "max_bits at most 11776 so that a packet goes in one frame"),
+        ("framing", json!("frame"), "overhead_bits at least 144"),
+        ("arrivals.sample_bits", json!(12), "flows[0].arrivals: must have sample_bits of whole octets, got 12"),
+        ("frames.max_bits", json!(8 * 100), "flows[0].frames: must have overhead_bits below max_bits"),
     ];
-    for (change, expected) in cases {
-        let message = refusal(change);
+    for (path, value, expected) in cases {
+        let message = refusal(path, value);
         assert!(message.contains(expected), "{message}");
     }
 }

@@ -10,10 +10,14 @@
 //! - [`packets`]: the same gathered by a host that has one packet on its way to the wire at a time.
 //! - [`source`]: a station's whole supply: saturated, generated into a ring of buffers, queued arrivals, or voice.
 //! - [`sequence`]: what became of numbered frames: received, missing, late, reordered, duplicate.
+//! - [`face`]: the time that a station's clock shows, with an offset and a drift.
+//! - [`clock`]: offset and drift of another station's clock, and how sure they are, from exchanges of times; when these are made.
 //! - [`histogram`]: how long things took, in buckets of a fixed relative width.
 
 pub mod arrivals;
 pub mod chance;
+pub mod clock;
+pub mod face;
 pub mod histogram;
 pub mod lengths;
 pub mod packets;

@@ -13,6 +13,8 @@ import numpy as np
 from ethermeter.analysis.interval import Floats
 
 _NS, _US = 1e-9, 1e-6
+SIDES = ("sending", "receiving")
+"""Of a flow, `from` and `to`."""
 MOST_STEPS = 60
 """Steps in which a course tells how fast the receiver read."""
 
@@ -24,9 +26,9 @@ class Connection:
     Parameters
     ----------
     flow, sender, receiver
-        Names.
+        Names; of a file that is read, its server sends.
     data_rate_bps
-        Data read in the measured window over its time; NaN if nobody read twice in it.
+        Data read in the measured window over its time, of a file whole blocks; NaN if nobody read twice in it.
     round_trip_s, round_trip_most_s, round_trip_least_s
         TCP's smoothed round trip: its mean over the samples, each as long as it stood, and its largest; and the least that TCP saw.
     window_octets, window_most_octets
@@ -63,7 +65,7 @@ class Course:
     Parameters
     ----------
     read_s, read_bps
-        Ends of even steps, and how fast the receiver read in each; shape `(steps,)`.
+        Ends of even steps, and how fast the receiver read in each, or acknowledged of a file; shape `(steps,)`.
     told_s
         When the sender asked; shape `(samples,)`, as are all others.
     round_trip_s
@@ -94,25 +96,28 @@ def connections(result: Mapping[str, Any]) -> tuple[Connection, ...]:
     """
     found = []
     for name, flow in result["flows"].items():
-        given, taken = _counted(flow, "sending"), _counted(flow, "receiving")
-        at_ns, columns = _told(given)
-        if at_ns.size and taken is not None:
-            found.append(_connection(name, flow, at_ns, columns, (taken.get("measured") or {}).get("data_rate_bps")))
+        side, at_ns, columns = _sender(flow)
+        if at_ns.size:
+            ends = (str(flow["from"]), str(flow["to"]))
+            sender, receiver = ends if side == SIDES[0] else ends[::-1]
+            found.append(_connection(name, sender, receiver, at_ns, columns, _rate_bps(flow, result)))
     return tuple(found)
 
 
 def course(result: Mapping[str, Any], flow: str) -> Course | None:
     """Tell how a connection went over time; None if there are not two samples at either end."""
     said = result["flows"].get(flow) or {}
-    at_ns, columns = _told(_counted(said, "sending"))
-    progress = (_counted(said, "receiving") or {}).get("progress") or {}
-    read_ns = np.array(progress.get("at_ns", ()), np.float64)
+    _, at_ns, columns = _sender(said)
+    progress = (_counted(said, SIDES[1]) or {}).get("progress")
+    # Of a file nobody keeps when it was read; what was acknowledged is as near as it gets.
+    read_ns = at_ns if progress is None else np.array(progress["at_ns"], np.float64)
+    read = columns.get("acknowledged_octets", at_ns) if progress is None else np.array(progress["columns"]["octets"], np.float64)
     if at_ns.size < 2 or read_ns.size < 2 or read_ns[-1] <= read_ns[0]:
         return None
     # Reads come when they come; a rate needs steps that are no shorter than the time between them.
     count = max(1, min(MOST_STEPS, (read_ns.size - 1) // 2))
     edges_ns = np.linspace(read_ns[0], read_ns[-1], count + 1)
-    octets = np.interp(edges_ns, read_ns, np.array(progress["columns"]["octets"], np.float64))
+    octets = np.interp(edges_ns, read_ns, read)
     return Course(
         edges_ns[1:] * _NS,
         8 * np.diff(octets) / (np.diff(edges_ns) * _NS),
@@ -128,13 +133,30 @@ def _counted(flow: Mapping[str, Any], side: str) -> Mapping[str, Any] | None:
     return counted if isinstance(counted, dict) else None
 
 
-def _told(given: Mapping[str, Any] | None) -> tuple[Floats, dict[str, Floats]]:
-    told = (given or {}).get("tcp") or {}
+def _told(counted: Mapping[str, Any] | None) -> tuple[Floats, dict[str, Floats]]:
+    told = (counted or {}).get("tcp") or {}
     at_ns = np.array(told.get("at_ns", ()), np.float64)
     return at_ns, {name: np.array(column, np.float64) for name, column in (told.get("columns") or {}).items()}
 
 
-def _connection(name: str, flow: Mapping[str, Any], at_ns: Floats, columns: Mapping[str, Floats], rate_bps: float | None) -> Connection:
+def _sender(flow: Mapping[str, Any]) -> tuple[str, Floats, dict[str, Floats]]:
+    """Return the side that sent the data, which of a file that is read is the receiver of its flow, and what TCP told it."""
+    told = [(side, *_told(_counted(flow, side))) for side in SIDES]
+    return max(told, key=lambda of: of[2]["sent_octets"][-1] if of[1].size else -1.0)
+
+
+def _rate_bps(flow: Mapping[str, Any], result: Mapping[str, Any]) -> float:
+    """Rate of a stream's octets that were read in the measured window, or of a file's blocks that were there in it."""
+    given, taken = (_counted(flow, side) or {} for side in SIDES)
+    if "data_rate_bps" in (measured := taken.get("measured") or {}):
+        return float("nan") if measured["data_rate_bps"] is None else float(measured["data_rate_bps"])
+    phases = result.get("phases") or {}
+    window_s = (phases.get("measure_to_ns", 0) - phases.get("measure_from_ns", 0)) * _NS
+    octets = (given.get("measured") or {}).get("octets")
+    return 8 * float(octets) / window_s if octets is not None and window_s > 0 else float("nan")
+
+
+def _connection(name: str, sender: str, receiver: str, at_ns: Floats, columns: Mapping[str, Floats], rate_bps: float) -> Connection:
     window = columns["congestion_window"] * columns["segment_octets"]
     least = columns["least_round_trip_us"][columns["least_round_trip_us"] > 0]
     busy_us = float(columns["busy_us"][-1])
@@ -144,9 +166,9 @@ def _connection(name: str, flow: Mapping[str, Any], at_ns: Floats, columns: Mapp
 
     return Connection(
         flow=name,
-        sender=str(flow["from"]),
-        receiver=str(flow["to"]),
-        data_rate_bps=float("nan") if rate_bps is None else float(rate_bps),
+        sender=sender,
+        receiver=receiver,
+        data_rate_bps=rate_bps,
         round_trip_s=_held(at_ns, columns["round_trip_us"]) * _US,
         round_trip_most_s=float(columns["round_trip_us"].max()) * _US,
         round_trip_least_s=float(least.min()) * _US if least.size else float("nan"),

@@ -65,6 +65,10 @@ FLOW_METRICS = (
     Metric.SAMPLE_DELAY_P99,
     Metric.RATING,
     Metric.MOS,
+    Metric.CLOCK_DELAY,
+    Metric.COMPARED_DELAY,
+    Metric.DELAY_ERROR,
+    Metric.DELAY_UNCERTAINTY,
 )
 """What is estimated for a flow; undefined where there is none of it, such as round trips without answers, or voice."""
 

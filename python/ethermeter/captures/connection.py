@@ -43,6 +43,7 @@ class Caution(StrEnum):
     GUESSED = "guessed"
     EVICTED = "evicted"
     CUT_BY_INTERFACE = "cut-by-interface"
+    DROPPED_BY_CAPTURE = "dropped-by-capture"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +88,13 @@ class Connection:
     ----------
     of
         What the core says of it, as docs/formats.md describes it.
+    is_lossy
+        Whether the capture says that it dropped packets, of this connection perhaps.
 
     """
 
     of: Mapping[str, Any]
+    is_lossy: bool
 
     @property
     def number(self) -> int:
@@ -179,6 +183,8 @@ class Connection:
             found.append(Caution.EVICTED)
         if any(end.of["wanted_segment"] is not None and end.of["largest_payload"] > end.of["segment"] for end in self.ends):
             found.append(Caution.CUT_BY_INTERFACE)
+        if self.is_lossy:
+            found.append(Caution.DROPPED_BY_CAPTURE)
         return tuple(found)
 
     @property

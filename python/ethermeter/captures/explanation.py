@@ -33,7 +33,7 @@ class Explanation:
     @property
     def connections(self) -> tuple[Connection, ...]:
         """Connections, the one with most payload first."""
-        return tuple(Connection(each) for each in self.of["connections"])
+        return tuple(Connection(each, is_lossy=bool(self.dropped)) for each in self.of["connections"])
 
     @property
     def flows(self) -> tuple[Mapping[str, Any], ...]:
@@ -46,12 +46,23 @@ class Explanation:
         return (self.of["last_ns"] - self.of["first_ns"]) * NS if self.of["first_ns"] is not None else 0.0
 
     @property
+    def dropped(self) -> int | None:
+        """Packets that the capture itself dropped, at interfaces or in the system; nothing if it does not say."""
+        told = [count for count in self.of["dropped"].values() if count is not None]
+        return sum(told) if told else None
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What is wrong with the file though it can be explained, a line each."""
         of = self.of
         found = []
         if of["ended_by"] is not None:
             found.append(f"{of['ended_by']}; these are explained")
+        if self.dropped:
+            found.append(
+                f"the capture itself dropped {self.dropped} packets: holes, and octets that were never captured, may be these, not what "
+                "the network lost"
+            )
         if of["timeless"]:
             found.append(f"{of['timeless']} packets have no time; each is taken as captured with the one before it")
         if of["backward"]:

@@ -115,6 +115,7 @@ VOICE_TABLE_METRICS = ("voice_load", "voice_utilisation", "voice_delay", "sample
 FLOW_TABLE_METRICS = ("message_rate", "goodput", "one_way_delay", "round_trip", "loss")
 FLOW_VOICE_TABLE_METRICS = ("voice_load", "sample_delay", "sample_loss", "rating", "mos")
 TRANSFER_TABLE_METRICS = ("transfer_rate", "acknowledgement_delay")
+CLOCK_TABLE_METRICS = ("clock_delay", "compared_delay", "delay_error", "delay_uncertainty")
 TABLE_ROWS = 30
 
 
@@ -327,7 +328,7 @@ def print_points(estimates: dict[str, Any]) -> None:
         of_segments = any("utilisation" in point["estimates"] and "voice_delay" in point["estimates"] for point in points)
         of_voice = (VOICE_TABLE_METRICS if of_segments else (), FLOW_VOICE_TABLE_METRICS if "rating" in estimates["metrics"] else ())
         metrics += tuple(dict.fromkeys(metric for part in of_voice for metric in part))
-    metrics += tuple(metric for metric in TRANSFER_TABLE_METRICS if any(_has(point, metric) for point in points))
+    metrics += tuple(metric for metric in (*TRANSFER_TABLE_METRICS, *CLOCK_TABLE_METRICS) if any(_has(point, metric) for point in points))
     rows = [
         [
             *([point["engine"]] if several else []),

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.engines import talk
+from ethermeter.engines import clocks, talk
 from ethermeter.engines.offered import overloaded
-from ethermeter.engines.quantiles import RANKS, quantiles
+from ethermeter.engines.quantiles import NAMES, quantiles
 from ethermeter.engines.simulation import FEW_FRAMES, PS_PER_S, timed
 from ethermeter.framing import frame_octets
 from ethermeter.observation import Caution, Metric
@@ -23,6 +23,7 @@ from ethermeter.store.rows import (
     Integers,
     Masks,
     TrialRows,
+    clocks_of,
     has_voice,
 )
 
@@ -118,6 +119,13 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
         spoken, spoken_cautions = voice_rows(scenario, talk.of_core(result, len(result["losses"])), of_flow_cautions(scenario))
         values, cautions = np.concatenate([values, spoken]), np.concatenate([cautions, spoken_cautions])
     flow, histogram, low_ps, high_ps, buckets = _histogram_rows(result["histograms"], voice=voice)
+    if read := clocks_of(scenario):
+        more = clocks.observe(result.get("clocks", {}), len(scenario["flows"]), read=read, of_flow=of_flow_cautions(scenario))
+        values, cautions = np.concatenate([values, more.values]), np.concatenate([cautions, more.cautions])
+        flow, histogram = np.concatenate([flow, more.flow]), np.concatenate([histogram, more.histogram])
+        low_ps, high_ps, buckets = (
+            np.concatenate(pair) for pair in ((low_ps, more.low_ps), (high_ps, more.high_ps), (buckets, more.count))
+        )
     ports = np.stack([np.asarray(result[f"port_{name}"]).astype(np.int64) for name in PORT_COLUMNS], axis=-1)
     none, nothing = np.empty(0, np.int64), np.empty(0)
     return TrialRows(
@@ -137,13 +145,13 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
         flows=len(scenario["flows"]),
         histogram_flow=flow,
         ports=ports.ravel(),
+        clocks=read,
     )
 
 
 def percentiles(metric: Metric) -> tuple[Metric, ...]:
     """Return the metrics of a time's percentiles and of its largest value, in the order of `quantiles`."""
-    names = [f"p{f'{rank:g}'.removeprefix('0.').ljust(2, '0')}" for rank in RANKS]
-    return tuple(Metric(f"{metric.value}_{name}") for name in (*names, "max"))
+    return tuple(Metric(f"{metric.value}_{name}") for name in NAMES)
 
 
 def _of_each(scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapping[str, Floats]) -> dict[Metric, Floats]:

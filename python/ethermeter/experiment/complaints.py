@@ -42,6 +42,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "network": network.Network,
     "hosts": network.HostGroup,
     "switches": network.Switch,
+    "clock": network.Clock,
     "routers": network.Router,
     "hubs": network.Hub,
     "links": network.Link,

@@ -1,11 +1,21 @@
 """Network: hosts, switches, routers and hubs, and the links between them."""
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
 from ethermeter.experiment.components import NAME, Buffer, Fabric, LearningOrKnown, Model, Overlap, Queue, Stage
-from ethermeter.experiment.quantity import Length, OctetTime, Velocity, octets, short_time
+from ethermeter.experiment.quantity import (
+    ClockDrift,
+    ClockOffset,
+    DriftSpread,
+    Length,
+    OctetTime,
+    OffsetSpread,
+    Velocity,
+    octets,
+    short_time,
+)
 from ethermeter.experiment.table import Table, complaint
 from ethermeter.units import PS_PER_S
 
@@ -14,6 +24,24 @@ MOST_NODES = 1000
 
 Name = Annotated[str, StringConstraints(pattern=NAME)]
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+
+
+class Clock(Table):
+    """What a host's clock shows: the true time, its offset, and what it has gained since the trial began."""
+
+    offset: ClockOffset = Field(default="0 s", validate_default=True)
+    """How far it is ahead when the trial begins; behind with a minus."""
+    drift: ClockDrift = Field(default="0 ppm", validate_default=True)
+    """By how much it goes too fast; too slow with a minus."""
+    offset_spread: OffsetSpread = Field(default="0 s", validate_default=True)
+    """So much is added to the offset at most, or taken from it: uniform, drawn by the seed, for each host of a group."""
+    drift_spread: DriftSpread = Field(default="0 ppm", validate_default=True)
+    """The same of the drift."""
+
+    def plan(self) -> dict[str, Any]:
+        """Return the clock as a plan has it."""
+        spreads = {"offset_spread_ps": self.offset_spread, "drift_spread_ppb": self.drift_spread}
+        return {"offset_ps": self.offset, "drift_ppb": self.drift, **{name: spread for name, spread in spreads.items() if spread}}
 
 
 class HostGroup(Table):
@@ -25,6 +53,8 @@ class HostGroup(Table):
     """Number of hosts of a group; one host if not said."""
     model: ModelName | None = None
     """What it is made of: a model of this file, or one that comes with the package; an ideal host if not said."""
+    clock: Clock | None = None
+    """What its clock shows; of a simulation only. Delays are read by clocks where one end of a stream has one; the other's is true then."""
 
 
 class Switch(Table):
@@ -114,6 +144,8 @@ class Network(Table):
 
     rate: OctetTime | None = None
     """Bit rate of links that say nothing else."""
+    clocks: Literal["compared", "not compared"] = "not compared"
+    """Whether receivers of streams ask their senders for the time as in a live test, where either has a clock; of a simulation only."""
     models: Annotated[dict[Name, Model], Field(max_length=MOST_NODES)] = Field(default_factory=dict)
     """What nodes are made of, by the name under which they ask for it."""
     hosts: Annotated[list[HostGroup], Field(min_length=1, max_length=MOST_NODES)]

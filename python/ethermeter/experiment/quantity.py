@@ -1,5 +1,6 @@
 """Quantities as fields: text with a unit in the file, an exact number in the model."""
 
+import functools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -22,12 +23,13 @@ def _reader(read: Callable[[object], Any]) -> PlainValidator:
     return PlainValidator(validate)
 
 
-def _text(dimension: Dimension) -> WithJsonSchema:
+def _text(dimension: Dimension, *, signed: bool = False) -> WithJsonSchema:
     names = "|".join(name.replace("/", r"\/") for name in units.units_of(dimension))
+    sign = "[+-]?" if signed else r"\+?"
     return WithJsonSchema(
         {
             "type": "string",
-            "pattern": rf"^\s*\+?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*({names})\s*$",
+            "pattern": rf"^\s*{sign}[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*({names})\s*$",
             "description": f'{dimension}, such as "{dimension.example}"',
         }
     )
@@ -68,10 +70,7 @@ def limited_time(most_ps: int) -> tuple[PlainValidator, WithJsonSchema]:
 
 def octets(*, least: int, most: int) -> tuple[PlainValidator, WithJsonSchema]:
     """Return the reader of a size in whole octets, between bounds that may be below zero, and its schema."""
-    schema = _text(Dimension.SIZE)
-    if least < 0 and schema.json_schema is not None:
-        text = schema.json_schema
-        schema = WithJsonSchema({**text, "pattern": text["pattern"].replace(r"\+?", "[+-]?")})
+    schema = _text(Dimension.SIZE, signed=least < 0)
 
     def read(value: object) -> int:
         bits = units.parse(value, Dimension.SIZE, signed=least < 0)
@@ -173,6 +172,18 @@ Frequency = Annotated[Fraction, _reader(units.interval_ps), _text(Dimension.FREQ
 
 ClockError = Annotated[int, _reader(units.clock_error_ppb), _text(Dimension.CLOCK_ERROR)]
 """How much too fast or too slow a clock may be, in parts of 10^9."""
+
+ClockOffset = Annotated[int, _reader(units.clock_offset_ps), _text(Dimension.TIME, signed=True)]
+"""How far a clock is ahead, in ps; behind with a minus."""
+
+ClockDrift = Annotated[int, _reader(units.clock_drift_ppb), _text(Dimension.CLOCK_ERROR, signed=True)]
+"""By how much a clock goes too fast, in parts of 10^9; too slow with a minus."""
+
+OffsetSpread = Annotated[int, _reader(functools.partial(units.clock_offset_ps, signed=False)), _text(Dimension.TIME)]
+"""How far a clock may be from what is said of it, in ps."""
+
+DriftSpread = Annotated[int, _reader(functools.partial(units.clock_drift_ppb, signed=False)), _text(Dimension.CLOCK_ERROR)]
+"""The same of a drift, in parts of 10^9."""
 
 Weight = Annotated[
     Fraction,

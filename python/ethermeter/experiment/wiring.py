@@ -31,6 +31,8 @@ class Wiring:
         Names of groups, which have a number of hosts.
     tree
         For every node a number that all nodes have with which it is joined.
+    compares_clocks
+        Whether receivers of streams compare clocks with their senders.
 
     """
 
@@ -41,11 +43,12 @@ class Wiring:
     members: dict[str, list[str]] = field(default_factory=dict)
     groups: set[str] = field(default_factory=set)
     tree: dict[str, int] = field(default_factory=dict)
+    compares_clocks: bool = False
 
     @property
     def value(self) -> dict[str, Any]:
         """The network as in a plan."""
-        return {"nodes": self.nodes, "links": self.links}
+        return {"nodes": self.nodes, "links": self.links, **({"clocks": "compared"} if self.compares_clocks else {})}
 
 
 def wiring(network: Network, *, file: str) -> Wiring:
@@ -60,6 +63,7 @@ def wiring(network: Network, *, file: str) -> Wiring:
     maker = _Maker(network, file)
     maker.make_nodes()
     maker.make_links()
+    maker.compare_clocks()
     if maker.faults:
         raise InputError(maker.faults)
     return maker.made
@@ -87,6 +91,8 @@ class _Maker:
         for index, group in enumerate(self.network.hosts):
             place: Place = ("network", "hosts", index)
             plan = components.host_plan(self._model(group, place, HOST_KEYS, "host"))
+            if group.clock is not None:
+                plan["clock"] = group.clock.plan()
             self._name(group.name, place)
             names = [group.name] if group.count is None else [f"{group.name}{number}" for number in range(1, group.count + 1)]
             self.made.members[group.name] = names
@@ -139,6 +145,11 @@ class _Maker:
             allowed = f"expected a model of a {kind}, which may have {', '.join(keys)}; this one has {', '.join(stray)}"
             self.wrong((*place, "model"), shown(owner.model), allowed)
         return model
+
+    def compare_clocks(self) -> None:
+        self.made.compares_clocks = self.network.clocks == "compared"
+        if self.made.compares_clocks and not any(group.clock for group in self.network.hosts):
+            self.wrong(("network", "clocks"), '"compared"', "expected a clock at one host at least: without, all clocks are true")
 
     def make_links(self) -> None:
         kinds = {node["name"]: next(iter(node["kind"])) for node in self.made.nodes}

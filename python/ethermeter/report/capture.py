@@ -30,6 +30,7 @@ _CAUTIONS: Mapping[str, str] = {
     "guessed": "more than a tenth of what was sent again, or late, is told by its timing only",
     "evicted": "too many connections went on at the same time: its end was not followed",
     "cut-by-interface": "segments are longer than the ends agreed: the interface cut them after the capture, into more on the wire",
+    "dropped-by-capture": "the capture itself dropped packets: holes, and octets never captured, may be these, not what the network lost",
 }
 
 
@@ -86,6 +87,7 @@ def _facts(found: Explanation) -> list[tuple[str, str]]:
         ("Octets on the wire", size_text(found.of["wire_octets"])),
         ("Connections", f"{found.of['connection_sums']['count']:,}"),
         ("Flows", f"{found.of['flow_sums']['count']:,}"),
+        *([] if found.dropped is None else [("Dropped by the capture", f"{found.dropped:,}")]),
     ]
 
 

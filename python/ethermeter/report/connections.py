@@ -113,7 +113,7 @@ def _connection_figures(shown: Sequence[Connection], result: Mapping[str, Any], 
     of_each: list[tuple[Label, str, list[Curve]]] = [
         (
             RATE,
-            "What the receiver read, in even steps. What waited for a segment sent again is read at once.",
+            "What the receiver read, of files what it acknowledged. What waited for a segment sent again is read at once.",
             [(flow, of.read_s, of.read_bps) for flow, of in courses.items()],
         ),
         (TRIP, "Smoothed, as TCP keeps it.", [(flow, of.told_s, of.round_trip_s) for flow, of in courses.items()]),

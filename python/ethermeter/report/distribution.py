@@ -66,7 +66,7 @@ KINDS = (
             ),
             longer="that come longer after the one before" if name == "inter_arrival" else "that take longer",
         )
-        for name in ("round_trip", "one_way_delay", "inter_arrival")
+        for name in ("round_trip", "one_way_delay", "compared_delay", "inter_arrival")
     ),
 )
 """Distributions of delays, in the order in which they are shown."""

@@ -38,7 +38,9 @@ def flow_figures(series: str, content: Content, sheet: Sheet) -> str:
     if not several or not 1 < len(parts) <= MOST_CURVES:
         return ""
     lead = "Means over the flows of a table of the experiment file." if tables else "Each flow by itself."
-    return parts_figures(shown, "By flow", lead, sheet, metrics=FLOW_METRICS)
+    # Delays by clocks are shown beside true ones instead.
+    metrics = [metric for metric in FLOW_METRICS if not metric.definition.of_clocks]
+    return parts_figures(shown, "By flow", lead, sheet, metrics=metrics)
 
 
 def network_tables(series: str, content: Content) -> str:

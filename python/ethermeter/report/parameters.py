@@ -169,6 +169,8 @@ def network_constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
         ((kind, settings),) = node["kind"].items()
         alike.setdefault((kind, _settings(kind, settings)), []).append(node["name"])
     rows = [(f"{kind} {_listed(names)}", text) for (kind, text), names in alike.items()]
+    if "clocks" in network:
+        rows.append(("clocks", "compared by receivers of streams"))
     wires: dict[str, list[str]] = {}
     for link in network["links"]:
         rate, half = f"{8e6 / link['ps_per_octet']:g} Mb/s", ", half duplex" if link.get("half_duplex") else ""
@@ -205,7 +207,9 @@ def _settings(kind: str, settings: Mapping[str, Any]) -> str:
         return "ideal"
     parts = []
     for key, value in settings.items():
-        if isinstance(value, list):
+        if key == "clock":
+            parts.append(_clock(value))
+        elif isinstance(value, list):
             parts.append(f"{key}: {'; '.join(_stage(stage) for stage in value)}")
         elif isinstance(value, Mapping) and "name" in value:
             parts.append(f"{key}: {_stage(value)}")
@@ -222,6 +226,22 @@ def _settings(kind: str, settings: Mapping[str, Any]) -> str:
                 f"{key.removesuffix('_frames').replace('_octets', ' octets')} {value}{' frames' if key.endswith('_frames') else ''}"
             )
     return ", ".join(parts)
+
+
+def _clock(clock: Mapping[str, int]) -> str:
+    """Write what a clock shows for people.
+
+    Examples
+    --------
+    >>> _clock({"offset_ps": -250_000_000_000, "drift_ppb": 20_000, "drift_spread_ppb": 500})
+    'clock -250 ms ahead, drift 20 ± 0.5 ppm'
+
+    """
+    offset, drift = (
+        f"{clock[key] / scale:g}" + (f" ± {clock[spread] / scale:g}" if clock.get(spread) else "")
+        for key, spread, scale in (("offset_ps", "offset_spread_ps", 1e9), ("drift_ppb", "drift_spread_ppb", 1e3))
+    )
+    return f"clock {offset} ms ahead, drift {drift} ppm"
 
 
 def _stage(stage: Mapping[str, Any]) -> str:

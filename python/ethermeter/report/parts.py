@@ -45,8 +45,8 @@ def parts_section(series: str, content: Content, sheet: Sheet) -> str:
 
 
 def parts_figures(points: Sequence[Point], heading: str, lead: str, sheet: Sheet, *, metrics: Sequence[Metric] = METRICS) -> str:
-    """Figures of some metrics that tell parts apart, under a heading; empty where no metric has a value above zero."""
-    shown = [metric for metric in metrics if any(point.estimates[metric].value > 0 for point in points)]
+    """Figures of some metrics that tell parts apart, under a heading; empty where no metric has a value that is not zero."""
+    shown = [metric for metric in metrics if any(abs(point.estimates[metric].value) > 0 for point in points)]
     drawn = [
         (MEANS.get(metric, LABELS[metric]), _figures(points, metric, MEANS.get(metric, LABELS[metric]), "", sheet)) for metric in shown
     ]

@@ -14,6 +14,7 @@ from ethermeter.papers.evidence import COUNT
 from ethermeter.report import chart, distribution, results, roofline
 from ethermeter.report.along import along_section
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
+from ethermeter.report.clocks import CLOCK_MAIN_METRICS, clock_figures
 from ethermeter.report.content import Content
 from ethermeter.report.fairness import fairness_figures
 from ethermeter.report.html import safe, section, table
@@ -72,8 +73,10 @@ def _network_section(name: str, points: Sequence[Point], content: Content, sheet
     else:
         body = together + apart
     body += fairness_figures(name, content, sheet)
+    parts = [point for point in content.tables or content.flows if point.series == name]
+    body += clock_figures(points, parts, sheet)
     body += network_tables(name, content) + _roofline(name, content, sheet) + _distributions(name, content, sheet)
-    body += _estimates(points, [metric for metric in FLOW_MAIN_METRICS if _has_some(points, metric)])
+    body += _estimates(points, [metric for metric in (*FLOW_MAIN_METRICS, *CLOCK_MAIN_METRICS) if _has_some(points, metric)])
     title = content.titles.get(name, "")
     if len(content.scenarios) == 1:
         return section(anchor(name), "Results", body)

@@ -13,8 +13,8 @@ from ethermeter.store.rows import ARRAYS, TrialRows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = "2"
-_NUMBERS = ("stations", "events", "core_s", "flows")
+FORMAT = "3"
+_NUMBERS = ("stations", "events", "core_s", "flows", "clocks")
 
 
 @dataclass(frozen=True, slots=True)

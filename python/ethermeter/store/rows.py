@@ -11,7 +11,9 @@ import numpy.typing as npt
 from ethermeter.observation import FLOW_DEFINITIONS, FLOW_VOICE_DEFINITIONS, WHOLE_SEGMENT, Caution, Metric
 
 METRICS: tuple[Metric, ...] = tuple(
-    metric for metric in Metric if not (metric.definition.of_voice or metric.definition.of_flows or metric.definition.of_flow_voice)
+    metric
+    for metric in Metric
+    if not any((metric.definition.of_voice, metric.definition.of_flows, metric.definition.of_flow_voice, metric.definition.of_clocks))
 )
 STATION_METRICS: tuple[Metric, ...] = tuple(metric for metric in METRICS if metric.definition.per_station)
 VOICE_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.definition.of_voice)
@@ -21,11 +23,15 @@ FLOW_METRICS: tuple[Metric, ...] = tuple(FLOW_DEFINITIONS)
 """What a trial of a network has instead: each of these of every flow and of all."""
 FLOW_VOICE_METRICS: tuple[Metric, ...] = tuple(FLOW_VOICE_DEFINITIONS)
 """What it has besides where some flow is voice; the same, after all of those."""
-NETWORK_WORDS: tuple[Metric, ...] = tuple(metric for metric in Metric if not metric.definition.of_flow_voice)
-"""Metrics that the table of a run with networks may speak of, if none has voice."""
+CLOCK_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.value.startswith("clock_delay"))
+"""What a simulated trial of a network has besides whose hosts have clocks: each of these of every flow and of all, after all others …"""
+COMPARED_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.definition.of_clocks and metric not in CLOCK_METRICS)
+"""… and where these are compared."""
 VOICE_HISTOGRAMS: tuple[str, ...] = ("voice_delay", "sample_delay")
 FLOW_HISTOGRAMS: tuple[str, ...] = ("one_way_delay", "round_trip", "inter_arrival")
-HISTOGRAMS: tuple[str, ...] = ("transmission_delay", "access_delay", "response_time", *VOICE_HISTOGRAMS, *FLOW_HISTOGRAMS)
+CLOCK_HISTOGRAMS: tuple[str, ...] = ("clock_delay", "compared_delay")
+SEGMENT_HISTOGRAMS: tuple[str, ...] = ("transmission_delay", "access_delay", "response_time", *VOICE_HISTOGRAMS)
+HISTOGRAMS: tuple[str, ...] = (*SEGMENT_HISTOGRAMS, *FLOW_HISTOGRAMS, *CLOCK_HISTOGRAMS)
 HISTOGRAMS_WITHOUT_VOICE = 3
 """How many of these, from the first, a trial without voice may have."""
 PORT_COLUMNS: tuple[str, ...] = (
@@ -76,6 +82,8 @@ class TrialRows:
         Of a network: shape (buckets,), the flow whose bucket it is.
     ports
         Of a network: shape (ports x columns,), port by port what `PORT_COLUMNS` name.
+    clocks
+        What is read of clocks, as of `clocks_of`.
 
     """
 
@@ -95,6 +103,7 @@ class TrialRows:
     flows: int = 0
     histogram_flow: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     ports: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    clocks: int = 0
 
     @property
     def octets(self) -> int:
@@ -124,15 +133,32 @@ def flows_of(scenario: Mapping[str, Any]) -> int:
     return len(scenario["flows"]) if "network" in scenario else 0
 
 
+def clocks_of(scenario: Mapping[str, Any]) -> int:
+    """Tell what is read of clocks in a trial: 0 nothing, 1 delays by the clocks as they are, 2 also by comparing them.
+
+    A measured trial has none of it: real hosts have their own clocks.
+    """
+    if "network" not in scenario or "live" in scenario:
+        return 0
+    if not any("clock" in node["kind"].get("host", {}) for node in scenario["network"]["nodes"]):
+        return 0
+    return 2 if scenario["network"].get("clocks") == "compared" else 1
+
+
+def clock_metrics(clocks: int) -> tuple[Metric, ...]:
+    """Name the metrics that a trial has besides those of flows, by what is read of its clocks."""
+    return (*CLOCK_METRICS, *COMPARED_METRICS) if clocks == 2 else CLOCK_METRICS if clocks else ()
+
+
 def has_voice(scenario: Mapping[str, Any]) -> bool:
     """Whether some station of a scenario sends voice, or some flow is voice."""
     sources = scenario["flows"] if "network" in scenario else scenario.get("groups", ())
     return any(source.get("arrivals", {}).get("kind") == "coder" for source in sources)
 
 
-def observations_of_flows(flows: int, *, voice: bool) -> int:
-    """How many observations a trial of a network has, with or without voice."""
-    return (len(FLOW_METRICS) + (len(FLOW_VOICE_METRICS) if voice else 0)) * (1 + flows)
+def observations_of_flows(flows: int, *, voice: bool, clocks: int) -> int:
+    """How many observations a trial of a network has, with or without voice, and by what is read of clocks."""
+    return (len(FLOW_METRICS) + (len(FLOW_VOICE_METRICS) if voice else 0) + len(clock_metrics(clocks))) * (1 + flows)
 
 
 def observations_of(stations: int, *, voice: bool) -> int:
@@ -144,15 +170,15 @@ def observations_of(stations: int, *, voice: bool) -> int:
 def observations_of_scenario(scenario: Mapping[str, Any]) -> int:
     """How many observations a trial of a scenario has."""
     if flows := flows_of(scenario):
-        return observations_of_flows(flows, voice=has_voice(scenario))
+        return observations_of_flows(flows, voice=has_voice(scenario), clocks=clocks_of(scenario))
     return observations_of(sum(len(group["places"]) for group in scenario["groups"]), voice=has_voice(scenario))
 
 
 @lru_cache(maxsize=1024)
-def flow_layout(flows: int, *, voice: bool = False) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
+def flow_layout(flows: int, *, voice: bool = False, clocks: int = 0) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
     """Flow and metric of every observation of a trial of a network, in order: `FLOW_METRICS` of all flows, then each for every flow.
 
-    With voice the same of `FLOW_VOICE_METRICS` follows.
+    With voice the same of `FLOW_VOICE_METRICS` follows, and where clocks are read of `clock_metrics`.
 
     Parameters
     ----------
@@ -160,6 +186,8 @@ def flow_layout(flows: int, *, voice: bool = False) -> tuple[npt.NDArray[np.int3
         Flows of the trial, at least 1.
     voice
         Whether some of them are voice.
+    clocks
+        What is read of clocks, as of `clocks_of`.
 
     Returns
     -------
@@ -168,14 +196,13 @@ def flow_layout(flows: int, *, voice: bool = False) -> tuple[npt.NDArray[np.int3
 
     """
     every = list(Metric)
-    tables = [
+    blocks = [
         np.array([every.index(metric) for metric in metrics], np.int8)
-        for metrics in (FLOW_METRICS, FLOW_VOICE_METRICS)[: 2 if voice else 1]
+        for metrics in (FLOW_METRICS, FLOW_VOICE_METRICS if voice else (), clock_metrics(clocks))
     ]
-    flow = np.concatenate(
-        [part for of in tables for part in (np.full(len(of), WHOLE_SEGMENT, np.int32), np.tile(np.arange(flows, dtype=np.int32), len(of)))]
-    )
-    metric = np.concatenate([part for of in tables for part in (of, np.repeat(of, flows))])
+    numbers = np.arange(flows, dtype=np.int32)
+    flow = np.concatenate([part for of in blocks for part in (np.full(len(of), WHOLE_SEGMENT, np.int32), np.tile(numbers, len(of)))])
+    metric = np.concatenate([part for of in blocks for part in (of, np.repeat(of, flows))])
     flow.flags.writeable = False
     metric.flags.writeable = False
     return flow, metric

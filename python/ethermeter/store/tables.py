@@ -12,12 +12,12 @@ import numpy.typing as npt
 from ethermeter.observation import WHOLE_SEGMENT, Metric
 from ethermeter.store.files import written_whole
 from ethermeter.store.rows import (
-    FLOW_HISTOGRAMS,
+    CLOCK_HISTOGRAMS,
     HISTOGRAMS,
     HISTOGRAMS_WITHOUT_VOICE,
     METRICS,
-    NETWORK_WORDS,
     PORT_COLUMNS,
+    SEGMENT_HISTOGRAMS,
     VOICE_METRICS,
     caution_text,
     flow_layout,
@@ -142,27 +142,36 @@ def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     lengths = _lengths(rows, "values")
     stations = rows["stations"].to_numpy().tolist()
     flows = rows["flows"].to_numpy().tolist()
+    clocks = rows["clocks"].to_numpy().tolist()
     # Which trials have voice shows in how much they say.
     voice = [
-        length > (observations_of_flows(own, voice=False) if own else observations_of(count, voice=False))
-        for own, count, length in zip(flows, stations, lengths.tolist(), strict=True)
+        length > (observations_of_flows(own, voice=False, clocks=read) if own else observations_of(count, voice=False))
+        for own, read, count, length in zip(flows, clocks, stations, lengths.tolist(), strict=True)
     ]
     layouts = [
-        flow_layout(own, voice=has) if own else layout(count, voice=has) for own, count, has in zip(flows, stations, voice, strict=True)
+        flow_layout(own, voice=has, clocks=read) if own else layout(count, voice=has)
+        for own, read, count, has in zip(flows, clocks, stations, voice, strict=True)
     ]
     # A dictionary holds the words that its kind of run may have, so that more kinds do not change the bytes of others.
     words = METRICS
     if any(voice):
         words = (*METRICS, *VOICE_METRICS)
     if any(flows):
-        words = tuple(Metric) if any(own and has for own, has in zip(flows, voice, strict=True)) else NETWORK_WORDS
+        talks = any(own and has for own, has in zip(flows, voice, strict=True))
+        words = tuple(
+            metric
+            for metric in Metric
+            if (talks or not metric.definition.of_flow_voice) and (any(clocks) or not metric.definition.of_clocks)
+        )
+    place = {metric: at for at, metric in enumerate(words)}
+    code_of = np.array([place.get(metric, -1) for metric in Metric])
     # Only the masks that occur become words: there are far more combinations than ever stand in one run.
     masks, codes = np.unique(_flat(rows, "cautions"), return_inverse=True)
     return pa.table(
         {
             "trial": _trial_column(ids, lengths),
             "station": pa.array(np.concatenate([station for station, _ in layouts])),
-            "metric": _words(np.concatenate([metric for _, metric in layouts]), words),
+            "metric": _words(code_of[np.concatenate([metric for _, metric in layouts])], words),
             "value": pa.array(_flat(rows, "values")),
             "caution": _words(codes, [caution_text(int(mask)) for mask in masks]),
         }
@@ -193,8 +202,9 @@ def _histograms(rows: "pa.Table", ids: Sequence[str], *, networks: bool) -> "pa.
     import pyarrow as pa
 
     kinds = _flat(rows, "histogram")
-    voice = HISTOGRAMS[: -len(FLOW_HISTOGRAMS)]
-    words = HISTOGRAMS if networks else voice if (kinds >= HISTOGRAMS_WITHOUT_VOICE).any() else HISTOGRAMS[:HISTOGRAMS_WITHOUT_VOICE]
+    of_segments = SEGMENT_HISTOGRAMS if (kinds >= HISTOGRAMS_WITHOUT_VOICE).any() else SEGMENT_HISTOGRAMS[:HISTOGRAMS_WITHOUT_VOICE]
+    of_networks = HISTOGRAMS if rows["clocks"].to_numpy().any() else HISTOGRAMS[: -len(CLOCK_HISTOGRAMS)]
+    words = of_networks if networks else of_segments
     columns = {
         "trial": _trial_column(ids, _lengths(rows, "count")),
         "metric": _words(kinds, words),

@@ -21,34 +21,37 @@ pub(super) fn histogram(histogram: &Histogram) -> Value {
 }
 
 pub(super) fn of_sent(sent: &Sent, begin_ns: u64, priority: Option<Priority>) -> Value {
-    let pacing = pacing_of_sender(&sent.achieved, sent.breaths, priority);
     json!({
         "frames": sent.frames,
         "payload_octets": sent.payload_octets,
         "untaken": sent.untaken,
         "first_ns": since(sent.first_ns, begin_ns),
         "last_ns": since(sent.last_ns, begin_ns),
-        "pacing": pacing,
+        "pacing": pacing(&sent.achieved, sent.breaths, priority),
     })
 }
 
-fn pacing_of_sender(achieved: &Achieved, breaths: u64, priority: Option<Priority>) -> Value {
-    let mut pacing = pacing(achieved);
-    pacing["breaths"] = json!(breaths);
-    pacing["real_time"] = json!(priority.map(|priority| priority == Priority::Fifo));
-    pacing
+/// How far from their times frames were sent.
+fn pacing(achieved: &Achieved, breaths: u64, priority: Option<Priority>) -> Value {
+    json!({
+        "frames": achieved.frames(),
+        "share_on_time": achieved.share_on_time(),
+        "worst_ns": achieved.worst_ns(),
+        "lateness": histogram(achieved.lateness()),
+        "breaths": breaths,
+        "real_time": priority.map(|priority| priority == Priority::Fifo),
+    })
 }
 
 /// Of voice: what a stream has, and its samples.
 pub(super) fn of_talked(talked: &Talked, begin_ns: u64, priority: Option<Priority>) -> Value {
-    let pacing = pacing_of_sender(&talked.achieved, talked.breaths, priority);
     json!({
         "frames": talked.packets,
         "payload_octets": talked.payload_octets,
         "untaken": talked.untaken,
         "first_ns": since(talked.first_ns, begin_ns),
         "last_ns": since(talked.last_ns, begin_ns),
-        "pacing": pacing,
+        "pacing": pacing(&talked.achieved, talked.breaths, priority),
         "voice": {
             "samples": talked.samples,
             "most_samples": talked.most_samples,
@@ -117,16 +120,6 @@ pub(super) fn of_sunk(sunk: &Sunk, begin_ns: u64) -> Value {
     })
 }
 
-/// How far from their times frames were sent.
-fn pacing(achieved: &Achieved) -> Value {
-    json!({
-        "frames": achieved.frames(),
-        "share_on_time": achieved.share_on_time(),
-        "worst_ns": achieved.worst_ns(),
-        "lateness": histogram(achieved.lateness()),
-    })
-}
-
 pub(super) fn of_asked(asked: &Asked) -> Value {
     let middle = asked.exchanges.get(asked.exchanges.len() / 2).map(|exchange| exchange.asked_ns);
     let clock = Relation::fitted(&asked.exchanges).ok().zip(middle).map(|(relation, at_ns)| {
@@ -153,7 +146,7 @@ pub(super) fn of_asked(asked: &Asked) -> Value {
         "round_trip": histogram(&asked.round_trip),
         "since_arrival": histogram(&asked.since_arrival),
         "unasked": asked.unasked,
-        "pacing": pacing(&asked.achieved),
+        "pacing": pacing(&asked.achieved, asked.breaths, None),
         "clock": clock,
         "complete": asked.complete,
         "by_station": by_station,
@@ -171,6 +164,6 @@ pub(super) fn of_echoed(echoed: &Echoed) -> Value {
         "not_allowed": not_allowed,
         "strange": strange,
         "unanswered": unanswered,
-        "pacing": pacing(achieved),
+        "pacing": pacing(achieved, 0, None),
     })
 }

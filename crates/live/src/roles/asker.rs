@@ -54,6 +54,8 @@ pub struct Asked {
     pub since_arrival: Histogram,
     /// How far from their times requests were sent that have one of their own.
     pub achieved: Achieved,
+    /// How often the asker took a breath although something was due.
+    pub breaths: u64,
     /// Requests that had come by the end and were not asked.
     pub unasked: u64,
     /// The shortest, in nanoseconds.
@@ -129,6 +131,7 @@ pub fn ask<P: Port, T: Timeline>(
         asked.await_answers(port, time, face, plan, &mut outstanding, stop)?;
         next = supply.next(&request, sent_ns, time.now_ns());
     }
+    asked.breaths = pacing.breaths();
     asked.unasked = supply.unasked(asked.requests);
     Ok(asked)
 }
@@ -206,6 +209,7 @@ impl Asked {
             round_trip: Histogram::default(),
             since_arrival: Histogram::default(),
             achieved: Achieved::default(),
+            breaths: 0,
             unasked: 0,
             fastest_ns: None,
             exchanges: Vec::with_capacity(plan.exchanges),

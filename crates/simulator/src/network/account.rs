@@ -1,5 +1,6 @@
 //! What is counted.
 
+use super::clocks::ReadingOutcome;
 use super::frame::{Frame, Loss, LOSSES};
 use super::plant::Plant;
 use super::scenario::{Flow, Trial};
@@ -95,6 +96,8 @@ pub struct FlowOutcome {
     pub between_arrivals: Delays,
     pub transfer: Option<TransferOutcome>,
     pub voice: Option<VoiceOutcome>,
+    /// Where its hosts have clocks, and it is a stream.
+    pub reading: Option<ReadingOutcome>,
 }
 
 /// What became of the samples that a flow's coder made within the measured window, by the end of the trial, exactly: `host.made = delivered +
@@ -188,13 +191,14 @@ impl VoiceAccount {
 }
 
 impl Account {
-    pub fn new(plant: &Plant, trial: &Trial, tracing: bool) -> Self {
+    pub fn new(plant: &Plant, trial: &Trial, comparisons: u32, tracing: bool) -> Self {
         let account =
             |flow: &Flow| FlowAccount { voice: flow.voice().map(|_| Box::default()), ..FlowAccount::default() };
+        let flows = trial.scenario.flows.iter().map(account);
         Self {
             from: plant.phases.measure_from_ps,
             to: plant.phases.measure_to_ps,
-            flows: trial.scenario.flows.iter().map(account).collect(),
+            flows: flows.chain((0..comparisons).map(|_| FlowAccount::default())).collect(),
             ports: vec![PortOutcome::default(); plant.ports.len()],
             trace: tracing.then(Vec::new),
         }

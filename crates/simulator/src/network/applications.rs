@@ -8,7 +8,8 @@
 //! transfer: two ends of a connection that wake and receive ──► segments of both (see `transfer`)
 //! ```
 
-use super::account::Account;
+use super::account::{Account, Balance};
+use super::clocks::{Clocks, ComparisonOutcome, ReadingOutcome};
 use super::frame::{Frame, Loss};
 use super::plant::{Plant, GROUP};
 use super::scenario::{Address, Flow, Framing, Response, Trial};
@@ -34,7 +35,7 @@ pub(super) enum Reaction {
         flow: u32,
         at: u64,
     },
-    /// Segments of a transfer may be waiting, and when it wakes has changed.
+    /// Segments of a transfer, or exchanges of times, may be waiting, and when they wake has changed.
     Transfer,
 }
 
@@ -44,6 +45,17 @@ struct Asking {
     latest: u64,
     deadline: u64,
     born: u64,
+}
+
+/// What an application waits for with its next message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// Room in the ring, once the first stage is free.
+    Room,
+    /// The wire of its host, as voice does.
+    Wire,
+    /// Answers; or it is a transfer.
+    Answers,
 }
 
 #[derive(Debug)]
@@ -64,9 +76,7 @@ struct Application {
     departures: VecDeque<u64>,
     ring: u32,
     destination: u32,
-    /// Whether the next message waits for answers, and whether for those or for what else is not the ring.
-    waits: bool,
-    holds: bool,
+    waits: Wait,
     timeout: Option<u64>,
     transfer: Option<Box<Connection>>,
     voice: Option<Box<Talker>>,
@@ -121,6 +131,8 @@ pub(super) struct Applications {
     receivers: Vec<Receiver>,
     /// Whether any flow is a transfer; most networks have none, and their frames need not ask their flow.
     has_transfers: bool,
+    /// What hosts' clocks show; the flows by which they are compared are numbered after all others.
+    clocks: Clocks,
 }
 
 impl Applications {
@@ -132,7 +144,7 @@ impl Applications {
         };
         let count = u32::try_from(trial.scenario.flows.len()).expect("few flows");
         let has_transfers = trial.scenario.flows.iter().any(|flow| flow.transfer.is_some());
-        let mut all = Self { flows: Vec::new(), receivers: Vec::new(), has_transfers };
+        let mut all = Self { flows: Vec::new(), receivers: Vec::new(), has_transfers, clocks: Clocks::default() };
         for (flow, number) in trial.scenario.flows.iter().zip(0..) {
             let from = node(&flow.from);
             let to: Vec<u32> = flow.to.iter().map(|name| node(name)).collect();
@@ -176,7 +188,13 @@ impl Applications {
                 (None, Some(talker)) => talker.next(window.begin_ps),
                 (Some(_), _) => None,
             };
-            let waits = flow.response.is_some() || transfer.is_some();
+            let waits = if flow.response.is_some() || transfer.is_some() {
+                Wait::Answers
+            } else if voice.is_some() {
+                Wait::Wire
+            } else {
+                Wait::Room
+            };
             all.flows.push(Application {
                 from,
                 group,
@@ -192,18 +210,40 @@ impl Applications {
                 ring: plant.places[from as usize].ring,
                 destination: if group { GROUP } else { plant.next_address(from, to[0]) },
                 waits,
-                holds: waits || voice.is_some(),
                 transfer,
                 voice,
                 timeout: flow.response.as_ref().and_then(|r| r.timeout_ps),
                 to,
             });
         }
+        let streams: Vec<_> = all.receivers.iter().map(|it| all.stream_to(it)).collect();
+        all.clocks = Clocks::new(plant, trial.scenario.network.clocks, count, &streams);
         all
     }
 
+    /// Flow, sender and host of a receiver, if what comes to it is a stream.
+    fn stream_to(&self, receiver: &Receiver) -> Option<(u32, u32, u32)> {
+        let app = &self.flows[receiver.flow as usize];
+        (app.waits != Wait::Answers).then_some((receiver.flow, app.from, receiver.host))
+    }
+
+    /// Flows of the plan.
     pub fn flow_count(&self) -> u32 {
         u32::try_from(self.flows.len()).expect("few flows")
+    }
+
+    /// Flows that compare clocks, numbered after these.
+    pub fn comparison_count(&self) -> u32 {
+        self.clocks.comparison_count()
+    }
+
+    /// Flows from the first to the last of those that wake by themselves; most networks have none.
+    pub fn waking_count(&self) -> u32 {
+        if self.has_transfers || self.comparison_count() > 0 {
+            self.flow_count() + self.comparison_count()
+        } else {
+            0
+        }
     }
 
     pub fn receiver_count(&self) -> u32 {
@@ -256,7 +296,7 @@ impl Applications {
             born,
         };
         cut(&app.lengths, octets, frame, &mut each);
-        if !app.waits {
+        if app.waits != Wait::Answers {
             return None;
         }
         let deadline = app.timeout.map_or(u64::MAX, |ps| now + ps);
@@ -294,8 +334,8 @@ impl Applications {
     /// The last frame of a stream's message has left the first stage of its host, which is free at `end`. When the next one comes.
     #[inline]
     pub fn passed(&mut self, frame: &Frame, end: u64) -> Option<u64> {
-        let app = &mut self.flows[frame.flow as usize];
-        if frame.answer.is_some() || app.holds || frame.piece + 1 != frame.pieces {
+        let app = self.flows.get_mut(frame.flow as usize)?; // who compares clocks waits for nothing
+        if frame.answer.is_some() || app.waits != Wait::Room || frame.piece + 1 != frame.pieces {
             return None;
         }
         app.passed = Some(end);
@@ -305,8 +345,8 @@ impl Applications {
     /// The last frame of a stream's message has left its host. When the next one comes.
     #[inline]
     pub fn departed(&mut self, frame: &Frame, end: u64) -> Option<u64> {
-        let app = &mut self.flows[frame.flow as usize];
-        if frame.answer.is_some() || app.holds || frame.piece + 1 != frame.pieces {
+        let app = self.flows.get_mut(frame.flow as usize)?;
+        if frame.answer.is_some() || app.waits != Wait::Room || frame.piece + 1 != frame.pieces {
             if let Some(connection) = &mut app.transfer {
                 connection.departed(frame, end);
             }
@@ -339,6 +379,10 @@ impl Applications {
     /// A frame comes to the application of `host`.
     #[inline]
     pub fn deliver(&mut self, frame: &Frame, host: u32, now: u64, account: &mut Account) -> Reaction {
+        if self.compares_clocks(frame.flow) {
+            self.clocks.deliver(frame, now, account);
+            return Reaction::Transfer;
+        }
         if self.has_transfers {
             if let Some(connection) = &mut self.flows[frame.flow as usize].transfer {
                 account.delivered(frame);
@@ -362,6 +406,7 @@ impl Applications {
         let Some(octets) = it.gathering.take(frame) else { return Reaction::Nothing };
         let data = app.lengths.data_of(octets, frame.pieces, frame.padding);
         account.received(frame, octets, data, now, &mut it.last);
+        self.clocks.read(receiver, frame.born, now);
         let Some((think, _, chance, _)) = &mut it.answer else { return Reaction::Nothing };
         it.thinks_until = it.thinks_until.max(now).saturating_add(think.draw(chance));
         it.pending.push_back(frame.message);
@@ -390,24 +435,38 @@ impl Applications {
         app.next.map_or(Reaction::Nothing, |offer| Reaction::Next { flow: frame.flow, at: offer.ready_ps })
     }
 
-    /// Whether a flow is a transfer.
     #[inline]
-    pub fn is_transfer(&self, flow: u32) -> bool {
-        self.has_transfers && self.flows[flow as usize].transfer.is_some()
+    fn compares_clocks(&self, flow: u32) -> bool {
+        flow as usize >= self.flows.len()
     }
 
-    /// When a transfer next does something by itself; never, if a flow is none.
+    /// Whether what a flow does with its frames goes by the order of time: of a transfer and of a comparison of clocks.
+    #[inline]
+    pub fn goes_by_time(&self, flow: u32) -> bool {
+        self.compares_clocks(flow) || (self.has_transfers && self.flows[flow as usize].transfer.is_some())
+    }
+
+    /// When a transfer or a comparison of clocks next does something by itself; never, if a flow is none.
     pub fn wakes(&self, flow: u32) -> Option<u64> {
+        if self.compares_clocks(flow) {
+            return self.clocks.wakes(flow);
+        }
         self.flows[flow as usize].transfer.as_ref().and_then(|connection| connection.wakes())
     }
 
-    /// A transfer does what is due.
+    /// A transfer or a comparison does what is due.
     pub fn wake(&mut self, flow: u32, now: u64, account: &mut Account) {
+        if self.compares_clocks(flow) {
+            return self.clocks.wake(flow, now);
+        }
         self.flows[flow as usize].transfer.as_mut().expect("a transfer").wake(now, account);
     }
 
-    /// The next frame that a transfer sends now, and its host.
+    /// The next frame that a transfer or a comparison sends now, and its host.
     pub fn take_frame(&mut self, flow: u32, now: u64) -> Option<(u32, Frame)> {
+        if self.compares_clocks(flow) {
+            return self.clocks.take_frame(flow);
+        }
         self.flows[flow as usize].transfer.as_mut().expect("a transfer").take_frame(now)
     }
 
@@ -417,7 +476,7 @@ impl Applications {
         if !self.has_transfers {
             return;
         }
-        if let Some(connection) = &mut self.flows[frame.flow as usize].transfer {
+        if let Some(connection) = self.flows.get_mut(frame.flow as usize).and_then(|app| app.transfer.as_mut()) {
             connection.seen(frame, now, account);
         }
     }
@@ -427,11 +486,20 @@ impl Applications {
         self.flows.iter_mut().map(|app| app.transfer.as_mut().map(|connection| connection.finish())).collect()
     }
 
+    /// What was read of flows by clocks, and what came of comparing these, whose frames have these balances.
+    pub fn finish_clocks(
+        &mut self,
+        balances: impl Iterator<Item = Balance>,
+    ) -> (Vec<(u32, ReadingOutcome)>, Vec<ComparisonOutcome>) {
+        self.clocks.finish(balances)
+    }
+
     /// Messages offered, and dropped by full queues of sources, within the measured window, when nothing more happens.
     pub fn finish(&mut self) -> Vec<(u64, u64)> {
         let finish =
             |app: &mut Application| app.voice.as_ref().map_or_else(|| app.source.finish(), |v| (v.offered(), 0));
-        self.flows.iter_mut().map(finish).collect()
+        let of_comparisons = (0..self.clocks.comparison_count()).map(|_| (0, 0));
+        self.flows.iter_mut().map(finish).chain(of_comparisons).collect()
     }
 
     /// What became of the samples of each flow that is voice, at its host.

@@ -141,7 +141,7 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Option<Outcome
             ports.push(id);
         }
     }
-    let transfers = if trial.scenario.flows.iter().any(|flow| flow.transfer.is_some()) { flows } else { 0 };
+    let transfers = applications.waking_count();
     let segments = junctions + u32::try_from(ports.len()).expect("few ports");
     let sends = segments + 2 * transfers;
     let lanes = Lanes {
@@ -160,7 +160,7 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Option<Outcome
     let mut fast = Fast {
         plant,
         end: plant.phases.end_ps,
-        account: Account::new(plant, trial, tracing),
+        account: Account::new(plant, trial, applications.comparison_count(), tracing),
         tables: Tables::new(plant),
         tournament: Tournament::new(lanes.all as usize),
         lanes,
@@ -176,9 +176,9 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Option<Outcome
     };
     for flow in 0..flows {
         fast.schedule(flow, fast.applications.next(flow));
-        if transfers > 0 {
-            fast.schedule_transfer(flow);
-        }
+    }
+    for flow in 0..transfers {
+        fast.schedule_transfer(flow);
     }
     fast.run();
     Some(fast.finish())
@@ -294,7 +294,7 @@ impl Fast<'_> {
         self.schedule(flow, next);
     }
 
-    /// Send what a transfer has to send.
+    /// Send what a transfer, or a comparison of clocks, has to send.
     #[cold]
     fn transfer(&mut self, now: u64, flow: u32) {
         while let Some((host, frame)) = self.applications.take_frame(flow, now) {
@@ -338,7 +338,7 @@ impl Fast<'_> {
                         item.hop = reception.first;
                     }
                     Last::Lookup(port) => return self.wait(self.lookup_of[port as usize], item),
-                    Last::Host(_) if !admitted && self.applications.is_transfer(item.frame.flow) => {
+                    Last::Host(_) if !admitted && self.applications.goes_by_time(item.frame.flow) => {
                         return self.hand_over(item)
                     }
                     Last::Host(host) => return self.deliver(&item, host),
@@ -356,7 +356,7 @@ impl Fast<'_> {
         }
     }
 
-    /// What a transfer does with a frame goes by the order of time.
+    /// What a transfer, or a comparison of clocks, does with a frame goes by the order of time.
     #[cold]
     fn hand_over(&mut self, mut item: Item) {
         item.ready = item.complete;

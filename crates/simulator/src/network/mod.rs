@@ -3,12 +3,14 @@
 //! - [`scenario`]: a network as it is written in a plan, and what is wrong with its values.
 //! - `plant`: the same ready to run: stages, resources, routes; what is wrong with its shape.
 //! - [`transfer`]: data over TCP.
+//! - [`clocks`]: what hosts' clocks show of delays, and how receivers compare them.
 //! - `applications`: messages, answers, and what follows them. `talker`: a host's voice. `frame`: a copy of a frame. `table`: what switches learn.
 //! - `reference`: event by event; with `medium`, half-duplex links. `fast`: the same, an event only where ways meet (`junctions`).
 //! - [`account`]: what is counted.
 
 pub mod account;
 mod applications;
+pub mod clocks;
 mod fast;
 mod frame;
 mod junctions;
@@ -21,6 +23,7 @@ mod talker;
 pub mod transfer;
 
 pub use account::{Balance, Delays, Delivery, FlowOutcome, PortOutcome, VoiceOutcome};
+pub use clocks::{ComparedOutcome, ComparisonOutcome, ReadingOutcome, SignedDelays};
 pub use frame::LOSSES;
 pub use scenario::Trial;
 pub use transfer::{EndOutcome, TransferOutcome};
@@ -39,6 +42,8 @@ pub struct Outcome {
     pub ports: Vec<PortOutcome>,
     /// Lookups of each node within the measured window that knew no port.
     pub flooded: Vec<u64>,
+    /// Of each pair of hosts whose clocks were compared.
+    pub comparisons: Vec<ComparisonOutcome>,
     /// Length of the measured window.
     pub window_ps: u64,
     /// Events that were processed, for speed figures; the two implementations differ.
@@ -58,8 +63,13 @@ impl Outcome {
                 voice.host = host;
             }
         }
+        let of_comparisons = flows.split_off(applications.flow_count() as usize);
+        let (readings, comparisons) = applications.finish_clocks(of_comparisons.into_iter().map(|flow| flow.balance));
+        for (flow, reading) in readings {
+            flows[flow as usize].reading = Some(reading);
+        }
         let window_ps = plant.phases.measure_to_ps - plant.phases.measure_from_ps;
-        Self { flows, ports, flooded, window_ps, events, trace }
+        Self { flows, ports, flooded, comparisons, window_ps, events, trace }
     }
 }
 

@@ -7,6 +7,7 @@
 //! host ── route: send stages, wire ──► port ── reception: ingress ──► lookup ── route: fabric, wire ──► port ── reception: receive ──► host
 //! ```
 
+use super::clocks::scenario::Clock;
 use super::frame::Frame;
 use super::scenario::{check_phases, Address, Buffer, Coalesce, Fabric, Kind, Learning, Link, Node, Stage, Trial};
 use crate::scenario::{fault, Error, Phases};
@@ -137,6 +138,8 @@ pub(super) struct Place {
     /// Route of a host's own frames.
     pub send: u32,
     pub ring: u32,
+    /// A host's clock, if anything is read of it.
+    pub clock: Option<Clock>,
 }
 
 /// Ports 2l and 2l + 1 are the ends of link l; resource p is the wire out of port p, and stage p its timing.
@@ -319,7 +322,14 @@ impl<'t> Builder<'t> {
                 Kind::Router(_) => (Role::Router, 0),
                 Kind::Hub(_) => (Role::Hub, 0),
             };
-            self.plant.places.push(Place { role, ports: Vec::new(), forward: Vec::new(), send: NONE, ring });
+            self.plant.places.push(Place {
+                role,
+                ports: Vec::new(),
+                forward: Vec::new(),
+                send: NONE,
+                ring,
+                clock: None,
+            });
         }
     }
 
@@ -542,6 +552,10 @@ impl<'t> Builder<'t> {
             let ports = self.plant.places[node as usize].ports.clone();
             match &self.config(node).kind {
                 Kind::Host(host) => {
+                    if let Some(clock) = host.clock {
+                        clock.check(&format!("{key}.host.clock"))?;
+                        self.plant.places[node as usize].clock = Some(clock.clock(self.plant.seed, node));
+                    }
                     let mut send = Vec::new();
                     for (index, stage) in host.send.iter().enumerate() {
                         let key = format!("{key}.host.send[{index}]");

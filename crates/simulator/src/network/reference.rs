@@ -52,7 +52,7 @@ pub(super) enum Event {
     Answer { receiver: u32 },
     /// A flow waits no longer for answers to a message.
     TimeOut { flow: u32, message: u32 },
-    /// A transfer has something to do by itself.
+    /// A transfer, or a comparison of clocks, has something to do by itself.
     Transfer { flow: u32 },
 }
 
@@ -168,7 +168,7 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Outcome {
     let chance = |port| Stream::new(plant.seed, stations + port, Purpose::Backoff);
     let mut engine = Engine {
         plant,
-        account: Account::new(plant, trial, tracing),
+        account: Account::new(plant, trial, applications.comparison_count(), tracing),
         tables: Tables::new(plant),
         junctions: Junctions::new(plant),
         heap: BinaryHeap::new(),
@@ -182,7 +182,7 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Outcome {
         memories: vec![Memory::default(); plant.ports.len()],
         macs: (0..ports).map(|port| Mac::new(chance(port))).collect(),
         sent: Vec::new(),
-        wakes: vec![u64::MAX; applications.flow_count() as usize],
+        wakes: vec![u64::MAX; applications.waking_count() as usize],
         events: 0,
         applications,
     };
@@ -190,6 +190,8 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Outcome {
         if let Some(at) = engine.applications.next(flow) {
             engine.schedule(at, Event::Send { flow });
         }
+    }
+    for flow in 0..engine.applications.waking_count() {
         engine.schedule_transfer(flow);
     }
     engine.run();
@@ -276,7 +278,7 @@ impl Engine<'_> {
         self.put_in(now, self.applications.host_of(receiver), frames);
     }
 
-    /// Send what a transfer has to send.
+    /// Send what a transfer, or a comparison of clocks, has to send.
     fn transfer(&mut self, now: u64, flow: u32) {
         while let Some((host, frame)) = self.applications.take_frame(flow, now) {
             self.put_in(now, host, vec![frame]);

@@ -1,5 +1,6 @@
 //! A network as a plan writes it (docs/formats.md), and what is wrong with its values. What is wrong with its shape: [`super::plant`].
 
+use super::clocks::scenario::{ClockSpec, Comparing};
 use super::transfer::scenario::Transfer;
 use crate::scenario::{fault, read_line, Error, Phases};
 use ethermeter_traffic::arrivals::Arrivals;
@@ -54,6 +55,9 @@ pub struct Network {
     pub nodes: Vec<Node>,
     /// Cables.
     pub links: Vec<Link>,
+    /// Whether receivers of streams compare clocks with their senders, where one of the two has a clock.
+    #[serde(default)]
+    pub clocks: Comparing,
 }
 
 /// A named node.
@@ -100,6 +104,9 @@ pub struct Host {
     /// Memory for frames that are received, until the application has them, and flow control.
     #[serde(default)]
     pub buffer: Option<Buffer>,
+    /// Its clock; one that is never wrong without.
+    #[serde(default)]
+    pub clock: Option<ClockSpec>,
 }
 
 /// Something that frames pass one by one, first come, first served.

@@ -1,0 +1,101 @@
+//! What a capture file says of the interfaces its packets were captured on.
+
+const NS: i128 = 1_000_000_000;
+
+/// What a captured packet begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// An Ethernet header.
+    Ethernet,
+    /// An IP header.
+    Ip,
+    /// What Linux says of a packet on no interface in particular (version 1).
+    Cooked,
+    /// The same (version 2).
+    Cooked2,
+    /// Four octets of address family, as on BSD's loopback.
+    Loopback,
+    /// Something that is not read, by its number in the registry.
+    Other(u16),
+}
+
+impl Link {
+    pub(super) fn of(number: u16) -> Self {
+        match number {
+            1 => Self::Ethernet,
+            12 | 14 | 101 | 228 | 229 => Self::Ip,
+            113 => Self::Cooked,
+            276 => Self::Cooked2,
+            0 | 108 => Self::Loopback,
+            other => Self::Other(other),
+        }
+    }
+
+    /// Its number in the registry.
+    #[must_use]
+    pub fn number(self) -> u16 {
+        match self {
+            Self::Loopback => 0,
+            Self::Ethernet => 1,
+            Self::Ip => 101,
+            Self::Cooked => 113,
+            Self::Cooked2 => 276,
+            Self::Other(number) => number,
+        }
+    }
+}
+
+/// Packets that a capture itself lost, as it says in its statistics (pcapng); nothing where it says nothing. What is lost so was not lost by the
+/// network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// By interfaces, for want of room there.
+    pub by_interface: Option<u64>,
+    /// By the system, for want of room for them until they are read.
+    pub by_system: Option<u64>,
+}
+
+impl Dropped {
+    pub(super) fn and(self, other: Self) -> Self {
+        let sum = |a: Option<u64>, b: Option<u64>| {
+            if a.is_none() && b.is_none() {
+                return None;
+            }
+            Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0)))
+        };
+        Self {
+            by_interface: sum(self.by_interface, other.by_interface),
+            by_system: sum(self.by_system, other.by_system),
+        }
+    }
+}
+
+/// What a file says of an interface.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interface {
+    pub(super) link: Link,
+    pub(super) snap: u32,
+    pub(super) resolution: Resolution,
+    pub(super) offset_s: i64,
+    /// What it said last.
+    pub(super) dropped: Dropped,
+}
+
+/// Units of an interface's times in a second, as a power of 10 or of 2.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Resolution {
+    Decimal(u32),
+    Binary(u32),
+}
+
+impl Resolution {
+    /// Nanoseconds of a time, or `None` beyond what 64 bits hold.
+    pub(super) fn ns(self, units: u64, offset_s: i64) -> Option<i64> {
+        let ns = match self {
+            Self::Decimal(places @ 0..=9) => i128::from(units).checked_mul(10i128.pow(9 - places))?,
+            Self::Decimal(places) => i128::from(units) / 10i128.checked_pow(places - 9)?,
+            Self::Binary(places) => (i128::from(units) * NS).checked_shr(places)?,
+        };
+        i64::try_from(ns + i128::from(offset_s) * NS).ok()
+    }
+}

@@ -1,0 +1,183 @@
+//! What an explanation needs of a packet, without the packet: so that many can be read before the first is taken in.
+
+use crate::file::Packet;
+use crate::flow::{mark, Mark, RAW};
+use crate::packet::{frame, read_packet, End, Other, Tcp, Transport};
+use std::fmt::{Display, Formatter};
+use std::hash::{Hash, Hasher};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// An end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Station {
+    /// Of UDP.
+    Ip(End),
+    /// Of raw frames.
+    Mac([u8; 6]),
+}
+
+impl Display for Station {
+    fn fmt(&self, to: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ip(end) => end.fmt(to),
+            Self::Mac(octets) => {
+                let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+                write!(to, "{}", octets.join(":"))
+            }
+        }
+    }
+}
+
+/// Between whom a flow is, and its mark.
+pub(crate) type FlowKey = (Station, Station, Option<Mark>);
+
+/// The two ends of a connection, the lower one first: words, which are compared and hashed faster than addresses are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
+    low: [u64; 2],
+    high: [u64; 2],
+    /// Port of each, and whether each address is of IPv6.
+    ports: u64,
+}
+
+impl Pair {
+    /// The pair of two ends, and whether the first is the lower one.
+    pub(crate) fn of(first: End, second: End) -> (Self, bool) {
+        let (a, b) = (words(first), words(second));
+        let is_low = a <= b;
+        let (low, high) = if is_low { (a, b) } else { (b, a) };
+        let ports = low.2 | high.2 << 32;
+        (Self { low: [low.0, low.1], high: [high.0, high.1], ports }, is_low)
+    }
+
+    /// Both ends.
+    pub(crate) fn ends(&self) -> (End, End) {
+        (end(self.low, self.ports), end(self.high, self.ports >> 32))
+    }
+
+    fn is_short(&self) -> bool {
+        self.ports & (SIX | SIX << 32) == 0
+    }
+}
+
+/// What tells IPv6 beside a port.
+const SIX: u64 = 1 << 16;
+
+fn words(of: End) -> (u64, u64, u64) {
+    let port = u64::from(of.port);
+    match of.address {
+        IpAddr::V4(address) => (0, address.to_bits().into(), port),
+        #[allow(clippy::cast_possible_truncation)] // the halves
+        IpAddr::V6(address) => ((address.to_bits() >> 64) as u64, address.to_bits() as u64, SIX | port),
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)] // what was put together there
+fn end(address: [u64; 2], port: u64) -> End {
+    let long = u128::from(address[0]) << 64 | u128::from(address[1]);
+    let address = if port & SIX == 0 {
+        IpAddr::V4(Ipv4Addr::from_bits(address[1] as u32))
+    } else {
+        IpAddr::V6(Ipv6Addr::from_bits(long))
+    };
+    End { address, port: port as u16 }
+}
+
+impl Hash for Pair {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.ports);
+        if self.is_short() {
+            state.write_u64(self.low[1] << 32 | self.high[1]);
+        } else {
+            self.low.iter().chain(&self.high).for_each(|word| state.write_u64(*word));
+        }
+    }
+}
+
+/// A packet as an explanation needs it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Noted {
+    /// See [`Packet::time_ns`].
+    pub(crate) time_ns: Option<i64>,
+    /// Octets that it had.
+    pub(crate) original: u32,
+    /// A part of it was kept only.
+    pub(crate) is_cut: bool,
+    /// What it is.
+    pub(crate) what: What,
+}
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    /// A segment of TCP between two ends, whether from the lower one, with so many octets of payload.
+    Segment(Pair, bool, Tcp, u32),
+    /// A packet of UDP, or a raw frame, with its number if it has a mark, and so many octets of payload.
+    Datagram(FlowKey, Option<u64>, u32),
+    /// Something else.
+    Other(Other),
+}
+
+impl Noted {
+    /// Note a packet.
+    pub(crate) fn of(packet: &Packet<'_>) -> Self {
+        let what = match read_packet(packet) {
+            Ok((found, body)) => match found.transport {
+                Transport::Tcp(tcp) => {
+                    let (pair, is_low) = Pair::of(found.source, found.destination);
+                    What::Segment(pair, is_low, tcp, found.payload)
+                }
+                Transport::Udp => {
+                    datagram(Station::Ip(found.source), Station::Ip(found.destination), found.payload, body)
+                }
+            },
+            Err(Other::Protocol) => match frame(packet).filter(|frame| frame.kind == RAW) {
+                Some(frame) => {
+                    let cut = packet.original.saturating_sub(u32::try_from(packet.data.len()).unwrap_or(u32::MAX));
+                    let octets = u32::try_from(frame.payload.len()).unwrap_or(u32::MAX).saturating_add(cut);
+                    datagram(Station::Mac(frame.source), Station::Mac(frame.destination), octets, frame.payload)
+                }
+                None => What::Other(Other::Protocol),
+            },
+            Err(other) => What::Other(other),
+        };
+        let is_cut = (packet.data.len() as u64) < u64::from(packet.original);
+        Self { time_ns: packet.time_ns, original: packet.original, is_cut, what }
+    }
+}
+
+fn datagram(source: Station, destination: Station, octets: u32, body: &[u8]) -> What {
+    let (mark, number) = mark(body).unzip();
+    What::Datagram((source, destination, mark), number, octets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::Seeds;
+    use proptest::prelude::*;
+
+    fn any_end() -> impl Strategy<Value = End> {
+        // Few of them, and of both versions with the same bits, so that some are alike.
+        (any::<bool>(), 0u32..3, 0u16..3).prop_map(|(is_six, bits, port)| {
+            let address = if is_six {
+                IpAddr::V6(Ipv6Addr::from_bits(u128::from(bits) << 62 | u128::from(bits)))
+            } else {
+                IpAddr::V4(Ipv4Addr::from_bits(bits))
+            };
+            End { address, port }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_pair_has_its_ends_whichever_is_named_first(first in any_end(), second in any_end()) {
+            let ((pair, is_low), (same, is_high)) = (Pair::of(first, second), Pair::of(second, first));
+            prop_assert_eq!(pair, same);
+            prop_assert_eq!(is_low == is_high, first == second);
+            prop_assert_eq!(pair.ends(), if is_low { (first, second) } else { (second, first) });
+            let seeds = Seeds::default();
+            prop_assert_eq!(seeds.hash(&pair), seeds.hash(&same));
+        }
+    }
+}

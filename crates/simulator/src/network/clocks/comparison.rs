@@ -1,0 +1,305 @@
+//! A receiver that compares its clock with its sender's as in a live test: it asks for the time over the network, at the moments and in the manner of
+//! [`ethermeter_traffic::clock::rounds`], one request at a time.
+//!
+//! ```text
+//! due ──► request ──► answered ──────► due again, an interval after the request
+//!            └──────► no patience ───► lost; the same
+//! the round's end, and no request under way ──► fitted again, published ──► next round
+//! ```
+//!
+//! What is published is used for what comes later than it. `fast` hears of a message before its time has come: what comes after the round's end waits until
+//! it is known what was published.
+
+use super::scenario::Clock;
+use crate::network::account::Balance;
+use crate::network::frame::Frame;
+use crate::network::plant::Plant;
+use ethermeter_traffic::clock::rounds::{Pace, Told, Used, FRAME_OCTETS, PATIENCE_NS};
+use ethermeter_traffic::clock::{Exchange, Relation};
+use ethermeter_traffic::face::between_ns;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+const PS_PER_NS: u64 = 1000;
+
+/// What came of comparing two clocks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparisonOutcome {
+    /// The node that answers: the sender of the flows that are read by this.
+    pub sender: u32,
+    /// The node that asks: their receiver.
+    pub receiver: u32,
+    /// Requests that were sent.
+    pub requests: u64,
+    /// Those that were answered in time.
+    pub answered: u64,
+    /// Those that were not.
+    pub lost: u64,
+    /// Frames of both.
+    pub balance: Balance,
+    /// What is known in the end; `None` if there were too few exchanges.
+    pub told: Option<Told>,
+}
+
+/// A message that came.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    receiver: u32,
+    born: u64,
+    now: u64,
+}
+
+/// What is said of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Verdict {
+    pub receiver: u32,
+    pub true_ps: u64,
+    /// `None` where nothing was known yet.
+    pub delay_ns: Option<i64>,
+}
+
+/// A request whose answer is awaited.
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    number: u32,
+    asked_ns: u64,
+    deadline: u64,
+}
+
+/// A phase, and how often is asked in it, in picoseconds.
+#[derive(Clone, Debug)]
+struct Phase {
+    span: Range<u64>,
+    interval: u64,
+    round: u64,
+}
+
+#[derive(Debug)]
+pub(in crate::network) struct Comparison {
+    flow: u32,
+    pair: (u32, u32),
+    sender: Clock,
+    receiver: Clock,
+    /// Addresses on the way from the receiver to the sender, and back.
+    destinations: [u32; 2],
+    measured: Range<u64>,
+    phases: VecDeque<Phase>,
+    round_end: u64,
+    due: u64,
+    outstanding: Option<Outstanding>,
+    /// Number of the last request that came to the sender, and its clock then.
+    turn: (u32, u64),
+    out: VecDeque<(u32, Frame)>,
+    requests: u32,
+    answered: u64,
+    lost: u64,
+    exchanges: Vec<Exchange>,
+    used: Vec<Used>,
+    /// What came after the round's end, and whether the round that was then is over.
+    waiting: Vec<Heard>,
+    is_news: bool,
+}
+
+impl Comparison {
+    /// Between the nodes of `pair`, a sender and a receiver with these clocks.
+    pub fn new(plant: &Plant, flow: u32, pair: (u32, u32), (sender, receiver): (Clock, Clock)) -> Self {
+        let times = plant.phases;
+        let phase = |span: Range<u64>, pace: fn(u64) -> Pace| {
+            let Pace { interval_ns, round_ns } = pace((span.end - span.start) / PS_PER_NS);
+            Phase { span, interval: interval_ns * PS_PER_NS, round: round_ns * PS_PER_NS }
+        };
+        let phases = [
+            phase(0..times.begin_ps, Pace::quiet),
+            phase(times.begin_ps..times.stop_ps, Pace::busy),
+            phase(times.stop_ps..times.end_ps, Pace::quiet),
+        ];
+        let mut made = Self {
+            flow,
+            pair,
+            sender,
+            receiver,
+            destinations: [plant.next_address(pair.1, pair.0), plant.next_address(pair.0, pair.1)],
+            measured: times.measure_from_ps / PS_PER_NS..times.measure_to_ps / PS_PER_NS,
+            phases: VecDeque::from(phases),
+            round_end: 0,
+            due: 0,
+            outstanding: None,
+            turn: (0, 0),
+            out: VecDeque::new(),
+            requests: 0,
+            answered: 0,
+            lost: 0,
+            exchanges: Vec::new(),
+            used: Vec::new(),
+            waiting: Vec::new(),
+            is_news: false,
+        };
+        made.next_round(0);
+        made
+    }
+
+    /// Sender and receiver.
+    pub fn pair(&self) -> (u32, u32) {
+        self.pair
+    }
+
+    /// When it next does something by itself.
+    pub fn wakes(&self) -> Option<u64> {
+        match self.outstanding {
+            Some(outstanding) => Some(outstanding.deadline),
+            None if self.phases.is_empty() => None,
+            None => Some(self.due.min(self.round_end)),
+        }
+    }
+
+    /// Do what is due; what goes out waits in `take_frame`.
+    pub fn wake(&mut self, now: u64) {
+        if let Some(outstanding) = self.outstanding {
+            if now < outstanding.deadline {
+                return;
+            }
+            self.lost += 1;
+            self.outstanding = None;
+        }
+        if !self.phases.is_empty() && now >= self.round_end {
+            self.publish(now);
+            self.next_round(now);
+        }
+        if !self.phases.is_empty() && now >= self.due {
+            self.ask(now);
+        }
+    }
+
+    fn next_round(&mut self, now: u64) {
+        while let Some(phase) = self.phases.front() {
+            let from = now.max(phase.span.start);
+            if from < phase.span.end {
+                (self.due, self.round_end) = (from, phase.span.end.min(from + phase.round));
+                return;
+            }
+            self.phases.pop_front();
+        }
+        self.round_end = u64::MAX;
+    }
+
+    fn ask(&mut self, now: u64) {
+        let number = self.requests;
+        self.requests += 1;
+        self.due = now + self.phases[0].interval;
+        let asked_ns = self.receiver.face_ns(now);
+        self.outstanding = Some(Outstanding { number, asked_ns, deadline: now + PATIENCE_NS * PS_PER_NS });
+        self.put_out(number, now, false);
+    }
+
+    fn put_out(&mut self, message: u32, now: u64, is_answer: bool) {
+        let (sender, receiver) = self.pair;
+        let (from, to) = if is_answer { (sender, receiver) } else { (receiver, sender) };
+        let frame = Frame {
+            flow: self.flow,
+            from,
+            to,
+            source: from,
+            destination: self.destinations[usize::from(is_answer)],
+            octets: FRAME_OCTETS,
+            message,
+            pieces: 1,
+            piece: 0,
+            answer: is_answer.then_some(0),
+            broadcast: false,
+            padding: 0,
+            samples: 0,
+            born: now,
+        };
+        self.out.push_back((from, frame));
+    }
+
+    /// The next frame to go out, if there is one, and its host.
+    pub fn take_frame(&mut self) -> Option<(u32, Frame)> {
+        self.out.pop_front()
+    }
+
+    /// A frame comes to its host.
+    pub fn deliver(&mut self, frame: &Frame, now: u64) {
+        if frame.answer.is_none() {
+            self.turn = (frame.message, self.sender.face_ns(now));
+            return self.put_out(frame.message, now, true);
+        }
+        let Some(outstanding) = self.outstanding.filter(|it| it.number == frame.message && now < it.deadline) else {
+            return; // it comes too late
+        };
+        let (number, turned_ns) = self.turn;
+        debug_assert_eq!(number, outstanding.number, "no later request is sent before");
+        self.outstanding = None;
+        self.answered += 1;
+        self.exchanges.push(Exchange {
+            asked_ns: outstanding.asked_ns,
+            received_ns: turned_ns,
+            answered_ns: turned_ns,
+            returned_ns: self.receiver.face_ns(now),
+        });
+        self.wake(now);
+    }
+
+    fn publish(&mut self, now: u64) {
+        if let Ok(relation) = Relation::fitted(&self.exchanges) {
+            self.used.push(Used { since_ns: now.div_ceil(PS_PER_NS), relation: Arc::new(relation) });
+        }
+        self.is_news = true;
+    }
+
+    /// A message of a stream comes to `receiver` within the measured window. What is said of it, if that is known by now.
+    #[inline]
+    pub fn hear(&mut self, receiver: u32, born: u64, now: u64) -> Option<Verdict> {
+        let heard = Heard { receiver, born, now };
+        if now <= self.round_end {
+            return Some(self.verdict(heard));
+        }
+        self.waiting.push(heard);
+        None
+    }
+
+    /// What is said of messages that had to wait, once more is known.
+    pub fn judge(&mut self, mut each: impl FnMut(&Verdict)) {
+        if !std::mem::take(&mut self.is_news) {
+            return;
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|heard| {
+            let waits = heard.now > self.round_end;
+            if !waits {
+                each(&self.verdict(*heard));
+            }
+            waits
+        });
+        self.waiting = waiting;
+    }
+
+    #[inline]
+    fn verdict(&self, heard: Heard) -> Verdict {
+        let Heard { receiver, born, now } = heard;
+        let known = self.used.iter().rev().find(|used| used.since_ns * PS_PER_NS < now);
+        let delay_ns =
+            known.map(|used| between_ns(used.relation.own_ns(self.sender.face_ns(born)), self.receiver.face_ns(now)));
+        Verdict { receiver, true_ps: now - born, delay_ns }
+    }
+
+    /// Nothing more happens: what waits is told by what is known.
+    pub fn finish(&mut self) {
+        (self.round_end, self.is_news) = (u64::MAX, true);
+    }
+
+    pub fn outcome(&self, balance: Balance) -> ComparisonOutcome {
+        let shows = |host_ns: u64| self.receiver.face_ns(host_ns * PS_PER_NS);
+        let last = Relation::fitted(&self.exchanges).ok();
+        ComparisonOutcome {
+            sender: self.pair.0,
+            receiver: self.pair.1,
+            requests: u64::from(self.requests),
+            answered: self.answered,
+            lost: self.lost,
+            balance,
+            told: last.map(|last| Told::of(&last, &self.used, self.measured.clone(), shows)),
+        }
+    }
+}

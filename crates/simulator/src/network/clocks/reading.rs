@@ -1,0 +1,210 @@
+//! Delays of a stream as its hosts' clocks show them.
+
+use super::comparison::{ComparisonOutcome, Verdict};
+use super::scenario::Clock;
+use ethermeter_traffic::clock::rounds::Told;
+use ethermeter_traffic::Histogram;
+
+/// Times of either sign, in picoseconds: how many, their sum, and how they are distributed. Buckets are as narrow as a histogram's about a time that all are
+/// near to, since clocks that differ by a second would make them as wide as milliseconds.
+#[derive(Debug)]
+struct Spread {
+    about: i64,
+    count: u64,
+    sum: i128,
+    above: Histogram,
+    /// Of many spreads nothing is below.
+    below: Option<Histogram>,
+}
+
+impl Spread {
+    fn new(about: i64) -> Self {
+        Self { about, count: 0, sum: 0, above: Histogram::default(), below: None }
+    }
+
+    #[inline]
+    fn record(&mut self, ps: i64) {
+        self.count += 1;
+        self.sum += i128::from(ps);
+        let apart = ps - self.about;
+        let side = if apart >= 0 { &mut self.above } else { self.below.get_or_insert_default() };
+        side.record(apart.unsigned_abs());
+    }
+
+    fn finish(&self) -> SignedDelays {
+        let bucket = |(low, high, count): (u64, u64, u64)| (low.cast_signed(), high.cast_signed(), count);
+        let below = self.below.iter().flat_map(Histogram::filled).rev().map(bucket);
+        let above = self.above.filled().into_iter().map(bucket);
+        // Below, a bucket's greatest distance is its earliest time.
+        let buckets = below
+            .map(|(low, high, count)| (self.about - high + 1, self.about - low + 1, count))
+            .chain(above.map(|(low, high, count)| (self.about + low, self.about + high, count)));
+        SignedDelays { count: self.count, sum_ps: self.sum, buckets: buckets.collect() }
+    }
+}
+
+/// Times of one kind, of either sign.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SignedDelays {
+    /// How many.
+    pub count: u64,
+    /// Their sum, in picoseconds.
+    pub sum_ps: i128,
+    /// Lowest time of a bucket, lowest beyond it, and how many between; those of several receivers may overlap.
+    pub buckets: Vec<(i64, i64, u64)>,
+}
+
+impl SignedDelays {
+    /// Their mean in seconds; not a number if there are none.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn mean_s(&self) -> f64 {
+        self.sum_ps as f64 / self.count as f64 * 1e-12
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum_ps += other.sum_ps;
+        self.buckets.extend(other.buckets);
+        self.buckets.sort_unstable();
+    }
+}
+
+/// What was read of a flow in the measured window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadingOutcome {
+    /// The receiver's clock when messages came, less the sender's when they came to their source.
+    pub clock: SignedDelays,
+    /// The same as a live test tells it, which compares the clocks.
+    pub compared: Option<ComparedOutcome>,
+}
+
+/// Delays that were told by comparing clocks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparedOutcome {
+    /// They.
+    pub delays: SignedDelays,
+    /// Messages that came when nothing was known of the sender's clock; they are not in `delays`.
+    pub unrelated: u64,
+    /// Messages that came before they were sent, as it was told. A live test leaves them out of its histogram; here they are in it.
+    pub before_sent: u64,
+    /// The farthest that one of them is from the true delay, in picoseconds.
+    pub error_most_ps: u64,
+    /// What is known in the end; not of a flow to several receivers, each of which knows something else.
+    pub told: Option<Told>,
+    /// The most that any of them is wrong by, as it is stated; `None` if there was a time when nothing was known.
+    pub delay_uncertainty_ns: Option<f64>,
+    /// Exchanges that contradict what is known.
+    pub contradictions: u64,
+}
+
+impl ReadingOutcome {
+    /// Take in another receiver's.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.clock.merge(other.clock);
+        let (Some(mine), Some(theirs)) = (&mut self.compared, other.compared) else { return };
+        mine.delays.merge(theirs.delays);
+        mine.unrelated += theirs.unrelated;
+        mine.before_sent += theirs.before_sent;
+        mine.error_most_ps = mine.error_most_ps.max(theirs.error_most_ps);
+        mine.told = None;
+        mine.delay_uncertainty_ns = mine.delay_uncertainty_ns.zip(theirs.delay_uncertainty_ns).map(|(a, b)| a.max(b));
+        mine.contradictions += theirs.contradictions;
+    }
+}
+
+/// What a receiver reads of the messages of a stream.
+#[derive(Debug)]
+pub(super) struct Reading {
+    flow: u32,
+    sender: Clock,
+    receiver: Clock,
+    clock: Spread,
+    /// Number of the comparison that tells its delays, and these.
+    compared: Option<(u32, Spread)>,
+    unrelated: u64,
+    before_sent: u64,
+    error_most_ps: u64,
+}
+
+impl Reading {
+    /// From `measure_from` on, by the clocks of a sender and a receiver.
+    pub fn new(flow: u32, (sender, receiver): (Clock, Clock), measure_from: u64, comparison: Option<u32>) -> Self {
+        Self {
+            flow,
+            sender,
+            receiver,
+            // By so much the clocks differ when the window begins.
+            clock: Spread::new(receiver.shows(measure_from) - sender.shows(measure_from)),
+            compared: comparison.map(|number| (number, Spread::new(0))),
+            unrelated: 0,
+            before_sent: 0,
+            error_most_ps: 0,
+        }
+    }
+
+    pub fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    /// Number of the comparison that tells its delays.
+    pub fn comparison(&self) -> Option<u32> {
+        self.compared.as_ref().map(|(number, _)| *number)
+    }
+
+    #[inline]
+    pub fn record(&mut self, born: u64, now: u64) {
+        self.clock.record(self.receiver.shows(now) - self.sender.shows(born));
+    }
+
+    /// What a comparison says of a message.
+    #[inline]
+    pub fn compare(&mut self, verdict: &Verdict) {
+        let Some((_, compared)) = &mut self.compared else { return };
+        let Some(told_ps) = verdict.delay_ns.map(|ns| ns * 1000) else {
+            self.unrelated += 1;
+            return;
+        };
+        compared.record(told_ps);
+        self.before_sent += u64::from(told_ps < 0);
+        self.error_most_ps = self.error_most_ps.max(told_ps.abs_diff(verdict.true_ps.cast_signed()));
+    }
+
+    pub fn outcome(&self, comparisons: &[ComparisonOutcome]) -> ReadingOutcome {
+        let compared = self.compared.as_ref().map(|(number, delays)| {
+            let told = comparisons[*number as usize].told;
+            ComparedOutcome {
+                delays: delays.finish(),
+                unrelated: self.unrelated,
+                before_sent: self.before_sent,
+                error_most_ps: self.error_most_ps,
+                told,
+                delay_uncertainty_ns: told.and_then(|told| told.delay_uncertainty_ns),
+                contradictions: told.map_or(0, |told| told.contradictions as u64),
+            }
+        });
+        ReadingOutcome { clock: self.clock.finish(), compared }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_about_a_second_keep_their_picoseconds_and_their_sign() {
+        let mut spread = Spread::new(1_000_000_000_000);
+        for apart in [-260, -1, 0, 5, 5] {
+            spread.record(1_000_000_000_000 + apart);
+        }
+        let found = spread.finish();
+        assert_eq!((found.count, found.sum_ps), (5, 5 * 1_000_000_000_000 - 251));
+        let about: Vec<(i64, i64, u64)> = found
+            .buckets
+            .iter()
+            .map(|&(low, high, n)| (low - 1_000_000_000_000, high - 1_000_000_000_000, n))
+            .collect();
+        // From 256 on buckets are two wide: 260 and 261, so -261 and -260.
+        assert_eq!(about, [(-261, -259, 1), (-1, 0, 1), (0, 1, 1), (5, 6, 2)]);
+    }
+}

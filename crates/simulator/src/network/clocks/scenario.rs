@@ -1,0 +1,153 @@
+//! Clocks as a plan writes them, and what they show.
+
+use crate::scenario::{fault, Error};
+use ethermeter_traffic::{Purpose, Stream};
+use serde::{Deserialize, Serialize};
+
+/// Farthest that a clock is ahead or behind, 10 s, and farthest that it is spread.
+const MOST_OFFSET_PS: i64 = 10_000_000_000_000;
+/// Most that it gains or loses, 1000 parts of 10⁶.
+const MOST_DRIFT_PPB: i64 = 1_000_000;
+const BILLION: i128 = 1_000_000_000;
+
+/// A host's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockSpec {
+    /// How far it is ahead when the trial begins.
+    #[serde(default)]
+    pub offset_ps: i64,
+    /// By how many parts of 10⁹ it goes too fast.
+    #[serde(default)]
+    pub drift_ppb: i64,
+    /// So much is added to its offset at most, or taken from it, uniformly by the trial's seed.
+    #[serde(default)]
+    pub offset_spread_ps: u64,
+    /// The same of its drift.
+    #[serde(default)]
+    pub drift_spread_ppb: u64,
+}
+
+/// Whether receivers of streams compare clocks with their senders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Comparing {
+    /// They do not.
+    #[default]
+    NotCompared,
+    /// They do, by exchanges of times over the network.
+    Compared,
+}
+
+impl ClockSpec {
+    pub(in crate::network) fn check(&self, key: &str) -> Result<(), Error> {
+        let signed = [
+            ("offset_ps", self.offset_ps, MOST_OFFSET_PS, "10 s"),
+            ("drift_ppb", self.drift_ppb, MOST_DRIFT_PPB, "1000 ppm"),
+        ];
+        for (name, value, most, words) in signed {
+            if value.unsigned_abs() > most.unsigned_abs() {
+                return Err(fault(format!("{key}.{name}"), format!("must be from -{words} to {words}, got {value}")));
+            }
+        }
+        let spreads = [
+            ("offset_spread_ps", self.offset_spread_ps, MOST_OFFSET_PS, "10 s"),
+            ("drift_spread_ppb", self.drift_spread_ppb, MOST_DRIFT_PPB, "1000 ppm"),
+        ];
+        for (name, value, most, words) in spreads {
+            if value > most.unsigned_abs() {
+                return Err(fault(format!("{key}.{name}"), format!("must be at most {words}, got {value}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The clock of node `node`, as `seed` has it.
+    pub(in crate::network) fn clock(&self, seed: u64, node: u32) -> Clock {
+        // Stations that draw are numbered from 0; nodes that have clocks from the other end.
+        let mut chance = Stream::new(seed, u32::MAX - node, Purpose::Clock);
+        let mut within = |spread: u64| chance.below(2 * spread + 1).cast_signed() - spread.cast_signed();
+        Clock {
+            offset_ps: self.offset_ps + within(self.offset_spread_ps),
+            drift_ppb: self.drift_ppb + within(self.drift_spread_ppb),
+        }
+    }
+}
+
+/// What a clock shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::network) struct Clock {
+    pub offset_ps: i64,
+    pub drift_ppb: i64,
+}
+
+impl Clock {
+    /// A clock that is never wrong.
+    pub const TRUE: Self = Self { offset_ps: 0, drift_ppb: 0 };
+
+    /// What it shows at a true time, exact to the picosecond below: `at + offset + ⌊at · drift⌋`.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // a trial ends by 2^62 ps, and a clock gains 2 parts in 1000 of it at most
+    pub fn shows(self, at_ps: u64) -> i64 {
+        let gained = (i128::from(at_ps) * i128::from(self.drift_ppb)).div_euclid(BILLION);
+        at_ps.cast_signed() + self.offset_ps + gained as i64
+    }
+
+    /// The same as frames carry it: whole nanoseconds modulo 2^48.
+    #[inline]
+    pub fn face_ns(self, at_ps: u64) -> u64 {
+        self.shows(at_ps).div_euclid(1000).cast_unsigned() & ((1 << 48) - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const S: u64 = 1_000_000_000_000;
+
+    #[test]
+    fn a_clock_is_ahead_by_its_offset_and_what_it_has_gained() {
+        let clock = Clock { offset_ps: -250, drift_ppb: 50_000 };
+        assert_eq!(clock.shows(0), -250);
+        // 50 us in each second.
+        assert_eq!(clock.shows(2 * S), 2 * S.cast_signed() - 250 + 100_000_000);
+        // One of 20 000 ps is a whole one; what is begun is not counted, and of a loss it is.
+        assert_eq!((clock.shows(19_999), clock.shows(20_000)), (19_749, 19_751));
+        let losing = Clock { offset_ps: 0, drift_ppb: -50_000 };
+        assert_eq!((losing.shows(1), losing.shows(20_000), losing.shows(20_001)), (0, 19_999, 19_999));
+    }
+
+    #[test]
+    fn frames_carry_nanoseconds_modulo_two_to_the_48() {
+        assert_eq!(Clock::TRUE.face_ns(1999), 1);
+        assert_eq!(Clock { offset_ps: -1, drift_ppb: 0 }.face_ns(0), (1 << 48) - 1);
+    }
+
+    #[test]
+    fn spread_clocks_are_within_their_spread_and_differ_by_node_and_seed() {
+        let spec = ClockSpec { offset_ps: 7, drift_ppb: -9, offset_spread_ps: 1_000_000, drift_spread_ppb: 100 };
+        let clocks: Vec<Clock> =
+            (0..20).flat_map(|seed| (0..20).map(move |node| (seed, node))).map(|(s, n)| spec.clock(s, n)).collect();
+        for (at, clock) in clocks.iter().enumerate() {
+            assert!((clock.offset_ps - 7).abs() <= 1_000_000 && (clock.drift_ppb + 9).abs() <= 100);
+            assert!(!clocks[..at].contains(clock), "{clock:?}");
+        }
+        // 400 uniform draws: the least and the largest are within 5% of the ends but in 2 · 0.975^400 of all cases, 1 in 12 000.
+        let ends = (clocks.iter().map(|c| c.offset_ps).min(), clocks.iter().map(|c| c.offset_ps).max());
+        assert!(ends.0 < Some(-949_993) && ends.1 > Some(950_007), "{ends:?}");
+        assert_eq!(
+            ClockSpec { offset_ps: 7, ..ClockSpec::default() }.clock(1, 2),
+            Clock { offset_ps: 7, drift_ppb: 0 }
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_clock_goes_back(at in 0u64..(1 << 62), step in 0u64..1_000_000, offset_ps in -MOST_OFFSET_PS..MOST_OFFSET_PS, drift_ppb in -MOST_DRIFT_PPB..MOST_DRIFT_PPB) {
+            let clock = Clock { offset_ps, drift_ppb };
+            prop_assert!(clock.shows(at) <= clock.shows(at + step));
+        }
+    }
+}
