@@ -72,8 +72,8 @@ def test_segments_of_5000_octets_reach_the_9_5_megabits_of_the_erg_tests_unicast
     goodputs_bps = []
     with make_testbed(2, wires=Wire(RATE_BPS)) as bed:
         sender, sink = bed.hosts
-        # A sender of datagrams in pieces has less room than the wire's queue, and waits for it. With more, the queue would drop one piece of a
-        # datagram and the wire carry the rest in vain.
+        # A sender of datagrams in pieces has less room than the wire's queue, and waits for it. With more, the queue would drop one piece
+        # of a datagram and the wire carry the rest in vain.
         sending = ("longest=5000", "interface=em0", f"local={sender.ipv4}:0", f"to={to}:5000")
         sinking = ("longest=5000", *(("group=239.7.7.7", "interface=em0") if to.startswith("239") else ()))
         for _ in range(RUNS):
