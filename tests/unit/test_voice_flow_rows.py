@@ -77,7 +77,7 @@ def test_rows_of_voice_come_after_those_of_flows_and_only_with_voice() -> None:
     np.testing.assert_array_equal(metric[:at], flow_layout(2)[1])
     assert [list(Metric)[code] for code in metric[at:][: len(FLOW_VOICE_METRICS)]] == list(FLOW_VOICE_METRICS)
     # What is not of a run with voice in a network keeps its place, and so the bytes of its table.
-    others = [name for name in Metric if not name.definition.of_flow_voice]
+    others = [name for name in Metric if not (name.definition.of_flow_voice or name.definition.of_clocks)]
     assert list(Metric)[: len(others)] == others
 
 
