@@ -342,7 +342,7 @@ impl RolePlan {
         let (transmit_ns, phases) = (schedule.transmit_ns(), schedule.phases);
         match &self.task {
             Task::Send { source, seed, station, real_time, .. } => {
-                let priority = real_time.then(PriorityGuard::fifo_where_allowed);
+                let guard = if *real_time { PriorityGuard::fifo_where_allowed() } else { PriorityGuard::ordinary() };
                 let pacer = if *real_time { Pacer::punctual() } else { Pacer::default() };
                 if let Some(voice) = source.voice() {
                     let plan = TalkPlan {
@@ -357,7 +357,7 @@ impl RolePlan {
                         pacer,
                     };
                     let talked = talk(port, time, face, &plan, stop)?;
-                    return Ok(account::of_talked(&talked, transmit_ns, priority.map(|guard| guard.priority())));
+                    return Ok(account::of_talked(&talked, transmit_ns, real_time.then(|| guard.priority())));
                 }
                 let plan = SendPlan {
                     experiment: schedule.mark(),
@@ -371,7 +371,7 @@ impl RolePlan {
                     pacer,
                 };
                 let sent = send(port, time, face, &plan, stop)?;
-                Ok(account::of_sent(&sent, transmit_ns, priority.map(|guard| guard.priority())))
+                Ok(account::of_sent(&sent, transmit_ns, real_time.then(|| guard.priority())))
             }
             Task::Clock { .. } => {
                 let bits = u64::from(clocks::FRAME_OCTETS) * 8;

@@ -11,7 +11,7 @@ pub enum Priority {
     Fifo,
 }
 
-/// Holds a thread's real-time priority, and gives it back.
+/// Holds a thread's priority and the exactness of its sleeps, and gives both back.
 ///
 /// Kept to one thread: it is that of the thread that made it.
 #[derive(Debug)]
@@ -21,12 +21,22 @@ pub struct PriorityGuard {
 }
 
 impl PriorityGuard {
+    /// Stay at ordinary priority, and have sleeps end when they should.
+    #[must_use]
+    pub fn ordinary() -> Self {
+        Self::with(Priority::Ordinary)
+    }
+
     /// Ask for `SCHED_FIFO` at its lowest level. Without the right to it the thread goes on as before; [`PriorityGuard::priority`] tells.
     #[must_use]
     pub fn fifo_where_allowed() -> Self {
+        let priority = if set_scheduler(libc::SCHED_FIFO, 1).is_ok() { Priority::Fifo } else { Priority::Ordinary };
+        Self::with(priority)
+    }
+
+    fn with(priority: Priority) -> Self {
         // Sleeps of ordinary threads are rounded by their timer slack of 50 us; that of real-time threads is 0 anyway.
         set_timer_slack_ns(1);
-        let priority = if set_scheduler(libc::SCHED_FIFO, 1).is_ok() { Priority::Fifo } else { Priority::Ordinary };
         Self { priority, of_this_thread: std::marker::PhantomData }
     }
 
