@@ -340,9 +340,12 @@ impl RolePlan {
     fn perform<T: Timeline>(&self, port: &mut Gate<'_, Door, T>, schedule: &Schedule) -> Result<Value, Error> {
         let (time, face, stop) = (&HostTime, schedule.face, schedule.leash.flag());
         let (transmit_ns, phases) = (schedule.transmit_ns(), schedule.phases);
+        let guard = match &self.task {
+            Task::Send { real_time: true, .. } => PriorityGuard::fifo_where_allowed(),
+            _ => PriorityGuard::ordinary(),
+        };
         match &self.task {
             Task::Send { source, seed, station, real_time, .. } => {
-                let guard = if *real_time { PriorityGuard::fifo_where_allowed() } else { PriorityGuard::ordinary() };
                 let pacer = if *real_time { Pacer::punctual() } else { Pacer::default() };
                 if let Some(voice) = source.voice() {
                     let plan = TalkPlan {
