@@ -162,6 +162,8 @@ fn what_is_no_answer_is_told_before_anything_is_asked_for() {
     let coder = json!({"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": null});
     let mut voice = asking(76, &json!({}));
     voice["arrivals"] = coder;
+    let lone = voice.clone();
+    voice["frames"] = json!({"kind": "samples", "overhead_bits": 368, "min_bits": 608, "max_bits": 8000});
     let mut broken = file("read", 5, 1, 0, 0);
     broken["file"]["block_octets"] = json!(0);
     let cases = [
@@ -179,6 +181,7 @@ fn what_is_no_answer_is_told_before_anything_is_asked_for() {
             "flows.f.traffic.response: rule description",
         ),
         (flow("f", &voice), "a coder is refused"),
+        (flow("f", &lone), "frames are samples with a coder"),
         (flow("f", &file("read", 5, 1, 0, 0)), "must be \"tcp\" for a transfer"),
         (by("tcp", flow("f", &broken)), "block_octets must be from 1"),
     ];

@@ -54,7 +54,7 @@ LABELS: dict[Metric, Label] = {
     Metric.COLLISIONS_PER_FRAME: Label("Collisions per frame"),
     Metric.OFFERED_LOAD_G: Label("Offered load G"),
     Metric.OFFERED_LOAD_Q: Label("Offered load Q", "stations"),
-    Metric.LOSS: Label("Loss", most=1.0),
+    Metric.LOSS: Label("Loss", "%", 100.0, most=100.0),
     Metric.DISCARDED: Label("Frames discarded"),
     Metric.DROPPED: Label("Frames dropped"),
     Metric.RESUMED: Label("Attempt limits passed"),
@@ -214,6 +214,9 @@ KEY_TITLES: dict[str, str] = {
     "segment.round_trip": "Round trip",
     "segment.clusters": "Clusters",
     "segment.gap_part1": "First part of the gap",
+    "phases.settle": "Time to settle",
+    "phases.transmit": "Time of transmission",
+    "phases.drain": "Time to drain",
 }
 """Titles of keys that are varied often."""
 
@@ -305,8 +308,8 @@ def key_title(key: str) -> str:
     --------
     >>> key_title("stations.count"), key_title("stations.frames"), key_title("stations.pupils.count")
     ('Number of hosts', 'Frame length', 'Number of stations (pupils)')
-    >>> key_title("stations.0.arrivals.poisson_load"), key_title("phases.drain")
-    ('Offered load', 'phases.drain')
+    >>> key_title("stations.0.arrivals.poisson_load"), key_title("segment.preamble")
+    ('Offered load', 'segment.preamble')
     >>> key_title("network.hosts.sender.count"), key_title("flows.load.frames")
     ('Number of hosts (sender)', 'Frame length (load)')
     """

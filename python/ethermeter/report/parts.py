@@ -18,10 +18,7 @@ from ethermeter.report.sheet import Sheet
 MOST_BARS = 4
 """Values of a numeric key that are still drawn as bars rather than curves."""
 SHARE = Label("Larger of the two stations’ shares", from_zero=False, most=1.0)
-MEANS = {
-    Metric.BIT_RATE: Label("Bit rate of a station", "Mb/s", 1e-6),
-    Metric.LOSS: Label("Loss", "%", 100.0, most=100.0),
-}
+MEANS = {Metric.BIT_RATE: Label("Bit rate of a station", "Mb/s", 1e-6)}
 """Labels that differ from those for the whole segment."""
 
 

@@ -1,0 +1,509 @@
+//! Making a plant of a trial's network, step by step, and refusing what cannot be.
+
+use super::{
+    small, Domain, Last, Place, Plant, Port, Role, Room, Route, Timing, ENDLESS, NONE, PAUSE_OCTETS, SLOT_OCTETS,
+};
+use crate::network::scenario::{Address, Buffer, Fabric, Kind, Learning, Link, Node, Stage, Switch, Trial};
+use crate::scenario::{fault, Error};
+use ethermeter_traffic::lengths::Lengths;
+use std::collections::{BTreeMap, VecDeque};
+
+/// A plant in the making.
+pub(super) struct Builder<'t> {
+    pub trial: &'t Trial,
+    pub plant: Plant,
+    pub names: BTreeMap<&'t str, u32>,
+    pub shared: BTreeMap<(u32, String), u32>,
+}
+
+impl<'t> Builder<'t> {
+    fn node(&self, name: &str, key: &str) -> Result<u32, Error> {
+        self.names.get(name).copied().ok_or_else(|| fault(key, format!("must be the name of a node, got {name:?}")))
+    }
+
+    fn config(&self, node: u32) -> &'t Node {
+        &self.trial.scenario.network.nodes[node as usize]
+    }
+
+    fn links_of(&self) -> &'t [Link] {
+        &self.trial.scenario.network.links
+    }
+
+    pub fn places(&mut self) {
+        for node in &self.trial.scenario.network.nodes {
+            let (role, ring) = match &node.kind {
+                Kind::Host(host) => (Role::Host, host.ring.unwrap_or(256)),
+                Kind::Switch(switch) => (Role::Switch(switch.learning), 0),
+                Kind::Router(_) => (Role::Router, 0),
+                Kind::Hub(_) => (Role::Hub, 0),
+            };
+            self.plant.places.push(Place {
+                role,
+                ports: Vec::new(),
+                forward: Vec::new(),
+                send: NONE,
+                ring,
+                clock: None,
+            });
+        }
+    }
+
+    pub fn links(&mut self) -> Result<(), Error> {
+        for (index, link) in self.links_of().iter().enumerate() {
+            let key = format!("network.links[{index}]");
+            for (name, value, most) in [
+                ("ps_per_octet", link.ps_per_octet, 1_000_000_000),
+                ("delay_ps", link.delay_ps, 1_000_000_000_000),
+                ("preamble_octets", link.preamble_octets, 65_536),
+                ("gap_octets", link.gap_octets, 65_536),
+            ] {
+                if value > most || (name == "ps_per_octet" && value == 0) {
+                    let least = u8::from(name == "ps_per_octet");
+                    return Err(fault(format!("{key}.{name}"), format!("must be from {least} to {most}, got {value}")));
+                }
+            }
+            let mut ends = [0; 2];
+            for (side, end) in link.ends.iter().enumerate() {
+                ends[side] = self.node(&end.node, &format!("{key}.ends[{side}].node"))?;
+            }
+            for (side, end) in link.ends.iter().enumerate() {
+                let node = ends[side];
+                let (own, peer) = (&self.config(node).kind, &self.config(ends[1 - side]).kind);
+                let (overlap, buffer, room) = (overlap_of(peer), buffer_of(own), room_of(own));
+                if overlap.is_some_and(|octets| octets > 65_536) {
+                    let key = format!("network.nodes[{}].kind.overlap_octets", ends[1 - side]);
+                    return Err(fault(key, format!("must be at most 65536, got {overlap:?}")));
+                }
+                let id = small(self.plant.ports.len());
+                let place = &mut self.plant.places[node as usize];
+                if place.role == Role::Hub && !link.half_duplex {
+                    return Err(fault(format!("{key}.half_duplex"), "must be true: a hub's links are".to_owned()));
+                }
+                let local = small(place.ports.len());
+                place.ports.push(id);
+                self.plant.ports.push(Port {
+                    node,
+                    local,
+                    module: end.module,
+                    reception: NONE,
+                    buffer,
+                    half_duplex: link.half_duplex,
+                });
+                self.plant.timings.push(Timing {
+                    resource: id,
+                    fixed: 0,
+                    per_octet: link.ps_per_octet,
+                    extra: link.preamble_octets.cast_signed(),
+                    burst_octets: u64::MAX,
+                    burst: 0,
+                    overlap: overlap.filter(|_| !link.half_duplex).map(|octets| octets + link.preamble_octets),
+                    delay: link.delay_ps,
+                    gap: link.gap_octets * link.ps_per_octet,
+                    coalesce: None,
+                });
+                self.plant.rooms.push(room);
+            }
+        }
+        for (index, place) in self.plant.places.iter().enumerate() {
+            let ports = place.ports.len();
+            if place.role == Role::Host && ports != 1 {
+                return Err(fault(
+                    format!("network.nodes[{index}]"),
+                    format!("a host must have one link, got {ports}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A second way between two nodes would let flooded frames multiply for ever.
+    pub fn refuse_loops(&self) -> Result<(), Error> {
+        let nodes = self.plant.places.len();
+        let mut reached: Vec<Vec<usize>> = (0..nodes).map(|node| vec![node]).collect();
+        let mut set: Vec<usize> = (0..nodes).collect();
+        for link in 0..self.links_of().len() {
+            let [a, b] = [2 * link, 2 * link + 1].map(|port| self.plant.ports[port].node as usize);
+            let (from, into) = (set[a], set[b]);
+            if from == into {
+                let names = [a, b].map(|node| &self.trial.scenario.network.nodes[node].name);
+                return Err(fault(
+                    format!("network.links[{link}].ends"),
+                    format!(
+                        "closes a loop between {:?} and {:?}, which other links join already; there is no spanning tree here, so each pair of nodes must have one way",
+                        names[0], names[1]
+                    ),
+                ));
+            }
+            for node in std::mem::take(&mut reached[from]) {
+                set[node] = into;
+                reached[into].push(node);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn toward(&mut self) {
+        let nodes = self.plant.places.len();
+        self.plant.toward = vec![NONE; nodes * nodes];
+        for to in 0..nodes {
+            let mut queue = VecDeque::from([small(to)]);
+            let mut seen = vec![false; nodes];
+            seen[to] = true;
+            while let Some(node) = queue.pop_front() {
+                for &port in &self.plant.places[node as usize].ports {
+                    let next = self.plant.ports[(port ^ 1) as usize].node;
+                    if !std::mem::replace(&mut seen[next as usize], true) {
+                        self.plant.toward[next as usize * nodes + to] = port ^ 1;
+                        queue.push_back(next);
+                    }
+                }
+            }
+        }
+    }
+
+    pub fn domains(&mut self) -> Result<(), Error> {
+        self.plant.domain_of = vec![(NONE, NONE); self.plant.ports.len()];
+        for first in 0..small(self.plant.ports.len()) {
+            let port = self.plant.ports[first as usize];
+            let taken = self.plant.domain_of[first as usize].0 != NONE;
+            if !port.half_duplex || taken || self.plant.places[port.node as usize].role == Role::Hub {
+                continue;
+            }
+            let members = self.heard_from(first).into_iter().map(|(port, _)| port);
+            let mut members: Vec<u32> = members.chain([first]).collect();
+            members.sort_unstable();
+            let link = &self.links_of()[first as usize / 2];
+            let id = small(self.plant.domains.len());
+            let mut delay = Vec::new();
+            for (number, &member) in members.iter().enumerate() {
+                let other = &self.links_of()[member as usize / 2];
+                let constants = |l: &Link| (l.ps_per_octet, l.preamble_octets, l.gap_octets);
+                if constants(other) != constants(link) || link.gap_octets == 0 || !link.ps_per_octet.is_multiple_of(8) {
+                    return Err(fault(
+                        format!("network.links[{}]", member / 2),
+                        "all links of a collision domain must have one ps_per_octet (a multiple of 8), one preamble_octets and one gap_octets (not 0)",
+                    ));
+                }
+                let heard: BTreeMap<u32, u64> = self.heard_from(member).into_iter().collect();
+                let delays: Vec<u64> = members.iter().map(|m| heard.get(m).copied().unwrap_or(0)).collect();
+                if let Some(far) = delays.iter().find(|far| 2 * **far > SLOT_OCTETS * link.ps_per_octet) {
+                    return Err(fault(
+                        format!("network.links[{}].delay_ps", member / 2),
+                        format!(
+                            "the round trip within a collision domain must be at most a slot of 512 bits, {} ps, got {}",
+                            SLOT_OCTETS * link.ps_per_octet,
+                            2 * far
+                        ),
+                    ));
+                }
+                delay.push(delays);
+                self.plant.domain_of[member as usize] = (id, small(number));
+            }
+            self.plant.domains.push(Domain {
+                members,
+                delay,
+                octet: link.ps_per_octet,
+                preamble: link.preamble_octets * link.ps_per_octet,
+                gap: link.gap_octets * link.ps_per_octet,
+            });
+        }
+        Ok(())
+    }
+
+    /// Who hears what `port` sends on its half-duplex link, and how much later.
+    fn heard_from(&self, port: u32) -> Vec<(u32, u64)> {
+        let mut found = Vec::new();
+        let mut waiting = vec![(port, 0)];
+        while let Some((port, before)) = waiting.pop() {
+            let after = before + self.links_of()[port as usize / 2].delay_ps;
+            let peer = port ^ 1;
+            let node = self.plant.ports[peer as usize].node;
+            match &self.config(node).kind {
+                Kind::Hub(hub) => waiting.extend(
+                    self.plant.places[node as usize]
+                        .ports
+                        .iter()
+                        .filter(|p| **p != peer)
+                        .map(|p| (*p, after + hub.delay_ps)),
+                ),
+                _ => found.push((peer, after)),
+            }
+        }
+        found
+    }
+
+    fn resource(&mut self, room: Room) -> u32 {
+        self.plant.rooms.push(room);
+        small(self.plant.rooms.len() - 1)
+    }
+
+    /// A stage of a node, on the resource that it names or on one of its own.
+    fn stage(&mut self, node: u32, stage: &Stage, key: &str) -> Result<u32, Error> {
+        stage.check(key)?;
+        let room = Room { frames: stage.queue_frames.map_or(u64::MAX, u64::from), octets: u64::MAX };
+        let resource = match &stage.resource {
+            None => self.resource(room),
+            Some(name) => {
+                let known = self.shared.get(&(node, name.clone())).copied();
+                let resource = known.unwrap_or_else(|| self.resource(ENDLESS));
+                self.shared.insert((node, name.clone()), resource);
+                resource
+            }
+        };
+        self.plant.timings.push(Timing::new(stage, resource));
+        Ok(small(self.plant.timings.len() - 1))
+    }
+
+    fn route(&mut self, stages: &[u32], last: Last) -> u32 {
+        let first = small(self.plant.hops.len());
+        self.plant.hops.extend_from_slice(stages);
+        self.plant.routes.push(Route { first, after: small(self.plant.hops.len()), last });
+        small(self.plant.routes.len() - 1)
+    }
+
+    pub fn stages(&mut self) -> Result<(), Error> {
+        for node in 0..small(self.plant.places.len()) {
+            let key = format!("network.nodes[{node}].kind");
+            let ports = self.plant.places[node as usize].ports.clone();
+            match &self.config(node).kind {
+                Kind::Host(host) => {
+                    if let Some(clock) = host.clock {
+                        clock.check(&format!("{key}.host.clock"))?;
+                        self.plant.places[node as usize].clock = Some(clock.clock(self.plant.seed, node));
+                    }
+                    let mut send = Vec::new();
+                    for (index, stage) in host.send.iter().enumerate() {
+                        let key = format!("{key}.host.send[{index}]");
+                        if stage.queue_frames.is_some() {
+                            return Err(fault(
+                                format!("{key}.queue_frames"),
+                                "must not be given: an application waits for room in its host's ring",
+                            ));
+                        }
+                        send.push(self.stage(node, stage, &key)?);
+                    }
+                    if !(1..=1_000_000).contains(&self.plant.places[node as usize].ring) {
+                        return Err(fault(format!("{key}.host.ring"), "must be from 1 to 1000000"));
+                    }
+                    send.push(ports[0]);
+                    self.plant.places[node as usize].send = self.route(&send, Last::Port(ports[0] ^ 1));
+                    let mut receive = Vec::new();
+                    for (index, stage) in host.receive.iter().enumerate() {
+                        receive.push(self.stage(node, stage, &format!("{key}.host.receive[{index}]"))?);
+                    }
+                    self.plant.ports[ports[0] as usize].reception = self.route(&receive, Last::Host(node));
+                }
+                Kind::Switch(switch) => self.switch(node, &ports, switch, &format!("{key}.switch"))?,
+                Kind::Router(router) => {
+                    let forward = self.stage(node, &router.forward, &format!("{key}.router.forward"))?;
+                    for &port in &ports {
+                        self.plant.ports[port as usize].reception = self.route(&[], Last::Lookup(port));
+                    }
+                    self.forward(node, &ports, |_, _, _| Ok(vec![forward]))?;
+                }
+                Kind::Hub(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn switch(&mut self, node: u32, ports: &[u32], switch: &Switch, key: &str) -> Result<(), Error> {
+        if let Learning::Learns { age_ps, addresses } = switch.learning {
+            if age_ps == 0 || addresses == 0 {
+                return Err(fault(format!("{key}.learning.learns"), "age_ps and addresses must be at least 1"));
+            }
+        }
+        if switch.queue_frames == Some(0) || switch.queue_octets == Some(0) {
+            return Err(fault(format!("{key}.queue_frames"), "queue_frames and queue_octets must be at least 1"));
+        }
+        if let Some(buffer) = switch.buffer {
+            buffer.check(&format!("{key}.buffer"))?;
+        }
+        for &port in ports {
+            let mut reception = Vec::new();
+            if let Some(stage) = &switch.ingress {
+                if stage.resource.is_some() {
+                    return Err(fault(format!("{key}.ingress.resource"), "must not be given: each port has its own"));
+                }
+                reception.push(self.stage(node, stage, &format!("{key}.ingress"))?);
+            }
+            self.plant.ports[port as usize].reception = self.route(&reception, Last::Lookup(port));
+        }
+        match &switch.fabric {
+            Fabric::Ideal => self.forward(node, ports, |_, _, _| Ok(Vec::new())),
+            Fabric::Shared(stage) => {
+                let backplane = self.stage(node, stage, &format!("{key}.fabric.shared"))?;
+                self.forward(node, ports, |_, _, _| Ok(vec![backplane]))
+            }
+            Fabric::Crossbar { local, inward, outward } => {
+                let mut modules: BTreeMap<(u32, &'static str), u32> = BTreeMap::new();
+                for &port in ports {
+                    let module = self.plant.ports[port as usize].module;
+                    for (name, stage) in
+                        [("inward", Some(inward)), ("outward", Some(outward)), ("local", local.as_ref())]
+                    {
+                        if let (Some(stage), false) = (stage, modules.contains_key(&(module, name))) {
+                            let id = self.stage(node, stage, &format!("{key}.fabric.crossbar.{name}"))?;
+                            modules.insert((module, name), id);
+                        }
+                    }
+                }
+                self.forward(node, ports, |builder, from, to| {
+                    let [from, to] = [from, to].map(|port| builder.plant.ports[port as usize].module);
+                    Ok(if from == to {
+                        modules.get(&(from, "local")).copied().into_iter().collect()
+                    } else {
+                        vec![modules[&(from, "inward")], modules[&(to, "outward")]]
+                    })
+                })
+            }
+        }
+    }
+
+    /// Routes between the ports of a node, each over what `fabric` gives.
+    fn forward(
+        &mut self,
+        node: u32,
+        ports: &[u32],
+        fabric: impl Fn(&Self, u32, u32) -> Result<Vec<u32>, Error>,
+    ) -> Result<(), Error> {
+        let mut forward = Vec::new();
+        for &from in ports {
+            for &to in ports {
+                let mut stages = fabric(self, from, to)?;
+                stages.push(to);
+                forward.push(self.route(&stages, Last::Port(to ^ 1)));
+            }
+        }
+        self.plant.places[node as usize].forward = forward;
+        Ok(())
+    }
+
+    pub fn flows(&self) -> Result<(), Error> {
+        let flows = &self.trial.scenario.flows;
+        if flows.is_empty() || flows.len() > 10_000 {
+            return Err(fault("flows", format!("must be from 1 to 10000, got {}", flows.len())));
+        }
+        for (index, flow) in flows.iter().enumerate() {
+            let key = format!("flows[{index}]");
+            flow.check(&key)?;
+            let host = |name: &str, key: String| {
+                let node = self.node(name, &key)?;
+                if self.plant.places[node as usize].role == Role::Host {
+                    return Ok(node);
+                }
+                Err(fault(key, format!("must be a host, got {name:?}")))
+            };
+            let from = host(&flow.from, format!("{key}.from"))?;
+            if flow.to.is_empty() || (flow.address == Address::Unicast && flow.to.len() != 1) {
+                return Err(fault(
+                    format!("{key}.to"),
+                    format!("must be one host, or several with a group's address, got {:?}", flow.to),
+                ));
+            }
+            for (number, name) in flow.to.iter().enumerate() {
+                let at = format!("{key}.to[{number}]");
+                let to = host(name, at.clone())?;
+                if to == from || self.plant.port_toward(from, to) == NONE || flow.to[..number].contains(name) {
+                    return Err(fault(
+                        at,
+                        format!("must be another host that {:?} is joined to, named once, got {name:?}", flow.from),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Longest frame that any flow sends.
+    fn longest(&self) -> u64 {
+        let mut longest = 64;
+        for flow in &self.trial.scenario.flows {
+            if let Some(transfer) = &flow.transfer {
+                longest = longest.max(transfer.longest_frame());
+                continue;
+            }
+            for lengths in std::iter::once(&flow.frames).chain(flow.response.iter().map(|r| &r.frames)) {
+                let all = match lengths {
+                    Lengths::Fixed { bits } => std::slice::from_ref(bits),
+                    Lengths::Mix { bits, .. } => bits,
+                    Lengths::Samples { max_bits, .. } => std::slice::from_ref(max_bits),
+                };
+                for bits in all {
+                    flow.frames_of(bits / 8, |octets, _, _| longest = longest.max(u64::from(octets)));
+                }
+            }
+        }
+        longest
+    }
+
+    /// A PAUSE that comes too late for what is on its way would lose frames: refuse such a buffer.
+    pub fn pauses(&self) -> Result<(), Error> {
+        let longest = self.longest();
+        for (id, port) in self.plant.ports.iter().enumerate() {
+            let (Some(buffer), link) = (port.buffer, &self.links_of()[id / 2]) else { continue };
+            let key = format!("network.nodes[{}].kind", port.node);
+            buffer.check(&format!("{key}.buffer"))?;
+            let Some(pause) = buffer.pause else { continue };
+            if link.half_duplex {
+                return Err(fault(
+                    format!("{key}.buffer.pause"),
+                    "must not be given on a half-duplex link (802.3-2022 annex 31B)",
+                ));
+            }
+            let headroom = pause_headroom(longest, link);
+            if pause.high_octets + headroom > buffer.octets {
+                return Err(fault(
+                    format!("{key}.buffer.octets"),
+                    format!(
+                        "must be at least {} for frames of up to {longest} octets, {headroom} more than pause.high_octets, so that what is under way finds room; got {}",
+                        pause.high_octets + headroom, buffer.octets
+                    ),
+                ));
+            }
+            let asked = u64::from(pause.quanta) * 64 * link.ps_per_octet;
+            if asked < 4 * headroom * link.ps_per_octet {
+                return Err(fault(
+                    format!("{key}.buffer.pause.quanta"),
+                    format!("must be at least {} here, got {}", (4 * headroom).div_ceil(64), pause.quanta),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Octets that may still come after the decision to send a PAUSE: it waits for a frame and its gap, is 64 octets long, both ways take
+/// their time, and the peer has just begun a frame.
+fn pause_headroom(longest: u64, link: &Link) -> u64 {
+    let around = link.preamble_octets + link.gap_octets;
+    let way = (2 * link.delay_ps).div_ceil(link.ps_per_octet);
+    2 * (longest + around) + PAUSE_OCTETS + around + way
+}
+
+fn overlap_of(kind: &Kind) -> Option<u64> {
+    match kind {
+        Kind::Host(host) => host.overlap_octets,
+        Kind::Switch(switch) => switch.overlap_octets,
+        Kind::Router(_) | Kind::Hub(_) => None,
+    }
+}
+
+fn buffer_of(kind: &Kind) -> Option<Buffer> {
+    match kind {
+        Kind::Host(host) => host.buffer,
+        Kind::Switch(switch) => switch.buffer,
+        Kind::Router(_) | Kind::Hub(_) => None,
+    }
+}
+
+fn room_of(kind: &Kind) -> Room {
+    let frames = |n: Option<u32>| n.map_or(u64::MAX, u64::from);
+    match kind {
+        Kind::Switch(switch) => {
+            Room { frames: frames(switch.queue_frames), octets: switch.queue_octets.unwrap_or(u64::MAX) }
+        }
+        Kind::Router(router) => Room { frames: frames(router.queue_frames), octets: u64::MAX },
+        Kind::Host(_) | Kind::Hub(_) => ENDLESS,
+    }
+}
