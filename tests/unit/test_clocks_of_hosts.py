@@ -11,6 +11,7 @@ import pytest
 from ethermeter import report
 from ethermeter.observation import Metric
 from ethermeter.store.rows import CLOCK_METRICS, COMPARED_METRICS, FLOW_METRICS, clocks_of
+from run_values import values
 
 TWO = """
 title = "Two hosts with clocks"
@@ -54,12 +55,6 @@ def loaded(folder: Path, text: str) -> Any:
     path = folder / "x.toml"
     path.write_text(text, encoding="utf-8")
     return em.load(path)
-
-
-def values(run: em.Run, *, trial: int = 0, flow: int = -1) -> dict[str, float]:
-    table = run.to_pandas()
-    found = table[(table["trial"] == run.trials()[trial].id) & (table["station"] == flow)]
-    return dict(zip(found["metric"].astype(str), found["value"], strict=True))
 
 
 def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:

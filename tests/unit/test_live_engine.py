@@ -17,6 +17,7 @@ from ethermeter.engines.work import Work
 from ethermeter.experiment import load, shipped
 from ethermeter.faults import InputError
 from ethermeter.store.rows import FLOW_METRICS, TrialRows, caution_text
+from measured_trials import loopback, only_trial
 
 FILE = """\
 title = "two flows"
@@ -49,18 +50,11 @@ drain = "0.2 s"
 [run]
 engines = ["live"]
 """
-LABORATORY = Laboratory({name: Station(name, f"127.0.0.{at}:4988", f"127.0.0.{at}") for at, name in enumerate("ab", 1)}, "loopback")
+LABORATORY = loopback()
 
 
 def trial_of(folder: Path, data: str = 'data = "100 B"', more: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:
-    text = FILE.replace("DATA", data)
-    for old, new in more:
-        assert old in text
-        text = text.replace(old, new)
-    path = folder / "x.toml"
-    path.write_text(text, encoding="utf-8")
-    (trial,) = plan.expand([load(path)]).trials
-    return dict(json.loads(trial.line))
+    return only_trial(folder, FILE, ("DATA", data), *more)
 
 
 def test_a_trial_becomes_a_test_that_the_coordinator_takes(tmp_path: Path) -> None:

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ethermeter import _core, plan
-from ethermeter.engines.live import Laboratory, Station
+from ethermeter import _core
 from ethermeter.engines.live.description import describe
 from ethermeter.engines.live.observed import in_vain, observe
 from ethermeter.engines.live.places import mtu_octets
-from ethermeter.experiment import load
 from ethermeter.faults import InputError
 from ethermeter.store.rows import FLOW_METRICS, FLOW_VOICE_METRICS, TrialRows, caution_text
+from measured_trials import loopback, only_trial
 
 FILE = """\
 title = "a talker and a stream"
@@ -46,19 +45,8 @@ engines = ["live"]
 CODER = {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": None}
 
 
-def laboratory(address: str) -> Laboratory:
-    return Laboratory({name: Station(name, f"127.0.0.{at}:4988", f"{address}{at}") for at, name in enumerate("ab", 1)}, "loopback")
-
-
 def trial_of(folder: Path, *more: tuple[str, str]) -> dict[str, Any]:
-    text = FILE
-    for old, new in more:
-        assert old in text
-        text = text.replace(old, new)
-    path = folder / "x.toml"
-    path.write_text(text, encoding="utf-8")
-    (trial,) = plan.expand([load(path)]).trials
-    return dict(json.loads(trial.line))
+    return only_trial(folder, FILE, *more)
 
 
 def samples(overhead: int, least: int, most: int) -> dict[str, Any]:
@@ -80,7 +68,7 @@ def test_a_coder_becomes_a_stream_of_frames_of_samples_that_the_coordinator_take
     tmp_path: Path, address: str, more: tuple[tuple[str, str], ...], around: int
 ) -> None:
     trial = trial_of(tmp_path, *more)
-    text = describe(trial, laboratory(address), {})
+    text = describe(trial, loopback(address), {})
     _core.check_test(text)
     traffic = json.loads(text)["flows"][0]["traffic"]
     overhead = 12 if around else 30
@@ -105,7 +93,7 @@ def test_a_coder_becomes_a_stream_of_frames_of_samples_that_the_coordinator_take
 )
 def test_voice_that_cannot_be_measured_is_refused_with_key_and_value(tmp_path: Path, more: tuple[tuple[str, str], ...], fault: str) -> None:
     with pytest.raises(InputError) as caught:
-        describe(trial_of(tmp_path, *more), laboratory("127.0.0."), {})
+        describe(trial_of(tmp_path, *more), loopback("127.0.0."), {})
     assert fault in str(caught.value)
 
 

@@ -13,6 +13,7 @@ from ethermeter.framing import frame_octets
 from ethermeter.observation import FLOW_DEFINITIONS, Metric
 from ethermeter.run import Manner, execute
 from ethermeter.store.rows import FLOW_METRICS
+from run_values import values
 
 PING = """\
 title = "Two PCs"
@@ -75,12 +76,6 @@ def ran(folder: Path, text: str, **manner: object) -> em.Run:
     path = folder / "x.toml"
     path.write_text(text, encoding="utf-8")
     return em.load(path).run(out=folder / "run", jobs=1, **manner)
-
-
-def values(run: em.Run, *, trial: int = 0, flow: int = -1) -> dict[str, float]:
-    table = run.to_pandas()
-    found = table[(table["trial"] == run.trials()[trial].id) & (table["station"] == flow)]
-    return dict(zip(found["metric"].astype(str), found["value"], strict=True))
 
 
 @pytest.mark.parametrize("user", [64, 512, 1500])

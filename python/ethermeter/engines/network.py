@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ethermeter.engines import clocks, talk
+from ethermeter.engines.means import weighted_mean
 from ethermeter.engines.offered import overloaded
 from ethermeter.engines.quantiles import NAMES, quantiles
 from ethermeter.engines.simulation import FEW_FRAMES, PS_PER_S, timed
@@ -220,17 +221,17 @@ def _of_all(
     """Value of every metric of all flows together."""
     found = {metric: float(each[metric].sum()) for metric in ADDED}
     wanted = count["offered"] * _receivers(scenario)
-    found[Metric.LOSS] = _weighted(wanted, each[Metric.LOSS])
+    found[Metric.LOSS] = weighted_mean(wanted, each[Metric.LOSS])
     # Several transfers do not begin and end together.
     found[Metric.TRANSFER_RATE] = float(each[Metric.TRANSFER_RATE][0]) if len(scenario["flows"]) == 1 else float("nan")
-    found[Metric.ACKNOWLEDGEMENT_DELAY] = _weighted(_acknowledged(result), each[Metric.ACKNOWLEDGEMENT_DELAY])
+    found[Metric.ACKNOWLEDGEMENT_DELAY] = weighted_mean(_acknowledged(result), each[Metric.ACKNOWLEDGEMENT_DELAY])
     for metric, (name, counted) in TIMES.items():
         flow, low_ps, high_ps, buckets = (np.asarray(column).astype(np.int64) for column in result["histograms"][name])
         # Of times between arrivals there is one less than of arrivals, for each receiver that had any.
         samples = count[counted]
         if counted == "messages":
             samples = np.bincount(flow, weights=buckets, minlength=len(each[metric])).astype(np.float64)
-        found[metric] = _weighted(samples, each[metric])
+        found[metric] = weighted_mean(samples, each[metric])
         lows, place = np.unique(low_ps, return_inverse=True)
         # Buckets of all flows have the same edges, so that equal lows are equal buckets.
         highs, together = np.zeros(len(lows), np.int64), np.bincount(place, weights=buckets, minlength=len(lows))
@@ -247,13 +248,6 @@ def _acknowledged(result: Mapping[str, Any]) -> Floats:
         [np.bincount(np.asarray(of[0]).astype(np.int64), weights=of[3], minlength=flows) for of in columns], np.float64
     ).sum(axis=0)
     return of_each
-
-
-def _weighted(weights: Floats, values: Floats) -> float:
-    """Mean of the flows' values, each as often as its weight; NaN if none has any."""
-    some = weights > 0
-    total = float(weights[some].sum())
-    return float((weights[some] * values[some]).sum()) / total if total else float("nan")
 
 
 def _histogram_rows(

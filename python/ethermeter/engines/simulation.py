@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ethermeter.engines import voice
+from ethermeter.engines.means import weighted_mean
 from ethermeter.engines.quantiles import quantiles
 from ethermeter.observation import Caution, Metric
 from ethermeter.store.rows import (
@@ -246,8 +247,8 @@ def _whole_values(
         Metric.TRANSMISSION_DELAY_SD: delay_sd_s,
         Metric.EXCESS_DELAY: delay_s - float(_charged_s(scenario, count).sum()),
         Metric.UTILISATION_SD_OVER_MEAN: _ratio(bit_rate_sd, float(bit_rate.mean())),
-        Metric.ACCESS_DELAY: _weighted(frames, station[Metric.ACCESS_DELAY]),
-        Metric.RESPONSE_TIME: _weighted(frames, station[Metric.RESPONSE_TIME]),
+        Metric.ACCESS_DELAY: weighted_mean(frames, station[Metric.ACCESS_DELAY]),
+        Metric.RESPONSE_TIME: weighted_mean(frames, station[Metric.RESPONSE_TIME]),
         Metric.JAIN_INDEX: _ratio(float(bit_rate.sum()) ** 2, len(bit_rate) * float((bit_rate**2).sum())),
         Metric.ATTEMPTS_PER_FRAME: _ratio(total + collisions, total),
         Metric.COLLISIONS_PER_FRAME: _ratio(collisions, total),
@@ -296,19 +297,13 @@ def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else float("nan")
 
 
-def _weighted(frames: Floats, mean: Floats) -> float:
-    """Mean over all frames from the stations' means."""
-    sent = frames > 0
-    return _ratio(float((frames[sent] * mean[sent]).sum()), float(frames.sum()))
-
-
 def _pooled(frames: Floats, mean: Floats, sd: Floats) -> tuple[float, float]:
     """Mean and sample standard deviation over all frames from the stations' ones.
 
     Not from sums of squares: where delays hardly differ these lose every digit of the difference.
     """
     total = float(frames.sum())
-    overall = _weighted(frames, mean)
+    overall = weighted_mean(frames, mean)
     if total < 2:
         return overall, float("nan")
     sent = frames > 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ethermeter.engines.means import weighted_mean
 from ethermeter.engines.offered import ways_of
 from ethermeter.engines.quantiles import quantiles
 from ethermeter.observation import Metric
@@ -102,7 +103,7 @@ def observed(scenario: Mapping[str, Any], heard: Heard) -> tuple[dict[Metric, Fl
         ranked = np.array([quantiles(buckets) for buckets in heard.histograms[name]])
         each |= {metric: ranked[:, at] for at, metric in enumerate(metrics)}
         weights = np.array([float(count.sum()) for _, _, count in heard.histograms[name]])
-        whole[Metric(name)] = _weighted(weights, heard.mean_s[name])
+        whole[Metric(name)] = weighted_mean(weights, heard.mean_s[name])
         whole |= dict(zip(metrics, quantiles(_pooled(heard.histograms[name])), strict=True))
     ratings = np.array([_rated(flow, heard.histograms["sample_delay"][at], float(lost[at])) for at, flow in enumerate(flows)])
     each |= {metric: ratings[:, at] for at, metric in enumerate(_RATED)}
@@ -160,8 +161,3 @@ def coder_rate(arrivals: Mapping[str, Any]) -> float:
     spurts = arrivals["spurts"]
     share = 1.0 if spurts is None else spurts["talk_mean_ps"] / (spurts["talk_mean_ps"] + spurts["silence_mean_ps"])
     return float(share * arrivals["sample_bits"] / arrivals["sample_ps"])
-
-
-def _weighted(weight: Floats, mean: Floats) -> float:
-    known = weight > 0
-    return float((weight[known] * mean[known]).sum() / weight[known].sum()) if known.any() else float("nan")

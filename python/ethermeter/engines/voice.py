@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ethermeter.engines.means import weighted_mean
 from ethermeter.engines.quantiles import quantiles
 from ethermeter.observation import Metric
 from ethermeter.store.rows import Floats
@@ -68,8 +69,8 @@ def whole_values(scenario: Mapping[str, Any], result: Mapping[str, Any], station
     decided = added[Metric.SAMPLES_LOST] + added[Metric.SAMPLES_DELIVERED]
     values = added | {
         Metric.SAMPLE_LOSS: added[Metric.SAMPLES_LOST] / decided if decided else float("nan"),
-        Metric.VOICE_DELAY: _weighted(frames, station[Metric.VOICE_DELAY]),
-        Metric.SAMPLE_DELAY: _weighted(samples, station[Metric.SAMPLE_DELAY]),
+        Metric.VOICE_DELAY: weighted_mean(frames, station[Metric.VOICE_DELAY]),
+        Metric.SAMPLE_DELAY: weighted_mean(samples, station[Metric.SAMPLE_DELAY]),
         **_unfairness(station[Metric.VOICE_DELAY]),
     }
     for name, metrics in QUANTILES.items():
@@ -97,12 +98,6 @@ def _payload_bits(scenario: Mapping[str, Any], result: Mapping[str, Any]) -> Flo
     overhead = _of_groups(scenario, lambda group: group["frames"].get("overhead_bits", 0))
     payload: Floats = np.where(talks(scenario), bits - frames * overhead, 0.0)
     return payload
-
-
-def _weighted(weight: Floats, mean: Floats) -> float:
-    """Mean over all stations from their means."""
-    known = weight > 0
-    return float((weight[known] * mean[known]).sum() / weight[known].sum()) if known.any() else float("nan")
 
 
 def _unfairness(delay_s: Floats) -> dict[Metric, float]:
