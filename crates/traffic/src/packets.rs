@@ -11,7 +11,8 @@
 
 use crate::chance::Stream;
 use crate::source::Window;
-use crate::voice::{Coder, VoiceSpec};
+use crate::voice::{counted, Coder, VoiceSpec};
+use std::ops::Range;
 
 /// A packet that a host calls with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +49,8 @@ pub struct Packets {
     coder: Coder,
     /// Samples made before that.
     index: u64,
-    /// Samples made before the measured window, and before its end.
-    counted: [u64; 2],
+    /// Numbers of the samples made within the measured window.
+    measured: Range<u64>,
     samples: HostSamples,
 }
 
@@ -58,10 +59,9 @@ impl Packets {
     #[must_use]
     pub fn new(spec: VoiceSpec, chance: Stream, window: Window) -> Self {
         let coder = Coder::new(&spec, window.begin_ps, chance);
-        let counted =
-            [window.measure_from_ps, window.measure_to_ps].map(|ps| coder.clone().make_before(ps.min(window.stop_ps)));
-        let samples = HostSamples { made: counted[1] - counted[0], ..HostSamples::default() };
-        Self { spec, window, coder, index: 0, counted, samples }
+        let measured = coder.measured(window);
+        let samples = HostSamples { made: measured.end - measured.start, ..HostSamples::default() };
+        Self { spec, window, coder, index: 0, measured, samples }
     }
 
     /// When so much has gathered that a packet is wanted; nothing if that does not happen before the coder stops.
@@ -78,12 +78,12 @@ impl Packets {
         let (samples, lost) = self.kept(made);
         self.coder.make(lost);
         let oldest_ps = self.coder.next_ps;
-        let counted = self.counted(self.index + lost, self.index + made);
-        self.samples.lost += self.counted(self.index, self.index + lost);
-        self.samples.sent += counted;
+        let inside = counted(self.index + lost..self.index + made, &self.measured);
+        self.samples.lost += counted(self.index..self.index + lost, &self.measured);
+        self.samples.sent += inside;
         self.coder = next;
         self.index += made;
-        VoicePacket { bits: self.spec.bits(samples), samples, counted, oldest_ps }
+        VoicePacket { bits: self.spec.bits(samples), samples, counted: inside, oldest_ps }
     }
 
     /// What became of the samples of the measured window, when nothing happens from `end_ps` on.
@@ -92,8 +92,8 @@ impl Packets {
         let made = self.coder.clone().make_before(end_ps.min(self.window.stop_ps));
         let (_, lost) = self.kept(made);
         let mut samples = self.samples;
-        samples.lost += self.counted(self.index, self.index + lost);
-        samples.left = self.counted(self.index + lost, self.index + made);
+        samples.lost += counted(self.index..self.index + lost, &self.measured);
+        samples.left = counted(self.index + lost..self.index + made, &self.measured);
         samples
     }
 
@@ -101,11 +101,6 @@ impl Packets {
     fn kept(&self, made: u64) -> (u64, u64) {
         let kept = made.min(self.spec.room());
         (kept, made - kept)
-    }
-
-    /// How many of the samples from `first` to before `end` were made within the window.
-    fn counted(&self, first: u64, end: u64) -> u64 {
-        end.min(self.counted[1]).saturating_sub(first.max(self.counted[0]))
     }
 }
 

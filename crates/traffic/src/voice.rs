@@ -14,6 +14,7 @@
 use crate::chance::Stream;
 use crate::source::Window;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Talk and silence in turn, both of exponential length (after Brady 1968, whose measured lengths are nearly so).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -160,6 +161,12 @@ impl Coder {
         made
     }
 
+    /// How many samples come before the measured window, and before its end.
+    pub(crate) fn measured(&self, window: Window) -> Range<u64> {
+        let before = |at_ps: u64| self.clone().make_before(at_ps.min(window.stop_ps));
+        before(window.measure_from_ps)..before(window.measure_to_ps)
+    }
+
     /// Make `samples`.
     pub(crate) fn make(&mut self, samples: u64) {
         let mut left = samples;
@@ -169,6 +176,11 @@ impl Coder {
             left -= here;
         }
     }
+}
+
+/// How many samples of these numbers were made within the measured window, which has those of `measured`.
+pub(crate) fn counted(numbers: Range<u64>, measured: &Range<u64>) -> u64 {
+    numbers.end.min(measured.end).saturating_sub(numbers.start.max(measured.start))
 }
 
 /// What became of the samples that were made within the measured window, by its end.
@@ -208,10 +220,8 @@ pub struct Voice {
     coder: Coder,
     /// Samples made before that.
     index: u64,
-    /// Samples made before the measured window …
-    from_index: u64,
-    /// … and before its end; less once the samples of the window are accounted for.
-    to_index: u64,
+    /// Numbers of the samples made within the measured window; up to fewer once these are accounted for.
+    measured: Range<u64>,
     samples: Samples,
 }
 
@@ -220,10 +230,9 @@ impl Voice {
     #[must_use]
     pub fn new(spec: VoiceSpec, chance: Stream, window: Window) -> Self {
         let coder = Coder::new(&spec, window.begin_ps, chance);
-        let before = |at_ps: u64| coder.clone().make_before(at_ps.min(window.stop_ps));
-        let (from_index, to_index) = (before(window.measure_from_ps), before(window.measure_to_ps));
-        let samples = Samples { made: to_index - from_index, ..Samples::default() };
-        Self { spec, window, coder, index: 0, from_index, to_index, samples }
+        let measured = coder.measured(window);
+        let samples = Samples { made: measured.end - measured.start, ..Samples::default() };
+        Self { spec, window, coder, index: 0, measured, samples }
     }
 
     /// When the buffer has so much that the station wants to send it; nothing if that does not happen before the coder stops.
@@ -272,8 +281,8 @@ impl Voice {
         self.coder.make(lost);
         let frame = VoiceFrame { bits: self.spec.bits(samples), samples, oldest_ps: self.coder.next_ps };
         if ended_ps < self.window.measure_to_ps {
-            self.samples.lost += self.counted(self.index, self.index + lost);
-            self.samples.delivered += self.counted(self.index + lost, self.index + made);
+            self.samples.lost += counted(self.index..self.index + lost, &self.measured);
+            self.samples.delivered += counted(self.index + lost..self.index + made, &self.measured);
             self.coder = next;
             self.index += made;
         } else {
@@ -290,19 +299,14 @@ impl Voice {
 
     /// No frame ends within the window any more: account for what the end of the window found in the buffer. `next` begins a new cycle.
     fn close(&mut self, next: Coder, made: u64) {
-        if self.index < self.to_index {
-            let lost = (self.to_index - self.index).saturating_sub(self.spec.room());
-            self.samples.lost += self.counted(self.index, self.index + lost);
-            self.samples.buffered += self.counted(self.index + lost, self.to_index);
-            self.to_index = self.index;
+        if self.index < self.measured.end {
+            let lost = (self.measured.end - self.index).saturating_sub(self.spec.room());
+            self.samples.lost += counted(self.index..self.index + lost, &self.measured);
+            self.samples.buffered += counted(self.index + lost..self.measured.end, &self.measured);
+            self.measured.end = self.index;
         }
         self.coder = next;
         self.index += made;
-    }
-
-    /// How many of the samples from `first` to before `end` were made within the window.
-    fn counted(&self, first: u64, end: u64) -> u64 {
-        end.min(self.to_index).saturating_sub(first.max(self.from_index))
     }
 }
 
