@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-PROGRAM = [sys.executable, "-m", "ethermeter"]
+from small_runs import PROGRAM
 
 SWITCHED = """\
 title = "two senders and one sink at a switch, and a ping"

@@ -2,13 +2,12 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from small_runs import PROGRAM
 
-PROGRAM = [sys.executable, "-m", "ethermeter"]
 FILE = """\
 title = "exchanges"
 [network]

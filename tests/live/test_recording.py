@@ -14,8 +14,8 @@ import pytest
 from ethermeter import _core
 from ethermeter.testbed import Host, make_testbed
 from ethermeter.testbed.record import NAMESPACES
+from small_runs import PROGRAM
 
-PROGRAM = [sys.executable, "-m", "ethermeter"]
 NETWORK = """\
 title = "two senders and one sink at a switch"
 [network]

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 SUPPORT = Path(__file__).parent
+PROGRAM = [sys.executable, "-m", "ethermeter"]
 TABLES = ("observations.parquet", "batches.parquet", "histograms.parquet")
 
 EXPERIMENT = """\
@@ -54,7 +55,7 @@ def fake(*arguments, seconds_a_trial=0.0):
 
 
 def real(*arguments):
-    return [sys.executable, "-m", "ethermeter", *map(str, arguments)]
+    return [*PROGRAM, *map(str, arguments)]
 
 
 def call(command, *, cwd=None, env=None):
