@@ -74,6 +74,7 @@ def describe(agents: dict[str, tuple[Host, str]]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_offset_and_drift_of_a_senders_clock_are_found_within_their_uncertainty(agent: str, tmp_path: Path) -> None:
     draw = random.Random(SEED)

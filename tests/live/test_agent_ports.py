@@ -97,6 +97,7 @@ EXCHANGE = {
 LONG_ANSWERS = EXCHANGE | {"response": {"frames": {"kind": "fixed", "bits": 8 * 1518}}}
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(laboratory: Laboratory) -> None:
     many = ["h2", "h3"]
@@ -139,6 +140,7 @@ def received_octets(measured: dict[str, Any], host: str) -> int:
     return int(last - first)
 
 
+@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize(
     ("port", "to", "cast"), [("packet", "h2", "unicast"), ("xdp", "h2", "unicast"), ("packet", ["h2", "h3"], "multicast")]
@@ -153,6 +155,7 @@ def test_short_raw_requests_are_answered_with_the_longest_frames(laboratory: Lab
     assert received_octets(measured, "h2") < 1000 * asked["requests"]
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_xdp_ports_send_receive_ask_and_answer(laboratory: Laboratory) -> None:
     result = laboratory.measure([flow("stream", "xdp", "h2")])["flows"]["stream"]
@@ -163,6 +166,7 @@ def test_xdp_ports_send_receive_ask_and_answer(laboratory: Laboratory) -> None:
     assert asked["answered"] + asked["lost"] == asked["requests"]
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_datagrams_longer_than_a_frame_are_counted_whole_and_charged_in_pieces(laboratory: Laboratory) -> None:
     data_octets, pieces, datagrams = 5000, 4, 100
@@ -189,6 +193,7 @@ def test_datagrams_longer_than_a_frame_are_counted_whole_and_charged_in_pieces(l
         assert "consent-limited" in result["cautions"]
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_a_connection_fills_a_wire_in_both_directions_and_tells_of_itself(agent: str, tmp_path: Path) -> None:
     with make_testbed(HOSTS, layout="switch", wires=Wire(RATE_BPS)) as bed, ExitStack() as stack:

@@ -76,6 +76,7 @@ def describe(hosts: list[Host], places: list[str]) -> dict[str, Any]:
     return {"seed": 1, "agents": entries, "phases": phases, "flows": [flow]}
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_agents_on_three_hosts_fill_a_wire_of_10_megabits(agent: str, tmp_path: Path) -> None:
     with make_testbed(3, layout="switch", wires=Wire(RATE_BPS)) as bed:

@@ -29,6 +29,7 @@ def flows_of(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text())["flows"] for path in sorted((folder / "run" / "live").glob("*/*.json"))]
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(tmp_path: Path) -> None:
     to = ["--set", 'flows.load.to="sink10"', "--set", 'flows.load.from="sparc"']
@@ -43,6 +44,7 @@ def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(tmp_path: P
         assert flows["load"]["sending"]["counted"]["frames"] == pytest.approx(1.2 / 4192e-6, abs=1)
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_each_step_of_the_load_comes_through_below_the_wire(tmp_path: Path) -> None:
     steps = ["--set", 'vary."flows.load.arrivals.regular"=["16.768 ms", "8.384 ms"]', "--set", 'phases.drain="0.2 s"']
@@ -53,6 +55,7 @@ def test_each_step_of_the_load_comes_through_below_the_wire(tmp_path: Path) -> N
         assert flows["load"]["received"] == pytest.approx(0.6 / period_s, abs=1)
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_on_wires_that_hold_frames_a_round_trip_grows_by_what_the_wires_take_for_an_octet(tmp_path: Path) -> None:
     sizes = ["--set", 'vary."flows.ping.frames"=["82 B", "530 B", "1042 B", "1518 B"]', "--set", 'network.rate="10 Mb/s"']
@@ -65,6 +68,7 @@ def test_on_wires_that_hold_frames_a_round_trip_grows_by_what_the_wires_take_for
         assert value(point, "timed_out") == 0
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_get(tmp_path: Path) -> None:
     silent, heard = sorted(
@@ -81,6 +85,7 @@ def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_g
             assert bystander["received"] < bystander["sent"]
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_saturated_hosts_share_one_wire_and_no_more(tmp_path: Path) -> None:
     sizes = ["--set", "network.hosts.host.count=2", "--set", 'flows.load.frames="1518 B"']
@@ -91,6 +96,7 @@ def test_saturated_hosts_share_one_wire_and_no_more(tmp_path: Path) -> None:
     assert all(flow["received"] > 0 for flow in flows.values())
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path: Path) -> None:
     sizes = ["--set", "network.hosts.answerer.count=3", "--set", 'flows.ping.frames="82 B"']
@@ -102,6 +108,7 @@ def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path: Path) -> None:
     assert all(station["answered"] >= asked["complete"] for station in asked["by_station"])
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_octets_over_tcp_fill_what_a_wire_leaves_them(tmp_path: Path) -> None:
     words = ["--set", 'network.rate="10 Mb/s"', "--set", 'phases.transmit="1.5 s"', "--wires", "relay"]
@@ -114,6 +121,7 @@ def test_octets_over_tcp_fill_what_a_wire_leaves_them(tmp_path: Path) -> None:
     assert flows["copy"]["received_octets"] == flows["copy"]["sent_octets"] > 0
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_talkers_who_have_room_lose_nothing(tmp_path: Path) -> None:
     words = ["--set", "network.hosts.talker.count=2", "--set", 'phases.transmit="1.5 s"', "--set", 'phases.measure="last 1.4 s"']
@@ -125,6 +133,7 @@ def test_talkers_who_have_room_lose_nothing(tmp_path: Path) -> None:
     assert value(point, "timed_out") == 0
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packets(tmp_path: Path) -> None:
     words = ["--set", "network.hosts.listener.count=3", "--set", 'network.links.0.rate="160 kb/s"', "--set", "run.replications=1"]
@@ -172,6 +181,7 @@ def test_what_is_to_be_measured_is_asked_for_in_a_line(words: tuple[str, ...], f
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_what_erg_published_stands_beside_what_was_measured(tmp_path: Path) -> None:
     path = [f'vary."flows.load.{key}"=["{host}"]' for key, host in (("from", "sparc"), ("to", "sink10"))]

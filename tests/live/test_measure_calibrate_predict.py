@@ -12,6 +12,7 @@ SHORT = ["--set", "phases.settle=100 ms", "--set", "phases.transmit=500 ms", "--
 RATE_BPS = 10e6
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_a_network_calibrated_on_two_hosts_tells_the_rate_of_four_into_one(tmp_path: Path) -> None:
     def call(*words: str | Path) -> None:

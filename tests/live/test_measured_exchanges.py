@@ -54,6 +54,7 @@ def value(estimates: dict[str, Any], metric: str) -> float:
     return float(estimates[metric]["value"])
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(tmp_path: Path) -> None:
     # An answer takes 4 ms and a request comes each 8 ms on average: half of the time there is one before it.
@@ -72,6 +73,7 @@ def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(tmp_p
     assert value(live, "round_trip_p90") < 2 * value(simulated, "round_trip_p90")
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_round_trips_on_held_wires_grow_with_what_the_answer_takes(tmp_path: Path) -> None:
     flow = 'port = "packet"\nframes = "82 B"\narrivals = "saturated"\nresponse = { frames = "1518 B", exchanges = 50 }'
@@ -85,6 +87,7 @@ def test_round_trips_on_held_wires_grow_with_what_the_answer_takes(tmp_path: Pat
     assert "few-samples" not in found["live"]["round_trip"]["cautions"]
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_fewer_exchanges_than_were_wanted_are_told(tmp_path: Path) -> None:
     flow = 'data = "100 B"\narrivals = { regular = "10 ms" }\nresponse = { exchanges = 1000 }'
@@ -95,6 +98,7 @@ def test_fewer_exchanges_than_were_wanted_are_told(tmp_path: Path) -> None:
     assert "few-samples" not in live["message_rate"]["cautions"]
 
 
+@pytest.mark.timed
 def test_answers_over_a_connection_are_thought_about_too(tmp_path: Path) -> None:
     flow = 'port = "tcp"\nframes = "100 B"\narrivals = "saturated"\nresponse = { frames = "5000 B", think = "2 ms" }'
     live = measured(tmp_path, flow, "--set", 'run.engines=["live"]', place="--loopback")["live"]
@@ -102,6 +106,7 @@ def test_answers_over_a_connection_are_thought_about_too(tmp_path: Path) -> None
     assert 0 < value(live, "exchanges") <= 500
 
 
+@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("direction", ["read", "write"])
 def test_a_file_takes_as_long_as_its_blocks_do(tmp_path: Path, direction: str) -> None:

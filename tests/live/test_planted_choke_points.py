@@ -20,6 +20,7 @@ MS = 10**9
 """In picoseconds."""
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_planted_choke_points_are_named_and_none_wrongly(namespaces: Callable[[], set[str]]) -> None:
     named: dict[str, str | None] = {}
@@ -40,6 +41,7 @@ def test_planted_choke_points_are_named_and_none_wrongly(namespaces: Callable[[]
     assert _ours(namespaces(), os.getpid()) == set()
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_wires_windows_and_devices_of_a_bench_carry_no_more_than_they_should() -> None:
     plain = replace(load("wire").setup(), settle_ns=100_000_000, window_ns=300_000_000)
@@ -91,6 +93,7 @@ def _groups(pid: int) -> list[Path]:
 SPIN = "import sys; print(flush=True)\nwhile True: pass"
 
 
+@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("limit", [quota_on, Stopping])
 def test_a_limited_process_gets_no_more_than_its_share_of_a_processor(limit: Callable[[int], Quota]) -> None:

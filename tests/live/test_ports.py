@@ -31,6 +31,7 @@ def play(listener: Sequence[str], speaker: Sequence[str]) -> tuple[Any, Any]:
     return json.loads(heard), json.loads(spoken.stdout)
 
 
+@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("frame_octets", [84, 1518])
 @pytest.mark.parametrize("port", ["udp", "udp6", *RAW])
@@ -49,6 +50,7 @@ def test_frames_at_a_moderate_pace_arrive_all_in_order_and_once(station: str, po
     assert heard["payload_octets"] == spoken["payload_octets"]
 
 
+@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("port", ["udp", "udp6", *RAW])
 def test_what_is_missing_of_a_flood_was_dropped_at_the_socket_or_before_it(station: str, port: str) -> None:
@@ -69,6 +71,7 @@ def test_what_is_missing_of_a_flood_was_dropped_at_the_socket_or_before_it(stati
         assert missing == at_socket + dropped_by_interfaces
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_what_a_small_socket_loses_of_a_flood_is_counted_there(station: str) -> None:
     with make_testbed(2) as bed:
@@ -86,6 +89,7 @@ def drops(host: Host) -> int:
     return int(counts[3]) + int(counts[11])
 
 
+@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("port", ["udp", "udp6", "packet", "xdp"])
 def test_every_request_is_answered_and_the_clocks_of_one_machine_agree(station: str, port: str) -> None:

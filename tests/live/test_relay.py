@@ -108,6 +108,7 @@ def judge_latency(station: str, wire: Wire, sizes: list[int], record: Callable[[
     assert of_wires_us < intercept_us < of_wires_us + 200, said
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_latency_against_size_through_two_wires_of_10_megabits_is_the_sum_of_their_octets_times(
     station: str, record_property: Callable[[str, object], None]
@@ -115,6 +116,7 @@ def test_latency_against_size_through_two_wires_of_10_megabits_is_the_sum_of_the
     judge_latency(station, relayed(), SIZES, record_property)
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_latency_against_size_at_100_megabits_is_that_of_wires_if_they_are_long_enough_to_wake_up_in(
     station: str, record_property: Callable[[str, object], None]
@@ -127,6 +129,7 @@ def test_latency_against_size_at_100_megabits_is_that_of_wires_if_they_are_long_
     judge_latency(station, wire, sizes, record_property, of_hosts_us=float(of_hosts_us))
 
 
+@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("payload_octets", [18, 50, 200, 700, 1472])
 def test_udp_goodput_through_a_relayed_wire_is_that_of_the_framing(station: str, payload_octets: int) -> None:
@@ -146,6 +149,7 @@ def test_udp_goodput_through_a_relayed_wire_is_that_of_the_framing(station: str,
         assert not any(way["dropped"].values())
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_both_directions_of_a_relayed_wire_are_full_at_once(station: str) -> None:
     expected_bps = RATE_BPS * 1472 / 1538
@@ -180,6 +184,7 @@ def test_both_directions_of_a_relayed_wire_are_full_at_once(station: str) -> Non
     assert best == pytest.approx([expected_bps] * 2, rel=0.005)
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_losses_by_chance_are_within_the_binomial_interval_and_where_the_relay_says(station: str) -> None:
     frames, probability = 5000, 0.02
@@ -197,6 +202,7 @@ def test_losses_by_chance_are_within_the_binomial_interval_and_where_the_relay_s
     assert there["left"] + there["dropped"]["lost"] == there["came"]
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_every_tenth_frame_is_lost_where_that_is_asked_for(station: str) -> None:
     with make_testbed(2, wires=relayed(lose_every=10)) as bed:
@@ -206,6 +212,7 @@ def test_every_tenth_frame_is_lost_where_that_is_asked_for(station: str) -> None
     assert there["dropped"]["lost"] == there["came"] // 10
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_who_passes_by_the_shaper_fills_the_queue_and_the_drops_are_counted(station: str) -> None:
     frames = 2000

@@ -92,6 +92,7 @@ def samples_of(flow: dict[str, Any], sample_ps: int) -> tuple[dict[str, Any], di
     return said, heard
 
 
+@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("port", ["udp", "packet"])
 def test_a_talker_whose_wire_has_room_loses_nothing_and_sends_packets_of_the_least_length(agent: str, tmp_path: Path, port: str) -> None:
@@ -107,6 +108,7 @@ def test_a_talker_whose_wire_has_room_loses_nothing_and_sends_packets_of_the_lea
     assert quantiles_ps["0.5"] / 1e12 < 1.2 * oldest_s
 
 
+@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize(("port", "kind"), [("udp", "shaped"), ("packet", "shaped"), ("udp", "relay")])
 def test_before_a_wire_slower_than_its_coder_a_talker_loses_what_the_wire_does_not_carry(

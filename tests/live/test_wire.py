@@ -36,6 +36,7 @@ def judge(goodputs_bps: list[float], expected_bps: float) -> None:
     assert max(goodputs_bps) == pytest.approx(expected_bps, rel=TOLERANCE)
 
 
+@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("payload_octets", [18, 50, 200, 700, 1472])
 def test_udp_goodput_is_that_of_the_framing(station: str, payload_octets: int) -> None:
@@ -49,6 +50,7 @@ def test_udp_goodput_is_that_of_the_framing(station: str, payload_octets: int) -
     judge(goodputs_bps, framing_bps(payload_octets))
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_multicast_through_a_switch_is_as_fast_as_the_wire(station: str) -> None:
     goodputs_bps = []
@@ -63,6 +65,7 @@ def test_multicast_through_a_switch_is_as_fast_as_the_wire(station: str) -> None
     judge(goodputs_bps, framing_bps(1472))
 
 
+@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("to", ["10.77.0.2", "239.7.7.7"])
 def test_segments_of_5000_octets_reach_the_9_5_megabits_of_the_erg_tests_unicast_and_multicast(station: str, to: str) -> None:
@@ -83,6 +86,7 @@ def test_segments_of_5000_octets_reach_the_9_5_megabits_of_the_erg_tests_unicast
     judge(goodputs_bps, expected_bps)
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_what_two_senders_lose_on_the_way_to_one_sink_was_dropped_by_the_switch(station: str) -> None:
     wires = (None, None, Wire(RATE_BPS))
@@ -111,6 +115,7 @@ def test_what_two_senders_lose_on_the_way_to_one_sink_was_dropped_by_the_switch(
     assert sent - received["received"] == dropped + received["port"]["dropped_at_socket"]
 
 
+@pytest.mark.timed
 @pytest.mark.root
 def test_broadcast_reaches_who_listens(station: str) -> None:
     with make_testbed(2, wires=Wire(RATE_BPS)) as bed:
