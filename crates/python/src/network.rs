@@ -4,8 +4,8 @@ mod clocks;
 
 use crate::raise;
 use ethermeter_simulator::network::{
-    check, simulate, Delays, EndOutcome, FlowOutcome, Outcome, PortOutcome, TransferOutcome, Trial, VoiceOutcome,
-    LOSSES,
+    check, simulate, BatchOutcome, Delays, EndOutcome, FlowOutcome, Outcome, PortOutcome, TransferOutcome, Trial,
+    VoiceOutcome, LOSSES,
 };
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
@@ -79,6 +79,7 @@ fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
         histograms.set_item(key, (column(0), column(1), column(2), column(3)))?;
     }
     dict.set_item("histograms", histograms)?;
+    convert_batches(py, &dict, o)?;
     convert_transfers(py, &dict, o)?;
     let ports: [Column<PortOutcome, u64>; 11] = [
         ("port_frames", |p| p.frames),
@@ -103,6 +104,43 @@ fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
     dict.set_item("window_ps", o.window_ps)?;
     dict.set_item("events", o.events)?;
     Ok(dict)
+}
+
+/// Counts and sums of each part of the measured window, of shape (batches, flows).
+fn convert_batches(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Outcome) -> PyResult<()> {
+    let count = o.flows.first().map_or(0, |flow| flow.batches.len());
+    let every = || (0..count).flat_map(|batch| o.flows.iter().map(move |flow| &flow.batches[batch]));
+    let shape = [count, o.flows.len()];
+    let counts: [Column<BatchOutcome, u64>; 12] = [
+        ("batch_offered", |b| b.offered),
+        ("batch_refused", |b| b.refused),
+        ("batch_arrived", |b| b.arrived),
+        ("batch_messages", |b| b.messages),
+        ("batch_frames", |b| b.frames),
+        ("batch_octets", |b| b.octets),
+        ("batch_data_octets", |b| b.data_octets),
+        ("batch_moved_octets", |b| b.moved_octets),
+        ("batch_completed", |b| b.completed),
+        ("batch_timed_out", |b| b.timed_out),
+        ("batch_arrivals_between", |b| b.arrivals_between),
+        ("batch_acknowledged", |b| b.acknowledged),
+    ];
+    for (key, pick) in counts {
+        dict.set_item(key, every().map(pick).collect::<Vec<u64>>().into_pyarray(py).reshape(shape)?)?;
+    }
+    let sums: [Column<BatchOutcome, u128>; 4] = [
+        ("batch_one_way_s", |b| b.one_way_ps),
+        ("batch_round_trip_s", |b| b.round_trip_ps),
+        ("batch_between_arrivals_s", |b| b.between_arrivals_ps),
+        ("batch_acknowledgement_s", |b| b.acknowledgement_ps),
+    ];
+    #[allow(clippy::cast_precision_loss)] // sums become measurements here
+    let seconds = |ps: u128| ps as f64 * 1e-12;
+    for (key, pick) in sums {
+        let values: Vec<f64> = every().map(|batch| seconds(pick(batch))).collect();
+        dict.set_item(key, values.into_pyarray(py).reshape(shape)?)?;
+    }
+    Ok(())
 }
 
 fn voice(flow: &FlowOutcome) -> Option<&VoiceOutcome> {

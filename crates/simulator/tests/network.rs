@@ -1,6 +1,6 @@
 //! Networks against hand calculations, queueing theory, laws, and each implementation against the other.
 
-use ethermeter_simulator::network::{simulate, traces, Outcome, Trial};
+use ethermeter_simulator::network::{simulate, traces, BatchOutcome, Outcome, Trial};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
@@ -82,6 +82,9 @@ fn balances(outcome: &Outcome) {
     for flow in &outcome.flows {
         let b = &flow.balance;
         assert_eq!(b.sent + b.copied, b.delivered + b.lost.iter().sum::<u64>() + b.in_flight, "{b:?}");
+        for delays in [&flow.one_way, &flow.round_trip, &flow.between_arrivals] {
+            assert_eq!(delays.count, delays.buckets.iter().map(|bucket| bucket.2).sum::<u64>(), "{delays:?}");
+        }
         if let Some(voice) = &flow.voice {
             let host = voice.host;
             assert_eq!(host.made, host.sent + host.lost + host.left, "{voice:?}");
@@ -677,6 +680,20 @@ fn every_fault_names_its_key_and_what_was_allowed() {
 }
 
 #[test]
+fn a_measured_window_has_from_one_to_a_thousand_batches_and_none_shorter_than_a_picosecond() {
+    let nodes = [host("a", &json!({})), host("b", &json!({}))];
+    let mut trial = trial(1, &nodes, &[link("a", "b", 8000, 0)], &[stream("a", "b", 64, &saturated())], &phases(MS));
+    assert_eq!(trial.scenario.batches, 20, "of plans that do not say");
+    for (batches, length, most) in [(0, MS, 1000), (1001, MS, 1000), (8, 7, 7)] {
+        (trial.scenario.batches, trial.scenario.phases.measure_to_ps) = (batches, length);
+        let message = simulate(&trial).expect_err("a wrong number").to_string();
+        assert_eq!(message, format!("batches: must be from 1 to {most}, got {batches}"));
+    }
+    (trial.scenario.batches, trial.scenario.phases.measure_to_ps) = (7, 7);
+    assert_eq!(simulate(&trial).expect("a valid trial").flows[0].batches.len(), 7);
+}
+
+#[test]
 fn the_example_of_the_formats_is_a_trial() {
     let text = include_str!("../../../docs/formats.md");
     let begin = text.find("{\"network\": {\n").expect("an example");
@@ -695,8 +712,9 @@ fn keys_that_nobody_knows_are_refused() {
         )
     };
     assert!(Trial::from_line(&line("")).is_ok());
-    let message = Trial::from_line(&line(", \"batches\": 3")).expect_err("an unknown key").to_string();
-    assert!(message.contains("unknown field `batches`"), "{message}");
+    assert_eq!(Trial::from_line(&line(", \"batches\": 3")).expect("a trial").scenario.batches, 3);
+    let message = Trial::from_line(&line(", \"batch\": 3")).expect_err("an unknown key").to_string();
+    assert!(message.contains("unknown field `batch`"), "{message}");
 }
 
 // Laws, over random networks
@@ -926,6 +944,54 @@ proptest! {
         }
         let is_compared = |flow: &ethermeter_simulator::network::FlowOutcome| flow.reading.as_ref().is_some_and(|r| r.compared.is_some());
         prop_assert_eq!(reference.flows.iter().any(is_compared), !reference.comparisons.is_empty());
+    }
+
+    #[test]
+    fn a_batch_counts_what_is_counted_if_nothing_else_is_measured(seed: u64) {
+        let mut shape = Shape(seed);
+        let mut trial = shape.network(true, |_, _| {});
+        let batches = 1 + shape.below(6);
+        trial.scenario.batches = u32::try_from(batches).expect("few");
+        let phases = trial.scenario.phases;
+        let whole = run(&trial);
+        let bound = |k: u64| phases.measure_from_ps + k * (phases.measure_to_ps - phases.measure_from_ps) / batches;
+        let mut sums = vec![BatchOutcome::default(); whole.flows.len()];
+        for k in 0..batches {
+            let mut only = trial.clone();
+            only.scenario.batches = 1;
+            (only.scenario.phases.measure_from_ps, only.scenario.phases.measure_to_ps) = (bound(k), bound(k + 1));
+            for ((flow, alone), sum) in whole.flows.iter().zip(run(&only).flows).zip(&mut sums) {
+                let part = flow.batches[usize::try_from(k).expect("few")];
+                // The first arrival within a window has none before it there.
+                prop_assert!(part.arrivals_between >= alone.between_arrivals.count);
+                let own = BatchOutcome { arrivals_between: 0, between_arrivals_ps: 0, ..part };
+                let expected = BatchOutcome {
+                    offered: alone.offered,
+                    refused: alone.refused,
+                    arrived: alone.arrived,
+                    messages: alone.messages,
+                    frames: alone.frames,
+                    octets: alone.octets,
+                    data_octets: alone.data_octets,
+                    completed: alone.completed,
+                    timed_out: alone.timed_out,
+                    one_way_ps: alone.one_way.sum_ps,
+                    round_trip_ps: alone.round_trip.sum_ps,
+                    ..BatchOutcome::default()
+                };
+                prop_assert_eq!(own, expected);
+                sum.offered += part.offered;
+                sum.messages += part.messages;
+                sum.one_way_ps += part.one_way_ps;
+                sum.between_arrivals_ps += part.between_arrivals_ps;
+                sum.arrivals_between += part.arrivals_between;
+            }
+        }
+        for (flow, sum) in whole.flows.iter().zip(sums) {
+            prop_assert_eq!((flow.offered, flow.messages, flow.one_way.sum_ps), (sum.offered, sum.messages, sum.one_way_ps));
+            let between = &flow.between_arrivals;
+            prop_assert_eq!((between.count, between.sum_ps), (sum.arrivals_between, sum.between_arrivals_ps));
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Transfers over TCP against hand calculations, known bounds and laws, and each implementation against the other.
 
-use ethermeter_simulator::network::{simulate, traces, FlowOutcome, Outcome, TransferOutcome, Trial};
+use ethermeter_simulator::network::{simulate, traces, BatchOutcome, FlowOutcome, Outcome, TransferOutcome, Trial};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
@@ -66,7 +66,22 @@ fn assert_same(reference: &Outcome, fast: &Outcome) {
         panic!("delivery {at}: {:?} {:?}", reference.trace[at], fast.trace[at]);
     }
     assert_eq!(reference.flows, fast.flows);
+    for flow in &reference.flows {
+        batches_add_up(flow);
+    }
     assert_eq!((&reference.ports, &reference.flooded), (&fast.ports, &fast.flooded));
+}
+
+/// What the batches of a transfer counted is what the transfer did: the octets it moved, and the delays of acknowledgements of one of its ends.
+fn batches_add_up(flow: &FlowOutcome) {
+    let Some(transfer) = &flow.transfer else { return };
+    let sum = |pick: fn(&BatchOutcome) -> u64| flow.batches.iter().map(pick).sum::<u64>();
+    assert_eq!(sum(|batch| batch.moved_octets), transfer.octets);
+    let delays =
+        (sum(|batch| batch.acknowledged), flow.batches.iter().map(|batch| batch.acknowledgement_ps).sum::<u128>());
+    let of_ends =
+        transfer.ends.each_ref().map(|end| (end.acknowledgement_delay.count, end.acknowledgement_delay.sum_ps));
+    assert!(of_ends.contains(&delays), "{delays:?} {of_ends:?}");
 }
 
 fn of(flow: &FlowOutcome) -> &TransferOutcome {
@@ -104,6 +119,10 @@ fn a_window_limits_the_rate_to_one_window_a_round_trip() {
         let found = of(&outcome.flows[0]);
         assert_eq!(found.octets, 100 * segments * MSS);
         assert_eq!(found.ends[0].acknowledgement_delay.count, 100 * segments);
+        // Five round trips in each of the twenty batches.
+        let batches = outcome.flows[0].batches.iter();
+        assert!(batches.clone().all(|batch| batch.moved_octets == 5 * segments * MSS));
+        assert!(batches.clone().all(|batch| batch.acknowledged == 5 * segments));
     }
 }
 

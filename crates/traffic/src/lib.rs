@@ -9,12 +9,14 @@
 //! - [`voice`]: a coder's samples, gathered into frames that grow until they are sent.
 //! - [`packets`]: the same gathered by a host that has one packet on its way to the wire at a time.
 //! - [`source`]: a station's whole supply: saturated, generated into a ring of buffers, queued arrivals, or voice.
+//! - [`batches`]: the measured window in equal parts.
 //! - [`sequence`]: what became of numbered frames: received, missing, late, reordered, duplicate.
 //! - [`face`]: the time that a station's clock shows, with an offset and a drift.
 //! - [`clock`]: offset and drift of another station's clock, and how sure they are, from exchanges of times; when these are made.
 //! - [`histogram`]: how long things took, in buckets of a fixed relative width.
 
 pub mod arrivals;
+pub mod batches;
 pub mod chance;
 pub mod clock;
 pub mod face;
@@ -26,6 +28,7 @@ pub mod source;
 pub mod times;
 pub mod voice;
 
+pub use batches::Batches;
 pub use chance::{Coin, Purpose, Stream};
 pub use histogram::Histogram;
 pub use sequence::{Account, Arrived, Sequence};

@@ -11,6 +11,7 @@
 //! frame and the earliest start of the next.
 
 use crate::arrivals::{ArrivalTimes, Arrivals};
+use crate::batches::Batches;
 use crate::chance::{Purpose, Stream};
 use crate::lengths::Lengths;
 use crate::times::Times;
@@ -111,8 +112,8 @@ pub struct Source {
     service_chance: Stream,
     window: Window,
     supply: Supply,
-    offered: u64,
-    dropped: u64,
+    /// Frames offered and dropped.
+    supplied: Batches<(u64, u64)>,
 }
 
 impl Source {
@@ -144,9 +145,16 @@ impl Source {
             service_chance: stream(Purpose::Service),
             window,
             supply,
-            offered: 0,
-            dropped: 0,
+            supplied: Batches::new(window.measure_from_ps, window.measure_to_ps, 1),
         }
+    }
+
+    /// Count what is offered and dropped in so many parts of the measured window; to be called before the first frame.
+    ///
+    /// # Panics
+    /// If there is no part.
+    pub fn count_in_batches(&mut self, batches: u32) {
+        self.supplied = Batches::new(self.window.measure_from_ps, self.window.measure_to_ps, batches);
     }
 
     /// The first frame, if there is one.
@@ -211,6 +219,12 @@ impl Source {
 
     /// Frames offered and frames dropped within the measured window, when nothing more happens.
     pub fn finish(&mut self) -> (u64, u64) {
+        let parts = self.finish_in_batches();
+        (parts.iter().map(|part| part.0).sum(), parts.iter().map(|part| part.1).sum())
+    }
+
+    /// The same in each part of the window.
+    pub fn finish_in_batches(&mut self) -> Vec<(u64, u64)> {
         let until_ps = self.window.measure_to_ps.min(self.window.stop_ps);
         self.admit_before(until_ps);
         while let Supply::Endless { times } = &mut self.supply {
@@ -220,12 +234,14 @@ impl Source {
             let arrived_ps = times.take_ps();
             self.count_offer(arrived_ps);
         }
-        (self.offered, self.dropped)
+        self.supplied.counted()
     }
 
     #[inline]
     fn count_offer(&mut self, at_ps: u64) {
-        self.offered += u64::from(self.window.measure_from_ps <= at_ps && at_ps < self.window.measure_to_ps);
+        if let Some(supplied) = self.supplied.at(at_ps) {
+            supplied.0 += 1;
+        }
     }
 
     fn take(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {
@@ -294,15 +310,16 @@ impl Source {
     /// Let frames that arrive before `until_ps` into a bounded queue, in which one frame is being sent.
     fn admit_before(&mut self, until_ps: u64) {
         let until_ps = until_ps.min(self.window.stop_ps);
-        let counted = self.window.measure_from_ps..self.window.measure_to_ps;
         let Supply::Bounded { times, waiting, room } = &mut self.supply else { return };
         while times.peek_ps() < until_ps {
             let arrived_ps = times.take_ps();
-            self.offered += u64::from(counted.contains(&arrived_ps));
-            if waiting.len() + 1 < *room as usize {
+            let has_room = waiting.len() + 1 < *room as usize;
+            if has_room {
                 waiting.push_back(arrived_ps);
-            } else {
-                self.dropped += u64::from(counted.contains(&arrived_ps));
+            }
+            if let Some(supplied) = self.supplied.at(arrived_ps) {
+                supplied.0 += 1;
+                supplied.1 += u64::from(!has_room);
             }
         }
     }
@@ -356,6 +373,34 @@ mod tests {
         let (offered, dropped) = source.finish();
         // From here on nobody leaves: one more finds room, the rest of all that were offered does not.
         assert_eq!(offered - dropped, 3);
+    }
+
+    #[test]
+    fn what_is_offered_and_dropped_in_the_parts_of_the_window_is_what_shorter_windows_count() {
+        let window = Window { measure_from_ps: 1000 * US, measure_to_ps: 8000 * US, ..WINDOW };
+        let poisson = Arrivals::Poisson { mean_ps: 25e6 };
+        for arrivals in [Arrivals::Saturated {}, Arrivals::Regular { period_ps: 100 * US }, poisson] {
+            for queue_frames in [None, Some(3)] {
+                let spec = SourceSpec { arrivals: arrivals.clone(), queue_frames, ..spec() };
+                let counted = |window: Window, batches: u32| {
+                    let mut source = Source::new(&spec, 1, 0, window);
+                    source.count_in_batches(batches);
+                    let mut next = source.first();
+                    while let Some(offer) = next {
+                        next = source.next(offer.ready_ps + 54_400_000);
+                    }
+                    source.finish_in_batches()
+                };
+                let parts = counted(window, 7);
+                for (k, part) in (1..).zip(&parts) {
+                    let only = Window { measure_from_ps: k * 1000 * US, measure_to_ps: (k + 1) * 1000 * US, ..window };
+                    assert_eq!(counted(only, 1), [*part]);
+                    assert!(part.0 > 0);
+                }
+                let sum = parts.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+                assert_eq!(counted(window, 1), [sum]);
+            }
+        }
     }
 
     #[test]

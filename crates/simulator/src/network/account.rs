@@ -3,10 +3,11 @@
 use super::clocks::ReadingOutcome;
 use super::frame::{Frame, Loss, LOSSES};
 use super::plant::Plant;
-use super::scenario::{Flow, Trial};
+use super::scenario::Trial;
 use super::transfer::TransferOutcome;
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::packets::HostSamples;
+use ethermeter_traffic::Batches;
 
 const LOSS_KINDS: usize = LOSSES.len();
 
@@ -94,10 +95,35 @@ pub struct FlowOutcome {
     pub round_trip: Delays,
     pub answer_round_trip: Delays,
     pub between_arrivals: Delays,
+    /// The same in each part of the measured window, as far as it follows from sums.
+    pub batches: Vec<BatchOutcome>,
     pub transfer: Option<TransferOutcome>,
     pub voice: Option<VoiceOutcome>,
     /// Where its hosts have clocks, and it is a stream.
     pub reading: Option<ReadingOutcome>,
+}
+
+/// What a flow did in one part of the measured window. Added over all parts each figure is that of the whole window: an event belongs to the
+/// part of the moment by which it belongs to the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)] // field by field in docs/formats.md
+pub struct BatchOutcome {
+    pub offered: u64,
+    pub refused: u64,
+    pub arrived: u64,
+    pub messages: u64,
+    pub frames: u64,
+    pub octets: u64,
+    pub data_octets: u64,
+    pub moved_octets: u64,
+    pub completed: u64,
+    pub timed_out: u64,
+    pub arrivals_between: u64,
+    pub acknowledged: u64,
+    pub one_way_ps: u128,
+    pub round_trip_ps: u128,
+    pub between_arrivals_ps: u128,
+    pub acknowledgement_ps: u128,
 }
 
 /// What became of the samples that a flow's coder made within the measured window, by the end of the trial, exactly: `host.made = delivered +
@@ -132,15 +158,18 @@ pub struct PortOutcome {
     pub busy_ps: u64,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct FlowAccount {
     balance: Balance,
     figures: FlowOutcome,
-    one_way: Spread,
+    /// Messages that came, by when they came to their source; what happens, by when it does.
+    arrived: Batches<u64>,
+    now: Batches<BatchOutcome>,
+    one_way: Histogram,
     answer_one_way: Spread,
-    round_trip: Spread,
+    round_trip: Histogram,
     answer_round_trip: Spread,
-    between: Spread,
+    between: Histogram,
     voice: Option<Box<VoiceAccount>>,
 }
 
@@ -174,6 +203,66 @@ pub struct Delivery {
     pub at_ps: u64,
 }
 
+impl FlowAccount {
+    /// Of a flow with or without voice.
+    fn new(plant: &Plant, has_voice: bool) -> Self {
+        Self {
+            balance: Balance::default(),
+            figures: FlowOutcome::default(),
+            arrived: plant.batches(),
+            now: plant.batches(),
+            one_way: Histogram::default(),
+            answer_one_way: Spread::default(),
+            round_trip: Histogram::default(),
+            answer_round_trip: Spread::default(),
+            between: Histogram::default(),
+            voice: has_voice.then(Box::default),
+        }
+    }
+
+    /// The figures, of a source that offered and refused so much in each part of the window.
+    fn finish(self, supplied: Option<&Vec<(u64, u64)>>) -> FlowOutcome {
+        let mut batches = self.now.counted();
+        for (batch, arrived) in batches.iter_mut().zip(self.arrived.counted()) {
+            batch.arrived = arrived;
+        }
+        for (batch, part) in batches.iter_mut().zip(supplied.into_iter().flatten()) {
+            (batch.offered, batch.refused) = *part;
+        }
+        let sum = |pick: fn(&BatchOutcome) -> u64| batches.iter().map(pick).sum();
+        let delays = |count, sum_ps: fn(&BatchOutcome) -> u128, histogram: &Histogram| Delays {
+            count,
+            sum_ps: batches.iter().map(sum_ps).sum(),
+            buckets: histogram.filled(),
+        };
+        let (messages, completed) = (sum(|batch| batch.messages), sum(|batch| batch.completed));
+        FlowOutcome {
+            balance: self.balance,
+            offered: sum(|batch| batch.offered),
+            refused: sum(|batch| batch.refused),
+            messages,
+            frames: sum(|batch| batch.frames),
+            octets: sum(|batch| batch.octets),
+            data_octets: sum(|batch| batch.data_octets),
+            arrived: sum(|batch| batch.arrived),
+            completed,
+            timed_out: sum(|batch| batch.timed_out),
+            one_way: delays(messages, |batch| batch.one_way_ps, &self.one_way),
+            answer_one_way: self.answer_one_way.finish(),
+            round_trip: delays(completed, |batch| batch.round_trip_ps, &self.round_trip),
+            answer_round_trip: self.answer_round_trip.finish(),
+            between_arrivals: delays(
+                sum(|batch| batch.arrivals_between),
+                |batch| batch.between_arrivals_ps,
+                &self.between,
+            ),
+            voice: self.voice.map(|voice| voice.finish()),
+            batches,
+            ..self.figures
+        }
+    }
+}
+
 impl VoiceAccount {
     fn record(&mut self, frame: &Frame, is_of_window: bool, now: u64) {
         let samples = u64::from(frame.samples);
@@ -192,13 +281,11 @@ impl VoiceAccount {
 
 impl Account {
     pub fn new(plant: &Plant, trial: &Trial, comparisons: u32, tracing: bool) -> Self {
-        let account =
-            |flow: &Flow| FlowAccount { voice: flow.voice().map(|_| Box::default()), ..FlowAccount::default() };
-        let flows = trial.scenario.flows.iter().map(account);
+        let flows = trial.scenario.flows.iter().map(|flow| FlowAccount::new(plant, flow.voice().is_some()));
         Self {
             from: plant.phases.measure_from_ps,
             to: plant.phases.measure_to_ps,
-            flows: flows.chain((0..comparisons).map(|_| FlowAccount::default())).collect(),
+            flows: flows.chain((0..comparisons).map(|_| FlowAccount::new(plant, false))).collect(),
             ports: vec![PortOutcome::default(); plant.ports.len()],
             trace: tracing.then(Vec::new),
         }
@@ -253,21 +340,25 @@ impl Account {
     /// A whole message comes with its last `frame` to a receiver, whose `last` came then, if it did within the measured window.
     #[inline]
     pub fn received(&mut self, frame: &Frame, octets: u64, data_octets: u64, now: u64, last: &mut Option<u64>) {
-        let (is_of_window, is_within) = (self.within(frame.born), self.within(now));
         let it = &mut self.flows[frame.flow as usize];
-        it.figures.arrived += u64::from(is_of_window);
+        let arrived = it.arrived.at(frame.born);
         if let Some(voice) = &mut it.voice {
-            voice.record(frame, is_of_window, now);
+            voice.record(frame, arrived.is_some(), now);
         }
-        if !is_within {
-            return;
+        if let Some(arrived) = arrived {
+            *arrived += 1;
         }
-        it.figures.messages += 1;
-        it.figures.frames += u64::from(frame.pieces);
-        it.figures.octets += octets;
-        it.figures.data_octets += data_octets;
-        it.one_way.record(now - frame.born);
+        let Some(batch) = it.now.at(now) else { return };
+        let delay = now - frame.born;
+        batch.messages += 1;
+        batch.frames += u64::from(frame.pieces);
+        batch.octets += octets;
+        batch.data_octets += data_octets;
+        batch.one_way_ps += u128::from(delay);
+        it.one_way.record(delay);
         if let Some(last) = last.replace(now) {
+            batch.arrivals_between += 1;
+            batch.between_arrivals_ps += u128::from(now - last);
             it.between.record(now - last);
         }
     }
@@ -288,15 +379,33 @@ impl Account {
     }
 
     pub fn completed(&mut self, flow: u32, born: u64, now: u64) {
-        if self.within(now) {
-            let it = &mut self.flows[flow as usize];
-            it.figures.completed += 1;
+        let it = &mut self.flows[flow as usize];
+        if let Some(batch) = it.now.at(now) {
+            batch.completed += 1;
+            batch.round_trip_ps += u128::from(now - born);
             it.round_trip.record(now - born);
         }
     }
 
     pub fn timed_out(&mut self, flow: u32, now: u64) {
-        self.flows[flow as usize].figures.timed_out += u64::from(self.within(now));
+        if let Some(batch) = self.flows[flow as usize].now.at(now) {
+            batch.timed_out += 1;
+        }
+    }
+
+    /// Octets of a transfer have come to whom they are for.
+    pub fn moved(&mut self, flow: u32, octets: u64, now: u64) {
+        if let Some(batch) = self.flows[flow as usize].now.at(now) {
+            batch.moved_octets += octets;
+        }
+    }
+
+    /// Data of a transfer were acknowledged so long after they were sent.
+    pub fn acknowledged(&mut self, flow: u32, delay: u64, now: u64) {
+        if let Some(batch) = self.flows[flow as usize].now.at(now) {
+            batch.acknowledged += 1;
+            batch.acknowledgement_ps += u128::from(delay);
+        }
     }
 
     /// A frame left by a port.
@@ -311,19 +420,11 @@ impl Account {
         it.busy_ps += end.min(to).saturating_sub(start.max(from));
     }
 
-    pub fn finish(self, supplied: &[(u64, u64)]) -> (Vec<FlowOutcome>, Vec<PortOutcome>, Vec<Delivery>) {
-        let flows = self.flows.into_iter().zip(supplied).map(|(it, &(offered, refused))| FlowOutcome {
-            balance: it.balance,
-            offered,
-            refused,
-            one_way: it.one_way.finish(),
-            answer_one_way: it.answer_one_way.finish(),
-            round_trip: it.round_trip.finish(),
-            answer_round_trip: it.answer_round_trip.finish(),
-            between_arrivals: it.between.finish(),
-            voice: it.voice.map(|voice| voice.finish()),
-            ..it.figures
-        });
+    /// The figures; those of comparisons of clocks come after the flows of the plan. `supplied` are messages offered and refused by these, in each
+    /// part of the measured window.
+    pub fn finish(self, supplied: &[Vec<(u64, u64)>]) -> (Vec<FlowOutcome>, Vec<PortOutcome>, Vec<Delivery>) {
+        let all = supplied.iter().map(Some).chain(std::iter::repeat(None));
+        let flows = self.flows.into_iter().zip(all).map(|(it, supplied)| it.finish(supplied));
         let mut trace = self.trace.unwrap_or_default();
         trace.sort_unstable_by_key(|d| (d.at_ps, *d));
         (flows.collect(), self.ports, trace)

@@ -178,6 +178,7 @@ impl Applications {
                 });
             }
             let mut source = Source::new(&flow.source_spec(), plant.seed, number, window);
+            source.count_in_batches(plant.batches);
             let transfer = flow.transfer.as_ref().map(|transfer| {
                 let ends = (from, to[0]);
                 Box::new(Connection::new(plant, transfer, (number, count + first_receiver), ends, window.begin_ps))
@@ -472,7 +473,7 @@ impl Applications {
 
     /// The last bit of a frame comes to the wire's end at its host.
     #[inline]
-    pub fn seen(&mut self, frame: &Frame, now: u64, account: &Account) {
+    pub fn seen(&mut self, frame: &Frame, now: u64, account: &mut Account) {
         if !self.has_transfers {
             return;
         }
@@ -494,12 +495,14 @@ impl Applications {
         self.clocks.finish(balances)
     }
 
-    /// Messages offered, and dropped by full queues of sources, within the measured window, when nothing more happens.
-    pub fn finish(&mut self) -> Vec<(u64, u64)> {
-        let finish =
-            |app: &mut Application| app.voice.as_ref().map_or_else(|| app.source.finish(), |v| (v.offered(), 0));
-        let of_comparisons = (0..self.clocks.comparison_count()).map(|_| (0, 0));
-        self.flows.iter_mut().map(finish).chain(of_comparisons).collect()
+    /// Of each flow of the plan, messages offered, and dropped by full queues of sources, within each part of the measured window, when nothing
+    /// more happens.
+    pub fn finish(&mut self) -> Vec<Vec<(u64, u64)>> {
+        let finish = |app: &mut Application| match &app.voice {
+            Some(voice) => voice.offered().into_iter().map(|offered| (offered, 0)).collect(),
+            None => app.source.finish_in_batches(),
+        };
+        self.flows.iter_mut().map(finish).collect()
     }
 
     /// What became of the samples of each flow that is voice, at its host.

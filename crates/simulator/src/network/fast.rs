@@ -333,7 +333,7 @@ impl Fast<'_> {
                             if !self.applications.wants(&item.frame, host) {
                                 return self.account.lost(&item.frame, Loss::Ignored);
                             }
-                            self.applications.seen(&item.frame, item.complete, &self.account);
+                            self.applications.seen(&item.frame, item.complete, &mut self.account);
                         }
                         item.hop = reception.first;
                     }

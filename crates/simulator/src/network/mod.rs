@@ -22,7 +22,7 @@ mod table;
 mod talker;
 pub mod transfer;
 
-pub use account::{Balance, Delays, Delivery, FlowOutcome, PortOutcome, VoiceOutcome};
+pub use account::{Balance, BatchOutcome, Delays, Delivery, FlowOutcome, PortOutcome, VoiceOutcome};
 pub use clocks::{ComparedOutcome, ComparisonOutcome, ReadingOutcome, SignedDelays};
 pub use frame::LOSSES;
 pub use scenario::Trial;

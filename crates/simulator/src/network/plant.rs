@@ -11,9 +11,10 @@ mod building;
 
 use super::clocks::scenario::Clock;
 use super::frame::Frame;
-use super::scenario::{check_phases, Buffer, Coalesce, Learning, Stage, Trial};
+use super::scenario::{check_batches, check_phases, Buffer, Coalesce, Learning, Stage, Trial};
 use crate::scenario::{fault, Error, Phases};
 use building::Builder;
+use ethermeter_traffic::Batches;
 use std::collections::BTreeMap;
 
 /// No port, route or lane.
@@ -172,6 +173,7 @@ pub(super) struct Domain {
 pub(super) struct Plant {
     pub seed: u64,
     pub phases: Phases,
+    pub batches: u32,
     pub places: Vec<Place>,
     pub ports: Vec<Port>,
     pub timings: Vec<Timing>,
@@ -189,7 +191,9 @@ impl Plant {
     /// Check a trial and make it ready.
     pub fn new(trial: &Trial) -> Result<Self, Error> {
         let nodes = &trial.scenario.network.nodes;
-        check_phases(&trial.scenario.phases)?;
+        let phases = trial.scenario.phases;
+        check_phases(&phases)?;
+        check_batches(trial.scenario.batches, &phases)?;
         if nodes.is_empty() || nodes.len() > MOST_NODES {
             return Err(fault("network.nodes", format!("must be from 1 to {MOST_NODES}, got {}", nodes.len())));
         }
@@ -204,7 +208,8 @@ impl Plant {
         }
         let plant = Self {
             seed: trial.seed,
-            phases: trial.scenario.phases,
+            phases,
+            batches: trial.scenario.batches,
             places: Vec::new(),
             ports: Vec::new(),
             timings: Vec::new(),
@@ -225,6 +230,11 @@ impl Plant {
         builder.flows()?;
         builder.pauses()?;
         Ok(builder.plant)
+    }
+
+    /// Counts of what happens in each part of the measured window.
+    pub fn batches<T: Copy + Default>(&self) -> Batches<T> {
+        Batches::new(self.phases.measure_from_ps, self.phases.measure_to_ps, self.batches)
     }
 
     /// The port of `node` on the way to another node.

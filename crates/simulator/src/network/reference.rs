@@ -487,7 +487,7 @@ impl Engine<'_> {
                 self.copies[id as usize].charge = NONE;
                 return self.lose(now, id, Loss::Ignored);
             }
-            self.applications.seen(&frame, complete, &self.account);
+            self.applications.seen(&frame, complete, &mut self.account);
         }
         let charge = match at.buffer {
             None => NONE,

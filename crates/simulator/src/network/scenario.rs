@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 /// Longest time that a value may be, 1000 s.
 pub(super) const LONGEST_PS: u64 = 1_000_000_000_000_000;
 
+/// Most parts of a measured window.
+const MOST_BATCHES: u32 = 1000;
+
 /// One line of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -45,6 +48,14 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
     /// When what happens.
     pub phases: Phases,
+    /// Equal parts of the measured window.
+    #[serde(default = "usual_batches")]
+    pub batches: u32,
+}
+
+/// Of plans that do not say.
+fn usual_batches() -> u32 {
+    20
 }
 
 /// Nodes and links: a forest.
@@ -699,6 +710,15 @@ pub(super) fn check_phases(phases: &Phases) -> Result<(), Error> {
         return Ok(());
     }
     Err(fault("phases", format!("must be ordered begin ≤ stop ≤ end and begin ≤ measure_from < measure_to ≤ end, with a spread of at most 1000 s, got {p:?}")))
+}
+
+/// No more parts of the measured window than it has picoseconds.
+pub(super) fn check_batches(batches: u32, phases: &Phases) -> Result<(), Error> {
+    let most = (phases.measure_to_ps - phases.measure_from_ps).min(u64::from(MOST_BATCHES));
+    if batches > 0 && u64::from(batches) <= most {
+        return Ok(());
+    }
+    Err(fault("batches", format!("must be from 1 to {most}, got {batches}")))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::plant::Plant;
 use super::scenario::Flow;
 use ethermeter_traffic::packets::{HostSamples, Packets, VoicePacket};
 use ethermeter_traffic::times::Times;
-use ethermeter_traffic::{Offer, Purpose, Stream, Window};
+use ethermeter_traffic::{Batches, Offer, Purpose, Stream, Window};
 
 /// The voice of a flow.
 #[derive(Debug)]
@@ -13,10 +13,9 @@ pub(super) struct Talker {
     /// From a packet's being wanted to its call.
     service: Times,
     chance: Stream,
-    window: Window,
     end: u64,
-    /// Packets whose oldest sample was made within the measured window.
-    offered: u64,
+    /// Packets, by when their oldest sample was made.
+    offered: Batches<u64>,
 }
 
 impl Talker {
@@ -27,9 +26,8 @@ impl Talker {
             packets: Packets::new(spec, Stream::new(plant.seed, number, Purpose::Arrival), window),
             service: flow.service.clone(),
             chance: Stream::new(plant.seed, number, Purpose::Service),
-            window,
             end: plant.phases.end_ps,
-            offered: 0,
+            offered: plant.batches(),
         }))
     }
 
@@ -43,14 +41,15 @@ impl Talker {
     /// The host calls.
     pub fn call(&mut self, now: u64) -> VoicePacket {
         let packet = self.packets.call(now);
-        let window = self.window.measure_from_ps..self.window.measure_to_ps;
-        self.offered += u64::from(window.contains(&packet.oldest_ps));
+        if let Some(offered) = self.offered.at(packet.oldest_ps) {
+            *offered += 1;
+        }
         packet
     }
 
-    /// Packets offered within the measured window, by their oldest sample. None is ever refused.
-    pub fn offered(&self) -> u64 {
-        self.offered
+    /// Packets offered within each part of the measured window, by their oldest sample. None is ever refused.
+    pub fn offered(&self) -> Vec<u64> {
+        self.offered.counted()
     }
 
     /// What became of the samples of the measured window at their host, when nothing more happens.

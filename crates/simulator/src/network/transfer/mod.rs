@@ -237,6 +237,7 @@ impl Connection {
         }
         if account.within(now) {
             self.moved_measured += self.moved - before;
+            account.moved(self.flow, self.moved - before, now);
         }
         if self.whole_ps.is_none() && self.octets == Some(self.moved) {
             self.whole_ps = Some(now - self.begun);
@@ -307,14 +308,20 @@ impl Connection {
 
     /// The last bit of a frame comes to the wire's end at its host at `now`.
     #[cold]
-    pub fn seen(&mut self, frame: &Frame, now: u64, account: &Account) {
+    pub fn seen(&mut self, frame: &Frame, now: u64, account: &mut Account) {
         let from = usize::from(frame.answer.is_some());
         let Some(segment) = self.sides[from].record(frame.message) else { return };
+        // Who sends what is transferred: its data are acknowledged to it.
+        let sends = self.filing.as_ref().is_some_and(|filing| filing.file.direction == Direction::Read);
+        let is_of_data = 1 - from == usize::from(sends);
         let side = &mut self.sides[1 - from];
         let began = now.saturating_sub(u64::from(frame.octets) * side.octet_ps);
         while let Some((_, sent)) = pop_if(&mut side.watched, |(upto, _)| *upto <= segment.acknowledges) {
             if account.within(now) {
                 side.delays.record(began - sent);
+                if is_of_data {
+                    account.acknowledged(self.flow, began - sent, now);
+                }
             }
         }
     }
