@@ -36,7 +36,7 @@ def test_copies_of_frames_balance_exactly_and_every_figure_of_the_formats_is_the
     before, clocks = section.split("### What is read of clocks")
     clocks, after = clocks.split("\n### ")
     section = before + after
-    documented = set(re.findall(r"`((?:flow|transfer|port|node)_\w+)`", section)) | {"losses", "histograms", "window_ps", "events"}
+    documented = set(re.findall(r"`((?:flow|transfer|port|node|batch)_\w+)`", section)) | {"losses", "histograms", "window_ps", "events"}
     assert documented - set(o) == {name for name in documented if "sample" in name or "voice" in name}
     coder = {"kind": "coder", "sample_bits": 8, "sample_ps": 1_000_000, "spurts": None}
     samples = {"kind": "samples", "overhead_bits": 144, "min_bits": 512, "max_bits": 8000}

@@ -178,7 +178,7 @@ def test_threads_and_resumption_change_no_byte(tmp_path: Path) -> None:
     assert plan.to_jsonl() == em.load(path).plan().to_jsonl()
 
     def digest(folder: Path) -> dict[str, str]:
-        names = ("observations.parquet", "batches.parquet", "histograms.parquet", "ports.parquet", "estimates.json")
+        names = ("observations.parquet", "batches.parquet", "histograms.parquet", "ports.parquet", "flow-batches.parquet", "estimates.json")
         return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
 
     whole = digest(loaded.run(out=tmp_path / "one", jobs=1).path)

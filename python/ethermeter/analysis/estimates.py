@@ -9,8 +9,10 @@ Trials with the same series, point and engine are replications. A value is the m
 - With one or two, the standard error within each replication comes from leaving out one batch of the measured window at a time
   (the delete-one jackknife, Efron and Tibshirani 1993, equation 11.5, on batch means as in Law and Kelton, section 9.5.3), degrees of
   freedom: batches - 1 for each. Such an estimate carries the caution `one-replication`. It exists for the metrics that follow from sums
-  over batches (the eight graphs, utilisation and Jain's index). The others (percentiles, counts of attempts) have no interval then:
-  null, with the caution, rather than one nobody has measured.
+  over batches: of segments the eight graphs, utilisation and Jain's index; of networks rates, loss, means of times and counts within the
+  measured window (`ethermeter.analysis.flow_sums`). The others (percentiles, extremes, counts of attempts, counts over the whole trial,
+  voice, clocks) have no interval then, nor has what was measured between hosts, which is not told by batch: null, with the caution,
+  rather than one nobody has measured.
 - What a theory says is known without error: its interval is the value itself.
 """
 
@@ -24,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from ethermeter.analysis.flow_sums import errors_of_all, flow_sums
 from ethermeter.analysis.graphs import graphs, left_out
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats, jackknife_error
 from ethermeter.analysis.tables import Integers, Trial, WholeSegment, batch_sums, whole_segment
@@ -46,20 +49,24 @@ class Point:
     estimates: Mapping[Metric, Estimate]
 
 
-def estimate(trials: Sequence[Trial], observations: Any, batches: Any) -> tuple[Point, ...]:
+def estimate(trials: Sequence[Trial], observations: Any, batches: Any, flow_batches: Any = None) -> tuple[Point, ...]:
     """Estimate every whole-segment metric at every point that has it, in the order of the plan.
 
     Parameters
     ----------
     trials
         The plan, in its order.
-    observations, batches
-        Arrow tables as `docs/formats.md` has them.
+    observations, batches, flow_batches
+        Arrow tables as `docs/formats.md` has them; the last of them None where there is none.
     """
     groups, firsts, replications = grouped(trials)
     whole = whole_segment(observations, trials)
     several = np.array(replications) >= ENOUGH_REPLICATIONS
-    within = _errors_within(whole, trials, batches) if not several.all() else {}
+    within: dict[Metric, tuple[Floats, Floats]] = {}
+    if not several.all():
+        of_segments = _errors_within(whole, trials, batches)
+        of_networks = errors_of_all(flow_sums(flow_batches, observations, trials), len(trials))
+        within = either(of_segments, of_networks)
     columns = [
         summarised(whole.values[:, position], groups, replications, within=within.get(metric))
         for position, metric in enumerate(whole.metrics)
@@ -152,6 +159,17 @@ def _errors_within(whole: WholeSegment, trials: Sequence[Trial], batches: Any) -
     return errors
 
 
+def either(
+    first: Mapping[Metric, tuple[Floats, Floats]], second: Mapping[Metric, tuple[Floats, Floats]]
+) -> dict[Metric, tuple[Floats, Floats]]:
+    """Join errors within trials and their degrees of freedom where a trial has them from one of two sources only."""
+    joined = {**first, **second}
+    for metric in first.keys() & second.keys():
+        error, degrees = (np.where(np.isnan(of[0]), of[1], of[0]) for of in zip(first[metric], second[metric], strict=True))
+        joined[metric] = (error, degrees)
+    return joined
+
+
 def to_json(points: Sequence[Point]) -> str:
     """Text of `estimates.json`: one point a line; an undefined number is null."""
     used = [metric for metric in Metric if any(metric in point.estimates for point in points)]
@@ -225,7 +243,7 @@ def compute(run_dir: Path) -> tuple[Point, ...]:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    return estimate(run.trials(), run.observations(), run.batches())
+    return estimate(run.trials(), run.observations(), run.batches(), run.flow_batches())
 
 
 def write(run_dir: Path) -> Path:

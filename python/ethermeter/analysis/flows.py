@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,8 @@ from ethermeter.analysis import groups
 from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point, estimate_json, grouped
 from ethermeter.analysis.fairness import jain_index
 from ethermeter.analysis.fit import Line
-from ethermeter.analysis.interval import LEVEL, Estimate, Floats, student
+from ethermeter.analysis.flow_sums import flow_sums, left_out, of_each
+from ethermeter.analysis.interval import LEVEL, Estimate, Floats, jackknife_error, student
 from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
 from ethermeter.analysis.tables import per_station
 from ethermeter.observation import Metric
@@ -64,10 +65,16 @@ def of_flows(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Point, ...
         return ()
     most = max(len(trial.scenario["flows"]) for trial in trials)
     divide = groups.by_flow if most <= MOST_FLOWS else groups.by_table
-    return groups.estimate(trials, run.observations(), run.batches(), divide, metrics=groups.FLOW_METRICS)
+    return of_parts(run, trials, divide)
 
 
-def sharing(trials: "Sequence[Trial]", observations: Any) -> tuple[Sharing, ...]:
+def of_parts(run: "RunDirectory", trials: "Sequence[Trial]", divide: Callable[[Mapping[str, Any]], groups.Parts]) -> tuple[Point, ...]:
+    """Estimate parts of the flows of trials of networks, such as `ethermeter.analysis.groups.by_table` makes."""
+    tables = run.observations(), run.batches()
+    return groups.estimate(trials, *tables, divide, metrics=groups.FLOW_METRICS, flow_batches=run.flow_batches())
+
+
+def sharing(trials: "Sequence[Trial]", observations: Any, flow_batches: Any = None) -> tuple[Sharing, ...]:
     """Find how fairly flows share at every point, in the order of the plan.
 
     Flows of one table of the experiment file share, where it has several; in a network without such a table all flows do, if all send
@@ -77,14 +84,16 @@ def sharing(trials: "Sequence[Trial]", observations: Any) -> tuple[Sharing, ...]
     ----------
     trials
         Of networks.
-    observations
-        Arrow table as `docs/formats.md` has it.
+    observations, flow_batches
+        Arrow tables as `docs/formats.md` has them; the second None where there is none. From it come the intervals of one or two
+        replications.
 
     """
     if not trials:
         return ()
     points, firsts, replications = grouped(trials)
     values = per_station(observations, trials, SHARED)
+    left = _rates_left_out(flow_batches, observations, trials) if min(replications) < ENOUGH_REPLICATIONS else {}
     found = []
     for at, first in enumerate(firsts):
         members = np.flatnonzero(points == at).tolist()
@@ -92,8 +101,10 @@ def sharing(trials: "Sequence[Trial]", observations: Any) -> tuple[Sharing, ...]
             told = _rates([values[member] for member in members], flows)
             if told is None:
                 continue
-            metric, rates = told
+            metric, rates, known = told
             indices, shares = jain_index(rates), rates / rates.sum(axis=1, keepdims=True)
+            within = [left[members[replication]][metric][:, flows] for replication in known if members[replication] in left]
+            errors, share_errors, degrees = _errors_within(within if len(within) == len(known) else [], len(flows))
             found.append(
                 Sharing(
                     trials[first].series,
@@ -102,8 +113,11 @@ def sharing(trials: "Sequence[Trial]", observations: Any) -> tuple[Sharing, ...]
                     replications[at],
                     name,
                     metric,
-                    _estimate(indices),
-                    {str(trials[first].scenario["flows"][flow]["name"]): _estimate(shares[:, column]) for column, flow in enumerate(flows)},
+                    _estimate(indices, errors, degrees),
+                    {
+                        str(trials[first].scenario["flows"][flow]["name"]): _estimate(shares[:, column], share_errors[:, column], degrees)
+                        for column, flow in enumerate(flows)
+                    },
                 )
             )
     return tuple(found)
@@ -119,19 +133,51 @@ def _sharers(scenario: Mapping[str, Any]) -> dict[str, list[int]]:
     return {"": every} if len(every) > 1 and kinds in ({(False, False)}, {(True, False)}) else {}
 
 
-def _rates(values: Sequence[Mapping[Metric, Floats]], flows: Sequence[int]) -> tuple[Metric, Floats] | None:
-    """Rates of flows, shape `(replications, flows)`, of those replications in which anything came; None if there is none."""
+def _rates(values: Sequence[Mapping[Metric, Floats]], flows: Sequence[int]) -> tuple[Metric, Floats, list[int]] | None:
+    """Rates of flows, shape `(replications, flows)`, of replications in which anything came, and which these are; None without any."""
     for metric in SHARED:
         rates = np.array([of[metric][flows] for of in values])
-        known = rates[np.isfinite(rates).all(axis=1)]
-        known = known[known.sum(axis=1) > 0]
+        known = np.flatnonzero(np.isfinite(rates).all(axis=1) & (rates.sum(axis=1) > 0))
         if known.size:
-            return metric, known
+            return metric, rates[known], known.tolist()
     return None
 
 
-def _estimate(values: Floats) -> Estimate:
-    return student(values) if values.size >= ENOUGH_REPLICATIONS else Estimate(float(values.mean()), math.nan, math.nan)
+def _rates_left_out(flow_batches: Any, observations: Any, trials: "Sequence[Trial]") -> dict[int, dict[Metric, Floats]]:
+    """Rates of every flow with one batch left out, shape `(batches, flows)`, by the trial's position."""
+    found = {}
+    for positions, sums in flow_sums(flow_batches, observations, trials):
+        values = of_each(left_out(sums))
+        for at, position in enumerate(positions.tolist()):
+            found[position] = {metric: values[metric][at] for metric in SHARED}
+    return found
+
+
+def _errors_within(rates: Sequence[Floats], flows: int) -> tuple[Floats, Floats, float]:
+    """Find the standard errors within each replication of Jain's index and of every flow's share, and the degrees of freedom behind each.
+
+    Parameters
+    ----------
+    rates
+        Of every replication with one batch left out, shape `(batches, flows)`; empty where they are not known.
+    flows
+        How many share.
+    """
+    if not rates or min(len(of) for of in rates) < 2:
+        return np.empty(0), np.empty((0, flows)), math.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        indices = np.array([jackknife_error(jain_index(of)) for of in rates])
+        shares = np.array([jackknife_error((of / of.sum(axis=1, keepdims=True)).T) for of in rates])
+    return indices, shares, float(np.mean([len(of) - 1 for of in rates]))
+
+
+def _estimate(values: Floats, errors: Floats, degrees: float) -> Estimate:
+    """Estimate the mean over replications by the rule of `ethermeter.analysis.estimates`; `errors` are those within each, or none."""
+    if values.size >= ENOUGH_REPLICATIONS:
+        return student(values)
+    if not errors.size:
+        return Estimate(float(values.mean()), math.nan, math.nan)
+    return Estimate(float(values.mean()), float(np.sqrt(np.square(errors).mean() / errors.size)), degrees * errors.size)
 
 
 def write(run_dir: Path) -> Path:
@@ -142,7 +188,7 @@ def write(run_dir: Path) -> Path:
     trials = [trial for trial in run.trials() if "network" in trial.scenario]
     lines = of_lengths(of_flows(run, trials))
     path = run_dir / FILE
-    write_whole(path, to_json(lines, extras(lines), sharing(trials, run.observations())))
+    write_whole(path, to_json(lines, extras(lines), sharing(trials, run.observations(), run.flow_batches())))
     return path
 
 

@@ -1,7 +1,8 @@
 """Groups: estimates over a part of the stations, such as those of one group of the experiment or those at one place.
 
 A value is the mean over the part's stations of a trial; a station without one (it delivered nothing) is left out. The interval follows
-the rule of `ethermeter.analysis.estimates`. From batches, with fewer than three replications, follow bit rate and transmission delay.
+the rule of `ethermeter.analysis.estimates`. From batches, with fewer than three replications, follow bit rate and transmission delay, and
+of flows what `ethermeter.analysis.flow_sums` tells.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point, grouped, summarised
+from ethermeter.analysis.flow_sums import flow_sums, of_each
+from ethermeter.analysis.flow_sums import left_out as without_one
 from ethermeter.analysis.graphs import Sums, left_out
 from ethermeter.analysis.interval import Estimate, Floats, jackknife_error
 from ethermeter.analysis.tables import Trial, batch_sums, per_station
@@ -105,6 +108,7 @@ def estimate(
     divide: Callable[[Mapping[str, Any]], Parts],
     *,
     metrics: Sequence[Metric] = METRICS,
+    flow_batches: "pa.Table | None" = None,
 ) -> tuple[Point, ...]:
     """Estimate the metrics of every part at every point, in the order of the plan.
 
@@ -118,6 +122,8 @@ def estimate(
         `by_group`, `by_place`, or another division of a scenario's stations.
     metrics
         What is estimated.
+    flow_batches
+        Where trials are of networks, the table of their flows by batch, if the run has one.
 
     Returns
     -------
@@ -128,7 +134,11 @@ def estimate(
     names = list(dict.fromkeys(name for found in parts for name in found))
     points, firsts, replications = grouped(trials)
     stations = per_station(observations, trials, metrics)
-    within = _errors_within(trials, parts, batches) if min(replications, default=ENOUGH_REPLICATIONS) < ENOUGH_REPLICATIONS else {}
+    within: dict[tuple[str, Metric], tuple[Floats, Floats]] = {}
+    if min(replications, default=ENOUGH_REPLICATIONS) < ENOUGH_REPLICATIONS:
+        by_batch = [(at, _of_stations(left_out(sums))) for at, sums in batch_sums(batches, trials)]
+        by_batch += [(at, of_each(without_one(sums))) for at, sums in flow_sums(flow_batches, observations, trials)]
+        within = _errors_within(trials, parts, by_batch, set(metrics))
     nowhere = np.full(len(trials), np.nan)
     found: dict[str, dict[Metric, list[tuple[float, float, float]]]] = {}
     for name in names:
@@ -162,19 +172,35 @@ def _mean(values: Floats, members: Stations | None) -> float:
     return float(known.mean()) if known.size else float("nan")
 
 
-def _errors_within(trials: Sequence[Trial], parts: Sequence[Parts], batches: "pa.Table") -> dict[tuple[str, Metric], tuple[Floats, Floats]]:
-    """Find the standard error within each trial of every part, and its degrees of freedom; shape `(trials,)`, NaN without batches."""
+def _errors_within(
+    trials: Sequence[Trial], parts: Sequence[Parts], by_batch: Sequence[tuple[Stations, Mapping[Metric, Floats]]], metrics: set[Metric]
+) -> dict[tuple[str, Metric], tuple[Floats, Floats]]:
+    """Find the standard error within each trial of every part, and its degrees of freedom; shape `(trials,)`, NaN without batches.
+
+    Parameters
+    ----------
+    trials, parts
+        The plan in its order, and the parts of each trial.
+    by_batch
+        Positions of trials, and their stations' values with one batch left out, shape `(trials, batches, stations)`.
+    metrics
+        Those that are wanted.
+    """
     errors: dict[tuple[str, Metric], tuple[Floats, Floats]] = {}
-    for positions, sums in batch_sums(batches, trials):
-        count = sums.frames.shape[1]
-        if count < 2:
-            continue
-        for metric, values in _of_stations(left_out(sums)).items():
+    for positions, left in by_batch:
+        for metric in metrics & left.keys():
+            values = left[metric]
+            if values.shape[1] < 2:
+                continue
             for at, trial in enumerate(positions.tolist()):
                 for name, members in parts[trial].items():
                     error, degrees = errors.setdefault((name, metric), (np.full(len(trials), np.nan), np.full(len(trials), np.nan)))
-                    error[trial] = jackknife_error(values[at][:, members].mean(axis=-1))
-                    degrees[trial] = count - 1
+                    of = values[at][:, members]
+                    # Those without a value are left out, as of the value itself; of one that has some of the values only, nothing is known.
+                    of = of[:, np.isfinite(of).any(axis=0)]
+                    if of.shape[1]:
+                        error[trial] = jackknife_error(of.mean(axis=-1))
+                        degrees[trial] = len(of) - 1
     return errors
 
 

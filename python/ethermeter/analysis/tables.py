@@ -111,9 +111,51 @@ def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integ
     :
         Positions of the trials, shape `(trials,)`, and their sums by batch; trials whose rows are not complete are left out.
     """
-    trial, _ = codes(batches["trial"], [trial.id for trial in trials])
-    batch = batches["batch"].to_numpy().astype(np.int64)
-    station = batches["station"].to_numpy().astype(np.int64)
+    found = []
+    for positions, cube in cubes(batches, trials, "station", ("frames", "charged_ps", "delay_sum_s", "delay_square_sum_s2")):
+        count = cube["frames"].shape[1]
+        segments = [trials[position].scenario for position in positions.tolist()]
+        sums = Sums(
+            frames=cube["frames"],
+            charged_s=cube["charged_ps"] / PS_PER_S,
+            delay_sum_s=cube["delay_sum_s"],
+            delay_square_sum_s2=cube["delay_square_sum_s2"],
+            window_s=np.array([window_s(scenario) for scenario in segments], dtype=np.float64) / count,
+            line_rate_bps=PS_PER_S / np.array([scenario["segment"]["bit_ps"] for scenario in segments], dtype=np.float64),
+        )
+        found.append((positions, sums))
+    return found
+
+
+def window_s(scenario: Mapping[str, Any]) -> float:
+    """Length of the measured window, in s."""
+    phases = scenario["phases"]
+    return float(phases["measure_to_ps"] - phases["measure_from_ps"]) / PS_PER_S
+
+
+def cubes(table: "pa.Table", trials: Sequence[Trial], part: str, names: Sequence[str]) -> list[tuple[Integers, dict[str, Floats]]]:
+    """Gather columns of a table by batch and part, for trials with equal numbers of both together.
+
+    Parameters
+    ----------
+    table
+        trial · batch · part · columns, in any order.
+    trials
+        The plan, in its order; rows of others are left out.
+    part
+        Column with the number of the station, or of the flow.
+    names
+        Columns that are wanted.
+
+    Returns
+    -------
+    :
+        Positions of the trials, shape `(trials,)`, and their columns, shape `(trials, batches, parts)`; trials whose rows are not complete
+        are left out.
+    """
+    trial, _ = codes(table["trial"], [trial.id for trial in trials])
+    batch = table["batch"].to_numpy().astype(np.int64)
+    station = table[part].to_numpy().astype(np.int64)
     step = np.int64(1) << 20
     key = (trial * step + batch) * step + station
     order = None if (key[1:] > key[:-1]).all() and (trial >= 0).all() else np.argsort(key, kind="stable")
@@ -122,10 +164,10 @@ def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integ
         trial, batch, station = trial[order], batch[order], station[order]
 
     def column(name: str) -> Floats:
-        values: Floats = batches[name].to_numpy().astype(np.float64)
+        values: Floats = table[name].to_numpy().astype(np.float64)
         return values if order is None else values[order]
 
-    columns = {name: column(name) for name in ("frames", "charged_ps", "delay_sum_s", "delay_square_sum_s2")}
+    columns = {name: column(name) for name in names}
     rows = np.bincount(trial, minlength=len(trials))
     first = np.cumsum(rows) - rows
     shapes: dict[tuple[int, int], list[int]] = {}
@@ -136,20 +178,10 @@ def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integ
             shapes.setdefault(shape, []).append(position)
 
     found = []
-    for (count, stations), positions in sorted(shapes.items()):
-        index = first[positions][:, None] + np.arange(count * stations)
-        cube = {name: values[index].reshape(-1, count, stations) for name, values in columns.items()}
-        segments = [trials[position].scenario for position in positions]
-        windows_ps = [scenario["phases"]["measure_to_ps"] - scenario["phases"]["measure_from_ps"] for scenario in segments]
-        sums = Sums(
-            frames=cube["frames"],
-            charged_s=cube["charged_ps"] / PS_PER_S,
-            delay_sum_s=cube["delay_sum_s"],
-            delay_square_sum_s2=cube["delay_square_sum_s2"],
-            window_s=np.array(windows_ps, dtype=np.float64) / PS_PER_S / count,
-            line_rate_bps=PS_PER_S / np.array([scenario["segment"]["bit_ps"] for scenario in segments], dtype=np.float64),
-        )
-        found.append((np.array(positions, dtype=np.int64), sums))
+    for (count, parts), positions in sorted(shapes.items()):
+        index = first[positions][:, None] + np.arange(count * parts)
+        cube = {name: values[index].reshape(-1, count, parts) for name, values in columns.items()}
+        found.append((np.array(positions, dtype=np.int64), cube))
     return found
 
 

@@ -116,7 +116,8 @@ class Model:
             document, faults = overridden(document, [f"{key}={text}" for key, text in point.items()])
             if faults:
                 raise InputError(faults)
-        made = NetworkScenarios(document, (), engines=(SIMULATION,), file=str(self.path), folder=self.path.parent).at(())
+        # Of one batch: what is looked for is a value, not how sure it is.
+        made = NetworkScenarios(document, (), engines=(SIMULATION,), batches=1, file=str(self.path), folder=self.path.parent).at(())
         return made.value, made.text
 
 

@@ -13,6 +13,8 @@ from ethermeter.engines.simulation import FEW_FRAMES, PS_PER_S, timed
 from ethermeter.framing import frame_octets
 from ethermeter.observation import Caution, Metric
 from ethermeter.store.rows import (
+    BATCH_COUNTS,
+    BATCH_SUMS,
     CAUTION_BIT,
     FLOW_HISTOGRAMS,
     FLOW_METRICS,
@@ -147,7 +149,15 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
         histogram_flow=flow,
         ports=ports.ravel(),
         clocks=read,
+        flow_batch_counts=_by_batch(result, BATCH_COUNTS).astype(np.int64).ravel(),
+        flow_batch_sums_s=_by_batch(result, BATCH_SUMS).astype(np.float64).ravel(),
     )
+
+
+def _by_batch(result: Mapping[str, Any], columns: Sequence[str]) -> np.ndarray[Any, Any]:
+    """Stack what the core counted in every batch, shape (batches, flows, columns); empty if it did not, as of a measured trial."""
+    found = [np.asarray(result[f"batch_{name}"]) for name in columns if f"batch_{name}" in result]
+    return np.stack(found, axis=-1) if found else np.empty((0, 0, len(columns)))
 
 
 def percentiles(metric: Metric) -> tuple[Metric, ...]:

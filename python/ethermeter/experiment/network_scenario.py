@@ -51,6 +51,8 @@ class NetworkScenarios:
         What is varied in it.
     engines
         Who answers.
+    batches
+        Equal parts of a simulation's measured window.
     file
         What faults call the file.
     folder
@@ -58,10 +60,13 @@ class NetworkScenarios:
 
     """
 
-    def __init__(self, document: Mapping[str, Any], sweeps: Sequence[Sweep], *, engines: Sequence[str], file: str, folder: Path) -> None:
+    def __init__(
+        self, document: Mapping[str, Any], sweeps: Sequence[Sweep], *, engines: Sequence[str], batches: int, file: str, folder: Path
+    ) -> None:
         self._document = document
         self._sweeps = sweeps
         self._engines = engines
+        self._batches = batches
         self._file = file
         self._folder = folder
         self._known: dict[tuple[int, ...], NetworkParts] = {}
@@ -80,7 +85,8 @@ class NetworkScenarios:
             With every fault of this point.
 
         """
-        return _joined(self.parts(choice))
+        scenario = _joined(self.parts(choice))
+        return Piece({**scenario.value, "batches": self._batches}, f'{scenario.text.removesuffix("}")},"batches":{self._batches}}}')
 
     def live(self, choice: Sequence[int]) -> Piece:
         """Return the scenario of a point with what only hosts that measure it are told.

@@ -51,6 +51,8 @@ class Phases(Table):
     """Each station begins at a time drawn uniformly from this span."""
 
 
+Replications = Annotated[int, Field(ge=1, le=1000)]
+Batches = Annotated[int, Field(ge=2, le=1000)]
 Engine = Literal["simulation", "theory", "idealised", "switched"]
 """An engine that can answer."""
 
@@ -65,9 +67,9 @@ class Run(Table):
     engines: Annotated[list[Engine], Field(min_length=1, max_length=4), AfterValidator(distinct)] = Field(default_factory=_usual)
     """Engines that answer: "simulation" of the segment as it is, "theory" by formulas, "idealised" by simulation of what a theory assumes,
     "switched" by simulations on the way from there to the segment."""
-    replications: Annotated[int, Field(ge=1, le=1000)] = 1
+    replications: Replications = 1
     """Trials of each point, with different seeds."""
-    batches: Annotated[int, Field(ge=2, le=1000)] = 20
+    batches: Batches = 20
     """Equal parts of the measured window, for intervals within one replication."""
 
 
@@ -86,5 +88,7 @@ class NetworkRun(Table):
         default_factory=_usual_of_networks
     )
     """Engines that answer: "simulation" of the network, "live" by measurement between hosts."""
-    replications: Annotated[int, Field(ge=1, le=1000)] = 1
+    replications: Replications = 1
     """Trials of each point, with different seeds."""
+    batches: Batches = 20
+    """Equal parts of the measured window of a simulation, for intervals within one replication."""

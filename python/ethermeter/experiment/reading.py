@@ -93,7 +93,7 @@ def of_document(document: dict[str, Any], path: Path, *, text: str | None = None
         engines=tuple(model.run.engines),
         models=None if isinstance(model, NetworkDocument) or model.theory.models is None else tuple(model.theory.models),
         replications=model.run.replications,
-        batches=0 if isinstance(model, NetworkDocument) else model.run.batches,
+        batches=model.run.batches,
         sources=model.sources,
         sweeps=tuple(sweeps),
         source_text=toml_text.document(document) if text is None else text,
@@ -108,7 +108,12 @@ def scenarios(experiment: Experiment) -> Scenarios | NetworkScenarios:
     folder = experiment.path.parent
     if is_of_network(experiment.document):
         return NetworkScenarios(
-            experiment.document, experiment.sweeps, engines=experiment.engines, file=str(experiment.path), folder=folder
+            experiment.document,
+            experiment.sweeps,
+            engines=experiment.engines,
+            batches=experiment.batches,
+            file=str(experiment.path),
+            folder=folder,
         )
     return Scenarios(experiment.document, experiment.sweeps, batches=experiment.batches, file=str(experiment.path), folder=folder)
 

@@ -124,7 +124,7 @@ def gather(run_dir: Path) -> Content:
         provenance=run.provenance(),
         flows=by_flow,
         tables=by_table,
-        sharing=flows.sharing(networks, run.observations()) if networks else (),
+        sharing=flows.sharing(networks, run.observations(), run.flow_batches()) if networks else (),
         accounts=accounts.read(run_dir),
         ports=of_ports,
         links=[trials[point.first].scenario["network"] for point in of_ports],
@@ -152,7 +152,7 @@ def _flows(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Poi
     several = [trial for trial in trials if len(groups.by_table(trial.scenario)) > 1]
     return (
         flows.of_flows(run, trials),
-        groups.estimate(several, run.observations(), run.batches(), groups.by_table, metrics=groups.FLOW_METRICS) if several else (),
+        flows.of_parts(run, several, groups.by_table) if several else (),
     )
 
 

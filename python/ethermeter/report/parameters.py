@@ -186,7 +186,8 @@ def network_constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append((f"flow {flow['name']}", f"{flow['from']} to {_listed(flow['to'])}: {text}"))
     if len(scenario["flows"]) > MOST_ROWS:
         rows.append(("flows", f"{len(scenario['flows']) - MOST_ROWS} more"))
-    rows.append(("measured", f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s"))
+    batches = f", {scenario['batches']} batches" if "batches" in scenario else ""
+    rows.append(("measured", f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s{batches}"))
     return rows
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ethermeter.faults import Fault, InputError
-from ethermeter.store.tables import BATCHES, HISTOGRAM_TABLE, OBSERVATIONS, PORTS, TABLES
+from ethermeter.store.tables import BATCHES, FLOW_BATCHES, HISTOGRAM_TABLE, OBSERVATIONS, PORTS, TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,6 +94,23 @@ class RunDirectory:
 
         """
         return self._table(BATCHES)
+
+    def flow_batches(self) -> "pa.Table | None":
+        """Read the counts and sums of flows of networks by batch.
+
+        Returns
+        -------
+        :
+            trial · batch · flow · what `ethermeter.store.rows.BATCH_COUNTS` and `BATCH_SUMS` name; None if the run has no network, or is
+            older than these batches. Measured trials have no rows.
+
+        Raises
+        ------
+        InputError
+            If the run is unfinished, or the file is damaged.
+
+        """
+        return self._table(FLOW_BATCHES) if (self.path / FLOW_BATCHES).is_file() else None
 
     def histograms(self) -> "pa.Table":
         """Read the histograms of delay.

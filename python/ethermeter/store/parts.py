@@ -13,7 +13,7 @@ from ethermeter.store.rows import ARRAYS, TrialRows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = "3"
+FORMAT = "4"
 _NUMBERS = ("stations", "events", "core_s", "flows", "clocks")
 
 

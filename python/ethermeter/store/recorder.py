@@ -18,7 +18,7 @@ from ethermeter.store import parts
 from ethermeter.store.directory import PARTS, PLAN, PROVENANCE, is_finished, read_provenance
 from ethermeter.store.files import CAPTURES, LIVE, TEMPORARY, sync_directory, write_whole
 from ethermeter.store.rows import TrialRows, flows_of, observations_of_scenario
-from ethermeter.store.tables import PORTS, TABLES, write_all
+from ethermeter.store.tables import NETWORK_TABLES, TABLES, write_all
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -282,7 +282,7 @@ def plan_hash_of(directory: Path) -> str | None:
 
 
 def _ours() -> set[str]:
-    return {PLAN, PROVENANCE, PARTS, EXPERIMENT, EXPERIMENTS, LIVE, CAPTURES, *TABLES, PORTS, *DERIVED}
+    return {PLAN, PROVENANCE, PARTS, EXPERIMENT, EXPERIMENTS, LIVE, CAPTURES, *TABLES, *NETWORK_TABLES, *DERIVED}
 
 
 def _strangers(directory: Path) -> list[str]:
@@ -293,7 +293,7 @@ def _strangers(directory: Path) -> list[str]:
 def _clear(directory: Path) -> None:
     """Remove what a run leaves behind, and nothing else."""
     # The provenance first: from then on the directory is not taken for a finished run, whatever happens.
-    for name in (PROVENANCE, PLAN, EXPERIMENT, *TABLES, PORTS, *DERIVED):
+    for name in (PROVENANCE, PLAN, EXPERIMENT, *TABLES, *NETWORK_TABLES, *DERIVED):
         (directory / name).unlink(missing_ok=True)
     for file in (directory / EXPERIMENTS).glob("*.toml"):
         file.unlink()

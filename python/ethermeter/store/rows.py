@@ -48,6 +48,23 @@ PORT_COLUMNS: tuple[str, ...] = (
     "late_collisions",
 )
 """What is counted at the ports of a network: 2l and 2l + 1 are the ends of link l."""
+BATCH_COUNTS: tuple[str, ...] = (
+    "offered",
+    "refused",
+    "arrived",
+    "messages",
+    "frames",
+    "octets",
+    "data_octets",
+    "moved_octets",
+    "completed",
+    "timed_out",
+    "arrivals_between",
+    "acknowledged",
+)
+"""What is counted of every flow in every batch …"""
+BATCH_SUMS: tuple[str, ...] = ("one_way_s", "round_trip_s", "between_arrivals_s", "acknowledgement_s")
+"""… and the sums of times, in s."""
 CAUTIONS: tuple[Caution, ...] = tuple(Caution)
 CAUTION_BIT: dict[str, int] = {str(caution): 1 << place for place, caution in enumerate(CAUTIONS)}
 
@@ -84,6 +101,9 @@ class TrialRows:
         Of a network: shape (ports x columns,), port by port what `PORT_COLUMNS` name.
     clocks
         What is read of clocks, as of `clocks_of`.
+    flow_batch_counts, flow_batch_sums_s
+        Of a simulated network: shape (batches x flows x columns,), batch by batch and flow by flow what `BATCH_COUNTS` and `BATCH_SUMS`
+        name.
 
     """
 
@@ -104,6 +124,8 @@ class TrialRows:
     histogram_flow: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     ports: Integers = field(default_factory=lambda: np.empty(0, np.int64))
     clocks: int = 0
+    flow_batch_counts: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    flow_batch_sums_s: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
     def octets(self) -> int:
@@ -124,6 +146,8 @@ ARRAYS = (
     "count",
     "histogram_flow",
     "ports",
+    "flow_batch_counts",
+    "flow_batch_sums_s",
 )
 """Fields of `TrialRows` that are arrays."""
 

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from ethermeter.observation import WHOLE_SEGMENT, Metric
 from ethermeter.store.files import written_whole
 from ethermeter.store.rows import (
+    BATCH_COUNTS,
+    BATCH_SUMS,
     CLOCK_HISTOGRAMS,
     HISTOGRAMS,
     HISTOGRAMS_WITHOUT_VOICE,
@@ -32,9 +34,10 @@ if TYPE_CHECKING:
 PS_PER_S = 1e12
 OBSERVATIONS, BATCHES, HISTOGRAM_TABLE = "observations.parquet", "batches.parquet", "histograms.parquet"
 TABLES = (OBSERVATIONS, BATCHES, HISTOGRAM_TABLE)
-PORTS = "ports.parquet"
+PORTS, FLOW_BATCHES = "ports.parquet", "flow-batches.parquet"
+NETWORK_TABLES = (PORTS, FLOW_BATCHES)
 """Of a run with networks only."""
-MEASURED = {"value", "delay_sum_s", "delay_square_sum_s2"}
+MEASURED = {"value", "delay_sum_s", "delay_square_sum_s2", *BATCH_SUMS}
 """Columns whose values hardly repeat, so that a dictionary of them would only cost time."""
 GROUP_ROWS = 1 << 17
 """Observations after which a row group is closed; trials are never split. It depends on the plan alone, as every setting here."""
@@ -80,7 +83,7 @@ def write_all(
     rows_of
         Gives the part rows of a range of trials, in that order.
     networks
-        Whether there are trials of networks, whose ports have a table of their own.
+        Whether there are trials of networks, whose ports, and whose flows by batch, have tables of their own.
 
     Raises
     ------
@@ -97,7 +100,7 @@ def write_all(
         HISTOGRAM_TABLE: partial(_histograms, networks=networks),
     }
     if networks:
-        makers[PORTS] = _ports
+        makers |= {PORTS: _ports, FLOW_BATCHES: _flow_batches}
     with ExitStack() as stack:
         writers: dict[str, Any] = {}
         for group in row_groups(observations):
@@ -184,7 +187,7 @@ def _batches(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     lengths = _lengths(rows, "batch_frames")
     stations = rows["stations"].to_numpy()
     within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    wide = np.repeat(stations, lengths)  # a network has no batches, and so no rows here
+    wide = np.repeat(stations, lengths)  # a network has none, and so no rows here
     return pa.table(
         {
             "trial": _trial_column(ids, lengths),
@@ -194,6 +197,25 @@ def _batches(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
             "charged_ps": pa.array(_flat(rows, "batch_charged_ps")),
             "delay_sum_s": pa.array(_flat(rows, "batch_delay_sum_s")),
             "delay_square_sum_s2": pa.array(_flat(rows, "batch_delay_square_sum_s2")),
+        }
+    )
+
+
+def _flow_batches(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
+    import pyarrow as pa
+
+    lengths = _lengths(rows, "flow_batch_counts") // len(BATCH_COUNTS)
+    counts = _flat(rows, "flow_batch_counts").reshape(-1, len(BATCH_COUNTS))
+    sums_s = _flat(rows, "flow_batch_sums_s").reshape(-1, len(BATCH_SUMS))
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    wide = np.repeat(rows["flows"].to_numpy(), lengths)
+    return pa.table(
+        {
+            "trial": _trial_column(ids, lengths),
+            "batch": pa.array((within // wide).astype(np.int32)),
+            "flow": pa.array((within % wide).astype(np.int32)),
+            **{name: pa.array(np.ascontiguousarray(counts[:, at])) for at, name in enumerate(BATCH_COUNTS)},
+            **{name: pa.array(np.ascontiguousarray(sums_s[:, at])) for at, name in enumerate(BATCH_SUMS)},
         }
     )
 

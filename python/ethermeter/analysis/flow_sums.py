@@ -1,0 +1,202 @@
+"""What follows from the sums of flows of networks by batch: rates, loss, means of times, and how sure they are from one replication.
+
+Written over whole arrays, the same functions give the value of a trial and its values with one batch left out. Percentiles and extremes
+follow from no sums, nor do counts over the whole trial, voice and clocks.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethermeter.analysis.interval import Floats, jackknife_error
+from ethermeter.analysis.tables import Integers, Trial, cubes, per_station, window_s
+from ethermeter.observation import Metric
+from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MEANS = {
+    Metric.ONE_WAY_DELAY: ("one_way_s", "messages"),
+    Metric.ROUND_TRIP: ("round_trip_s", "completed"),
+    Metric.INTER_ARRIVAL: ("between_arrivals_s", "arrivals_between"),
+    Metric.ACKNOWLEDGEMENT_DELAY: ("acknowledgement_s", "acknowledged"),
+}
+"""Sum and count of every mean."""
+COUNTS = {
+    Metric.MESSAGES: "messages",
+    Metric.EXCHANGES: "completed",
+    Metric.TIMED_OUT: "timed_out",
+    Metric.REFUSED: "refused",
+}
+"""Counts within the measured window."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSums:
+    """What flows counted in `counted_s` of a measured window that is `window_s` long.
+
+    Parameters
+    ----------
+    sums
+        What `BATCH_COUNTS` and `BATCH_SUMS` name; shape `(trials, …, flows)`.
+    counted_s, window_s
+        In s; shape `(trials, …)`.
+    receivers
+        Receivers of every flow, shape `(trials, flows)`.
+    is_transfer
+        Whether a flow is a transfer; shape `(trials, flows)`.
+    is_lossless
+        Whether a flow lost nothing in the whole trial, so that what did not come of it was under way; shape `(trials, flows)`.
+
+    """
+
+    sums: Mapping[str, Floats]
+    counted_s: Floats
+    window_s: Floats
+    receivers: Floats
+    is_transfer: NDArray[np.bool_]
+    is_lossless: NDArray[np.bool_]
+
+
+def flow_sums(flow_batches: "pa.Table | None", observations: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integers, FlowSums]]:
+    """Gather sums by batch, for trials with equal numbers of batches and flows together.
+
+    Parameters
+    ----------
+    flow_batches, observations
+        Arrow tables as `docs/formats.md` has them; None of a run that has no flows by batch.
+    trials
+        The plan, in its order.
+
+    Returns
+    -------
+    :
+        Positions of the trials, shape `(trials,)`, and their sums of shape `(trials, batches, flows)`. Trials without batches, such as
+        measured ones, are left out.
+    """
+    if flow_batches is None or not len(flow_batches):
+        return []
+    found = []
+    for positions, cube in cubes(flow_batches, trials, "flow", (*BATCH_COUNTS, *BATCH_SUMS)):
+        scenarios = [trials[position].scenario for position in positions.tolist()]
+        losses = per_station(observations, [trials[position] for position in positions.tolist()], (Metric.LOSS,))
+        batches = cube["messages"].shape[1]
+        whole_s = np.repeat(np.array([window_s(scenario) for scenario in scenarios])[:, None], batches, axis=1)
+        sums = FlowSums(
+            sums=cube,
+            counted_s=whole_s / batches,
+            window_s=whole_s,
+            receivers=np.array([[len(flow["to"]) for flow in scenario["flows"]] for scenario in scenarios], np.float64),
+            is_transfer=np.array([["transfer" in flow for flow in scenario["flows"]] for scenario in scenarios]),
+            is_lossless=np.array([of[Metric.LOSS] == 0 for of in losses]),
+        )
+        found.append((positions, sums))
+    return found
+
+
+def left_out(sums: FlowSums) -> FlowSums:
+    """Sum all batches but one, for each, from sums by batch; same shapes."""
+    batches = sums.counted_s.shape[1]
+    return FlowSums(
+        {name: np.asarray(values.sum(axis=1, keepdims=True) - values, np.float64) for name, values in sums.sums.items()},
+        sums.counted_s * (batches - 1),
+        sums.window_s,
+        sums.receivers,
+        sums.is_transfer,
+        sums.is_lossless,
+    )
+
+
+def together(sums: FlowSums) -> FlowSums:
+    """Sum all batches, from sums by batch; there is one of them then."""
+    batches = sums.counted_s.shape[1]
+    return FlowSums(
+        {name: np.asarray(values.sum(axis=1, keepdims=True), np.float64) for name, values in sums.sums.items()},
+        sums.counted_s[:, :1] * batches,
+        sums.window_s[:, :1],
+        sums.receivers,
+        sums.is_transfer,
+        sums.is_lossless,
+    )
+
+
+def of_each(sums: FlowSums) -> dict[Metric, Floats]:
+    """Return the value of every flow of every metric that follows from the sums; NaN where undefined, shape `(trials, batches, flows)`."""
+    of = sums.sums
+    counted_s = sums.counted_s[..., None]
+    wanted, missing = _wanted_and_missing(sums)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {
+            **_rates(sums, counted_s),
+            Metric.LOSS: missing / wanted,
+            **{metric: of[total] / of[count] for metric, (total, count) in MEANS.items()},
+            **{metric: of[name] * (sums.window_s[..., None] / counted_s) for metric, name in COUNTS.items()},
+        }
+
+
+def of_all(sums: FlowSums) -> dict[Metric, Floats]:
+    """Return the same of all flows together, shape `(trials, batches)`.
+
+    Delays of acknowledgements are left out where there is more than one flow: their mean over flows is weighted otherwise.
+    """
+    wanted, missing = _wanted_and_missing(sums)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = {name: values.sum(axis=-1) for name, values in sums.sums.items()}
+        found = {
+            **{metric: rate.sum(axis=-1) for metric, rate in _rates(sums, sums.counted_s[..., None]).items()},
+            Metric.LOSS: missing.sum(axis=-1) / wanted.sum(axis=-1),
+            **{metric: total[sum_s] / total[count] for metric, (sum_s, count) in MEANS.items()},
+            **{metric: total[name] * (sums.window_s / sums.counted_s) for metric, name in COUNTS.items()},
+        }
+    if sums.receivers.shape[-1] > 1:
+        del found[Metric.ACKNOWLEDGEMENT_DELAY]
+    return found
+
+
+def errors_of_all(found: Sequence[tuple[Integers, FlowSums]], trials: int) -> dict[Metric, tuple[Floats, Floats]]:
+    """Find the standard error within each trial of every metric of all flows together, and its degrees of freedom.
+
+    Parameters
+    ----------
+    found
+        What `flow_sums` gave.
+    trials
+        How many trials the plan has.
+
+    Returns
+    -------
+    :
+        By metric, both of shape `(trials,)`; NaN of trials without batches.
+    """
+    errors: dict[Metric, tuple[Floats, Floats]] = {}
+    for positions, sums in found:
+        batches = sums.counted_s.shape[1]
+        if batches < 2:
+            continue
+        for metric, values in of_all(left_out(sums)).items():
+            error, degrees = errors.setdefault(metric, (np.full(trials, np.nan), np.full(trials, np.nan)))
+            error[positions] = jackknife_error(values)
+            degrees[positions] = batches - 1
+    return errors
+
+
+def _rates(sums: FlowSums, counted_s: Floats) -> dict[Metric, Floats]:
+    of = sums.sums
+    data = np.where(sums.is_transfer[:, None, :], of["moved_octets"], of["data_octets"])
+    return {
+        Metric.OFFERED_RATE: of["offered"] / counted_s,
+        Metric.MESSAGE_RATE: of["messages"] / counted_s,
+        Metric.FRAME_RATE: of["frames"] / counted_s,
+        Metric.GOODPUT: 8 * of["octets"] / counted_s,
+        Metric.DATA_RATE: 8 * data / counted_s,
+    }
+
+
+def _wanted_and_missing(sums: FlowSums) -> tuple[Floats, Floats]:
+    """Messages that each receiver should have had, and those that never came; of a transfer nothing is offered, though segments arrive."""
+    wanted = sums.sums["offered"] * sums.receivers[:, None, :]
+    return wanted, np.where(sums.is_lossless[:, None, :] | (wanted == 0), 0.0, wanted - sums.sums["arrived"])

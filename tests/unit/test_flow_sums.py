@@ -1,0 +1,180 @@
+"""What follows from the sums of flows by batch: the observations themselves, intervals by hand, and what runs without batches say."""
+
+import math
+from pathlib import Path
+
+import ethermeter as em
+import numpy as np
+import pytest
+from ethermeter import plan
+from ethermeter.analysis import estimates, flows
+from ethermeter.analysis.flow_sums import FlowSums, errors_of_all, flow_sums, left_out, of_all, of_each, together
+from ethermeter.analysis.tables import per_station, whole_segment
+from ethermeter.engines.network import run_trial
+from ethermeter.observation import Metric
+
+# Streams of which a queue loses some and a source refuses some, requests of which some are not answered in time, a group, and a transfer.
+NETWORK = """\
+title = "All kinds of flows"
+[network]
+rate = "100 Mb/s"
+[[network.hosts]]
+name = "sender"
+count = 3
+[[network.hosts]]
+name = "sink"
+[[network.switches]]
+name = "s"
+queue = 4
+[[network.links]]
+ends = ["sender", "s"]
+[[network.links]]
+ends = ["s", "sink"]
+rate = "10 Mb/s"
+[[flows]]
+name = "load"
+from = "sender"
+to = "sink"
+frames = "512 B"
+arrivals = { poisson = "900 /s" }
+queue = 2
+[[flows]]
+name = "ping"
+from = "sink"
+to = "sender1"
+frames = "64 B"
+response = { timeout = "300 us" }
+arrivals = { poisson = "2000 /s" }
+[[flows]]
+name = "news"
+from = "sender1"
+to = ["sender2", "sink"]
+cast = "multicast"
+data = "3000 B"
+arrivals = { regular = "7 ms" }
+[[flows]]
+name = "copy"
+from = "sender2"
+to = "sender3"
+transfer = { stream = {}, tcp = { window = "8760 B" } }
+[phases]
+transmit = "300 ms"
+measure = "last 250 ms"
+drain = "50 ms"
+[run]
+replications = 2
+batches = 7
+"""
+FROM_SUMS = {
+    *(Metric.OFFERED_RATE, Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE, Metric.LOSS, Metric.ONE_WAY_DELAY),
+    *(Metric.ROUND_TRIP, Metric.INTER_ARRIVAL, Metric.MESSAGES, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.REFUSED),
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> em.Run:
+    folder = tmp_path_factory.mktemp("flow-sums")
+    (folder / "x.toml").write_text(NETWORK, encoding="utf-8")
+    return em.load(folder / "x.toml").run(out=folder / "run", jobs=1)
+
+
+def test_all_batches_together_say_what_is_observed(run: em.Run) -> None:
+    trials, observations = run.trials(), run.directory.observations()
+    ((positions, sums),) = flow_sums(run.directory.flow_batches(), observations, trials)
+    assert positions.tolist() == [0, 1]
+    assert sums.sums["messages"].shape == (2, 7, 6)
+    each, whole = of_each(together(sums)), of_all(together(sums))
+    assert set(whole) == FROM_SUMS
+    assert set(each) == {*FROM_SUMS, Metric.ACKNOWLEDGEMENT_DELAY}
+    observed = whole_segment(observations, trials)
+    for metric, values in whole.items():
+        assert values[:, 0] == pytest.approx(observed.values[:, observed.metrics.index(metric)], rel=1e-12, abs=1e-15), metric
+    for metric, values in each.items():
+        expected = [of[metric] for of in per_station(observations, trials, [metric])]
+        assert values[:, 0] == pytest.approx(np.array(expected), rel=1e-12, abs=1e-15, nan_ok=True), metric
+    # All that can happen did.
+    assert all(np.nanmin(whole[metric]) > 0 for metric in FROM_SUMS)
+
+
+def test_a_jackknife_of_a_rate_a_mean_and_a_loss_by_hand() -> None:
+    # One flow, two batches of 1 s: 10 and 30 messages of 20 and 40 offered, 10 s and 90 s of delays. With one left out the rates are 30 and
+    # 10 a second, and the error of two is half of their difference: 10; delays are 3 s and 1 s, so 1 s; losses 1/4 and 1/2, so 1/8.
+    columns = dict.fromkeys(
+        ("refused", "frames", "octets", "data_octets", "moved_octets", "completed", "timed_out", "arrivals_between", "acknowledged"),
+        (0.0, 0.0),
+    )
+    columns |= dict.fromkeys(("round_trip_s", "between_arrivals_s", "acknowledgement_s"), (0.0, 0.0))
+    columns |= {"offered": (20.0, 40.0), "arrived": (10.0, 30.0), "messages": (10.0, 30.0), "one_way_s": (10.0, 90.0)}
+    cube = {name: np.array(values).reshape(1, 2, 1) for name, values in columns.items()}
+
+    def errors(*, is_lossless: bool) -> dict[Metric, float]:
+        one = np.ones((1, 2))
+        sums = FlowSums(cube, one, 2 * one, np.ones((1, 1)), np.zeros((1, 1), np.bool_), np.full((1, 1), is_lossless))
+        found = errors_of_all([(np.array([1]), sums)], 2)
+        assert all(math.isnan(error[0]) and math.isnan(degrees[0]) and degrees[1] == 1 for error, degrees in found.values())
+        return {metric: float(error[1]) for metric, (error, _) in found.items()}
+
+    found = errors(is_lossless=False)
+    assert found[Metric.MESSAGE_RATE] == 10
+    assert found[Metric.MESSAGES] == 20, "of both seconds"
+    assert found[Metric.ONE_WAY_DELAY] == 1
+    assert found[Metric.LOSS] == 0.125
+    assert math.isnan(found[Metric.ROUND_TRIP]), "nobody answered"
+    # What was under way when all was over is no loss, in no batch.
+    assert errors(is_lossless=True)[Metric.LOSS] == 0
+
+
+def test_two_replications_have_intervals_of_what_follows_from_sums_and_of_nothing_else(run: em.Run) -> None:
+    (point,) = estimates.compute(run.path)
+    assert {metric for metric, found in point.estimates.items() if found.has_interval} == FROM_SUMS
+    ((_, sums),) = flow_sums(run.directory.flow_batches(), run.directory.observations(), run.trials())
+    delays = of_all(left_out(sums))[Metric.ONE_WAY_DELAY]
+    variances = [6 / 7 * np.square(of - of.mean()).sum() for of in delays]
+    found = point.estimates[Metric.ONE_WAY_DELAY]
+    assert (found.error, found.degrees) == (pytest.approx(math.sqrt(sum(variances)) / 2, rel=1e-12), 12)
+    assert found.cautions == ("one-replication",)
+    by_flow = {each.point["stations"]: each.estimates for each in flows.of_flows(run.directory, run.trials())}
+    assert by_flow["load sender1"][Metric.ONE_WAY_DELAY].has_interval
+    assert by_flow["copy"][Metric.ACKNOWLEDGEMENT_DELAY].has_interval
+    assert not by_flow["load sender1"][Metric.ROUND_TRIP].has_interval
+
+
+def test_three_replications_are_students_whatever_the_batches(tmp_path: Path) -> None:
+    for batches in (2, 50):
+        path = tmp_path / "x.toml"
+        path.write_text(NETWORK.replace("replications = 2", "replications = 3").replace("= 7", f"= {batches}"), encoding="utf-8")
+        em.load(path).run(out=tmp_path / str(batches), jobs=1)
+    assert estimates.to_json(estimates.compute(tmp_path / "2")) == estimates.to_json(estimates.compute(tmp_path / "50"))
+    assert estimates.compute(tmp_path / "2")[0].estimates[Metric.ONE_WAY_DELAY].degrees == 2
+
+
+def test_how_fairly_flows_share_has_intervals_from_batches(run: em.Run) -> None:
+    tables = run.directory.observations(), run.directory.flow_batches()
+    (found,) = flows.sharing(run.trials(), *tables)
+    assert found.flows == "load"
+    assert (found.jain_index.degrees, set(found.shares)) == (12, {"load sender1", "load sender2", "load sender3"})
+    ((_, sums),) = flow_sums(tables[1], tables[0], run.trials())
+    rates = of_each(left_out(sums))[Metric.DATA_RATE][:, :, :3]
+    shares = rates[..., 0] / rates.sum(axis=-1)
+    error = math.sqrt(6 / 7 * np.square(shares - shares.mean(axis=1, keepdims=True)).sum()) / 2
+    assert found.shares["load sender1"].error == pytest.approx(error, rel=1e-12)
+    assert 0 < found.jain_index.error < 0.1
+    (without,) = flows.sharing(run.trials(), tables[0])
+    assert without.jain_index.value == found.jain_index.value
+    assert not without.jain_index.has_interval
+
+
+def test_a_run_and_a_plan_of_an_older_version_are_read(run: em.Run, tmp_path: Path) -> None:
+    lines = [line.replace(',"batches":7}', "}") for line in (run.path / "plan.jsonl").read_text(encoding="utf-8").splitlines()]
+    (tmp_path / "plan.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for name in ("observations.parquet", "batches.parquet", "histograms.parquet", "ports.parquet", "provenance.json"):
+        (tmp_path / name).write_bytes((run.path / name).read_bytes())
+    trials = plan.read(tmp_path / "plan.jsonl").trials
+    assert "batches" not in trials[0].scenario
+    rows = run_trial(trials[0].line, trials[0].scenario)
+    assert len(rows.flow_batch_counts) == 20 * 6 * 12, "twenty batches, if nothing is said"
+    (old,), (new,) = estimates.compute(tmp_path), estimates.compute(run.path)
+    assert not any(found.has_interval for found in old.estimates.values())
+    assert {metric: found.value for metric, found in old.estimates.items()} == pytest.approx(
+        {metric: found.value for metric, found in new.estimates.items()}, nan_ok=True
+    )
