@@ -188,20 +188,30 @@ def _errors_within(
     """
     errors: dict[tuple[str, Metric], tuple[Floats, Floats]] = {}
     for positions, left in by_batch:
+        # Most trials are divided alike, and are looked at together.
+        alike: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+        for at, trial in enumerate(positions.tolist()):
+            for name, members in parts[trial].items():
+                alike.setdefault((name, tuple(members.tolist())), []).append(at)
         for metric in metrics & left.keys():
             values = left[metric]
             if values.shape[1] < 2:
                 continue
-            for at, trial in enumerate(positions.tolist()):
-                for name, members in parts[trial].items():
-                    error, degrees = errors.setdefault((name, metric), (np.full(len(trials), np.nan), np.full(len(trials), np.nan)))
-                    of = values[at][:, members]
-                    # Those without a value are left out, as of the value itself; of one that has some of the values only, nothing is known.
-                    of = of[:, np.isfinite(of).any(axis=0)]
-                    if of.shape[1]:
-                        error[trial] = jackknife_error(of.mean(axis=-1))
-                        degrees[trial] = len(of) - 1
+            for (name, members), rows in alike.items():
+                error, degrees = errors.setdefault((name, metric), (np.full(len(trials), np.nan), np.full(len(trials), np.nan)))
+                error[positions[rows]] = jackknife_error(_means_of_known(values[np.ix_(rows, range(values.shape[1]), members)]))
+                degrees[positions[rows]] = values.shape[1] - 1
     return errors
+
+
+def _means_of_known(values: Floats) -> Floats:
+    """Mean over stations; shape `(trials, batches)` of values of shape `(trials, batches, stations)`.
+
+    Stations without a value are left out, as of the value itself; where one has some of its values only, nothing is known: NaN.
+    """
+    known = np.isfinite(values).any(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, values, 0.0).sum(axis=-1) / known.sum(axis=-1), dtype=np.float64)
 
 
 def _of_stations(sums: Sums) -> dict[Metric, Floats]:
