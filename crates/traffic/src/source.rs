@@ -112,8 +112,10 @@ pub struct Source {
     service_chance: Stream,
     window: Window,
     supply: Supply,
-    /// Frames offered and dropped.
-    supplied: Batches<(u64, u64)>,
+    offered: u64,
+    dropped: u64,
+    /// The same in parts of the measured window, if that is wanted.
+    batches: Option<Box<Batches<(u64, u64)>>>,
 }
 
 impl Source {
@@ -145,16 +147,42 @@ impl Source {
             service_chance: stream(Purpose::Service),
             window,
             supply,
-            supplied: Batches::new(window.measure_from_ps, window.measure_to_ps, 1),
+            offered: 0,
+            dropped: 0,
+            batches: None,
         }
     }
 
-    /// Count what is offered and dropped in so many parts of the measured window; to be called before the first frame.
+    /// Count what is offered and dropped in so many parts of the measured window, too; to be called before the first frame. Frames are then asked for with
+    /// [`Source::first_in_batches`] and [`Source::next_in_batches`]: who wants no parts pays nothing for them.
     ///
     /// # Panics
     /// If there is no part.
-    pub fn count_in_batches(&mut self, batches: u32) {
-        self.supplied = Batches::new(self.window.measure_from_ps, self.window.measure_to_ps, batches);
+    pub fn count_in_batches(&mut self, count: u32) {
+        self.batches = Some(Box::new(Batches::new(self.window.measure_from_ps, self.window.measure_to_ps, count)));
+    }
+
+    /// As [`Source::first`].
+    pub fn first_in_batches(&mut self) -> Option<Offer> {
+        let offer = self.first();
+        self.count_taken(offer)
+    }
+
+    /// As [`Source::next`].
+    #[inline]
+    pub fn next_in_batches(&mut self, ended_ps: u64) -> Option<Offer> {
+        let offer = self.next(ended_ps);
+        self.count_taken(offer)
+    }
+
+    /// A frame of a bounded queue is counted when it comes there, every other when it is taken up.
+    #[inline]
+    fn count_taken(&mut self, offer: Option<Offer>) -> Option<Offer> {
+        let offer = offer?;
+        if !matches!(self.supply, Supply::Bounded { .. }) {
+            count_in_batch(&mut self.batches, offer.arrived_ps, false);
+        }
+        Some(offer)
     }
 
     /// The first frame, if there is one.
@@ -219,12 +247,6 @@ impl Source {
 
     /// Frames offered and frames dropped within the measured window, when nothing more happens.
     pub fn finish(&mut self) -> (u64, u64) {
-        let parts = self.finish_in_batches();
-        (parts.iter().map(|part| part.0).sum(), parts.iter().map(|part| part.1).sum())
-    }
-
-    /// The same in each part of the window.
-    pub fn finish_in_batches(&mut self) -> Vec<(u64, u64)> {
         let until_ps = self.window.measure_to_ps.min(self.window.stop_ps);
         self.admit_before(until_ps);
         while let Supply::Endless { times } = &mut self.supply {
@@ -233,15 +255,20 @@ impl Source {
             }
             let arrived_ps = times.take_ps();
             self.count_offer(arrived_ps);
+            count_in_batch(&mut self.batches, arrived_ps, false);
         }
-        self.supplied.counted()
+        (self.offered, self.dropped)
+    }
+
+    /// The same in each part of the window, if that was wanted; nothing if not.
+    pub fn finish_in_batches(&mut self) -> Vec<(u64, u64)> {
+        self.finish();
+        self.batches.as_ref().map_or_else(Vec::new, |batches| batches.counted())
     }
 
     #[inline]
     fn count_offer(&mut self, at_ps: u64) {
-        if let Some(supplied) = self.supplied.at(at_ps) {
-            supplied.0 += 1;
-        }
+        self.offered += u64::from(self.window.measure_from_ps <= at_ps && at_ps < self.window.measure_to_ps);
     }
 
     fn take(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {
@@ -302,6 +329,7 @@ impl Source {
             }
             let arrived_ps = times.take_ps();
             self.count_offer(arrived_ps);
+            count_in_batch(&mut self.batches, arrived_ps, false);
             arrived_ps
         };
         Some(Offer { ready_ps: arrived_ps.max(free_ps), arrived_ps, bits: self.frames.draw(&mut self.length_chance) })
@@ -310,18 +338,27 @@ impl Source {
     /// Let frames that arrive before `until_ps` into a bounded queue, in which one frame is being sent.
     fn admit_before(&mut self, until_ps: u64) {
         let until_ps = until_ps.min(self.window.stop_ps);
+        let counted = self.window.measure_from_ps..self.window.measure_to_ps;
         let Supply::Bounded { times, waiting, room } = &mut self.supply else { return };
         while times.peek_ps() < until_ps {
             let arrived_ps = times.take_ps();
+            self.offered += u64::from(counted.contains(&arrived_ps));
             let has_room = waiting.len() + 1 < *room as usize;
             if has_room {
                 waiting.push_back(arrived_ps);
+            } else {
+                self.dropped += u64::from(counted.contains(&arrived_ps));
             }
-            if let Some(supplied) = self.supplied.at(arrived_ps) {
-                supplied.0 += 1;
-                supplied.1 += u64::from(!has_room);
-            }
+            count_in_batch(&mut self.batches, arrived_ps, !has_room);
         }
+    }
+}
+
+#[inline]
+fn count_in_batch(batches: &mut Option<Box<Batches<(u64, u64)>>>, arrived_ps: u64, is_dropped: bool) {
+    if let Some(counts) = batches.as_mut().and_then(|batches| batches.at(arrived_ps)) {
+        counts.0 += 1;
+        counts.1 += u64::from(is_dropped);
     }
 }
 
@@ -385,20 +422,20 @@ mod tests {
                 let counted = |window: Window, batches: u32| {
                     let mut source = Source::new(&spec, 1, 0, window);
                     source.count_in_batches(batches);
-                    let mut next = source.first();
+                    let mut next = source.first_in_batches();
                     while let Some(offer) = next {
-                        next = source.next(offer.ready_ps + 54_400_000);
+                        next = source.next_in_batches(offer.ready_ps + 54_400_000);
                     }
-                    source.finish_in_batches()
+                    (source.finish(), source.finish_in_batches())
                 };
-                let parts = counted(window, 7);
+                let (whole, parts) = counted(window, 7);
                 for (k, part) in (1..).zip(&parts) {
                     let only = Window { measure_from_ps: k * 1000 * US, measure_to_ps: (k + 1) * 1000 * US, ..window };
-                    assert_eq!(counted(only, 1), [*part]);
+                    assert_eq!(counted(only, 1), (*part, vec![*part]));
                     assert!(part.0 > 0);
                 }
                 let sum = parts.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
-                assert_eq!(counted(window, 1), [sum]);
+                assert_eq!(whole, sum);
             }
         }
     }

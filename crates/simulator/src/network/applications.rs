@@ -185,7 +185,7 @@ impl Applications {
             });
             let mut voice = Talker::of(flow, plant, number, window);
             let next = match (&transfer, &mut voice) {
-                (None, None) => source.first(),
+                (None, None) => source.first_in_batches(),
                 (None, Some(talker)) => talker.next(window.begin_ps),
                 (Some(_), _) => None,
             };
@@ -366,7 +366,7 @@ impl Applications {
         }
         app.asking = None;
         account.timed_out(flow, now);
-        app.next = app.source.next(now);
+        app.next = app.source.next_in_batches(now);
         app.next.map(|offer| offer.ready_ps)
     }
 
@@ -432,7 +432,7 @@ impl Applications {
         let (born, latest) = (asking.born, asking.latest);
         account.completed(frame.flow, born, latest);
         app.asking = None;
-        app.next = app.source.next(latest);
+        app.next = app.source.next_in_batches(latest);
         app.next.map_or(Reaction::Nothing, |offer| Reaction::Next { flow: frame.flow, at: offer.ready_ps })
     }
 
@@ -520,7 +520,7 @@ impl Application {
             ended = ended.max(self.departures.pop_front()?);
         }
         self.passed = None;
-        self.next = self.source.next(ended);
+        self.next = self.source.next_in_batches(ended);
         self.next.map(|offer| offer.ready_ps)
     }
 }
