@@ -1,15 +1,46 @@
-"""Losses: what did not come of the streams of a test, and which counters along the way saw it go."""
+"""Losses: what did not come of the streams of a test, and which counters along the way saw it go: of hosts, and of a testbed's switches."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-PLACES = ("sender-queue", "sender-interface", "network", "receiver-interface", "socket")
-"""Places in the order of the way, as agents call them."""
+PLACES = ("sender-queue", "sender-interface", "network", "switch", "receiver-interface", "socket")
+"""Places in the order of the way; `network` and `switch` are known of testbeds only."""
 UNEXPLAINED = "unexplained"
 """Missing messages that no counter saw."""
+Hop = tuple[str, str, str]
+"""Place, node, and the node towards which it leads."""
 EXCESS = "excess"
 """Drops that counters saw beyond what is missing: another flow's frames, or a frame that two counters saw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drops:
+    """What was dropped between hosts, at one port of a switch or on one direction of a relayed wire.
+
+    Parameters
+    ----------
+    place
+        `switch` or `network`.
+    at, towards
+        Names of two nodes: the switch, or where the wire begins, and where it leads to.
+    dropped
+        Frames of all flows, by what dropped them.
+    missing
+        Messages of streams that pass there and are missing, wherever they were lost.
+
+    """
+
+    place: str
+    at: str
+    towards: str
+    dropped: Mapping[str, float]
+    missing: float
+
+    @property
+    def frames(self) -> float:
+        """Frames in all."""
+        return sum(self.dropped.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +57,8 @@ class Loss:
         Drops that counters saw, by place; of other flows too where they pass the same counters. Places without any are left out.
     unexplained, excess
         Messages: missing = sum of `places` + unexplained − excess.
+    between
+        Ports of switches and directions of wires on its way that dropped frames, as place, node and node towards which it leads: how many.
 
     """
 
@@ -36,6 +69,7 @@ class Loss:
     places: Mapping[str, float]
     unexplained: float
     excess: float
+    between: Mapping[Hop, float] = field(default_factory=dict)
 
     @property
     def missing(self) -> float:
@@ -68,9 +102,42 @@ def losses(result: Mapping[str, Any]) -> tuple[Loss, ...]:
                     places={place: float(count) for place, count in counted["seen"]},
                     unexplained=float(counted["unexplained"]),
                     excess=float(counted["excess"]),
+                    between={
+                        (str(row["place"]), str(row["at"]), str(row["towards"])): float(row["dropped"])
+                        for row in counted.get("between", ())
+                    },
                 )
             )
     return tuple(found)
+
+
+def drops(result: Mapping[str, Any], found: Sequence[Loss]) -> tuple[Drops, ...]:
+    """Tell what the switches and relayed wires of a testbed dropped, those without drops left out; nothing of other networks.
+
+    Parameters
+    ----------
+    result
+        What came of a test.
+    found
+        What became of its streams.
+
+    """
+    rows = [("switch", row["switch"], row) for row in result.get("switches", ())]
+    rows += [("network", row["from"], row) for row in result.get("wires", ())]
+    said = []
+    for place, at, row in rows:
+        hop = (place, str(at), str(row["towards"]))
+        dropped = {str(cause): float(count) for cause, count in row["dropped"].items() if count}
+        if dropped:
+            said.append(Drops(*hop, dropped, sum(loss.missing for loss in found if hop in loss.between)))
+    return tuple(said)
+
+
+def drops_together(found: Sequence[Drops]) -> Drops:
+    """Sum of those of one port or wire in several tests."""
+    causes = dict.fromkeys(cause for of in found for cause in of.dropped)
+    dropped = {cause: sum(of.dropped.get(cause, 0.0) for of in found) for cause in causes}
+    return Drops(found[0].place, found[0].at, found[0].towards, dropped, sum(of.missing for of in found))
 
 
 def total(found: Sequence[Loss], *, flow: str, receiver: str) -> Loss:
@@ -83,4 +150,5 @@ def total(found: Sequence[Loss], *, flow: str, receiver: str) -> Loss:
         places={place: count for place in PLACES if (count := sum(of.places.get(place, 0.0) for of in found))},
         unexplained=sum(of.unexplained for of in found),
         excess=sum(of.excess for of in found),
+        between={hop: sum(of.between.get(hop, 0.0) for of in found) for hop in dict.fromkeys(hop for of in found for hop in of.between)},
     )
