@@ -139,6 +139,13 @@ def test_ports_are_told_with_what_the_streams_that_pass_them_miss() -> None:
     assert losses.total(found, flow="", receiver="").between == {("switch", "s2", "c"): 100}
 
 
+def test_a_frame_of_a_group_that_is_dropped_once_is_missed_by_all_behind_the_port_and_told_once() -> None:
+    flows = {"group": {"from": "a", "to": ["b", "c", "d"], "receivers": {"b": lost(0), "c": lost(7), "d": lost(7)}}}
+    result = attributed({"flows": flows, "switches": network(port("s1", "s2", queue=7))})
+    (said,) = losses.drops(result, losses.losses(result))
+    assert (said.frames, said.missing) == (7, 7)
+
+
 def bed() -> NetworkBed:
     ports = {(switch, host): Port("of " + switch, f"em{host}", is_before_host=True) for host, switch in HOSTS.items()}
     return NetworkBed("em-1-0000", {}, {}, Path("/nowhere"), ports)

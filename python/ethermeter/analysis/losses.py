@@ -27,7 +27,7 @@ class Drops:
     dropped
         Frames of all flows, by what dropped them.
     missing
-        Messages of streams that pass there and are missing, wherever they were lost.
+        Messages of streams that pass there and are missing, wherever they were lost; of a group, at the receiver that misses most.
 
     """
 
@@ -129,7 +129,12 @@ def drops(result: Mapping[str, Any], found: Sequence[Loss]) -> tuple[Drops, ...]
         hop = (place, str(at), str(row["towards"]))
         dropped = {str(cause): float(count) for cause, count in row["dropped"].items() if count}
         if dropped:
-            said.append(Drops(*hop, dropped, sum(loss.missing for loss in found if hop in loss.between)))
+            # A frame that is dropped once is missed by every receiver of a group behind that port.
+            missing: dict[str, float] = {}
+            for loss in found:
+                if hop in loss.between:
+                    missing[loss.flow] = max(missing.get(loss.flow, 0.0), loss.missing)
+            said.append(Drops(*hop, dropped, sum(missing.values())))
     return tuple(said)
 
 
