@@ -146,6 +146,42 @@ def test_a_frame_of_a_group_that_is_dropped_once_is_missed_by_all_behind_the_por
     assert (said.frames, said.missing) == (7, 7)
 
 
+@pytest.mark.parametrize(
+    ("dropped", "missing", "known"),
+    [
+        # One port and two streams; one more is missing than it dropped, or one less.
+        ({("s2", "c"): 50}, {"one": 30, "other": 20}, {"one": 30, "other": 20}),
+        ({("s2", "c"): 50}, {"one": 31, "other": 20}, {}),
+        ({("s2", "c"): 50}, {"one": 29, "other": 20}, {}),
+        # A chain of streams and ports that is looked at as one, and a stream by itself.
+        ({("s2", "c"): 40, ("s1", "s2"): 15}, {"one": 30, "other": 20, "trunk": 5}, {"one": 30, "other": 20, "trunk": 5}),
+        ({("s2", "c"): 50, ("s1", "b"): 3}, {"one": 30, "other": 20, "near": 3}, {"one": 30, "other": 20, "near": 3}),
+        ({("s2", "c"): 50, ("s1", "b"): 3}, {"one": 30, "other": 20, "near": 2}, {"one": 30, "other": 20}),
+        # What did not pass there is missing for something else.
+        ({("s2", "c"): 50}, {"one": 30, "other": 20, "near": 1}, {"one": 30, "other": 20}),
+    ],
+)
+def test_streams_that_miss_exactly_what_their_ports_dropped_lost_it_there(
+    dropped: dict[tuple[str, str], int], missing: dict[str, int], known: dict[str, int]
+) -> None:
+    ends = {"one": ("a", "c"), "other": ("b", "c"), "trunk": ("a", "d"), "near": ("a", "b")}
+    flows = {name: flow(*ends[name], count) for name, count in missing.items()}
+    result = attributed({"flows": flows, "switches": network(*(port(*hop, queue=count) for hop, count in dropped.items()))})
+    assert {loss.flow: loss.at_switches for loss in losses.losses(result) if loss.at_switches} == known
+
+
+def test_where_receivers_of_a_group_miss_different_messages_or_wires_lost_some_it_is_not_known() -> None:
+    group = {"from": "a", "to": ["c", "d"], "receivers": {"c": lost(7), "d": lost(7)}}
+    other = {**group, "receivers": {"c": lost(7), "d": lost(0)}}
+    switched = network(port("s1", "s2", queue=7))
+    known = [losses.losses(attributed({"flows": {"group": of}, "switches": switched})) for of in (group, other)]
+    assert [[loss.at_switches for loss in found] for found in known] == [[7, 7], [0, 0]]
+    wires = [{"from": "a", "towards": "s1", "dropped": {"lost": 2}}]
+    result = attributed({"flows": {"load": flow("a", "c", 9)}, "switches": switched, "wires": wires})
+    (loss,) = losses.losses(result)
+    assert (loss.at_switches, loss.places) == (0, {"network": 2, "switch": 7})
+
+
 def bed() -> NetworkBed:
     ports = {(switch, host): Port("of " + switch, f"em{host}", is_before_host=True) for host, switch in HOSTS.items()}
     return NetworkBed("em-1-0000", {}, {}, Path("/nowhere"), ports)

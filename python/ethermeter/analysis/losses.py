@@ -1,7 +1,7 @@
 """Losses: what did not come of the streams of a test, and which counters along the way saw it go: of hosts, and of a testbed's switches."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 PLACES = ("sender-queue", "sender-interface", "network", "switch", "receiver-interface", "socket")
@@ -59,6 +59,9 @@ class Loss:
         Messages: missing = sum of `places` + unexplained − excess.
     between
         Ports of switches and directions of wires on its way that dropped frames, as place, node and node towards which it leads: how many.
+    at_switches
+        Messages that are known to have been dropped at switches: the ports that dropped anything dropped exactly as many frames as all
+        streams that pass them miss. All that is missing, or 0.
 
     """
 
@@ -70,6 +73,7 @@ class Loss:
     unexplained: float
     excess: float
     between: Mapping[Hop, float] = field(default_factory=dict)
+    at_switches: float = 0.0
 
     @property
     def missing(self) -> float:
@@ -108,7 +112,34 @@ def losses(result: Mapping[str, Any]) -> tuple[Loss, ...]:
                     },
                 )
             )
-    return tuple(found)
+    known = _at_switches(found)
+    return tuple(replace(loss, at_switches=loss.missing) if at in known else loss for at, loss in enumerate(found))
+
+
+def _at_switches(found: Sequence[Loss]) -> set[int]:
+    """Return which lost at switches all that they miss.
+
+    Streams that share ports are looked at together with all of these ports: which port took a message of which stream cannot be told, but
+    that they took as many as are missing can.
+    """
+    known: set[int] = set()
+    left = {at for at, loss in enumerate(found) if loss.between}
+    while left:
+        streams: set[int] = set()
+        ports: dict[Hop, float] = {}
+        grown = {left.pop()}
+        while grown:
+            streams |= grown
+            left -= grown
+            ports |= {hop: count for at in grown for hop, count in found[at].between.items()}
+            grown = {at for at in left if ports.keys() & found[at].between.keys()}
+        # What a group misses of one frame, all its receivers behind the port do.
+        missing = {(found[at].flow, found[at].missing) for at in streams}
+        is_alike = len(missing) == len({flow for flow, _ in missing})
+        is_at_switches = all(place == "switch" for place, _, _ in ports)
+        if is_alike and is_at_switches and sum(ports.values()) == sum(count for _, count in missing):
+            known |= streams
+    return known
 
 
 def drops(result: Mapping[str, Any], found: Sequence[Loss]) -> tuple[Drops, ...]:
@@ -155,5 +186,6 @@ def total(found: Sequence[Loss], *, flow: str, receiver: str) -> Loss:
         places={place: count for place in PLACES if (count := sum(of.places.get(place, 0.0) for of in found))},
         unexplained=sum(of.unexplained for of in found),
         excess=sum(of.excess for of in found),
+        at_switches=sum(of.at_switches for of in found),
         between={hop: sum(of.between.get(hop, 0.0) for of in found) for hop in dict.fromkeys(hop for of in found for hop in of.between)},
     )

@@ -1,6 +1,7 @@
 """Losses: the section with what did not come of the streams of a measured run, and where it went."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ethermeter.analysis.accounts import Account, alike, by_point
 from ethermeter.analysis.losses import PLACES, Drops, Loss, drops_together, total
@@ -62,7 +63,7 @@ def losses_section(content: Content, sheet: Sheet) -> str:
         dropped += [(group[0], drops_together(of)) for of in parts]
     if dropped:
         body += "<h3>Where frames were dropped between hosts</h3>" + folded(
-            [*places.head, *_DROPS_HEAD], [_drops_row(*row, places) for row in dropped], "Drops between hosts", headers=len(places.head) + 1
+            [*places.head, *_DROPS_HEAD], [_drops_row(*row, places) for row in dropped], "Drops between hosts", headers=len(places.head) + 2
         )
     return section("losses", "Where messages were lost", body)
 
@@ -75,7 +76,9 @@ def _of_switches(accounts: Sequence[Account]) -> str:
     if any(each.reads_switches for each in accounts):
         return (
             "At <em>switch</em> stands what the queues and interfaces of a testbed’s switches dropped at the ports on a flow’s way, at "
-            "<em>wire</em> what relayed wires did, whosever frames these were: flows that share a port are all told the same drops."
+            "<em>wire</em> what relayed wires did, whosever frames these were: flows that share a port are all told the same drops. Where "
+            "ports dropped exactly as many frames as the streams that pass them miss, these were dropped there, and figures show nothing "
+            "else."
         )
     return "Drops of switches between the hosts are not known."
 
@@ -127,8 +130,13 @@ def _share(loss: Loss) -> float:
 
 
 def _parts(loss: Loss) -> dict[str, float]:
-    """Shares of what was sent by where it went; the excess is below zero. With more excess than losses, counters tell nothing."""
+    """Shares of what was sent by where it went; the excess is below zero.
+
+    With more excess than losses, counters tell nothing, unless ports dropped exactly what the streams that pass them miss.
+    """
     sent = max(loss.sent, 1.0)
+    if loss.missing and loss.at_switches == loss.missing:
+        loss = replace(loss, places={"switch": loss.missing}, unexplained=0.0, excess=0.0)
     is_told = loss.excess <= loss.missing
     found = {NAMES[place]: loss.places.get(place, 0.0) / sent if is_told else 0.0 for place in PLACES}
     found[UNEXPLAINED] = loss.unexplained / sent if is_told else 0.0
