@@ -154,7 +154,7 @@ def measure(
             _print_series(summary["estimates"])
         if "live_claims" in summary:
             running.print_claims(summary["live_claims"])
-        _print_drops(summary.get("live_accounts", {"trials": []})["trials"])
+        print_drops(summary.get("live_accounts", {"trials": []})["trials"])
         running.print_files(summary)
         if captures is not None:
             _tell_captures(Path(summary["run"]), as_json=False)
@@ -217,7 +217,7 @@ def _print_series(estimates: dict[str, Any]) -> None:
         typer.echo()
 
 
-def _print_drops(trials: "Sequence[dict[str, Any]]") -> None:
+def print_drops(trials: "Sequence[dict[str, Any]]") -> None:
     """Print what was dropped between hosts, all trials together, the most first."""
     frames: dict[tuple[str, str, str], int] = {}
     missing: dict[tuple[str, str, str], int] = {}
