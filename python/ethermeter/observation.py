@@ -30,6 +30,7 @@ class Caution(StrEnum):
     CLOCK_UNCERTAIN = "clock-uncertain"  # a delay between clocks that are not known to agree as well as that
     HOST_LIMITED = "host-limited"  # a host, not the network, was at its limit
     CONSENT_LIMITED = "consent-limited"  # a sender was held back by what its receiver permitted
+    PROCESSORS_TAKEN = "processors-taken"  # the machine around a host took processors away from it
 
 
 @dataclass(frozen=True, slots=True)

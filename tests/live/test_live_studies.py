@@ -162,7 +162,8 @@ def test_a_study_is_one_run(tmp_path: Path) -> None:
     said = json.loads(done.stdout)
     assert said["plan"] == "live-fritz1999"
     assert {point["series"] for point in said["estimates"]["points"]} == {"one-way", "both-ways", "files"}
-    assert (tmp_path / "run" / "report.html").is_file()
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "<h1>Gigabit choke points (Fritz, 1999), measured live</h1>" in page
 
 
 @pytest.mark.parametrize(

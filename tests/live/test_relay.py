@@ -204,6 +204,24 @@ def test_losses_by_chance_are_within_the_binomial_interval_and_where_the_relay_s
 
 @pytest.mark.timed
 @pytest.mark.root
+def test_a_relay_says_meanwhile_what_it_has_counted(station: str) -> None:
+    frames = 1000
+    with make_testbed(2, wires=relayed(lose_every=10)) as bed:
+        assert bed.relay is not None
+        before = bed.relay.count()["directions"]
+        measure(station, *bed.hosts, "frame=64", f"frames={frames}", seconds=1)
+        after = bed.relay.count()["directions"]
+    assert [(way["from"], way["to"]) for way in before] == [(way["from"], way["to"]) for way in after]
+    for one, other, last in zip(before, after, ways(bed), strict=True):
+        for way in (one, other, last):
+            assert way["came"] == way["left"] + way["under_way"] + sum(way["dropped"].values())
+        assert one["came"] <= other["came"] <= last["came"]
+    assert after[0]["came"] - before[0]["came"] >= frames
+    assert after[0]["dropped"]["lost"] == after[0]["came"] // 10
+
+
+@pytest.mark.timed
+@pytest.mark.root
 def test_every_tenth_frame_is_lost_where_that_is_asked_for(station: str) -> None:
     with make_testbed(2, wires=relayed(lose_every=10)) as bed:
         measure(station, *bed.hosts, "frame=64", "frames=1000", seconds=1)

@@ -84,7 +84,13 @@ def troubled(measured: tuple[Path, dict[str, Any]], tmp_path_factory: pytest.Tem
             agent["boot"] = f"of {name}"
         one, other = result["flows"]["load client1"], result["flows"]["load client2"]
         one["sent"], one["received"] = 100, 90
-        one["losses"] = {"missing": 10, "seen": [["sender-queue", 6], ["socket", 3]], "unexplained": 1, "excess": 0}
+        between = [{"place": "switch", "at": "s", "towards": "server", "dropped": 2}]
+        one["losses"] = {"missing": 10, "seen": [["sender-queue", 4], ["switch", 2], ["socket", 3]], "unexplained": 1, "excess": 0,
+                         "between": between}  # fmt: skip
+        result["switches"] = [
+            {"switch": "s", "towards": towards, "is_before_host": True, "dropped": {"queue": dropped, "interface": 0}}
+            for towards, dropped in (("server", 2), ("client1", 0))
+        ]
         other["sent"], other["received"] = 100, 99
         other["losses"] = {"missing": 1, "seen": [["sender-queue", 6]], "unexplained": 0, "excess": 5}
         one["clock"] = {"ahead_ns": 2_500_000, "uncertainty_ns": 1500, "drift": 2e-5, "drift_uncertainty": 1e-6,
@@ -130,10 +136,21 @@ def test_losses_stand_by_their_places(troubled: Path) -> None:
     table = section(troubled, "losses").split("<tbody>")[1]
     (row, *_) = [row for row in table.split("<tr>") if "load client1" in row]
     cells = [cell.split("<")[0] for cell in row.split("<td>")[1:]]
-    # Sent, missing, of sent, the five places, unexplained, excess.
-    assert cells == ["100", "10", "10.0%", "6", "0", "0", "0", "3", "1", "0"]
+    # Sent, missing, of sent, the six places, unexplained, excess.
+    assert cells == ["100", "10", "10.0%", "4", "0", "0", "2", "0", "3", "1", "0"]
     # All flows of a point together: 11 missing, 5 in excess; by flow, the second has more excess than it misses.
     assert "sender" in section(troubled, "losses")
+
+
+def test_ports_that_dropped_stand_in_a_table_of_their_own(measured: tuple[Path, dict[str, Any]], troubled: Path) -> None:
+    table = section(troubled, "losses").split('aria-label="Drops between hosts"')[1].split("<tbody>")[1]
+    (row, _) = table.split("<tr>")[1:]
+    cells = [cell.split("<")[0] for cell in row.split("<td>")[1:]]
+    assert cells == ["2", "queue 2", "10"]
+    assert ">server</th>" in row
+    assert "client1" not in table
+    assert "a testbed’s switches" in section(troubled, "losses")
+    assert "Drops of switches between the hosts are not known" in section(measured[0], "losses")
 
 
 def test_clocks_that_were_compared_have_their_bounds(troubled: Path) -> None:

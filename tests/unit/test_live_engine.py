@@ -281,6 +281,29 @@ def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(tmp_path: Path, chang
     assert value(rows, "message_rate")[1] == caution
 
 
+@pytest.mark.parametrize(
+    ("stolen", "others", "caution"),
+    [
+        (2, 198, ""),  # ticks: 1% of what the second processor did
+        (2, 197, "processors-taken"),
+        (1, 9, ""),  # one tick, gathered since nobody knows when
+        (0, 200, ""),
+    ],
+)
+def test_what_was_taken_of_a_processor_is_a_caution_of_all_there_is(tmp_path: Path, stolen: int, others: int, caution: str) -> None:
+    def edge(at: str, *processors: dict[str, int]) -> dict[str, Any]:
+        return {"at": at, "host": {"processors": processors}}
+
+    idle, before, after = {"stolen": 7, "user": 1}, {"stolen": 100, "user": 5}, {"stolen": 100 + stolen, "user": 5 + others}
+    changed = copy.deepcopy(result())
+    before_it = edge("transmit", idle, {"stolen": 0, "user": 0})
+    edges = [before_it, edge("measure_from", idle, before), edge("measure_to", {"stolen": 7, "user": 900}, after)]
+    changed["agents"] = {"a": {"result": {"host": []}}, "b": {"result": {"host": edges}}, "c": {"result": None}}
+    rows = observe(trial_of(tmp_path)["scenario"], changed, took_s=3.0)
+    for flow in (0, 1, None):
+        assert value(rows, "message_rate", flow)[1] == caution
+
+
 def test_drops_that_were_tried_again_limit_nobody(tmp_path: Path) -> None:
     changed = copy.deepcopy(result())
     changed["flows"]["load"]["losses"] = {"missing": 0, "seen": [["socket", 10]], "unexplained": 0, "excess": 10}

@@ -20,7 +20,7 @@ pub struct Way {
     pub dropped_at_sender: u64,
     /// Dropped by interfaces and queues in between.
     pub dropped_in_network: u64,
-    /// Dropped by the receiver's interface or its processor's backlog.
+    /// Dropped by the receiver's interface, or by a processor's backlog, which is counted there, too.
     pub dropped_at_receiver: u64,
     /// Dropped by the receiver's socket.
     pub dropped_at_socket: u64,

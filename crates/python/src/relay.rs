@@ -4,6 +4,7 @@ use ethermeter_live::Error;
 use ethermeter_relay::Plan;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use std::io::Write;
 use std::sync::Mutex;
 
 /// Wires at work in this process.
@@ -19,7 +20,8 @@ impl Relay {
         Ok(Self(Mutex::new(Some(ethermeter_relay::Relay::open(&plan).map_err(raise)?))))
     }
 
-    /// Forward frames until a signal, the maker's end or an interface's; returns what happened as JSON. Once only.
+    /// Forward frames until a signal, the maker's end or an interface's; returns what happened as JSON. At SIGUSR1 it writes a line with the frames
+    /// so far on standard output. Once only.
     fn run(&self, py: Python<'_>) -> PyResult<String> {
         let relay = self
             .0
@@ -27,8 +29,14 @@ impl Relay {
             .expect("nobody panics while taking it")
             .take()
             .ok_or_else(|| PyRuntimeError::new_err("a relay runs once only"))?;
-        py.detach(|| relay.run()).map(|told| told.to_string()).map_err(raise)
+        py.detach(|| relay.run(say)).map(|told| told.to_string()).map_err(raise)
     }
+}
+
+/// One line, at once. That nobody listens any more is no reason to end.
+fn say(counted: &serde_json::Value) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{counted}").and_then(|()| out.flush());
 }
 
 #[allow(clippy::needless_pass_by_value)] // as `map_err` wants it

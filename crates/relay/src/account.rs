@@ -39,9 +39,9 @@ pub struct Account {
 }
 
 impl Account {
-    /// As JSON, with the frames still under way: `came` = `left` + `under_way` + all of `dropped`; lateness as quantiles and buckets, in ns.
+    /// Frames so far as JSON, with those still under way: `came` = `left` + `under_way` + all of `dropped`.
     #[must_use]
-    pub fn told(&self, from: &str, to: &str, under_way: usize) -> Value {
+    pub fn counted(&self, from: &str, to: &str, under_way: usize) -> Value {
         json!({
             "from": from,
             "to": to,
@@ -50,9 +50,16 @@ impl Account {
             "octets": self.octets,
             "under_way": under_way,
             "dropped": self.dropped,
-            "late_ns": told_ns(&self.lateness),
-            "noticed_after_ns": told_ns(&self.noticed),
         })
+    }
+
+    /// The same with lateness as quantiles and buckets, in ns.
+    #[must_use]
+    pub fn told(&self, from: &str, to: &str, under_way: usize) -> Value {
+        let mut told = self.counted(from, to, under_way);
+        told["late_ns"] = told_ns(&self.lateness);
+        told["noticed_after_ns"] = told_ns(&self.noticed);
+        told
     }
 }
 

@@ -35,6 +35,8 @@ pub enum Ended {
     InterfaceGone,
 }
 
+/// The signal at which a relay says what it has counted so far.
+const ASKS: Signal = Signal::SIGUSR1;
 /// Frames taken out of a ring before others get their turn: sending is what must not wait.
 const BATCH: usize = 16;
 /// The clocks are compared, and signals looked for, this often.
@@ -65,17 +67,17 @@ fn system(doing: &'static str) -> impl FnOnce(Errno) -> Error {
 }
 
 impl Relay {
-    /// Open the interfaces; frames are held from now on. Signals that end it are kept back from the calling thread for good.
+    /// Open the interfaces; frames are held from now on. Signals that end it, or ask it, are kept back from the calling thread for good.
     ///
     /// # Errors
     /// If the system refuses, or the maker is gone already.
     pub fn open(plan: &Plan) -> Result<Self, Error> {
-        let mut ending = SigSet::empty();
-        for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
-            ending.add(signal);
+        let mut heard = SigSet::empty();
+        for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, ASKS] {
+            heard.add(signal);
         }
-        ending.thread_block().map_err(system("keeping signals back"))?;
-        let signals = SignalFd::with_flags(&ending, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+        heard.thread_block().map_err(system("keeping signals back"))?;
+        let signals = SignalFd::with_flags(&heard, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
             .map_err(system("waiting for signals"))?;
         if plan.maker.is_some() {
             nix::sys::prctl::set_pdeathsig(Signal::SIGHUP).map_err(system("asking for news of the maker's end"))?;
@@ -99,14 +101,16 @@ impl Relay {
         Ok(Self { names, sockets, rings, lanes, longest_octets, maker: plan.maker, signals })
     }
 
-    /// Forward frames until a signal comes, the maker is gone or an interface is; returns what happened as JSON.
+    /// Forward frames until a signal comes, the maker is gone or an interface is; returns what happened as JSON. At SIGUSR1 `say` is given the
+    /// frames of each direction so far, as JSON, while all frames wait.
     ///
     /// # Errors
     /// If the system refuses to wait.
-    pub fn run(mut self) -> Result<Value, Error> {
+    pub fn run(mut self, mut say: impl FnMut(&Value)) -> Result<Value, Error> {
         let priority = PriorityGuard::fifo_where_allowed();
         let began_ns = HostTime.now_ns();
         let mut forwarding = Forwarding {
+            names: &self.names,
             sockets: &self.sockets,
             rings: &mut self.rings,
             lanes: &mut self.lanes,
@@ -115,11 +119,9 @@ impl Relay {
             wall: WallClock::compared(),
             waiting: Waiting::default(),
         };
-        let ended = forwarding.run(&self.signals, self.maker)?;
+        let ended = forwarding.run(&self.signals, self.maker, &mut say)?;
         let waiting = forwarding.waiting;
-        for (socket, lane) in self.sockets.iter().zip(&mut self.lanes) {
-            lane.account.dropped.ring = ends::dropped_since(socket)?;
-        }
+        forwarding.count_rings()?;
         Ok(self.told(ended, &waiting, priority.priority(), HostTime.now_ns() - began_ns))
     }
 
@@ -154,6 +156,7 @@ struct Waiting {
 
 /// A relay at work. Times of lanes are picoseconds since it began.
 struct Forwarding<'a> {
+    names: &'a [String],
     sockets: &'a [Socket],
     rings: &'a mut [Ring],
     lanes: &'a mut [Lane],
@@ -164,7 +167,7 @@ struct Forwarding<'a> {
 }
 
 impl Forwarding<'_> {
-    fn run(&mut self, signals: &SignalFd, maker: Option<i32>) -> Result<Ended, Error> {
+    fn run(&mut self, signals: &SignalFd, maker: Option<i32>, say: &mut impl FnMut(&Value)) -> Result<Ended, Error> {
         let sockets = self.sockets;
         let mut doors: Vec<PollFd<'_>> =
             sockets.iter().map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
@@ -177,8 +180,12 @@ impl Forwarding<'_> {
             if now_ns >= round_ns {
                 round_ns = now_ns + ROUND_NS;
                 self.wall = WallClock::compared();
-                if let Some(ended) = end_told(signals, maker)? {
+                let news = news(signals, maker)?;
+                if let Some(ended) = news.ended {
                     return Ok(ended);
+                }
+                if news.is_asked {
+                    say(&self.counted()?);
                 }
                 // An interface complains when it goes down, and says nothing when it goes for good after that.
                 if sockets.iter().any(ends::is_gone) {
@@ -218,6 +225,24 @@ impl Forwarding<'_> {
                 }
             }
         }
+    }
+
+    /// Add what the rings have dropped since they were asked before.
+    fn count_rings(&mut self) -> Result<(), Error> {
+        for (socket, lane) in self.sockets.iter().zip(self.lanes.iter_mut()) {
+            lane.account.dropped.ring += ends::dropped_since(socket)?;
+        }
+        Ok(())
+    }
+
+    /// Frames of each direction so far.
+    fn counted(&mut self) -> Result<Value, Error> {
+        self.count_rings()?;
+        let of = |(end, lane): (usize, &Lane)| {
+            lane.account.counted(&self.names[end], &self.names[end ^ 1], lane.transit.frames())
+        };
+        let directions: Vec<Value> = self.lanes.iter().enumerate().map(of).collect();
+        Ok(json!({"directions": directions}))
     }
 
     /// Take what has come out of the rings; returns whether that was all.
@@ -299,13 +324,25 @@ impl Lane {
     }
 }
 
-/// Whether a signal or the maker's end says that it is over. The signal of the maker's end comes when the thread that made the relay ends, too.
-fn end_told(signals: &SignalFd, maker: Option<i32>) -> Result<Option<Ended>, Error> {
+/// What signals and the maker's end say.
+#[derive(Clone, Copy, Debug)]
+struct News {
+    ended: Option<Ended>,
+    is_asked: bool,
+}
+
+/// Hear what is new. The signal of the maker's end comes when the thread that made the relay ends, too.
+fn news(signals: &SignalFd, maker: Option<i32>) -> Result<News, Error> {
+    let mut is_asked = false;
     while let Some(signal) = signals.read_signal().map_err(system("reading signals"))? {
-        let is_news_of_the_maker = maker.is_some() && signal.ssi_signo.cast_signed() == Signal::SIGHUP as i32;
-        if !is_news_of_the_maker {
-            return Ok(Some(Ended::Told));
+        let number = signal.ssi_signo.cast_signed();
+        let is_news_of_the_maker = maker.is_some() && number == Signal::SIGHUP as i32;
+        if number == ASKS as i32 {
+            is_asked = true;
+        } else if !is_news_of_the_maker {
+            return Ok(News { ended: Some(Ended::Told), is_asked });
         }
     }
-    Ok(maker.filter(|&maker| getppid().as_raw() != maker).map(|_| Ended::MakerGone))
+    let ended = maker.filter(|&maker| getppid().as_raw() != maker).map(|_| Ended::MakerGone);
+    Ok(News { ended, is_asked })
 }

@@ -3,14 +3,14 @@
 import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ethermeter.analysis import connections, hosts, losses, pacing
 from ethermeter.analysis.connections import Connection
 from ethermeter.analysis.hosts import Machine
-from ethermeter.analysis.losses import Loss
+from ethermeter.analysis.losses import Drops, Loss
 from ethermeter.analysis.pacing import RANKS, Clock, Pacing
 from ethermeter.faults import Fault, InputError
 
@@ -31,8 +31,12 @@ class Account:
     ----------
     trial, series, point
         Of the plan.
-    machines, connections, losses, pacings, clocks
+    machines, connections, losses, drops, pacings, clocks
         See `ethermeter.analysis.hosts`, `connections`, `losses` and `pacing`.
+    reads_switches
+        Whether the counters of switches between the hosts were read.
+    unread
+        Why they could not be read, where they should have been.
 
     """
 
@@ -44,6 +48,9 @@ class Account:
     losses: tuple[Loss, ...]
     pacings: tuple[Pacing, ...]
     clocks: tuple[Clock, ...]
+    drops: tuple[Drops, ...] = ()
+    reads_switches: bool = False
+    unread: str = ""
 
 
 def read(run_dir: Path) -> tuple[Account, ...]:
@@ -71,7 +78,7 @@ def read(run_dir: Path) -> tuple[Account, ...]:
 
 def account(trial: "Trial", result: Mapping[str, Any]) -> Account:
     """Take from a test's result what its agents told."""
-    machines, transfers = hosts.machines(result), connections.connections(result)
+    machines, transfers, lost = hosts.machines(result), connections.connections(result), losses.losses(result)
     # What goes on over time is read again for the trials that are drawn; whether it can be read is known here.
     for machine in machines:
         hosts.course(result, machine.hosts[0])
@@ -83,9 +90,12 @@ def account(trial: "Trial", result: Mapping[str, Any]) -> Account:
         point=dict(trial.point),
         machines=machines,
         connections=transfers,
-        losses=losses.losses(result),
+        losses=lost,
         pacings=pacing.pacings(result),
         clocks=pacing.clocks(result),
+        drops=losses.drops(result, lost),
+        reads_switches="switches" in result,
+        unread=str(result.get("unread", "")),
     )
 
 
@@ -127,10 +137,17 @@ def _account(each: Account) -> dict[str, Any]:
         "point": dict(each.point),
         "machines": [_known(asdict(of)) for of in each.machines],
         "connections": [_known(asdict(of)) for of in each.connections],
-        "losses": [_known(asdict(of) | {"missing": of.missing}) for of in each.losses],
+        "losses": [_loss(of) for of in each.losses],
+        **({"drops": [asdict(of) for of in each.drops]} if each.reads_switches else {}),
+        **({"unread": each.unread} if each.unread else {}),
         "pacing": [_pacing(of) for of in each.pacings],
         "clocks": [_known(asdict(of)) for of in each.clocks],
     }
+
+
+def _loss(of: Loss) -> dict[str, Any]:
+    between = [{"place": place, "at": at, "towards": towards, "dropped": dropped} for (place, at, towards), dropped in of.between.items()]
+    return dict(_known(asdict(replace(of, between={})) | {"missing": of.missing, "between": between}))
 
 
 def _pacing(of: Pacing) -> dict[str, Any]:

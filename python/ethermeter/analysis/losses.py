@@ -1,15 +1,46 @@
-"""Losses: what did not come of the streams of a test, and which counters along the way saw it go."""
+"""Losses: what did not come of the streams of a test, and which counters along the way saw it go: of hosts, and of a testbed's switches."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-PLACES = ("sender-queue", "sender-interface", "network", "receiver-interface", "socket")
-"""Places in the order of the way, as agents call them."""
+PLACES = ("sender-queue", "sender-interface", "network", "switch", "receiver-interface", "socket")
+"""Places in the order of the way; `network` and `switch` are known of testbeds only."""
 UNEXPLAINED = "unexplained"
 """Missing messages that no counter saw."""
+Hop = tuple[str, str, str]
+"""Place, node, and the node towards which it leads."""
 EXCESS = "excess"
 """Drops that counters saw beyond what is missing: another flow's frames, or a frame that two counters saw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drops:
+    """What was dropped between hosts, at one port of a switch or on one direction of a relayed wire.
+
+    Parameters
+    ----------
+    place
+        `switch` or `network`.
+    at, towards
+        Names of two nodes: the switch, or where the wire begins, and where it leads to.
+    dropped
+        Frames of all flows, by what dropped them.
+    missing
+        Messages of streams that pass there and are missing, wherever they were lost; of a group, at the receiver that misses most.
+
+    """
+
+    place: str
+    at: str
+    towards: str
+    dropped: Mapping[str, float]
+    missing: float
+
+    @property
+    def frames(self) -> float:
+        """Frames in all."""
+        return sum(self.dropped.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +57,11 @@ class Loss:
         Drops that counters saw, by place; of other flows too where they pass the same counters. Places without any are left out.
     unexplained, excess
         Messages: missing = sum of `places` + unexplained − excess.
+    between
+        Ports of switches and directions of wires on its way that dropped frames, as place, node and node towards which it leads: how many.
+    at_switches
+        Messages that are known to have been dropped at switches: the ports that dropped anything dropped exactly as many frames as all
+        streams that pass them miss. All that is missing, or 0.
 
     """
 
@@ -36,6 +72,8 @@ class Loss:
     places: Mapping[str, float]
     unexplained: float
     excess: float
+    between: Mapping[Hop, float] = field(default_factory=dict)
+    at_switches: float = 0.0
 
     @property
     def missing(self) -> float:
@@ -68,9 +106,74 @@ def losses(result: Mapping[str, Any]) -> tuple[Loss, ...]:
                     places={place: float(count) for place, count in counted["seen"]},
                     unexplained=float(counted["unexplained"]),
                     excess=float(counted["excess"]),
+                    between={
+                        (str(row["place"]), str(row["at"]), str(row["towards"])): float(row["dropped"])
+                        for row in counted.get("between", ())
+                    },
                 )
             )
-    return tuple(found)
+    known = _at_switches(found)
+    return tuple(replace(loss, at_switches=loss.missing) if at in known else loss for at, loss in enumerate(found))
+
+
+def _at_switches(found: Sequence[Loss]) -> set[int]:
+    """Return which lost at switches all that they miss.
+
+    Streams that share ports are looked at together with all of these ports: which port took a message of which stream cannot be told, but
+    that they took as many as are missing can.
+    """
+    known: set[int] = set()
+    left = {at for at, loss in enumerate(found) if loss.between}
+    while left:
+        streams: set[int] = set()
+        ports: dict[Hop, float] = {}
+        grown = {left.pop()}
+        while grown:
+            streams |= grown
+            left -= grown
+            ports |= {hop: count for at in grown for hop, count in found[at].between.items()}
+            grown = {at for at in left if ports.keys() & found[at].between.keys()}
+        # What a group misses of one frame, all its receivers behind the port do.
+        missing = {(found[at].flow, found[at].missing) for at in streams}
+        is_alike = len(missing) == len({flow for flow, _ in missing})
+        is_at_switches = all(place == "switch" for place, _, _ in ports)
+        if is_alike and is_at_switches and sum(ports.values()) == sum(count for _, count in missing):
+            known |= streams
+    return known
+
+
+def drops(result: Mapping[str, Any], found: Sequence[Loss]) -> tuple[Drops, ...]:
+    """Tell what the switches and relayed wires of a testbed dropped, those without drops left out; nothing of other networks.
+
+    Parameters
+    ----------
+    result
+        What came of a test.
+    found
+        What became of its streams.
+
+    """
+    rows = [("switch", row["switch"], row) for row in result.get("switches", ())]
+    rows += [("network", row["from"], row) for row in result.get("wires", ())]
+    said = []
+    for place, at, row in rows:
+        hop = (place, str(at), str(row["towards"]))
+        dropped = {str(cause): float(count) for cause, count in row["dropped"].items() if count}
+        if dropped:
+            # A frame that is dropped once is missed by every receiver of a group behind that port.
+            missing: dict[str, float] = {}
+            for loss in found:
+                if hop in loss.between:
+                    missing[loss.flow] = max(missing.get(loss.flow, 0.0), loss.missing)
+            said.append(Drops(*hop, dropped, sum(missing.values())))
+    return tuple(said)
+
+
+def drops_together(found: Sequence[Drops]) -> Drops:
+    """Sum of those of one port or wire in several tests."""
+    causes = dict.fromkeys(cause for of in found for cause in of.dropped)
+    dropped = {cause: sum(of.dropped.get(cause, 0.0) for of in found) for cause in causes}
+    return Drops(found[0].place, found[0].at, found[0].towards, dropped, sum(of.missing for of in found))
 
 
 def total(found: Sequence[Loss], *, flow: str, receiver: str) -> Loss:
@@ -83,4 +186,6 @@ def total(found: Sequence[Loss], *, flow: str, receiver: str) -> Loss:
         places={place: count for place in PLACES if (count := sum(of.places.get(place, 0.0) for of in found))},
         unexplained=sum(of.unexplained for of in found),
         excess=sum(of.excess for of in found),
+        at_switches=sum(of.at_switches for of in found),
+        between={hop: sum(of.between.get(hop, 0.0) for of in found) for hop in dict.fromkeys(hop for of in found for hop in of.between)},
     )

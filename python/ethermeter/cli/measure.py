@@ -32,6 +32,8 @@ EXAMPLES = """\
 STUDIES = ("boggs1988", "gonsalves1982", "erg", "hughesjones2000", "fritz1999")
 """Published studies whose live tests come as experiments, `live/STUDY/…`."""
 IPS = (4, 6)
+MOST_DROPS = 5
+"""Places between hosts at which frames were dropped that are printed."""
 QUICK = ("phases.transmit='600 ms'", "phases.measure='last 400 ms'")
 """What `--quick` lays over the files of a study."""
 
@@ -152,11 +154,15 @@ def measure(
             _print_series(summary["estimates"])
         if "live_claims" in summary:
             running.print_claims(summary["live_claims"])
+        print_drops(summary.get("live_accounts", {"trials": []})["trials"])
         running.print_files(summary)
         if captures is not None:
             _tell_captures(Path(summary["run"]), as_json=False)
     for trial, why in summary["in_vain"].items():
         say(f"ethermeter: trial {trial}: {why}; it has no values")
+    for trial in summary.get("live_accounts", {"trials": []})["trials"]:
+        if "unread" in trial:
+            say(f"ethermeter: trial {trial['trial']}: what switches dropped is not known: {trial['unread']}")
     if summary["in_vain"]:
         raise typer.Exit(FAILED)
 
@@ -209,6 +215,22 @@ def _print_series(estimates: dict[str, Any]) -> None:
         typer.echo(f"{name}:")
         running.print_points({**estimates, "points": [point for point in estimates["points"] if point["series"] == name]})
         typer.echo()
+
+
+def print_drops(trials: "Sequence[dict[str, Any]]") -> None:
+    """Print what was dropped between hosts, all trials together, the most first."""
+    frames: dict[tuple[str, str, str], int] = {}
+    missing: dict[tuple[str, str, str], int] = {}
+    for of in (of for trial in trials for of in trial.get("drops", ())):
+        where = of["place"], of["at"], of["towards"]
+        frames[where] = frames.get(where, 0) + round(sum(of["dropped"].values()))
+        missing[where] = missing.get(where, 0) + round(of["missing"])
+    for place, at, towards in sorted(frames, key=lambda where: -frames[where])[:MOST_DROPS]:
+        what = "switch" if place == "switch" else "wire from"
+        of = place, at, towards
+        typer.echo(f"{what} {at} towards {towards}: dropped {frames[of]} frames; streams that pass miss {missing[of]} messages")
+    if len(frames) > MOST_DROPS:
+        typer.echo(f"… {len(frames) - MOST_DROPS} more places in the report")
 
 
 def _named(experiment: str | None, study: str | None, *, quick: bool) -> tuple[str, ...]:

@@ -343,6 +343,7 @@ CAUTIONS: dict[str, str] = {
     "clock-uncertain": "a delay between clocks that are not known to agree as well as that",
     "host-limited": "a host, not the network, was at its limit",
     "consent-limited": "a sender was held back by what its receiver permitted",
+    "processors-taken": "the machine around a host took processors away while it was measured",
 }
 
 

@@ -1,9 +1,10 @@
 """Losses: the section with what did not come of the streams of a measured run, and where it went."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ethermeter.analysis.accounts import Account, alike, by_point
-from ethermeter.analysis.losses import PLACES, Loss, total
+from ethermeter.analysis.losses import PLACES, Drops, Loss, drops_together, total
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section
 from ethermeter.report.labels import Label
@@ -14,7 +15,8 @@ from ethermeter.report.told import Places, folded, percent
 NAMES = {
     "sender-queue": "sender’s queue",
     "sender-interface": "sender’s interface",
-    "network": "network",
+    "network": "wire",
+    "switch": "switch",
     "receiver-interface": "receiver’s interface",
     "socket": "receiver’s socket",
 }
@@ -22,6 +24,7 @@ UNEXPLAINED, EXCESS, UNTOLD = "unexplained", "excess", "cannot be told"
 SHARE = Label("Share of what was sent", "%", 100.0)
 MOST_BARS = 16
 """Flows, or points, that are drawn: those that lost most."""
+_DROPS_HEAD = ("At", "Towards", "Frames dropped", "by", "Missing of streams that pass")
 _HEAD = ("Flow", "Sent", "Missing", "of sent", *NAMES.values(), UNEXPLAINED, EXCESS)
 Row = tuple[Account, Loss]
 """A point, and what became of a flow on the way to a receiver there, all replications together."""
@@ -42,7 +45,7 @@ def losses_section(content: Content, sheet: Sheet) -> str:
         "<em>unexplained</em> is what no counter saw. A host’s counters are those of all its flows: drops beyond what is missing are "
         "<em>excess</em>: another flow’s, counted at two places, or refused by a queue and sent again. Missing is the sum of the places "
         "and the unexplained, less the excess. Where the excess is larger, figures have <em>cannot be told</em> for all that is missing. "
-        "Drops of switches between the hosts are not read."
+        + _of_switches(accounts)
     )
     nothing = f"<p>Nothing is missing of {sent:,.0f} messages.</p>"
     body = f'<p class="lead">{lead}</p>' + (_figures(points, places, sheet) if missing else nothing)
@@ -54,7 +57,41 @@ def losses_section(content: Content, sheet: Sheet) -> str:
             else f"<p>Of {len(rows)} flows and points, {len(lost)} lost something; the others are left out.</p>"
         )
         body += whole + folded([*places.head, *_HEAD], [_row(*row, places) for row in lost], "Losses", headers=len(places.head) + 1)
+    dropped: list[tuple[Account, Drops]] = []
+    for group in by_point(accounts):
+        parts = alike((of for each in group for of in each.drops), lambda of: (of.place, of.at, of.towards))
+        dropped += [(group[0], drops_together(of)) for of in parts]
+    if dropped:
+        body += "<h3>Where frames were dropped between hosts</h3>" + folded(
+            [*places.head, *_DROPS_HEAD], [_drops_row(*row, places) for row in dropped], "Drops between hosts", headers=len(places.head) + 2
+        )
     return section("losses", "Where messages were lost", body)
+
+
+def _of_switches(accounts: Sequence[Account]) -> str:
+    """Say what is known of what lies between the hosts."""
+    unread = sorted({each.unread for each in accounts if each.unread})
+    if unread:
+        return f"In some trials the counters of switches could not be read: {safe('; '.join(unread))}."
+    if any(each.reads_switches for each in accounts):
+        return (
+            "At <em>switch</em> stands what the queues and interfaces of a testbed’s switches dropped at the ports on a flow’s way, at "
+            "<em>wire</em> what relayed wires did, whosever frames these were: flows that share a port are all told the same drops. Where "
+            "ports dropped exactly as many frames as the streams that pass them miss, these were dropped there, and figures show nothing "
+            "else."
+        )
+    return "Drops of switches between the hosts are not known."
+
+
+def _drops_row(account: Account, of: Drops, places: Places) -> list[str]:
+    return [
+        *places.cells(account),
+        safe(f"{NAMES[of.place]} {of.at}" if of.place == "switch" else f"{NAMES[of.place]} from {of.at}"),
+        safe(of.towards),
+        f"{of.frames:,.0f}",
+        safe(", ".join(f"{cause.replace('_', ' ')} {count:,.0f}" for cause, count in of.dropped.items())),
+        f"{of.missing:,.0f}",
+    ]
 
 
 def _flows(group: Sequence[Account]) -> list[Loss]:
@@ -93,8 +130,13 @@ def _share(loss: Loss) -> float:
 
 
 def _parts(loss: Loss) -> dict[str, float]:
-    """Shares of what was sent by where it went; the excess is below zero. With more excess than losses, counters tell nothing."""
+    """Shares of what was sent by where it went; the excess is below zero.
+
+    With more excess than losses, counters tell nothing, unless ports dropped exactly what the streams that pass them miss.
+    """
     sent = max(loss.sent, 1.0)
+    if loss.missing and loss.at_switches == loss.missing:
+        loss = replace(loss, places={"switch": loss.missing}, unexplained=0.0, excess=0.0)
     is_told = loss.excess <= loss.missing
     found = {NAMES[place]: loss.places.get(place, 0.0) / sent if is_told else 0.0 for place in PLACES}
     found[UNEXPLAINED] = loss.unexplained / sent if is_told else 0.0

@@ -97,6 +97,9 @@ def _title(content: Content) -> str:
     if content.study in STUDIES:
         return STUDIES[content.study].title
     titles = list(dict.fromkeys(experiment.title for experiment in content.experiments))
+    live_study = content.provenance.get("live_study")
+    if live_study in STUDIES and len(titles) > 1:
+        return f"{STUDIES[live_study].published}, measured live"
     return titles[0] if titles else content.name
 
 

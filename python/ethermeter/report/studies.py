@@ -26,6 +26,11 @@ class Study:
     drawn: tuple[str, ...] = ()
     drawn_whole: tuple[str, ...] = ()
 
+    @property
+    def published(self) -> str:
+        """What was published and by whom: the title but for its last part, which says how it is answered."""
+        return self.title.rpartition(",")[0] or self.title
+
 
 OTHER = Study("", "", MAIN_METRICS, against_hosts=False)
 """A run that reproduces no study."""

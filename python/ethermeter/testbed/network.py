@@ -7,7 +7,7 @@ of its queues. Propagation takes time on relayed wires only.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from ethermeter.testbed.build import (
     wires_namespace,
 )
 from ethermeter.testbed.commands import batch, inside, require, run
+from ethermeter.testbed.counters import Hop, Port
 from ethermeter.testbed.record import NAMESPACES, Record, remove_leftovers, remove_namespaces
 from ethermeter.testbed.relay import Relay
 
@@ -79,6 +80,12 @@ class NetworkBed:
         Address of each host on the network on which agents are reached.
     control
         Namespace from which they are.
+    ports
+        Of its switches, by the switch and the node towards which each leads.
+    wires
+        The nodes from and to which a relayed wire goes, by the interface at which the relay takes what comes.
+    relay
+        What plays the wires that are relayed.
 
     """
 
@@ -86,6 +93,9 @@ class NetworkBed:
     hosts: dict[str, Host]
     controls: dict[str, str]
     control: Path
+    ports: dict[Hop, Port] = field(default_factory=dict)
+    wires: dict[str, Hop] = field(default_factory=dict)
+    relay: Relay | None = None
 
 
 @contextmanager
@@ -131,7 +141,7 @@ def make_network(
         for namespace in namespaces:
             await_carrier(namespace)
         relay = Relay.start(wires_namespace(record.name), plan) if plan else None
-        yield made
+        yield replace(made, relay=relay)
     finally:
         try:
             if relay is not None:
@@ -183,6 +193,8 @@ def _make(name: str, hosts: Sequence[str], switches: Sequence[str], links: Seque
         run(inside(wires, "sysctl", "-q", "-w", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"))
     ports = dict.fromkeys(places, 0)
     relayed: list[dict[str, Any]] = []
+    switched: dict[Hop, Port] = {}
+    directed: dict[str, Hop] = {}
     for number, link in enumerate(links, 1):
         ends = []
         for node in link.ends:
@@ -194,11 +206,15 @@ def _make(name: str, hosts: Sequence[str], switches: Sequence[str], links: Seque
                 join(*end, wires, interface, mtu)
                 batch(wires, [f"link set {interface} up"])
                 _whole_frames(wires, interface)
+            directed |= {between[0]: link.ends, between[1]: link.ends[::-1]}
             relayed.append({"ends": between, "directions": [direction(wire, mtu) for wire in link.wires if wire is not None]})
         else:
             join(*ends[0], *ends[1], mtu)
-        for node, (namespace, interface), wire, frames in zip(link.ends, ends, link.wires, link.queues, strict=True):
+        for node, other, (namespace, interface), wire, frames in zip(
+            link.ends, link.ends[::-1], ends, link.wires, link.queues, strict=True
+        ):
             if node not in made:
+                switched[node, other] = Port(namespace, interface, is_before_host=other in made and not _is_relayed(link))
                 batch(namespace, [f"link set {interface} master bridge up"])
             _whole_frames(namespace, interface)
             if wire is not None:
@@ -214,7 +230,7 @@ def _make(name: str, hosts: Sequence[str], switches: Sequence[str], links: Seque
         batch(control, [f"link set em{number} master bridge up"])
     batch(control, ["addr add 10.78.0.254/24 dev bridge"])
     plan = {"wires": relayed, "longest_octets": mtu + _FRAME_OCTETS} if relayed else {}
-    return NetworkBed(name, made, controls, NAMESPACES / control), plan
+    return NetworkBed(name, made, controls, NAMESPACES / control, switched, directed), plan
 
 
 def _whole_frames(namespace: str, interface: str) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import time
@@ -14,7 +16,7 @@ from ethermeter.testbed.commands import LIMIT_S, TestbedError, inside, run
 
 _MODULE = "ethermeter.testbed.wire"
 _TELLS_S = 2.0
-"""How long a relay whose interfaces are gone is given to say what happened."""
+"""How long a relay that is asked, or whose interfaces are gone, is given to say what happened."""
 
 
 @dataclass(slots=True)
@@ -44,6 +46,29 @@ class Relay:
         """
         return cls(_started(namespace, [json.dumps(plan | {"maker": os.getpid()})], subprocess.PIPE))
 
+    def count(self) -> dict[str, Any]:
+        """Ask what it has counted so far: of each of `directions` what docs/live.md has but for times.
+
+        Raises
+        ------
+        TestbedError
+            If it does not answer.
+
+        """
+        assert self.process.stdout is not None
+        # One line is asked for at a time, so nothing lies in the reader's own buffer; what came too late for who asked before goes.
+        while select.select([self.process.stdout], [], [], 0)[0] and self.process.stdout.readline():
+            pass
+        self.process.send_signal(signal.SIGUSR1)
+        ready, _, _ = select.select([self.process.stdout], [], [], _TELLS_S)
+        line = self.process.stdout.readline() if ready else ""
+        try:
+            counted: dict[str, Any] = json.loads(line)
+        except ValueError:
+            why = f"it said {line!r}" if line else "it has ended" if ready else f"no answer within {_TELLS_S:g} s"
+            raise TestbedError(f"the relay of the wires did not say what it has counted: {why}") from None
+        return counted
+
     def stop(self) -> dict[str, Any]:
         """End it, if it has not ended; returns what happened.
 
@@ -62,7 +87,8 @@ class Relay:
                 out, error = self.process.communicate()
             if self.process.returncode != 0:
                 raise TestbedError(f"the relay of the wires ended with {self.process.returncode}: {error.strip() or 'it said nothing'}")
-            self.told = json.loads(out)
+            # An answer that nobody waited for any more stands before it.
+            self.told = json.loads(out.splitlines()[-1])
         return self.told
 
 

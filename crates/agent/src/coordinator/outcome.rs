@@ -154,8 +154,8 @@ fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'sta
                 dropped_in_queue: grown(from, "queues", "dropped"),
                 dropped_at_sender: grown(from, "interfaces", "sent_dropped"),
                 dropped_in_network: 0,
-                // Two stations of one host may share its interfaces and its backlog: either way these are those of the receiver's side.
-                dropped_at_receiver: grown(to, "interfaces", "received_dropped") + grown(to, "host", "backlog_dropped"),
+                // Of several stations on one host all together. What the kernel's backlog drops, it counts at the interface, too.
+                dropped_at_receiver: grown(to, "interfaces", "received_dropped"),
                 dropped_at_socket: received["port"]["dropped_at_socket"].as_u64().unwrap_or(0),
                 received: received_frames,
             };
@@ -190,11 +190,12 @@ fn role<'a>(agent: &'a Value, flow: &str) -> Option<&'a Value> {
     agent["result"]["roles"].as_array()?.iter().find(|role| role["flow"] == flow)
 }
 
-/// By how much a counter of a host has grown from its first sample to its last, over all interfaces or queues; 0 where it cannot be told.
+/// By how much a counter of a host has grown from its first sample to its last, over all interfaces or queues; 0 where it cannot be told. Queues
+/// within others are counted by these.
 fn grown(agent: &Value, part: &str, counter: &str) -> u64 {
-    let total = |sample: &Value| match &sample[part] {
-        Value::Array(rows) => rows.iter().filter_map(|row| row[counter].as_u64()).sum(),
-        row => row[counter].as_u64().unwrap_or(0),
+    let total = |sample: &Value| -> u64 {
+        let rows = sample[part].as_array().into_iter().flatten();
+        rows.filter(|row| row["is_root"] != false).filter_map(|row| row[counter].as_u64()).sum()
     };
     let samples = agent["result"]["host"].as_array();
     let ends = samples.and_then(|samples| samples.first().zip(samples.last()));
@@ -202,4 +203,27 @@ fn grown(agent: &Value, part: &str, counter: &str) -> u64 {
         let (first, last): (u64, u64) = (total(first), total(last));
         last.saturating_sub(first)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_queue_within_another_drops_is_counted_once() {
+        let sample = |dropped: u64| {
+            json!({
+                "queues": [
+                    {"kind": "mq", "is_root": true, "dropped": 10 + dropped},
+                    {"kind": "fq_codel", "is_root": false, "dropped": 3 + dropped},
+                    {"kind": "clsact", "is_root": false, "dropped": dropped},
+                ],
+                "interfaces": [{"sent_dropped": dropped}, {"sent_dropped": 2 * dropped}],
+            })
+        };
+        let agent = json!({"result": {"host": [sample(0), sample(100), sample(7)]}});
+        assert_eq!(grown(&agent, "queues", "dropped"), 7);
+        assert_eq!(grown(&agent, "interfaces", "sent_dropped"), 21);
+        assert_eq!(grown(&json!({"result": null}), "queues", "dropped"), 0);
+    }
 }

@@ -13,6 +13,9 @@ pub struct QueueCounters {
     pub kind: String,
     /// Index of its interface.
     pub interface: u32,
+    /// Whether all that its interface sends goes through it. What queues within it pass, drop and hold is in its counters, too; those of what is
+    /// received (`ingress`, `clsact`) are no roots.
+    pub is_root: bool,
     /// Frames that it passed on.
     pub passed: u64,
     /// Their octets, as it accounts for them.
@@ -28,6 +31,7 @@ const TCA_KIND: u16 = 1;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
+const TC_H_ROOT: u32 = 0xFFFF_FFFF;
 const MESSAGE_OCTETS: usize = 16; // nlmsghdr
 const TCM_OCTETS: usize = 20; // tcmsg
 const KIND_MASK: u16 = 0x3FFF; // the two highest bits are flags
@@ -93,7 +97,9 @@ fn parse(mut messages: &[u8], queues: &mut Vec<QueueCounters>) -> Answer {
 }
 
 fn parse_queue(body: &[u8]) -> Option<QueueCounters> {
-    let mut queue = QueueCounters { interface: word(body, 4)?, ..QueueCounters::default() };
+    // tcmsg: family, padding, interface, handle, parent, …
+    let (interface, parent) = word(body, 4).zip(word(body, 12))?;
+    let mut queue = QueueCounters { interface, is_root: parent == TC_H_ROOT, ..QueueCounters::default() };
     for (kind, value) in attributes(body.get(TCM_OCTETS..)?) {
         match kind {
             TCA_KIND => String::from_utf8_lossy(value).trim_end_matches('\0').clone_into(&mut queue.kind),
@@ -169,7 +175,7 @@ mod tests {
         let stats =
             [attribute(TCA_STATS_BASIC, &basic), attribute(TCA_STATS_QUEUE, &words(&[3, 300, 7, 0, 9]))].concat();
         let body = [
-            words(&[0, 4, 0, 0, 0]),
+            words(&[0, 4, 0, TC_H_ROOT, 0]),
             attribute(TCA_KIND, b"tbf\0"),
             attribute(TCA_STATS2 | 0x8000, &stats), // flagged as nested
         ]
@@ -177,9 +183,19 @@ mod tests {
         let answer = [message(libc::RTM_NEWQDISC, &body), message(3, &[0; 4])].concat();
         let mut queues = Vec::new();
         assert_eq!(parse(&answer, &mut queues), Answer::End);
-        let expected =
-            QueueCounters { kind: "tbf".into(), interface: 4, passed: 50, passed_octets: 5000, dropped: 7, waiting: 3 };
-        assert_eq!(queues, [expected]);
+        let counted =
+            QueueCounters { passed: 50, passed_octets: 5000, dropped: 7, waiting: 3, ..QueueCounters::default() };
+        assert_eq!(queues, [QueueCounters { kind: "tbf".into(), interface: 4, is_root: true, ..counted }]);
+    }
+
+    #[test]
+    fn a_queue_within_another_or_for_what_is_received_is_no_root() {
+        for parent in [0x0001_0001, 0xFFFF_FFF1] {
+            let answer = message(libc::RTM_NEWQDISC, &words(&[0, 4, 0, parent, 0]));
+            let mut queues = Vec::new();
+            parse(&answer, &mut queues);
+            assert_eq!(queues, [QueueCounters { interface: 4, ..QueueCounters::default() }]);
+        }
     }
 
     #[test]

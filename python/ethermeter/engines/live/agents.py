@@ -210,7 +210,7 @@ def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool, wires: WireKin
         places = {name: (bed.controls[name], CONTROL_PORT, bed.hosts[name].command()) for name in hosts}
         with _running(names, places, ["10.77.0.0/16", "fd77::/64"], certified) as (agents, controls, credentials):
             stations = {name: Station(name, controls[name], addresses[name], bed.hosts[name].interface) for name in hosts}
-            laboratory = Laboratory(stations, "testbed", credentials, bed.control, is_one_machine=True, has_wires=not plain)
+            laboratory = Laboratory(stations, "testbed", credentials, bed.control, is_one_machine=True, has_wires=not plain, bed=bed)
             taps = {name: Tap(host.interface, NAMESPACES / host.namespace) for name, host in bed.hosts.items()}
             yield Bench(laboratory, agents, taps)
 

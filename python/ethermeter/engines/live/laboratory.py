@@ -4,7 +4,10 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ethermeter.testbed import NetworkBed
 
 Credentials = tuple[bytes, bytes, bytes]
 """Certificate, key and authority, as PEM."""
@@ -51,6 +54,8 @@ class Laboratory:
         Whether all hosts share this machine's processors: then nobody spins or asks for real-time priority.
     has_wires
         Whether something between hosts carries no more than a wire; else a saturated source finds out what hosts can.
+    bed
+        The testbed that it is, whose switches can be read; None where nobody asks switches.
 
     """
 
@@ -60,6 +65,7 @@ class Laboratory:
     namespace: Path | None = None
     is_one_machine: bool = False
     has_wires: bool = True
+    bed: "NetworkBed | None" = None
 
     def ask(self, names: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
         """Ask agents what they say of themselves.

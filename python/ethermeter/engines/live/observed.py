@@ -14,6 +14,7 @@ import numpy as np
 from ethermeter.engines import network
 from ethermeter.engines.live.description import around_octets, flow_names, is_exchange, is_file, is_saturated, is_transfer
 from ethermeter.engines.live.spoken import Buckets, Spoken, as_core, mean_s, spoken
+from ethermeter.engines.live.taken import is_taken
 from ethermeter.engines.network import ADDED, TIMES, percentiles
 from ethermeter.engines.talk import is_voice
 from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets
@@ -113,6 +114,9 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: f
     for flow, counted in zip(scenario["flows"], flows, strict=True):
         if not has_wires and (counted.sent > 0 or counted.transfer_octets > 0) and is_saturated(flow):
             counted.cautions.add(Caution.HOST_LIMITED)
+    if is_taken(result):
+        for counted in flows:
+            counted.cautions.add(Caution.PROCESSORS_TAKEN)
     window_s = _window_s(scenario)
     rows = network.observe(scenario, _as_core(scenario, flows), core_s=took_s)
     values, cautions = rows.values.copy(), rows.cautions.copy()

@@ -11,6 +11,7 @@ from typing import Any
 from ethermeter.engines.live.description import LINGER_NS, describe, hosts_of
 from ethermeter.engines.live.laboratory import Laboratory
 from ethermeter.engines.live.observed import in_vain, observe
+from ethermeter.engines.live.switches import Around
 from ethermeter.engines.work import Finished, TrialError, Work
 from ethermeter.faults import Fault, InputError
 from ethermeter.store.files import LIVE, write_whole
@@ -130,7 +131,7 @@ def _measured(work: Work, laboratory: Laboratory, folder: Path) -> Generator[Fin
     trial = json.loads(work.line)
     begun_s = time.monotonic()
     clock = _Clock(trial["scenario"])
-    done: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[str, dict[str, Any]] | BaseException] = queue.SimpleQueue()
     stop = threading.Event()
 
     def measure() -> None:
@@ -158,10 +159,10 @@ def _measured(work: Work, laboratory: Laboratory, folder: Path) -> Generator[Fin
     thread.join()
     if isinstance(outcome, BaseException):
         raise TrialError(f"trial {work.id}: {(str(outcome).splitlines() or [type(outcome).__name__])[0]}") from outcome
-    result = json.loads(outcome)
+    text, result = outcome
     path = folder / f"{work.id}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, outcome + "\n")
+    write_whole(path, text + "\n")
     took_s = time.monotonic() - begun_s
     if result["outcome"] == COMPLETE:
         yield Finished(work.place, observe(trial["scenario"], result, took_s=took_s, has_wires=laboratory.has_wires))
@@ -172,8 +173,8 @@ def _measured(work: Work, laboratory: Laboratory, folder: Path) -> Generator[Fin
         raise TrialError(f"trial {work.id}: {result['outcome']}")
 
 
-def _tested(trial: Mapping[str, Any], laboratory: Laboratory, clock: "_Clock", stop: Any) -> str:
-    """Run the test of a trial."""
+def _tested(trial: Mapping[str, Any], laboratory: Laboratory, clock: "_Clock", stop: Any) -> tuple[str, dict[str, Any]]:
+    """Run the test of a trial; what came of it, as text and read."""
     from ethermeter import _core
 
     said = laboratory.ask(hosts_of(trial["scenario"]))
@@ -187,7 +188,13 @@ def _tested(trial: Mapping[str, Any], laboratory: Laboratory, clock: "_Clock", s
         return bool(stop.is_set())
 
     test = describe(trial, laboratory, said)
-    return _core.measure_test(test, credentials=laboratory.credentials, namespace=laboratory.namespace, follow=follow)
+    around = None if laboratory.bed is None else Around(laboratory.bed)
+    text = _core.measure_test(test, credentials=laboratory.credentials, namespace=laboratory.namespace, follow=follow)
+    result = json.loads(text)
+    if around is not None:
+        result = around.told(result)
+        text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
+    return text, result
 
 
 class _Clock:
