@@ -457,8 +457,9 @@ impl Agent for Service {
         let request = request.into_inner();
         let stamp = stamp(request.stamp)?;
         let phases = request.phases.ok_or_else(|| Status::invalid_argument("the phases are missing"))?;
-        let wire::Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns } = phases;
-        let phases = Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns };
+        let wire::Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches } = phases;
+        let batches = batches.max(1); // 0 is not said
+        let phases = Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches };
         let now_ns = HostTime.now_ns();
         {
             // A station that only sends has not been asked for a grant: its experiment begins here.

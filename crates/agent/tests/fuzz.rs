@@ -254,16 +254,18 @@ fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
                 .encode_to_vec()
             },
         );
-    let phases = [(); 5].map(|()| number());
+    let phases = [(); 6].map(|()| number());
     let prepare = (stamp(session), proptest::option::of(phases), proptest::collection::vec(a_role(), 0..4)).prop_map(
         |(stamp, phases, roles)| {
-            let phases = phases.map(|[settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns]| Phases {
-                settle_ns,
-                transmit_ns,
-                measure_from_ns,
-                measure_to_ns,
-                drain_ns,
-            });
+            let phases =
+                phases.map(|[settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches]| Phases {
+                    settle_ns,
+                    transmit_ns,
+                    measure_from_ns,
+                    measure_to_ns,
+                    drain_ns,
+                    batches: u32::try_from(batches & 0xFFFF_FFFF).expect("32 bits"),
+                });
             PrepareRequest { stamp, phases, roles }.encode_to_vec()
         },
     );

@@ -103,6 +103,7 @@ fn talk<P: Port + Send>(ports: (P, P), source: &SourceSpec, answers: &Answers, d
         requests: Requests::Offered { source, seed: SEED, station: ASKER },
         begin_ns,
         until_ns: begin_ns + duration_ns,
+        batches: 7,
         most_requests: u64::MAX,
         patience_ns: 10_000 * MS, // longer than anybody waits for a processor
         exchanges: 10_000,

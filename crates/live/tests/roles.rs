@@ -56,6 +56,7 @@ fn sink_plan(most_frames: u64) -> SinkPlan<'static> {
         first_stream: 0,
         streams: 1,
         measured_ns: 0..u64::MAX,
+        batches: 1,
         until_ns: HostTime.now_ns() + 10 * S,
         most_frames,
         memory: 1024,
@@ -189,6 +190,7 @@ fn conversation<P: Port + Send>((mut near, mut far): (P, P), requests: u64, othe
         requests: Requests::Spaced { payload_octets: 46, interval_ns: 100_000 },
         begin_ns: 0,
         until_ns,
+        batches: 1,
         most_requests: requests,
         patience_ns: S, // longer than anybody waits for a processor
         exchanges: 10_000,

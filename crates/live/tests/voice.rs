@@ -133,6 +133,7 @@ fn listened<P: Port, T: Timeline>(port: &mut P, time: &T, until_ns: u64) -> Sunk
         first_stream: 0,
         streams: 1,
         measured_ns: 0..u64::MAX,
+        batches: 1,
         until_ns,
         most_frames: u64::MAX,
         memory: 1024,

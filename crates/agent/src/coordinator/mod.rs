@@ -227,8 +227,8 @@ async fn lose_one(links: &[Link]) -> (usize, String) {
 }
 
 fn wire_phases(phases: &Phases) -> wire::Phases {
-    let Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns } = *phases;
-    wire::Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns }
+    let Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches } = *phases;
+    wire::Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches }
 }
 
 /// What receivers are asked to say yes to.

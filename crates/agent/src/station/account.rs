@@ -2,8 +2,8 @@
 
 use ethermeter_live::clock::Relation;
 use ethermeter_live::pacing::{Achieved, Priority};
-use ethermeter_live::roles::{Asked, Echoed, Sent, SpeechTally, Sunk, Talked};
-use ethermeter_traffic::Histogram;
+use ethermeter_live::roles::{Asked, AskedBatch, Echoed, Sent, SpeechTally, StreamBatch, Sunk, Talked};
+use ethermeter_traffic::{Batches, Histogram};
 use serde_json::{json, Value};
 
 fn since(at_ns: Option<u64>, begin_ns: u64) -> Option<i64> {
@@ -17,6 +17,34 @@ pub(super) fn histogram(histogram: &Histogram) -> Value {
         "total": histogram.total(),
         "quantiles_ps": {"0.01": at(0.01), "0.5": at(0.5), "0.9": at(0.9), "0.99": at(0.99), "0.999": at(0.999), "1": at(1.0)},
         "buckets": histogram.filled(),
+    })
+}
+
+/// A column over the parts of what is measured.
+pub(super) fn column<B, T>(parts: &[B], pick: impl Fn(&B) -> T) -> Vec<T> {
+    parts.iter().map(pick).collect()
+}
+
+fn of_stream_batches(batches: &Batches<StreamBatch>) -> Value {
+    let parts = batches.counted();
+    json!({
+        "frames": column(&parts, |part| part.frames),
+        "payload_octets": column(&parts, |part| part.payload_octets),
+        "delays": column(&parts, |part| part.delays),
+        "delay_sum_ns": column(&parts, |part| part.delay_ns),
+        "spacings": column(&parts, |part| part.spacings),
+        "spacing_sum_ns": column(&parts, |part| part.spacing_ns),
+    })
+}
+
+fn of_asked_batches(batches: &Batches<AskedBatch>) -> Value {
+    let parts = batches.counted();
+    // What is less than a nanosecond of a whole part's sum is left out.
+    let sum_ns = |part: &AskedBatch| u64::try_from(part.since_arrival_ps / 1000).unwrap_or(u64::MAX);
+    json!({
+        "requests": column(&parts, |part| part.requests),
+        "complete": column(&parts, |part| part.complete),
+        "since_arrival_sum_ns": column(&parts, sum_ns),
     })
 }
 
@@ -107,6 +135,7 @@ pub(super) fn of_sunk(sunk: &Sunk, begin_ns: u64) -> Value {
                     "before_sent": stream.before_sent,
                     "unrelated": stream.unrelated,
                     "spacing": histogram(&stream.spacing),
+                    "batches": of_stream_batches(&stream.batches),
                 },
                 "voice": (stream.speech.packets > 0).then(|| of_speech(&stream.speech)),
             })
@@ -150,6 +179,7 @@ pub(super) fn of_asked(asked: &Asked) -> Value {
         "clock": clock,
         "complete": asked.complete,
         "by_station": by_station,
+        "batches": of_asked_batches(&asked.batches),
         "whole_round": (!asked.by_station.is_empty()).then(|| histogram(&asked.whole_round)),
     })
 }

@@ -68,6 +68,7 @@ pub(super) fn plan(experiment: u16, stream: u16, payload_octets: usize) -> AskPl
         stream,
         answerers: &[],
         requests: Requests::Spaced { payload_octets, interval_ns: rounds::QUIET_NS },
+        batches: 1,
         begin_ns: 0,
         until_ns: 0,
         most_requests: u64::MAX,

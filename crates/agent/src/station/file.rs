@@ -8,7 +8,7 @@
 //! Blocks come from memory and go nowhere: what is measured is the protocol over a network, not a disk. Both ends know how long each request and answer is, so
 //! nothing but octets is exchanged.
 
-use super::account::histogram;
+use super::account::{column, histogram};
 use super::bulk::{Bulk, Read};
 use super::role::Schedule;
 use super::transfer::since;
@@ -16,7 +16,7 @@ use crate::gate::{Seen, Toll};
 use crate::refusal::{Refusal, Rule};
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::times::Times;
-use ethermeter_traffic::{Histogram, Purpose, Stream};
+use ethermeter_traffic::{Batches, Histogram, Purpose, Stream};
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::collections::VecDeque;
@@ -170,6 +170,14 @@ struct Asked {
     whole_at: u64,
 }
 
+/// What was whole of a file in one part of what is measured.
+#[derive(Clone, Copy, Default)]
+struct FileBatch {
+    blocks: u64,
+    octets: u64,
+    round_trip_ns: u64,
+}
+
 /// Whoever draws: the seed of the experiment and the number of the station.
 pub type Draws = (u64, u32);
 
@@ -184,13 +192,12 @@ pub(super) fn ask_for_blocks(
 ) -> Result<Value, Error> {
     let begin_ns = schedule.transmit_ns();
     let end_ns = begin_ns.saturating_add(schedule.phases.transmit_ns);
-    let measured = begin_ns.saturating_add(schedule.phases.measure_from_ns)
-        ..begin_ns.saturating_add(schedule.phases.measure_to_ns);
+    let measured_from_ns = begin_ns.saturating_add(schedule.phases.measure_from_ns);
     let mut bulk = Bulk::over(stream, toll, seen, schedule)?;
     let (mut blocks, mut worker) = (Blocks::of(file), Worker::new(&file.client, draws));
     let mut asked: VecDeque<Asked> = VecDeque::with_capacity(file.ahead as usize);
     let (mut answers_octets, mut octets, mut done) = (0, 0, 0u64);
-    let (mut measured_octets, mut measured_blocks) = (0u64, 0u64);
+    let mut batches = Batches::<FileBatch>::new(0, schedule.phases.measured_ps(), schedule.phases.batches);
     let mut round_trip = Histogram::default();
     let (mut first_ns, mut whole_ns) = (None, None);
     let mut owed = file.ahead; // requests that nothing but the beginning is waited for
@@ -229,10 +236,13 @@ pub(super) fn ask_for_blocks(
             worker.take_up(now_ns);
             octets += whole.octets;
             done += 1;
-            if measured.contains(&now_ns) {
-                measured_octets += whole.octets;
-                measured_blocks += 1;
-                round_trip.record((now_ns - whole.begun_ns).saturating_mul(PS_PER_NS));
+            let since_ps = now_ns.checked_sub(measured_from_ns).map(|ns| ns.saturating_mul(PS_PER_NS));
+            if let Some(batch) = since_ps.and_then(|since_ps| batches.at(since_ps)) {
+                let round_trip_ns = now_ns - whole.begun_ns;
+                batch.blocks += 1;
+                batch.octets += whole.octets;
+                batch.round_trip_ns += round_trip_ns;
+                round_trip.record(round_trip_ns.saturating_mul(PS_PER_NS));
             }
             if file.octets == Some(octets) {
                 whole_ns = Some(now_ns);
@@ -246,8 +256,17 @@ pub(super) fn ask_for_blocks(
     counted["first_ns"] = json!(since(first_ns, begin_ns));
     counted["whole_ns"] = json!(since(whole_ns, begin_ns));
     counted["ended_by"] = json!(end);
-    counted["measured"] =
-        json!({"octets": measured_octets, "blocks": measured_blocks, "round_trip": histogram(&round_trip)});
+    let parts = batches.counted();
+    counted["measured"] = json!({
+        "octets": parts.iter().map(|part| part.octets).sum::<u64>(),
+        "blocks": parts.iter().map(|part| part.blocks).sum::<u64>(),
+        "round_trip": histogram(&round_trip),
+        "batches": {
+            "octets": column(&parts, |part| part.octets),
+            "blocks": column(&parts, |part| part.blocks),
+            "round_trip_sum_ns": column(&parts, |part| part.round_trip_ns),
+        },
+    });
     Ok(counted)
 }
 

@@ -48,6 +48,16 @@ pub struct Phases {
     pub measure_to_ns: u64,
     /// How long receivers still listen afterwards.
     pub drain_ns: u64,
+    /// Equal parts of what is measured, in which it is counted too.
+    #[serde(default = "one")]
+    pub batches: u32,
+}
+
+/// Parts of what is measured, at most: as many as a simulation may have.
+const MOST_BATCHES: u32 = 1000;
+
+fn one() -> u32 {
+    1
 }
 
 impl Phases {
@@ -57,14 +67,23 @@ impl Phases {
         self.settle_ns.saturating_add(self.transmit_ns).saturating_add(self.drain_ns)
     }
 
+    /// How long it is measured, in picoseconds.
+    fn measured_ps(&self) -> u64 {
+        self.measure_to_ns.saturating_sub(self.measure_from_ns).saturating_mul(1000)
+    }
+
     /// What is wrong with them, if anything.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
-        let is_fine = self.measure_from_ns < self.measure_to_ns && self.measure_to_ns <= self.transmit_ns;
-        (!is_fine).then(|| {
-            let Self { transmit_ns, measure_from_ns, measure_to_ns, .. } = self;
+        let Self { transmit_ns, measure_from_ns, measure_to_ns, batches, .. } = self;
+        let is_fine = measure_from_ns < measure_to_ns && measure_to_ns <= transmit_ns;
+        let of_window = (!is_fine).then(|| {
             format!("measured from {measure_from_ns} to {measure_to_ns} ns: must be a time within the {transmit_ns} ns of the transmission")
-        })
+        });
+        let of_batches = (!(1..=MOST_BATCHES).contains(batches))
+            .then(|| format!("batches = {batches}: must be from 1 to {MOST_BATCHES}"));
+        let faults: Vec<String> = of_window.into_iter().chain(of_batches).collect();
+        (!faults.is_empty()).then(|| faults.join("; "))
     }
 }
 

@@ -394,6 +394,7 @@ impl RolePlan {
                     streams: 1,
                     measured_ns: transmit_ns.saturating_add(phases.measure_from_ns)
                         ..transmit_ns.saturating_add(phases.measure_to_ns),
+                    batches: phases.batches,
                     until_ns: schedule.until_ns(),
                     most_frames: u64::MAX,
                     memory: 1 << 16,
@@ -415,6 +416,7 @@ impl RolePlan {
                     requests: Requests::Offered { source, seed: *seed, station: *station },
                     begin_ns: transmit_ns,
                     until_ns: transmit_ns.saturating_add(phases.transmit_ns),
+                    batches: phases.batches,
                     most_requests: u64::MAX,
                     patience_ns: *patience_ns,
                     exchanges: MOST_EXCHANGES,

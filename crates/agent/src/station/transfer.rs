@@ -8,6 +8,7 @@ use super::series::Series;
 use crate::gate::{Seen, Toll};
 use ethermeter_live::port::tcp::TcpInfo;
 use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_traffic::Batches;
 use serde_json::{json, Value};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -163,13 +164,13 @@ pub(super) fn columns(rows: &[(u64, (u64, TcpInfo))]) -> Value {
 /// Read until the other end has closed the connection, or the time is over.
 pub(super) fn accept_all(stream: &mut TcpStream, seen: &Seen, schedule: &Schedule) -> Result<Value, Error> {
     let begin_ns = schedule.transmit_ns();
-    let measured = begin_ns.saturating_add(schedule.phases.measure_from_ns)
-        ..begin_ns.saturating_add(schedule.phases.measure_to_ns);
+    let measured_from_ns = begin_ns.saturating_add(schedule.phases.measure_from_ns);
     let preparing = |source| Error::System { doing: "preparing a TCP connection", source };
     stream.set_read_timeout(Some(LONGEST_BLOCK)).map_err(preparing)?;
     let mut buffer = vec![0; 1 << 18];
     let mut samples = Series::new(begin_ns, SAMPLE_NS);
-    let (mut octets, mut measured_octets) = (0u64, 0u64);
+    let mut octets = 0u64;
+    let mut batches = Batches::<u64>::new(0, schedule.phases.measured_ps(), schedule.phases.batches);
     let (mut first_ns, mut last_ns) = (None, None);
     let (mut measured_first_ns, mut measured_last_ns, mut before_first) = (None, None, 0u64);
     let mut end = "time";
@@ -185,14 +186,15 @@ pub(super) fn accept_all(stream: &mut TcpStream, seen: &Seen, schedule: &Schedul
                 seen.received.fetch_add(1, Ordering::Relaxed);
                 first_ns.get_or_insert(now_ns);
                 last_ns = Some(now_ns);
-                if measured.contains(&now_ns) {
+                let since_ps = now_ns.checked_sub(measured_from_ns).map(|ns| ns.saturating_mul(1000));
+                if let Some(batch) = since_ps.and_then(|since_ps| batches.at(since_ps)) {
                     // The octets of the first read came in the time before it.
                     if measured_first_ns.is_none() {
                         before_first = read as u64;
                     }
                     measured_first_ns.get_or_insert(now_ns);
                     measured_last_ns = Some(now_ns);
-                    measured_octets += read as u64;
+                    *batch += read as u64;
                 }
                 samples.offer(now_ns, || octets);
             }
@@ -204,6 +206,8 @@ pub(super) fn accept_all(stream: &mut TcpStream, seen: &Seen, schedule: &Schedul
             Err(source) => return Err(Error::System { doing: "reading a TCP connection", source }),
         }
     }
+    let parts = batches.counted();
+    let measured_octets: u64 = parts.iter().sum();
     let over_ns = measured_last_ns.zip(measured_first_ns).map(|(last, first): (u64, u64)| last - first);
     #[allow(clippy::cast_precision_loss)] // a rate
     let data_rate_bps =
@@ -218,6 +222,7 @@ pub(super) fn accept_all(stream: &mut TcpStream, seen: &Seen, schedule: &Schedul
             "first_ns": since(measured_first_ns, begin_ns),
             "last_ns": since(measured_last_ns, begin_ns),
             "data_rate_bps": data_rate_bps,
+            "batches": {"octets": parts},
         },
         "progress": samples.json(begin_ns, |rows| json!({"octets": rows.iter().map(|(_, octets)| *octets).collect::<Vec<u64>>()})),
     }))

@@ -60,6 +60,7 @@ impl Hand {
                 measure_from_ns: ns("measure_from_ns"),
                 measure_to_ns: ns("measure_to_ns"),
                 drain_ns: ns("drain_ns"),
+                batches: 0,
             }),
             roles: vec![Role {
                 flow: "f".into(),

@@ -8,7 +8,7 @@ use crate::port::{Address, Arrival, Port};
 use crate::time::{Timeline, PS_PER_NS};
 use crate::wire::{Kind, Mark, MarkWindow, SEQUENCE_LIMIT};
 use crate::{Error, Face};
-use ethermeter_traffic::Histogram;
+use ethermeter_traffic::{Batches, Histogram};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is to be asked.
@@ -26,6 +26,8 @@ pub struct AskPlan<'a> {
     pub begin_ns: u64,
     /// When it ends, in the host's time.
     pub until_ns: u64,
+    /// Equal parts of the time between, at least 1, in which requests are counted by when they were sent.
+    pub batches: u32,
     /// After so many requests it ends, too.
     pub most_requests: u64,
     /// An answer that takes longer is lost.
@@ -68,6 +70,19 @@ pub struct Asked {
     pub complete: u64,
     /// From a request to the last of its answers, where all came, in picoseconds; only of a group.
     pub whole_round: Histogram,
+    /// The same in each part of the time.
+    pub batches: Batches<AskedBatch>,
+}
+
+/// What came of the requests that were sent in one part of the time. Added over all parts each figure is that of the whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AskedBatch {
+    /// Requests that the kernel took.
+    pub requests: u64,
+    /// Those that all stations answered in time.
+    pub complete: u64,
+    /// The sum of the times from their coming to the source to the last of their answers, in picoseconds.
+    pub since_arrival_ps: u128,
 }
 
 /// What one station of a group has answered.
@@ -128,12 +143,21 @@ pub fn ask<P: Port, T: Timeline>(
             asked.achieved.record(request.due_ns, now_ns);
         }
         asked.requests += 1;
+        if let Some(batch) = asked.batches.at(since_ps(plan, sent_ns)) {
+            batch.requests += 1;
+        }
         asked.await_answers(port, time, face, plan, &mut outstanding, stop)?;
         next = supply.next(&request, sent_ns, time.now_ns());
     }
     asked.breaths = pacing.breaths();
     asked.unasked = supply.unasked(asked.requests);
     Ok(asked)
+}
+
+/// From the beginning to a moment.
+#[inline]
+fn since_ps(plan: &AskPlan<'_>, at_ns: u64) -> u64 {
+    at_ns.saturating_sub(plan.begin_ns).saturating_mul(PS_PER_NS)
 }
 
 impl Answerer {
@@ -216,6 +240,7 @@ impl Asked {
             by_station: plan.answerers.iter().map(|&station| Answerer::of(station)).collect(),
             complete: 0,
             whole_round: Histogram::default(),
+            batches: Batches::new(0, since_ps(plan, plan.until_ns), plan.batches),
         }
     }
 
@@ -270,7 +295,12 @@ impl Asked {
         if outstanding.left == 0 {
             self.complete += 1;
             let since_tried_ps = (returned_ns - outstanding.tried_ns) * PS_PER_NS;
-            self.since_arrival.record(outstanding.waited_ps.saturating_add(since_tried_ps));
+            let since_arrival_ps = outstanding.waited_ps.saturating_add(since_tried_ps);
+            self.since_arrival.record(since_arrival_ps);
+            if let Some(batch) = self.batches.at(since_ps(plan, outstanding.sent_ns)) {
+                batch.complete += 1;
+                batch.since_arrival_ps += u128::from(since_arrival_ps);
+            }
             if !plan.answerers.is_empty() {
                 self.whole_round.record(taken_ps);
             }

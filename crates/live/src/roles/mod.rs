@@ -7,11 +7,11 @@ mod sender;
 mod sink;
 mod talker;
 
-pub use asker::{ask, Answerer, AskPlan, Asked};
+pub use asker::{ask, Answerer, AskPlan, Asked, AskedBatch};
 pub use echo::{echo, Answers, EchoPlan, Echoed};
 pub use requests::Requests;
 pub use sender::{send, SendPlan, Sent};
-pub use sink::{sink, SendersClock, SinkPlan, SpeechTally, StreamTally, Sunk};
+pub use sink::{sink, SendersClock, SinkPlan, SpeechTally, StreamBatch, StreamTally, Sunk};
 pub use talker::{talk, TalkPlan, Talked};
 
 use crate::port::Wait;

@@ -7,7 +7,7 @@ use crate::port::{Arrival, Port, Wait};
 use crate::time::{Timeline, PS_PER_NS};
 use crate::wire::{Kind, Mark, Speech};
 use crate::{Error, Face};
-use ethermeter_traffic::{Arrived, Histogram, Sequence};
+use ethermeter_traffic::{Arrived, Batches, Histogram, Sequence};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,6 +22,8 @@ pub struct SinkPlan<'a> {
     pub streams: u16,
     /// What lies within counts for rates and delays, in the host's time. Sequence numbers count always.
     pub measured_ns: Range<u64>,
+    /// Equal parts of that time, at least 1, in which the same is counted.
+    pub batches: u32,
     /// When it ends, in the host's time.
     pub until_ns: u64,
     /// After so many frames it ends too.
@@ -67,8 +69,27 @@ pub struct StreamTally {
     pub unrelated: u64,
     /// Time between consecutive arrivals, in picoseconds, within the measured time.
     pub spacing: Histogram,
+    /// The same in each part of the measured time.
+    pub batches: Batches<StreamBatch>,
     /// Of voice, what else there is to tell.
     pub speech: SpeechTally,
+}
+
+/// What came of a stream in one part of the measured time, by when it came. Added over all parts each figure is that of the whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamBatch {
+    /// Frames that came for the first time.
+    pub frames: u64,
+    /// Their payloads' octets.
+    pub payload_octets: u64,
+    /// Those of them whose delays are known.
+    pub delays: u64,
+    /// The sum of these delays, in nanoseconds. It stays at the most there is room for, as only clocks that nobody compares can bring about.
+    pub delay_ns: u64,
+    /// Frames before which one came within the measured time.
+    pub spacings: u64,
+    /// The sum of the times since then, in nanoseconds; stamps out of order count as less than none, so that all together reach from the first arrival to the last.
+    pub spacing_ns: i64,
 }
 
 /// What came of a coder's samples, in packets that came for the first time, whenever that was.
@@ -163,6 +184,7 @@ pub fn sink<P: Port, T: Timeline>(
 
 impl Sunk {
     fn nothing(plan: &SinkPlan<'_>) -> Self {
+        let length_ps = plan.measured_ns.end.saturating_sub(plan.measured_ns.start).saturating_mul(PS_PER_NS);
         let stream = StreamTally {
             sequence: Sequence::new(0, plan.memory),
             frames: 0,
@@ -173,6 +195,7 @@ impl Sunk {
             before_sent: 0,
             unrelated: 0,
             spacing: Histogram::default(),
+            batches: Batches::new(0, length_ps, plan.batches),
             speech: SpeechTally::default(),
         };
         let streams = vec![stream; usize::from(plan.streams)];
@@ -205,11 +228,13 @@ impl Sunk {
         };
         let arrived = face.shows(arrived_ns);
         if plan.measured_ns.contains(&arrived_ns) {
-            stream.measure(arrival.payload.len(), arrived_ns);
-            match own_ns(mark.sent_ns) {
-                Some(sent) => stream.measure_delay(sent, arrived),
-                None => stream.unrelated += 1,
-            }
+            let since_ps = (arrived_ns - plan.measured_ns.start).saturating_mul(PS_PER_NS);
+            stream.measure(
+                arrival.payload.len(),
+                arrived_ns,
+                since_ps,
+                own_ns(mark.sent_ns).map(|sent| between_ns(sent, arrived)),
+            );
         }
         if let Some(speech) = speech {
             stream.speech.take(speech, own_ns(speech.made_ns), arrived);
@@ -235,23 +260,31 @@ impl SpeechTally {
 
 impl StreamTally {
     #[inline]
-    fn measure(&mut self, payload_octets: usize, arrived_ns: u64) {
+    fn measure(&mut self, payload_octets: usize, arrived_ns: u64, since_ps: u64, delay_ns: Option<i64>) {
+        // Parts are of what 64 bits hold of picoseconds, which is 213 days.
+        let mut beyond = StreamBatch::default();
+        let batch = self.batches.at(since_ps).unwrap_or(&mut beyond);
         self.frames += 1;
         self.payload_octets += payload_octets as u64;
+        batch.frames += 1;
+        batch.payload_octets += payload_octets as u64;
         if let Some(last_ns) = self.last_ns {
             // Stamps of different processors may be out of order by a little.
             self.spacing.record(arrived_ns.saturating_sub(last_ns) * PS_PER_NS);
+            batch.spacings += 1;
+            batch.spacing_ns += arrived_ns.cast_signed() - last_ns.cast_signed();
+        }
+        match delay_ns.map(u64::try_from) {
+            Some(Ok(delay_ns)) => {
+                self.delay.record(delay_ns * PS_PER_NS);
+                batch.delays += 1;
+                batch.delay_ns = batch.delay_ns.saturating_add(delay_ns);
+            }
+            Some(Err(_)) => self.before_sent += 1,
+            None => self.unrelated += 1,
         }
         self.first_ns.get_or_insert(arrived_ns);
         self.last_ns = Some(arrived_ns);
-    }
-
-    #[inline]
-    fn measure_delay(&mut self, sent: u64, arrived: u64) {
-        match u64::try_from(between_ns(sent, arrived)) {
-            Ok(delay_ns) => self.delay.record(delay_ns * PS_PER_NS),
-            Err(_) => self.before_sent += 1,
-        }
     }
 
     /// Octets of payload delivered once, per second, from the first to the last measured arrival; `None` if there were not two.
