@@ -321,7 +321,6 @@ def read(path: Path) -> Plan:
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
 _SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
 _NETWORK_KEYS = ("network", "flows", "phases")
-_SIMULATED_NETWORK_KEYS = (*_NETWORK_KEYS, "batches")
 _ENGINE = re.compile(rf"simulation|(theory|idealised|switched)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII)
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[0-9]{5,6}", re.ASCII)
 
@@ -341,9 +340,10 @@ def _trial(line: str) -> Trial | str:
     point, scenario, engine = read["point"], read["scenario"], read["engine"]
     has_network = isinstance(scenario, dict) and "network" in scenario
     if has_network:
-        keys: tuple[str, ...] = _SIMULATED_NETWORK_KEYS if engine == SIMULATION else (*_NETWORK_KEYS, LIVE)
-        if engine == SIMULATION and tuple(scenario) == _NETWORK_KEYS:
-            keys = _NETWORK_KEYS  # as plans were written before networks had batches
+        told = () if engine == SIMULATION else (LIVE,)
+        keys: tuple[str, ...] = (*_NETWORK_KEYS, "batches", *told)
+        if tuple(scenario) == (*_NETWORK_KEYS, *told):
+            keys = tuple(scenario)  # as plans were written before networks had batches
     else:
         keys = _SCENARIO_KEYS if engine == SIMULATION else (*_SCENARIO_KEYS, "theory")
     wrong = [

@@ -22,6 +22,11 @@ fn check_stream(flow: &Value) {
     let buckets = stream["measured"]["delay"]["buckets"].as_array().expect("a histogram");
     let total: u64 = buckets.iter().map(|bucket| number(&bucket[2])).sum();
     assert_eq!(total + number(&stream["measured"]["before_sent"]), number(&stream["measured"]["frames"]));
+    // Nobody said in how many parts: all of it is one.
+    let parts = &stream["measured"]["batches"];
+    assert_eq!(parts["frames"], json!([stream["measured"]["frames"]]));
+    assert_eq!(parts["payload_octets"], json!([stream["measured"]["payload_octets"]]));
+    assert_eq!(parts["delays"], json!([total]));
 }
 
 fn check_all_kinds(result: &Value) {

@@ -263,9 +263,16 @@ fn every_fault_of_a_test_is_told_at_once() {
     let mut description = test(&[&a, &b], 100, &[flow("f", &short), flow("f", &paced())]);
     description["flows"][1]["to"] = json!("c");
     description["phases"]["measure_to_ns"] = json!(1_000_000_000_000u64);
+    description["phases"]["batches"] = json!(1001);
     let measured = measure("faults", &description, &[]);
     assert_eq!(measured.code, Some(2));
-    for expected in ["phases: ", "frames must be of 64 to 65553 octets", "only once", "flows.f.to = \"c\""] {
+    for expected in [
+        "phases: ",
+        "batches = 1001: must be from 1 to 1000",
+        "frames must be of 64 to 65553 octets",
+        "only once",
+        "flows.f.to = \"c\"",
+    ] {
         assert!(measured.said.contains(expected), "{expected}: {}", measured.said);
     }
 }

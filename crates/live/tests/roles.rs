@@ -10,7 +10,7 @@ use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::{Address, Port, Wait};
 use ethermeter_live::roles::{
     ask, echo, send, sink, AskPlan, Asked, Attention, EchoPlan, Echoed, Requests, SendPlan, SendersClock, Sent,
-    SinkPlan, Sunk,
+    SinkPlan, StreamBatch, Sunk,
 };
 use ethermeter_live::{Face, HostTime, Timeline};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
@@ -76,6 +76,26 @@ fn flow<P: Port + Send>((mut sender, mut receiver): (P, P), frames: u64, arrivin
     })
 }
 
+/// The first stream's parts say together what it says.
+fn check_parts(sunk: &Sunk) {
+    let stream = &sunk.streams[0];
+    let parts = stream.batches.counted();
+    let sum = |pick: fn(&StreamBatch) -> u64| parts.iter().map(pick).sum::<u64>();
+    assert_eq!((sum(|part| part.frames), sum(|part| part.payload_octets)), (stream.frames, stream.payload_octets));
+    assert_eq!(
+        (sum(|part| part.delays), sum(|part| part.spacings)),
+        (stream.delay.total(), stream.frames.saturating_sub(1))
+    );
+    let over_ns =
+        stream.last_ns.zip(stream.first_ns).map_or(0, |(last, first)| last.cast_signed() - first.cast_signed());
+    assert_eq!(parts.iter().map(|part| part.spacing_ns).sum::<i64>(), over_ns);
+    let (low_ps, high_ps) = stream.delay.filled().iter().fold((0, 0), |(low, high), &(from, to, count)| {
+        (low + u128::from(from) * u128::from(count), high + u128::from(to) * u128::from(count))
+    });
+    let sum_ps = u128::from(sum(|part| part.delay_ns)) * 1000;
+    assert!(low_ps <= sum_ps && sum_ps <= high_ps, "{low_ps} {sum_ps} {high_ps}");
+}
+
 fn everything_sent_is_received_once<P: Port + Send>(ports: (P, P)) {
     let carrier = ports.0.carrier();
     let (sent, sunk) = flow(ports, 1000, 1000);
@@ -86,6 +106,7 @@ fn everything_sent_is_received_once<P: Port + Send>(ports: (P, P)) {
     assert_eq!(sunk.streams[0].frames, 1000);
     assert_eq!(sunk.streams[0].payload_octets, sent.payload_octets);
     assert_eq!(sunk.streams[0].delay.total() + sunk.streams[0].before_sent, 1000);
+    check_parts(&sunk);
     // The lengths are the draws that a simulated station with the same number and seed makes.
     let mut chance = Stream::new(1, 3, Purpose::Length);
     let lengths = source(Arrivals::Saturated {}).frames;
@@ -132,6 +153,32 @@ fn what_a_network_does_to_frames_is_told_apart() {
     assert_eq!((doubled.missing, doubled.duplicate), (0, 1));
     let displaced = flow_in_memory(|index| if index == 40 { Verdict::After(5) } else { Verdict::Pass }, 100);
     assert_eq!((displaced.missing, displaced.reordered, displaced.farthest_reordered), (0, 1, 5));
+}
+
+#[test]
+fn what_comes_counts_in_the_part_in_which_it_comes_and_outside_of_them_in_none() {
+    // One frame each 200 µs for 200 ms, of which the middle half is measured in five parts of 20 ms.
+    let source = source(Arrivals::Regular { period_ps: 200_000_000 });
+    let (mut sender, mut receiver) = connected(|_| Verdict::Pass, 100_000);
+    let stop = AtomicBool::new(false);
+    let plan = plan(&source, S / 5, u64::MAX);
+    let measured_ns = plan.begin_ns + S / 20..plan.begin_ns + S * 3 / 20;
+    let sink_plan = SinkPlan { measured_ns: measured_ns.clone(), batches: 5, ..sink_plan(1000) };
+    let sunk = thread::scope(|scope| {
+        let sunk = scope.spawn(|| sink(&mut receiver, &HostTime, TRUE, &sink_plan, &stop).expect("a sink"));
+        assert_eq!(send(&mut sender, &HostTime, TRUE, &plan, &stop).expect("a sender").frames, 1000);
+        sunk.join().expect("a sink that ends")
+    });
+    let stream = &sunk.streams[0];
+    check_parts(&sunk);
+    let parts = stream.batches.counted();
+    assert_eq!(parts.len(), 5);
+    // All frames came; how many within the window, and in which part, is up to the machine, but for the first and the last of them.
+    assert!(stream.frames < 1000 && stream.sequence.account(Some(1000)).received == 1000);
+    let part_of = |at_ns: u64| ((at_ns - measured_ns.start) / (S / 50)) as usize;
+    let filled: Vec<usize> = (0..5).filter(|&part| parts[part].frames > 0).collect();
+    let ends = (stream.first_ns.map(part_of), stream.last_ns.map(part_of));
+    assert_eq!((filled.first().copied(), filled.last().copied()), ends);
 }
 
 #[test]

@@ -11,8 +11,8 @@ Trials with the same series, point and engine are replications. A value is the m
   freedom: batches - 1 for each. Such an estimate carries the caution `one-replication`. It exists for the metrics that follow from sums
   over batches: of segments the eight graphs, utilisation and Jain's index; of networks rates, loss, means of times and counts within the
   measured window (`ethermeter.analysis.flow_sums`). The others (percentiles, extremes, counts of attempts, counts over the whole trial,
-  voice, clocks) have no interval then, nor has what was measured between hosts, which is not told by batch: null, with the caution,
-  rather than one nobody has measured.
+  voice, clocks) have no interval then: null, with the caution, rather than one nobody has measured. Nor has what hosts that measure
+  do not count by batch (`ethermeter.engines.live.by_batch`).
 - What a theory says is known without error: its interval is the value itself.
 """
 

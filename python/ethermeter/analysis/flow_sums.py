@@ -75,8 +75,8 @@ def flow_sums(flow_batches: "pa.Table | None", observations: "pa.Table", trials:
     Returns
     -------
     :
-        Positions of the trials, shape `(trials,)`, and their sums of shape `(trials, batches, flows)`. Trials without batches, such as
-        measured ones, are left out.
+        Positions of the trials, shape `(trials,)`, and their sums of shape `(trials, batches, flows)`. Trials without batches are left
+        out; what agents did not count by batch is NaN, and so is whatever would follow from it.
     """
     if flow_batches is None or not len(flow_batches):
         return []

@@ -52,7 +52,7 @@ class NetworkScenarios:
     engines
         Who answers.
     batches
-        Equal parts of a simulation's measured window.
+        Equal parts of the measured window.
     file
         What faults call the file.
     folder
@@ -85,8 +85,7 @@ class NetworkScenarios:
             With every fault of this point.
 
         """
-        scenario = _joined(self.parts(choice))
-        return Piece({**scenario.value, "batches": self._batches}, f'{scenario.text.removesuffix("}")},"batches":{self._batches}}}')
+        return self._in_batches(self.parts(choice))
 
     def live(self, choice: Sequence[int]) -> Piece:
         """Return the scenario of a point with what only hosts that measure it are told.
@@ -98,7 +97,7 @@ class NetworkScenarios:
 
         """
         parts = self.parts(choice)
-        scenario, told = _joined(parts), piece(parts.told)
+        scenario, told = self._in_batches(parts), piece(parts.told)
         return Piece({**scenario.value, "live": told.value}, f'{scenario.text.removesuffix("}")},"live":{told.text}}}')
 
     def parts(self, choice: Sequence[int]) -> NetworkParts:
@@ -117,6 +116,10 @@ class NetworkScenarios:
                 self._known.clear()
             self._known[key] = found
         return self._known[key]
+
+    def _in_batches(self, parts: NetworkParts) -> Piece:
+        scenario = _joined(parts)
+        return Piece({**scenario.value, "batches": self._batches}, f'{scenario.text.removesuffix("}")},"batches":{self._batches}}}')
 
     def _made(self, choice: Sequence[int]) -> NetworkParts:
         faults: list[Fault] = []

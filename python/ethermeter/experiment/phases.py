@@ -91,4 +91,4 @@ class NetworkRun(Table):
     replications: Replications = 1
     """Trials of each point, with different seeds."""
     batches: Batches = 20
-    """Equal parts of the measured window of a simulation, for intervals within one replication."""
+    """Equal parts of the measured window, for intervals within one replication."""

@@ -101,8 +101,8 @@ class RunDirectory:
         Returns
         -------
         :
-            trial · batch · flow · what `ethermeter.store.rows.BATCH_COUNTS` and `BATCH_SUMS` name; None if the run has no network, or is
-            older than these batches. Measured trials have no rows.
+            trial · batch · flow · what `ethermeter.store.rows.BATCH_COUNTS` and `BATCH_SUMS` name, null what agents do not count by
+            batch; None if the run has no network, or is older than these batches.
 
         Raises
         ------

@@ -65,6 +65,8 @@ BATCH_COUNTS: tuple[str, ...] = (
 """What is counted of every flow in every batch …"""
 BATCH_SUMS: tuple[str, ...] = ("one_way_s", "round_trip_s", "between_arrivals_s", "acknowledgement_s")
 """… and the sums of times, in s."""
+NOT_COUNTED = -1
+"""In place of a count by batch that nobody made; of a sum that is NaN."""
 CAUTIONS: tuple[Caution, ...] = tuple(Caution)
 CAUTION_BIT: dict[str, int] = {str(caution): 1 << place for place, caution in enumerate(CAUTIONS)}
 
@@ -102,8 +104,8 @@ class TrialRows:
     clocks
         What is read of clocks, as of `clocks_of`.
     flow_batch_counts, flow_batch_sums_s
-        Of a simulated network: shape (batches x flows x columns,), batch by batch and flow by flow what `BATCH_COUNTS` and `BATCH_SUMS`
-        name.
+        Of a network: shape (batches x flows x columns,), batch by batch and flow by flow what `BATCH_COUNTS` and `BATCH_SUMS` name;
+        `NOT_COUNTED` and NaN what agents do not count by batch.
 
     """
 

@@ -18,6 +18,7 @@ from ethermeter.store.rows import (
     HISTOGRAMS,
     HISTOGRAMS_WITHOUT_VOICE,
     METRICS,
+    NOT_COUNTED,
     PORT_COLUMNS,
     SEGMENT_HISTOGRAMS,
     VOICE_METRICS,
@@ -209,13 +210,17 @@ def _flow_batches(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     sums_s = _flat(rows, "flow_batch_sums_s").reshape(-1, len(BATCH_SUMS))
     within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     wide = np.repeat(rows["flows"].to_numpy(), lengths)
+
+    def column(values: npt.NDArray[Any], unknown: npt.NDArray[np.bool_]) -> "pa.Array":
+        return pa.array(np.ascontiguousarray(values), mask=unknown)
+
     return pa.table(
         {
             "trial": _trial_column(ids, lengths),
             "batch": pa.array((within // wide).astype(np.int32)),
             "flow": pa.array((within % wide).astype(np.int32)),
-            **{name: pa.array(np.ascontiguousarray(counts[:, at])) for at, name in enumerate(BATCH_COUNTS)},
-            **{name: pa.array(np.ascontiguousarray(sums_s[:, at])) for at, name in enumerate(BATCH_SUMS)},
+            **{name: column(counts[:, at], counts[:, at] == NOT_COUNTED) for at, name in enumerate(BATCH_COUNTS)},
+            **{name: column(sums_s[:, at], np.isnan(sums_s[:, at])) for at, name in enumerate(BATCH_SUMS)},
         }
     )
 

@@ -120,6 +120,7 @@ def describe(trial: Mapping[str, Any], laboratory: Laboratory, said: Mapping[str
                 "measure_from_ns": from_ps // PS_PER_NS,
                 "measure_to_ns": to_ps // PS_PER_NS,
                 "drain_ns": (phases["end_ps"] - phases["stop_ps"]) // PS_PER_NS + LINGER_NS,
+                **({"batches": scenario["batches"]} if "batches" in scenario else {}),  # plans of older versions have none
             },
             "flows": flows,
         }

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ethermeter.engines import network
+from ethermeter.engines.live import by_batch
 from ethermeter.engines.live.description import around_octets, flow_names, is_exchange, is_file, is_saturated, is_transfer
 from ethermeter.engines.live.spoken import Buckets, Spoken, as_core, mean_s, spoken
 from ethermeter.engines.live.taken import is_taken
@@ -55,6 +56,10 @@ class Counted:
         Mean time between arrivals, in s; NaN without any.
     transfer_octets, transfer_whole_s, sent_again
         Of a transfer: data that came in the window, the time until all of it had come in s, and segments that TCP sent again in all.
+    means_s
+        Means of `one_way` and `round_trip` in s that are known exactly; of others that of the buckets is taken.
+    parts
+        The same by batch, as far as it is counted so; None where nothing is.
     voice
         Of a coder: what became of its samples; None of other flows.
     few
@@ -85,6 +90,8 @@ class Counted:
     transfer_octets: float = 0.0
     transfer_whole_s: float = np.nan
     sent_again: float = 0.0
+    means_s: dict[str, float] = field(default_factory=dict)
+    parts: by_batch.Parts | None = None
     voice: Spoken | None = None
     few: bool = False
     cautions: set[Caution] = field(default_factory=set)
@@ -152,7 +159,8 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: f
     cautions |= np.concatenate(words)
     none = np.isnan(values)
     cautions[none] = CAUTION_BIT[Caution.NO_SAMPLES]
-    return replace(rows, values=values, cautions=cautions)
+    counts, sums_s = by_batch.rows([flow.parts for flow in flows], scenario.get("batches"))
+    return replace(rows, values=values, cautions=cautions, flow_batch_counts=counts, flow_batch_sums_s=sums_s)
 
 
 def in_vain(scenario: Mapping[str, Any], *, took_s: float) -> TrialRows:
@@ -190,7 +198,7 @@ def _counted(scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], 
         wanted = scenario["live"].get("exchanges")
         counted.few = wanted is not None and wanted[number] is not None and counted.exchanges < wanted[number]
     else:
-        counted = _stream(sending, received, transmit_s, _window_s(scenario))
+        counted = _stream(sending, received, transmit_s, _window_s(scenario), is_voice=is_voice(flow))
         if is_voice(flow):
             (receiver,) = received
             counted.voice = spoken(sending, _role(receiver["receiving"]))
@@ -230,7 +238,9 @@ def _role(said: Any) -> Mapping[str, Any]:
     return (said or {}).get("counted") or {}
 
 
-def _stream(sending: Mapping[str, Any], received: Iterable[Mapping[str, Any]], transmit_s: float, window_s: float) -> Counted:
+def _stream(
+    sending: Mapping[str, Any], received: Iterable[Mapping[str, Any]], transmit_s: float, window_s: float, *, is_voice: bool
+) -> Counted:
     streams = [_role(one["receiving"])["stream"] for one in received]
     measured = [stream["measured"] for stream in streams]
     counted = Counted(
@@ -247,7 +257,11 @@ def _stream(sending: Mapping[str, Any], received: Iterable[Mapping[str, Any]], t
         refused=float(sending["untaken"]),
         one_way=_merged(one["delay"] for one in measured),
         between=_merged(one["spacing"] for one in measured),
+        parts=by_batch.of_stream(measured, is_voice=is_voice, is_refused=sending["untaken"] > 0),
     )
+    if counted.parts is not None and not is_voice:
+        sums_ns, counts = ([part for one in measured for part in one["batches"][name]] for name in ("delay_sum_ns", "delays"))
+        counted.means_s["one_way"] = by_batch.mean_s(sums_ns, counts)
     gaps = [(one["last_ns"] - one["first_ns"], one["frames"] - 1) for one in measured if one["frames"] > 1]
     if gaps:
         counted.between_s = sum(ns for ns, _ in gaps) / sum(count for _, count in gaps) / 1e9
@@ -272,7 +286,14 @@ def _exchange(flow: Mapping[str, Any], sending: Mapping[str, Any], received: Ite
         exchanges=answered,
         refused=0.0,
         round_trip=_merged([sending["since_arrival"]]),
+        means_s=_mean_round_trip(sending, "since_arrival_sum_ns", "complete"),
+        parts=by_batch.of_exchange(sending),
     )
+
+
+def _mean_round_trip(said: Mapping[str, Any], sums: str, counts: str) -> dict[str, float]:
+    parts = said.get("batches")
+    return {"round_trip": by_batch.mean_s(parts[sums], parts[counts])} if parts else {}
 
 
 def _transfer(flow: Mapping[str, Any], given: Mapping[str, Any], taken: Mapping[str, Any], transmit_s: float, window_s: float) -> Counted:
@@ -288,6 +309,7 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[str, Any], taken: Mapping[
         transfer_whole_s=taken["last_ns"] / 1e9 if is_whole else np.nan,
         exchanges=0.0,
         sent_again=float(again[-1]) if again else 0.0,
+        parts=by_batch.of_octets(taken["measured"]),
     )
 
 
@@ -299,6 +321,8 @@ def _file(flow: Mapping[str, Any], client: Mapping[str, Any], server: Mapping[st
         window_s,
         exchanges=float(client["measured"]["blocks"]),
         round_trip=_merged([client["measured"]["round_trip"]]),
+        means_s=_mean_round_trip(client["measured"], "round_trip_sum_ns", "blocks"),
+        parts=by_batch.of_file(client["measured"]),
         transfer_octets=float(client["measured"]["octets"]),
         transfer_whole_s=np.nan if client["whole_ns"] is None else client["whole_ns"] / 1e9,
         sent_again=float(sum(of_end[-1] for of_end in again if of_end)),
@@ -317,20 +341,23 @@ def _measure(counted: Counted, flow: Mapping[str, Any], port: str, address: str)
             sizes = lengths["bits"]
     is_ipv6 = port == "udp" and ipaddress.ip_address(address).version == IPV6
     pieces = [frame_octets(framing, bits // 8, is_ipv6=is_ipv6) for bits in sizes]
-    if len(sizes) == 1:
-        counted.frames = counted.messages * len(pieces[0])
-        counted.octets = counted.messages * sum(pieces[0])
-        data = sizes[0] // 8 if framing != "frame" else pieces[0][0] - AROUND_DATA_OCTETS
-        counted.data_octets = counted.messages * data
-        return
-    if any(len(piece) > 1 for piece in pieces):
-        counted.data_octets = counted.data_octets if framing != "frame" else np.nan
-        return
-    # A message is a frame: the port's data, which was counted, and what is around it.
-    counted.frames = counted.messages
-    counted.octets = counted.data_octets + counted.messages * around_octets(port, address)
-    inside = AROUND_DATA_OCTETS if framing == "frame" else around_octets("udp", address)
-    counted.data_octets = counted.octets - counted.messages * inside
+
+    def measured(messages: Any, data_octets: Any) -> tuple[Any, Any, Any]:
+        if len(sizes) == 1:
+            data = sizes[0] // 8 if framing != "frame" else pieces[0][0] - AROUND_DATA_OCTETS
+            return messages * len(pieces[0]), messages * sum(pieces[0]), messages * data
+        if any(len(piece) > 1 for piece in pieces):
+            unknown = messages * np.nan
+            return unknown, unknown, data_octets if framing != "frame" else unknown
+        # A message is a frame: the port's data, which was counted, and what is around it.
+        octets = data_octets + messages * around_octets(port, address)
+        inside = AROUND_DATA_OCTETS if framing == "frame" else around_octets("udp", address)
+        return messages, octets, octets - messages * inside
+
+    counted.frames, counted.octets, counted.data_octets = measured(counted.messages, counted.data_octets)
+    if counted.parts is not None and "messages" in counted.parts:
+        of_parts = measured(counted.parts["messages"], counted.parts["data_octets"])
+        counted.parts = {**counted.parts, **dict(zip(("frames", "octets", "data_octets"), of_parts, strict=True))}
 
 
 def _merged(histograms: Iterable[Mapping[str, Any]]) -> Buckets:
@@ -360,6 +387,9 @@ def _as_core(scenario: Mapping[str, Any], flows: list[Counted]) -> dict[str, Any
     }
     means = {name: np.array([mean_s(of) for of in every]) for name, every in buckets.items()}
     between_s = column(lambda flow: flow.between_s)
+    for name in ("one_way", "round_trip"):
+        exact_s = [flow.means_s.get(name, np.nan) for flow in flows]
+        means[name] = np.where(np.isnan(exact_s), means[name], exact_s)
     means["between_arrivals"] = np.where(np.isnan(between_s), means["between_arrivals"], between_s)
     phases = scenario["phases"]
     return {

@@ -1,0 +1,125 @@
+"""What is measured by parts: their sums are the figures of the whole, and one replication has the intervals that follow from them."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ethermeter.analysis.flow_sums import flow_sums, of_each, together
+from ethermeter.analysis.flows import of_flows
+from ethermeter.analysis.groups import FLOW_METRICS
+from ethermeter.analysis.tables import per_station
+from ethermeter.observation import Metric
+from ethermeter.store import RunDirectory
+from small_runs import PROGRAM
+
+FILE = """\
+title = "all kinds"
+[network]
+rate = "10 Mb/s"
+[[network.hosts]]
+name = "a"
+[[network.hosts]]
+name = "b"
+[[network.links]]
+ends = ["a", "b"]
+[[flows]]
+name = "load"
+from = "a"
+to = "b"
+data = "100 B x 1 + 200 B x 1"
+arrivals = { poisson = "500 /s" }
+[[flows]]
+name = "ask"
+from = "b"
+to = "a"
+data = "100 B"
+arrivals = { poisson = "100 /s" }
+response = { data = "400 B", timeout = "200 ms" }
+[[flows]]
+name = "bulk"
+from = "b"
+to = "a"
+transfer = { stream = {}, tcp = { window = "16 kB" } }
+[[flows]]
+name = "copy"
+from = "a"
+to = "b"
+transfer.file = { direction = "read", block = "2000 B", request = "64 B", answer = "64 B", client = "5 ms" }
+transfer.tcp = { window = "16 kB" }
+[phases]
+transmit = "1.2 s"
+measure = "last 1 s"
+drain = "0.2 s"
+[run]
+engines = ["live"]
+batches = 8
+"""
+OF_STREAM = {
+    *(Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE, Metric.MESSAGES, Metric.ONE_WAY_DELAY),
+    *(Metric.INTER_ARRIVAL, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.REFUSED),
+}
+FOLLOWS = {
+    "load": OF_STREAM,
+    "ask": {Metric.ROUND_TRIP, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.REFUSED},
+    "bulk": {Metric.EXCHANGES},
+    "copy": {Metric.DATA_RATE, Metric.ROUND_TRIP, Metric.EXCHANGES},
+}
+
+
+def check_sums(flows: dict[str, Any]) -> None:
+    """Counts of all parts are those of the whole, exactly."""
+    measured = flows["load"]["receiving"]["counted"]["stream"]["measured"]
+    parts = measured["batches"]
+    assert {len(column) for column in parts.values()} == {8}
+    assert sum(parts["frames"]) == measured["frames"] > 0
+    assert sum(parts["payload_octets"]) == measured["payload_octets"]
+    assert sum(parts["delays"]) == measured["delay"]["total"]
+    assert sum(parts["spacings"]) == measured["frames"] - 1
+    assert sum(parts["spacing_sum_ns"]) == measured["last_ns"] - measured["first_ns"]
+    asked = flows["ask"]["sending"]["counted"]
+    assert sum(asked["batches"]["requests"]) == asked["requests"] > 0
+    assert sum(asked["batches"]["complete"]) == asked["complete"] == asked["since_arrival"]["total"]
+    bulk = flows["bulk"]["receiving"]["counted"]["measured"]
+    assert sum(bulk["batches"]["octets"]) == bulk["octets"] > 0
+    copied = flows["copy"]["sending"]["counted"]["measured"]
+    assert sum(copied["batches"]["blocks"]) == copied["blocks"] == copied["round_trip"]["total"] > 0
+    assert sum(copied["batches"]["octets"]) == copied["octets"]
+    # Means by sums are within the buckets, which are narrower than 0.8% of their times.
+    for parts_, sums, counts, histogram in (
+        (parts, "delay_sum_ns", "delays", measured["delay"]),
+        (asked["batches"], "since_arrival_sum_ns", "complete", asked["since_arrival"]),
+        (copied["batches"], "round_trip_sum_ns", "blocks", copied["round_trip"]),
+    ):
+        low_ps, high_ps = (sum(bucket[at] * bucket[2] for bucket in histogram["buckets"]) for at in (0, 1))
+        assert low_ps - 1000 * 8 <= 1000 * sum(parts_[sums]) <= high_ps
+        assert sum(parts_[counts]) == histogram["total"]
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("place", ["--loopback", pytest.param("--testbed", marks=pytest.mark.root)])
+def test_parts_add_up_and_one_replication_has_the_intervals_that_follow(tmp_path: Path, place: str) -> None:
+    (tmp_path / "x.toml").write_text(FILE, encoding="utf-8")
+    out = tmp_path / "run"
+    command = [*PROGRAM, "measure", str(tmp_path / "x.toml"), place, "--out", str(out), "--no-report"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    (path,) = (out / "live").glob("*/*.json")
+    check_sums(json.loads(path.read_text())["flows"])
+    run = RunDirectory(out)
+    trials, observations = run.trials(), run.observations()
+    ((_, sums),) = flow_sums(run.flow_batches(), observations, trials)
+    each, (seen,) = of_each(together(sums)), per_station(observations, trials, list(of_each(sums)))
+    points = {point.point["stations"]: point.estimates for point in of_flows(run, trials)}
+    for flow, (name, metrics) in enumerate(FOLLOWS.items()):
+        assert {metric for metric, found in points[name].items() if found.has_interval} == metrics & set(FLOW_METRICS), name
+        for metric in metrics:
+            assert each[metric][0, 0, flow] == pytest.approx(seen[metric][flow], rel=1e-12, abs=1e-15), (name, metric)
+    rate = points["load"][Metric.MESSAGE_RATE]
+    assert rate.degrees == 7
+    assert "one-replication" in rate.cautions
+    # Poisson arrivals of 500 a second, over 1 s: the error is some 22 a second; by eight parts it is that but for a factor of chi with 7
+    # degrees of freedom, which is from 0.2 to 2.2 with a probability of 0.9999.
+    assert 0.2 < rate.error / np.sqrt(500) < 2.2

@@ -1,0 +1,239 @@
+"""What agents count by parts of what they measure: asked for, as rows, and what follows from it and what does not."""
+
+import copy
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ethermeter import _core
+from ethermeter.analysis.flow_sums import FlowSums, errors_of_all, left_out, of_all, of_each, together
+from ethermeter.analysis.interval import jackknife_error
+from ethermeter.engines.live.by_batch import mean_s, of_stream
+from ethermeter.engines.live.description import describe
+from ethermeter.engines.live.observed import in_vain, observe
+from ethermeter.observation import Metric
+from ethermeter.plan import read
+from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, FLOW_METRICS, NOT_COUNTED, TrialRows
+from measured_trials import loopback, only_trial
+
+# A stream of lengths that differ, requests, a stream of octets and a file; measured for 1 s in four parts.
+FILE = """\
+title = "all kinds"
+[network]
+rate = "10 Mb/s"
+[[network.hosts]]
+name = "a"
+[[network.hosts]]
+name = "b"
+[[network.links]]
+ends = ["a", "b"]
+[[flows]]
+name = "load"
+from = "a"
+to = "b"
+data = "100 B x 1 + 200 B x 1"
+arrivals = { poisson = "10 /s" }
+[[flows]]
+name = "ping"
+from = "b"
+to = "a"
+frames = "76 B"
+arrivals = "saturated"
+response = { timeout = "10 ms" }
+[[flows]]
+name = "bulk"
+from = "a"
+to = "b"
+transfer = { stream = {}, tcp = { window = "64 kB" } }
+[[flows]]
+name = "copy"
+from = "a"
+to = "b"
+transfer.file = { direction = "read", block = "4000 B", request = "64 B", answer = "64 B" }
+transfer.tcp = { window = "64 kB" }
+[phases]
+transmit = "2 s"
+measure = "middle 1 s"
+[run]
+engines = ["live"]
+batches = 4
+"""
+OF_STREAM = {
+    *(Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE, Metric.MESSAGES),
+    *(Metric.ONE_WAY_DELAY, Metric.INTER_ARRIVAL, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.REFUSED),
+}
+OF_EXCHANGE = {Metric.ROUND_TRIP, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.REFUSED}
+OF_FILE = {Metric.DATA_RATE, Metric.ROUND_TRIP, Metric.EXCHANGES}
+
+
+def trial_of(folder: Path) -> dict[str, Any]:
+    return only_trial(folder, FILE)
+
+
+def histogram(count: int) -> dict[str, Any]:
+    # Its middle is not the mean that the sums tell.
+    return {"total": count, "buckets": [[10_000_000, 10_080_000, count]]}
+
+
+def result() -> dict[str, Any]:
+    """What agents would say: 10 messages of 1300 octets and their marks, 40 exchanges of which 3 failed, and 5 blocks."""
+    again = {"tcp": {"columns": {"sent_again": [0]}}}
+    stream = {
+        "frames": [1, 4, 2, 3],
+        "payload_octets": [100, 500, 300, 400],
+        "delays": [1, 4, 2, 3],
+        "delay_sum_ns": [10_010, 40_120, 20_050, 30_090],
+        "spacings": [0, 4, 2, 3],
+        "spacing_sum_ns": [0, 400_000_000, 150_000_000, 300_000_000],
+    }
+    measured = {
+        "frames": 10,
+        "payload_octets": 1300,
+        "first_ns": 600_000_000,
+        "last_ns": 1_450_000_000,
+        "delay": histogram(10),
+        "spacing": histogram(9),
+        "batches": stream,
+    }
+    asked = {"requests": [10, 10, 12, 8], "complete": [10, 8, 12, 7], "since_arrival_sum_ns": [100_500, 80_100, 120_900, 70_200]}
+    blocks = {"octets": [4000, 8000, 4000, 4000], "blocks": [1, 2, 1, 1], "round_trip_sum_ns": [10_010, 20_030, 10_020, 10_050]}
+    file = {"octets": 20_000, "blocks": 5, "round_trip": histogram(5), "batches": blocks}
+    taken = {"octets": 900, "data_rate_bps": 6400.0, "batches": {"octets": [100, 200, 300, 300]}}
+    sides: dict[str, tuple[Any, Any]] = {
+        "load": (
+            {"frames": 20, "untaken": 0},
+            {"stream": {"received": 20, "reordered": 0, "duplicate": 0, "measured": measured}},
+        ),
+        "ping": (
+            {"requests": 40, "answered": 37, "lost": 3, "unasked": 0, "since_arrival": histogram(37), "batches": asked},
+            {"requests": 40, "request_octets": 40 * 58},
+        ),
+        "bulk": ({"octets": 2000, **again}, {"octets": 2000, "last_ns": 5, "measured": taken}),
+        "copy": ({**again, "whole_ns": None, "measured": file}, again),
+    }
+    flows = {
+        name: {"cautions": [], "sending": {"counted": sending}, "receiving": {"counted": receiving}}
+        for name, (sending, receiving) in sides.items()
+    }
+    return {"outcome": "complete", "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}}, "flows": flows}
+
+
+def sums_of(rows: TrialRows, flows: slice = slice(None)) -> FlowSums:
+    """Read rows as the analysis does, but for the files between."""
+    counts = rows.flow_batch_counts.reshape(-1, 4, len(BATCH_COUNTS))[:, flows].astype(np.float64)
+    counts[counts == NOT_COUNTED] = np.nan
+    sums_s = rows.flow_batch_sums_s.reshape(-1, 4, len(BATCH_SUMS))[:, flows]
+    cube = {name: counts[None, :, :, at] for at, name in enumerate(BATCH_COUNTS)}
+    cube |= {name: sums_s[None, :, :, at] for at, name in enumerate(BATCH_SUMS)}
+    one = np.ones((1, len(counts)))
+    kinds = np.array([[False, False, True, True]])[:, flows]
+    return FlowSums(cube, one / len(counts), one, np.ones(kinds.shape), kinds, np.zeros(kinds.shape, np.bool_))
+
+
+def observed(rows: TrialRows, metric: Metric, flow: int | None = None) -> float:
+    at = FLOW_METRICS.index(metric)
+    return float(rows.values[at if flow is None else len(FLOW_METRICS) + 4 * at + flow])
+
+
+def told(rows: TrialRows, flow: int) -> set[Metric]:
+    """Metrics of a flow that have an error from batches."""
+    errors = {metric: jackknife_error(values[:, :, flow]) for metric, values in of_each(left_out(sums_of(rows))).items()}
+    return {metric for metric, error in errors.items() if np.isfinite(error).all()}
+
+
+def test_agents_are_told_how_many_parts_there_are_and_a_plan_of_an_older_version_asks_for_none(tmp_path: Path) -> None:
+    trial = trial_of(tmp_path)
+    assert list(trial["scenario"]) == ["network", "flows", "phases", "batches", "live"]
+    text = describe(trial, loopback(), {})
+    _core.check_test(text)
+    assert json.loads(text)["phases"]["batches"] == 4
+    del trial["scenario"]["batches"]
+    (tmp_path / "plan.jsonl").write_text(json.dumps(trial) + "\n", encoding="utf-8")
+    (old,) = read(tmp_path / "plan.jsonl").trials
+    text = describe(trial, loopback(), {})
+    _core.check_test(text)
+    assert "batches" not in json.loads(text)["phases"]
+    assert observe(old.scenario, result(), took_s=1.0).flow_batch_counts.size == 0
+
+
+@pytest.mark.parametrize("batches", [0, 1001])
+def test_a_number_of_parts_that_nobody_counts_is_refused_with_what_is_allowed(tmp_path: Path, batches: int) -> None:
+    test = json.loads(describe(trial_of(tmp_path), loopback(), {}))
+    test["phases"] |= {"batches": batches, "measure_to_ns": 9_000_000_000}
+    with pytest.raises(ValueError, match=rf"within the 2000000000 ns.*batches = {batches}: must be from 1 to 1000"):
+        _core.check_test(json.dumps(test))
+
+
+def test_all_parts_together_say_what_is_observed_of_what_follows_from_them_and_nothing_else_has_an_error(tmp_path: Path) -> None:
+    rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=1.0)
+    each = of_each(together(sums_of(rows)))
+    for flow, metrics in enumerate((OF_STREAM, OF_EXCHANGE, {Metric.EXCHANGES}, OF_FILE)):
+        assert told(rows, flow) == metrics, flow
+        for metric in metrics:
+            assert each[metric][0, 0, flow] == pytest.approx(observed(rows, metric, flow), rel=1e-12, abs=1e-15), (metric, flow)
+    # By hand: sums, not the middles of buckets; 46 octets are around the data of each message.
+    assert observed(rows, Metric.ONE_WAY_DELAY, 0) == pytest.approx(100_270e-9 / 10, rel=1e-12)
+    assert observed(rows, Metric.ROUND_TRIP, 1) == pytest.approx(371_700e-9 / 37, rel=1e-12)
+    assert observed(rows, Metric.ROUND_TRIP, 3) == pytest.approx(50_110e-9 / 5, rel=1e-12)
+    assert each[Metric.GOODPUT][0, 0, 0] == 8 * (1300 + 10 * 46)
+    assert each[Metric.TIMED_OUT][0, 0, 1] == 3
+
+
+def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path: Path) -> None:
+    rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=1.0)
+    found = errors_of_all([(np.array([0]), sums_of(rows))], 1)
+    # Octets in bulk have neither round trips nor a rate by part.
+    assert {metric for metric, (error, _) in found.items() if math.isfinite(error[0])} == {Metric.EXCHANGES}
+    whole = of_all(together(sums_of(rows)))
+    assert whole[Metric.EXCHANGES][0, 0] == observed(rows, Metric.EXCHANGES) == 37 + 5
+    alone = errors_of_all([(np.array([0]), sums_of(rows, slice(0, 1)))], 1)
+    assert {metric for metric, (error, _) in alone.items() if math.isfinite(error[0])} == OF_STREAM
+    # With one part of a quarter of a second left out: 9, 6, 8 and 7 messages in 0.75 s.
+    rates = np.array([9, 6, 8, 7]) / 0.75
+    assert alone[Metric.MESSAGE_RATE][0][0] == pytest.approx(math.sqrt(3 / 4 * np.square(rates - 10).sum()), rel=1e-12)
+    assert alone[Metric.MESSAGE_RATE][1][0] == 3
+
+
+def test_what_was_not_counted_by_part_of_a_stream_has_no_error(tmp_path: Path) -> None:
+    scenario = trial_of(tmp_path)["scenario"]
+
+    def left(**changes: Any) -> set[Metric]:
+        said = copy.deepcopy(result())
+        counted = said["flows"]["load"]
+        counted["sending"]["counted"]["untaken"] = changes.pop("untaken", 0)
+        counted["receiving"]["counted"]["stream"]["measured"]["batches"].update(changes)
+        return OF_STREAM - told(observe(scenario, said, took_s=1.0), 0)
+
+    # One message came before it was sent: its delay is in no sum.
+    assert left(delays=[1, 3, 2, 3]) == {Metric.ONE_WAY_DELAY}
+    # When the port took some of them not is not known.
+    assert left(untaken=2) == {Metric.REFUSED}
+    batches = result()["flows"]["load"]["receiving"]["counted"]["stream"]["measured"]["batches"]
+    voice = of_stream([{"batches": batches}], is_voice=True, is_refused=False)
+    assert voice is not None
+    assert "one_way_s" not in voice
+
+
+def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_them(tmp_path: Path) -> None:
+    scenario, said = trial_of(tmp_path)["scenario"], result()
+    del said["flows"]["load"]["receiving"]["counted"]["stream"]["measured"]["batches"]
+    said["flows"]["ping"]["sending"]["counted"]["batches"] = {"requests": [40], "complete": [37], "since_arrival_sum_ns": [371_700]}
+    rows = observe(scenario, said, took_s=1.0)
+    assert [told(rows, flow) for flow in range(4)] == [set(), set(), {Metric.EXCHANGES}, OF_FILE]
+    # Of one part the mean is exact all the same; without any it is that of the buckets.
+    assert observed(rows, Metric.ROUND_TRIP, 1) == pytest.approx(371_700e-9 / 37, rel=1e-12)
+    assert observed(rows, Metric.ONE_WAY_DELAY, 0) == pytest.approx(10.04e-6, rel=1e-12)
+    assert in_vain(scenario, took_s=1.0).flow_batch_counts.size == 0
+    assert math.isnan(mean_s([0, 0], [0, 0]))
+
+
+def test_several_receivers_are_counted_together() -> None:
+    batches = result()["flows"]["load"]["receiving"]["counted"]["stream"]["measured"]["batches"]
+    found = of_stream([{"batches": batches}, {"batches": batches}], is_voice=False, is_refused=False)
+    assert found is not None
+    assert found["messages"].tolist() == [2, 8, 4, 6]
+    assert found["one_way_s"].tolist() == pytest.approx([20_020e-9, 80_240e-9, 40_100e-9, 60_180e-9])
+    assert of_stream([{"batches": batches}, {}], is_voice=False, is_refused=False) is None
