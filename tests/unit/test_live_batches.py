@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from ethermeter import _core
 from ethermeter.analysis.flow_sums import FlowSums, errors_of_all, left_out, of_all, of_each, together
+from ethermeter.analysis.groups import _means_of_known
 from ethermeter.analysis.interval import jackknife_error
 from ethermeter.engines.live.by_batch import mean_s, of_stream
 from ethermeter.engines.live.description import describe
@@ -185,10 +186,13 @@ def test_all_parts_together_say_what_is_observed_of_what_follows_from_them_and_n
 def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path: Path) -> None:
     rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=1.0)
     found = errors_of_all([(np.array([0]), sums_of(rows))], 1)
-    # Octets in bulk have neither round trips nor a rate by part.
-    assert {metric for metric, (error, _) in found.items() if math.isfinite(error[0])} == {Metric.EXCHANGES}
+    # Octets in bulk have no rate by part, exchanges no messages, a file no timeouts.
+    follows = {Metric.EXCHANGES, Metric.ROUND_TRIP, Metric.INTER_ARRIVAL}
+    assert {metric for metric, (error, _) in found.items() if math.isfinite(error[0])} == follows
     whole = of_all(together(sums_of(rows)))
-    assert whole[Metric.EXCHANGES][0, 0] == observed(rows, Metric.EXCHANGES) == 37 + 5
+    for metric in follows:
+        assert whole[metric][0, 0] == pytest.approx(observed(rows, metric), rel=1e-12), metric
+    assert whole[Metric.EXCHANGES][0, 0] == 37 + 5
     alone = errors_of_all([(np.array([0]), sums_of(rows, slice(0, 1)))], 1)
     assert {metric for metric, (error, _) in alone.items() if math.isfinite(error[0])} == OF_STREAM
     # With one part of a quarter of a second left out: 9, 6, 8 and 7 messages in 0.75 s.
@@ -237,3 +241,11 @@ def test_several_receivers_are_counted_together() -> None:
     assert found["messages"].tolist() == [2, 8, 4, 6]
     assert found["one_way_s"].tolist() == pytest.approx([20_020e-9, 80_240e-9, 40_100e-9, 60_180e-9])
     assert of_stream([{"batches": batches}, {}], is_voice=False, is_refused=False) is None
+
+
+def test_flows_of_a_table_have_an_interval_together_only_if_batches_tell_of_each_that_has_a_value() -> None:
+    # Three flows in two batches: one known in both, one that nobody counted by batch, one of which there is nothing.
+    values = np.array([[[1.0, np.nan, np.nan], [3.0, np.nan, np.nan]]])
+    known = np.array([[True, False, False]])
+    assert _means_of_known(values, known).tolist() == [[1.0, 3.0]]
+    assert np.isnan(_means_of_known(values, known | np.array([False, True, False]))).all()

@@ -138,7 +138,7 @@ def estimate(
     if min(replications, default=ENOUGH_REPLICATIONS) < ENOUGH_REPLICATIONS:
         by_batch = [(at, _of_stations(left_out(sums))) for at, sums in batch_sums(batches, trials)]
         by_batch += [(at, of_each(without_one(sums))) for at, sums in flow_sums(flow_batches, observations, trials)]
-        within = _errors_within(trials, parts, by_batch, set(metrics))
+        within = _errors_within(stations, parts, by_batch, set(metrics))
     nowhere = np.full(len(trials), np.nan)
     found: dict[str, dict[Metric, list[tuple[float, float, float]]]] = {}
     for name in names:
@@ -173,14 +173,17 @@ def _mean(values: Floats, members: Stations | None) -> float:
 
 
 def _errors_within(
-    trials: Sequence[Trial], parts: Sequence[Parts], by_batch: Sequence[tuple[Stations, Mapping[Metric, Floats]]], metrics: set[Metric]
+    stations: Sequence[Mapping[Metric, Floats]],
+    parts: Sequence[Parts],
+    by_batch: Sequence[tuple[Stations, Mapping[Metric, Floats]]],
+    metrics: set[Metric],
 ) -> dict[tuple[str, Metric], tuple[Floats, Floats]]:
     """Find the standard error within each trial of every part, and its degrees of freedom; shape `(trials,)`, NaN without batches.
 
     Parameters
     ----------
-    trials, parts
-        The plan in its order, and the parts of each trial.
+    stations, parts
+        Values of every station, and the parts, of each trial.
     by_batch
         Positions of trials, and their stations' values with one batch left out, shape `(trials, batches, stations)`.
     metrics
@@ -198,18 +201,22 @@ def _errors_within(
             if values.shape[1] < 2:
                 continue
             for (name, members), rows in alike.items():
-                error, degrees = errors.setdefault((name, metric), (np.full(len(trials), np.nan), np.full(len(trials), np.nan)))
-                error[positions[rows]] = jackknife_error(_means_of_known(values[np.ix_(rows, range(values.shape[1]), members)]))
+                nowhere = np.full(len(stations), np.nan)
+                error, degrees = errors.setdefault((name, metric), (nowhere.copy(), nowhere.copy()))
+                has_value = np.isfinite([stations[position][metric][list(members)] for position in positions[rows].tolist()])
+                means = _means_of_known(values[np.ix_(rows, range(values.shape[1]), members)], has_value)
+                error[positions[rows]] = jackknife_error(means)
                 degrees[positions[rows]] = values.shape[1] - 1
     return errors
 
 
-def _means_of_known(values: Floats) -> Floats:
+def _means_of_known(values: Floats, has_value: NDArray[np.bool_]) -> Floats:
     """Mean over stations; shape `(trials, batches)` of values of shape `(trials, batches, stations)`.
 
-    Stations without a value are left out, as of the value itself; where one has some of its values only, nothing is known: NaN.
+    Stations without a value, as `has_value` of shape `(trials, stations)` tells, are left out, as of the value itself; where one has some
+    of its values only, or batches do not tell of it, nothing is known: NaN.
     """
-    known = np.isfinite(values).any(axis=1, keepdims=True)
+    known = has_value[:, None, :]
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(known, values, 0.0).sum(axis=-1) / known.sum(axis=-1), dtype=np.float64)
 

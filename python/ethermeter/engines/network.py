@@ -155,7 +155,7 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
 
 
 def _by_batch(result: Mapping[str, Any], columns: Sequence[str]) -> np.ndarray[Any, Any]:
-    """Stack what the core counted in every batch, shape (batches, flows, columns); empty if it did not, as of a measured trial."""
+    """Stack what the core counted in every batch, shape (batches, flows, columns); empty if it did not. A measured trial has its own."""
     found = [np.asarray(result[f"batch_{name}"]) for name in columns if f"batch_{name}" in result]
     return np.stack(found, axis=-1) if found else np.empty((0, 0, len(columns)))
 

@@ -79,12 +79,14 @@ def of_file(measured: Mapping[str, Any]) -> Parts | None:
 
 
 def of_octets(measured: Mapping[str, Any]) -> Parts | None:
-    """Read what a receiver counted of octets in bulk: that it has no exchanges.
+    """Read what a receiver counted of octets in bulk: that it has neither exchanges nor messages.
 
     Their rate is that from the first read to the last, which does not follow from the octets of parts.
     """
     said = measured.get("batches")
-    return {"completed": np.zeros(len(said["octets"]))} if said else None
+    if not said:
+        return None
+    return dict.fromkeys(("completed", "round_trip_s", "arrivals_between", "between_arrivals_s"), np.zeros(len(said["octets"])))
 
 
 def mean_s(sums_ns: Sequence[int], counts: Sequence[int]) -> float:
