@@ -150,17 +150,17 @@ fn lengths_both_ways_are_those_of_a_simulation<P: Port + Send>(ports: (P, P)) {
     assert_eq!((talk.asked.requests, talk.asked.answered, talk.asked.lost), (count as u64, count as u64, 0));
     assert_eq!((talk.echoed.answered, talk.echoed.unanswered), (count as u64, 0));
     // In seven parts of the transmission, by when they were sent.
-    let parts = talk.asked.batches.counted();
-    assert_eq!(parts.len(), 7);
-    assert_eq!(parts.iter().map(|part| part.requests).sum::<u64>(), talk.asked.requests);
-    assert_eq!(parts.iter().map(|part| part.complete).sum::<u64>(), talk.asked.complete);
-    assert!(parts
+    let batches = talk.asked.batches.counted();
+    assert_eq!(batches.len(), 7);
+    assert_eq!(batches.iter().map(|part| part.requests).sum::<u64>(), talk.asked.requests);
+    assert_eq!(batches.iter().map(|part| part.complete).sum::<u64>(), talk.asked.complete);
+    assert!(batches
         .iter()
         .all(|part| part.complete == part.requests && (part.complete == 0) == (part.since_arrival_ps == 0)));
     let (low_ps, high_ps) = talk.asked.since_arrival.filled().iter().fold((0, 0), |(low, high), &(from, to, count)| {
         (low + u128::from(from) * u128::from(count), high + u128::from(to) * u128::from(count))
     });
-    let sum_ps = parts.iter().map(|part| part.since_arrival_ps).sum::<u128>();
+    let sum_ps = batches.iter().map(|part| part.since_arrival_ps).sum::<u128>();
     assert!(low_ps <= sum_ps && sum_ps <= high_ps, "{low_ps} {sum_ps} {high_ps}");
     // As many as a simulated source offers in this time: those that came and were not asked are told.
     let mut times =

@@ -31,7 +31,7 @@ class Experiment:
     replications
         Trials of each point.
     batches
-        Parts of the measured window of a simulation.
+        Equal parts of the measured window.
     sources
         Where a parameter comes from: dotted key to "kind: text".
     sweeps
