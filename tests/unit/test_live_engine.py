@@ -69,6 +69,7 @@ def test_a_trial_becomes_a_test_that_the_coordinator_takes(tmp_path: Path) -> No
         "measure_from_ns": 500_000_000,
         "measure_to_ns": 1_500_000_000,
         "drain_ns": 200_000_000 + LINGER_NS,
+        "batches": 20,
     }
     load_, ping = test["flows"]
     # 100 octets of data and what is around them: 14 + 20 + 8 + 4 (802.3-2022 § 3.2, RFC 791, RFC 768).
