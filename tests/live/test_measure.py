@@ -113,9 +113,13 @@ def descendants(pid: int) -> set[int]:
     found: set[int] = set()
     waiting = [pid]
     while waiting:
-        for task in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
+        tasks: list[Path] = []
+        # Who has ended meanwhile has no children, and what they had is not theirs.
+        with contextlib.suppress(OSError):
+            tasks = list(Path(f"/proc/{waiting.pop()}/task").iterdir())
+        for task in tasks:
             with contextlib.suppress(OSError):
-                of_task = {int(child) for child in task.read_text().split()}
+                of_task = {int(child) for child in (task / "children").read_text().split()}
                 waiting += of_task - found
                 found |= of_task
     return found
