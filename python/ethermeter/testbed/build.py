@@ -46,6 +46,10 @@ _SHORTEST_OCTETS = 64 + 8 + 12
 _TIMER_S = {"shaped": 20e-6, "relay": 200e-6}
 """How late the kernel's timers may be without a loss of rate. A relay evens out what comes too early."""
 _LONGEST_DELAY_NS = 10_000_000_000
+_MOST_SEGMENTS = 65_535
+"""Segments handed over as one, as interfaces begin with."""
+_ALONE_UP_TO_BPS = 100_000_000
+"""Wires before which TCP hands over each segment by itself. Two processors fill one of 100 Mb/s so, and not half of one of 1 Gb/s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,6 +400,9 @@ def _shape(namespace: str, interface: str, wire: Wire, mtu: int) -> None:
     burst_octets = _burst_octets(wire, mtu)
     # The table of sizes has a row for every length: with the usual 512 rows, lengths would be rounded up to multiples of 4 octets.
     sizes = 1 << (frame_octets - 1).bit_length()
+    # TCP hands several segments over as one, whatever the interface can; the shaper cuts them up, and forgets what is around each.
+    most = 1 if wire.rate_bps <= _ALONE_UP_TO_BPS else _MOST_SEGMENTS
+    batch(namespace, [f"link set {interface} gso_max_segs {most}"])
     batch(
         namespace,
         [
