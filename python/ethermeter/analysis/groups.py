@@ -52,6 +52,7 @@ def by_group(scenario: Mapping[str, Any]) -> Parts:
 FLOW_METRICS = (
     Metric.MESSAGE_RATE,
     Metric.GOODPUT,
+    Metric.DATA_RATE,
     Metric.LOSS,
     Metric.ONE_WAY_DELAY,
     Metric.ONE_WAY_DELAY_P99,

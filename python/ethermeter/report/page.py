@@ -114,15 +114,11 @@ def _facts(content: Content, series: Sequence[str]) -> list[tuple[str, str]]:
     facts.append(("Points", f"{count:,} <small>in {len(series)} series</small>" if len(series) > 1 else f"{count:,}"))
     replications = sorted({point.replications for point in content.points})
     facts.append(("Replications", " to ".join(str(end) for end in dict.fromkeys((replications[0], replications[-1])))))
-    frames = [(point.estimates[Metric.FRAMES].value, point.replications) for point in content.points if Metric.FRAMES in point.estimates]
-    total = sum(value * count for value, count in frames if value == value)
-    if total:
-        facts.append(("Frames measured", f"{total / 1e6:,.1f} <small>million</small>" if total >= 1e6 else f"{total:,.0f}"))
-    messages = [
-        point.estimates[Metric.MESSAGES].value * point.replications for point in content.points if Metric.MESSAGES in point.estimates
-    ]
-    if total := sum(messages):
-        facts.append(("Messages measured", f"{total / 1e6:,.1f} <small>million</small>" if total >= 1e6 else f"{total:,.0f}"))
+    for metric, title in ((Metric.FRAMES, "Frames measured"), (Metric.MESSAGES, "Messages measured")):
+        counts = [(point.estimates[metric].value, point.replications) for point in content.points if metric in point.estimates]
+        # Octets over TCP are no messages that anybody could count.
+        if total := sum(value * count for value, count in counts if value == value):
+            facts.append((title, f"{total / 1e6:,.1f} <small>million</small>" if total >= 1e6 else f"{total:,.0f}"))
     wall_s = content.provenance.get("wall_s")
     if isinstance(wall_s, int | float):
         facts.append(
