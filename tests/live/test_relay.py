@@ -310,6 +310,7 @@ def test_many_segments_in_one_are_no_frame_of_this_wire() -> None:
         # As somebody might who does not know better.
         offloads = ("tx", "on", "sg", "on", "gso", "on", "tx-udp-segmentation", "on")
         subprocess.run(one.command("ethtool", "-K", "em0", *offloads), check=True, capture_output=True)
+        subprocess.run(one.command("ip", "link", "set", "em0", "gso_max_segs", "64"), check=True)
         subprocess.run(one.command("tc", "qdisc", "del", "dev", "em0", "root"), check=True)  # the shaper would cut it up
         subprocess.run(one.command(sys.executable, "-c", SEGMENTS, other.ipv4), check=True)
     assert ways(bed)[0]["dropped"]["too_long"] == 1
