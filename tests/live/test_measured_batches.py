@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ethermeter.analysis.flow_sums import flow_sums, of_each, together
+from ethermeter.analysis.flow_sums import flow_sums, of_each
 from ethermeter.analysis.flows import of_flows
 from ethermeter.analysis.groups import FLOW_METRICS
 from ethermeter.analysis.tables import per_station
 from ethermeter.observation import Metric
 from ethermeter.store import RunDirectory
+from flow_totals import together
 from small_runs import PROGRAM
 
 FILE = """\

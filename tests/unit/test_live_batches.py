@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from ethermeter import _core
-from ethermeter.analysis.flow_sums import FlowSums, errors_of_all, left_out, of_all, of_each, together
+from ethermeter.analysis.estimates import errors_within
+from ethermeter.analysis.flow_sums import FlowSums, left_out, of_all, of_each
 from ethermeter.analysis.groups import _means_of_known
 from ethermeter.analysis.interval import jackknife_error
 from ethermeter.engines.live.by_batch import mean_s, of_stream
@@ -18,6 +19,7 @@ from ethermeter.engines.live.observed import in_vain, observe
 from ethermeter.observation import Metric
 from ethermeter.plan import read
 from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, FLOW_METRICS, NOT_COUNTED, TrialRows
+from flow_totals import together
 from measured_trials import loopback, only_trial
 
 # A stream of lengths that differ, requests, a stream of octets and a file; measured for 1 s in four parts.
@@ -185,7 +187,7 @@ def test_all_parts_together_say_what_is_observed_of_what_follows_from_them_and_n
 
 def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path: Path) -> None:
     rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=1.0)
-    found = errors_of_all([(np.array([0]), sums_of(rows))], 1)
+    found = errors_within([(np.array([0]), of_all(left_out(sums_of(rows))))], 1)
     # Octets in bulk have no rate by part, exchanges no messages, a file no timeouts.
     follows = {Metric.EXCHANGES, Metric.ROUND_TRIP, Metric.INTER_ARRIVAL}
     assert {metric for metric, (error, _) in found.items() if math.isfinite(error[0])} == follows
@@ -193,7 +195,7 @@ def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path:
     for metric in follows:
         assert whole[metric][0, 0] == pytest.approx(observed(rows, metric), rel=1e-12), metric
     assert whole[Metric.EXCHANGES][0, 0] == 37 + 5
-    alone = errors_of_all([(np.array([0]), sums_of(rows, slice(0, 1)))], 1)
+    alone = errors_within([(np.array([0]), of_all(left_out(sums_of(rows, slice(0, 1)))))], 1)
     assert {metric for metric, (error, _) in alone.items() if math.isfinite(error[0])} == OF_STREAM
     # With one part of a quarter of a second left out: 9, 6, 8 and 7 messages in 0.75 s.
     rates = np.array([9, 6, 8, 7]) / 0.75

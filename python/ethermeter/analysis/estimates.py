@@ -17,19 +17,21 @@ Trials with the same series, point and engine are replications. A value is the m
 """
 
 import functools
+import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ethermeter.analysis.flow_sums import errors_of_all, flow_sums
+from ethermeter.analysis.flow_sums import flow_sums, of_all
+from ethermeter.analysis.flow_sums import left_out as without_one
 from ethermeter.analysis.graphs import graphs, left_out
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats, jackknife_error
-from ethermeter.analysis.tables import Integers, Trial, WholeSegment, batch_sums, whole_segment
+from ethermeter.analysis.tables import Integers, Trial, batch_sums, whole_segment
 from ethermeter.faults import Fault, InputError
 from ethermeter.observation import DEFINITIONS, FLOW_DEFINITIONS, FLOW_VOICE_DEFINITIONS, Caution, Metric
 
@@ -64,9 +66,9 @@ def estimate(trials: Sequence[Trial], observations: Any, batches: Any, flow_batc
     several = np.array(replications) >= ENOUGH_REPLICATIONS
     within: dict[Metric, tuple[Floats, Floats]] = {}
     if not several.all():
-        of_segments = _errors_within(whole, trials, batches)
-        of_networks = errors_of_all(flow_sums(flow_batches, observations, trials), len(trials))
-        within = either(of_segments, of_networks)
+        of_segments = ((at, graphs(left_out(sums))) for at, sums in batch_sums(batches, trials))
+        of_networks = ((at, of_all(without_one(sums))) for at, sums in flow_sums(flow_batches, observations, trials))
+        within = errors_within(itertools.chain(of_segments, of_networks), len(trials))
     columns = [
         summarised(whole.values[:, position], groups, replications, within=within.get(metric))
         for position, metric in enumerate(whole.metrics)
@@ -143,31 +145,31 @@ def grouped(trials: Sequence[Trial]) -> tuple[Integers, list[int], list[int]]:
     return np.array(groups, dtype=np.int64), firsts, sizes
 
 
-def _errors_within(whole: WholeSegment, trials: Sequence[Trial], batches: Any) -> dict[Metric, tuple[Floats, Floats]]:
-    """Find every metric's standard error within each trial, and its degrees of freedom; shape `(trials,)`, NaN without batches."""
+def errors_within(by_batch: Iterable[tuple[Integers, Mapping[Metric, Floats]]], trials: int) -> dict[Metric, tuple[Floats, Floats]]:
+    """Find every metric's standard error within each trial, and its degrees of freedom.
+
+    Parameters
+    ----------
+    by_batch
+        Positions of trials, each trial once, and their values with one batch left out, shape `(trials, batches)`.
+    trials
+        How many the plan has.
+
+    Returns
+    -------
+    :
+        By metric, both of shape `(trials,)`; NaN of trials without batches.
+    """
     errors: dict[Metric, tuple[Floats, Floats]] = {}
-    for positions, sums in batch_sums(batches, trials):
-        batch_count = sums.frames.shape[1]
-        if batch_count < 2:
-            continue
-        for metric, values in graphs(left_out(sums)).items():
-            if metric not in whole.metrics:
+    for positions, left in by_batch:
+        for metric, values in left.items():
+            batches = values.shape[1]
+            if batches < 2:
                 continue
-            error, degrees = errors.setdefault(metric, (np.full(len(trials), np.nan), np.full(len(trials), np.nan)))
+            error, degrees = errors.setdefault(metric, (np.full(trials, np.nan), np.full(trials, np.nan)))
             error[positions] = jackknife_error(values)
-            degrees[positions] = batch_count - 1
+            degrees[positions] = batches - 1
     return errors
-
-
-def either(
-    first: Mapping[Metric, tuple[Floats, Floats]], second: Mapping[Metric, tuple[Floats, Floats]]
-) -> dict[Metric, tuple[Floats, Floats]]:
-    """Join errors within trials and their degrees of freedom where a trial has them from one of two sources only."""
-    joined = {**first, **second}
-    for metric in first.keys() & second.keys():
-        error, degrees = (np.where(np.isnan(of[0]), of[1], of[0]) for of in zip(first[metric], second[metric], strict=True))
-        joined[metric] = (error, degrees)
-    return joined
 
 
 def to_json(points: Sequence[Point]) -> str:

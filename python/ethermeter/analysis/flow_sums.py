@@ -5,13 +5,13 @@ follow from no sums, nor do counts over the whole trial, voice and clocks.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ethermeter.analysis.interval import Floats, jackknife_error
+from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import Integers, Trial, cubes, per_station, window_s
 from ethermeter.observation import Metric
 from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS
@@ -100,28 +100,8 @@ def flow_sums(flow_batches: "pa.Table | None", observations: "pa.Table", trials:
 
 def left_out(sums: FlowSums) -> FlowSums:
     """Sum all batches but one, for each, from sums by batch; same shapes."""
-    batches = sums.counted_s.shape[1]
-    return FlowSums(
-        {name: np.asarray(values.sum(axis=1, keepdims=True) - values, np.float64) for name, values in sums.sums.items()},
-        sums.counted_s * (batches - 1),
-        sums.window_s,
-        sums.receivers,
-        sums.is_transfer,
-        sums.is_lossless,
-    )
-
-
-def together(sums: FlowSums) -> FlowSums:
-    """Sum all batches, from sums by batch; there is one of them then."""
-    batches = sums.counted_s.shape[1]
-    return FlowSums(
-        {name: np.asarray(values.sum(axis=1, keepdims=True), np.float64) for name, values in sums.sums.items()},
-        sums.counted_s[:, :1] * batches,
-        sums.window_s[:, :1],
-        sums.receivers,
-        sums.is_transfer,
-        sums.is_lossless,
-    )
+    rest = {name: np.asarray(values.sum(axis=1, keepdims=True) - values, np.float64) for name, values in sums.sums.items()}
+    return replace(sums, sums=rest, counted_s=sums.counted_s * (sums.counted_s.shape[1] - 1))
 
 
 def of_each(sums: FlowSums) -> dict[Metric, Floats]:
@@ -155,33 +135,6 @@ def of_all(sums: FlowSums) -> dict[Metric, Floats]:
     if sums.receivers.shape[-1] > 1:
         del found[Metric.ACKNOWLEDGEMENT_DELAY]
     return found
-
-
-def errors_of_all(found: Sequence[tuple[Integers, FlowSums]], trials: int) -> dict[Metric, tuple[Floats, Floats]]:
-    """Find the standard error within each trial of every metric of all flows together, and its degrees of freedom.
-
-    Parameters
-    ----------
-    found
-        What `flow_sums` gave.
-    trials
-        How many trials the plan has.
-
-    Returns
-    -------
-    :
-        By metric, both of shape `(trials,)`; NaN of trials without batches.
-    """
-    errors: dict[Metric, tuple[Floats, Floats]] = {}
-    for positions, sums in found:
-        batches = sums.counted_s.shape[1]
-        if batches < 2:
-            continue
-        for metric, values in of_all(left_out(sums)).items():
-            error, degrees = errors.setdefault(metric, (np.full(trials, np.nan), np.full(trials, np.nan)))
-            error[positions] = jackknife_error(values)
-            degrees[positions] = batches - 1
-    return errors
 
 
 def _rates(sums: FlowSums, counted_s: Floats) -> dict[Metric, Floats]:
