@@ -79,7 +79,7 @@ def test_processor_time_of_other_programs_is_counted_and_that_of_tests_is_not() 
     spin = [sys.executable, "-c", SPIN.format(s=20)]
     with subprocess.Popen(spin) as child:
         # A program whose parent has ended is no descendant of this process.
-        started = subprocess.run(["sh", "-c", '"$@" >/dev/null & echo $!', "sh", *spin], check=True, capture_output=True, text=True)
+        started = subprocess.run(["sh", "-c", '"$@" >/dev/null 2>&1 & echo $!', "sh", *spin], check=True, capture_output=True, text=True)
         other = int(started.stdout)
         try:
             until_s = time.monotonic() + 10
