@@ -1,10 +1,12 @@
 """What all tests rely on."""
 
 import signal
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from stalls import INCONCLUSIVE, QuietWindow, Witnesses, usage_by
+from stalls import INCONCLUSIVE, NewPath, QuietWindow, Witnesses, usage_by
 
 # Started in the background of a shell without job control, a process ignores Ctrl-C, and its children inherit that.
 # The tests that press it would wait in vain.
@@ -25,6 +27,12 @@ def in_quiet_window(witnesses: Witnesses) -> QuietWindow:
     `result = in_quiet_window(measure)` calls `measure()` until the machine did not stall during the call, at most three times.
     """
     return QuietWindow(usage_by(witnesses))
+
+
+@pytest.fixture
+def new_path(tmp_path: Path) -> NewPath:
+    """Return a new, empty directory at each call, for what a measurement writes that may be taken more than once."""
+    return lambda: Path(tempfile.mkdtemp(dir=tmp_path))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

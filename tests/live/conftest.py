@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from stalls import Witnesses
-from stillness import until_it_counts
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,35 +18,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("root"):
                 item.add_marker(pytest.mark.skip(reason="network namespaces need root"))
-
-
-_WITNESSES = pytest.StashKey[Witnesses]()
-
-
-@pytest.fixture(autouse=True)
-def _is_timed(request: pytest.FixtureRequest) -> None:
-    """Have what is timed witnessed; each attempt writes to a folder of its own."""
-    if request.node.get_closest_marker("timed"):
-        request.node.stash[_WITNESSES] = request.getfixturevalue("witnesses")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Do again what failed while the machine stood still."""
-    witnesses = pyfuncitem.stash.get(_WITNESSES, None)
-    if witnesses is None:
-        return None
-    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
-
-    def attempt(number: int) -> None:
-        mine = dict(arguments)
-        if "tmp_path" in mine:
-            mine["tmp_path"] = arguments["tmp_path"] / str(number)
-            mine["tmp_path"].mkdir()
-        pyfuncitem.obj(**mine)
-
-    until_it_counts(attempt, witnesses.stalled_s)
-    return True
 
 
 def _built(*what: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from ethermeter.testbed import Host, make_testbed
+from stalls import QuietWindow
 
 MS = 10**6
 ROUNDS = 10
@@ -74,46 +75,56 @@ def describe(agents: dict[str, tuple[Host, str]]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.timed
 @pytest.mark.root
-def test_offset_and_drift_of_a_senders_clock_are_found_within_their_uncertainty(agent: str, tmp_path: Path) -> None:
+def test_offset_and_drift_of_a_senders_clock_are_found_within_their_uncertainty(
+    agent: str, in_quiet_window: QuietWindow, tmp_path: Path
+) -> None:
     draw = random.Random(SEED)
-    covered, uncertain_ns, delay_uncertain_ns = [], [], []
     with make_testbed(2) as bed:
         names = ",".join(str(host.ipv4) for host in bed.hosts)
         subprocess.run([agent, "certificates", str(tmp_path / "lab"), "--hosts", names], check=True)
         folder = tmp_path / "lab"
         (folder / "ceilings.toml").write_text('addresses = ["10.77.0.0/24"]')
-        for _ in range(ROUNDS):
-            with ExitStack() as stack:
-                clocks = {f"{side}{pair}": Clock(draw) for pair in range(PAIRS) for side in "ab"}
-                hosts = {"a": bed.hosts[0], "b": bed.hosts[1]}
-                agents = {name: (hosts[name[0]], start(agent, hosts[name[0]], folder, clock, stack)) for name, clock in clocks.items()}
-                file = tmp_path / "test.json"
-                file.write_text(json.dumps(describe(agents)))
-                command = bed.hosts[0].command(agent, "measure", str(file), *credentials(folder, "coordinator"))
-                done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-            assert done.returncode == 0, done.stderr
-            result = json.loads(done.stdout)
-            for name, clock in clocks.items():
-                artificial = {"offset_ns": clock.offset_ns, "drift_ppb": clock.drift_ppb}
-                assert result["agents"][name]["artificial_clock"] == artificial
-            for flow in result["flows"].values():
-                found, sender, receiver = flow["clock"], clocks[flow["from"]], clocks[flow["to"]]
-                error_ns = found["ahead_ns"] - sender.ahead_of_ns(receiver, found["at_ns"])
-                drift_error = found["drift"] - float(sender.rate() / receiver.rate() - 1)
-                # Times on frames are whole nanoseconds, which is in the uncertainty; floats of seconds of them are exact to far less.
-                covered.append(abs(error_ns) <= found["uncertainty_ns"] and abs(drift_error) <= found["drift_uncertainty"])
-                uncertain_ns.append(found["uncertainty_ns"])
-                assert "clock-uncertain" not in flow["cautions"], flow["clock"]
-                measured = flow["receiving"]["counted"]["stream"]["measured"]
-                # Something was known of the clock before the first frame came, so each delay is told, or known to be too short to tell.
-                assert measured["unrelated"] == 0
-                assert measured["delay"]["total"] + measured["before_sent"] == measured["frames"]
-                assert found["delay_uncertainty_ns"] >= found["uncertainty_ns"]
-                delay_uncertain_ns.append(found["delay_uncertainty_ns"])
-    assert len(covered) == TRIALS
-    assert sum(covered) >= LEAST_COVERED
-    # Whatever else the machine does can only hold exchanges up, so that less is known: the better half is judged.
-    assert statistics.median(uncertain_ns) <= MOST_UNCERTAIN_NS, sorted(uncertain_ns)
-    assert statistics.median(delay_uncertain_ns) <= MOST_UNCERTAIN_NS, sorted(delay_uncertain_ns)
+
+        def compared() -> list[dict[str, Any]]:
+            found = [flow for _ in range(ROUNDS) for flow in compare_clocks(agent, bed.hosts, folder, draw)]
+            assert len(found) == TRIALS
+            assert sum(flow["is_covered"] for flow in found) >= LEAST_COVERED
+            return found
+
+        # A machine that stalls holds exchanges up, so that less is known: the better half is judged.
+        found = in_quiet_window(compared, tolerated_stall_s=ROUNDS * 0.15 / 4)
+    assert not any("clock-uncertain" in flow["cautions"] for flow in found)
+    for key in ("uncertainty_ns", "delay_uncertainty_ns"):
+        values_ns = [flow["clock"][key] for flow in found]
+        assert statistics.median(values_ns) <= MOST_UNCERTAIN_NS, sorted(values_ns)
+
+
+def compare_clocks(agent: str, bed_hosts: list[Host], folder: Path, draw: random.Random) -> list[dict[str, Any]]:
+    """Run one test between agents with clocks of their own; return its flows, and of each whether its uncertainty holds."""
+    with ExitStack() as stack:
+        clocks = {f"{side}{pair}": Clock(draw) for pair in range(PAIRS) for side in "ab"}
+        hosts = {"a": bed_hosts[0], "b": bed_hosts[1]}
+        agents = {name: (hosts[name[0]], start(agent, hosts[name[0]], folder, clock, stack)) for name, clock in clocks.items()}
+        file = folder / "test.json"
+        file.write_text(json.dumps(describe(agents)))
+        command = bed_hosts[0].command(agent, "measure", str(file), *credentials(folder, "coordinator"))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    for name, clock in clocks.items():
+        artificial = {"offset_ns": clock.offset_ns, "drift_ppb": clock.drift_ppb}
+        assert result["agents"][name]["artificial_clock"] == artificial
+    flows: list[dict[str, Any]] = list(result["flows"].values())
+    for flow in flows:
+        found, sender, receiver = flow["clock"], clocks[flow["from"]], clocks[flow["to"]]
+        error_ns = found["ahead_ns"] - sender.ahead_of_ns(receiver, found["at_ns"])
+        drift_error = found["drift"] - float(sender.rate() / receiver.rate() - 1)
+        # Times on frames are whole nanoseconds, which is in the uncertainty; floats of seconds of them are exact to far less.
+        flow["is_covered"] = abs(error_ns) <= found["uncertainty_ns"] and abs(drift_error) <= found["drift_uncertainty"]
+        measured = flow["receiving"]["counted"]["stream"]["measured"]
+        # Something was known of the clock before the first frame came, so each delay is told, or known to be too short to tell.
+        assert measured["unrelated"] == 0
+        assert measured["delay"]["total"] + measured["before_sent"] == measured["frames"]
+        assert found["delay_uncertainty_ns"] >= found["uncertainty_ns"]
+    return flows

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ethermeter.testbed import Host, Wire, make_testbed
+from stalls import QuietWindow
 
 HOSTS = 3
 MS = 10**6
@@ -97,7 +98,6 @@ EXCHANGE = {
 LONG_ANSWERS = EXCHANGE | {"response": {"frames": {"kind": "fixed", "bits": 8 * 1518}}}
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(laboratory: Laboratory) -> None:
     many = ["h2", "h3"]
@@ -140,7 +140,6 @@ def received_octets(measured: dict[str, Any], host: str) -> int:
     return int(last - first)
 
 
-@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize(
     ("port", "to", "cast"), [("packet", "h2", "unicast"), ("xdp", "h2", "unicast"), ("packet", ["h2", "h3"], "multicast")]
@@ -156,7 +155,6 @@ def test_short_raw_requests_are_answered_with_the_longest_frames(laboratory: Lab
     assert received_octets(measured, "h2") < 1000 * asked["requests"]
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_xdp_ports_send_receive_ask_and_answer(laboratory: Laboratory) -> None:
     result = laboratory.measure([flow("stream", "xdp", "h2")])["flows"]["stream"]
@@ -167,7 +165,6 @@ def test_xdp_ports_send_receive_ask_and_answer(laboratory: Laboratory) -> None:
     assert asked["answered"] + asked["lost"] == asked["requests"]
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_datagrams_longer_than_a_frame_are_counted_whole_and_charged_in_pieces(laboratory: Laboratory) -> None:
     data_octets, pieces, datagrams = 5000, 4, 100
@@ -194,23 +191,33 @@ def test_datagrams_longer_than_a_frame_are_counted_whole_and_charged_in_pieces(l
         assert "consent-limited" in result["cautions"]
 
 
-@pytest.mark.timed
 @pytest.mark.root
-def test_a_connection_fills_a_wire_in_both_directions_and_tells_of_itself(agent: str, tmp_path: Path) -> None:
+def test_a_connection_fills_a_wire_in_both_directions_and_tells_of_itself(agent: str, in_quiet_window: QuietWindow, tmp_path: Path) -> None:
     with make_testbed(HOSTS, layout="switch", wires=Wire(RATE_BPS)) as bed, ExitStack() as stack:
         laboratory = Laboratory(agent, list(bed.hosts), tmp_path)
         laboratory.start(stack)
         there = flow("there", "tcp", "h3", most_bps=2 * RATE_BPS, traffic={"kind": "transfer"}) | {"from": "h2"}
         back = there | {"name": "back", "from": "h3", "to": "h2"}
-        result = laboratory.measure([there, back], transmit_ms=1500)["flows"]
-    for name in ("there", "back"):
-        given, taken = (result[name][side]["counted"] for side in ("sending", "receiving"))
-        # A wire carries at most 1448 octets of TCP's payload in a frame of 1518 with 20 around it. Two frames that the shaper has saved up
-        # are 2% of a second and a half. What slow start and the answers of the other direction take is less than half.
-        most_bps = RATE_BPS * 1448 / 1538
-        assert 0.5 * most_bps < taken["measured"]["data_rate_bps"] < 1.02 * most_bps
-        assert taken["octets"] <= given["octets"]
-        columns = given["tcp"]["columns"]
-        assert max(columns["congestion_window"]) > 2
-        assert columns["busy_us"] == sorted(columns["busy_us"])
-        assert columns["busy_us"][-1] > 10**6
+
+        def data_rates_bps() -> list[float]:
+            flows = laboratory.measure([there, back], transmit_ms=1500)["flows"]
+            return [connection_data_rate_bps(flows[name]) for name in ("there", "back")]
+
+        rates_bps = in_quiet_window(data_rates_bps, tolerated_stall_s=0.15)
+    # A wire carries at most 1448 octets of TCP's payload in a frame of 1518 with 20 around it. Two frames that the shaper has saved up
+    # are 2% of a second and a half; what a stall held up may come in one read. What slow start and the answers of the other direction
+    # take is less than half.
+    most_bps = RATE_BPS * 1448 / 1538
+    for rate_bps in rates_bps:
+        assert 0.5 * most_bps < rate_bps < (1.02 + in_quiet_window.stalled_s / 1.5) * most_bps
+
+
+def connection_data_rate_bps(flow: dict[str, Any]) -> float:
+    """Rate of a flow over TCP; its counts agree with each other."""
+    given, taken = (flow[side]["counted"] for side in ("sending", "receiving"))
+    assert taken["octets"] <= given["octets"]
+    columns = given["tcp"]["columns"]
+    assert max(columns["congestion_window"]) > 2
+    assert columns["busy_us"] == sorted(columns["busy_us"])
+    assert columns["busy_us"][-1] > 10**6
+    return float(taken["measured"]["data_rate_bps"])

@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 from small_runs import PROGRAM
+from stalls import NewPath, QuietWindow
 
 SHORT = ["--set", 'phases.transmit="0.6 s"', "--set", 'phases.measure="last 0.4 s"']
+
+TOLERATED_STALL_S = 0.1
+"""Of a command that takes some seconds, in which windows of half a second and more are measured."""
 
 
 def measured(name: str, folder: Path, *words: str) -> list[dict[str, Any]]:
@@ -30,22 +34,26 @@ def flows_of(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text())["flows"] for path in sorted((folder / "run" / "live").glob("*/*.json"))]
 
 
-@pytest.mark.timed
 @pytest.mark.root
-def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(tmp_path: Path) -> None:
+def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(new_path: NewPath, in_quiet_window: QuietWindow) -> None:
     to = ["--set", 'flows.load.to="sink10"', "--set", 'flows.load.from="sparc"']
-    one, group = measured("erg/simplex", tmp_path, *to, "--set", 'phases.transmit="1.2 s"', "--set", 'phases.measure="last 1 s"')
-    for point in (one, group):
-        assert value(point, "loss") == 0
-        # 40000 bits each 4192 us is what the wire carries, and one datagram more may fall into the window of a second. A sender that was
-        # late leaves the wire idle, so that there is no bound below: all that were offered come.
-        assert value(point, "data_rate") <= 40_000 / 4192e-6 + 40_000
-    for flows in flows_of(tmp_path):
-        # Their phase is random: one more or less in the transmission.
-        assert flows["load"]["sending"]["counted"]["frames"] == pytest.approx(1.2 / 4192e-6, abs=1)
+
+    def rates_bps() -> list[float]:
+        folder = new_path()
+        points = measured("erg/simplex", folder, *to, "--set", 'phases.transmit="1.2 s"', "--set", 'phases.measure="last 1 s"')
+        assert [value(point, "loss") for point in points] == [0, 0]
+        for flows in flows_of(folder):
+            # Their phase is random: one more or less in the transmission.
+            assert flows["load"]["sending"]["counted"]["frames"] == pytest.approx(1.2 / 4192e-6, abs=1)
+        return [value(point, "data_rate") for point in points]
+
+    # 40000 bits each 4192 us is what the wire carries, and one datagram more may fall into the window of a second. What a stall holds up
+    # comes later, into the window or after it.
+    wire_bps = 40_000 / 4192e-6
+    for rate_bps in in_quiet_window(rates_bps, tolerated_stall_s=TOLERATED_STALL_S):
+        assert rate_bps == pytest.approx(wire_bps, abs=40_000 + wire_bps * in_quiet_window.stalled_s)
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_each_step_of_the_load_comes_through_below_the_wire(tmp_path: Path) -> None:
     steps = ["--set", 'vary."flows.load.arrivals.regular"=["16.768 ms", "8.384 ms"]', "--set", 'phases.drain="0.2 s"']
@@ -56,7 +64,6 @@ def test_each_step_of_the_load_comes_through_below_the_wire(tmp_path: Path) -> N
         assert flows["load"]["received"] == pytest.approx(0.6 / period_s, abs=1)
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_on_wires_that_hold_frames_a_round_trip_grows_by_what_the_wires_take_for_an_octet(tmp_path: Path) -> None:
     sizes = ["--set", 'vary."flows.ping.frames"=["82 B", "530 B", "1042 B", "1518 B"]', "--set", 'network.rate="10 Mb/s"']
@@ -69,7 +76,6 @@ def test_on_wires_that_hold_frames_a_round_trip_grows_by_what_the_wires_take_for
         assert value(point, "timed_out") == 0
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_get(tmp_path: Path) -> None:
     silent, heard = sorted(
@@ -86,18 +92,23 @@ def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_g
             assert bystander["received"] < bystander["sent"]
 
 
-@pytest.mark.timed
 @pytest.mark.root
-def test_saturated_hosts_share_one_wire_and_no_more(tmp_path: Path) -> None:
+def test_saturated_hosts_share_one_wire_and_no_more(new_path: NewPath, in_quiet_window: QuietWindow) -> None:
     sizes = ["--set", "network.hosts.host.count=2", "--set", 'flows.load.frames="1518 B"']
-    (point,) = measured("boggs1988/fixed", tmp_path, *sizes)
-    # The wire carries one of 1538 octets each 1230.4 us, and is never idle; one more or less in the window of half a second.
-    assert value(point, "message_rate") == pytest.approx(1 / 1230.4e-6, abs=2)
-    (flows,) = flows_of(tmp_path)
-    assert all(flow["received"] > 0 for flow in flows.values())
+
+    def message_rate() -> float:
+        folder = new_path()
+        (point,) = measured("boggs1988/fixed", folder, *sizes)
+        (flows,) = flows_of(folder)
+        assert all(flow["received"] > 0 for flow in flows.values())
+        return value(point, "message_rate")
+
+    # The wire carries one of 1538 octets each 1230.4 us, and is idle only while the machine stalls; one more or less in the window of half
+    # a second.
+    rate, wire_rate = in_quiet_window(message_rate, tolerated_stall_s=TOLERATED_STALL_S), 1 / 1230.4e-6
+    assert rate == pytest.approx(wire_rate, abs=2 + wire_rate * in_quiet_window.stalled_s / 0.5)
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path: Path) -> None:
     sizes = ["--set", "network.hosts.answerer.count=3", "--set", 'flows.ping.frames="82 B"']
@@ -109,24 +120,29 @@ def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path: Path) -> None:
     assert all(station["answered"] >= asked["complete"] for station in asked["by_station"])
 
 
-@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("wires", ["shaped", "relay"])
-def test_octets_over_tcp_fill_what_a_wire_leaves_them(tmp_path: Path, wires: str) -> None:
+def test_octets_over_tcp_fill_what_a_wire_leaves_them(new_path: NewPath, in_quiet_window: QuietWindow, wires: str) -> None:
     words = ["--set", 'network.rate="10 Mb/s"', "--set", 'phases.transmit="1.5 s"', "--wires", wires]
-    (point,) = measured("fritz1999/one-way", tmp_path, *words)
-    # Segments of 1448 octets in 1538 of the wire. Octets are told when they are read: what waited for a segment that was sent again,
-    # at most what the queue before the wire held (150 kB, and what its shaper lets go ahead of time), may come in one read.
+    # Segments of 1448 octets in 1538 of the wire.
     most_bps = 10e6 * 1448 / 1538
-    assert 0 < value(point, "data_rate") <= most_bps + 8 * 160_000
-    (flows,) = flows_of(tmp_path)
-    # In most parts of the window, of 50 ms, nothing is sent again: there it is the wire's rate, but for a segment that is just read or not.
-    parts = flows["copy"]["receiving"]["counted"]["measured"]["batches"]["octets"]
-    assert statistics.median(parts) == pytest.approx(most_bps / 8 * 0.05, abs=1448)
-    assert flows["copy"]["received_octets"] == flows["copy"]["sent_octets"] > 0
+
+    def octets_of_batches() -> list[int]:
+        folder = new_path()
+        (point,) = measured("fritz1999/one-way", folder, *words)
+        # Octets are told when they are read: what waited for a segment that was sent again, at most what the queue before the wire held
+        # (150 kB, and what its shaper lets go ahead of time), may come in one read.
+        assert 0 < value(point, "data_rate") <= most_bps + 8 * 160_000
+        (flows,) = flows_of(folder)
+        assert flows["copy"]["received_octets"] == flows["copy"]["sent_octets"] > 0
+        return list(flows["copy"]["receiving"]["counted"]["measured"]["batches"]["octets"])
+
+    # In most batches of the window, of 50 ms, nothing is sent again and nothing stalls: there it is the wire's rate, but for a segment that
+    # is just read or not.
+    batches = in_quiet_window(octets_of_batches, tolerated_stall_s=TOLERATED_STALL_S)
+    assert statistics.median(batches) == pytest.approx(most_bps / 8 * 0.05, abs=1448)
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_talkers_who_have_room_lose_nothing(tmp_path: Path) -> None:
     words = ["--set", "network.hosts.talker.count=2", "--set", 'phases.transmit="1.5 s"', "--set", 'phases.measure="last 1.4 s"']
@@ -138,25 +154,30 @@ def test_talkers_who_have_room_lose_nothing(tmp_path: Path) -> None:
     assert value(point, "timed_out") == 0
 
 
-@pytest.mark.timed
 @pytest.mark.root
-def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packets(tmp_path: Path) -> None:
+def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packets(new_path: NewPath, in_quiet_window: QuietWindow) -> None:
     words = ["--set", "network.hosts.listener.count=3", "--set", 'network.links.0.rate="160 kb/s"', "--set", "run.replications=1"]
-    (point,) = measured(
-        "gonsalves1982/conversations", tmp_path, *words, "--set", 'phases.transmit="6 s"', "--set", 'phases.measure="last 4 s"'
-    )
+    made = 3 * 4 / 125e-6
+
+    def sample_loss() -> float:
+        folder = new_path()
+        (point,) = measured(
+            "gonsalves1982/conversations", folder, *words, "--set", 'phases.transmit="6 s"', "--set", 'phases.measure="last 4 s"'
+        )
+        assert value(point, "samples_offered") == pytest.approx(made, abs=3)
+        assert value(point, "samples_lost_host") == value(point, "samples_lost")
+        (flows,) = flows_of(folder)
+        for flow in flows.values():
+            said = flow["sending"]["counted"]["voice"]["measured"]
+            assert said["made"] == said["sent"] + said["lost"] + said["left"]
+            assert said["sent"] == flow["receiving"]["counted"]["stream"]["voice"]["measured"]["samples"]
+        return value(point, "sample_loss")
+
     # 1006 samples of 125 us go in a packet that takes 1044 octets of the wire, 52.2 ms.
     carried = 1006 * 125e-6 / (8 * 1044 / 160e3)
-    made = 3 * 4 / 125e-6
-    assert value(point, "samples_offered") == pytest.approx(made, abs=3)
-    # Of each conversation a packet more or less may go in the window.
-    assert value(point, "sample_loss") == pytest.approx(1 - carried / 3, abs=3 * 1006 / made)
-    assert value(point, "samples_lost_host") == value(point, "samples_lost")
-    (flows,) = flows_of(tmp_path)
-    for flow in flows.values():
-        said = flow["sending"]["counted"]["voice"]["measured"]
-        assert said["made"] == said["sent"] + said["lost"] + said["left"]
-        assert said["sent"] == flow["receiving"]["counted"]["stream"]["voice"]["measured"]["samples"]
+    loss = in_quiet_window(sample_loss, tolerated_stall_s=2 * TOLERATED_STALL_S)
+    # Of each conversation a packet more or less may go in the window. While the machine stalls, the wire is idle.
+    assert loss == pytest.approx(1 - carried / 3, abs=3 * 1006 / made + carried / 3 * in_quiet_window.stalled_s / 4)
 
 
 @pytest.mark.root
@@ -189,20 +210,25 @@ def test_what_is_to_be_measured_is_asked_for_in_a_line(words: tuple[str, ...], f
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.timed
 @pytest.mark.root
-def test_what_erg_published_stands_beside_what_was_measured(tmp_path: Path) -> None:
+def test_what_erg_published_stands_beside_what_was_measured(new_path: NewPath, in_quiet_window: QuietWindow) -> None:
     path = [f'vary."flows.load.{key}"=["{host}"]' for key, host in (("from", "sparc"), ("to", "sink10"))]
     words = ["--set", path[0], "--set", path[1], "--set", 'run.engines=["live"]', "--set", 'phases.transmit="1.2 s"']
-    words += ["--set", 'phases.measure="last 1 s"', "--replications", "1", "--json", "--out", str(tmp_path / "run")]
-    done = subprocess.run(
-        [*PROGRAM, "measure", "live/erg/simplex", "--testbed", *words], capture_output=True, text=True, timeout=100, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    claims = {claim["id"]: claim for claim in json.loads(done.stdout)["live_claims"]["claims"]}
+    words += ["--set", 'phases.measure="last 1 s"', "--replications", "1", "--json"]
+
+    def claims() -> dict[str, dict[str, Any]]:
+        run = new_path() / "run"
+        command = [*PROGRAM, "measure", "live/erg/simplex", "--testbed", *words, "--out", str(run)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+        assert done.returncode == 0, done.stderr
+        found = {claim["id"]: claim for claim in json.loads(done.stdout)["live_claims"]["claims"]}
+        assert found["3-10-10-hub"]["verdict"] == "not-run"
+        assert '<section id="study">' in (run / "report.html").read_text(encoding="utf-8")
+        return found
+
+    found = in_quiet_window(claims, tolerated_stall_s=TOLERATED_STALL_S)
     for name in ("2-unicast-10-10", "2-multicast-10-10"):
-        # A wire of 10 Mb/s has room for 9.542; one datagram more or less in the window of a second is 0.04.
-        assert claims[name]["verdict"] == "met"
-        assert claims[name]["ours"] <= 9.543 + 0.04
-    assert claims["3-10-10-hub"]["verdict"] == "not-run"
-    assert '<section id="study">' in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+        # A wire of 10 Mb/s has room for 9.542; one datagram more or less in the window of a second is 0.04. What a stall holds up comes
+        # later, into the window or after it.
+        assert found[name]["ours"] == pytest.approx(9.542, abs=0.04 + 9.542 * in_quiet_window.stalled_s)
+        assert in_quiet_window.stalled_s > 0.01 or found[name]["verdict"] == "met"

@@ -54,7 +54,6 @@ def value(said: dict[str, Any], metric: str) -> float:
     return float(point["estimates"][metric]["value"])
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_datagrams_over_ipv6_are_the_frames_that_the_interface_sent(tmp_path: Path) -> None:
     said, result = measured(tmp_path, STREAM, "--testbed", "--ip", "6")
@@ -72,7 +71,6 @@ def test_datagrams_over_ipv6_are_the_frames_that_the_interface_sent(tmp_path: Pa
     assert 0 <= octets - flow["sent"] * (per_message - 3 * 4) < 5 * 150
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_tcp_and_exchanges_go_over_ipv6(tmp_path: Path) -> None:
     said, result = measured(tmp_path, "transfer.stream = {}\ntransfer.tcp = { window = '64 kB' }", "--testbed", "--ip", "6")
@@ -87,7 +85,6 @@ def test_tcp_and_exchanges_go_over_ipv6(tmp_path: Path) -> None:
     assert value(said, "round_trip") > 0
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_a_testbed_of_so_many_hosts_gives_the_group_what_is_left(tmp_path: Path) -> None:
     command = [*PROGRAM, "measure", "live/boggs1988/fixed", "--testbed-hosts", "3", "--set", 'flows.load.frames="1518 B"']
@@ -105,7 +102,6 @@ def test_a_testbed_of_so_many_hosts_gives_the_group_what_is_left(tmp_path: Path)
     assert json.loads((tmp_path / "run" / "provenance.json").read_text())["measured"] == "plain"
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_hosts_that_an_experiment_does_not_have_stand_by(tmp_path: Path) -> None:
     _, result = measured(tmp_path, STREAM, "--testbed-hosts", "4")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from small_runs import PROGRAM
+from stalls import NewPath, QuietWindow
 
 FILE = """\
 title = "exchanges"
@@ -50,44 +51,58 @@ def counted(folder: Path, side: str) -> dict[str, Any]:
     return found
 
 
+TOLERATED_STALL_S = 0.1
+"""Of some seconds, in which a second is measured: what is expected are quantiles and sums to a factor of two."""
+
+
 def value(estimates: dict[str, Any], metric: str) -> float:
     return float(estimates[metric]["value"])
 
 
-@pytest.mark.timed
 @pytest.mark.root
-def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(tmp_path: Path) -> None:
+def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(new_path: NewPath, in_quiet_window: QuietWindow) -> None:
     # An answer takes 4 ms and a request comes each 8 ms on average: half of the time there is one before it.
     flow = 'data = "40 B x 1 + 400 B x 1"\narrivals = { poisson = "125 /s" }\nresponse = { data = "1000 B", think = "4 ms" }'
-    found = measured(tmp_path, flow)
-    simulated, live = found["simulation"], found["live"]
-    asker = counted(tmp_path, "sending")
-    # The same messages are offered to both; of those that come last, some are not answered in time to be counted.
-    assert value(live, "offered_rate") == pytest.approx(value(simulated, "offered_rate"), abs=1)
-    assert value(live, "exchanges") == asker["complete"] == asker["requests"]
-    # Draws and thinking are the same, and the wire takes 10 µs: hosts can only be slower, but for the buckets' 0.8%.
-    for metric in ("round_trip_p50", "round_trip_p90"):
-        assert value(live, metric) > 0.98 * value(simulated, metric)
+
+    def round_trips_p90_s() -> tuple[float, float]:
+        folder = new_path()
+        found = measured(folder, flow)
+        simulated, live = found["simulation"], found["live"]
+        asker = counted(folder, "sending")
+        # The same messages are offered to both; of those that come last, some are not answered in time to be counted.
+        assert value(live, "offered_rate") == pytest.approx(value(simulated, "offered_rate"), abs=1)
+        assert value(live, "exchanges") == asker["complete"] == asker["requests"]
+        # Draws and thinking are the same, and the wire takes 10 µs: hosts can only be slower, but for the buckets' 0.8%.
+        for metric in ("round_trip_p50", "round_trip_p90"):
+            assert value(live, metric) > 0.98 * value(simulated, metric)
+        return value(simulated, "round_trip_p90"), value(live, "round_trip_p90")
+
+    simulated_s, live_s = in_quiet_window(round_trips_p90_s, tolerated_stall_s=TOLERATED_STALL_S)
     # Without waiting for each other all would be 4 ms. Hosts that wake up late are late with those that wait, too.
-    assert value(simulated, "round_trip_p90") > 6e-3
-    assert value(live, "round_trip_p90") < 2 * value(simulated, "round_trip_p90")
+    assert simulated_s > 6e-3
+    assert live_s < 2 * simulated_s
 
 
-@pytest.mark.timed
 @pytest.mark.root
-def test_round_trips_on_held_wires_grow_with_what_the_answer_takes(tmp_path: Path) -> None:
+def test_round_trips_on_held_wires_grow_with_what_the_answer_takes(new_path: NewPath, in_quiet_window: QuietWindow) -> None:
     flow = 'port = "packet"\nframes = "82 B"\narrivals = "saturated"\nresponse = { frames = "1518 B", exchanges = 50 }'
     rate = ["--wires", "relay", "--set", 'network.rate="10 Mb/s"']
-    found = measured(tmp_path, flow, *rate)
-    # There 82 + 8 octets of 0.8 µs each, back 1518 + 8; nothing is faster, and the median of a busy machine is below twice of it.
+    # There 82 + 8 octets of 0.8 µs each, back 1518 + 8.
     least_s = (90 + 1526) * 0.8e-6
-    assert value(found["simulation"], "round_trip_p50") == pytest.approx(least_s, rel=0.01)
-    assert 0.992 * least_s < value(found["live"], "round_trip_p50") < 2 * least_s
-    assert value(found["live"], "exchanges") >= 50
-    assert "few-samples" not in found["live"]["round_trip"]["cautions"]
+
+    def measured_live() -> dict[str, Any]:
+        found = measured(new_path(), flow, *rate)
+        assert value(found["simulation"], "round_trip_p50") == pytest.approx(least_s, rel=0.01)
+        # Nothing is faster, but for the buckets' 0.8%.
+        assert value(found["live"], "round_trip_p50") > 0.992 * least_s
+        return found["live"]
+
+    live = in_quiet_window(measured_live, tolerated_stall_s=TOLERATED_STALL_S)
+    assert value(live, "round_trip_p50") < 2 * least_s
+    assert value(live, "exchanges") >= 50
+    assert "few-samples" not in live["round_trip"]["cautions"]
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_fewer_exchanges_than_were_wanted_are_told(tmp_path: Path) -> None:
     flow = 'data = "100 B"\narrivals = { regular = "10 ms" }\nresponse = { exchanges = 1000 }'
@@ -98,7 +113,6 @@ def test_fewer_exchanges_than_were_wanted_are_told(tmp_path: Path) -> None:
     assert "few-samples" not in live["message_rate"]["cautions"]
 
 
-@pytest.mark.timed
 def test_answers_over_a_connection_are_thought_about_too(tmp_path: Path) -> None:
     flow = 'port = "tcp"\nframes = "100 B"\narrivals = "saturated"\nresponse = { frames = "5000 B", think = "2 ms" }'
     live = measured(tmp_path, flow, "--set", 'run.engines=["live"]', place="--loopback")["live"]
@@ -106,24 +120,32 @@ def test_answers_over_a_connection_are_thought_about_too(tmp_path: Path) -> None
     assert 0 < value(live, "exchanges") <= 500
 
 
-@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("direction", ["read", "write"])
-def test_a_file_takes_as_long_as_its_blocks_do(tmp_path: Path, direction: str) -> None:
+def test_a_file_takes_as_long_as_its_blocks_do(new_path: NewPath, in_quiet_window: QuietWindow, direction: str) -> None:
     job = (
         f'direction = "{direction}", size = "400 kB", block = "4000 B", request = "64 B", answer = "64 B", client = "1 ms", server = "2 ms"'
     )
-    found = measured(tmp_path, f'transfer.file = {{ {job} }}\ntransfer.tcp = {{ window = "64 kB" }}')
-    simulated, live = found["simulation"], found["live"]
-    assert value(live, "exchanges") == value(simulated, "exchanges") == 100
     # 100 times 2 ms at the server and 1 ms between blocks; the wire of 1 Gb/s adds 35 µs to each in the simulation.
-    assert value(simulated, "transfer_rate") == pytest.approx(8 * 400_000 / (100 * 2e-3 + 99 * 1e-3 + 100 * 40e-6), rel=0.02)
-    assert 0.4 * value(simulated, "transfer_rate") < value(live, "transfer_rate") < 1.02 * value(simulated, "transfer_rate")
-    assert value(live, "round_trip_p50") >= 0.992 * 2e-3
-    client, server = counted(tmp_path, "sending"), counted(tmp_path, "receiving")
+    expected_bps = 8 * 400_000 / (100 * 2e-3 + 99 * 1e-3 + 100 * 40e-6)
+
+    def copied() -> tuple[dict[str, Any], dict[str, Any]]:
+        folder = new_path()
+        found = measured(folder, f'transfer.file = {{ {job} }}\ntransfer.tcp = {{ window = "64 kB" }}')
+        simulated, live = found["simulation"], found["live"]
+        assert value(simulated, "exchanges") == 100
+        assert value(simulated, "transfer_rate") == pytest.approx(expected_bps, rel=0.02)
+        # No block is sooner than its server.
+        assert value(live, "round_trip_p50") >= 0.992 * 2e-3
+        client, server = counted(folder, "sending"), counted(folder, "receiving")
+        assert (server["read_octets"], server["written_octets"]) == (client["written_octets"], client["read_octets"])
+        return live, client
+
+    live, client = in_quiet_window(copied, tolerated_stall_s=TOLERATED_STALL_S)
+    assert value(live, "exchanges") == 100
+    assert 0.4 * expected_bps < value(live, "transfer_rate") < 1.02 * expected_bps
     long, short = 100 * 4064, 100 * 64
     assert (client["written_octets"], client["read_octets"]) == ((short, long) if direction == "read" else (long, short))
-    assert (server["read_octets"], server["written_octets"]) == (client["written_octets"], client["read_octets"])
 
 
 @pytest.mark.parametrize(

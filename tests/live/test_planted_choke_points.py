@@ -14,34 +14,35 @@ import pytest
 from ethermeter.analysis.roofline import read
 from ethermeter.choke import attribute, load, make_bench
 from ethermeter.choke.quota import Quota, Stopping, quota_on
+from stalls import QuietWindow
 
 CHEAP = ("slow-source", "turn-around", "sender-processor")
 MS = 10**9
 """In picoseconds."""
+TOLERATED_STALL_S = 0.5
+"""Of some ten seconds. Rounds repeat the same transfers, and the rule that names a point allows for one that was held up."""
 
 
-@pytest.mark.timed
 @pytest.mark.root
-def test_planted_choke_points_are_named_and_none_wrongly(namespaces: Callable[[], set[str]]) -> None:
-    named: dict[str, str | None] = {}
-    planted: dict[str, str | None] = {}
+@pytest.mark.parametrize("name", CHEAP)
+def test_a_planted_choke_point_is_named(name: str, namespaces: Callable[[], set[str]], in_quiet_window: QuietWindow) -> None:
+    whole = load(name)
+    brief = whole.transfer.model_copy(update={"settle": 50 * MS, "duration": 250 * MS})
+    document = whole.model_copy(update={"transfer": brief})
     with make_bench() as bench:
-        for name in CHEAP:
-            whole = load(name)
-            brief = whole.transfer.model_copy(update={"settle": 50 * MS, "duration": 250 * MS})
-            document = whole.model_copy(update={"transfer": brief})
+
+        def choke_point() -> str | None:
             found = attribute(document, bench, repetitions=5)
-            named[name], planted[name] = found.verdict.choke_point, document.planted
             written = json.loads(json.dumps(found.as_json(), allow_nan=False))
             assert read(written["roofline"], file="f") == found.roofline()
             assert len(written["order"]) == written["rounds"] * (1 + len(written["changes"]))
-    assert {name for name, point in named.items() if point not in (planted[name], None)} == set()
-    # Others use the processors too: one may stay undecided, none may be wrong.
-    assert sum(point is None for point in named.values()) <= 1
+            return found.verdict.choke_point
+
+        named = in_quiet_window(choke_point, tolerated_stall_s=TOLERATED_STALL_S)
     assert _ours(namespaces(), os.getpid()) == set()
+    assert named == document.planted
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_wires_windows_and_devices_of_a_bench_carry_no_more_than_they_should() -> None:
     plain = replace(load("wire").setup(), settle_ns=100_000_000, window_ns=300_000_000)
@@ -56,7 +57,8 @@ def test_wires_windows_and_devices_of_a_bench_carry_no_more_than_they_should() -
         assert 0 < outcome.throughput_bps <= most_bps
     # Both ways take the delay, whatever else there is.
     assert away.round_trip_s >= 0.010
-    assert small.throughput_bps < away.throughput_bps
+    # A window each 10 ms, of which the kernel grants at most twice what was asked for; and one more at either end.
+    assert small.throughput_bps <= 8 * 2 * 16_000 * (0.3 / 0.010 + 2) / 0.3 < 0.8 * most_bps
     # A frame with 1448 octets of data in each millisecond, likewise; one begun before counts too.
     assert device.throughput_bps <= 8 * 1448 * (400 + 1) / 0.3
 
@@ -93,10 +95,9 @@ def _groups(pid: int) -> list[Path]:
 SPIN = "import sys; print(flush=True)\nwhile True: pass"
 
 
-@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("limit", [quota_on, Stopping])
-def test_a_limited_process_gets_no_more_than_its_share_of_a_processor(limit: Callable[[int], Quota]) -> None:
+def test_a_limited_process_gets_no_more_than_its_share_of_a_processor(limit: Callable[[int], Quota], in_quiet_window: QuietWindow) -> None:
     with subprocess.Popen([sys.executable, "-c", SPIN], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -104,15 +105,19 @@ def test_a_limited_process_gets_no_more_than_its_share_of_a_processor(limit: Cal
             quota = limit(process.pid)
             try:
                 quota.limit(0.2)
-                begun_s, begun_work_s = time.monotonic(), _worked_s(process.pid)
-                time.sleep(0.5)
-                share = (_worked_s(process.pid) - begun_work_s) / (time.monotonic() - begun_s)
+
+                def share_of() -> float:
+                    begun_s, begun_work_s = time.monotonic(), _worked_s(process.pid)
+                    time.sleep(0.5)
+                    return (_worked_s(process.pid) - begun_work_s) / (time.monotonic() - begun_s)
+
+                share = in_quiet_window(share_of, tolerated_stall_s=0.02)
             finally:
                 quota.close()
         finally:
             process.kill()
     # A period more at each end, and processor time that is counted in ticks of 10 ms. Where processes are stopped, the system wakes late.
-    most = 0.2 + (2 * 0.002 + 0.01) / 0.5 if quota.means.startswith("cgroup") else 0.5
+    most = 0.2 + (2 * 0.002 + 0.01 + in_quiet_window.stalled_s) / 0.5 if quota.means.startswith("cgroup") else 0.5
     assert share <= most
     assert share > 0
 

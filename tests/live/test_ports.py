@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ethermeter.testbed import Host, make_testbed
+from stalls import QuietWindow
 
 FRAMES = 5000
 RAW = ("packet", "blocks", "xdp")
@@ -31,26 +32,32 @@ def play(listener: Sequence[str], speaker: Sequence[str]) -> tuple[Any, Any]:
     return json.loads(heard), json.loads(spoken.stdout)
 
 
-@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("frame_octets", [84, 1518])
 @pytest.mark.parametrize("port", ["udp", "udp6", *RAW])
-def test_frames_at_a_moderate_pace_arrive_all_in_order_and_once(station: str, port: str, frame_octets: int) -> None:
+def test_frames_at_a_moderate_pace_arrive_all_in_order_and_once(
+    station: str, in_quiet_window: QuietWindow, port: str, frame_octets: int
+) -> None:
     with make_testbed(2) as bed:
         one, other = bed.hosts
-        listener = other.command(station, "sink", *options(port, other, one), "seconds=10", f"frames={FRAMES}")
+        listener = other.command(station, "sink", *options(port, other, one), "seconds=2", f"frames={FRAMES}")
         # 50 us apart is far below what any of them can do: 20 000 frames a second
         speaker = one.command(
             station, "send", *options(port, one, other), "seconds=10", f"frames={FRAMES}", f"frame={frame_octets}", "arrivals=regular:50"
         )
-        heard, spoken = play(listener, speaker)
-    assert spoken["frames"] == FRAMES
-    counts = {key: heard[key] for key in ("received", "missing", "reordered", "duplicate", "late", "strange", "unmarked")}
-    assert counts == {"received": FRAMES, "missing": 0, "reordered": 0, "duplicate": 0, "late": 0, "strange": 0, "unmarked": 0}
+
+        def counts() -> tuple[Any, Any]:
+            heard, spoken = play(listener, speaker)
+            assert spoken["frames"] == FRAMES
+            assert {heard[key] for key in ("reordered", "duplicate", "late", "strange", "unmarked")} == {0}
+            return heard, spoken
+
+        # Sockets and rings have room for more than the frames of 50 ms.
+        heard, spoken = in_quiet_window(counts, tolerated_stall_s=0.05)
+    assert (heard["received"], heard["missing"]) == (FRAMES, 0)
     assert heard["payload_octets"] == spoken["payload_octets"]
 
 
-@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("port", ["udp", "udp6", *RAW])
 def test_what_is_missing_of_a_flood_was_dropped_at_the_socket_or_before_it(station: str, port: str) -> None:
@@ -71,7 +78,6 @@ def test_what_is_missing_of_a_flood_was_dropped_at_the_socket_or_before_it(stati
         assert missing == at_socket + dropped_by_interfaces
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_what_a_small_socket_loses_of_a_flood_is_counted_there(station: str) -> None:
     with make_testbed(2) as bed:
@@ -89,19 +95,25 @@ def drops(host: Host) -> int:
     return int(counts[3]) + int(counts[11])
 
 
-@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("port", ["udp", "udp6", "packet", "xdp"])
-def test_every_request_is_answered_and_the_clocks_of_one_machine_agree(station: str, port: str) -> None:
+def test_every_request_is_answered_and_the_clocks_of_one_machine_agree(station: str, in_quiet_window: QuietWindow, port: str) -> None:
     with make_testbed(2) as bed:
         one, other = bed.hosts
-        listener = other.command(station, "echo", *options(port, other, one), "seconds=20", "frames=1000")
+        listener = other.command(station, "echo", *options(port, other, one), "seconds=3", "frames=1000")
         speaker = one.command(station, "ask", *options(port, one, other), "seconds=20", "frames=1000", "frame=100", "interval=100")
-        heard, spoken = play(listener, speaker)
-    assert (spoken["answered"], spoken["lost"], heard["answered"]) == (1000, 0, 1000)
-    # Both read one clock, so whatever they find it ahead by is an error.
-    assert abs(spoken["clock"]["ahead_ns"]) <= spoken["clock"]["uncertainty_ns"]
-    assert spoken["clock"]["contradictions"] == 0
+
+        def answered() -> tuple[int, int]:
+            heard, spoken = play(listener, speaker)
+            assert spoken["answered"] + spoken["lost"] == 1000
+            assert spoken["answered"] <= heard["answered"] <= 1000
+            # Both read one clock, so whatever they find it ahead by is an error.
+            assert abs(spoken["clock"]["ahead_ns"]) <= spoken["clock"]["uncertainty_ns"]
+            assert spoken["clock"]["contradictions"] == 0
+            return spoken["answered"], heard["answered"]
+
+        # An asker waits for 100 ms.
+        assert in_quiet_window(answered, tolerated_stall_s=0.05) == (1000, 1000)
 
 
 @pytest.mark.root

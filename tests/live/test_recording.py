@@ -114,7 +114,6 @@ def explained(path: Path) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_a_capture_has_exactly_the_frames_that_the_senders_interface_counted(tmp_path: Path) -> None:
     with make_testbed(2) as made:
@@ -139,7 +138,6 @@ def test_a_capture_has_exactly_the_frames_that_the_senders_interface_counted(tmp
         assert (stream["packets"], stream["numbers"]["sent"], stream["numbers"]["missing"]) == (FRAMES, FRAMES, 0)
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_a_frame_with_a_vlan_tag_is_whole_at_both_ends_though_the_kernel_keeps_the_tag_apart(tmp_path: Path) -> None:
     with make_testbed(2) as made:
@@ -160,7 +158,6 @@ def test_a_frame_with_a_vlan_tag_is_whole_at_both_ends_though_the_kernel_keeps_t
         assert ((64, len(frame)), frame[:64]) in kept
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_at_every_host_there_is_a_capture_of_every_trial_with_all_that_agents_sent_and_received(tmp_path: Path) -> None:
     run = tmp_path / "run"
@@ -189,7 +186,6 @@ def test_at_every_host_there_is_a_capture_of_every_trial_with_all_that_agents_se
     assert "ethermeter explain captures/experiment/00001-sink.pcapng" in page
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_over_loopback_one_host_is_recorded_no_further_than_its_size_and_goes_with_the_run(tmp_path: Path) -> None:
     run, experiment = tmp_path / "run", written(tmp_path, "1.5 s")

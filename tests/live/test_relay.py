@@ -18,6 +18,7 @@ from ethermeter.faults import InputError
 from ethermeter.testbed import Host, Testbed, Wire, make_testbed, remove_leftovers
 from ethermeter.testbed.record import RECORDS
 from scipy import stats
+from stalls import QuietWindow
 from typer.testing import CliRunner
 
 RATE_BPS = 10_000_000
@@ -27,8 +28,9 @@ SIZES = [64, 200, 400, 800, 1200, 1518]
 HOPS = 2
 EXCHANGES = 25
 ROUNDS = 3
-RUNS = 8
-"""Of a saturated wire, until one was not held up: on a busy machine a sender may not get the processor that it needs."""
+TOLERANCE = 0.005
+TOLERATED_STALL_S = 0.05
+"""While the machine stalls, a saturated wire may be idle; the least that is expected of it is less by as much."""
 PREFERRED = ("nice", "-n", "-20")
 REAL_TIME = ("chrt", "--fifo", "1")
 INTERVAL_US = 8000
@@ -80,18 +82,29 @@ def ways(bed: Testbed) -> list[dict[str, Any]]:
     return [{key: value for key, value in way.items() if not key.endswith("_ns")} for way in bed.relay.told["directions"]]
 
 
-def latencies_us(station: str, wire: Wire | None, sizes: list[int]) -> list[float]:
-    """Half of the fastest of some round trips, by size: whatever else the machine does can only make one slower."""
+def latencies_us(station: str, wire: Wire | None, sizes: list[int], in_quiet_window: QuietWindow) -> list[float]:
+    """Half of the smallest round-trip time of a fixed number of exchanges, by size: the latency without waits for processors."""
     with make_testbed(2, layout="switch", wires=wire, mtu=max(sizes) - 18) as bed:
-        rounds = [[exchange(station, bed, octets) for octets in sizes] for _ in range(ROUNDS)]
+        rounds = in_quiet_window(
+            lambda: [[exchange(station, bed, octets) for octets in sizes] for _ in range(ROUNDS)],
+            tolerated_stall_s=ROUNDS * len(sizes) * EXCHANGES * INTERVAL_US / 1e6 / 4,
+        )
     lost = sum(asked["lost"] for each in rounds for asked in each)
     assert lost == 0, wire and ways(bed)
     return [min(each[number]["fastest_ns"] for each in rounds) / 2000 for number in range(len(sizes))]
 
 
-def judge_latency(station: str, wire: Wire, sizes: list[int], record: Callable[[str, object], None], *, of_hosts_us: float = 0.0) -> None:
+def judge_latency(
+    station: str,
+    wire: Wire,
+    sizes: list[int],
+    record: Callable[[str, object], None],
+    in_quiet_window: QuietWindow,
+    *,
+    of_hosts_us: float = 0.0,
+) -> None:
     """Fit latency against size; what hosts and switch take for an octet stands beside what wires take."""
-    measured_us = latencies_us(station, wire, sizes)
+    measured_us = latencies_us(station, wire, sizes, in_quiet_window)
     octet_us = 8e6 / wire.rate_bps
     # No frame is earlier than a wire would have it: preamble and frame on each of the two, and twice the delay.
     least_us = [HOPS * ((8 + octets) * octet_us + wire.delay_ns / 1000) for octets in sizes]
@@ -108,56 +121,54 @@ def judge_latency(station: str, wire: Wire, sizes: list[int], record: Callable[[
     assert of_wires_us < intercept_us < of_wires_us + 200, said
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_latency_against_size_through_two_wires_of_10_megabits_is_the_sum_of_their_octets_times(
-    station: str, record_property: Callable[[str, object], None]
+    station: str, in_quiet_window: QuietWindow, record_property: Callable[[str, object], None]
 ) -> None:
-    judge_latency(station, relayed(), SIZES, record_property)
+    judge_latency(station, relayed(), SIZES, record_property, in_quiet_window)
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_latency_against_size_at_100_megabits_is_that_of_wires_if_they_are_long_enough_to_wake_up_in(
-    station: str, record_property: Callable[[str, object], None]
+    station: str, in_quiet_window: QuietWindow, record_property: Callable[[str, object], None]
 ) -> None:
     # The shortest frame takes 5.8 us, less than it takes to wake up; another 100 us are more than that. Of what 1500 octets take, 3% are
     # 7 us, which hosts vary by: hence longer frames. And copies and checksums of an octet take a noticeable part of what wires take here.
     sizes = [64, 1518, 3018, 4518, 6018, 9018]
-    of_hosts_us, _ = np.polyfit(sizes, latencies_us(station, None, sizes), 1)
+    of_hosts_us, _ = np.polyfit(sizes, latencies_us(station, None, sizes, in_quiet_window), 1)
     wire = relayed(100_000_000, delay_ns=100_000)
-    judge_latency(station, wire, sizes, record_property, of_hosts_us=float(of_hosts_us))
+    judge_latency(station, wire, sizes, record_property, in_quiet_window, of_hosts_us=float(of_hosts_us))
 
 
-@pytest.mark.timed
+def judge_goodput(goodput_bps: float, expected_bps: float, stalled_s: float, *, seconds: float = 1.0) -> None:
+    """A wire is never faster than its rate, and idle no longer than the machine stalled."""
+    assert expected_bps * (1 - TOLERANCE - stalled_s / seconds) <= goodput_bps <= expected_bps * (1 + TOLERANCE)
+
+
 @pytest.mark.root
 @pytest.mark.parametrize("payload_octets", [18, 50, 200, 700, 1472])
-def test_udp_goodput_through_a_relayed_wire_is_that_of_the_framing(station: str, payload_octets: int) -> None:
+def test_udp_goodput_through_a_relayed_wire_is_that_of_the_framing(station: str, in_quiet_window: QuietWindow, payload_octets: int) -> None:
     frame_octets = max(64, 14 + 20 + 8 + payload_octets + 4)
     expected_bps = RATE_BPS * payload_octets / (frame_octets + OVERHEAD_OCTETS)
-    goodputs_bps: list[float] = []
     with make_testbed(2, wires=relayed()) as bed:
-        while len(goodputs_bps) < RUNS and not any(goodput_bps >= expected_bps * 0.995 for goodput_bps in goodputs_bps):
+
+        def goodput_bps() -> float:
             sunk, sent = measure(station, *bed.hosts, f"frame={payload_octets + 46}")
             assert (sunk["missing"], sunk["received"]) == (0, sent["frames"])
-            goodputs_bps.append(sunk["goodput_bps"])
-    # Whatever else the machine does can only leave the wire idle, so the fastest run is judged; and no run may be faster than a wire.
-    assert max(goodputs_bps) == pytest.approx(expected_bps, rel=0.005), goodputs_bps
-    there, back = ways(bed)
-    for way in (there, back):
+            return float(sunk["goodput_bps"])
+
+        found_bps = in_quiet_window(goodput_bps, tolerated_stall_s=TOLERATED_STALL_S)
+    for way in ways(bed):
         assert way["came"] == way["left"]
         assert not any(way["dropped"].values())
+    judge_goodput(found_bps, expected_bps, in_quiet_window.stalled_s)
 
 
-@pytest.mark.timed
 @pytest.mark.root
-def test_both_directions_of_a_relayed_wire_are_full_at_once(station: str) -> None:
-    expected_bps = RATE_BPS * 1472 / 1538
-    best = [0.0, 0.0]
+def test_both_directions_of_a_relayed_wire_are_full_at_once(station: str, in_quiet_window: QuietWindow) -> None:
     with make_testbed(2, wires=relayed()) as bed:
-        for _ in range(RUNS):
-            if min(best) >= expected_bps * 0.995:
-                break
+
+        def goodputs_bps() -> list[float]:
             listening = [
                 subprocess.Popen(
                     sink.command(*PREFERRED, station, "sink", "local=0.0.0.0:5000", "seconds=2.5", "collect=1", "stamps=1"),
@@ -179,12 +190,12 @@ def test_both_directions_of_a_relayed_wire_are_full_at_once(station: str) -> Non
                 for sender, sink in (bed.hosts, bed.hosts[::-1])
             ]
             assert [each.wait() for each in sending] == [0, 0]
-            goodputs = [json.loads(each.communicate()[0])["goodput_bps"] for each in listening]
-            best = [max(pair) for pair in zip(best, goodputs, strict=True)]
-    assert best == pytest.approx([expected_bps] * 2, rel=0.005)
+            return [float(json.loads(each.communicate()[0])["goodput_bps"]) for each in listening]
+
+        for found_bps in in_quiet_window(goodputs_bps, tolerated_stall_s=TOLERATED_STALL_S):
+            judge_goodput(found_bps, RATE_BPS * 1472 / 1538, in_quiet_window.stalled_s)
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_losses_by_chance_are_within_the_binomial_interval_and_where_the_relay_says(station: str) -> None:
     frames, probability = 5000, 0.02
@@ -202,7 +213,6 @@ def test_losses_by_chance_are_within_the_binomial_interval_and_where_the_relay_s
     assert there["left"] + there["dropped"]["lost"] == there["came"]
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_a_relay_says_meanwhile_what_it_has_counted(station: str) -> None:
     frames = 1000
@@ -220,7 +230,6 @@ def test_a_relay_says_meanwhile_what_it_has_counted(station: str) -> None:
     assert after[0]["dropped"]["lost"] == after[0]["came"] // 10
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_every_tenth_frame_is_lost_where_that_is_asked_for(station: str) -> None:
     with make_testbed(2, wires=relayed(lose_every=10)) as bed:
@@ -230,7 +239,6 @@ def test_every_tenth_frame_is_lost_where_that_is_asked_for(station: str) -> None
     assert there["dropped"]["lost"] == there["came"] // 10
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_who_passes_by_the_shaper_fills_the_queue_and_the_drops_are_counted(station: str) -> None:
     frames = 2000

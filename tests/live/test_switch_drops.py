@@ -67,7 +67,6 @@ def missing(result: dict[str, Any], flow: str) -> int:
     return int(result["flows"][flow]["losses"]["missing"])
 
 
-@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("wires", ["shaped", "relay"])
 def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(tmp_path: Path, wires: str) -> None:
@@ -104,7 +103,6 @@ def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(tmp_path
     assert "Where frames were dropped between hosts" in page
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_a_quiet_switch_drops_nothing(tmp_path: Path) -> None:
     said, results, _ = measured(tmp_path, 20)

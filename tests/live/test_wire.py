@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 from ethermeter.testbed import Host, Wire, make_testbed
+from stalls import QuietWindow
 
 RATE_BPS = 10_000_000
 SECONDS = 1.0
-RUNS = 3
 TOLERANCE = 0.005
 """The promise: within half a percent of what the framing allows."""
+TOLERATED_STALL_S = 0.05
+"""While the machine stalls, the wire may be idle; the least that is expected of it is less by as much."""
 
 
 def framing_bps(payload_octets: int) -> float:
@@ -31,62 +33,66 @@ def measure(station: str, sender: Host, sink: Host, frame_octets: int, *sending:
     return json.loads(out), json.loads(sent.stdout)
 
 
-def judge(goodputs_bps: list[float], expected_bps: float) -> None:
-    """Whatever else the machine does can only leave the wire idle, so the fastest run is judged; and no run may be faster than a wire."""
-    assert max(goodputs_bps) == pytest.approx(expected_bps, rel=TOLERANCE)
+def judge(goodput_bps: float, expected_bps: float, stalled_s: float) -> None:
+    """A wire is never faster than its rate, and idle no longer than the machine stalled."""
+    assert expected_bps * (1 - TOLERANCE - stalled_s / SECONDS) <= goodput_bps <= expected_bps * (1 + TOLERANCE)
 
 
-@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("payload_octets", [18, 50, 200, 700, 1472])
-def test_udp_goodput_is_that_of_the_framing(station: str, payload_octets: int) -> None:
-    goodputs_bps = []
+def test_udp_goodput_is_that_of_the_framing(station: str, in_quiet_window: QuietWindow, payload_octets: int) -> None:
     with make_testbed(2, wires=Wire(RATE_BPS)) as bed:
-        for _ in range(RUNS):
+
+        def goodput_bps() -> float:
             sunk, sent = measure(station, *bed.hosts, payload_octets + 46)
             assert sunk["missing"] == 0
             assert sunk["received"] == sent["frames"]
-            goodputs_bps.append(sunk["goodput_bps"])
-    judge(goodputs_bps, framing_bps(payload_octets))
+            return float(sunk["goodput_bps"])
+
+        found_bps = in_quiet_window(goodput_bps, tolerated_stall_s=TOLERATED_STALL_S)
+    judge(found_bps, framing_bps(payload_octets), in_quiet_window.stalled_s)
 
 
-@pytest.mark.timed
 @pytest.mark.root
-def test_multicast_through_a_switch_is_as_fast_as_the_wire(station: str) -> None:
-    goodputs_bps = []
+def test_multicast_through_a_switch_is_as_fast_as_the_wire(station: str, in_quiet_window: QuietWindow) -> None:
     with make_testbed(3, layout="switch", wires=Wire(RATE_BPS)) as bed:
         sender, sink, _ = bed.hosts
         group = ("group=239.7.7.7", "interface=em0")
-        for _ in range(RUNS):
+
+        def goodput_bps() -> float:
             sunk, sent = measure(station, sender, sink, 1518, "interface=em0", f"local={sender.ipv4}:0", "to=239.7.7.7:5000", sinking=group)
             assert sunk["missing"] == 0
             assert sunk["received"] == sent["frames"]
-            goodputs_bps.append(sunk["goodput_bps"])
-    judge(goodputs_bps, framing_bps(1472))
+            return float(sunk["goodput_bps"])
+
+        found_bps = in_quiet_window(goodput_bps, tolerated_stall_s=TOLERATED_STALL_S)
+    judge(found_bps, framing_bps(1472), in_quiet_window.stalled_s)
 
 
-@pytest.mark.timed
 @pytest.mark.root
 @pytest.mark.parametrize("to", ["10.77.0.2", "239.7.7.7"])
-def test_segments_of_5000_octets_reach_the_9_5_megabits_of_the_erg_tests_unicast_and_multicast(station: str, to: str) -> None:
+def test_segments_of_5000_octets_reach_the_9_5_megabits_of_the_erg_tests_unicast_and_multicast(
+    station: str, in_quiet_window: QuietWindow, to: str
+) -> None:
     # Three IP packets of 1500 and one of 20 + 568, each in a frame: ERG LAN tests, table 2, 9.4 to 9.5 Mb/s.
     expected_bps = RATE_BPS * 5000 / (3 * (1500 + 18 + 20) + (20 + 568 + 18 + 20))
     assert 9.45e6 < expected_bps < 9.55e6
-    goodputs_bps = []
     with make_testbed(2, wires=Wire(RATE_BPS)) as bed:
         sender, sink = bed.hosts
         # A sender of datagrams in pieces has less room than the wire's queue, and waits for it. With more, the queue would drop one piece
         # of a datagram and the wire carry the rest in vain.
         sending = ("longest=5000", "interface=em0", f"local={sender.ipv4}:0", f"to={to}:5000")
         sinking = ("longest=5000", *(("group=239.7.7.7", "interface=em0") if to.startswith("239") else ()))
-        for _ in range(RUNS):
+
+        def goodput_bps() -> float:
             sunk, sent = measure(station, sender, sink, 5046, *sending, sinking=sinking)
             assert sunk["received"] == sent["frames"]
-            goodputs_bps.append(sunk["goodput_bps"])
-    judge(goodputs_bps, expected_bps)
+            return float(sunk["goodput_bps"])
+
+        found_bps = in_quiet_window(goodput_bps, tolerated_stall_s=TOLERATED_STALL_S)
+    judge(found_bps, expected_bps, in_quiet_window.stalled_s)
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_what_two_senders_lose_on_the_way_to_one_sink_was_dropped_by_the_switch(station: str) -> None:
     wires = (None, None, Wire(RATE_BPS))
@@ -115,7 +121,6 @@ def test_what_two_senders_lose_on_the_way_to_one_sink_was_dropped_by_the_switch(
     assert sent - received["received"] == dropped + received["port"]["dropped_at_socket"]
 
 
-@pytest.mark.timed
 @pytest.mark.root
 def test_broadcast_reaches_who_listens(station: str) -> None:
     with make_testbed(2, wires=Wire(RATE_BPS)) as bed:

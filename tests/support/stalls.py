@@ -23,6 +23,8 @@ import pytest
 import witness
 
 T = TypeVar("T")
+NewPath = Callable[[], Path]
+"""Returns a new, empty directory at each call: what the fixture `new_path` is."""
 
 CALLS = 3
 """Windows that are tried at most."""
@@ -103,6 +105,9 @@ class Usage:
 class QuietWindow:
     """Takes measurements in quiet windows; the fixture `in_quiet_window`."""
 
+    stalled_s: float
+    """Sum of all stalls in the window that was quiet enough, for expectations that are less exact by as much."""
+
     def __init__(self, usage: Callable[[], Usage]) -> None:
         self._usage = usage
 
@@ -125,6 +130,7 @@ class QuietWindow:
             # Each reading is exact to a tick.
             others_s = max(0.0, after.others_s - before.others_s - TICK_S)
             if stalled_s <= tolerated_stall_s and others_s <= TOLERATED_OTHERS * lasted_s:
+                self.stalled_s = stalled_s
                 return result
             seen.append(f"{1e3 * stalled_s:.0f} ms and {1e3 * others_s:.0f} ms in {lasted_s:.1f} s")
         allowed = f"{1e3 * tolerated_stall_s:g} ms and {TOLERATED_OTHERS:.0%} of a processor"

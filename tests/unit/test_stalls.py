@@ -58,8 +58,10 @@ def test_without_a_quiet_window_a_test_is_inconclusive_and_tells_how_long_the_ma
 
 
 def test_a_test_that_allows_for_longer_stalls_says_so() -> None:
-    machine = Machine((0.02, 0))
-    assert QuietWindow(machine.usage)(machine.measure, tolerated_stall_s=0.03) == 1
+    machine = Machine((0.04, 0), (0.02, 0))
+    in_quiet_window = QuietWindow(machine.usage)
+    assert in_quiet_window(machine.measure, tolerated_stall_s=0.03) == 2
+    assert in_quiet_window.stalled_s == pytest.approx(0.02)
 
 
 @pytest.mark.parametrize("stall_s", [0.0, 1.0])
