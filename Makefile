@@ -4,10 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+INCONCLUSIVE := $(CURDIR)/target/inconclusive
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python lint fmt agent bench bench-live clean system
+.PHONY: help build demo test test-rust test-python test-live test-long lint fmt agent bench bench-live clean system
+# Groups of tests follow each other, whatever -j says: some measure the machine.
+.NOTPARALLEL:
 
 help: ## print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/' | expand -t 16
@@ -34,13 +37,21 @@ demo: build ## reproduce the 1988 measurements and write a report
 system: ## install the Debian packages that the tests need (a browser)
 	scripts/install-system-packages
 
-test: system test-rust test-python ## run all tests
+test: system test-rust test-python test-live ## run all tests but the longest
 
 test-rust: ## run the tests of the crates
-	cargo test --release --quiet
+	@mkdir -p target && : >$(INCONCLUSIVE)
+	@export ETHERMETER_INCONCLUSIVE=$(INCONCLUSIVE); echo cargo test --release --quiet; cargo test --release --quiet; status=$$?; \
+	cat $(INCONCLUSIVE); echo "$$(wc -l <$(INCONCLUSIVE)) inconclusive: $$(cut -d: -f2- $(INCONCLUSIVE) | cut -d' ' -f2 | tr -d ':' | paste -sd' ')"; exit $$status
 
-test-python: $(VENV)/.dev ## run the tests of the Python package, in a real browser too
-	$(BIN)/python -m pytest
+test-python: $(VENV)/.dev ## run the tests of the Python package, several at a time, in a real browser too
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope -m 'not alone and not long'
+
+test-live: $(VENV)/.dev ## run the tests that measure this machine, one at a time
+	$(BIN)/python -m pytest -m 'alone and not long'
+
+test-long: system $(VENV)/.dev ## run the tests that take minutes
+	$(BIN)/python -m pytest -m long
 
 lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
 	cargo fmt --check

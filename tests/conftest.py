@@ -1,12 +1,21 @@
 """What all tests rely on."""
 
+import os
 import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from stalls import INCONCLUSIVE, NewPath, QuietWindow, Witnesses, usage_by
+
+# Other processes share the machine, so no example of hypothesis has a deadline; what may not be slow has a test of its own.
+settings.register_profile("fast", deadline=None)
+settings.register_profile("slow", deadline=None, max_examples=5000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+LIVE = Path(__file__).parent / "live"
 
 # Started in the background of a shell without job control, a process ignores Ctrl-C, and its children inherit that.
 # The tests that press it would wait in vain.
@@ -33,6 +42,14 @@ def in_quiet_window(witnesses: Witnesses) -> QuietWindow:
 def new_path(tmp_path: Path) -> NewPath:
     """Return a new, empty directory at each call, for what a measurement writes that may be taken more than once."""
     return lambda: Path(tempfile.mkdtemp(dir=tmp_path))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests that measure this machine."""
+    for item in items:
+        if LIVE in item.path.parents or "in_quiet_window" in getattr(item, "fixturenames", ()):
+            item.add_marker("alone")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

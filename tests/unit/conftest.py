@@ -1,16 +1,9 @@
-"""What unit tests share: a small valid file, and how much hypothesis tries."""
+"""What unit tests share: a small valid file."""
 
-import os
 from pathlib import Path
 
 import pytest
 from files import SMALL
-from hypothesis import settings
-
-# Other processes share the machine, so no example has a deadline; what may not be slow has a test of its own.
-settings.register_profile("fast", deadline=None)
-settings.register_profile("slow", deadline=None, max_examples=5000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 
 @pytest.fixture

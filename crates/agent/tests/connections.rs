@@ -1,8 +1,11 @@
 //! TCP flows between agents on the loopback interface.
 
 mod common;
+#[path = "../../live/tests/common/quiet.rs"]
+mod quiet;
 
-use common::{exchange, flow, measure, paced, saturated, test, wait_for, Agent, Measuring};
+use common::{exchange, flow, measure, paced, saturated, silence_after_a_kill, test, Agent};
+use quiet::in_quiet_window;
 use serde_json::{json, Value};
 use std::time::Duration;
 
@@ -91,14 +94,17 @@ fn messages_and_exchanges_go_over_a_connection_like_frames() {
 fn connections_fall_silent_with_their_agents() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let flows = [by_tcp("there", &json!({"kind": "transfer"})), by_tcp("messages", &saturated())];
-    let mut measuring = Measuring::begin("tcp-orphans", &test(&[&a, &b], 30_000, &flows), &[]);
-    wait_for("roles of both", Duration::from_secs(10), || a.has_roles() && b.has_roles());
-    std::thread::sleep(Duration::from_secs(1));
-    measuring.child.kill().expect("a child of ours");
-    wait_for("silence", Duration::from_secs(1), || !a.has_roles() && !b.has_roles());
-    measuring.finish();
+    let description = test(&[&a, &b], 30_000, &flows);
     let short = test(&[&a, &b], 100, &[flow("paced", &paced())]);
-    assert_eq!(measure("after-tcp-orphans", &short, &[]).code, Some(0), "the agents are free again");
+    // A lease lasts 0.7 s, of the second in which agents fall silent.
+    let silence = in_quiet_window(Duration::from_millis(200), || {
+        let silence = silence_after_a_kill("tcp-orphans", &description, [&a, &b]);
+        assert_eq!(measure("after-tcp-orphans", &short, &[]).code, Some(0), "the agents are free again");
+        silence
+    });
+    if let Some(silence) = silence {
+        assert!(silence <= Duration::from_secs(1), "{silence:?}");
+    }
 }
 
 #[test]

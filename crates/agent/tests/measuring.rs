@@ -1,14 +1,20 @@
 //! Tests between real agents over the loopback interface.
 
 mod common;
+#[path = "../../live/tests/common/quiet.rs"]
+mod quiet;
 
 use common::{
-    credentials, exchange, flow, make_certificates, measure, paced, saturated, test, wait_for, Agent, Measuring,
-    Scratch,
+    credentials, exchange, flow, make_certificates, measure, paced, saturated, silence_after_a_kill, test, wait_for,
+    Agent, Measuring, Scratch,
 };
 use ethermeter_agent::coordinator::Stage;
+use quiet::in_quiet_window;
 use serde_json::{json, Value};
 use std::time::Duration;
+
+/// A lease lasts 0.7 s, of the second in which agents fall silent.
+const TOLERATED_STALL: Duration = Duration::from_millis(200);
 
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
@@ -153,15 +159,15 @@ fn an_interrupt_stops_all_and_keeps_what_was_counted() {
 fn agents_fall_silent_within_a_second_when_the_coordinator_is_killed() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let description = test(&[&a, &b], 30_000, &[flow("full", &saturated()), flow("ask", &exchange())]);
-    let mut measuring = Measuring::begin("orphans", &description, &[]);
-    wait_for("roles of both", Duration::from_secs(10), || a.has_roles() && b.has_roles());
-    std::thread::sleep(Duration::from_secs(1));
-    measuring.child.kill().expect("a child of ours");
-    // Roles are threads: what has none sends nothing.
-    wait_for("silence", Duration::from_secs(1), || !a.has_roles() && !b.has_roles());
-    measuring.finish();
     let short = test(&[&a, &b], 100, &[flow("paced", &paced())]);
-    assert_eq!(measure("after-orphans", &short, &[]).code, Some(0), "the agents are free again");
+    let silence = in_quiet_window(TOLERATED_STALL, || {
+        let silence = silence_after_a_kill("orphans", &description, [&a, &b]);
+        assert_eq!(measure("after-orphans", &short, &[]).code, Some(0), "the agents are free again");
+        silence
+    });
+    if let Some(silence) = silence {
+        assert!(silence <= Duration::from_secs(1), "{silence:?}");
+    }
 }
 
 #[test]
