@@ -140,15 +140,35 @@ def test_fails(request):
 """
 
 
+def run_tests(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run tests as those of this repository are run."""
+    shutil.copy(ROOT / "tests" / "conftest.py", folder)
+    (folder / "test_some.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "--rootdir", str(folder), "-c", str(ROOT / "pyproject.toml"), *options, str(folder)]
+    paths = os.pathsep.join([str(ROOT / "tests" / "support"), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": paths}, cwd=folder, check=False)
+
+
 @pytest.mark.parametrize("processes", [[], ["-n", "2"]])
 def test_a_run_counts_and_lists_what_was_inconclusive_and_runs_no_failed_test_again(tmp_path: Path, processes: list[str]) -> None:
-    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
-    (tmp_path / "test_some.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "--rootdir", str(tmp_path), "-c", str(ROOT / "pyproject.toml"), *processes, str(tmp_path)]
-    paths = os.pathsep.join([str(ROOT / "tests" / "support"), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": paths}, cwd=tmp_path, check=False)
+    done = run_tests(tmp_path, TESTS, *processes)
     assert done.returncode == 1, done.stdout
     assert "\n1 inconclusive: test_finds_no_quiet_window\n" in done.stdout
     assert re.search(r"test_finds_no_quiet_window: stalls .* took 1000 ms and 0 ms in 1.0 s", done.stdout)
     assert re.search(r"1 failed, 1 passed, 2 skipped in", done.stdout.splitlines()[-1])
     assert (tmp_path / "calls").read_text() == "called\n"
+
+
+MEASURES = """
+def test_measures(in_quiet_window):
+    in_quiet_window(lambda: None, tolerated_stall_s=3600)
+
+def test_does_not_measure():
+    pass
+"""
+
+
+def test_a_test_that_needs_a_quiet_window_runs_alone_without_being_marked(tmp_path: Path) -> None:
+    for group, name in (("alone", "test_measures"), ("not alone", "test_does_not_measure")):
+        done = run_tests(tmp_path, MEASURES, "--collect-only", "-q", "-m", group)
+        assert [line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line] == [name]
