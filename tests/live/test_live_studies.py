@@ -226,9 +226,10 @@ def test_what_erg_published_stands_beside_what_was_measured(new_path: NewPath, i
         assert '<section id="study">' in (run / "report.html").read_text(encoding="utf-8")
         return found
 
-    found = in_quiet_window(claims, tolerated_stall_s=TOLERATED_STALL_S)
+    # A measured number is met within 8%.
+    found = in_quiet_window(claims, tolerated_stall_s=0.05)
     for name in ("2-unicast-10-10", "2-multicast-10-10"):
         # A wire of 10 Mb/s has room for 9.542; one datagram more or less in the window of a second is 0.04. What a stall holds up comes
         # later, into the window or after it.
         assert found[name]["ours"] == pytest.approx(9.542, abs=0.04 + 9.542 * in_quiet_window.stalled_s)
-        assert in_quiet_window.stalled_s > 0.01 or found[name]["verdict"] == "met"
+        assert found[name]["verdict"] == "met"
