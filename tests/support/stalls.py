@@ -32,6 +32,8 @@ TOLERATED_STALL_S = 0.005
 """Sum of all stalls in a quiet window: a twentieth of the shortest window in which tests measure."""
 TOLERATED_OTHERS = 0.1
 """Processor time of other programs in a quiet window, in processors. A machine that does nothing else uses some hundredths of one."""
+BUSY_OTHERS = 0.5
+"""Processor time of other programs, in processors, beyond which no further window is tried: such work goes on for longer than a test."""
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 INCONCLUSIVE = "inconclusive: "
 """Begins the reason of a test that found no quiet window."""
@@ -112,7 +114,7 @@ class QuietWindow:
         self._usage = usage
 
     def __call__(self, measure: Callable[[], T], *, tolerated_stall_s: float = TOLERATED_STALL_S) -> T:
-        """Return what `measure` returns in the first quiet window of at most three.
+        """Return what `measure` returns in the first quiet window of at most three; of one on a busy machine.
 
         Args:
             measure: Called for each window. Files it writes must be new each time. A law that it asserts fails the test at once.
@@ -133,6 +135,8 @@ class QuietWindow:
                 self.stalled_s = stalled_s
                 return result
             seen.append(f"{1e3 * stalled_s:.0f} ms and {1e3 * others_s:.0f} ms in {lasted_s:.1f} s")
+            if others_s > BUSY_OTHERS * lasted_s:
+                break
         allowed = f"{1e3 * tolerated_stall_s:g} ms and {TOLERATED_OTHERS:.0%} of a processor"
         pytest.skip(f"{INCONCLUSIVE}stalls of the machine and work of other programs took {', '.join(seen)}; allowed are {allowed}")
 

@@ -57,6 +57,13 @@ def test_without_a_quiet_window_a_test_is_inconclusive_and_tells_how_long_the_ma
     assert re.findall(r"(\d+) ms and (\d+) ms in 1.0 s", str(caught.value)) == [("6", "0"), ("250", "0"), ("0", "490")]
 
 
+def test_on_a_busy_machine_one_window_is_enough_to_know() -> None:
+    machine = Machine((0, 0.6), (0, 0))
+    with pytest.raises(pytest.skip.Exception, match="590 ms in 1.0 s"):
+        QuietWindow(machine.usage)(machine.measure)
+    assert machine.calls == 1
+
+
 def test_a_test_that_allows_for_longer_stalls_says_so() -> None:
     machine = Machine((0.04, 0), (0.02, 0))
     in_quiet_window = QuietWindow(machine.usage)
