@@ -59,7 +59,7 @@ def test_without_a_quiet_window_a_test_is_inconclusive_and_tells_how_long_the_ma
 
 def test_on_a_busy_machine_one_window_is_enough_to_know() -> None:
     machine = Machine((0, 0.6), (0, 0))
-    with pytest.raises(pytest.skip.Exception, match="590 ms in 1.0 s"):
+    with pytest.raises(pytest.skip.Exception, match="590 ms"):
         QuietWindow(machine.usage)(machine.measure)
     assert machine.calls == 1
 
