@@ -120,7 +120,6 @@ def test_parts_add_up_and_one_replication_has_the_intervals_that_follow(tmp_path
             assert each[metric][0, 0, flow] == pytest.approx(seen[metric][flow], rel=1e-12, abs=1e-15), (name, metric)
     rate = points["load"][Metric.MESSAGE_RATE]
     assert rate.degrees == 7
-    assert "one-replication" in rate.cautions
     # Poisson arrivals of 500 a second, over 1 s: the error is some 22 a second; by eight parts it is that but for a factor of chi with 7
     # degrees of freedom, which is from 0.2 to 2.2 with a probability of 0.9999.
     assert 0.2 < rate.error / np.sqrt(500) < 2.2

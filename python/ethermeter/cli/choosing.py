@@ -74,6 +74,7 @@ def agreement(
     from ethermeter.analysis.agreement import agreements, to_json
     from ethermeter.api import open as open_run
     from ethermeter.faults import Fault, InputError
+    from ethermeter.report.cautions import Marks
 
     found = agreements(estimates.read(open_run(run).path))
     if not found:
@@ -83,6 +84,7 @@ def agreement(
         print_json(json.loads(to_json(shown)))
         return
     keys = list(dict.fromkeys(key for each in shown for key in each.point))
+    marks = Marks(each.cautions for each in shown)
     rows = [
         [
             each.series,
@@ -91,12 +93,14 @@ def agreement(
             str(each.metric),
             number(each.theory),
             _shown(each.idealised, each.idealised_verdict),
-            _shown(each.simulation, each.verdict),
+            f"{_shown(each.simulation, each.verdict)} {marks.at(each.cautions)}".rstrip(),
             each.cause,
         ]
         for each in shown
     ]
     print_table(["series", *keys, "model", "metric", "theory", "world it assumes", "segment as it is", "cause"], rows)
+    for line in marks.legend():
+        typer.echo(line)
     for name, verdicts in (
         ("the worlds that they assume", [each.idealised_verdict for each in found]),
         ("the segment as it is", [each.verdict for each in found]),

@@ -152,6 +152,7 @@ def measure(
             running.print_live_agreement(summary)
         else:
             _print_series(summary["estimates"])
+        running.print_run_cautions(summary["estimates"])
         if "live_claims" in summary:
             running.print_claims(summary["live_claims"])
         print_drops(summary.get("live_accounts", {"trials": []})["trials"])
