@@ -79,4 +79,4 @@ def test_the_table_of_measured_against_simulated_marks_its_verdicts(capsys: pyte
     running.print_live_agreement({"live_agreement": json.loads(json.dumps(found)), "files": {"live_agreement": str(tmp_path)}})
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[-1] for line in lines[1:3]] == ["[a]", "agrees"]
-    assert lines[3].startswith("[a] late-send: messages left later")
+    assert lines[3].startswith("[a] late-send: messages left so long after")
