@@ -190,7 +190,17 @@ def test_what_is_to_be_measured_is_asked_for_in_a_line(words: tuple[str, ...], f
 
 
 def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_printed(tmp_path: Path) -> None:
-    words = ["measure", "live/erg/simplex-100", "--loopback", "--quick", "--no-report", "--replications", "1", "--out", str(tmp_path / "run")]
+    words = [
+        "measure",
+        "live/erg/simplex-100",
+        "--loopback",
+        "--quick",
+        "--no-report",
+        "--replications",
+        "1",
+        "--out",
+        str(tmp_path / "run"),
+    ]
     done = subprocess.run([*PROGRAM, *words, "--set", 'run.engines=["live"]'], capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     (trial,) = [json.loads(line) for line in (tmp_path / "run" / "plan.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -207,7 +217,17 @@ def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_pr
 
 
 def test_an_experiment_that_is_as_short_as_a_quick_one_stays_as_it_is(tmp_path: Path) -> None:
-    words = ["measure", "live/erg/simplex-100", "--loopback", "--quick", "--no-report", "--replications", "1", "--out", str(tmp_path / "run")]
+    words = [
+        "measure",
+        "live/erg/simplex-100",
+        "--loopback",
+        "--quick",
+        "--no-report",
+        "--replications",
+        "1",
+        "--out",
+        str(tmp_path / "run"),
+    ]
     short = ["--set", 'run.engines=["live"]', "--set", "phases.transmit=300 ms", "--set", "phases.measure=last 200 ms"]
     done = subprocess.run([*PROGRAM, *words, *short], capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
