@@ -48,8 +48,6 @@ def leaves(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 COMMANDS = dict(leaves(PROGRAM))
 OPTIONS = {option for command in COMMANDS.values() for given in command.params for option in (*given.opts, *given.secondary_opts)}
-    option for command in COMMANDS.values() for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
-}
 OPTIONS |= {"--help", "-h", "--version", "--debug"}
 
 
