@@ -1,14 +1,20 @@
 """Cautions in the terminal: marks at values, explained once below the table, and none where there is nothing to doubt."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.interval import Estimate
 from ethermeter.cli import running
+from ethermeter.cli.app import app
 from ethermeter.cli.output import print_table
-from ethermeter.observation import Caution
+from ethermeter.observation import Caution, Metric
+from ethermeter.report import results
 from ethermeter.report.cautions import Marks
+from typer.testing import CliRunner
 
 
 def test_every_caution_is_explained_in_one_sentence() -> None:
@@ -80,3 +86,22 @@ def test_the_table_of_measured_against_simulated_marks_its_verdicts(capsys: pyte
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[-1] for line in lines[1:3]] == ["[a]", "agrees"]
     assert lines[3].startswith("[a] late-send: messages left so long after")
+
+
+def test_theories_that_do_not_hold_say_what_their_cautions_mean() -> None:
+    result = CliRunner().invoke(app, ["theory", "choose", "poisson-load"])
+    assert result.exit_code == 0
+    named = {word for word in Caution if f"({word}" in result.stdout or f", {word})" in result.stdout}
+    assert named
+    lines = result.stdout.splitlines()
+    assert {line.partition(": ")[0] for line in lines if line in {f"{word}: {word.meaning}" for word in Caution}} == set(named)
+
+
+def test_the_report_says_a_caution_of_the_run_once_and_marks_no_value_that_is_not_there() -> None:
+    dash, doubtful = Estimate(math.nan, math.nan, math.nan, ("no-samples",)), Estimate(1.0, 0.1, 3, ("late-send",))
+    one = Point("x", {}, "live", 1, {Metric.ROUND_TRIP: dash, Metric.MESSAGE_RATE: doubtful})
+    assert results.cautions_of_run([one]).count("one-replication") == 1
+    table = results.cautions_table([one])
+    assert ("late-send" in table, "no-samples" in table, "one-replication" in table) == (True, False, False)
+    quiet = Point("x", {}, "live", 3, {Metric.ROUND_TRIP: dash})
+    assert (results.cautions_of_run([quiet]), "carries a caution" in results.cautions_table([quiet])) == ("", True)

@@ -25,6 +25,7 @@ def choose(experiment: options.Experiment, *, overrides: options.Overrides = Non
     from ethermeter.experiment.reading import scenarios
     from ethermeter.experiment.scenario import Scenarios
     from ethermeter.faults import Fault, InputError
+    from ethermeter.observation import Caution
 
     (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
     made = scenarios(loaded)
@@ -48,6 +49,11 @@ def choose(experiment: options.Experiment, *, overrides: options.Overrides = Non
         if verdict.values:
             said = ", ".join(f"{metric} {number(value)} {metric.definition.unit}".rstrip() for metric, value in verdict.values.items())
             typer.echo(f"  predicts: {said}")
+    occurring = [word for word in Caution if any(word in verdict.cautions for verdict in verdicts)]
+    if occurring:
+        typer.echo()
+    for word in occurring:
+        typer.echo(f"{word}: {word.meaning}")
 
 
 def _plain(verdict: Any) -> dict[str, Any]:

@@ -132,16 +132,15 @@ def estimates_table(points: Sequence[Point], metrics: Sequence[Metric], *, label
 
 
 def cautions_table(points: Sequence[Point]) -> str:
-    """Every caution that occurs: those of the run, then of values, what each means, and at which points of which series."""
+    """Every caution of values: what it means, and at which points of which series; values that do not exist are dashes already."""
     found: dict[tuple[str, str], list[Point]] = {}
     totals: dict[str, int] = {}
     for point in points:
         totals[point.series] = totals.get(point.series, 0) + 1
-        for word in {word for estimate in point.estimates.values() for word in estimate.cautions}:
+        for word in {word for estimate in point.estimates.values() for word in estimate.cautions if word != Caution.NO_SAMPLES}:
             found.setdefault((word, point.series), []).append(point)
-    of_run = "".join(f"<p><code>{safe(word)}</code>: {safe(Caution(word).meaning)}.</p>" for word in run_cautions(points))
     if not found:
-        return of_run + "<p>No value of this run carries a caution.</p>"
+        return "<p>No value of this run carries a caution.</p>"
     rows = [
         [
             f"<code>{safe(word)}</code>",
@@ -152,7 +151,12 @@ def cautions_table(points: Sequence[Point]) -> str:
         ]
         for (word, series), members in sorted(found.items(), key=lambda item: item[0])
     ]
-    return of_run + table(("Caution", "Meaning", "Series", "Points", "Where"), rows, caption="Cautions", kind="plain")
+    return table(("Caution", "Meaning", "Series", "Points", "Where"), rows, caption="Cautions", kind="plain")
+
+
+def cautions_of_run(points: Sequence[Point]) -> str:
+    """Every caution of the whole run, in a sentence each."""
+    return "".join(f"<p><code>{safe(word)}</code>: {safe(Caution(word).meaning)}.</p>" for word in run_cautions(points))
 
 
 def _where(points: Sequence[Point]) -> str:
