@@ -317,9 +317,12 @@ fn streams_of_one_phase_meet_at_a_port_out_and_streams_half_a_period_apart_do_no
 #[test]
 fn a_phase_of_a_whole_period_or_of_nothing_but_a_regular_source_is_refused() {
     let nodes = [host("a", &json!({})), host("b", &json!({}))];
-    let with = |arrivals: Value| json!({"seed": 1, "scenario": {"network": {"nodes": &nodes, "links": [link("a", "b", 8000, 0)]},
-        "flows": [stream("a", "b", 64, &arrivals)], "phases": phases(MS)}});
-    let whole: Trial = serde_json::from_value(with(json!({"kind": "regular", "period_ps": US, "phase_ps": US}))).expect("the right shape");
+    let with = |arrivals: Value| {
+        json!({"seed": 1, "scenario": {"network": {"nodes": &nodes, "links": [link("a", "b", 8000, 0)]},
+        "flows": [stream("a", "b", 64, &arrivals)], "phases": phases(MS)}})
+    };
+    let whole: Trial = serde_json::from_value(with(json!({"kind": "regular", "period_ps": US, "phase_ps": US})))
+        .expect("the right shape");
     let fault = simulate(&whole).expect_err("a phase of a whole period").to_string();
     assert!(fault.contains("flows[0].arrivals: phase_ps must be below period_ps, 1000000, got 1000000"), "{fault}");
     let poisson = json!({"kind": "poisson", "mean_ps": 1e9, "phase_ps": 0});
@@ -830,7 +833,9 @@ impl Shape {
             0 => saturated(),
             1 => regular(20 * US + self.below(200 * US)),
             // Of one phase and one of two periods: senders meet.
-            4 => json!({"kind": "regular", "period_ps": (20 + self.below(2) * 20) * US, "phase_ps": self.below(2) * 5 * US}),
+            4 => {
+                json!({"kind": "regular", "period_ps": (20 + self.below(2) * 20) * US, "phase_ps": self.below(2) * 5 * US})
+            }
             2 => json!({"kind": "on_off", "period_ps": 30 * US, "on_mean_ps": 3e8, "off_mean_ps": 5e8}),
             #[allow(clippy::cast_precision_loss)]
             _ => json!({"kind": "poisson", "mean_ps": (20 * US + self.below(200 * US)) as f64}),
