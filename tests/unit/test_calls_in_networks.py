@@ -174,6 +174,7 @@ def test_the_experiment_of_the_answer_can_be_run(tmp_path: Path) -> None:
         (("--from", "a"), "--from = a: with --network"),
         (("--network", "switched-saturation", "--from", "sender", "--to", "sink"), "network.hosts.sender.count varied: one point: --set"),
         (("--network", "FILE", "--from", "left1", "--to", "right1", "--set", "network.rate=fast"), "network.rate"),
+        (("--segment", "maximum-10base5"), "segment.round_trip varied: one point: --set segment.round_trip=… with one of 3 us"),
         (("--segment", "ieee-10", "--set", "segment.length=1 m"), "a standard has no keys"),
     ],
 )

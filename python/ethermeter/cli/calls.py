@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ethermeter.analysis.interval import Estimate
     from ethermeter.calls import Answer, NetworkQuestion, Question, Rated, Wanted
     from ethermeter.experiment import Experiment
+    from ethermeter.experiment.sweep import Sweep
 
 EXAMPLES = """\
   ethermeter calls --codec g711 --mos 4.0
@@ -226,7 +227,7 @@ def _question(
     if "network" not in found.document:
         refuse("--network", network, f"an experiment of a network; of a segment: --segment {network}")
     for sweep in found.sweeps:
-        refuse("--network", f"{network} with {sweep.key} varied", f"one point: --set {sweep.key}=… with one of {', '.join(sweep.texts)}")
+        _refuse_varied("--network", network, sweep)
     if source is None or to is None:
         hosts = ", ".join(host["name"] for host in found.document["network"]["hosts"])
         refuse("--from" if source is None else "--to", "(missing)", f"a host or a group of hosts of {network}: {hosts}")
@@ -245,6 +246,12 @@ def _experiment(option: str, name: str, overrides: Sequence[str], *, others: str
     return load(api.locate(name), overrides=overrides)
 
 
+def _refuse_varied(option: str, name: str, sweep: "Sweep") -> NoReturn:
+    from ethermeter.cli.voice_values import refuse
+
+    refuse(option, f"{name} with {sweep.key} varied", f"one point: --set {sweep.key}=… with one of {', '.join(sweep.texts)}")
+
+
 def _segment(name: str, overrides: Sequence[str]) -> dict[str, Any]:
     """Return the segment of an experiment, or the longest one of a standard, its stations in eight places."""
     from ethermeter.cli.voice_values import refuse
@@ -257,10 +264,14 @@ def _segment(name: str, overrides: Sequence[str]) -> dict[str, Any]:
             refuse("--set", overrides[0], "with an experiment only: a standard has no keys")
         round_trip_ps = known[name]["max_round_trip_bits"] * known[name]["bit_ps"]
         return {"standard": name, "round_trip": f"{decimal_text(Fraction(round_trip_ps, 10**6))} us", "clusters": 8}
-    document = _experiment("--segment", name, overrides, others=f", or a standard: {', '.join(known)}").document
+    found = _experiment("--segment", name, overrides, others=f", or a standard: {', '.join(known)}")
+    document = found.document
     if "segment" not in document:
         hosts = ", ".join(host["name"] for host in document["network"]["hosts"])
         refuse("--segment", name, f"an experiment of a segment; of this network: --network {name} --from HOST --to HOST, of {hosts}")
+    for sweep in found.sweeps:
+        if sweep.key.startswith("segment."):
+            _refuse_varied("--segment", name, sweep)
     return dict(document["segment"])
 
 
