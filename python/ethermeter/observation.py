@@ -13,24 +13,52 @@ WHOLE_SEGMENT = -1
 
 
 class Caution(StrEnum):
-    """Why a value should be looked at before it is trusted."""
+    """Why a value should be looked at before it is trusted; `one-replication` is of a whole run, every other of a value."""
 
-    BEYOND_ROUND_TRIP = "beyond-round-trip"  # the segment is longer than its slot time allows
-    ILLEGAL_FRAME_LENGTH = "illegal-frame-length"  # a frame shorter or longer than the standard allows
-    LATE_COLLISION = "late-collision"  # collisions after the slot time happened
-    DAMAGED_FRAMES = "damaged-frames"  # a sender did not notice its collision
-    NO_SAMPLES = "no-samples"  # nothing was delivered, so the value is undefined (NaN)
-    FEW_SAMPLES = "few-samples"  # fewer than 30 frames behind the value, or fewer exchanges than were wanted
-    ONE_REPLICATION = "one-replication"  # interval from batches within one replication
-    UNBOUNDED_QUEUE = "unbounded-queue"  # an unlimited queue is offered more than the segment carries
-    OUTSIDE_MODEL_RANGE = "outside-model-range"  # a theory's own validity ends before this point
-    OTHER_PROTOCOL = "other-protocol"  # a theory of another medium access than the experiment's
-    UNDER_WAY = "under-way"  # messages were still under way when the trial ended; they count as lost
-    LATE_SEND = "late-send"  # a sender was later than its source asked for
-    CLOCK_UNCERTAIN = "clock-uncertain"  # a delay between clocks that are not known to agree as well as that
-    HOST_LIMITED = "host-limited"  # a host, not the network, was at its limit
-    CONSENT_LIMITED = "consent-limited"  # a sender was held back by what its receiver permitted
-    PROCESSORS_TAKEN = "processors-taken"  # the machine around a host took processors away from it
+    BEYOND_ROUND_TRIP = "beyond-round-trip"
+    ILLEGAL_FRAME_LENGTH = "illegal-frame-length"
+    LATE_COLLISION = "late-collision"
+    DAMAGED_FRAMES = "damaged-frames"
+    NO_SAMPLES = "no-samples"
+    FEW_SAMPLES = "few-samples"
+    ONE_REPLICATION = "one-replication"
+    UNBOUNDED_QUEUE = "unbounded-queue"
+    OUTSIDE_MODEL_RANGE = "outside-model-range"
+    OTHER_PROTOCOL = "other-protocol"
+    UNDER_WAY = "under-way"
+    LATE_SEND = "late-send"
+    CLOCK_UNCERTAIN = "clock-uncertain"
+    HOST_LIMITED = "host-limited"
+    CONSENT_LIMITED = "consent-limited"
+    PROCESSORS_TAKEN = "processors-taken"
+
+    @property
+    def meaning(self) -> str:
+        """What is doubtful about the value, and why, in one sentence."""
+        return CAUTION_MEANINGS[self]
+
+
+CAUTION_MEANINGS: dict[Caution, str] = {
+    Caution.BEYOND_ROUND_TRIP: "the segment is longer than its slot time allows, so collisions may go unnoticed",
+    Caution.ILLEGAL_FRAME_LENGTH: "a frame is shorter or longer than the standard allows",
+    Caution.LATE_COLLISION: "collisions happened later than the slot time",
+    Caution.DAMAGED_FRAMES: "a sender did not notice its collision, and the damaged frame counts as delivered",
+    Caution.NO_SAMPLES: "nothing was delivered or counted, so there is no value",
+    Caution.FEW_SAMPLES: "fewer than 30 frames or messages, or fewer exchanges than the experiment wants, are behind the value",
+    Caution.ONE_REPLICATION: "fewer than three replications: intervals come from batches within a trial, and do not exist where batches "
+    "do not give the value",
+    Caution.UNBOUNDED_QUEUE: "an unlimited queue is offered more than its segment or wire carries: delays grow as long as the trial lasts",
+    Caution.OUTSIDE_MODEL_RANGE: "the model does not claim to hold at this point",
+    Caution.OTHER_PROTOCOL: "the model is of another medium access than the experiment's",
+    Caution.UNDER_WAY: "more than 5% of the messages counted as lost were still under way when the trial ended: a longer drain tells",
+    Caution.LATE_SEND: "messages left so long after their time that it changes the value: more than 1% of them by a tenth of the time "
+    "between messages (times, losses), or one by 1% of the measured window (rates, counts)",
+    Caution.CLOCK_UNCERTAIN: "a delay between two clocks whose relation is not known",
+    Caution.HOST_LIMITED: "a host, not the network, was at its limit",
+    Caution.CONSENT_LIMITED: "the receiver's consent, not the network, held the sender back",
+    Caution.PROCESSORS_TAKEN: "the hypervisor took more than 1% of a processor's time while it was measured (CPU steal)",
+}
+"""One sentence for each caution."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,7 @@ def test_a_study_is_one_run(tmp_path: Path) -> None:
         ((), "expected an experiment, or --study STUDY"),
         (("wire-live", "--study", "erg"), "expected an experiment, or --study STUDY"),
         (("--study", "metcalfe1976"), "expected one of boggs1988"),
-        (("wire-live", "--quick"), "expected with --study only"),
+        (("wire-live", "--quick", "--set", 'vary."phases.transmit"=["1 s", "2 s"]'), "--quick = given with phases.transmit varied"),
     ],
 )
 def test_what_is_to_be_measured_is_asked_for_in_a_line(words: tuple[str, ...], fault: str) -> None:
@@ -208,6 +208,53 @@ def test_what_is_to_be_measured_is_asked_for_in_a_line(words: tuple[str, ...], f
     assert done.returncode == 2
     assert fault in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_printed(tmp_path: Path) -> None:
+    words = [
+        "measure",
+        "live/erg/simplex-100",
+        "--loopback",
+        "--quick",
+        "--no-report",
+        "--replications",
+        "1",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    done = subprocess.run([*PROGRAM, *words, "--set", 'run.engines=["live"]'], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    (trial,) = [json.loads(line) for line in (tmp_path / "run" / "plan.jsonl").read_text(encoding="utf-8").splitlines()]
+    phases = trial["scenario"]["phases"]
+    assert phases["stop_ps"] - phases["begin_ps"] == 600 * 10**9
+    assert phases["measure_to_ps"] - phases["measure_from_ps"] == 400 * 10**9
+    lines = done.stdout.splitlines()
+    (head,) = [at for at, line in enumerate(lines) if line.startswith("claim ")]
+    assert [line.split()[0] for line in lines[head + 1 : head + 2]] == ["1-switch"]
+    every = json.loads((tmp_path / "run" / "live-claims.json").read_text(encoding="utf-8"))["claims"]
+    assert sum(claim["verdict"] == "not-run" for claim in every) == len(every) - 1 > 0
+    assert lines[head + 2].startswith(f"{len(every) - 1} published numbers of erg are of other tests or points")
+    assert "not-run" not in done.stdout
+
+
+def test_an_experiment_that_is_as_short_as_a_quick_one_stays_as_it_is(tmp_path: Path) -> None:
+    words = [
+        "measure",
+        "live/erg/simplex-100",
+        "--loopback",
+        "--quick",
+        "--no-report",
+        "--replications",
+        "1",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    short = ["--set", 'run.engines=["live"]', "--set", "phases.transmit=300 ms", "--set", "phases.measure=last 200 ms"]
+    done = subprocess.run([*PROGRAM, *words, *short], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "--quick changes nothing" in done.stderr
+    (trial,) = [json.loads(line) for line in (tmp_path / "run" / "plan.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert trial["scenario"]["phases"]["stop_ps"] - trial["scenario"]["phases"]["begin_ps"] == 300 * 10**9
 
 
 @pytest.mark.root

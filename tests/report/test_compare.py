@@ -9,7 +9,7 @@ import pytest
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
-from ethermeter.observation import Metric
+from ethermeter.observation import Caution, Metric
 from ethermeter.report.compare import compare, render
 
 
@@ -62,6 +62,22 @@ def test_text_shows_what_differs_in_the_metrics_unit_and_counts_the_rest(tmp_pat
     assert "31 comparisons: 30 no difference, 1 higher" in text
     assert "about 2 would miss zero by chance" in text
     assert render([]) == "0 comparisons: "
+
+
+def test_a_value_with_a_caution_is_marked_and_explained_below(tmp_path: Path) -> None:
+    one = run(tmp_path / "a", 0.01, 1e-4, counts=(1, 2))
+    (tmp_path / "b").mkdir()
+    points = estimates.read(one)
+    moved = {Metric.TRANSMISSION_DELAY: Estimate(0.0112, 1e-4, 4, ("few-samples", "no-samples"))}
+    changed = [replace(points[0], estimates=moved), replace(points[1], estimates={Metric.TRANSMISSION_DELAY: Estimate(0.02, 1e-4, 4)})]
+    (tmp_path / "b" / "estimates.json").write_text(estimates.to_json(changed), encoding="utf-8")
+    rows = compare(one, tmp_path / "b")
+    assert [row["cautions"] for row in rows] == [["no-samples", "few-samples"], []]
+    lines = render(rows).splitlines()
+    assert [line.endswith("higher [a]") for line in lines[1:3]] == [True, False]
+    assert lines[2].endswith("higher")
+    assert lines[3] == f"[a] few-samples: {Caution.FEW_SAMPLES.meaning}"
+    assert lines[4].startswith("2 comparisons")
 
 
 def replace_verdict(row: dict[str, object]) -> dict[str, object]:

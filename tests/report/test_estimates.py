@@ -3,6 +3,7 @@
 import json
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,14 +39,26 @@ def test_five_replications_give_students_interval(replicated: Path) -> None:
     assert found.cautions == ()
 
 
-def test_one_replication_takes_its_interval_from_batches_and_says_so(study_run: Path) -> None:
+def test_one_replication_takes_its_interval_from_batches(study_run: Path) -> None:
     point = next(p for p in estimates.compute(study_run) if p.series == "I-2" and p.point["stations.count"] == "9")
     delay, percentile = point.estimates[Metric.TRANSMISSION_DELAY], point.estimates[Metric.DELAY_P99]
     assert delay.degrees == synthetic_run.BATCHES - 1
     assert delay.has_interval
     assert not percentile.has_interval
-    assert "one-replication" in delay.cautions
-    assert "one-replication" in percentile.cautions
+    assert delay.cautions == percentile.cautions == ()
+
+
+def test_fewer_than_three_replications_are_a_caution_of_the_run_once_and_of_no_value(study_run: Path) -> None:
+    points = estimates.compute(study_run)
+    assert estimates.run_cautions(points) == ["one-replication"]
+    written = estimates.to_json(points)
+    assert json.loads(written)["cautions"] == ["one-replication"]
+    assert written.count("one-replication") == 1
+    assert {word for point in points for found in point.estimates.values() for word in found.cautions} == {"illegal-frame-length"}
+    three = [replace(point, replications=3) for point in points]
+    assert estimates.run_cautions(three) == json.loads(estimates.to_json(three))["cautions"] == []
+    # A formula has no replications that it could lack.
+    assert estimates.run_cautions([*three, replace(points[0], engine="theory/lam-1980", replications=1)]) == []
 
 
 def test_batch_interval_equals_leaving_batches_out_by_hand(study_run: Path) -> None:
@@ -67,7 +80,6 @@ def test_two_replications_pool_their_batches(tmp_path: Path) -> None:
     run = synthetic_run.study(tmp_path / "two", replications=2, series=("I-2",), counts=(6,))
     found = estimates.compute(run)[0].estimates[Metric.PACKET_RATE]
     assert found.degrees == 2 * (synthetic_run.BATCHES - 1)
-    assert "one-replication" in found.cautions
 
 
 def test_order_of_rows_does_not_matter(study_run: Path, tmp_path: Path) -> None:

@@ -45,7 +45,10 @@ def test_the_table_of_a_run_has_a_row_a_point(finished):
     ended = call(fake("run", experiment, "--out", out, "--no-report"))
     lines = ended.stdout.splitlines()
     assert lines[0].split()[:3] == ["stations.count", "stations.frames", "utilisation"]
-    assert len(lines) == 1 + 6 + 1
+    # Below its rows what the mark at one of its values means.
+    assert len(lines) == 1 + 6 + 1 + 1
+    assert sum("[a]" in line for line in lines[1:7]) > 0
+    assert lines[7].startswith("[a] few-samples: fewer than 30 frames")
     assert lines[-1].endswith(str(out))
 
 

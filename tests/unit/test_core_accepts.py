@@ -56,6 +56,8 @@ GROUP = {
         {"poisson_load": 100},
         {"poisson_load": 1e-6},
         {"regular": "1000 s"},
+        {"regular": "1000 s", "phase": "999 s"},
+        {"regular": "1 us", "phase": "999999 ps"},
         {"regular": "1 us"},
         {"on_off": {"period": "1 us", "on": "1 ps", "off": "1000 s"}},
         {"on_off": {"period": "1000 s", "on": "1000 s", "off": "1 ns"}},

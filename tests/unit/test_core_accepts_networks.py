@@ -58,6 +58,7 @@ ARRIVALS = st.sampled_from(
         {"poisson": "5000 /s"},
         {"poisson_load": 0.7},
         {"regular": "100 us"},
+        {"regular": "100 us", "phase": "0 s"},
         {"on_off": {"period": "50 us", "on": "1 ms", "off": "1 ms"}},
     ]
 )

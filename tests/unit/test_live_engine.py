@@ -181,7 +181,7 @@ def result() -> dict[str, Any]:
             "spacing": histogram((999_999_999, 1_000_000_001, 999)),
         },
     }
-    pacing = {"frames": 2000, "share_on_time": 0.995}
+    pacing = {"frames": 2000, "share_on_time": 0.995, "worst_ns": 9_000, "lateness": histogram((900_000, 907_000, 2000))}
     return {
         "outcome": "complete",
         "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}},
@@ -268,7 +268,6 @@ def test_a_doubtful_clock_is_a_caution_of_delays_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "caution"),
     [
-        (lambda flow: flow["sending"]["counted"]["pacing"].update(share_on_time=0.98), "late-send"),
         (lambda flow: flow["losses"].update(seen=[["socket", 10]]), "host-limited"),
         (lambda flow: flow.update(cautions=["consent-limited"]), "consent-limited"),
     ],
@@ -303,6 +302,59 @@ def test_what_was_taken_of_a_processor_is_a_caution_of_all_there_is(tmp_path: Pa
     rows = observe(trial_of(tmp_path)["scenario"], changed, took_s=3.0)
     for flow in (0, 1, None):
         assert value(rows, "message_rate", flow)[1] == caution
+
+
+MS_PS = 10**9
+
+
+@pytest.mark.parametrize(
+    ("lateness", "worst_ns", "of_times", "of_counts"),
+    [
+        # All 90 µs late, where messages come every millisecond: a tenth of that is 100 µs.
+        (((90_000_000, 90_700_000, 2000),), 90_000, "", ""),
+        (((100_000_000, 100_700_000, 2000),), 100_000, "late-send", ""),
+        # One in a hundred by any time up to a hundredth of the window, which lasts 1 s.
+        (((0, 7, 1980), (9 * MS_PS, 9 * MS_PS + 7, 20)), 10_000_000, "", ""),
+        (((0, 7, 1979), (9 * MS_PS, 9 * MS_PS + 7, 21)), 10_000_000, "late-send", ""),
+        (((0, 7, 1999), (11 * MS_PS, 11 * MS_PS + 7, 1)), 11_000_000, "", "late-send"),
+    ],
+)
+def test_messages_that_left_late_are_a_caution_of_what_their_lateness_changes(
+    tmp_path: Path, lateness: tuple[tuple[int, int, int], ...], worst_ns: int, of_times: str, of_counts: str
+) -> None:
+    changed = copy.deepcopy(result())
+    pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
+    # However few were within the 5 µs that the report shows.
+    pacing |= {"share_on_time": 0.0, "worst_ns": worst_ns, "lateness": histogram(*lateness)}
+    rows = observe(trial_of(tmp_path)["scenario"], changed, took_s=3.0)
+    for flow in (0, None):
+        for metric in ("inter_arrival", "inter_arrival_p99", "loss"):
+            assert value(rows, metric, flow)[1] == of_times, metric
+        for metric in ("message_rate", "goodput", "data_rate", "messages", "offered_rate"):
+            assert value(rows, metric, flow)[1] == of_counts, metric
+    assert value(rows, "one_way_delay", 0)[1] == " ".join(word for word in (of_times, "clock-uncertain") if word)
+    assert value(rows, "round_trip", 1)[1] == ""
+
+
+@pytest.mark.parametrize(("period", "caution"), [("20 us", "late-send"), ("60 us", "")])
+def test_what_pacing_cannot_do_better_on_an_idle_host_is_not_late(tmp_path: Path, period: str, caution: str) -> None:
+    # A tenth of 20 µs is less than 5 µs, within which an idle host sends; a tenth of 60 µs is more than the 5.5 of these messages.
+    text = (('{ poisson = "1000 /s" }', f'{{ regular = "{period}" }}'),)
+    changed = copy.deepcopy(result())
+    pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
+    for low_ps, expected in ((4_900_000, ""), (5_500_000, caution)):
+        pacing["lateness"] = histogram((low_ps, low_ps + 7000, 2000))
+        rows = observe(trial_of(tmp_path, more=text)["scenario"], changed, took_s=3.0)
+        assert value(rows, "inter_arrival", 0)[1] == expected
+
+
+def test_a_saturated_source_has_no_times_that_it_could_miss(tmp_path: Path) -> None:
+    changed = copy.deepcopy(result())
+    pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
+    pacing |= {"frames": 0, "share_on_time": None, "worst_ns": 0, "lateness": histogram()}
+    text = (('{ poisson = "1000 /s" }', '"saturated"'),)
+    rows = observe(trial_of(tmp_path, more=text)["scenario"], changed, took_s=3.0)
+    assert value(rows, "inter_arrival", 0)[1] == value(rows, "message_rate", 0)[1] == ""
 
 
 def test_drops_that_were_tried_again_limit_nobody(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def stream(frames: int) -> dict[str, Any]:
 
 def result() -> dict[str, Any]:
     """8000 samples made in the window: 7000 sent, 900 lost at the talker, 100 left; 6500 came, in packets that took 30 or 50 ms."""
-    pacing = {"frames": 80, "share_on_time": 1.0}
+    pacing = {"frames": 80, "share_on_time": 1.0, "worst_ns": 1000, "lateness": histogram((1_000_000, 1_000_002, 80))}
     said = {"made": 8000, "sent": 7000, "lost": 900, "left": 100, "packets": 35}
     heard = {
         "packets": 33,

@@ -45,6 +45,20 @@ MALFORMED = {
     "load infinite": (traffic("arrivals = { poisson_load = inf }"), "stations.0.arrivals.poisson_load", "above 0"),
     "load too small": (traffic("arrivals = { poisson_load = 1e-12 }"), "stations.0.arrivals.poisson_load", "every 1000 s"),
     "regular zero": (traffic('arrivals = { regular = "0 s" }'), "stations.0.arrivals.regular", "above zero"),
+    "phase of a period": (
+        traffic('arrivals = { regular = "1.5 ms", phase = "1.5 ms" }'),
+        "stations.0.arrivals.phase",
+        'expected "random", or a time from 0 s to below regular, 1500 us',
+    ),
+    "phase negative": (traffic('arrivals = { regular = "1 ms", phase = "-1 us" }'), "stations.0.arrivals.phase", "must not be negative"),
+    "phase unknown": (traffic('arrivals = { regular = "1 ms", phase = "first" }'), "stations.0.arrivals.phase", 'or "random"'),
+    "phase a number": (traffic('arrivals = { regular = "1 ms", phase = 0 }'), "stations.0.arrivals.phase", 'or "random"'),
+    "phase of poisson": (traffic('arrivals = { poisson = "1 /s", phase = "0 s" }'), "stations.0.arrivals.phase", "allowed: poisson"),
+    "regular with an unknown key": (
+        traffic('arrivals = { regular = "1 s", faze = 1 }'),
+        "stations.0.arrivals.faze",
+        "allowed: regular, phase",
+    ),
     "on-off without off": (
         traffic('arrivals = { on_off = { period = "1 ms", on = "1 s" } }'),
         "stations.0.arrivals.on_off.off",

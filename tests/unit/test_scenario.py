@@ -147,6 +147,9 @@ def test_frames_from_a_measured_table(tmp_path: Path) -> None:
         # Four stations share half of the line rate: (64 + 512 + 96) bits x 100 ns x 4 / 0.5.
         ("{ poisson_load = 0.5 }", {"kind": "poisson", "mean_ps": 537_600_000.0}),
         ('{ regular = "1 ms" }', {"kind": "regular", "period_ps": 10**9}),
+        ('{ regular = "1 ms", phase = "random" }', {"kind": "regular", "period_ps": 10**9}),
+        ('{ regular = "1 ms", phase = "0 s" }', {"kind": "regular", "period_ps": 10**9, "phase_ps": 0}),
+        ('{ regular = "1 ms", phase = "999 us" }', {"kind": "regular", "period_ps": 10**9, "phase_ps": 999_000_000}),
         (
             '{ on_off = { period = "1 ms", on = "10 ms", off = "90 ms" } }',
             {"kind": "on_off", "period_ps": 10**9, "on_mean_ps": 1e10, "off_mean_ps": 9e10},

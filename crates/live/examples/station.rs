@@ -215,7 +215,7 @@ fn arrivals(words: &Words) -> Outcome<Arrivals> {
     let arrivals = match text.split_once(':') {
         None if text == "saturated" => Arrivals::Saturated {},
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates; judged below
-        Some(("regular", period)) => Arrivals::Regular { period_ps: (us(period)? * 1e6) as u64 },
+        Some(("regular", period)) => Arrivals::Regular { period_ps: (us(period)? * 1e6) as u64, phase_ps: None },
         Some(("poisson", mean)) => Arrivals::Poisson { mean_ps: us(mean)? * 1e6 },
         _ => return Err(format!("arrivals={text}: must be saturated, regular:US or poisson:US").into()),
     };

@@ -232,7 +232,7 @@ fn requests_that_come_faster_than_they_are_answered_wait_for_each_other() {
     let requests_and_round_trip = || {
         let talk = talk(
             udp_pair(),
-            &source(Arrivals::Regular { period_ps: 1000 * MS }, Lengths::Fixed { bits: 100 * 8 }),
+            &source(Arrivals::Regular { period_ps: 1000 * MS, phase_ps: None }, Lengths::Fixed { bits: 100 * 8 }),
             &answers(None, Times::Constant { ps: 2000 * MS }),
             200 * MS,
         );

@@ -158,7 +158,7 @@ fn what_a_network_does_to_frames_is_told_apart() {
 #[test]
 fn what_comes_counts_in_the_part_in_which_it_comes_and_outside_of_them_in_none() {
     // One frame each 200 µs for 200 ms, of which the middle half is measured in five parts of 20 ms.
-    let source = source(Arrivals::Regular { period_ps: 200_000_000 });
+    let source = source(Arrivals::Regular { period_ps: 200_000_000, phase_ps: None });
     let (mut sender, mut receiver) = connected(|_| Verdict::Pass, 100_000);
     let stop = AtomicBool::new(false);
     let plan = plan(&source, S / 5, u64::MAX);
@@ -214,6 +214,20 @@ fn frames_go_out_at_the_times_at_which_a_simulated_station_offers_them() {
     }
     assert_eq!(sent.frames, offered);
     assert_eq!(sent.achieved.frames(), offered);
+}
+
+#[test]
+fn a_regular_source_with_a_phase_sends_as_many_frames_as_times_from_that_phase_on() {
+    // Three periods of 10 ms and a nanosecond more: a fourth frame goes with phase 0 only, and of a random phase hardly ever.
+    for (phase_ps, frames, first_ns) in [(0, 4, 0), (2_000, 3, 2), (9_999_999_000, 3, 9_999_999)] {
+        let source = source(Arrivals::Regular { period_ps: 10_000_000_000, phase_ps: Some(phase_ps) });
+        let (mut sender, _receiver) = connected(|_| Verdict::Pass, 100_000);
+        let plan = plan(&source, 3 * S / 100 + 1, u64::MAX);
+        let begin_ns = plan.begin_ns;
+        let sent = send(&mut sender, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("a sender");
+        assert_eq!(sent.frames, frames, "{phase_ps}");
+        assert!(sent.first_ns.expect("a frame") >= begin_ns + first_ns, "{phase_ps}");
+    }
 }
 
 #[test]

@@ -297,6 +297,39 @@ fn modules_switch_locally_without_the_crossbar() {
 }
 
 #[test]
+fn streams_of_one_phase_meet_at_a_port_out_and_streams_half_a_period_apart_do_not() {
+    let nodes = [host("a", &json!({})), host("b", &json!({})), host("c", &json!({})), switch("s", &json!({}))];
+    let links = [link("a", "s", 80_000, 0), link("b", "s", 80_000, 0), link("c", "s", 80_000, 0)];
+    let phased = |phase_us: u64| json!({"kind": "regular", "period_ps": 10 * MS, "phase_ps": phase_us * US});
+    for (apart_us, waits) in [(0, true), (5000, false)] {
+        let flows = [stream("a", "c", 1518, &phased(0)), stream("b", "c", 1518, &phased(apart_us))];
+        for seed in 1..4 {
+            let outcome = run(&trial(seed, &nodes, &links, &flows, &phases(100 * MS)));
+            let sums: u128 = outcome.flows.iter().map(|flow| flow.one_way.sum_ps).sum();
+            assert_eq!(outcome.flows.iter().map(|flow| flow.one_way.count).collect::<Vec<_>>(), [10, 10]);
+            // Stored at the switch: two wires for each; of two that meet, one waits for the other's frame, preamble and gap.
+            let wait = u128::from(waits) * 10 * 80_000 * 1538;
+            assert_eq!(sums, 20 * 2 * 80_000 * 1526 + wait);
+        }
+    }
+}
+
+#[test]
+fn a_phase_of_a_whole_period_or_of_nothing_but_a_regular_source_is_refused() {
+    let nodes = [host("a", &json!({})), host("b", &json!({}))];
+    let with = |arrivals: Value| {
+        json!({"seed": 1, "scenario": {"network": {"nodes": &nodes, "links": [link("a", "b", 8000, 0)]},
+        "flows": [stream("a", "b", 64, &arrivals)], "phases": phases(MS)}})
+    };
+    let whole: Trial = serde_json::from_value(with(json!({"kind": "regular", "period_ps": US, "phase_ps": US})))
+        .expect("the right shape");
+    let fault = simulate(&whole).expect_err("a phase of a whole period").to_string();
+    assert!(fault.contains("flows[0].arrivals: phase_ps must be below period_ps, 1000000, got 1000000"), "{fault}");
+    let poisson = json!({"kind": "poisson", "mean_ps": 1e9, "phase_ps": 0});
+    assert!(serde_json::from_value::<Trial>(with(poisson)).is_err());
+}
+
+#[test]
 fn a_switch_floods_until_it_has_learned_and_again_when_it_has_forgotten() {
     let names = ["a", "b", "c", "d"];
     let flooded = |age: u64, back: bool, addresses: u64| {
@@ -796,9 +829,13 @@ impl Shape {
     }
 
     fn arrivals(&mut self) -> Value {
-        match self.below(4) {
+        match self.below(5) {
             0 => saturated(),
             1 => regular(20 * US + self.below(200 * US)),
+            // Of one phase and one of two periods: senders meet.
+            4 => {
+                json!({"kind": "regular", "period_ps": (20 + self.below(2) * 20) * US, "phase_ps": self.below(2) * 5 * US})
+            }
             2 => json!({"kind": "on_off", "period_ps": 30 * US, "on_mean_ps": 3e8, "off_mean_ps": 5e8}),
             #[allow(clippy::cast_precision_loss)]
             _ => json!({"kind": "poisson", "mean_ps": (20 * US + self.below(200 * US)) as f64}),

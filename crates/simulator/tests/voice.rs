@@ -78,7 +78,8 @@ fn two_coders_whose_packets_never_meet_do_as_each_alone() {
         let mut trial = Trial { seed, ..voice(2, coder(4), samples(48, 64, 1024)) };
         let talks = Group { places: vec![0], ..trial.scenario.groups[0].clone() };
         // Draws belong to a station's number, so the one that is left out is replaced by one that never has a frame.
-        let (arrivals, frames) = (Arrivals::Regular { period_ps: 1000 * S }, Lengths::Fixed { bits: 544 });
+        let (arrivals, frames) =
+            (Arrivals::Regular { period_ps: 1000 * S, phase_ps: None }, Lengths::Fixed { bits: 544 });
         let mute = Group { arrivals, frames, ..talks.clone() };
         trial.scenario.phases.end_ps = S;
         trial.scenario.phases.stop_ps = S;

@@ -10,10 +10,13 @@ use serde::{Deserialize, Serialize};
 pub enum Arrivals {
     /// There is always a next frame.
     Saturated {},
-    /// One frame every period, from a random phase on.
+    /// One frame every period.
     Regular {
         /// Time between frames.
         period_ps: u64,
+        /// Time from the begin of the source to its first frame, below the period; drawn uniformly from the period if there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phase_ps: Option<u64>,
     },
     /// A Poisson process.
     Poisson {
@@ -51,7 +54,13 @@ impl Arrivals {
         }
         let fine = match self {
             Self::Saturated {} | Self::Coder { .. } => true,
-            Self::Regular { period_ps } => period(*period_ps),
+            Self::Regular { period_ps, phase_ps: None } => period(*period_ps),
+            Self::Regular { period_ps, phase_ps: Some(phase_ps) } => {
+                if phase_ps >= period_ps {
+                    return Some(format!("phase_ps must be below period_ps, {period_ps}, got {phase_ps}"));
+                }
+                period(*period_ps)
+            }
             Self::Poisson { mean_ps } => mean(*mean_ps),
             Self::OnOff { period_ps, on_mean_ps, off_mean_ps } => {
                 period(*period_ps) && mean(*on_mean_ps) && mean(*off_mean_ps)
@@ -66,7 +75,7 @@ impl Arrivals {
     pub fn rate_per_s(&self) -> Option<f64> {
         match self {
             Self::Saturated {} | Self::Coder { .. } => None,
-            Self::Regular { period_ps } => Some(1e12 / *period_ps as f64),
+            Self::Regular { period_ps, .. } => Some(1e12 / *period_ps as f64),
             Self::Poisson { mean_ps } => Some(1e12 / mean_ps),
             Self::OnOff { period_ps, on_mean_ps, off_mean_ps } => {
                 // An on time of mean A gives one frame at its start and one more each period that it lasts: 1/(1 - e^(-P/A)).
@@ -111,7 +120,9 @@ impl ArrivalTimes {
         let mut times = Self { arrivals: arrivals.clone(), chance, next_ps: begin_ps, on_until_ps: 0 };
         match arrivals {
             Arrivals::Saturated {} | Arrivals::Coder { .. } => times.next_ps = u64::MAX,
-            Arrivals::Regular { period_ps } => times.next_ps += times.chance.below(*period_ps),
+            Arrivals::Regular { period_ps, phase_ps } => {
+                times.next_ps += phase_ps.unwrap_or_else(|| times.chance.below(*period_ps));
+            }
             Arrivals::Poisson { mean_ps } => times.next_ps += times.chance.exponential_ps(*mean_ps),
             Arrivals::OnOff { on_mean_ps, off_mean_ps, .. } => {
                 // Begin on or off with the probabilities of the long run.
@@ -137,7 +148,7 @@ impl ArrivalTimes {
         let taken = self.next_ps;
         match &self.arrivals {
             Arrivals::Saturated {} | Arrivals::Coder { .. } => {}
-            Arrivals::Regular { period_ps } => self.next_ps += period_ps,
+            Arrivals::Regular { period_ps, .. } => self.next_ps += period_ps,
             Arrivals::Poisson { mean_ps } => self.next_ps += self.chance.exponential_ps(*mean_ps),
             Arrivals::OnOff { period_ps, on_mean_ps, off_mean_ps } => {
                 self.next_ps += period_ps;
@@ -178,8 +189,31 @@ mod tests {
 
     #[test]
     fn regular_counts_are_exact_to_one() {
-        let (n, expected) = count(&Arrivals::Regular { period_ps: 333_000_000 }, 10_000_000_000_000);
+        let (n, expected) = count(&Arrivals::Regular { period_ps: 333_000_000, phase_ps: None }, 10_000_000_000_000);
         assert!((n - expected).abs() <= 1.0, "{n} {expected}");
+    }
+
+    #[test]
+    fn a_regular_source_with_a_phase_sends_first_after_exactly_that_and_one_without_within_a_period() {
+        let first = |phase_ps, station| {
+            let arrivals = Arrivals::Regular { period_ps: 1_000_000, phase_ps };
+            let mut times = ArrivalTimes::new(&arrivals, 7, Stream::new(5, station, Purpose::Arrival));
+            (times.take_ps(), times.take_ps())
+        };
+        for station in 0..20 {
+            assert_eq!(first(Some(0), station), (7, 1_000_007));
+            assert_eq!(first(Some(999_999), station), (1_000_006, 2_000_006));
+            let (one, two) = first(None, station);
+            assert!((7..1_000_007).contains(&one) && two == one + 1_000_000, "{one} {two}");
+        }
+        assert_ne!(first(None, 1), first(None, 2));
+    }
+
+    #[test]
+    fn a_phase_is_below_the_period() {
+        assert_eq!(Arrivals::Regular { period_ps: 1000, phase_ps: Some(999) }.fault(), None);
+        let fault = Arrivals::Regular { period_ps: 1000, phase_ps: Some(1000) }.fault();
+        assert_eq!(fault.as_deref(), Some("phase_ps must be below period_ps, 1000, got 1000"));
     }
 
     #[test]

@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_drops_what_comes_while_it_is_full() {
-        let arrivals = Arrivals::Regular { period_ps: 100 * US };
+        let arrivals = Arrivals::Regular { period_ps: 100 * US, phase_ps: None };
         let mut source = Source::new(&SourceSpec { arrivals, queue_frames: Some(2), ..spec() }, 1, 0, WINDOW);
         let first = source.first().expect("a frame");
         // Sent for 450 us: four arrive meanwhile, one finds room.
@@ -416,7 +416,7 @@ mod tests {
     fn what_is_offered_and_dropped_in_the_parts_of_the_window_is_what_shorter_windows_count() {
         let window = Window { measure_from_ps: 1000 * US, measure_to_ps: 8000 * US, ..WINDOW };
         let poisson = Arrivals::Poisson { mean_ps: 25e6 };
-        for arrivals in [Arrivals::Saturated {}, Arrivals::Regular { period_ps: 100 * US }, poisson] {
+        for arrivals in [Arrivals::Saturated {}, Arrivals::Regular { period_ps: 100 * US, phase_ps: None }, poisson] {
             for queue_frames in [None, Some(3)] {
                 let spec = SourceSpec { arrivals: arrivals.clone(), queue_frames, ..spec() };
                 let counted = |window: Window, batches: u32| {
@@ -442,7 +442,7 @@ mod tests {
 
     #[test]
     fn an_unlimited_queue_offers_all_and_drops_none() {
-        let arrivals = Arrivals::Regular { period_ps: 100 * US };
+        let arrivals = Arrivals::Regular { period_ps: 100 * US, phase_ps: None };
         let mut source = Source::new(&SourceSpec { arrivals, ..spec() }, 1, 0, WINDOW);
         let first = source.first().expect("a frame");
         let second = source.next(first.arrived_ps + 450 * US).expect("a frame");

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point, grouped, summarised
+from ethermeter.analysis.estimates import Point, grouped, summarised
 from ethermeter.analysis.groups import PART
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.tables import Trial, batch_sums
-from ethermeter.observation import Caution, Metric
+from ethermeter.observation import Metric
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,11 +54,7 @@ def larger_shares(trials: Sequence[Trial], batches: "pa.Table") -> tuple[Point, 
             {**trials[first].point, PART: name},
             trials[first].engine,
             replications[at],
-            {
-                Metric.UTILISATION: Estimate(
-                    *values[at], () if replications[at] >= ENOUGH_REPLICATIONS else (Caution.ONE_REPLICATION.value,)
-                )
-            },
+            {Metric.UTILISATION: Estimate(*values[at])},
         )
         for at, first in enumerate(firsts)
         for name, values in found.items()

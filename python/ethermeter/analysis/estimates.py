@@ -8,11 +8,11 @@ Trials with the same series, point and engine are replications. A value is the m
   section 9.4.1): nothing is assumed about what happens within a trial.
 - With one or two, the standard error within each replication comes from leaving out one batch of the measured window at a time
   (the delete-one jackknife, Efron and Tibshirani 1993, equation 11.5, on batch means as in Law and Kelton, section 9.5.3), degrees of
-  freedom: batches - 1 for each. Such an estimate carries the caution `one-replication`. It exists for the metrics that follow from sums
-  over batches: of segments the eight graphs, utilisation and Jain's index; of networks rates, loss, means of times and counts within the
-  measured window (`ethermeter.analysis.flow_sums`). The others (percentiles, extremes, counts of attempts, counts over the whole trial,
-  voice, clocks) have no interval then: null, with the caution, rather than one nobody has measured. Nor has what hosts that measure
-  do not count by batch (`ethermeter.engines.live.by_batch`).
+  freedom: batches - 1 for each. A run with such estimates carries the caution `one-replication`, once. The interval exists for the
+  metrics that follow from sums over batches: of segments the eight graphs, utilisation and Jain's index; of networks rates, loss, means
+  of times and counts within the measured window (`ethermeter.analysis.flow_sums`). The others (percentiles, extremes, counts of attempts,
+  counts over the whole trial, voice, clocks) have no interval then: null, rather than one nobody has measured. Nor has what hosts that
+  measure do not count by batch (`ethermeter.engines.live.by_batch`).
 - What a theory says is known without error: its interval is the value itself.
 """
 
@@ -81,13 +81,11 @@ def estimate(trials: Sequence[Trial], observations: Any, batches: Any, flow_batc
     for group, first in enumerate(firsts):
         example = trials[first]
         formula = example.engine.startswith("theory/")
-        alone = () if several[group] or formula else (Caution.ONE_REPLICATION.value,)
         estimates = {}
         for position, metric in enumerate(whole.metrics):
             if not whole.is_there[first, position]:
                 continue
-            more = words.get((group, position))
-            cautions = tuple(sorted({*more, *alone})) if more else alone
+            cautions = tuple(sorted(words.get((group, position), ())))
             value, error, degrees = columns[position][group]
             # A formula has no sampling error; null stands for no degrees of freedom, so infinitely many are written as many.
             estimates[metric] = Estimate(value, 0.0, _MANY, cautions) if formula else Estimate(value, error, degrees, cautions)
@@ -180,10 +178,17 @@ def to_json(points: Sequence[Point]) -> str:
     means = {**DEFINITIONS, **({**FLOW_DEFINITIONS, **FLOW_VOICE_DEFINITIONS} if only_flows else {})}
     head = {
         "level": LEVEL,
+        "cautions": run_cautions(points),
         "metrics": {metric.value: {"unit": means[metric].unit, "meaning": means[metric].meaning} for metric in used},
     }
     lines = (json.dumps(_point_json(point), ensure_ascii=False, separators=(",", ":")) for point in points)
     return json.dumps(head, ensure_ascii=False)[:-1] + ', "points": [\n' + ",\n".join(lines) + "\n]}\n"
+
+
+def run_cautions(points: Sequence[Point]) -> list[str]:
+    """Return the cautions of a whole run: `one-replication` if a point that is not a formula's has fewer than three replications."""
+    few = any(point.replications < ENOUGH_REPLICATIONS and not point.engine.startswith("theory/") for point in points)
+    return [Caution.ONE_REPLICATION.value] if few else []
 
 
 def _number(value: float) -> float | None:

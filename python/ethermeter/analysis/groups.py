@@ -17,7 +17,7 @@ from ethermeter.analysis.flow_sums import left_out as without_one
 from ethermeter.analysis.graphs import Sums, left_out
 from ethermeter.analysis.interval import Estimate, Floats, jackknife_error
 from ethermeter.analysis.tables import Trial, batch_sums, per_station
-from ethermeter.observation import Caution, Metric
+from ethermeter.observation import Metric
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -154,10 +154,7 @@ def estimate(
             point={**trials[first].point, PART: name},
             engine=trials[first].engine,
             replications=replications[at],
-            estimates={
-                metric: Estimate(*column[at], () if replications[at] >= ENOUGH_REPLICATIONS else (Caution.ONE_REPLICATION.value,))
-                for metric, column in found[name].items()
-            },
+            estimates={metric: Estimate(*column[at]) for metric, column in found[name].items()},
         )
         for at, first in enumerate(firsts)
         for name in parts[first]

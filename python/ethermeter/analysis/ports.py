@@ -112,7 +112,7 @@ def _ports(scenario: Mapping[str, Any], columns: Mapping[str, Floats]) -> Iterat
     window_s = window_ps / PS_PER_S
     gap_ps = np.repeat(np.array([link.get("gap_octets", 12) * link["ps_per_octet"] for link in links], dtype=np.float64), 2)
     busy = (columns["busy_ps"] + columns["frames"] * gap_ps) / window_ps
-    media = _media(network)
+    media = media_of(network)
     together = np.array([np.bincount(media, weights=of_trial) for of_trial in busy])[:, media]
     shares, mediums = _estimates(busy), _estimates(together)
     for port in range(2 * len(links)):
@@ -137,7 +137,7 @@ def _estimates(values: Floats) -> list[Estimate]:
     return [Estimate(*found) for found in summarised(np.minimum(values, 1.0).ravel(), groups, [trials] * ports, within=None)]
 
 
-def _media(network: Mapping[str, Any]) -> Integers:
+def media_of(network: Mapping[str, Any]) -> Integers:
     """Say on which medium every port sends: one of its own, but one for all half-duplex links that hubs join."""
     links = network["links"]
     hubs = {node["name"] for node in network["nodes"] if "hub" in node["kind"]}

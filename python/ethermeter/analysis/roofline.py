@@ -217,7 +217,7 @@ def _time_ps(stage: Mapping[str, Any], octets: float) -> float:
 def _path(network: Mapping[str, Any], source: str, sink: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the stages from one host to another, each with a name of its own; a network is a forest, so there is one way at most."""
     nodes = {node["name"]: node["kind"] for node in network["nodes"]}
-    way = _way(network["links"], source, sink)
+    way = links_between(network["links"], source, sink)
     yield from _of_host(nodes[source], source, "send")
     for number, (before, link, node) in enumerate(way):
         framing = link.get("preamble_octets", 8) + link.get("gap_octets", 12)
@@ -227,7 +227,7 @@ def _path(network: Mapping[str, Any], source: str, sink: str) -> Iterator[tuple[
     yield from _of_host(nodes[sink], sink, "receive")
 
 
-def _way(links: Sequence[Mapping[str, Any]], source: str, sink: str) -> list[tuple[str, Mapping[str, Any], str]]:
+def links_between(links: Sequence[Mapping[str, Any]], source: str, sink: str) -> list[tuple[str, Mapping[str, Any], str]]:
     """Return the links from source to sink, each with the node before and after it."""
     reached: dict[str, list[tuple[str, Mapping[str, Any], str]]] = {source: []}
     waiting = [source]

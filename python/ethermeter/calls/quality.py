@@ -1,17 +1,21 @@
 """Quality: what a simulated trial means for those who talk."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ethermeter.observation import Metric
-from ethermeter.store.rows import HISTOGRAMS, METRICS, TrialRows
+from ethermeter.analysis.ports import media_of
+from ethermeter.analysis.roofline import links_between
+from ethermeter.observation import Caution, Metric
+from ethermeter.store.rows import FLOW_METRICS, HISTOGRAMS, METRICS, PORT_COLUMNS, TrialRows, caution_text
 from ethermeter.voice import CODECS, e_model, mouth_to_ear
 
 Floats = npt.NDArray[np.float64]
 PS_PER_S = 1e12
-_RESPONSE = HISTOGRAMS.index("response_time")
+_RESPONSE, _ONE_WAY = HISTOGRAMS.index("response_time"), HISTOGRAMS.index("one_way_delay")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,10 @@ class Quality:
     network_p50_s, network_p99_s
         Of the packets' time from being ready to their arrival [s].
     utilisation
-        Channel time of delivered frames over the window.
+        Of a segment: channel time of delivered frames over the window. Of a network: share of the time that the busiest medium between the
+        hosts of the call was busy.
+    cautions
+        Words of the closed list that delays and losses of the trial have.
 
     """
 
@@ -67,15 +74,101 @@ class Quality:
     network_p50_s: float
     network_p99_s: float
     utilisation: float
+    cautions: tuple[str, ...] = ()
 
 
-def quality(rows: TrialRows, *, codec: str, packet_s: float, buffer_s: float | None, beyond_s: float, wanted: Wanted) -> Quality:
-    """Rate a trial whose stations all talk.
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Packets of a trial that one receiver, or all together, heard: how long they took, and how many never came.
+
+    Parameters
+    ----------
+    edges_s, counts
+        Upper edges of the buckets of the packets' time from being ready to their arrival [s], ascending, and packets in them.
+    sent
+        Packets, those that never came too.
+    utilisation, cautions
+        As of `Quality`.
+
+    """
+
+    edges_s: Floats
+    counts: Floats
+    sent: float
+    utilisation: float
+    cautions: tuple[str, ...]
+
+
+def of_segment(rows: TrialRows) -> Heard:
+    """Return what all stations of a segment heard together."""
+    whole = dict(zip(METRICS, rows.values[: len(METRICS)].tolist(), strict=True))
+    edges_s, counts = _buckets(rows, rows.histogram == _RESPONSE)
+    sent = float(counts.sum()) + whole[Metric.DISCARDED] + whole[Metric.DROPPED]
+    words = _words(int(rows.cautions[METRICS.index(metric)]) for metric in (Metric.RESPONSE_TIME, Metric.LOSS, Metric.UTILISATION))
+    return Heard(edges_s, counts, sent, whole[Metric.UTILISATION], words)
+
+
+def of_flows(rows: TrialRows, scenario: Mapping[str, Any], flows: Sequence[int]) -> Heard:
+    """Return what the receiver of some flows of a network heard of them together.
 
     Parameters
     ----------
     rows
-        What the simulation found.
+        Of the trial.
+    scenario
+        Its scenario.
+    flows
+        Numbers of flows from one host to another.
+
+    """
+
+    def at(metric: Metric) -> slice:
+        begin = len(FLOW_METRICS) + FLOW_METRICS.index(metric) * rows.flows
+        return slice(begin, begin + rows.flows)
+
+    chosen = np.array(flows)
+    offered = rows.values[at(Metric.OFFERED_RATE)][chosen]
+    came = offered * (1 - np.nan_to_num(rows.values[at(Metric.LOSS)][chosen]))
+    edges_s, counts = _buckets(rows, (rows.histogram == _ONE_WAY) & np.isin(rows.histogram_flow, chosen))
+    # Of those offered in the window the share that came; the packets of the histogram are these but for those at its edges.
+    sent = float(counts.sum() * offered.sum() / came.sum()) if came.sum() > 0 else float(offered.sum())
+    masks = (int(mask) for metric in (Metric.ONE_WAY_DELAY, Metric.LOSS) for mask in rows.cautions[at(metric)][chosen])
+    flow = scenario["flows"][flows[0]]
+    return Heard(edges_s, counts, sent, _busiest(rows, scenario, flow["from"], flow["to"][0]), _words(masks))
+
+
+def _busiest(rows: TrialRows, scenario: Mapping[str, Any], source: str, sink: str) -> float:
+    """Share of the window that the busiest medium from one host to another was busy, gaps included."""
+    network, phases = scenario["network"], scenario["phases"]
+    ports = rows.ports.reshape(-1, len(PORT_COLUMNS))
+    links = network["links"]
+    gap_ps = np.repeat([link.get("gap_octets", 12) * link["ps_per_octet"] for link in links], 2)
+    busy_ps = ports[:, PORT_COLUMNS.index("busy_ps")] + ports[:, PORT_COLUMNS.index("frames")] * gap_ps
+    media = media_of(network)
+    together = np.bincount(media, weights=busy_ps)[media]
+    passed = []
+    for node, link, _ in links_between(links, source, sink):
+        passed.append(2 * links.index(link) + [end["node"] for end in link["ends"]].index(node))
+    return min(float(together[passed].max()) / float(phases["measure_to_ps"] - phases["measure_from_ps"]), 1.0)
+
+
+def _words(masks: Iterable[int]) -> tuple[str, ...]:
+    found = {word for mask in masks for word in caution_text(mask).split()}
+    return tuple(str(word) for word in Caution if word in found and word != Caution.NO_SAMPLES)
+
+
+def quality(rows: TrialRows, *, codec: str, packet_s: float, buffer_s: float | None, beyond_s: float, wanted: Wanted) -> Quality:
+    """Rate a trial of a segment whose stations all talk; as `rated`."""
+    return rated(of_segment(rows), codec=codec, packet_s=packet_s, buffer_s=buffer_s, beyond_s=beyond_s, wanted=wanted)
+
+
+def rated(heard: Heard, *, codec: str, packet_s: float, buffer_s: float | None, beyond_s: float, wanted: Wanted) -> Quality:
+    """Rate what was heard.
+
+    Parameters
+    ----------
+    heard
+        Packets of a trial.
     codec, packet_s
         As of the question.
     buffer_s
@@ -87,10 +180,8 @@ def quality(rows: TrialRows, *, codec: str, packet_s: float, buffer_s: float | N
         What the best is for codecs without a rating.
 
     """
-    edges_s, counts = _response(rows)
-    whole = dict(zip(METRICS, rows.values[: len(METRICS)].tolist(), strict=True))
-    sent = float(counts.sum()) + whole[Metric.DISCARDED] + whole[Metric.DROPPED]
-    late = 1 - np.cumsum(counts) / sent if sent else np.ones(counts.shape)
+    edges_s, counts = heard.edges_s, heard.counts
+    late = 1 - np.cumsum(counts) / heard.sent if heard.sent else np.ones(counts.shape)
     if buffer_s is None:
         index = _best(edges_s, late, codec=codec, packet_s=packet_s, beyond_s=beyond_s, wanted=wanted)
         chosen, loss = float(edges_s[index]), float(late[index])
@@ -108,16 +199,17 @@ def quality(rows: TrialRows, *, codec: str, packet_s: float, buffer_s: float | N
         mos=mos,
         network_p50_s=_quantile(edges_s, counts, 0.5),
         network_p99_s=_quantile(edges_s, counts, 0.99),
-        utilisation=whole[Metric.UTILISATION],
+        utilisation=heard.utilisation,
+        cautions=heard.cautions,
     )
 
 
-def _response(rows: TrialRows) -> tuple[Floats, Floats]:
-    """Return upper edges of the buckets of the response time [s], and packets in them; at least one bucket."""
-    of = rows.histogram == _RESPONSE
+def _buckets(rows: TrialRows, of: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return upper edges [s] of the chosen buckets, and packets in them; equal buckets together, at least one."""
     if not of.any():
         return np.zeros(1), np.zeros(1)
-    return rows.high_ps[of] / PS_PER_S, rows.count[of].astype(np.float64)
+    edges_ps, place = np.unique(rows.high_ps[of], return_inverse=True)
+    return edges_ps / PS_PER_S, np.bincount(place, weights=rows.count[of]).astype(np.float64)
 
 
 def _best(edges_s: Floats, late: Floats, *, codec: str, packet_s: float, beyond_s: float, wanted: Wanted) -> int:

@@ -1,4 +1,4 @@
-"""What is asked: which calls, on which segment; and the experiment that answers it for some number of calls."""
+"""The question of a segment: which calls, on which segment; and the experiment that answers it for some number of calls."""
 
 import tempfile
 from collections.abc import Mapping
@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ethermeter import plan
+from ethermeter.calls.quality import Heard, of_segment
 from ethermeter.experiment import load, toml_text
 from ethermeter.experiment.standards import standards
 from ethermeter.plan import Trial
+from ethermeter.store.rows import TrialRows
 from ethermeter.voice import Medium, TalkPattern, packets
 from ethermeter.voice.packets import Packets
 
@@ -94,13 +96,8 @@ class Question:
 
     def document(self, calls: int) -> dict[str, Any]:
         """Return the experiment file with so many calls, as a tree."""
-        period = _time_text(self.packet_s)
-        pattern = self.pattern
-        arrivals: dict[str, Any] = (
-            {"regular": period}
-            if pattern is None
-            else {"on_off": {"period": period, "on": _time_text(pattern.talk_s), "off": _time_text(pattern.silence_s)}}
-        )
+        period = time_text(self.packet_s)
+        arrivals = arrivals_of(period, self.pattern)
         way = "both ways" if self.talkers == 2 else "one way"
         return {
             "title": f"{calls} calls of {self.codec}, {1e3 * self.packet_s:g} ms a packet, {way}",
@@ -111,12 +108,27 @@ class Question:
                 {"name": "talker", "count": calls * self.talkers, "frames": f"{int(self.packets.frame_octets)} B", "arrivals": arrivals}
             ],
             "phases": {
-                "transmit": _time_text(SETTLE_S + self.duration_s),
-                "measure": f"last {_time_text(self.duration_s)}",
+                "transmit": time_text(SETTLE_S + self.duration_s),
+                "measure": f"last {time_text(self.duration_s)}",
                 "spread": period,
             },
             "run": {"replications": self.replications, "batches": 10},
         }
+
+    def heard(self, rows: TrialRows, trial: Trial, calls: int) -> tuple[Heard, ...]:
+        """Return what all stations heard together: they share one medium, so all are alike."""
+        del trial, calls
+        return (of_segment(rows),)
+
+    @property
+    def subject(self) -> str:
+        """What an answer is about: medium, rate, duplex and size of the segment."""
+        constants = standards()[self.segment["standard"]]
+        mbps = 1e6 / constants["bit_ps"]
+        sizes = ("length", "round_trip", "star", "delays")
+        size = next((f"{key.replace('_', ' ')} {self.segment[key]}" for key in sizes if isinstance(self.segment.get(key), str)), "")
+        known = f"{self.segment['standard']}{f', {size}' if size else ''}"
+        return f"one shared segment of {mbps:g} Mb/s, half duplex (CSMA/CD): {known}; without other traffic"
 
     def text(self, calls: int) -> str:
         """Return the experiment file with so many calls."""
@@ -137,5 +149,13 @@ class Question:
             return tuple(plan.expand([load(file)]).trials)
 
 
-def _time_text(seconds: float) -> str:
+def arrivals_of(period: str, pattern: TalkPattern | None) -> dict[str, Any]:
+    """Return the arrivals of a talker's packets in an experiment file: all the time, or in talk spurts only."""
+    if pattern is None:
+        return {"regular": period}
+    return {"on_off": {"period": period, "on": time_text(pattern.talk_s), "off": time_text(pattern.silence_s)}}
+
+
+def time_text(seconds: float) -> str:
+    """Return a time as an experiment file has it, to the picosecond."""
     return f"{round(seconds * PS_PER_S)} ps"

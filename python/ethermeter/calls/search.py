@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate, student
-from ethermeter.calls.quality import Quality, Wanted, quality
+from ethermeter.calls.network import NetworkQuestion
+from ethermeter.calls.quality import Quality, Wanted, rated
 from ethermeter.calls.question import Question
 from ethermeter.engines import local
 from ethermeter.engines.work import Work
+from ethermeter.observation import Caution
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,18 @@ class Rated:
 
     @property
     def is_enough(self) -> bool:
-        """Whether it is good enough on the mean."""
-        return self.margin.value >= 0
+        """Whether it is good enough on the mean, in a trial of any length."""
+        return self.is_carried and self.margin.value >= 0
+
+    @property
+    def is_carried(self) -> bool:
+        """Whether no unlimited queue is offered more than its wire carries, in which delays would grow with the length of the trial."""
+        return Caution.UNBOUNDED_QUEUE not in self.cautions
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Words of the closed list that one of the trials has."""
+        return tuple(dict.fromkeys(word for each in self.qualities for word in each.cautions))
 
     def mean(self, field: str) -> Estimate:
         """Mean of a field of the qualities over the replications, with its interval."""
@@ -55,7 +67,7 @@ class Answer:
     tried
         Every number that was tried, by size.
     is_limited_by_stations
-        Whether the answer is all that the segment's standard allows.
+        Whether the answer is the most that was tried: what the bits, or the number of stations or flows, leave room for.
 
     """
 
@@ -71,7 +83,7 @@ Follow = Callable[[int, int], None]
 
 
 def most_calls(
-    question: Question,
+    question: Question | NetworkQuestion,
     wanted: Wanted,
     *,
     buffer_s: float | None = None,
@@ -84,13 +96,13 @@ def most_calls(
     Parameters
     ----------
     question
-        Which calls, on which segment.
+        Which calls, on which segment or between which hosts of a network.
     wanted
         What is good enough.
     buffer_s
         Delay of network and jitter buffer that the receivers have set [s]; None for the best of each trial.
     beyond_s
-        Delay beyond the segment [s].
+        Delay beyond the segment or network [s].
     jobs
         Threads.
     follow
@@ -99,7 +111,7 @@ def most_calls(
     Raises
     ------
     InputError
-        If the segment has faults.
+        If the segment or network has faults.
     ArgumentError
         If the codec cannot be cut like this.
     TrialError
@@ -125,20 +137,27 @@ def most_calls(
         if 1 <= calls <= most:
             enough(calls)
     listed = tuple(tried[calls] for calls in sorted(tried))
-    sure = max((each.calls for each in listed if each.calls <= low and each.margin.low >= 0), default=0)
-    possible = max((each.calls for each in listed if each.margin.high >= 0 and each.calls >= low), default=low)
+    sure = max((each.calls for each in listed if each.calls <= low and each.is_carried and each.margin.low >= 0), default=0)
+    possible = max((each.calls for each in listed if each.is_carried and each.margin.high >= 0 and each.calls >= low), default=low)
     return Answer(low, sure, possible, listed, is_limited_by_stations=low == most)
 
 
-def _rated(question: Question, wanted: Wanted, calls: int, *, buffer_s: float | None, beyond_s: float, jobs: int) -> Rated:
+def _rated(
+    question: Question | NetworkQuestion, wanted: Wanted, calls: int, *, buffer_s: float | None, beyond_s: float, jobs: int
+) -> Rated:
     trials = question.trials(calls)
     work = [Work(place, trial.id, trial.line) for place, trial in enumerate(trials)]
     found: dict[int, Quality] = {}
     with closing(local.run(work, jobs=jobs)) as results:
         for result in results:
             if result is not None:
-                found[result.place] = quality(
-                    result.rows, codec=question.codec, packet_s=question.packet_s, buffer_s=buffer_s, beyond_s=beyond_s, wanted=wanted
-                )
+                every = [
+                    rated(heard, codec=question.codec, packet_s=question.packet_s, buffer_s=buffer_s, beyond_s=beyond_s, wanted=wanted)
+                    for heard in question.heard(result.rows, trials[result.place], calls)
+                ]
+                # Of a network, the worst pair of hosts and direction, with the cautions of all.
+                worst = min(every, key=lambda each: (wanted.margin(each), -each.delay_s))
+                words = dict.fromkeys(word for each in every for word in each.cautions)
+                found[result.place] = replace(worst, cautions=tuple(words))
     qualities = tuple(found[place] for place in range(len(trials)))
     return Rated(calls, qualities, student(np.array([wanted.margin(each) for each in qualities])))

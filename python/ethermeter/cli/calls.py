@@ -1,9 +1,11 @@
-"""The command that says how many calls fit on a segment."""
+"""The command that says how many calls fit on a segment, or between hosts of a network."""
 
 import math
 import time
+from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -13,13 +15,17 @@ from ethermeter.cli.output import number, print_json, print_table
 
 if TYPE_CHECKING:
     from ethermeter.analysis.interval import Estimate
-    from ethermeter.calls import Answer, Question, Rated, Wanted
+    from ethermeter.calls import Answer, NetworkQuestion, Question, Rated, Wanted
+    from ethermeter.experiment import Experiment
+    from ethermeter.experiment.sweep import Sweep
 
 EXAMPLES = """\
   ethermeter calls --codec g711 --mos 4.0
   ethermeter calls --segment my-network.toml --codec g729a --mos 3.6 --pattern brady-1968
   ethermeter calls --segment ieee-100 --codec opus --bit-rate "32 kb/s" --loss 1% --delay "150 ms"
   ethermeter calls --segment schools-hub --codec g711 --one-way --buffer "20 ms" --json
+  ethermeter calls --network my-network.toml --from phones --to gateway --codec g711 --mos 4.0
+  ethermeter calls --network my-network.toml --from a --to b --set 'flows.load.arrivals.poisson_load=0.5' --json
   ethermeter calls --codec g711 --mos 4.0 --write forty.toml"""
 _FIELDS = {
     "mos": "",
@@ -36,8 +42,32 @@ _FIELDS = {
 def calls(
     *,
     segment: Annotated[
-        str, typer.Option("--segment", metavar="FILE|NAME", help="An experiment whose segment it is, or a standard: its longest segment.")
-    ] = "ieee-10",
+        str | None,
+        typer.Option(
+            "--segment",
+            metavar="FILE|NAME",
+            show_default=False,
+            help="An experiment whose segment it is, or a standard: its longest segment, half duplex. ieee-10 unless given.",
+        ),
+    ] = None,
+    network: Annotated[
+        str | None,
+        typer.Option(
+            "--network",
+            metavar="FILE|NAME",
+            show_default=False,
+            help="In place of --segment: an experiment of a network, to whose flows calls between --from and --to are added.",
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="HOST", show_default=False, help="With --network: the host that calls, or a group of hosts."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="HOST", show_default=False, help="With --network: the host that is called, or a group of hosts."),
+    ] = None,
+    overrides: options.Overrides = None,
     codec: Annotated[str, typer.Option("--codec", metavar="NAME", help="A codec, as `ethermeter codecs` lists it.")] = "g711",
     packet: Annotated[str, typer.Option("--packet", metavar="TIME", help="Speech in a packet.")] = "20 ms",
     bit_rate: Annotated[
@@ -50,7 +80,9 @@ def calls(
             "--pattern", metavar="NAME", help="Send in talk spurts only: brady-1968 or p59. All the time unless given.", show_default=False
         ),
     ] = None,
-    one_way: Annotated[bool, typer.Option("--one-way", help="Streams of one talker, instead of calls of two on the segment.")] = False,
+    one_way: Annotated[
+        bool, typer.Option("--one-way", help="Streams of one talker, from --from to --to, instead of calls of two.")
+    ] = False,
     mos: Annotated[
         str | None, typer.Option("--mos", metavar="SCORE", help="Mean opinion score wanted; 4.0 unless told otherwise.", show_default=False)
     ] = None,
@@ -71,7 +103,7 @@ def calls(
             show_default=False,
         ),
     ] = None,
-    beyond: Annotated[str, typer.Option("--beyond", metavar="TIME", help="Delay beyond the segment.")] = "0 s",
+    beyond: Annotated[str, typer.Option("--beyond", metavar="TIME", help="Delay beyond the segment or network.")] = "0 s",
     duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Measured time of a trial.")] = "20 s",
     replications: options.Replications = None,
     seed: options.Seed = None,
@@ -82,8 +114,12 @@ def calls(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Find how many calls fit on a segment with a wanted quality, by simulation."""
-    from ethermeter.calls import Question, Wanted, most_calls
+    """Find how many calls fit with a wanted quality, by simulation: on a shared segment, or between hosts of a network.
+
+    A segment is one shared medium, half duplex, and carries nothing but the calls. In a network, calls go from one host to another over its
+    switches and links as the file has them, beside its flows; the worst direction counts.
+    """
+    from ethermeter.calls import Wanted, most_calls
     from ethermeter.cli.voice_values import numbers_of, one_of, refuse
     from ethermeter.engines.local import processors
     from ethermeter.faults import Fault, InputError
@@ -109,18 +145,18 @@ def calls(
         refuse("--write", str(write), "a file that is not there yet")
     limits = {name: read[key] for name, key in (("loss", "--loss"), ("delay_s", "--delay")) if key in read}
     wanted = Wanted(**limits) if limits else Wanted(mos=read.get("--mos", 4.0))
-    question = Question(
-        segment=_segment(segment),
-        codec=codec,
-        packet_s=read["--packet"],
-        ip=ip,
-        bit_rate_bps=read.get("--bit-rate"),
-        pattern=None if pattern is None else PATTERNS[one_of("--pattern", pattern, PATTERNS)],
-        talkers=1 if one_way else 2,
-        duration_s=_duration_s(duration),
-        replications=3 if replications is None else replications,
-        seed=1 if seed is None else seed,
-    )
+    speech: dict[str, Any] = {
+        "codec": codec,
+        "packet_s": read["--packet"],
+        "ip": ip,
+        "bit_rate_bps": read.get("--bit-rate"),
+        "pattern": None if pattern is None else PATTERNS[one_of("--pattern", pattern, PATTERNS)],
+        "talkers": 1 if one_way else 2,
+        "duration_s": _duration_s(duration),
+        "replications": 3 if replications is None else replications,
+        "seed": 1 if seed is None else seed,
+    }
+    question = _question(segment, network, source, to, overrides or (), speech)
     try:
         question.packets  # noqa: B018  # a codec that cannot be cut like this says so here
     except InputError as error:
@@ -146,7 +182,7 @@ def calls(
 class _Follow:
     """Shows how far the search is."""
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: "Question | NetworkQuestion") -> None:
         from ethermeter.cli.progress import ProgressDisplay
 
         self._display = ProgressDisplay("calls")
@@ -168,20 +204,74 @@ class _Follow:
         self._display(Progress(self._steps, tried, share, time.monotonic() - self._begin_s))
 
 
-def _segment(name: str) -> dict[str, Any]:
-    """Return the segment of an experiment, or the longest one of a standard, its stations in eight places."""
+def _question(
+    segment: str | None,
+    network: str | None,
+    source: str | None,
+    to: str | None,
+    overrides: Sequence[str],
+    speech: dict[str, Any],
+) -> "Question | NetworkQuestion":
+    """Return the question that the options ask: of a segment, or of a network."""
+    from ethermeter.calls import NetworkQuestion, Question, pairs_of
+    from ethermeter.cli.voice_values import refuse
+
+    if network is None:
+        for option, value in (("--from", source), ("--to", to)):
+            if value is not None:
+                refuse(option, value, "with --network FILE only: stations of a segment are all alike")
+        return Question(segment=_segment(segment or "ieee-10", overrides), **speech)
+    if segment is not None:
+        refuse("--segment", segment, "one of --segment and --network, not both")
+    found = _experiment("--network", network, overrides)
+    if "network" not in found.document:
+        refuse("--network", network, f"an experiment of a network; of a segment: --segment {network}")
+    for sweep in found.sweeps:
+        _refuse_varied("--network", network, sweep)
+    if source is None or to is None:
+        hosts = ", ".join(host["name"] for host in found.document["network"]["hosts"])
+        refuse("--from" if source is None else "--to", "(missing)", f"a host or a group of hosts of {network}: {hosts}")
+    pairs = pairs_of(found.document, found.path, callers=source, called=to)
+    return NetworkQuestion(document=found.document, path=found.path, pairs=pairs, **speech)
+
+
+def _experiment(option: str, name: str, overrides: Sequence[str], *, others: str = "") -> "Experiment":
+    """Return an experiment by file or name."""
     from ethermeter import api
     from ethermeter.cli.voice_values import refuse
     from ethermeter.experiment import load, shipped
+
+    if name not in shipped() and not Path(name).exists() and not name.endswith(".toml"):
+        refuse(option, name, f"a file, or a shipped experiment{others}")
+    return load(api.locate(name), overrides=overrides)
+
+
+def _refuse_varied(option: str, name: str, sweep: "Sweep") -> NoReturn:
+    from ethermeter.cli.voice_values import refuse
+
+    refuse(option, f"{name} with {sweep.key} varied", f"one point: --set {sweep.key}=… with one of {', '.join(sweep.texts)}")
+
+
+def _segment(name: str, overrides: Sequence[str]) -> dict[str, Any]:
+    """Return the segment of an experiment, or the longest one of a standard, its stations in eight places."""
+    from ethermeter.cli.voice_values import refuse
     from ethermeter.experiment.standards import standards
+    from ethermeter.units import decimal_text
 
     known = standards()
     if name in known:
+        if overrides:
+            refuse("--set", overrides[0], "with an experiment only: a standard has no keys")
         round_trip_ps = known[name]["max_round_trip_bits"] * known[name]["bit_ps"]
-        return {"standard": name, "round_trip": f"{round_trip_ps} ps", "clusters": 8}
-    if name not in shipped() and not Path(name).exists() and not name.endswith(".toml"):
-        refuse("--segment", name, f"a file, a shipped experiment, or a standard: {', '.join(known)}")
-    document = load(api.locate(name)).document
+        return {"standard": name, "round_trip": f"{decimal_text(Fraction(round_trip_ps, 10**6))} us", "clusters": 8}
+    found = _experiment("--segment", name, overrides, others=f", or a standard: {', '.join(known)}")
+    document = found.document
+    if "segment" not in document:
+        hosts = ", ".join(host["name"] for host in document["network"]["hosts"])
+        refuse("--segment", name, f"an experiment of a segment; of this network: --network {name} --from HOST --to HOST, of {hosts}")
+    for sweep in found.sweeps:
+        if sweep.key.startswith("segment."):
+            _refuse_varied("--segment", name, sweep)
     return dict(document["segment"])
 
 
@@ -196,8 +286,15 @@ def _duration_s(text: str) -> float:
     return ps / PS_PER_S
 
 
-def _as_json(question: "Question", wanted: "Wanted", found: "Answer") -> dict[str, Any]:
+def _as_json(question: "Question | NetworkQuestion", wanted: "Wanted", found: "Answer") -> dict[str, Any]:
+    from ethermeter.calls import Question
+
+    if isinstance(question, Question):
+        of: dict[str, Any] = {"load_of_a_call": question.load_of_a_call, "segment": dict(question.segment)}
+    else:
+        of = {"network": str(question.path), "pairs": [list(pair) for pair in question.pairs]}
     return {
+        "subject": question.subject,
         "calls": found.calls,
         "sure": found.sure,
         "possible": found.possible,
@@ -206,13 +303,17 @@ def _as_json(question: "Question", wanted: "Wanted", found: "Answer") -> dict[st
         "packet_s": question.packet_s,
         "talkers": question.talkers,
         "activity": question.activity,
-        "load_of_a_call": question.load_of_a_call,
-        "segment": dict(question.segment),
+        **of,
         "wanted": {"mos": wanted.mos} if wanted.mos is not None else {"loss": wanted.loss, "delay_s": wanted.delay_s},
         "replications": question.replications,
         "seed": question.seed,
         "tried": [
-            {"calls": each.calls, "margin": _interval(each.margin), **{field: _interval(each.mean(field)) for field in _FIELDS}}
+            {
+                "calls": each.calls,
+                "margin": _interval(each.margin),
+                **{field: _interval(each.mean(field)) for field in _FIELDS},
+                "cautions": list(each.cautions),
+            }
             for each in found.tried
         ],
     }
@@ -223,7 +324,11 @@ def _interval(found: "Estimate") -> dict[str, float | None]:
     return {key: value if math.isfinite(value) else None for key, value in numbers.items()}
 
 
-def _print(question: "Question", wanted: "Wanted", found: "Answer") -> None:
+def _print(question: "Question | NetworkQuestion", wanted: "Wanted", found: "Answer") -> None:
+    from ethermeter.calls import Question
+    from ethermeter.report.cautions import Marks
+
+    marks = Marks(each.cautions for each in found.tried)
     what = "calls" if question.talkers == 2 else "streams"
     good = (
         f"a mean opinion score of at least {wanted.mos:g}"
@@ -232,19 +337,24 @@ def _print(question: "Question", wanted: "Wanted", found: "Answer") -> None:
     )
     print_table(
         [what, "MOS", "±", "R", "not in time %", "mouth to ear ms", "buffer ms", "network p50 ms", "p99 ms", "utilisation"],
-        [_row(each) for each in found.tried],
+        [_row(each, marks.at(each.cautions)) for each in found.tried],
     )
+    for line in marks.legend():
+        typer.echo(line)
     typer.echo(f"{found.calls} {what} of {question.codec}: {good}, on the mean of {question.replications} trials")
+    typer.echo(f"on {question.subject}" if isinstance(question, Question) else question.subject)
     if found.is_limited_by_stations:
-        typer.echo("this is all that the standard's number of stations, or the bits of the segment, leave room for")
+        of_segment = "the standard's number of stations, or the bits of the segment,"
+        room = of_segment if isinstance(question, Question) else "the bits of the links"
+        typer.echo(f"this is all that {room} leave room for")
     elif found.sure < found.calls or found.possible > found.calls:
         typer.echo(f"by the 95% intervals: {found.sure} for sure, {found.possible} perhaps; more --replications tell more")
 
 
-def _row(each: "Rated") -> list[str]:
+def _row(each: "Rated", mark: str) -> list[str]:
     mean = {field: each.mean(field) for field in _FIELDS}
     return [
-        str(each.calls),
+        f"{each.calls}{mark}",
         number(mean["mos"].value),
         number(mean["mos"].half_width, digits=2),
         number(mean["rating"].value),

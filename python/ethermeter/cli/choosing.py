@@ -25,6 +25,7 @@ def choose(experiment: options.Experiment, *, overrides: options.Overrides = Non
     from ethermeter.experiment.reading import scenarios
     from ethermeter.experiment.scenario import Scenarios
     from ethermeter.faults import Fault, InputError
+    from ethermeter.observation import Caution
 
     (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
     made = scenarios(loaded)
@@ -48,6 +49,11 @@ def choose(experiment: options.Experiment, *, overrides: options.Overrides = Non
         if verdict.values:
             said = ", ".join(f"{metric} {number(value)} {metric.definition.unit}".rstrip() for metric, value in verdict.values.items())
             typer.echo(f"  predicts: {said}")
+    occurring = [word for word in Caution if any(word in verdict.cautions for verdict in verdicts)]
+    if occurring:
+        typer.echo()
+    for word in occurring:
+        typer.echo(f"{word}: {word.meaning}")
 
 
 def _plain(verdict: Any) -> dict[str, Any]:
@@ -74,6 +80,7 @@ def agreement(
     from ethermeter.analysis.agreement import agreements, to_json
     from ethermeter.api import open as open_run
     from ethermeter.faults import Fault, InputError
+    from ethermeter.report.cautions import Marks
 
     found = agreements(estimates.read(open_run(run).path))
     if not found:
@@ -83,6 +90,7 @@ def agreement(
         print_json(json.loads(to_json(shown)))
         return
     keys = list(dict.fromkeys(key for each in shown for key in each.point))
+    marks = Marks(each.cautions for each in shown)
     rows = [
         [
             each.series,
@@ -91,12 +99,14 @@ def agreement(
             str(each.metric),
             number(each.theory),
             _shown(each.idealised, each.idealised_verdict),
-            _shown(each.simulation, each.verdict),
+            f"{_shown(each.simulation, each.verdict)} {marks.at(each.cautions)}".rstrip(),
             each.cause,
         ]
         for each in shown
     ]
     print_table(["series", *keys, "model", "metric", "theory", "world it assumes", "segment as it is", "cause"], rows)
+    for line in marks.legend():
+        typer.echo(line)
     for name, verdicts in (
         ("the worlds that they assume", [each.idealised_verdict for each in found]),
         ("the segment as it is", [each.verdict for each in found]),

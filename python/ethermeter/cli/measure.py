@@ -27,6 +27,7 @@ EXAMPLES = """\
   ethermeter measure my-network.toml --loopback --json
   ethermeter measure wire-live --testbed --capture
   ethermeter measure my-network.toml --testbed --capture-at client --capture-octets 1514 --capture-size 1000
+  ethermeter measure my-network.toml --testbed --quick
   ethermeter measure --study erg --testbed
   ethermeter measure --study hughesjones2000 --testbed --quick"""
 STUDIES = ("boggs1988", "gonsalves1982", "erg", "hughesjones2000", "fritz1999")
@@ -35,7 +36,9 @@ IPS = (4, 6)
 MOST_DROPS = 5
 """Places between hosts at which frames were dropped that are printed."""
 QUICK = ("phases.transmit='600 ms'", "phases.measure='last 400 ms'")
-"""What `--quick` lays over the files of a study."""
+"""What `--quick` lays over an experiment's file; what `--set` says comes after it."""
+QUICK_PS = 600 * 10**9
+"""How long a quick trial transmits [ps]."""
 
 
 def measure(
@@ -49,7 +52,7 @@ def measure(
             "--study", metavar="STUDY", show_default=False, help=f"All live tests of a published study as one run: {', '.join(STUDIES)}."
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="With --study: shorter trials; wider intervals.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Transmit for 0.6 s a trial and measure the last 0.4 s: wider intervals.")] = False,
     hosts: Annotated[
         Path | None, typer.Option("--hosts", metavar="FILE", show_default=False, help="Measure between the agents of these hosts.")
     ] = None,
@@ -128,10 +131,11 @@ def measure(
     from ethermeter.run import Manner
 
     captures = _captures(capture=capture, at=capture_at or (), octets=capture_octets, megabytes=capture_size, hosts=hosts)
-    names = _named(experiment, study, quick=quick)
+    names = _named(experiment, study)
     testbed, plain = _testbed(testbed_hosts, testbed=testbed, plain=plain, loopback=loopback, hosts=hosts, study=study)
     place = _place(hosts, testbed=testbed, plain=plain, loopback=loopback, wires=wires, captures=captures, ip=ip, least=testbed_hosts or 0)
-    sized = (*(QUICK if quick else ()), *(overrides or ()))
+    is_shortened = quick and (study is not None or _is_longer_than_quick(names[0], overrides or ()))
+    sized = (*(QUICK if is_shortened else ()), *(overrides or ()))
     sized = (*sized, *(_sized(names[0], sized, testbed_hosts) if testbed_hosts is not None else ()))
     loaded = api.load(*names, overrides=sized, name=f"live-{study}" if study else None)
     for one in loaded.experiments:
@@ -152,8 +156,9 @@ def measure(
             running.print_live_agreement(summary)
         else:
             _print_series(summary["estimates"])
+        running.print_run_cautions(summary["estimates"])
         if "live_claims" in summary:
-            running.print_claims(summary["live_claims"])
+            _print_claims(summary["live_claims"]["claims"], manner.live_study)
         print_drops(summary.get("live_accounts", {"trials": []})["trials"])
         running.print_files(summary)
         if captures is not None:
@@ -233,7 +238,34 @@ def print_drops(trials: "Sequence[dict[str, Any]]") -> None:
         typer.echo(f"… {len(frames) - MOST_DROPS} more places in the report")
 
 
-def _named(experiment: str | None, study: str | None, *, quick: bool) -> tuple[str, ...]:
+def _print_claims(claims: "Sequence[dict[str, Any]]", study: str | None) -> None:
+    """Print the published numbers of which points were measured; of a single test, how many are of others."""
+    measured = [claim for claim in claims if claim["verdict"] != "not-run"]
+    if measured:
+        running.print_claims(measured)
+    if others := len(claims) - len(measured):
+        typer.echo(f"{others} published numbers of {study} are of other tests or points: ethermeter measure --study {study} has all")
+
+
+def _is_longer_than_quick(name: str, overrides: "Sequence[str]") -> bool:
+    """Tell whether an experiment transmits for longer than a quick trial; one that does not is left as it is."""
+    from ethermeter import api, units
+    from ethermeter.experiment.phases import Phases
+    from ethermeter.faults import Fault, InputError
+
+    (experiment,) = api.load(name, overrides=overrides).experiments
+    for sweep in experiment.sweeps:
+        if sweep.key.startswith("phases."):
+            allowed = "expected with an experiment that does not vary its phases; --set shortens one that does"
+            raise InputError([Fault("command line", "--quick", f"given with {sweep.key} varied", allowed)])
+    phases = experiment.document.get("phases", {})
+    if units.time_ps(phases.get("transmit", Phases.model_fields["transmit"].default), most_ps=units.LONGEST_TRIAL_PS) > QUICK_PS:
+        return True
+    say("ethermeter: --quick changes nothing: the experiment transmits for 0.6 s or less")
+    return False
+
+
+def _named(experiment: str | None, study: str | None) -> tuple[str, ...]:
     """Return the experiment, or all live tests of the study."""
     from ethermeter.experiment import shipped
     from ethermeter.faults import Fault, InputError
@@ -242,8 +274,6 @@ def _named(experiment: str | None, study: str | None, *, quick: bool) -> tuple[s
         given = "(neither)" if experiment is None else f"{experiment} --study {study}"
         raise InputError([Fault("command line", "measure", given, "expected an experiment, or --study STUDY")])
     if experiment is not None:
-        if quick:
-            raise InputError([Fault("command line", "--quick", "given", "expected with --study only; --set shortens an experiment")])
         return (experiment,)
     if study not in STUDIES:
         raise InputError([Fault("command line", "--study", str(study), f"expected one of {', '.join(STUDIES)}")])

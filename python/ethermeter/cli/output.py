@@ -1,6 +1,7 @@
 """What commands print on stdout."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,9 +14,10 @@ def print_json(value: Any) -> None:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns, numbers to the right."""
-    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    """Print rows in columns, numbers to the right; a mark after a number, such as [a], does not move its digits."""
     right = [bool(rows) and all(_is_number(row[column]) for row in rows) for column in range(len(head))]
+    rows = [list(cells) for cells in zip(*(_marks_aligned([row[at] for row in rows]) for at in range(len(head))), strict=True)]
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     for row in [head, *rows]:
         cells = [cell.rjust(width) if flush else cell.ljust(width) for cell, width, flush in zip(row, widths, right, strict=True)]
         typer.echo("  ".join(cells).rstrip())
@@ -26,9 +28,21 @@ def number(value: float | None, *, digits: int = 4) -> str:
     return "–" if value is None or value != value else f"{value:.{digits}g}"
 
 
+_MARKED = re.compile(r"([^\[\]]*)(\[[a-z]+\])")
+
+
+def _marks_aligned(cells: Sequence[str]) -> list[str]:
+    """Return the cells of a column with room for the longest mark after every number."""
+    marks = [found[2] if (found := _MARKED.fullmatch(cell)) and _is_number(cell) else "" for cell in cells]
+    room = max(map(len, marks), default=0)
+    return [cell + " " * (room - len(mark)) for cell, mark in zip(cells, marks, strict=True)] if room else list(cells)
+
+
 def _is_number(cell: str) -> bool:
+    found = _MARKED.fullmatch(cell)
+    bare = found[1] if found else cell
     try:
-        float(cell)
+        float(bare)
     except ValueError:
-        return cell in {"", "–"}
+        return bare in {"", "–"}
     return True

@@ -144,6 +144,7 @@ def run(
         print_json(summary)
         return
     print_points(summary["estimates"])
+    print_run_cautions(summary["estimates"])
     print_files(summary)
 
 
@@ -290,10 +291,15 @@ def _resume_command() -> str:
 
 def print_live_agreement(summary: dict[str, Any]) -> None:
     """Print how what was measured differs from what was simulated, where both were."""
+    from ethermeter.report.cautions import Marks
+
     found = summary.get("live_agreement")
     if found is None or not found["comparisons"]:
         return
     keys = list(dict.fromkeys(key for each in found["comparisons"] for key in each["point"]))
+    comparisons = [each for each in found["comparisons"] if each["metric"] in FLOW_TABLE_METRICS]
+    shown = comparisons[:TABLE_ROWS]
+    marks = Marks(each["cautions"] for each in shown)
     rows = [
         [
             *(each["point"].get(key, "") for key in keys),
@@ -301,18 +307,21 @@ def print_live_agreement(summary: dict[str, Any]) -> None:
             number(each["live"]),
             number(each["simulation"]),
             f"{number(each['difference'])} ±{number(each['half_width'], digits=2)}",
-            each["verdict"],
+            f"{each['verdict']} {marks.at(each['cautions'])}".rstrip(),
         ]
-        for each in found["comparisons"]
-        if each["metric"] in FLOW_TABLE_METRICS
+        for each in shown
     ]
-    print_table([*keys, "metric", "live", "simulation", "live − simulation", "verdict"], rows[:TABLE_ROWS])
-    if len(rows) > TABLE_ROWS:
-        typer.echo(f"… {len(rows) - TABLE_ROWS} more in {summary['files']['live_agreement']}")
+    print_table([*keys, "metric", "live", "simulation", "live − simulation", "verdict"], rows)
+    if len(comparisons) > len(shown):
+        typer.echo(f"… {len(comparisons) - len(shown)} more in {summary['files']['live_agreement']}")
+    for line in marks.legend():
+        typer.echo(line)
 
 
 def print_points(estimates: dict[str, Any]) -> None:
     """Print the main metrics of the first points, for who does not open the report."""
+    from ethermeter.report.cautions import Marks
+
     points = estimates["points"]
     keys = list(dict.fromkeys(key for point in points for key in point["point"]))
     # What lies between a theory and the segment is for the agreement in the report.
@@ -329,19 +338,31 @@ def print_points(estimates: dict[str, Any]) -> None:
         of_voice = (VOICE_TABLE_METRICS if of_segments else (), FLOW_VOICE_TABLE_METRICS if "rating" in estimates["metrics"] else ())
         metrics += tuple(dict.fromkeys(metric for part in of_voice for metric in part))
     metrics += tuple(metric for metric in (*TRANSFER_TABLE_METRICS, *CLOCK_TABLE_METRICS) if any(_has(point, metric) for point in points))
+    shown = [[point["estimates"].get(metric, {}) for metric in metrics] for point in points[:TABLE_ROWS]]
+    marks = Marks(cell.get("cautions", ()) for cells in shown for cell in cells if cell.get("value") is not None)
     rows = [
         [
             *([point["engine"]] if several else []),
             *(point["point"].get(key, "") for key in keys),
-            *(number(point["estimates"].get(metric, {}).get("value")) for metric in metrics),
+            *(number(cell.get("value")) + (marks.at(cell.get("cautions", ())) if cell.get("value") is not None else "") for cell in cells),
         ]
-        for point in points[:TABLE_ROWS]
+        for point, cells in zip(points, shown, strict=False)
     ]
     units = estimates["metrics"]
     heads = [f"{metric} {units.get(metric, {}).get('unit', '')}".strip() for metric in metrics]
     print_table([*(["engine"] if several else []), *keys, *heads], rows)
     if len(points) > TABLE_ROWS:
         typer.echo(f"… {len(points) - TABLE_ROWS} more points in the report")
+    for line in marks.legend():
+        typer.echo(line)
+
+
+def print_run_cautions(estimates: dict[str, Any]) -> None:
+    """Print what is to be doubted of the run as a whole."""
+    from ethermeter.report.cautions import Marks
+
+    for line in Marks([]).legend(estimates.get("cautions", ())):
+        typer.echo(line)
 
 
 def _has(point: dict[str, Any], metric: str) -> bool:

@@ -57,6 +57,8 @@ SHORTEST, LONGEST = 64, 2000
 """Octets of legal frames, destination address to FCS (802.3-2022 § 3.2.7, § 4.4.2); the longest are envelope frames."""
 AROUND_PACKET = 18
 """Octets of a frame around its IP packet: addresses, type, check sequence (802.3-2022 § 3.2)."""
+UNDER_WAY_SHARE = 0.05
+"""Messages still under way over those that did not come, beyond which the loss carries a caution: it may then be too high by so much."""
 NOT_ESTIMATED_FROM_MESSAGES = {Metric.OFFERED_RATE, Metric.TRANSFER_RATE, *COUNTS}
 
 
@@ -331,7 +333,8 @@ def _cautions(scenario: Mapping[str, Any], count: Mapping[str, Floats], values: 
             each[at] |= np.where(behind < FEW_FRAMES, few, 0).astype(np.uint16)
         if metric == Metric.LOSS:
             # What was lost is known; of what was under way when all was over it is not.
-            waits = (count["in_flight"] > 0) & (values[len(FLOW_METRICS) + at * flows :][:flows] > 0)
+            missing = count["offered"] * _receivers(scenario) - count["arrived"]
+            waits = (count["in_flight"] > UNDER_WAY_SHARE * missing) & (values[len(FLOW_METRICS) + at * flows :][:flows] > 0)
             each[at] |= np.where(waits, CAUTION_BIT[Caution.UNDER_WAY], 0).astype(np.uint16)
             whole[at] |= CAUTION_BIT[Caution.UNDER_WAY] if waits.any() else 0
     return _without_samples(np.concatenate([whole, each.ravel()]), values)

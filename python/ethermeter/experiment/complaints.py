@@ -31,6 +31,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "theory": Theory,
     "run": Run,
     "generator": hosts.Generator,
+    "<regular>": hosts.Regular,
     "on_off": hosts.OnOffTimes,
     "coder": coder.Coder,
     "samples": Growth,
@@ -56,7 +57,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "flows": flows.Flow,
     "response": flows.Response,
 }
-"""The table that stands under a key."""
+"""The table that stands under a key, or under the label of a choice whose table has more than the key that marks it."""
 
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ALLOWED: lambda context: str(context["allowed"]),
@@ -175,8 +176,7 @@ def fields_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _keys_at(place: Sequence[Part], *, title: str) -> list[str]:
+    if table := table_at(place, title=title):
+        return list(fields_of(table))
     last = place[-1] if place else None
-    if isinstance(last, str) and is_tag(last):
-        return [last[1:-1]]
-    table = table_at(place, title=title)
-    return list(fields_of(table)) if table else []
+    return [last[1:-1]] if isinstance(last, str) and is_tag(last) else []

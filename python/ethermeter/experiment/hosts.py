@@ -1,12 +1,13 @@
 """Hosts: how frames arrive, how long a host needs between them, and how it backs off."""
 
+from fractions import Fraction
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PlainValidator, Tag, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
 from ethermeter import units
 from ethermeter.experiment.coder import Coded
-from ethermeter.experiment.quantity import Frequency, Load, PositiveDelay, PositiveTime, Time, Weight
+from ethermeter.experiment.quantity import TIME_OR_RANDOM, Frequency, Load, PositiveDelay, PositiveTime, Time, Weight
 from ethermeter.experiment.table import Table, choice, complaint, tag
 from ethermeter.units import UnitError
 
@@ -18,7 +19,7 @@ _ALLOWED_TIME = (
     "or { measured = { values = […], weights = […] } }"
 )
 _ALLOWED_ARRIVALS = (
-    'expected "saturated", { poisson = "100 /s" }, { poisson_load = 0.5 }, { regular = "1 ms" }, '
+    'expected "saturated", { poisson = "100 /s" }, { poisson_load = 0.5 }, { regular = "1 ms" }, { regular = "1 ms", phase = "0 s" }, '
     '{ on_off = { period = "1 ms", on = "10 ms", off = "90 ms" } } or { coder = { sample = "16 bit", every = "152.32 us" } }'
 )
 _ALLOWED_BACKOFF = (
@@ -149,6 +150,16 @@ class Regular(Table):
 
     regular: PositiveTime
     """Time from frame to frame."""
+    phase: Annotated[int | Literal["random"], *TIME_OR_RANDOM] = "random"
+    """Time from the begin of the source to its first frame, below `regular`; random: uniform within it, drawn by seed and source."""
+
+    @field_validator("phase")
+    @classmethod
+    def _below_the_period(cls, phase: int | str, info: ValidationInfo) -> int | str:
+        period_ps = info.data.get("regular")
+        if isinstance(phase, int) and period_ps is not None and phase >= period_ps:
+            raise complaint(f'expected "random", or a time from 0 s to below regular, {units.decimal_text(Fraction(period_ps, 10**6))} us')
+        return phase
 
 
 class OnOffTimes(Table):

@@ -134,6 +134,24 @@ PhaseTime = Annotated[int, _reader(_phase_ps), _text(Dimension.TIME)]
 PositiveTime = Annotated[int, _reader(_positive_time_ps), _text(Dimension.TIME)]
 """A time above zero in ps."""
 
+_RANDOM = "random"
+
+
+def _time_or_random(value: object) -> int | str:
+    if value == _RANDOM:
+        return _RANDOM
+    try:
+        return units.time_ps(value)
+    except UnitError as error:
+        raise UnitError(f'{error}; or "{_RANDOM}"') from None
+
+
+TIME_OR_RANDOM = (
+    _reader(_time_or_random),
+    WithJsonSchema({"anyOf": [{"const": _RANDOM}, _text(Dimension.TIME).json_schema]}),
+)
+"""Reader and schema of a time in ps, or the word "random"."""
+
 Size = Annotated[int, _reader(_positive_size_bits), _text(Dimension.SIZE)]
 """A size above zero in bits."""
 

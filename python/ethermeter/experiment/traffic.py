@@ -135,8 +135,9 @@ def arrivals_plan(arrivals: hosts.Arrivals) -> dict[str, Any]:
     match arrivals:
         case hosts.Poisson(poisson=mean_ps):
             return {"kind": "poisson", "mean_ps": float(mean_ps)}
-        case hosts.Regular(regular=period_ps):
-            return {"kind": "regular", "period_ps": period_ps}
+        case hosts.Regular(regular=period_ps, phase=phase_ps):
+            # Only where it is set, so that other plans keep their hash.
+            return {"kind": "regular", "period_ps": period_ps, **({} if phase_ps == "random" else {"phase_ps": phase_ps})}
         case hosts.OnOff(on_off=times):
             return {"kind": "on_off", "period_ps": times.period, "on_mean_ps": float(times.on), "off_mean_ps": float(times.off)}
         case _:

@@ -7,7 +7,7 @@ from typing import Any
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.knee import Knee
-from ethermeter.observation import Caution, Metric
+from ethermeter.observation import Metric
 from ethermeter.report.axes import Axes, Curve, Panel, curve_names, keys, quantity
 from ethermeter.report.labels import LABELS, TIME_KINDS, Label, key_title
 from ethermeter.report.theme import KIND_COLOURS, colours
@@ -36,9 +36,8 @@ def datum(curve: str, x: float | str, estimate: Estimate, factor: float) -> Json
     half = estimate.half_width
     if math.isfinite(half):
         found |= {"l": _rounded((estimate.value - half) * factor), "h": _rounded((estimate.value + half) * factor)}
-    words = [word for word in estimate.cautions if word != Caution.ONE_REPLICATION]
-    if words:
-        found["w"] = ", ".join(words)
+    if estimate.cautions:
+        found["w"] = ", ".join(estimate.cautions)
     return found
 
 

@@ -227,6 +227,7 @@ STATION_TITLES: dict[str, str] = {
     "arrivals.poisson": "Arrivals",
     "arrivals.poisson_load": "Offered load",
     "arrivals.regular": "Time between arrivals",
+    "arrivals.phase": "Time of the first arrival",
     "arrivals.coder.sample": "Size of a sample",
     "arrivals.coder.every": "Time between samples",
     "arrivals.coder.rate": "Coder rate",
@@ -280,6 +281,7 @@ FLOW_TITLES: dict[str, str] = {
     "data": "Data of a datagram",
     "arrivals.poisson": "Messages a second",
     "arrivals.regular": "Spacing of messages",
+    "arrivals.phase": "Time of the first message",
     "arrivals.on_off.period": "Spacing of messages while on",
     "response.frames": "Frame length of the answer",
     "response.data": "Data of the answer",
@@ -325,26 +327,6 @@ def key_title(key: str) -> str:
     if leaf not in titles:
         return key
     return titles[leaf] if group.isdigit() or group == "*" else f"{titles[leaf]} ({group})"
-
-
-CAUTIONS: dict[str, str] = {
-    "beyond-round-trip": "the segment is longer than its slot time allows",
-    "illegal-frame-length": "a frame is shorter or longer than the standard allows",
-    "late-collision": "collisions happened later than the slot time",
-    "damaged-frames": "a sender did not notice its collision",
-    "no-samples": "nothing was delivered, so the value is undefined",
-    "few-samples": "fewer than 30 frames, or messages, are behind the value",
-    "one-replication": "fewer than three replications: intervals come from batches; none where these say nothing or are not there",
-    "unbounded-queue": "an unlimited queue is offered more than its segment or wire carries",
-    "outside-model-range": "a theory's own validity ends before this point",
-    "other-protocol": "a theory of another medium access than the experiment's",
-    "under-way": "messages were still under way when the trial ended, and count as lost",
-    "late-send": "a sender was later than its source asked for",
-    "clock-uncertain": "a delay between clocks that are not known to agree as well as that",
-    "host-limited": "a host, not the network, was at its limit",
-    "consent-limited": "a sender was held back by what its receiver permitted",
-    "processors-taken": "the machine around a host took processors away while it was measured",
-}
 
 
 def meaning(metric: Metric, *, of_flows: bool = False) -> str:

@@ -74,7 +74,7 @@ def page(content: Content) -> str:
         sections.append(("captures", "Captures", recorded_section(content.captures)))
     sections.append(("parameters", "Parameters", section("parameters", "Parameters and their sources", _parameters(content))))
     cautions = f'<div class="panel">{results.cautions_table(content.points)}</div>'
-    marks = "<p>A point that carries a caution other than <code>one-replication</code> is a triangle in the figures.</p>"
+    marks = "<p>A point whose value carries a caution is a triangle in the figures.</p>" + results.cautions_of_run(content.points)
     sections.append(("cautions", "Cautions", section("cautions", "Cautions", marks + cautions)))
     sections.append(("provenance", "Provenance", section("provenance", "Provenance", _provenance(content.provenance))))
 

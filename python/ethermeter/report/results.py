@@ -3,14 +3,14 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.estimates import Point, run_cautions
 from ethermeter.analysis.interval import Estimate
-from ethermeter.observation import Metric
+from ethermeter.observation import Caution, Metric
 from ethermeter.papers.claims import Claim
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.chart import axis_title
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import CAUTIONS, LABELS, Label, key_title, number, plain
+from ethermeter.report.labels import LABELS, Label, key_title, number, plain
 
 _GAUGE_RANGE, _WIDE_RANGE = 0.1, 1.0
 UNSEEN = 5e-5
@@ -132,19 +132,19 @@ def estimates_table(points: Sequence[Point], metrics: Sequence[Metric], *, label
 
 
 def cautions_table(points: Sequence[Point]) -> str:
-    """Every caution that occurs: what it means, and at which points of which series."""
+    """Every caution of values: what it means, and at which points of which series; values that do not exist are dashes already."""
     found: dict[tuple[str, str], list[Point]] = {}
     totals: dict[str, int] = {}
     for point in points:
         totals[point.series] = totals.get(point.series, 0) + 1
-        for word in {word for estimate in point.estimates.values() for word in estimate.cautions}:
+        for word in {word for estimate in point.estimates.values() for word in estimate.cautions if word != Caution.NO_SAMPLES}:
             found.setdefault((word, point.series), []).append(point)
     if not found:
         return "<p>No value of this run carries a caution.</p>"
     rows = [
         [
             f"<code>{safe(word)}</code>",
-            safe(CAUTIONS.get(word, "")),
+            safe(Caution(word).meaning),
             safe(series),
             f"{len(members)} of {totals[series]}",
             safe(_where(members)),
@@ -152,6 +152,11 @@ def cautions_table(points: Sequence[Point]) -> str:
         for (word, series), members in sorted(found.items(), key=lambda item: item[0])
     ]
     return table(("Caution", "Meaning", "Series", "Points", "Where"), rows, caption="Cautions", kind="plain")
+
+
+def cautions_of_run(points: Sequence[Point]) -> str:
+    """Every caution of the whole run, in a sentence each."""
+    return "".join(f"<p><code>{safe(word)}</code>: {safe(Caution(word).meaning)}.</p>" for word in run_cautions(points))
 
 
 def _where(points: Sequence[Point]) -> str:

@@ -376,7 +376,7 @@ fn no_lengths() -> Lengths {
 }
 
 fn no_arrivals() -> Arrivals {
-    Arrivals::Regular { period_ps: 0 }
+    Arrivals::Regular { period_ps: 0, phase_ps: None }
 }
 
 /// How receivers are addressed.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ethermeter.engines import network
-from ethermeter.engines.live import by_batch
+from ethermeter.engines.live import by_batch, lateness
 from ethermeter.engines.live.description import around_octets, flow_names, is_exchange, is_file, is_saturated, is_transfer
 from ethermeter.engines.live.spoken import Buckets, Spoken, as_core, mean_s, spoken
 from ethermeter.engines.live.taken import is_taken
@@ -24,8 +24,6 @@ from ethermeter.store.rows import CAUTION_BIT, FLOW_METRICS, FLOW_VOICE_METRICS,
 
 PS_PER_S = 1e12
 IPV6 = 6
-ON_TIME_SHARE = 0.99
-"""Of messages that have a time, as many leave within 5 µs of it as pacing holds on an idle host; with fewer, the trial says so."""
 AT_HOSTS = ("sender-interface", "receiver-interface", "socket")
 """Places of losses at which a host, not the network, was too slow. The sender's queue is none: it waits for the wire."""
 LOSSES = ("queue", "buffer", "filtered", "ignored", "attempts")
@@ -64,6 +62,8 @@ class Counted:
         Of a coder: what became of its samples; None of other flows.
     few
         Whether there were fewer exchanges than were wanted.
+    late_spacing, late_counts
+        Whether messages left so late that times and losses, or rates and counts, are of other traffic than was asked for.
     cautions
         Words of the flow.
 
@@ -94,6 +94,8 @@ class Counted:
     parts: by_batch.Parts | None = None
     voice: Spoken | None = None
     few: bool = False
+    late_spacing: bool = False
+    late_counts: bool = False
     cautions: set[Caution] = field(default_factory=set)
 
 
@@ -206,9 +208,10 @@ def _counted(scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], 
             counted.sent, counted.arrived = counted.voice.packets_sent, counted.voice.packets_came
             counted.offered_s = counted.counted_s
             counted.one_way = counted.voice.delays["voice_delay"]
-    pacing = sending.get("pacing") or {}
-    if pacing.get("frames") and (pacing.get("share_on_time") or 0.0) < ON_TIME_SHARE:
-        cautions.add(Caution.LATE_SEND)
+    if not is_transfer(flow):
+        pacing = sending.get("pacing") or {}
+        counted.late_spacing = lateness.changes_spacing(pacing, flow)
+        counted.late_counts = lateness.changes_counts(pacing, window_s=_window_s(scenario))
     if counted.refused or any(_is_lost_at_a_host(one.get("losses") or {}) for one in received):
         cautions.add(Caution.HOST_LIMITED)
     counted.cautions = cautions
@@ -433,18 +436,22 @@ def _columns(every: list[Buckets]) -> tuple[np.ndarray[Any, Any], ...]:
 
 
 def _words(flows: list[Counted], metrics: tuple[Metric, ...]) -> np.ndarray[Any, np.dtype[np.uint16]]:
-    """Live cautions of every row of some metrics, of all flows and of each: of clocks and few exchanges only with what they measure."""
+    """Live cautions of some metrics, of all flows and of each: of clocks, lateness and few exchanges only with what they change."""
     round_trip = {Metric.EXCHANGES, Metric.ROUND_TRIP, *percentiles(Metric.ROUND_TRIP)}
     assert Metric.ONE_WAY_DELAY in TIMES
     by_clocks = {Metric.ONE_WAY_DELAY, *percentiles(Metric.ONE_WAY_DELAY)}
     by_clocks |= {Metric(name) for name in VOICE_HISTOGRAMS} | {of for name in VOICE_HISTOGRAMS for of in percentiles(Metric(name))}
     by_clocks |= {Metric.MOUTH_TO_EAR, Metric.SPEECH_LOSS, Metric.RATING, Metric.MOS}
+    by_spacing = by_clocks | round_trip - {Metric.EXCHANGES} | {Metric.INTER_ARRIVAL, *percentiles(Metric.INTER_ARRIVAL)}
+    by_spacing |= {Metric.LOSS, Metric.SAMPLE_LOSS}
     each = np.zeros((len(metrics), len(flows)), np.uint16)
     for at, metric in enumerate(metrics):
         for number, flow in enumerate(flows):
             words = flow.cautions if metric in by_clocks else flow.cautions - {Caution.CLOCK_UNCERTAIN}
             few = {Caution.FEW_SAMPLES} if flow.few and metric in round_trip else set()
-            each[at, number] = sum(CAUTION_BIT[word] for word in words | few)
+            is_late = flow.late_spacing if metric in by_spacing else flow.late_counts
+            late = {Caution.LATE_SEND} if is_late else set()
+            each[at, number] = sum(CAUTION_BIT[word] for word in words | few | late)
     whole = np.bitwise_or.reduce(each, axis=1)
     mask: np.ndarray[Any, np.dtype[np.uint16]] = np.concatenate([whole, each.ravel()])
     return mask

@@ -1,0 +1,67 @@
+"""Lateness: whether messages left so long after their time that what was measured is of other traffic than was asked for.
+
+A message that leaves late by L changes two things: the time to its neighbours, by up to L, and the time at which it is counted. The first
+matters in relation to the time between messages: delays, queues and losses follow from how closely messages come. The second matters in
+relation to the measured window: a rate or a count changes only by messages that leave the window or come into it. The delay itself is
+measured from when a message was handed over, so its own lateness is not in it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+LATE_SHARE = 0.01
+"""Share of the messages that may be late: what holds for fewer does not reach percentiles up to the 99th."""
+OF_INTERVAL = 0.1
+"""Lateness over the mean time between messages. Below a tenth, the times between messages are those asked for to 10%."""
+LEAST_PS = 5_000_000
+"""Lateness that is never counted, 5 us: how well pacing holds on an idle host."""
+OF_WINDOW = 0.01
+"""Largest lateness over the measured window: below it, messages that cross an edge of the window are less than about 1% of it."""
+
+
+def changes_spacing(pacing: Mapping[str, Any], flow: Mapping[str, Any]) -> bool:
+    """Whether more than 1% of the messages left over a tenth of the mean time between messages late, and over 5 us.
+
+    Parameters
+    ----------
+    pacing
+        What the sender counted of its lateness, as docs/live.md has it; empty if nothing.
+    flow
+        The flow as in a plan.
+
+    """
+    interval_ps = _interval_ps(flow)
+    if not pacing.get("frames") or interval_ps is None:
+        return False
+    limit_ps = max(LEAST_PS, OF_INTERVAL * interval_ps)
+    late = sum(count for low_ps, _, count in pacing["lateness"]["buckets"] if low_ps >= limit_ps)
+    return bool(late > LATE_SHARE * pacing["frames"])
+
+
+def changes_counts(pacing: Mapping[str, Any], *, window_s: float) -> bool:
+    """Whether a message left over 1% of the measured window late.
+
+    Parameters
+    ----------
+    pacing
+        As above.
+    window_s
+        Length of the measured window [s].
+
+    """
+    return bool(pacing.get("frames") and pacing["worst_ns"] > OF_WINDOW * window_s * 1e9)
+
+
+def _interval_ps(flow: Mapping[str, Any]) -> float | None:
+    """Mean time between messages while the source sends; None for a saturated one, whose messages have no times."""
+    arrivals, frames = flow["arrivals"], flow["frames"]
+    match arrivals["kind"]:
+        case "regular" | "on_off":
+            return float(arrivals["period_ps"])
+        case "poisson":
+            return float(arrivals["mean_ps"])
+        case "coder":
+            samples = max(1, -(-(frames["min_bits"] - frames["overhead_bits"]) // arrivals["sample_bits"]))
+            return float(samples * arrivals["sample_ps"])
+        case _:
+            return None

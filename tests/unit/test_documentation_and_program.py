@@ -1,0 +1,256 @@
+"""The documentation against the program: commands, options, names of experiments, metrics and cautions, links, and TOML in it."""
+
+import ast
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ethermeter as em
+import pytest
+import typer
+from ethermeter import captures
+from ethermeter.cli.app import app
+from ethermeter.experiment import load, shipped
+from ethermeter.experiment.flows import Flow
+from ethermeter.observation import DEFINITIONS, Caution, Metric
+
+ROOT = Path(__file__).parents[2]
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+}
+PROGRAM = typer.main.get_command(app)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+
+
+def prose(text: str) -> str:
+    """A page without its fenced blocks."""
+    return FENCE.sub("", text)
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return [body for found, body in FENCE.findall(text) if found == language]
+
+
+def leaves(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command that is no group, with its words."""
+    # Typer brings a click of its own, so that classes tell nothing.
+    if hasattr(command, "commands"):
+        for name, below in command.commands.items():
+            yield from leaves(below, *names, name)
+    else:
+        yield names, command
+
+
+COMMANDS = dict(leaves(PROGRAM))
+OPTIONS = {option for command in COMMANDS.values() for given in command.params for option in (*given.opts, *given.secondary_opts)}
+OPTIONS |= {"--help", "-h", "--version", "--debug"}
+
+
+def leaf_of(words: list[str]) -> tuple[tuple[str, ...], Any, list[str]]:
+    """The command that words after `ethermeter` name, and its arguments."""
+    words = [word for word in words if word not in ("--debug",)]
+    for length in (1, 2):
+        if tuple(words[:length]) in COMMANDS:
+            return tuple(words[:length]), COMMANDS[tuple(words[:length])], words[length:]
+    raise AssertionError(f"no command: ethermeter {' '.join(words)}")
+
+
+def parsed(line: str) -> Any:
+    """What click makes of a command line; nothing runs."""
+    names, command, arguments = leaf_of(shlex.split(line, comments=True)[1:])
+    return command.make_context(" ".join(names), arguments)
+
+
+def command_lines() -> list[tuple[str, str]]:
+    found = []
+    for page, text in PAGES.items():
+        for block in blocks(text, "sh"):
+            for line in re.sub(r"\\\n\s*", " ", block).splitlines():
+                if line.startswith("ethermeter "):
+                    found.append((page, line))
+    for names, command in COMMANDS.items():
+        for line in (command.epilog or "").splitlines():
+            if line.strip().startswith("ethermeter "):
+                found.append((f"{' '.join(names)} --help", line.strip().split(" | ")[0].split(" > ")[0]))
+    return found
+
+
+@pytest.mark.parametrize(("page", "line"), command_lines())
+def test_every_command_that_is_shown_is_one_that_the_program_takes(page: str, line: str) -> None:
+    context = parsed(line.split(" > ")[0])
+    assert context.params is not None, page
+
+
+@pytest.mark.parametrize(("page", "line"), command_lines())
+def test_every_experiment_in_a_command_is_shipped_or_somebodys_file(page: str, line: str) -> None:
+    names, _, _ = leaf_of(shlex.split(line, comments=True)[1:])
+    if names[0] not in {"run", "measure", "validate", "plan", "theory"} or names[1:] in {("eval",), ("show",), ("list",)}:
+        return
+    given = parsed(line).params
+    for key in ("experiment", "files", "experiments"):
+        value = given.get(key)
+        for name in [value] if isinstance(value, str | Path) else value or ():
+            assert str(name).endswith(".toml") or str(name) in shipped(), (page, name)
+
+
+def test_every_command_has_examples() -> None:
+    assert [" ".join(names) for names, command in COMMANDS.items() if "ethermeter" not in (command.epilog or "")] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_and_option_in_a_sentence_exists(page: str) -> None:
+    wrong = []
+    for code in INLINE.findall(prose(PAGES[page])):
+        if re.match(r"ethermeter [a-z]", code):
+            words = code.replace("…", " ").split()[1:]
+            if words[0] in {names[0] for names in COMMANDS} and len(words) > 1 and (words[0],) not in COMMANDS:
+                known = tuple(words[:2]) in COMMANDS
+            else:
+                known = (words[0],) in COMMANDS or words[0] in {names[0] for names in COMMANDS}
+            if not known:
+                wrong.append(code)
+                continue
+            options = [word.partition("=")[0] for word in words if word.startswith("--")]
+            several = [command for names, command in COMMANDS.items() if names[0] == words[0]]
+            there = {option for command in several for parameter in command.params for option in parameter.opts} | {"--help"}
+            wrong += [f"{code}: {option}" for option in options if option not in there]
+        elif re.match(r"--[a-z]", code) and page not in OTHER_PROGRAMS:
+            option = re.split(r"[ =]", code)[0]
+            if option not in OPTIONS | AGENT_OPTIONS:
+                wrong.append(code)
+    assert wrong == []
+
+
+OTHER_PROGRAMS = {"docs/benchmarks.md"}
+"""Pages whose options are of `python -m benches`."""
+AGENT_OPTIONS = {
+    option
+    for path in (ROOT / "crates" / "agent" / "src").rglob("*.rs")
+    for option in re.findall(r"--[a-z][a-z-]+", path.read_text(encoding="utf-8"))
+}
+"""Of the agent's own binary."""
+
+
+def test_every_option_of_the_agents_commands_is_one_that_it_knows() -> None:
+    lines = [line for text in PAGES.values() for block in blocks(text, "sh") for line in block.splitlines()]
+    shown = {option for line in lines if line.startswith("ethermeter-agent ") for option in re.findall(r"--[a-z][a-z-]+", line)}
+    assert shown
+    assert shown <= AGENT_OPTIONS
+
+
+def test_every_make_target_that_is_shown_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    lines = [line for text in PAGES.values() for block in blocks(text, "sh") for line in block.splitlines()]
+    shown = {line.split()[1] for line in lines if line.startswith("make ")}
+    shown |= {code.split()[1] for text in PAGES.values() for code in INLINE.findall(prose(text)) if re.fullmatch(r"make [a-z-]+", code)}
+    assert shown
+    assert shown <= targets
+
+
+def anchors(text: str) -> set[str]:
+    """Anchors of a page's headings, as GitHub makes them."""
+    heads = re.findall(r"^#+ (.*)$", FENCE.sub("", text), re.MULTILINE)
+    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head) for head in heads]
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in plain}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_to_a_file_and_a_heading_that_exist(page: str) -> None:
+    wrong = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(PAGES[page])):
+        if re.match(r"[a-z]+://|mailto:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (ROOT / page).parent / path if path else ROOT / page
+        if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file.read_text(encoding="utf-8"))):
+            wrong.append(target)
+    assert wrong == []
+
+
+def test_what_is_simulated_of_tcp_is_not_said_to_be_left_out() -> None:
+    assert "transfer" in Flow.model_fields
+    assert not re.search(r"knows no TCP|Not modelled:[^;]*\bTCP\b", PAGES["docs/networks.md"] + PAGES["docs/model.md"])
+    assert "| TCP |" in PAGES["docs/model.md"]
+
+
+def test_decisions_are_called_by_the_number_of_their_file() -> None:
+    for path in sorted((ROOT / "docs" / "decisions").glob("*.md")):
+        head = path.read_text(encoding="utf-8").splitlines()[0]
+        found = re.match(r"# (\d+)\. ", head)
+        assert found, path.name
+        assert int(path.name[:4]) == int(found[1]), f"{path.name}: {head}"
+    sources = [*ROOT.glob("crates/*/src/**/*.rs"), *ROOT.glob("crates/*/tests/*.rs"), *ROOT.glob("python/**/*.py")]
+    texts = {**PAGES, **{path.as_posix(): path.read_text(encoding="utf-8") for path in sources}}
+    for page, text in texts.items():
+        for number, name in re.findall(r"\[[Dd]ecision (\d+)\]\([^)]*?(\d{4}-[a-z0-9-]+\.md)\)", text):
+            assert int(number) == int(name[:4]), (page, name)
+        for name in re.findall(r"decisions/(\d{4}-[a-z0-9-]+\.md)", text):
+            assert (ROOT / "docs" / "decisions" / name).exists(), (page, name)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith("docs/decisions/")])
+def test_every_name_of_a_study_of_shipped_experiments_exists(page: str) -> None:
+    studies = {name.split("/")[0] for name in shipped() if "/" in name}
+    pattern = re.compile(rf"(?:{'|'.join(sorted(studies))})/[a-z0-9/-]+")
+    wrong = []
+    for code in INLINE.findall(prose(PAGES[page])):
+        if pattern.fullmatch(code) and code not in shipped() and not any(name.startswith(code.rstrip("/") + "/") for name in shipped()):
+            wrong.append(code)
+    assert wrong == []
+
+
+def test_every_block_of_toml_is_toml_and_every_whole_experiment_is_sound(tmp_path: Path) -> None:
+    whole = 0
+    for page, text in PAGES.items():
+        for number, block in enumerate(blocks(text, "toml")):
+            read = tomllib.loads(block)
+            if not {"title", "segment"} <= set(read) and not {"title", "network", "flows"} <= set(read):
+                continue
+            path = tmp_path / f"{Path(page).stem}-{number}.toml"
+            path.write_text(block, encoding="utf-8")
+            assert load(path).points >= 1, page
+            whole += 1
+    assert whole >= 3
+
+
+def test_every_block_of_python_speaks_of_what_the_package_has() -> None:
+    for page, text in PAGES.items():
+        for block in blocks(text, "python"):
+            for node in ast.walk(ast.parse(block)):
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "em":
+                    assert hasattr(em, node.attr), (page, node.attr)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_caution_that_is_named_exists(page: str) -> None:
+    known = set(Caution) | set(captures.Caution)
+    word = r"`[a-z-]+`(?: \([^()]*\))?"
+    named = re.findall(rf"[Cc]autions?:? ({word}(?:(?:,| and|; live also) {word})*)", prose(PAGES[page]))
+    for words in named:
+        assert set(re.findall(r"`([a-z]+-[a-z-]+)`", words)) <= known, words
+
+
+def test_every_caution_and_every_metric_is_documented() -> None:
+    assert [caution for caution in Caution if f"| `{caution}` | {caution.meaning} |" not in PAGES["docs/formats.md"]] == []
+    text = PAGES["docs/formats.md"]
+    for metric, definition in DEFINITIONS.items():
+        if definition.of_flows or definition.of_flow_voice or definition.of_clocks:
+            stem = re.sub(r"_(p50|p90|p99|p999|max)$", "", metric)
+            assert re.search(rf"`{stem}\b", text), metric
+        else:
+            assert f"| `{metric}` | {definition.unit} | {definition.meaning} |" in text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_metric_in_the_first_column_of_a_table_of_metrics_exists(page: str) -> None:
+    wrong = []
+    for table in re.findall(r"^\| metric[^\n]*\n\|[-| :]+\n((?:\|[^\n]*\n)+)", PAGES[page], re.MULTILINE):
+        for row in table.splitlines():
+            cells = re.split(r"(?<!\\)\|", row)[1]
+            wrong += [name for name in re.findall(r"`([a-z][a-z_0-9]+)`", cells) if name not in set(Metric)]
+    assert wrong == []
