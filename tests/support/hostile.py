@@ -1,7 +1,7 @@
 """A coordinator that keeps to no rule, and an account of what arrives at an interface.
 
-It speaks the agents' protocol by itself, compiled from `crates/agent/proto/agent.proto`, with genuine certificates. All hosts of a testbed share the clock of this machine, so the times of
-agents are those of `time.monotonic_ns`.
+It speaks the agents' protocol by itself, compiled from `crates/agent/proto/agent.proto`, with genuine certificates. All hosts of a
+testbed share the clock of this machine, so the times of agents are those of `time.monotonic_ns`.
 """
 
 import contextlib
@@ -34,7 +34,15 @@ T = TypeVar("T")
 
 def compiled(folder: Path) -> tuple[types.ModuleType, types.ModuleType]:
     """Compile the protocol; its messages and its calls."""
-    command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{PROTOCOL}", f"--python_out={folder}", f"--grpc_python_out={folder}", "agent.proto"]
+    command = [
+        sys.executable,
+        "-m",
+        "grpc_tools.protoc",
+        f"-I{PROTOCOL}",
+        f"--python_out={folder}",
+        f"--grpc_python_out={folder}",
+        "agent.proto",
+    ]
     subprocess.run(command, check=True)
     sys.path.insert(0, str(folder))
     try:
@@ -80,29 +88,39 @@ def forwarded(host: Host, address: str, port: int, path: Path) -> Iterator[None]
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
+    def join(near: socket.socket) -> None:
+        try:
+            far = on_host(host, lambda: socket.create_connection((address, port), timeout=5))
+        except OSError:
+            near.close()
+            return
+        far.settimeout(None)
+        with near, far:
+            back = threading.Thread(target=pump, args=(far, near))
+            back.start()
+            pump(near, far)
+            back.join()
+
+    joined: list[threading.Thread] = []
+
     def serve() -> None:
         while True:
             try:
                 near, _ = listener.accept()
             except OSError:
                 return
-            try:
-                far = on_host(host, lambda: socket.create_connection((address, port), timeout=5))
-            except OSError:
-                near.close()
-                continue
-            far.settimeout(None)
-            for ends in ((near, far), (far, near)):
-                threading.Thread(target=pump, args=ends, daemon=True).start()
+            joined.append(threading.Thread(target=join, args=(near,)))
+            joined[-1].start()
 
-    thread = threading.Thread(target=serve, daemon=True)
+    thread = threading.Thread(target=serve)
     thread.start()
     try:
         yield
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join()
+        for one in (thread, *joined):
+            one.join()
 
 
 class Reached:
@@ -137,7 +155,8 @@ def rule(call: Callable[[], Any]) -> str | None:
         call()
     except grpc.RpcError as error:
         found = re.match(r"rule ([a-z-]+): ", error.details() or "")
-        assert error.code() == grpc.StatusCode.PERMISSION_DENIED and found, error
+        if error.code() != grpc.StatusCode.PERMISSION_DENIED or not found:
+            raise
         return found[1]
     return None
 
@@ -185,7 +204,10 @@ def leased(agents: list[Reached], experiments: list[int], *, every_s: float = 0.
 
 
 class Arrived:
-    """Frames of one sender that arrive at a host's interface, or leave it: bits from destination address to FCS. Those of agents' control connections are not counted."""
+    """Frames of one sender that arrive at a host's interface, or leave it, but those of control connections.
+
+    Bits are those from destination address to FCS.
+    """
 
     def __init__(self, at: Host, sender: Host, *, leaving: bool = False) -> None:
         self.frames = 0
@@ -233,7 +255,7 @@ def _is_control(frame: bytes) -> bool:
         protocol, at = frame[20], 54
     else:
         return kind == 0x0806
-    if protocol in (1, 58):  # ICMP
+    if protocol in (0, 1, 2, 58):  # IPv6 hop-by-hop options before MLD, ICMP, IGMP, ICMPv6
         return True
     return protocol == 6 and not _CONTROL.isdisjoint(struct.unpack("!HH", frame[at : at + 4]))
 
@@ -245,7 +267,7 @@ def strangers(host: Host, address: str, port: int, number: int) -> list[socket.s
         made = []
         for _ in range(number):
             one = socket.socket(socket.AF_INET)
-            one.setblocking(False)
+            one.settimeout(0)
             with contextlib.suppress(BlockingIOError):
                 one.connect((address, port))
             made.append(one)

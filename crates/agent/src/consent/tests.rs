@@ -543,6 +543,7 @@ fn a_grant_is_for_one_role_of_one_run() {
 fn a_spent_grant_stays_spent_when_the_wall_clock_steps_back() {
     let mut book = book();
     permit(&mut book, 7, &wish(), &signed(&[yes()])).expect("the first");
+    book.end(7, NOW_NS);
     for back_s in [0, 10, GRANT_S] {
         // Its minute is over, and the clock is set back so far that it is not.
         let moment = Moment { now_ns: NOW_NS + (GRANT_S + back_s - 1) * S, unix_s: NOW_UNIX_S + GRANT_S - 1 };
@@ -563,7 +564,7 @@ fn a_run_begins_before_the_first_of_its_grants_expires() {
 fn spent_grants_that_are_remembered_are_bounded_and_none_is_forgotten() {
     let mut book = book();
     let mut moment = NOW;
-    let mut spend = |book: &mut RuleBook, number, moment| {
+    let spend = |book: &mut RuleBook, number, moment| {
         book.end(7, NOW_NS);
         let until_unix_s = NOW_UNIX_S + GRANT_S;
         book.permit(7, &wish(), &signed(&[Grant { number, until_unix_s, ..yes() }]), moment)
