@@ -201,7 +201,7 @@ def test_a_run_gets_what_it_was_granted(lab: Laboratory, way: Way, in_quiet_wind
     def run() -> float:
         with lab.running() as (sender, receiver):
             share = legitimate(lab, sender, receiver, way)
-        assert share <= 1 + TOLERANCE
+        assert is_used(share)
         return share
 
     # The last message may find no room any more.
@@ -457,7 +457,7 @@ def test_answers_are_held_as_requests_are(lab: Laboratory) -> None:
         }
         source = json.dumps({"frames": {"kind": "fixed", "bits": 800}, "arrivals": {"kind": "saturated"}})
         answers = json.dumps({"frames": {"kind": "fixed", "bits": 8 * 1500}})
-        rates = {"rate_frames_per_s": 100_000, "attention": "sleeping"}
+        rates = {"rate_frames_per_s": 10_000, "attention": "sleeping"}
 
         def asking(flow: str, given: Any) -> Any:
             ask = lab.pb.Ask(grants=[given], patience_ns=20 * MS, rate_bps=most_bps, source_json=source, **rates)

@@ -203,9 +203,9 @@ async fn serve<H: Handshake>(
     let calls = AgentServer::new(service.clone())
         .max_decoding_message_size(LONGEST_REQUEST as usize)
         .max_encoding_message_size(LONGEST_RESULT);
-    let served = server.add_service(calls).serve_with_incoming(ReceiverStream::new(incoming));
+    let serving = server.add_service(calls).serve_with_incoming(ReceiverStream::new(incoming));
     let outcome = tokio::select! {
-        served = served => served.map_err(ListenError::Serve),
+        outcome = serving => outcome.map_err(ListenError::Serve),
         () = end => Ok(()),
     };
     accepting.abort();
@@ -297,13 +297,10 @@ async fn accept<H: Handshake>(listener: TcpListener, handshake: H, accepted: mps
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let crowd = Arc::new(Mutex::new(Crowd::default()));
     loop {
-        let (stream, peer) = match listener.accept().await {
-            Ok(connection) => connection,
+        let Ok((stream, peer)) = listener.accept().await else {
             // Out of descriptors, or a connection that was gone at once: neither is for ever.
-            Err(_) => {
-                sleep(Duration::from_millis(50)).await;
-                continue;
-            }
+            sleep(Duration::from_millis(50)).await;
+            continue;
         };
         let _ = stream.set_nodelay(true);
         let connection = Connection { stream, quiet: Box::pin(sleep(QUIET)), permit: None };
