@@ -1,6 +1,7 @@
 """Agents under a hostile coordinator with genuine certificates: no more arrives at a receiver than its grants permit."""
 
 import contextlib
+import dataclasses
 import itertools
 import json
 import socket
@@ -37,6 +38,8 @@ class Laboratory:
         self.stack = contextlib.ExitStack()
         self.pb = protocol[0]
         self.sender, self.receiver, self.coordinator, self.stranger = bed.hosts
+        assert bed.switch is not None
+        self._before_receiver = dataclasses.replace(self.receiver, namespace=bed.switch, interface="em2")
         self.certificates = folder / "certificates"
         names = ",".join(f"{host.ipv4}={host.ipv6}" for host in bed.hosts[:2])
         subprocess.run([program, "certificates", str(self.certificates), "--hosts", names], check=True)
@@ -60,6 +63,12 @@ class Laboratory:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("listening on ")
         return process
+
+    def arrived(self, way: "Way") -> Arrived:
+        """Count at the receiver's interface; what an XDP socket takes there before any other, where the switch sends it."""
+        if way.kind == "xdp":
+            return Arrived(self._before_receiver, self.sender, leaving=True)
+        return Arrived(self.receiver, self.sender)
 
     def reach(self, host: Host, port: int = 4988, *, of: Host | None = None) -> Reached:
         """Connect to an agent, as from the coordinator's host or another one."""
@@ -115,6 +124,7 @@ WAYS = {
     "tcp-bulk": Way("tcp", bulk=True),
     "tcp-bulk-ipv6": Way("tcp", ip=6, bulk=True),
     "raw": Way("packet"),
+    "xdp": Way("xdp"),
     "multicast": Way("udp", cast="multicast"),
     "multicast-ipv6": Way("udp", ip=6, cast="multicast"),
     "broadcast": Way("udp", cast="broadcast"),
@@ -176,7 +186,7 @@ def start(agents: list[Reached], experiment: int, after_ns: int = 100 * MS) -> l
 def legitimate(lab: Laboratory, sender: Reached, receiver: Reached, way: Way) -> float:
     """Run what was granted, as it was granted; the share of it that arrived."""
     experiment = random_number()
-    with Arrived(lab.receiver, lab.sender) as arrived:
+    with lab.arrived(way) as arrived:
         given = grant(lab, receiver, experiment, way)
         # Receivers are there a little longer than their senders.
         longer = lab.pb.Phases(transmit_ns=LASTING_NS, measure_from_ns=0, measure_to_ns=LASTING_NS, drain_ns=500 * MS)
@@ -211,7 +221,7 @@ def test_a_run_gets_what_it_was_granted(lab: Laboratory, way: Way, in_quiet_wind
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_one_grant_for_many_roles_brings_no_more_than_one_grant_permits(lab: Laboratory, way: Way) -> None:
     experiment = random_number()
-    with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
+    with lab.running() as (sender, receiver), lab.arrived(way) as arrived:
         given = grant(lab, receiver, experiment, way)
         receiver.call("Prepare", experiment, phases=phases(lab), roles=[sinking(lab, way)])
         roles = [sending(lab, way, [given]) for _ in range(60)]

@@ -12,7 +12,7 @@ pub const MOST_OF_ONE: usize = 16;
 #[derive(Debug, Default)]
 pub struct Waiting {
     by_origin: BTreeMap<IpAddr, VecDeque<u64>>,
-    number: usize,
+    count: usize,
     next: u64,
 }
 
@@ -24,7 +24,7 @@ impl Waiting {
         let own = self.by_origin.get(&origin).map_or(0, VecDeque::len);
         let loser = if own >= MOST_OF_ONE {
             Some(origin)
-        } else if self.number >= MOST_WAITING {
+        } else if self.count >= MOST_WAITING {
             self.by_origin.iter().max_by_key(|(_, numbers)| numbers.len()).map(|(origin, _)| *origin)
         } else {
             None
@@ -35,7 +35,7 @@ impl Waiting {
         }
         let number = self.next;
         self.next += 1;
-        self.number += 1;
+        self.count += 1;
         self.by_origin.entry(origin).or_default().push_back(number);
         (number, oldest)
     }
@@ -46,7 +46,7 @@ impl Waiting {
         for (origin, numbers) in &mut self.by_origin {
             if let Ok(place) = numbers.binary_search(&number) {
                 numbers.remove(place);
-                self.number -= 1;
+                self.count -= 1;
                 emptied = numbers.is_empty().then_some(*origin);
                 break;
             }
@@ -93,7 +93,7 @@ mod tests {
                 assert_ne!(gone, Some(quiet));
             }
         }
-        assert_eq!(waiting.number, MOST_WAITING);
+        assert_eq!(waiting.count, MOST_WAITING);
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
                     there.retain(|other| Some(*other) != gone);
                     there.push(number);
                 }
-                prop_assert_eq!(waiting.number, there.len());
+                prop_assert_eq!(waiting.count, there.len());
                 prop_assert!(there.len() <= MOST_WAITING);
                 prop_assert!(waiting.by_origin.values().all(|numbers| (1..=MOST_OF_ONE).contains(&numbers.len())));
             }
