@@ -1,6 +1,6 @@
 //! Signed consent: a receiver signs its yes with the key of its certificate, so that nobody else can say yes for its address; a coordinator neither.
 
-use crate::consent::{Grant, Proof};
+use crate::consent::{Grant, Proof, Renewal};
 use crate::refusal::{Refusal, Rule};
 use rcgen::{KeyPair, SigningKey};
 use rustls_pki_types::pem::PemObject;
@@ -37,8 +37,9 @@ pub struct Signed {
     pub certificate: Vec<u8>,
 }
 
-/// What is signed begins with this, so that a signature for something else is none for consent.
-const PURPOSE: &[u8] = b"ethermeter consent 1\n";
+/// What is signed begins with its purpose, so that a signature for something else is none for this.
+const CONSENT: &[u8] = b"ethermeter consent 2\n";
+const RENEWAL: &[u8] = b"ethermeter renewal 1\n";
 
 impl Notary {
     /// One with these credentials.
@@ -64,8 +65,20 @@ impl Notary {
     /// # Errors
     /// If signing fails.
     pub fn sign(&self, grant: Vec<u8>) -> Result<Signed, String> {
-        let signature = self.key.sign(&[PURPOSE, &grant].concat()).map_err(|error| error.to_string())?;
+        let signature = self.signature(CONSENT, &grant)?;
         Ok(Signed { grant, signature, certificate: self.certificate.to_vec() })
+    }
+
+    /// Sign a renewal of grants.
+    ///
+    /// # Errors
+    /// If signing fails.
+    pub fn sign_renewal(&self, renewal: &[u8]) -> Result<Vec<u8>, String> {
+        self.signature(RENEWAL, renewal)
+    }
+
+    fn signature(&self, purpose: &[u8], text: &[u8]) -> Result<Vec<u8>, String> {
+        self.key.sign(&[purpose, text].concat()).map_err(|error| error.to_string())
     }
 
     fn prove(&self, signed: &Signed, grant: &Grant, now: UnixTime) -> Result<(), webpki::Error> {
@@ -82,7 +95,7 @@ impl Notary {
             None,
         )?;
         certificate.verify_is_valid_for_subject_name(&ServerName::from(grant.address))?;
-        let said = [PURPOSE, &signed.grant].concat();
+        let said = [CONSENT, &signed.grant].concat();
         certificate.verify_signature(webpki::ring::ECDSA_P256_SHA256, &said, &signed.signature)
     }
 }
@@ -103,6 +116,35 @@ pub fn read(signed: &Signed, notary: Option<&Notary>, now: UnixTime) -> Result<(
     let Some(notary) = notary else { return Ok((grant, Proof::None)) };
     notary.prove(signed, &grant, now).map_err(|error| unproven(&error))?;
     Ok((grant, Proof::Signed))
+}
+
+/// Read a renewal and prove it; `certificate_of` gives the certificate that its process has signed grants with, `None` if no grant of it is in use. Without a notary nothing is proven.
+/// Returns `None` of a process that does not matter here.
+///
+/// # Errors
+/// By [`Rule::ConsentUnproven`] if it cannot be read, or its signature is false.
+pub fn read_renewal<'a>(
+    text: &[u8],
+    signature: &[u8],
+    notary: Option<&Notary>,
+    certificate_of: impl FnOnce(u64) -> Option<&'a [u8]>,
+) -> Result<Option<Renewal>, Refusal> {
+    let unproven = |error: &dyn Display| {
+        Refusal::new(Rule::ConsentUnproven, error, "a renewal signed with the certificate of the grants")
+    };
+    let renewal: Renewal = serde_json::from_slice(text).map_err(|error| unproven(&error))?;
+    let Some(certificate) = certificate_of(renewal.session) else { return Ok(None) };
+    if notary.is_some() {
+        // That it is of our authority and names the address was proven with the grants.
+        let certificate = CertificateDer::from(certificate);
+        EndEntityCert::try_from(&certificate)
+            .and_then(|certificate| {
+                let said = [RENEWAL, text].concat();
+                certificate.verify_signature(webpki::ring::ECDSA_P256_SHA256, &said, signature)
+            })
+            .map_err(|error| unproven(&error))?;
+    }
+    Ok(Some(renewal))
 }
 
 #[cfg(test)]
@@ -143,6 +185,8 @@ mod tests {
     fn grant(address: &str) -> Vec<u8> {
         let grant = Grant {
             experiment: 7,
+            session: 3,
+            number: 1,
             sender: "10.0.0.1".parse().expect("an address"),
             address: address.parse().expect("an address"),
             kind: crate::consent::PortKind::Udp,
@@ -191,6 +235,30 @@ mod tests {
         let later = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now.as_secs()) + year);
         let signed = receiver.sign(grant("10.0.0.2")).expect("a signature");
         assert!(read(&signed, Some(&sender), later).is_err(), "a certificate that has run out");
+    }
+
+    #[test]
+    fn a_renewal_is_proven_by_the_certificate_of_the_grants_and_by_nothing_else() {
+        let scratch = Scratch::new();
+        certificates::make(&scratch.0, &["10.0.0.1".to_owned(), "10.0.0.2".to_owned()]).expect("certificates");
+        let (sender, receiver) = (notary(&scratch.0, "10.0.0.1"), notary(&scratch.0, "10.0.0.2"));
+        let text = serde_json::to_vec(&Renewal { session: 3, answers: Vec::new() }).expect("numbers");
+        let certificate = receiver.certificate.to_vec();
+        let read = |text: &[u8], signature: &[u8]| {
+            let known = |session| (session == 3).then_some(certificate.as_slice());
+            read_renewal(text, signature, Some(&sender), known).map_err(|refusal| refusal.rule)
+        };
+        let signature = receiver.sign_renewal(&text).expect("a signature");
+        assert_eq!(read(&text, &signature).map(|renewal| renewal.is_some()), Ok(true));
+        let other = serde_json::to_vec(&Renewal { session: 4, answers: Vec::new() }).expect("numbers");
+        assert_eq!(read(&other, &[]), Ok(None), "no grant of that process is in use");
+        let unproven = Err(Rule::ConsentUnproven);
+        assert_eq!(read(&[&text[..], b" "].concat(), &signature), unproven, "changed after signing");
+        assert_eq!(read(&text, &sender.sign_renewal(&text).expect("a signature")), unproven, "another's key");
+        let as_consent = receiver.sign(text.clone()).expect("a signature").signature;
+        assert_eq!(read(&text, &as_consent), unproven, "signed as consent");
+        assert_eq!(read(b"{}", &signature), unproven, "no renewal at all");
+        assert!(read_renewal(&text, &[], None, |_| Some(&[])).expect("readable").is_some(), "without TLS");
     }
 
     #[test]

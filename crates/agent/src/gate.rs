@@ -1,9 +1,10 @@
 //! The last door before the network: nothing passes that the permit does not name.
 
 use crate::consent::Permit;
-use crate::leash::Leash;
+use crate::leash::RoleLeash;
 use ethermeter_ethernet::frame::{FCS, HEADER, IPV4_HEADER, IPV6_HEADER, SHORTEST, UDP_HEADER};
 use ethermeter_ethernet::{Carrier, Octets};
+use ethermeter_live::port::tcp::TcpInfo;
 use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
 use ethermeter_live::{Error, Timeline};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,14 +13,14 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// A flow may be ahead of its rate by what this time carries, so that a batch is not cut into single frames.
 const BURST_NS: u64 = 2_000_000;
 
-/// A rate as an allowance that grows with time and is used up by frames: it never lets more through, over any time, than the rate times that time and one
-/// burst of 2 ms or one frame.
-#[derive(Clone, Copy, Debug)]
+/// A token bucket: it begins empty, so from its beginning on it never lets more through than the rate times that time; and over any other time not more than that and one burst of 2 ms
+/// or one frame.
+#[derive(Debug)]
 pub struct Allowance {
     per_s: u64,
-    /// Parts of 1e-9 of what is counted, at most those of a burst.
-    left: u128,
-    most: u128,
+    /// Parts of 1e-9 of what is counted, at most those of a burst; below zero after a charge for what has been sent already.
+    left: i128,
+    most: i128,
     since_ns: u64,
 }
 
@@ -27,35 +28,46 @@ impl Allowance {
     /// An allowance of `per_s` from `now_ns` on, with room for one item of `largest`.
     #[must_use]
     pub fn new(per_s: u64, largest: u64, now_ns: u64) -> Self {
-        let burst = u128::from(per_s) * u128::from(BURST_NS);
-        let most = burst.max(u128::from(largest) * u128::from(NS_PER_S));
-        Self { per_s, left: most, most, since_ns: now_ns }
+        let burst = i128::from(per_s) * i128::from(BURST_NS);
+        let most = burst.max(i128::from(largest) * i128::from(NS_PER_S));
+        Self { per_s, left: 0, most, since_ns: now_ns }
     }
 
     /// How much is left at `now_ns`.
     #[inline]
     pub fn left_at(&mut self, now_ns: u64) -> u64 {
-        let grown = u128::from(now_ns.saturating_sub(self.since_ns)) * u128::from(self.per_s);
+        let grown = i128::from(now_ns.saturating_sub(self.since_ns)) * i128::from(self.per_s);
         self.left = self.most.min(self.left + grown);
         self.since_ns = self.since_ns.max(now_ns);
-        u64::try_from(self.left / u128::from(NS_PER_S)).unwrap_or(u64::MAX)
+        u64::try_from(self.left.max(0) / i128::from(NS_PER_S)).unwrap_or(u64::MAX)
     }
 
-    /// Use some up: at most what is left.
+    /// Use some up. What is more than is left has to grow again before anything else passes.
     #[inline]
     pub fn take(&mut self, amount: u64) {
-        self.left = self.left.saturating_sub(u128::from(amount) * u128::from(NS_PER_S));
+        self.left -= i128::from(amount) * i128::from(NS_PER_S);
     }
 }
 
-/// What a flow's frames are charged, of its permit's rates.
-#[derive(Clone, Copy, Debug)]
+/// The account of one permit: what may pass now, charged with all that has passed. A permit has one account, which one door holds, so the sum over all doors is what was granted.
+#[derive(Debug)]
 pub struct Toll {
+    permit: Permit,
+    begin_ns: u64,
     carrier: Carrier,
+    /// Octets of the longest packet: those of the interface, fewer where TCP has found a path with less room.
     mtu: u64,
     frames: Allowance,
     bits: Allowance,
+    /// Of TCP: segments and octets that it had sent again when it was last asked, and when to ask next.
+    sent_again: (u64, u64),
+    look_ns: u64,
 }
+
+/// How often TCP is asked what it has sent again.
+const LOOK_NS: u64 = 1_000_000;
+/// The first segment of a connection has twenty octets of options, eight more than others (RFC 7323).
+const OPENING_AS_PAYLOAD: usize = 8;
 
 /// Octets of TCP's usual option, a time, with its padding (RFC 7323).
 const TCP_TIME_OCTETS: u64 = 12;
@@ -109,36 +121,79 @@ fn segment_octets(carrier: Carrier, mtu: u64) -> u64 {
 }
 
 impl Toll {
-    /// From `begin_ns` on, for payloads of up to `longest_payload` octets; nothing passes without a permit.
+    /// Of `permit` from `begin_ns` on, for payloads of up to `longest_payload` octets.
     #[must_use]
-    pub fn new(
-        permit: Option<Permit>,
-        carrier: Carrier,
-        longest_payload: usize,
-        mtu: Option<u32>,
-        begin_ns: u64,
-    ) -> Self {
-        let (bps, frames_per_s) = permit.map_or((0, 0), |permit| (permit.rate_bps, permit.rate_frames_per_s));
+    pub fn new(permit: Permit, carrier: Carrier, longest_payload: usize, mtu: Option<u32>, begin_ns: u64) -> Self {
         let mtu = u64::from(mtu.unwrap_or(COMMON_MTU));
         let largest = Charge::of(carrier, longest_payload as u64, mtu);
         Self {
             carrier,
             mtu,
-            frames: Allowance::new(frames_per_s, largest.frames, begin_ns),
-            bits: Allowance::new(bps, largest.bits, begin_ns),
+            begin_ns,
+            frames: Allowance::new(permit.rate_frames_per_s, largest.frames, begin_ns),
+            bits: Allowance::new(permit.rate_bps, largest.bits, begin_ns),
+            permit,
+            sent_again: (0, 0),
+            look_ns: 0,
         }
     }
 
     /// The same for full TCP segments.
     #[must_use]
-    pub fn of_segments(permit: Option<Permit>, carrier: Carrier, mtu: Option<u32>, begin_ns: u64) -> Self {
+    pub fn of_segments(permit: Permit, carrier: Carrier, mtu: Option<u32>, begin_ns: u64) -> Self {
         let segment = segment_octets(carrier, u64::from(mtu.unwrap_or(COMMON_MTU)));
         Self::new(permit, carrier, usize::try_from(segment).unwrap_or(usize::MAX), mtu, begin_ns)
+    }
+
+    /// What is permitted.
+    #[must_use]
+    pub fn permit(&self) -> &Permit {
+        &self.permit
+    }
+
+    /// Whether the permit's time has begun and is not over.
+    #[inline]
+    #[must_use]
+    pub fn is_in_time(&self, now_ns: u64) -> bool {
+        now_ns >= self.begin_ns && now_ns - self.begin_ns < self.permit.duration_ns
+    }
+
+    /// Whether a connection may be opened at `now_ns`; if so, the attempt is charged.
+    pub fn take_opening(&mut self, now_ns: u64) -> bool {
+        let has_room = self.room(OPENING_AS_PAYLOAD, now_ns) > 0;
+        if has_room {
+            self.take(OPENING_AS_PAYLOAD);
+        }
+        has_room
+    }
+
+    /// Whether TCP is to be asked again what it has sent again.
+    #[inline]
+    #[must_use]
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        now_ns >= self.look_ns
+    }
+
+    /// Charge what TCP has sent again, and cut payloads into segments as it does.
+    pub fn follow(&mut self, info: &TcpInfo, now_ns: u64) {
+        self.look_ns = now_ns.saturating_add(LOOK_NS);
+        let around = self.carrier.overhead().0 + TCP_TIME_OCTETS;
+        let (segments, octets) = (u64::from(info.sent_again), info.sent_again_octets);
+        let frames = segments.saturating_sub(self.sent_again.0);
+        self.frames.take(frames);
+        self.bits.take(8 * (octets.saturating_sub(self.sent_again.1) + frames * around));
+        self.sent_again = (segments, octets);
+        if info.segment_octets > 0 {
+            self.mtu = self.mtu.min(u64::from(info.segment_octets) + around - HEADER.0 - FCS.0);
+        }
     }
 
     /// How many payloads of up to so many octets may pass at `now_ns`.
     #[inline]
     pub fn room(&mut self, longest_payload: usize, now_ns: u64) -> u64 {
+        if !self.is_in_time(now_ns) {
+            return 0;
+        }
         let largest = Charge::of(self.carrier, longest_payload as u64, self.mtu);
         (self.bits.left_at(now_ns) / largest.bits).min(self.frames.left_at(now_ns) / largest.frames)
     }
@@ -178,44 +233,42 @@ pub struct Seen {
 
 /// What a gate is for.
 pub struct Conditions<'a, T> {
-    /// What may be sent; nothing without.
-    pub permit: Option<Permit>,
-    /// When the permit's duration begins.
-    pub begin_ns: u64,
     /// What ends it all.
-    pub leash: &'a Leash,
+    pub leash: &'a RoleLeash,
     /// The time.
     pub time: &'a T,
     /// Where to count.
     pub seen: &'a Seen,
-    /// Octets of the longest IP packet of the interface, if that is known.
-    pub mtu: Option<u32>,
 }
 
 /// A port that sends only what its permit allows.
 pub struct Gate<'a, P, T> {
     port: P,
     conditions: Conditions<'a, T>,
-    toll: Toll,
+    toll: Option<Toll>,
     longest_payload: usize,
     held_back: u64,
 }
 
 impl<'a, P: Port, T: Timeline> Gate<'a, P, T> {
-    /// A gate before `port`, which has been aimed at the permit's target.
+    /// A gate before `port` that lets through what `toll` allows; nothing without. The port is aimed at the permit's target.
     ///
     /// # Errors
     /// If the port cannot be aimed there.
-    pub fn new(mut port: P, conditions: Conditions<'a, T>) -> Result<Self, Error> {
+    pub fn new(mut port: P, toll: Option<Toll>, conditions: Conditions<'a, T>) -> Result<Self, Error> {
         // A port may have more room, for what arrives.
-        let permitted = conditions.permit.map_or(0, |permit| permit.longest_frame_octets);
-        let permitted = port.carrier().payload_of(Octets(permitted.into())).map_or(0, |payload| payload.0);
-        let longest_payload = port.longest_payload().min(usize::try_from(permitted).unwrap_or(usize::MAX));
-        let toll = Toll::new(conditions.permit, port.carrier(), longest_payload, conditions.mtu, conditions.begin_ns);
-        if let Some(permit) = conditions.permit {
-            port.aim(permit.target)?;
+        let permitted = toll.as_ref().map_or(0, |toll| longest_payload(port.carrier(), toll.permit()));
+        let longest_payload = port.longest_payload().min(permitted);
+        if let Some(toll) = &toll {
+            port.aim(toll.permit().target)?;
         }
         Ok(Self { port, toll, longest_payload, conditions, held_back: 0 })
+    }
+
+    /// The only address that it sends to; `None` if it sends nothing.
+    #[must_use]
+    pub fn target(&self) -> Option<Address> {
+        self.toll.as_ref().map(|toll| toll.permit().target)
     }
 
     /// The port behind it.
@@ -230,16 +283,28 @@ impl<'a, P: Port, T: Timeline> Gate<'a, P, T> {
     }
 
     /// Frames that may go out now.
-    fn room(&mut self, now_ns: u64) -> usize {
-        let Conditions { permit: Some(permit), begin_ns, leash, .. } = self.conditions else { return 0 };
-        let is_in_time = now_ns >= begin_ns && now_ns - begin_ns < permit.duration_ns;
-        if leash.is_silent_at(now_ns) || !is_in_time || self.longest_payload == 0 {
-            return 0;
+    fn room(&mut self, now_ns: u64) -> Result<usize, Error> {
+        let Some(toll) = &mut self.toll else { return Ok(0) };
+        if self.longest_payload == 0 || self.conditions.leash.is_silent_at(now_ns) || !toll.is_in_time(now_ns) {
+            return Ok(0);
         }
-        let room = self.toll.room(self.longest_payload, now_ns);
+        if toll.is_due(now_ns) {
+            match self.port.tcp()? {
+                Some(info) => toll.follow(&info, now_ns),
+                None => toll.look_ns = u64::MAX,
+            }
+        }
+        let room = toll.room(self.longest_payload, now_ns);
         self.held_back += u64::from(room == 0);
-        usize::try_from(room).unwrap_or(usize::MAX)
+        Ok(usize::try_from(room).unwrap_or(usize::MAX))
     }
+}
+
+/// Octets of the longest payload that a permit allows.
+#[must_use]
+pub fn longest_payload(carrier: Carrier, permit: &Permit) -> usize {
+    let permitted = carrier.payload_of(Octets(permit.longest_frame_octets.into())).map_or(0, |payload| payload.0);
+    usize::try_from(permitted).unwrap_or(usize::MAX)
 }
 
 impl<P: Port, T: Timeline> Port for Gate<'_, P, T> {
@@ -256,21 +321,19 @@ impl<P: Port, T: Timeline> Port for Gate<'_, P, T> {
     }
 
     fn aim(&mut self, at: Address) -> Result<(), Error> {
-        match self.conditions.permit {
-            Some(permit) if at == permit.target => self.port.aim(at),
-            permit => Err(Error::Refused {
+        match self.target() {
+            Some(target) if at == target => self.port.aim(at),
+            target => Err(Error::Refused {
                 what: "target",
                 value: format!("{at:?}"),
-                allowed: permit.map_or("none".into(), |permit| permit.target.to_string()),
+                allowed: target.map_or("none".into(), |target| target.to_string()),
             }),
         }
     }
 
     fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, mut fill: F) -> Result<usize, Error> {
-        let room = self.room(self.conditions.time.now_ns()).min(count).min(self.port.batch());
-        if room == 0 {
-            return Ok(0);
-        }
+        let room = self.room(self.conditions.time.now_ns())?.min(count).min(self.port.batch());
+        let Some(toll) = self.toll.as_mut().filter(|_| room > 0) else { return Ok(0) };
         // The port may fill more than it takes: what was taken is known only afterwards, so lengths are kept up to a batch.
         let mut lengths = [0u16; 64];
         let longest = self.longest_payload;
@@ -283,9 +346,9 @@ impl<P: Port, T: Timeline> Port for Gate<'_, P, T> {
             length
         })?;
         // A message over TCP has its length before it.
-        let before = if matches!(self.toll.carrier, Carrier::TcpOverIpv4 | Carrier::TcpOverIpv6) { 4 } else { 0 };
+        let before = if matches!(toll.carrier, Carrier::TcpOverIpv4 | Carrier::TcpOverIpv6) { 4 } else { 0 };
         for &length in &lengths[..taken] {
-            self.toll.take(usize::from(length) + before);
+            toll.take(usize::from(length) + before);
         }
         self.conditions.seen.sent.fetch_add(taken as u64, Ordering::Relaxed);
         Ok(taken)
@@ -310,9 +373,12 @@ impl<P: Port, T: Timeline> Port for Gate<'_, P, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leash::{Leash, ReceiverLease, LEASE_NS};
     use ethermeter_live::port::memory::{connected, MemoryPort, Verdict};
     use proptest::prelude::*;
     use std::cell::Cell;
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+    use std::sync::Arc;
 
     struct Hand(Cell<u64>);
 
@@ -326,21 +392,40 @@ mod tests {
         }
     }
 
-    const PERMIT: Permit = Permit {
-        target: Address::Socket(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5000)),
-        rate_bps: 8_000_000,
-        rate_frames_per_s: 1000,
-        longest_frame_octets: 200,
-        duration_ns: NS_PER_S / 2,
-    };
-    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-
-    fn with_gate(permit: Option<Permit>, test: impl FnOnce(&mut Gate<'_, MemoryPort, Hand>, &Hand, &Leash)) {
-        let (port, _other) = connected(|_| Verdict::Pass, usize::MAX);
-        let (leash, time, seen) = (Leash::new(0), Hand(Cell::new(0)), Seen::default());
-        let conditions = Conditions { permit, begin_ns: 100, leash: &leash, time: &time, seen: &seen, mtu: None };
-        test(&mut Gate::new(port, conditions).expect("a gate"), &time, &leash);
+    fn permit() -> Permit {
+        Permit {
+            target: Address::Socket(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5000)),
+            rate_bps: 8_000_000,
+            rate_frames_per_s: 1000,
+            longest_frame_octets: 200,
+            duration_ns: NS_PER_S / 2,
+            begin_before_ns: u64::MAX,
+        }
     }
+
+    /// What ends the roles of a test.
+    struct Ends {
+        experiment: Arc<Leash>,
+        receiver: Arc<ReceiverLease>,
+    }
+
+    fn with_gate(permit: Option<Permit>, test: impl FnOnce(&mut Gate<'_, MemoryPort, Hand>, &Hand, &Ends)) {
+        let (port, _other) = connected(|_| Verdict::Pass, usize::MAX);
+        let (time, seen) = (Hand(Cell::new(0)), Seen::default());
+        let ends = Ends { experiment: Arc::new(Leash::new(0)), receiver: Arc::default() };
+        ends.receiver.renew_until(u64::MAX);
+        let leash = RoleLeash::new(Arc::clone(&ends.experiment), vec![Arc::clone(&ends.receiver)]);
+        let conditions = Conditions { leash: &leash, time: &time, seen: &seen };
+        let toll = permit.map(|permit| {
+            let longest = longest_payload(port.carrier(), &permit).min(port.longest_payload());
+            Toll::new(permit, port.carrier(), longest, None, BEGIN_NS)
+        });
+        test(&mut Gate::new(port, toll, conditions).expect("a gate"), &time, &ends);
+    }
+
+    const BEGIN_NS: u64 = 100;
+    /// After this, a frame of 200 octets is within 8 Mb/s and 1000 frames/s.
+    const FRAME_NS: u64 = 1_000_000;
 
     fn sends(gate: &mut Gate<'_, MemoryPort, Hand>) -> usize {
         gate.send(1, |_, _| 46).expect("a port")
@@ -349,27 +434,44 @@ mod tests {
     #[test]
     fn without_a_permit_nothing_goes_out() {
         with_gate(None, |gate, time, _| {
-            time.sleep_until(200);
+            time.sleep_until(BEGIN_NS + FRAME_NS);
             assert_eq!(sends(gate), 0);
-            assert!(gate.aim(PERMIT.target).is_err());
+            assert!(gate.aim(permit().target).is_err());
         });
     }
 
     #[test]
     fn nothing_goes_out_before_the_beginning_or_after_the_duration() {
-        with_gate(Some(PERMIT), |gate, time, _| {
-            let sent = [99, 100, 99 + NS_PER_S / 2, 100 + NS_PER_S / 2].map(|at_ns| {
+        with_gate(Some(permit()), |gate, time, _| {
+            let end_ns = BEGIN_NS + NS_PER_S / 2;
+            let sent = [BEGIN_NS - 1, BEGIN_NS, BEGIN_NS + FRAME_NS, end_ns - 1, end_ns].map(|at_ns| {
                 time.sleep_until(at_ns);
                 sends(gate)
             });
-            assert_eq!(sent, [0, 1, 1, 0]);
+            // The bucket is empty in the beginning.
+            assert_eq!(sent, [0, 0, 1, 1, 0]);
         });
     }
 
     #[test]
+    fn all_that_goes_out_is_within_the_rates_times_the_duration() {
+        // 8 Mb/s allow 7812 frames of 64 octets in half a second, 1000 frames/s 500 of them.
+        for (rate_frames_per_s, expected) in [(1000, 500), (1_000_000, 4_000_000 / 512)] {
+            with_gate(Some(Permit { rate_frames_per_s, ..permit() }), |gate, time, _| {
+                let mut sent = 0;
+                for step in 0..60_000 {
+                    time.sleep_until(BEGIN_NS + step * 10_000);
+                    sent += gate.send(64, |_, _| 46).expect("a port");
+                }
+                assert!(sent <= expected && sent + 5 >= expected, "{sent} of {expected}");
+            });
+        }
+    }
+
+    #[test]
     fn nothing_goes_out_that_is_longer_than_permitted() {
-        with_gate(Some(PERMIT), |gate, time, _| {
-            time.sleep_until(200);
+        with_gate(Some(permit()), |gate, time, _| {
+            time.sleep_until(BEGIN_NS + FRAME_NS);
             // A raw frame of 200 octets has 182 of payload, though the port has room for more.
             assert_eq!((gate.longest_payload(), gate.port().longest_payload()), (182, 1500));
             let mut room = 0;
@@ -380,34 +482,75 @@ mod tests {
             assert_eq!(gate.send(1, greedy).expect("a port"), 1);
             assert_eq!(room, 182);
         });
-        with_gate(Some(Permit { longest_frame_octets: 0, ..PERMIT }), |gate, time, _| {
-            time.sleep_until(200);
+        with_gate(Some(Permit { longest_frame_octets: 0, ..permit() }), |gate, time, _| {
+            time.sleep_until(BEGIN_NS + FRAME_NS);
             assert_eq!(sends(gate), 0, "octets in bulk are no frames");
         });
     }
 
     #[test]
     fn nothing_goes_to_another_address() {
-        with_gate(Some(PERMIT), |gate, _, _| {
-            assert!(gate.aim(PERMIT.target).is_ok());
+        with_gate(Some(permit()), |gate, _, _| {
+            assert!(gate.aim(permit().target).is_ok());
             let other = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5001);
             assert!(gate.aim(Address::Socket(other)).is_err());
         });
     }
 
     #[test]
-    fn nothing_goes_out_after_a_stop_or_when_the_lease_has_lapsed() {
-        with_gate(Some(PERMIT), |gate, time, leash| {
-            time.sleep_until(200);
+    fn nothing_goes_out_after_a_stop_or_when_a_lease_has_lapsed() {
+        let long = || Permit { duration_ns: 10 * NS_PER_S, ..permit() };
+        with_gate(Some(long()), |gate, time, ends| {
+            time.sleep_until(BEGIN_NS + FRAME_NS);
             assert_eq!(sends(gate), 1);
-            leash.stop();
+            ends.experiment.stop();
+            time.sleep_until(BEGIN_NS + 2 * FRAME_NS);
             assert_eq!(sends(gate), 0);
         });
-        with_gate(Some(Permit { duration_ns: 10 * NS_PER_S, ..PERMIT }), |gate, time, leash| {
-            time.sleep_until(crate::leash::LEASE_NS);
+        with_gate(Some(long()), |gate, time, ends| {
+            time.sleep_until(LEASE_NS);
             assert_eq!(sends(gate), 0);
-            assert!(leash.has_lapsed());
+            assert!(ends.experiment.has_lapsed());
         });
+    }
+
+    #[test]
+    fn nothing_goes_out_when_the_receiver_does_not_renew() {
+        let (port, _other) = connected(|_| Verdict::Pass, usize::MAX);
+        let (time, seen, receiver) = (Hand(Cell::new(0)), Seen::default(), Arc::new(ReceiverLease::default()));
+        let leash = RoleLeash::new(Arc::new(Leash::new(0)), vec![Arc::clone(&receiver)]);
+        receiver.renew_until(BEGIN_NS + 2 * FRAME_NS);
+        let toll = Toll::new(permit(), Carrier::Raw, 182, None, BEGIN_NS);
+        let mut gate =
+            Gate::new(port, Some(toll), Conditions { leash: &leash, time: &time, seen: &seen }).expect("a gate");
+        let sent = [1, 2, 3].map(|frames| {
+            time.sleep_until(BEGIN_NS + frames * FRAME_NS);
+            sends(&mut gate)
+        });
+        assert_eq!(sent, [1, 0, 0]);
+    }
+
+    #[test]
+    fn what_tcp_sends_again_is_charged_and_its_segments_are_as_long_as_the_path_allows() {
+        let info = |sent_again, sent_again_octets, segment_octets| TcpInfo {
+            sent_again,
+            sent_again_octets,
+            segment_octets,
+            ..TcpInfo::default()
+        };
+        let bulk = Permit { longest_frame_octets: 0, rate_frames_per_s: 1_000_000, ..permit() };
+        let mut toll = Toll::of_segments(bulk, Carrier::TcpOverIpv4, None, 0);
+        let (now_ns, segment) = (100 * FRAME_NS, 1448);
+        assert_eq!(toll.room(segment, now_ns), 1); // 8 Mb/s carry 1.3 full frames in 2 ms
+        toll.follow(&info(10, 14_480, 1448), now_ns);
+        // Ten frames of 1518 octets are 121 440 bits; the bucket had 16 000.
+        let due_ns = now_ns + (121_440 - 16_000 + 12_144) / 8 * 1000;
+        assert_eq!((toll.room(segment, due_ns - 1), toll.room(segment, due_ns)), (0, 1));
+        toll.follow(&info(10, 14_480, 500), due_ns);
+        assert_eq!(toll.segment_octets(), 500);
+        let before = toll.frames.left_at(due_ns);
+        toll.take(1448);
+        assert_eq!(before - toll.frames.left_at(due_ns), 3);
     }
 
     #[test]
@@ -444,7 +587,7 @@ mod tests {
         }
 
         #[test]
-        fn never_more_than_the_rate_and_a_burst(
+        fn never_more_than_the_rate_times_the_time(
             per_s in 1u64..1 << 40, largest in 1u64..20_000, steps in proptest::collection::vec((0u64..1 << 32, 0u64..1 << 20), 1..50),
         ) {
             let mut allowance = Allowance::new(per_s, largest, 0);
@@ -454,9 +597,7 @@ mod tests {
                 let amount = wanted.min(allowance.left_at(now_ns));
                 allowance.take(amount);
                 taken += u128::from(amount);
-                let burst = u128::from(per_s) * u128::from(BURST_NS);
-                let most = u128::from(now_ns) * u128::from(per_s) + burst.max(u128::from(largest) * u128::from(NS_PER_S));
-                prop_assert!(taken * u128::from(NS_PER_S) <= most);
+                prop_assert!(taken * u128::from(NS_PER_S) <= u128::from(now_ns) * u128::from(per_s));
             }
         }
 
@@ -469,8 +610,8 @@ mod tests {
                 allowance.take(left);
                 taken += left;
             }
-            // One second's worth, less a fraction of one that is not yet whole, and the first burst.
-            prop_assert!(taken >= per_s && taken <= per_s + (per_s / 500).max(1) + 1);
+            // One second's worth, less a fraction of one that is not yet whole.
+            prop_assert!(taken <= per_s && taken + 1 >= per_s);
         }
     }
 }

@@ -1,6 +1,7 @@
-//! What ends a role from outside: a stop, or a lease that nobody has renewed.
+//! What ends a role from outside: a stop, a lease that the coordinator has not renewed, or one that a receiver has not renewed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
 
 /// How long a lease holds. A coordinator renews it every [`RENEWAL_NS`]; with the watch's 50 ms and the longest wait of a port of 50 ms, an agent is silent
 /// well within a second after the last renewal.
@@ -49,6 +50,12 @@ impl Leash {
         true
     }
 
+    /// Whether nobody has renewed the lease in time, whatever has ended the roles.
+    #[must_use]
+    pub fn is_overdue_at(&self, now_ns: u64) -> bool {
+        now_ns >= self.until_ns.load(Ordering::Relaxed)
+    }
+
     /// Stop.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -64,6 +71,78 @@ impl Leash {
     #[must_use]
     pub fn has_lapsed(&self) -> bool {
         self.has_lapsed.load(Ordering::Relaxed)
+    }
+}
+
+/// A sender's right to use one grant, which the grant's receiver renews. It holds nothing before the first renewal.
+#[derive(Debug, Default)]
+pub struct ReceiverLease {
+    until_ns: AtomicU64,
+}
+
+impl ReceiverLease {
+    /// Renew it.
+    pub fn renew_until(&self, until_ns: u64) {
+        self.until_ns.fetch_max(until_ns, Ordering::Relaxed);
+    }
+
+    /// Whether it holds.
+    #[inline]
+    #[must_use]
+    pub fn holds_at(&self, now_ns: u64) -> bool {
+        now_ns < self.until_ns.load(Ordering::Relaxed)
+    }
+}
+
+/// What ends one role: what ends its experiment, or a lapsed lease of one of its receivers.
+#[derive(Debug)]
+pub struct RoleLeash {
+    experiment: Arc<Leash>,
+    receivers: Vec<Arc<ReceiverLease>>,
+    stop: AtomicBool,
+    lapsed_ns: AtomicU64,
+}
+
+impl RoleLeash {
+    /// Of a role that sends by the grants of these leases; of one that only receives there are none.
+    #[must_use]
+    pub fn new(experiment: Arc<Leash>, receivers: Vec<Arc<ReceiverLease>>) -> Self {
+        Self { experiment, receivers, stop: AtomicBool::new(false), lapsed_ns: AtomicU64::new(u64::MAX) }
+    }
+
+    /// Stop if a lease has lapsed; returns whether the role is to be silent. It stays so.
+    #[inline]
+    pub fn is_silent_at(&self, now_ns: u64) -> bool {
+        if self.stop.load(Ordering::Relaxed) {
+            return true;
+        }
+        if self.experiment.is_silent_at(now_ns) {
+            self.stop.store(true, Ordering::Relaxed);
+            return true;
+        }
+        if self.receivers.iter().all(|lease| lease.holds_at(now_ns)) {
+            return false;
+        }
+        self.lapsed_ns.store(now_ns, Ordering::Relaxed);
+        self.stop.store(true, Ordering::Relaxed);
+        true
+    }
+
+    /// Stop, or note that the role has ended.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// The flag that roles look at.
+    #[must_use]
+    pub fn flag(&self) -> &AtomicBool {
+        &self.stop
+    }
+
+    /// When it was seen that a receiver's lease has lapsed, if that has ended the role.
+    #[must_use]
+    pub fn lapsed_ns(&self) -> Option<u64> {
+        Some(self.lapsed_ns.load(Ordering::Relaxed)).filter(|&lapsed_ns| lapsed_ns < u64::MAX)
     }
 }
 
@@ -93,5 +172,26 @@ mod tests {
         let leash = Leash::new(0);
         leash.stop();
         assert!(leash.is_silent_at(1) && !leash.has_lapsed());
+        assert!(leash.is_silent_at(LEASE_NS) && !leash.has_lapsed() && leash.is_overdue_at(LEASE_NS));
+    }
+
+    #[test]
+    fn a_role_ends_with_its_experiment_or_with_the_lease_of_any_receiver() {
+        let experiment = Arc::new(Leash::new(0));
+        let receivers = [Arc::new(ReceiverLease::default()), Arc::new(ReceiverLease::default())];
+        let role = || RoleLeash::new(Arc::clone(&experiment), receivers.to_vec());
+        assert!(role().is_silent_at(1), "no receiver has renewed yet");
+        receivers[0].renew_until(100);
+        let silent = role();
+        assert!(silent.is_silent_at(1) && silent.lapsed_ns() == Some(1), "one of two has");
+        receivers[1].renew_until(50);
+        let role = role();
+        assert!(!role.is_silent_at(49) && role.is_silent_at(50) && role.lapsed_ns() == Some(50));
+        receivers[1].renew_until(100);
+        assert!(role.is_silent_at(51), "a role that has ended does not begin again");
+        let sink = RoleLeash::new(Arc::clone(&experiment), Vec::new());
+        assert!(!sink.is_silent_at(60));
+        experiment.stop();
+        assert!(sink.is_silent_at(61) && sink.lapsed_ns().is_none());
     }
 }

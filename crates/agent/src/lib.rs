@@ -11,6 +11,7 @@
 //! - [`station`]: an experiment on one host: its ports, its roles, what it counts.
 //! - [`service`]: the calls of the protocol.
 //! - [`listen`]: sockets, TLS, limits on connections.
+//! - [`waiting`]: who of those that have not proven who they are may wait for that.
 //! - [`description`]: what a test is, as people and programs write it.
 //! - [`coordinator`]: runs a test and says what came of it.
 //! - [`certificates`]: a private authority.
@@ -27,6 +28,7 @@ pub mod listen;
 pub mod refusal;
 pub mod service;
 pub mod station;
+pub mod waiting;
 
 /// The protocol, as generated from `proto/agent.proto`.
 #[allow(missing_docs, clippy::pedantic)]
@@ -35,4 +37,4 @@ pub mod protocol {
 }
 
 /// Version of the protocol.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;

@@ -5,24 +5,35 @@ use crate::consent::Ceilings;
 use crate::coordinator::asked;
 use crate::protocol::agent_server::AgentServer;
 use crate::service::Service;
+use crate::waiting::Waiting;
 use ethermeter_live::Face;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{sleep, Instant, Sleep};
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout, Instant, Sleep};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::server::TlsStream;
+use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::{Connected, TcpConnectInfo};
-use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
+use tonic::transport::Server;
 
-/// Connections at once; further ones are closed at once.
+/// Connections of peers that have proven who they are; further ones are closed at once. Those that have not are held by [`Waiting`].
 pub const MOST_CONNECTIONS: usize = 32;
+/// In this time a peer has to prove who it is.
+const HANDSHAKE: Duration = Duration::from_secs(2);
 /// Calls at once on a connection.
 const MOST_CALLS: u16 = 16;
 /// Octets of the longest request.
@@ -57,6 +68,7 @@ pub enum ListenError {
 pub struct Listening {
     listener: TcpListener,
     server: Server,
+    tls: Option<TlsAcceptor>,
     service: Service,
 }
 
@@ -73,7 +85,7 @@ pub async fn listen(
     if credentials.is_none() && !at.ip().is_loopback() {
         return Err(ListenError::Plain(at));
     }
-    let mut server = Server::builder()
+    let server = Server::builder()
         .max_concurrent_streams(u32::from(MOST_CALLS))
         .concurrency_limit_per_connection(usize::from(MOST_CALLS))
         .initial_stream_window_size(LONGEST_REQUEST)
@@ -82,17 +94,31 @@ pub async fn listen(
         .http2_max_pending_accept_reset_streams(Some(16))
         .http2_keepalive_interval(Some(PING))
         .http2_keepalive_timeout(Some(QUIET));
-    if let Some(credentials) = credentials {
-        let Credentials { certificate, key, authority } = credentials;
-        let tls = ServerTlsConfig::new()
-            .identity(Identity::from_pem(certificate, key))
-            .client_ca_root(Certificate::from_pem(authority))
-            .timeout(QUIET);
-        server = server.tls_config(tls).map_err(|error| ListenError::Credentials(whole(&error)))?;
-    }
+    let tls = credentials.map(acceptor).transpose().map_err(ListenError::Credentials)?;
     let notary = credentials.map(Notary::new).transpose().map_err(ListenError::Credentials)?;
     let listener = TcpListener::bind(at).await.map_err(|source| ListenError::System { at, source })?;
-    Ok(Listening { listener, server, service: Service::new(ceilings, notary, face) })
+    Ok(Listening { listener, server, tls, service: Service::new(ceilings, notary, face) })
+}
+
+/// TLS with a certificate at both ends, each of the authority.
+fn acceptor(credentials: &Credentials) -> Result<TlsAcceptor, String> {
+    let Credentials { certificate, key, authority } = credentials;
+    let read = |pem: &[u8], what: &str| -> Result<Vec<CertificateDer<'static>>, String> {
+        CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(|error| format!("{what}: {error}"))
+    };
+    let mut roots = RootCertStore::empty();
+    for authority in read(authority, "authority")? {
+        roots.add(authority).map_err(|error| format!("authority: {error}"))?;
+    }
+    let clients =
+        WebPkiClientVerifier::builder(Arc::new(roots)).build().map_err(|error| format!("authority: {error}"))?;
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| format!("key: {error}"))?;
+    let mut config = ServerConfig::builder()
+        .with_client_cert_verifier(clients)
+        .with_single_cert(read(certificate, "certificate")?, key)
+        .map_err(|error| format!("certificate: {error}"))?;
+    config.alpn_protocols.push(b"h2".to_vec());
+    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 /// Listen and answer, for callers without a runtime of their own: `ready` is told where, `should_stop` is asked every 50 ms.
@@ -148,49 +174,153 @@ impl Listening {
     ///
     /// # Panics
     /// If the system has no thread left for the watch over leases.
-    pub async fn serve(mut self, end: impl Future<Output = ()>) -> Result<(), ListenError> {
+    pub async fn serve(self, end: impl Future<Output = ()>) -> Result<(), ListenError> {
         let watching = self.service.clone();
         std::thread::Builder::new()
             .name("watch".into())
             .spawn(move || watching.watch())
             .expect("a thread for the watch: without it no lease would end");
-        let (accepted, incoming) = mpsc::channel(1);
-        let accepting = tokio::spawn(accept(self.listener, accepted));
-        let calls = AgentServer::new(self.service.clone())
-            .max_decoding_message_size(LONGEST_REQUEST as usize)
-            .max_encoding_message_size(LONGEST_RESULT);
-        let served = self.server.add_service(calls).serve_with_incoming(ReceiverStream::new(incoming));
-        let outcome = tokio::select! {
-            served = served => served.map_err(ListenError::Serve),
-            () = end => Ok(()),
+        let Self { listener, server, tls, service } = self;
+        let outcome = match tls {
+            Some(tls) => serve(listener, server, &service, tls, end).await,
+            None => serve(listener, server, &service, Preface, end).await,
         };
-        accepting.abort();
-        let service = self.service.clone();
         // Joining threads would block the others that are still to end.
         let _ = tokio::task::spawn_blocking(move || service.shut_down()).await;
         outcome
     }
 }
 
+async fn serve<H: Handshake>(
+    listener: TcpListener,
+    mut server: Server,
+    service: &Service,
+    handshake: H,
+    end: impl Future<Output = ()>,
+) -> Result<(), ListenError> {
+    let (accepted, incoming) = mpsc::channel(1);
+    let accepting = tokio::spawn(accept(listener, handshake, accepted));
+    let calls = AgentServer::new(service.clone())
+        .max_decoding_message_size(LONGEST_REQUEST as usize)
+        .max_encoding_message_size(LONGEST_RESULT);
+    let serving = server.add_service(calls).serve_with_incoming(ReceiverStream::new(incoming));
+    let outcome = tokio::select! {
+        outcome = serving => outcome.map_err(ListenError::Serve),
+        () = end => Ok(()),
+    };
+    accepting.abort();
+    outcome
+}
+
 /// Octets of the longest result: 64 roles with two histograms each.
 pub(crate) const LONGEST_RESULT: usize = 64 << 20;
 
-async fn accept(listener: TcpListener, accepted: mpsc::Sender<io::Result<Connection>>) {
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                // Without room it is closed at once: who waits in vain would learn less.
-                let Ok(permit) = Arc::clone(&room).try_acquire_owned() else { continue };
-                let _ = stream.set_nodelay(true);
-                let connection = Connection { stream, quiet: Box::pin(sleep(QUIET)), _permit: permit };
-                if accepted.send(Ok(connection)).await.is_err() {
-                    return;
-                }
+/// How a peer proves who it is.
+trait Handshake: Clone + Send + 'static {
+    /// A connection whose other end has done so.
+    type Stream: AsyncRead + AsyncWrite + Connected<ConnectInfo: Clone + Send + Sync> + Unpin + Send + 'static;
+
+    /// Wait for the proof.
+    fn shake(&self, connection: Connection) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+
+    /// The connection beneath.
+    fn connection(stream: &mut Self::Stream) -> &mut Connection;
+}
+
+impl Handshake for TlsAcceptor {
+    type Stream = TlsStream<Connection>;
+
+    async fn shake(&self, connection: Connection) -> io::Result<Self::Stream> {
+        self.accept(connection).await
+    }
+
+    fn connection(stream: &mut Self::Stream) -> &mut Connection {
+        stream.get_mut().0
+    }
+}
+
+/// Without TLS: all peers are of this host, and a coordinator begins with the preface of HTTP/2.
+#[derive(Clone, Copy)]
+struct Preface;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+impl Handshake for Preface {
+    type Stream = Connection;
+
+    async fn shake(&self, connection: Connection) -> io::Result<Self::Stream> {
+        let mut first = [0; PREFACE.len()];
+        loop {
+            let octets = connection.stream.peek(&mut first).await?;
+            if octets == 0 || first[..octets] != PREFACE[..octets] {
+                return Err(io::ErrorKind::InvalidData.into());
             }
-            // Out of descriptors, or a connection that was gone at once: neither is for ever.
-            Err(_) => sleep(Duration::from_millis(50)).await,
+            if octets == PREFACE.len() {
+                return Ok(connection);
+            }
+            // What was looked at is still there, so the socket stays readable.
+            sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    fn connection(stream: &mut Self::Stream) -> &mut Connection {
+        stream
+    }
+}
+
+/// Connections that wait to prove who they are, and what ends each.
+#[derive(Default)]
+struct Crowd {
+    waiting: Waiting,
+    ends: BTreeMap<u64, AbortHandle>,
+}
+
+fn lock(crowd: &Mutex<Crowd>) -> MutexGuard<'_, Crowd> {
+    crowd.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A place in the crowd, left when the handshake is over, however it ends.
+struct WaitingPlace {
+    crowd: Arc<Mutex<Crowd>>,
+    number: u64,
+}
+
+impl Drop for WaitingPlace {
+    fn drop(&mut self) {
+        let mut crowd = lock(&self.crowd);
+        crowd.waiting.leave(self.number);
+        crowd.ends.remove(&self.number);
+    }
+}
+
+async fn accept<H: Handshake>(listener: TcpListener, handshake: H, accepted: mpsc::Sender<io::Result<H::Stream>>) {
+    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let crowd = Arc::new(Mutex::new(Crowd::default()));
+    loop {
+        let Ok((stream, peer)) = listener.accept().await else {
+            // Out of descriptors, or a connection that was gone at once: neither is for ever.
+            sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let _ = stream.set_nodelay(true);
+        let connection = Connection { stream, quiet: Box::pin(sleep(QUIET)), permit: None };
+        let mut waiting = lock(&crowd);
+        let (number, gone) = waiting.waiting.admit(peer.ip());
+        if let Some(end) = gone.and_then(|gone| waiting.ends.remove(&gone)) {
+            end.abort();
+        }
+        let place = WaitingPlace { crowd: Arc::clone(&crowd), number };
+        let (handshake, room, accepted) = (handshake.clone(), Arc::clone(&room), accepted.clone());
+        let proving = tokio::spawn(async move {
+            let shaken = timeout(HANDSHAKE, handshake.shake(connection)).await;
+            let Ok(Ok(mut stream)) = shaken else { return };
+            drop(place);
+            // Without room it is closed at once: who waits in vain would learn less.
+            let Ok(permit) = room.try_acquire_owned() else { return };
+            H::connection(&mut stream).permit = Some(permit);
+            let _ = accepted.send(Ok(stream)).await;
+        });
+        waiting.ends.insert(number, proving.abort_handle());
     }
 }
 
@@ -198,7 +328,8 @@ async fn accept(listener: TcpListener, accepted: mpsc::Sender<io::Result<Connect
 struct Connection {
     stream: TcpStream,
     quiet: Pin<Box<Sleep>>,
-    _permit: OwnedSemaphorePermit,
+    /// Its place among those that have proven who they are.
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Connected for Connection {

@@ -59,6 +59,10 @@ pub enum Rule {
     ConsentDuration,
     /// A yes ends.
     ConsentExpired,
+    /// A yes is for one role of one run.
+    ConsentSpent,
+    /// A yes is renewed by its receiver for as long as it is used.
+    ConsentRenewal,
     /// A description of traffic makes sense.
     Description,
 }

@@ -1,15 +1,17 @@
 //! The calls of the protocol: each asks the rules first.
 
 use crate::attest::{self, Notary, Signed};
-use crate::consent::{Cast, Ceilings, Grant, Permit, PortKind, Proof, RuleBook, Stamp, Way, Wish};
+use crate::consent::{
+    Cast, Ceilings, Challenge, Grant, Moment, PortKind, Proof, Renewal, RuleBook, Stamp, Way, Wish, MOST_CHALLENGES,
+};
 use crate::description::no_coder;
 use crate::interfaces::{interface_of, interfaces};
 use crate::protocol::agent_server::Agent;
 use crate::protocol::{self as wire, role::Role as WireRole};
 use crate::refusal::{Refusal, Rule};
 use crate::station::{
-    clocks, longest_frame_octets, read_answers, read_file, read_source, Experiment, Phases, Place, RolePlan, Task,
-    LONGEST_BLOCK_OCTETS,
+    clocks, longest_frame_octets, read_answers, read_file, read_source, Experiment, Permitted, Phases, Place, RolePlan,
+    Task, LONGEST_BLOCK_OCTETS,
 };
 use crate::PROTOCOL;
 use ethermeter_live::port::Address;
@@ -17,6 +19,7 @@ use ethermeter_live::roles::Attention;
 use ethermeter_live::{Face, HostTime, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
+use ring::rand::{SecureRandom, SystemRandom};
 use rustls_pki_types::UnixTime;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -55,8 +58,8 @@ impl Books {
     fn sweep(&mut self, now_ns: u64, needs_room: bool) {
         let mut gone = Vec::new();
         for (&number, experiment) in &self.experiments {
-            let _ = experiment.leash().is_silent_at(now_ns);
-            if experiment.leash().has_lapsed() {
+            experiment.look_at_leases(now_ns);
+            if experiment.leash().is_overdue_at(now_ns) {
                 let since_ns = *self.lapsed_ns.entry(number).or_insert(now_ns);
                 let is_old = needs_room || now_ns.saturating_sub(since_ns) > KEPT_NS;
                 if experiment.running() == 0 && (is_old || !experiment.has_begun()) {
@@ -110,7 +113,7 @@ impl Service {
             numbers.into_iter().filter_map(|number| books.take(number, HostTime.now_ns())).collect()
         };
         for experiment in &experiments {
-            experiment.leash().stop();
+            experiment.stop();
         }
         for experiment in experiments {
             drop(experiment.collect());
@@ -137,17 +140,18 @@ impl Service {
     fn permit(
         &self,
         context: &Context<'_>,
-        rules: &mut RuleBook,
+        books: &mut RoleBooks<'_>,
         place: &Place,
         asked: Asked,
         grants: Vec<wire::SignedGrant>,
-    ) -> Result<(Permit, Vec<Grant>), Refusal> {
+    ) -> Result<(Permitted, Vec<Grant>), Refusal> {
         let now = UnixTime::now();
-        let read = |grant: wire::SignedGrant| {
-            let signed = Signed { grant: grant.grant, signature: grant.signature, certificate: grant.certificate };
-            attest::read(&signed, self.notary.as_deref(), now)
-        };
-        let consents: Vec<(Grant, Proof)> = grants.into_iter().map(read).collect::<Result<_, _>>()?;
+        let (mut consents, mut certificates) = (Vec::with_capacity(grants.len()), Vec::with_capacity(grants.len()));
+        for wire::SignedGrant { grant, signature, certificate } in grants {
+            let signed = Signed { grant, signature, certificate };
+            consents.push(attest::read(&signed, self.notary.as_deref(), now)?);
+            certificates.push(signed.certificate);
+        }
         let Some(target) = consents.first().and_then(|(grant, _)| grant.target()) else {
             return Err(Refusal::new(Rule::ConsentMissing, context.flow, "a receiver's yes"));
         };
@@ -161,27 +165,25 @@ impl Service {
             duration_ns: context.phases.duration_ns(),
             interface: place.for_rules(),
         };
-        let permit = rules.permit(context.experiment, &wish, &consents, now.as_secs())?;
-        Ok((permit, consents.into_iter().map(|(grant, _)| grant).collect()))
+        let moment = Moment { now_ns: HostTime.now_ns(), unix_s: now.as_secs() };
+        let permit = books.rules.permit(context.experiment, &wish, &consents, moment)?;
+        let grants: Vec<Grant> = consents.into_iter().map(|(grant, _): (Grant, Proof)| grant).collect();
+        let leases =
+            grants.iter().zip(&certificates).map(|(grant, certificate)| books.experiment.lease_of(grant, certificate));
+        let leases = leases.collect::<Result<_, _>>()?;
+        Ok(((permit, leases), grants))
     }
 
-    fn plan(
-        &self,
-        context: &Context<'_>,
-        rules: &mut RuleBook,
-        experiment: &Experiment,
-        asked: wire::Role,
-    ) -> Result<RolePlan, Refusal> {
+    fn plan(&self, context: &Context<'_>, books: &mut RoleBooks<'_>, asked: wire::Role) -> Result<RolePlan, Refusal> {
         let wire::Role { flow, kind, cast, interface, stream, role } = asked;
         let way = Way::read(&kind, &cast)?;
         let stream = u16::try_from(stream)
             .map_err(|_| Refusal::new(Rule::Description, format!("stream {stream}"), format!("0 to {}", u16::MAX)))?;
-        let own = || {
-            let granted = experiment.granted(context.flow).map(|grant| grant.address);
-            granted.ok_or_else(|| Refusal::new(Rule::ConsentMissing, context.flow, "a flow that was granted here"))
-        };
+        let granted = books.experiment.granted(context.flow).map(|grant| grant.address);
+        let own =
+            || granted.ok_or_else(|| Refusal::new(Rule::ConsentMissing, context.flow, "a flow that was granted here"));
         let place_at = |address| place(way, address, &interface);
-        let (task, place) = match role {
+        let (task, place, permitted) = match role {
             None => {
                 return Err(Refusal::new(
                     Rule::Description,
@@ -195,14 +197,14 @@ impl Service {
                 let longest = u32::try_from(source.frames.range_bits().1.div_ceil(8)).unwrap_or(u32::MAX);
                 let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, longest);
                 let wire::Send { seed, station, real_time, grants, .. } = role;
-                let (permit, _) = self.permit(context, rules, &place, wanted, grants)?;
-                (Task::Send { permit, source, seed, station, real_time }, place)
+                let (permitted, _) = self.permit(context, books, &place, wanted, grants)?;
+                (Task::Send { source, seed, station, real_time }, place, Some(permitted))
             }
             Some(WireRole::Clock(role)) => {
                 let place = place_at(own()?);
                 let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, clocks::FRAME_OCTETS);
-                let (permit, _) = self.permit(context, rules, &place, wanted, role.grants)?;
-                (Task::Clock { permit }, place)
+                let (permitted, _) = self.permit(context, books, &place, wanted, role.grants)?;
+                (Task::Clock, place, Some(permitted))
             }
             Some(WireRole::Give(role)) => {
                 let place = place_at(address(&role.address)?);
@@ -213,19 +215,19 @@ impl Service {
                     return Err(Refusal::new(Rule::Description, format!("{block_octets} octets by {way}"), allowed));
                 }
                 let wanted = asked_for(rate_bps, rate_frames_per_s, IN_BULK);
-                let (permit, _) = self.permit(context, rules, &place, wanted, grants)?;
+                let (permitted, _) = self.permit(context, books, &place, wanted, grants)?;
                 let octets = Some(octets).filter(|&octets| octets > 0);
-                (Task::Give { permit, octets, block_octets }, place)
+                (Task::Give { octets, block_octets }, place, Some(permitted))
             }
             Some(WireRole::Take(_)) => {
                 if way.kind != PortKind::Tcp {
                     return Err(Refusal::new(Rule::Description, way, "octets in bulk by tcp"));
                 }
-                (Task::Take, place_at(own()?))
+                (Task::Take, place_at(own()?), None)
             }
             Some(WireRole::Sink(role)) => {
                 let clock = Some(role.clock).filter(|name| !name.is_empty());
-                (Task::Sink { attention: attention(&role.attention)?, clock }, place_at(own()?))
+                (Task::Sink { attention: attention(&role.attention)?, clock }, place_at(own()?), None)
             }
             Some(WireRole::Ask(role)) => {
                 let place = place_at(own()?);
@@ -236,43 +238,45 @@ impl Service {
                 let longest = longest_frame_octets(&place, &source.frames)?;
                 let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, longest);
                 let attention = attention(&role.attention)?;
-                let (permit, grants) = self.permit(context, rules, &place, wanted, role.grants)?;
+                let (permitted, grants) = self.permit(context, books, &place, wanted, role.grants)?;
                 let answerers: Vec<Address> =
                     if way.is_group() { grants.iter().map(Grant::station).collect() } else { Vec::new() };
                 let wire::Ask { patience_ns, seed, station, .. } = role;
-                (Task::Ask { permit, source, draws: (seed, station), patience_ns, answerers, attention }, place)
+                let task = Task::Ask { source, draws: (seed, station), patience_ns, answerers, attention };
+                (task, place, Some(permitted))
             }
             Some(WireRole::Echo(role)) => {
                 // Answers go to one station, also those to what came to a group.
                 let place = Place { way: Way { cast: Cast::Unicast, ..way }, ..place_at(own()?) };
-                (self.echo(context, rules, &place, role)?, place)
+                let (task, permitted) = self.echo(context, books, &place, role)?;
+                (task, place, Some(permitted))
             }
             Some(WireRole::Client(role)) => {
                 let place = by_tcp(place_at(own()?))?;
                 let file = Box::new(read_file(&role.file_json)?);
                 let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, IN_BULK);
-                let (permit, _) = self.permit(context, rules, &place, wanted, role.grants)?;
-                (Task::Client { permit, file, draws: (role.seed, role.station) }, place)
+                let (permitted, _) = self.permit(context, books, &place, wanted, role.grants)?;
+                (Task::Client { file, draws: (role.seed, role.station) }, place, Some(permitted))
             }
             Some(WireRole::Server(role)) => {
                 let place = by_tcp(place_at(own()?))?;
                 let file = Box::new(read_file(&role.file_json)?);
                 let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, IN_BULK);
                 let grants = role.grant.into_iter().collect();
-                let (permit, _) = self.permit(context, rules, &place, wanted, grants)?;
-                (Task::Server { permit, file, draws: (role.seed, role.station) }, place)
+                let (permitted, _) = self.permit(context, books, &place, wanted, grants)?;
+                (Task::Server { file, draws: (role.seed, role.station) }, place, Some(permitted))
             }
         };
-        Ok(RolePlan { flow, stream, place, task })
+        Ok(RolePlan { flow, stream, place, task, permitted })
     }
 
     fn echo(
         &self,
         context: &Context<'_>,
-        rules: &mut RuleBook,
+        books: &mut RoleBooks<'_>,
         place: &Place,
         role: wire::Echo,
-    ) -> Result<Task, Refusal> {
+    ) -> Result<(Task, Permitted), Refusal> {
         let answers = match role.answers_json.as_str() {
             "" => None,
             text => Some(Box::new(read_answers(text, role.seed, role.station)?)),
@@ -283,9 +287,45 @@ impl Service {
         let longest = longest_frame_octets(place, frames.unwrap_or(&as_said))?;
         let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, longest);
         let attention = attention(&role.attention)?;
-        let (permit, _) = self.permit(context, rules, place, wanted, role.grant.into_iter().collect())?;
-        Ok(Task::Echo { permit, answers, attention })
+        let (permitted, _) = self.permit(context, books, place, wanted, role.grant.into_iter().collect())?;
+        Ok((Task::Echo { answers, attention }, permitted))
     }
+
+    /// Do what a request for a lease asks of an experiment; the answers to challenges are still to be signed.
+    fn renew(
+        &self,
+        experiment: &mut Experiment,
+        challenges: &[Challenge],
+        renewals: &[wire::SignedRenewal],
+        now_ns: u64,
+    ) -> Result<(wire::LeaseReply, Renewal), Refusal> {
+        let until_ns = experiment.leash().renew(now_ns);
+        for wire::SignedRenewal { renewal, signature } in renewals {
+            let certificate_of = |session| experiment.certificate_of(session);
+            if let Some(renewal) = attest::read_renewal(renewal, signature, self.notary.as_deref(), certificate_of)? {
+                experiment.renew(&renewal);
+            }
+        }
+        let answers = experiment.answers(challenges, now_ns);
+        let reply = wire::LeaseReply {
+            until_ns,
+            challenges: experiment.challenges(now_ns, random).into_iter().map(wire_challenge).collect(),
+            is_renewed: experiment.is_renewed(now_ns),
+            renewal: None,
+        };
+        Ok((reply, Renewal { session: self.session, answers }))
+    }
+}
+
+/// Where roles are entered.
+struct RoleBooks<'a> {
+    rules: &'a mut RuleBook,
+    experiment: &'a mut Experiment,
+}
+
+fn wire_challenge(challenge: Challenge) -> wire::Challenge {
+    let Challenge { session, run, nonce, grants } = challenge;
+    wire::Challenge { session, run, nonce, grants }
 }
 
 /// Where flows of `way` from or to the own `address` have their ports; on the interface `name`, or on that of the address if it is empty.
@@ -330,11 +370,14 @@ fn by_tcp(place: Place) -> Result<Place, Refusal> {
     }
 }
 
-/// A number nobody can guess: from the operating system.
+/// A number that cannot be guessed: from the operating system.
+///
+/// # Panics
+/// If the system has none. Consent would be worth nothing without.
 pub(crate) fn random() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    // Each state is seeded from the system's randomness; hashing its keys hands some of it out.
-    std::collections::hash_map::RandomState::new().build_hasher().finish()
+    let mut octets = [0; 8];
+    SystemRandom::new().fill(&mut octets).expect("random octets from the operating system");
+    u64::from_ne_bytes(octets)
 }
 
 fn status(refusal: &Refusal) -> Status {
@@ -434,10 +477,10 @@ impl Agent for Service {
             let experiment = books
                 .experiments
                 .entry(stamp.experiment)
-                .or_insert_with(|| Experiment::new(stamp.experiment, self.face, now_ns));
+                .or_insert_with(|| Experiment::new(stamp.experiment, random(), self.face, now_ns));
             let grant = books.rules.grant(stamp.experiment, own, place.mac, &wish, UnixTime::now().as_secs());
             let opened = grant.and_then(|mut grant| {
-                experiment.open(&request.flow, &place, &mut grant, request.room_frame_octets)?;
+                experiment.open(&request.flow, &place, &mut grant, request.room_frame_octets, now_ns)?;
                 Ok(grant)
             });
             opened.map_err(refused)?
@@ -469,7 +512,8 @@ impl Agent for Service {
                 // The request itself is admitted below; this one before it only makes room.
                 let before = Stamp { counter: 0, ..stamp };
                 books.rules.admit_beginning(&before, &caller, now_ns).map_err(|refusal| status(&refusal))?;
-                books.experiments.insert(stamp.experiment, Experiment::new(stamp.experiment, self.face, now_ns));
+                let experiment = Experiment::new(stamp.experiment, random(), self.face, now_ns);
+                books.experiments.insert(stamp.experiment, experiment);
             }
         }
         self.with(&caller, &stamp, |rules, experiment, _| {
@@ -480,7 +524,7 @@ impl Agent for Service {
             for role in request.roles {
                 let flow = role.flow.clone();
                 let context = Context { experiment: stamp.experiment, flow: &flow, phases: &phases };
-                roles.push(self.plan(&context, rules, experiment, role)?);
+                roles.push(self.plan(&context, &mut RoleBooks { rules, experiment }, role)?);
             }
             experiment.prepare(roles, phases)
         })?;
@@ -496,7 +540,7 @@ impl Agent for Service {
                 let allowed = format!("{now_ns} to {latest_ns} ns");
                 return Err(Refusal::new(Rule::Clock, format!("a beginning at {begin_ns} ns"), allowed));
             }
-            experiment.start(begin_ns)
+            experiment.start(begin_ns, now_ns)
         })?;
         Ok(Response::new(wire::StartReply {}))
     }
@@ -528,16 +572,38 @@ impl Agent for Service {
 
     async fn lease(&self, request: Request<wire::LeaseRequest>) -> Result<Response<wire::LeaseReply>, Status> {
         let caller = caller(&request);
-        let stamp = stamp(request.into_inner().stamp)?;
-        let until_ns = self.with(&caller, &stamp, |_, experiment, now_ns| Ok(experiment.leash().renew(now_ns)))?;
-        Ok(Response::new(wire::LeaseReply { until_ns }))
+        let wire::LeaseRequest { stamp: asked, challenges, renewals } = request.into_inner();
+        let stamp = stamp(asked)?;
+        let most = MOST_CHALLENGES;
+        let is_short = |count: usize| count <= most;
+        let are_short = challenges.iter().all(|challenge| is_short(challenge.grants.len()));
+        if !is_short(challenges.len()) || !is_short(renewals.len()) || !are_short {
+            let allowed = format!("{most} challenges, grants in each, and renewals");
+            return Err(status(&Refusal::new(Rule::Description, "a longer list", allowed)));
+        }
+        let session = self.session;
+        let ours = challenges.into_iter().filter(|challenge| challenge.session == session);
+        let challenges: Vec<Challenge> = ours
+            .map(|wire::Challenge { session, run, nonce, grants }| Challenge { session, run, nonce, grants })
+            .collect();
+        let (mut reply, renewal) =
+            self.with(&caller, &stamp, |_, experiment, now_ns| self.renew(experiment, &challenges, &renewals, now_ns))?;
+        if !renewal.answers.is_empty() {
+            let renewal = serde_json::to_vec(&renewal).map_err(|error| Status::internal(error.to_string()))?;
+            let signature = match &self.notary {
+                Some(notary) => notary.sign_renewal(&renewal).map_err(Status::internal)?,
+                None => Vec::new(),
+            };
+            reply.renewal = Some(wire::SignedRenewal { renewal, signature });
+        }
+        Ok(Response::new(reply))
     }
 
     async fn stop(&self, request: Request<wire::StopRequest>) -> Result<Response<wire::StopReply>, Status> {
         let caller = caller(&request);
         let stamp = stamp(request.into_inner().stamp)?;
         self.with(&caller, &stamp, |_, experiment, _| {
-            experiment.leash().stop();
+            experiment.stop();
             Ok(())
         })?;
         Ok(Response::new(wire::StopReply {}))
@@ -546,13 +612,16 @@ impl Agent for Service {
     async fn collect(&self, request: Request<wire::CollectRequest>) -> Result<Response<wire::CollectReply>, Status> {
         let caller = caller(&request);
         let stamp = stamp(request.into_inner().stamp)?;
-        self.with(&caller, &stamp, |_, experiment, _| {
+        let renewed_until_ns = self.with(&caller, &stamp, |_, experiment, _| {
             // Roles that have ended are not changed by this; those that have not, end.
             if experiment.running() > 0 || !experiment.has_begun() {
-                experiment.leash().stop();
+                experiment.stop();
             }
-            Ok(())
+            Ok(experiment.renewed_until_ns())
         })?;
+        // A sender may go on until the last lease that it has been given ends. Until then its rate is kept for it, so that what others are granted does not come on top.
+        let left_ns = renewed_until_ns.saturating_sub(HostTime.now_ns());
+        tokio::time::sleep(Duration::from_nanos(left_ns)).await;
         let experiment = self.books().take(stamp.experiment, HostTime.now_ns());
         let experiment = experiment.ok_or_else(|| Status::internal("an experiment that is known and not there"))?;
         let collected = tokio::task::spawn_blocking(move || experiment.collect().to_string()).await;

@@ -4,8 +4,8 @@ mod common;
 
 use common::{connect, credentials, flow, make_certificates, measure, paced, test, Agent, Scratch, MS};
 use ethermeter_agent::protocol::{
-    role, Ask, Client, CollectRequest, Echo, Give, GrantRequest, LeaseRequest, Phases, PrepareRequest, ProgressRequest,
-    Role, Send, Server, SignedGrant, Sink, Stamp, StartRequest, StopRequest, Take,
+    role, Ask, Challenge, Client, CollectRequest, Echo, Give, GrantRequest, LeaseRequest, Phases, PrepareRequest,
+    ProgressRequest, Role, Send, Server, SignedGrant, SignedRenewal, Sink, Stamp, StartRequest, StopRequest, Take,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -106,7 +106,7 @@ fn signed() -> impl Strategy<Value = SignedGrant> {
     let grant = (address(), address(), kind(), half(), rate(), number()).prop_map(
         |(sender, address, (kind, cast), port, rate, until)| {
             serde_json::json!({
-                "experiment": experiment(), "sender": sender, "address": address, "kind": kind, "cast": cast, "port": port % 65_536,
+                "experiment": experiment(), "session": until, "number": port, "sender": sender, "address": address, "kind": kind, "cast": cast, "port": port % 65_536,
                 "mac": null, "rate_bps": rate, "rate_frames_per_s": rate, "longest_frame_octets": port % 2000,
                 "duration_ns": rate, "until_unix_s": until,
             })
@@ -121,6 +121,18 @@ fn signed() -> impl Strategy<Value = SignedGrant> {
         signature,
         certificate,
     })
+}
+
+/// A receiver's renewal that could be, or none at all.
+fn renewal() -> impl Strategy<Value = SignedRenewal> {
+    let numbers = proptest::collection::vec(number(), 0..5);
+    let renewal = (number(), number(), number(), number(), numbers).prop_map(|(session, run, nonce, valid, grants)| {
+        let answer = serde_json::json!({"run": run, "nonce": nonce, "valid_ns": valid, "grants": grants});
+        serde_json::json!({"session": session, "answers": [answer]}).to_string().into_bytes()
+    });
+    let octets = || proptest::collection::vec(any::<u8>(), 0..100);
+    let renewal = prop_oneof![3 => renewal, 1 => octets()];
+    (renewal, octets()).prop_map(|(renewal, signature)| SignedRenewal { renewal, signature })
 }
 
 fn a_role() -> impl Strategy<Value = Role> {
@@ -271,7 +283,16 @@ fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
     );
     let start =
         (stamp(session), number()).prop_map(|(stamp, begin_ns)| StartRequest { stamp, begin_ns }.encode_to_vec());
-    let lease = stamp(session).prop_map(|stamp| LeaseRequest { stamp }.encode_to_vec());
+    let challenge = (number(), number(), number(), proptest::collection::vec(number(), 0..5)).prop_map(
+        move |(other, run, nonce, grants)| {
+            let session = if other % 2 == 0 { session } else { other };
+            Challenge { session, run, nonce, grants }
+        },
+    );
+    let challenges = proptest::collection::vec(challenge, 0..5);
+    let renewals = proptest::collection::vec(renewal(), 0..3);
+    let lease = (stamp(session), challenges, renewals)
+        .prop_map(|(stamp, challenges, renewals)| LeaseRequest { stamp, challenges, renewals }.encode_to_vec());
     let progress = stamp(session).prop_map(|stamp| ProgressRequest { stamp }.encode_to_vec());
     let stop = stamp(session).prop_map(|stamp| StopRequest { stamp }.encode_to_vec());
     let collect = stamp(session).prop_map(|stamp| CollectRequest { stamp }.encode_to_vec());
@@ -280,7 +301,7 @@ fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
         4 => grant.prop_map(|body| ("Grant", body)),
         4 => prepare.prop_map(|body| ("Prepare", body)),
         1 => start.prop_map(|body| ("Start", body)),
-        1 => lease.prop_map(|body| ("Lease", body)),
+        2 => lease.prop_map(|body| ("Lease", body)),
         1 => progress.prop_map(|body| ("Progress", body)),
         1 => stop.prop_map(|body| ("Stop", body)),
         1 => collect.prop_map(|body| ("Collect", body)),

@@ -2,22 +2,23 @@
 
 mod common;
 
-use common::hand::{refused, Hand, EXPERIMENT};
+use common::hand::{refused, unsigned, Hand, EXPERIMENT};
 use common::{credentials, flow, make_certificates, measure, paced, run, test, wait_for, Agent, Scratch, MS, PROGRAM};
 use ethermeter_agent::protocol::{
-    role, GrantReply, GrantRequest, LeaseRequest, Send, SignedGrant, Sink, Stamp, StartRequest,
+    role, GrantReply, GrantRequest, LeaseRequest, Send, SignedGrant, Sink, Stamp, StartRequest, StopRequest,
 };
 use ethermeter_live::{HostTime, Timeline};
 use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, UdpSocket};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Sending with a yes that nobody but this test has written.
 fn sending_to(port: u16) -> role::Role {
     let now_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
     let grant = json!({
-        "experiment": EXPERIMENT, "sender": "127.0.0.1", "address": "127.0.0.1", "kind": "udp", "cast": "unicast",
+        "experiment": EXPERIMENT, "session": 1, "number": 1, "sender": "127.0.0.1", "address": "127.0.0.1", "kind": "udp", "cast": "unicast",
         "port": port, "mac": null, "rate_bps": 10_000_000,
         "rate_frames_per_s": 10_000, "longest_frame_octets": 64, "duration_ns": 30_000 * MS, "until_unix_s": now_s + 30,
     });
@@ -41,25 +42,95 @@ async fn a_sink_sees_nothing_more_than_a_second_after_the_last_renewal() {
     let mut hand = Hand::at(&agent, None).await;
     let request = hand.prepare_request(sending_to(sink.local_addr().expect("an address").port()));
     hand.client.prepare(request).await.expect("prepared");
+    hand.lease().await;
     let start = StartRequest { stamp: hand.stamp(), begin_ns: HostTime.now_ns() + 50 * MS };
     hand.client.start(start).await.expect("started");
+    let listening = listen(sink);
     let mut renewed_ns = 0;
     for _ in 0..5 {
         tokio::time::sleep(Duration::from_millis(200)).await;
-        let stamp = hand.stamp();
+        hand.lease().await;
         renewed_ns = HostTime.now_ns();
-        hand.client.lease(LeaseRequest { stamp }).await.expect("renewed");
     }
     drop(hand);
-    // Until nothing has come for three seconds; frames come each millisecond.
-    sink.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
-    let (mut frames, mut last_ns, mut buffer) = (0, 0, [0; 100]);
-    while sink.recv(&mut buffer).is_ok() {
-        frames += 1;
-        last_ns = HostTime.now_ns();
-    }
-    assert!(frames > 0 && last_ns - renewed_ns < 1000 * MS, "{frames} frames, {} ns after", last_ns - renewed_ns);
+    silent_within_a_second(listening, renewed_ns);
     assert!(!agent.has_roles());
+}
+
+/// Count what comes until nothing has for three seconds: how many frames, and when the last came.
+fn listen(sink: UdpSocket) -> JoinHandle<(u64, u64)> {
+    std::thread::spawn(move || {
+        sink.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
+        let (mut frames, mut last_ns, mut buffer) = (0, 0, [0; 100]);
+        while sink.recv(&mut buffer).is_ok() {
+            frames += 1;
+            last_ns = HostTime.now_ns();
+        }
+        (frames, last_ns)
+    })
+}
+
+fn silent_within_a_second(listening: JoinHandle<(u64, u64)>, renewed_ns: u64) {
+    let (frames, last_ns) = listening.join().expect("a listener");
+    assert!(frames > 0 && last_ns - renewed_ns < 1000 * MS, "{frames} frames, {} ns after", last_ns - renewed_ns);
+}
+
+#[tokio::test]
+async fn a_sink_sees_nothing_more_than_a_second_after_its_own_last_renewal() {
+    let agent = Agent::spawn(&[]);
+    let sink = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let mut hand = Hand::at(&agent, None).await;
+    let request = hand.prepare_request(sending_to(sink.local_addr().expect("an address").port()));
+    hand.client.prepare(request).await.expect("prepared");
+    let start = StartRequest { stamp: hand.stamp(), begin_ns: HostTime.now_ns() + 50 * MS };
+    refused(hand.client.start(start).await, "consent-renewal");
+    hand.lease().await;
+    let start = StartRequest { stamp: hand.stamp(), begin_ns: HostTime.now_ns() + 50 * MS };
+    hand.client.start(start).await.expect("started");
+    let listening = listen(sink);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let kept = hand.lease().await.challenges;
+    let renewed_ns = HostTime.now_ns();
+    // The coordinator is there, and says again and again what the receiver has said once.
+    for _ in 0..10 {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let renewals = kept.iter().map(unsigned).collect();
+        let request = LeaseRequest { stamp: hand.stamp(), renewals, ..LeaseRequest::default() };
+        hand.client.lease(request).await.expect("renewed");
+    }
+    silent_within_a_second(listening, renewed_ns);
+}
+
+#[tokio::test]
+async fn a_grant_is_for_one_role_of_one_run() {
+    let agent = Agent::spawn(&[]);
+    let sink = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let mut hand = Hand::at(&agent, None).await;
+    let role = || sending_to(sink.local_addr().expect("an address").port());
+    let mut request = hand.prepare_request(role());
+    let again = request.roles[0].clone();
+    request.roles.push(again);
+    refused(hand.client.prepare(request).await, "consent-spent");
+    // The first of the two roles has spent it.
+    let request = hand.prepare_request(role());
+    refused(hand.client.prepare(request).await, "consent-spent");
+}
+
+#[tokio::test]
+async fn an_experiment_that_was_stopped_and_never_collected_makes_room_for_others() {
+    let agent = Agent::spawn(&[]);
+    let mut hand = Hand::at(&agent, None).await;
+    let request = hand.grant_request();
+    hand.client.grant(request).await.expect("granted");
+    let stop = StopRequest { stamp: hand.stamp() };
+    hand.client.stop(stop).await.expect("stopped");
+    let mut request = hand.grant_request();
+    let stamp = Stamp { experiment: EXPERIMENT + 1, ..request.stamp.expect("a stamp") };
+    request.stamp = Some(stamp);
+    refused(hand.client.grant(request.clone()).await, "tests-at-once");
+    tokio::time::sleep(Duration::from_millis(800)).await;
+    request.stamp = Some(Stamp { made_ns: HostTime.now_ns(), ..stamp });
+    hand.client.grant(request).await.expect("there is room");
 }
 
 #[tokio::test]
@@ -69,6 +140,7 @@ async fn an_agent_whose_lease_was_never_renewed_does_not_begin() {
     let mut hand = Hand::at(&agent, None).await;
     let request = hand.prepare_request(sending_to(sink.local_addr().expect("an address").port()));
     hand.client.prepare(request).await.expect("prepared");
+    hand.lease().await;
     let start = StartRequest { stamp: hand.stamp(), begin_ns: HostTime.now_ns() + 1500 * MS };
     hand.client.start(start).await.expect("started");
     sink.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
@@ -125,6 +197,12 @@ async fn a_coordinator_cannot_say_yes_in_a_receivers_name() {
     refused(hand.client.prepare(request).await, "consent-unproven");
     let request = hand.prepare_request(role::Role::Send(Send { grants: signed(grant), ..send }));
     hand.client.prepare(request).await.expect("as signed");
+    // Nor can it renew in a receiver's name.
+    let request = LeaseRequest { stamp: hand.stamp(), ..LeaseRequest::default() };
+    let asked = hand.client.lease(request).await.expect("renewed").into_inner().challenges;
+    let renewals = asked.iter().map(unsigned).collect();
+    let request = LeaseRequest { stamp: hand.stamp(), renewals, ..LeaseRequest::default() };
+    refused(hand.client.lease(request).await, "consent-unproven");
 }
 
 #[tokio::test]

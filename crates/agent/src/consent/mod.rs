@@ -2,17 +2,22 @@
 //!
 //! ```text
 //! receiver:  Grant   ─► admit (session, clock, replay, owner) ─► ceilings ─► a yes, with all that it is for
-//! sender:    Prepare ─► admit ─► ceilings ─► the receiver's yes, proven, for exactly this ─► a permit
+//! sender:    Prepare ─► admit ─► ceilings ─► the receiver's yes, proven, for exactly this, not spent ─► a permit
 //! ```
 //!
-//! A permit is what the sender's port holds: it lets nothing out to another address, faster, later or longer.
+//! A permit is what the sender's port holds: it lets nothing out to another address, faster, later or longer. There is one for each grant, it cannot be copied, and the receiver
+//! renews the grant for as long as it is used ([`Given`], [`Awaited`]).
 
 mod ceilings;
 mod fresh;
+mod renewal;
+mod spent;
 mod way;
 
 pub use ceilings::{Ceilings, Network};
 pub use fresh::Stamp;
+pub use renewal::{Answer, Awaited, Challenge, Given, Renewal, MOST_CHALLENGES};
+pub use spent::GrantId;
 pub use way::{Cast, PortKind, Way};
 
 use crate::refusal::{require, Refusal, Rule};
@@ -20,6 +25,7 @@ use ethermeter_live::port::Address;
 use ethermeter_live::wire::Mac;
 use fresh::Fresh;
 use serde::{Deserialize, Serialize};
+use spent::Spent;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
@@ -59,6 +65,10 @@ pub struct Interface {
 pub struct Grant {
     /// The experiment.
     pub experiment: u64,
+    /// The receiver's process.
+    pub session: u64,
+    /// Its number among the grants of that process.
+    pub number: u64,
     /// Who may send.
     pub sender: IpAddr,
     /// Who says yes; the signature proves it.
@@ -84,6 +94,12 @@ pub struct Grant {
 }
 
 impl Grant {
+    /// What tells it from all other grants.
+    #[must_use]
+    pub fn id(&self) -> GrantId {
+        GrantId { receiver: self.address, session: self.session, number: self.number }
+    }
+
     /// How frames go.
     #[must_use]
     pub fn way(&self) -> Way {
@@ -121,8 +137,8 @@ pub enum Proof {
     None,
 }
 
-/// What a sender may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a sender may do by a grant, or by those of all receivers of a group. It is not to be copied: each grant permits one door to send, once.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Permit {
     /// The only place to send to.
     pub target: Address,
@@ -134,6 +150,17 @@ pub struct Permit {
     pub longest_frame_octets: u32,
     /// For at most so long.
     pub duration_ns: u64,
+    /// Beginning before this, by the own monotonic clock: when the first of the grants expires.
+    pub begin_before_ns: u64,
+}
+
+/// The time, by both clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// By the own monotonic clock.
+    pub now_ns: u64,
+    /// By the wall clock, since 1970.
+    pub unix_s: u64,
 }
 
 /// How long a yes holds before it is made use of.
@@ -145,8 +172,12 @@ const LEAST_PORT: u16 = 1024;
 pub struct RuleBook {
     ceilings: Ceilings,
     is_plain: bool,
+    session: u64,
     fresh: Fresh,
     booked: BTreeMap<u64, Booked>,
+    /// Grants given so far.
+    given: u64,
+    spent: Spent,
 }
 
 /// What a running experiment has been allowed, so that the ceilings hold for all of them together.
@@ -183,7 +214,8 @@ impl RuleBook {
     /// The rules of a process, told from others by `session`. An agent that `is_plain` has no TLS.
     #[must_use]
     pub fn new(ceilings: Ceilings, session: u64, is_plain: bool) -> Self {
-        Self { ceilings, is_plain, fresh: Fresh::new(session), booked: BTreeMap::new() }
+        let (fresh, spent) = (Fresh::new(session), Spent::default());
+        Self { ceilings, is_plain, session, fresh, booked: BTreeMap::new(), given: 0, spent }
     }
 
     /// The operator's ceilings.
@@ -254,6 +286,8 @@ impl RuleBook {
         require(port == 0 || port >= LEAST_PORT, Rule::Port, port, format_args!("0 or {LEAST_PORT} to 65535"))?;
         let grant = Grant {
             experiment,
+            session: self.session,
+            number: self.given + 1,
             sender: wish.sender,
             address: own,
             kind: wish.way.kind,
@@ -268,19 +302,20 @@ impl RuleBook {
         };
         check_target(&grant, wish)?;
         self.book(experiment, |booked| booked.incoming = booked.incoming.and(wish.rates()))?;
+        self.given += 1;
         Ok(grant)
     }
 
-    /// As a sender: whether this may be sent, given the yes of every receiver; of a group there may be several.
+    /// As a sender: whether this may be sent, given the yes of every receiver; of a group there may be several. The grants are spent by it.
     ///
     /// # Errors
-    /// By the own operator's ceilings, or because a yes is not for this.
+    /// By the own operator's ceilings, or because a yes is not for this, or has been used.
     pub fn permit(
         &mut self,
         experiment: u64,
         wish: &Wish,
         consents: &[(Grant, Proof)],
-        now_unix_s: u64,
+        moment: Moment,
     ) -> Result<Permit, Refusal> {
         self.check_wish(wish, self.booked(|booked| booked.outgoing))?;
         if consents.is_empty() {
@@ -291,15 +326,22 @@ impl RuleBook {
             ));
         }
         for (grant, proof) in consents {
-            self.check_consent(experiment, wish, grant, *proof, now_unix_s)?;
+            self.check_consent(experiment, wish, grant, *proof, moment.unix_s)?;
         }
+        let ids: Vec<GrantId> = consents.iter().map(|(grant, _)| grant.id()).collect();
+        self.spent.check(&ids, moment.now_ns)?;
+        let lifetimes_s = consents.iter().map(|(grant, _)| grant.until_unix_s.saturating_sub(moment.unix_s));
+        let lifetime_ns = lifetimes_s.min().unwrap_or(0).saturating_mul(1_000_000_000);
         self.book(experiment, |booked| booked.outgoing = booked.outgoing.and(wish.rates()))?;
+        // No grant is accepted that lives longer; one that the wall clock makes live again, by a step back, is still known.
+        self.spent.spend(&ids, moment.now_ns.saturating_add(2 * GRANT_S * 1_000_000_000));
         Ok(Permit {
             target: wish.target,
             rate_bps: wish.rate_bps,
             rate_frames_per_s: wish.rate_frames_per_s,
             longest_frame_octets: wish.longest_frame_octets,
             duration_ns: wish.duration_ns,
+            begin_before_ns: moment.now_ns.saturating_add(lifetime_ns),
         })
     }
 

@@ -7,6 +7,7 @@ const S: u64 = 1_000_000_000;
 const NOW_NS: u64 = 1000 * S;
 const NOW_UNIX_S: u64 = 1_700_000_000;
 const SESSION: u64 = 0x5E55;
+const NOW: Moment = Moment { now_ns: NOW_NS, unix_s: NOW_UNIX_S };
 
 fn ceilings() -> Ceilings {
     let text = "rate_bps = 1_000_000\nrate_frames_per_s = 1000\nduration_s = 10\ntests_at_once = 2\nroles = 3\n\
@@ -47,7 +48,7 @@ fn grant(book: &mut RuleBook, experiment: u64, wish: &Wish) -> Result<Grant, Ref
 }
 
 fn permit(book: &mut RuleBook, experiment: u64, wish: &Wish, consents: &[(Grant, Proof)]) -> Result<Permit, Refusal> {
-    book.permit(experiment, wish, consents, NOW_UNIX_S)
+    book.permit(experiment, wish, consents, NOW)
 }
 
 fn wish() -> Wish {
@@ -86,6 +87,8 @@ fn what_is_within_everything_is_granted_and_permitted_as_asked() {
     let grant = yes();
     let expected = Grant {
         experiment: 7,
+        session: SESSION,
+        number: 1,
         sender: ip("10.0.0.1"),
         address: ip("10.0.0.2"),
         kind: PortKind::Udp,
@@ -106,6 +109,7 @@ fn what_is_within_everything_is_granted_and_permitted_as_asked() {
         rate_frames_per_s: 1000,
         longest_frame_octets: 100,
         duration_ns: 10 * S,
+        begin_before_ns: NOW_NS + GRANT_S * S,
     };
     assert_eq!(permit, expected);
 }
@@ -315,7 +319,11 @@ fn ceilings_on_rates_hold_for_all_flows_of_all_experiments_in_one_direction_toge
     assert_eq!(rule(grant(&mut book, 8, &part(400_001, 100))), Rule::RateBits, "another experiment");
     assert_eq!(rule(grant(&mut book, 8, &part(1, 901))), Rule::RateFrames);
     grant(&mut book, 8, &part(400_000, 900)).expect("what is left");
-    let permit = |book: &mut RuleBook, wish| super::tests::permit(book, 7, &wish, &[(yes(), Proof::Signed)]);
+    let mut number = 0;
+    let mut permit = |book: &mut RuleBook, wish| {
+        number += 1;
+        super::tests::permit(book, 7, &wish, &[(Grant { number, ..yes() }, Proof::Signed)])
+    };
     permit(&mut book, part(1_000_000, 500)).expect("the other direction");
     assert_eq!(rule(permit(&mut book, part(1, 1))), Rule::RateBits);
     book.end(7, NOW_NS);
@@ -505,4 +513,68 @@ fn a_yes_to_frames_is_none_to_octets_in_bulk() {
     assert_eq!(rule(permit(&mut book(), 7, &bulk, &[(yes(), Proof::Signed)])), Rule::ConsentLength);
     let yes = grant(&mut book(), 7, &bulk).expect("within all ceilings");
     assert!(permit(&mut book(), 7, &bulk, &[(yes, Proof::Signed)]).is_ok());
+}
+
+#[test]
+fn a_grant_is_for_one_role_of_one_run() {
+    let mut book = RuleBook::new(
+        Ceilings { roles: 64, rate_bps: u64::MAX, rate_frames_per_s: u64::MAX, ..ceilings() },
+        SESSION,
+        false,
+    );
+    permit(&mut book, 7, &wish(), &signed(&[yes()])).expect("the first role");
+    assert_eq!(rule(permit(&mut book, 7, &wish(), &signed(&[yes()]))), Rule::ConsentSpent, "a second role");
+    book.end(7, NOW_NS);
+    assert_eq!(rule(permit(&mut book, 7, &wish(), &signed(&[yes()]))), Rule::ConsentSpent, "a second run");
+    let another = Grant { number: 2, ..yes() };
+    permit(&mut book, 7, &wish(), &signed(std::slice::from_ref(&another))).expect("another grant");
+    let (to_group, grants) = to_group(PortKind::Udp, Cast::Multicast);
+    let mut book = book_with_groups("[\"multicast\"]");
+    let twice = [grants[0].clone(), grants[0].clone()];
+    assert_eq!(rule(permit(&mut book, 7, &to_group, &signed(&twice))), Rule::ConsentSpent, "twice in one role");
+    permit(&mut book, 7, &to_group, &signed(&grants)).expect("each once");
+    // What was refused has spent nothing.
+    let mut book = self::book();
+    assert_eq!(rule(permit(&mut book, 8, &wish(), &signed(&[yes()]))), Rule::ConsentExperiment);
+    permit(&mut book, 7, &wish(), &signed(&[yes()])).expect("not spent by a refusal");
+}
+
+#[test]
+fn a_spent_grant_stays_spent_when_the_wall_clock_steps_back() {
+    let mut book = book();
+    permit(&mut book, 7, &wish(), &signed(&[yes()])).expect("the first");
+    book.end(7, NOW_NS);
+    for back_s in [0, 10, GRANT_S] {
+        // Its minute is over, and the clock is set back so far that it is not.
+        let moment = Moment { now_ns: NOW_NS + (GRANT_S + back_s - 1) * S, unix_s: NOW_UNIX_S + GRANT_S - 1 };
+        assert_eq!(rule(book.permit(7, &wish(), &signed(&[yes()]), moment)), Rule::ConsentSpent, "{back_s}");
+    }
+}
+
+#[test]
+fn a_run_begins_before_the_first_of_its_grants_expires() {
+    let (wish, mut grants) = to_group(PortKind::Udp, Cast::Multicast);
+    grants[1].until_unix_s -= 20;
+    let mut book = book_with_groups("[\"multicast\"]");
+    let permit = permit(&mut book, 7, &wish, &signed(&grants)).expect("as granted");
+    assert_eq!(permit.begin_before_ns, NOW_NS + (GRANT_S - 20) * S);
+}
+
+#[test]
+fn spent_grants_that_are_remembered_are_bounded_and_none_is_forgotten() {
+    let mut book = book();
+    let mut moment = NOW;
+    let spend = |book: &mut RuleBook, number, moment| {
+        book.end(7, NOW_NS);
+        let until_unix_s = NOW_UNIX_S + GRANT_S;
+        book.permit(7, &wish(), &signed(&[Grant { number, until_unix_s, ..yes() }]), moment)
+    };
+    let most = spent::MOST_SPENT as u64;
+    for number in 0..most {
+        spend(&mut book, number, moment).expect("room");
+    }
+    assert_eq!(rule(spend(&mut book, most, moment)), Rule::ConsentSpent, "no room");
+    assert_eq!(rule(spend(&mut book, 0, moment)), Rule::ConsentSpent, "the first is remembered");
+    moment.now_ns += 2 * GRANT_S * S;
+    spend(&mut book, most, moment).expect("room again, once the others have expired");
 }

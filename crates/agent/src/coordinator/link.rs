@@ -1,5 +1,6 @@
 //! One agent, as its coordinator sees it.
 
+use super::renewals::Renewals;
 use super::Error;
 use crate::attest::Credentials;
 use crate::description::AgentEntry;
@@ -20,7 +21,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 use tonic::{Request, Status, Streaming};
 
 /// A call that takes longer has failed.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// So many leases in a row that fail mean that the agent is lost; by then it has fallen silent.
 const MOST_FAILED_LEASES: u32 = 5;
 /// Exchanges of which the fastest tells how far the agent's clock is ahead.
@@ -132,11 +133,12 @@ impl Link {
         Ok(reply.into_inner())
     }
 
-    pub async fn prepare(&self, mut request: PrepareRequest) -> Result<(), Error> {
+    pub async fn prepare(&self, mut request: PrepareRequest, place: usize, renewals: &Renewals) -> Result<(), Error> {
         let calls = &mut *self.calls.lock().await;
         request.stamp = Some(self.stamp(calls));
         in_time(calls.client.prepare(request)).await.map_err(self.failed("prepare"))?;
         calls.has_begun = true;
+        renewals.expect(place);
         Ok(())
     }
 
@@ -172,28 +174,35 @@ impl Link {
         Ok(in_time(calls.client.progress(Request::new(request))).await.map_err(self.failed("progress"))?.into_inner())
     }
 
-    /// Renew the lease for as long as it is polled; ends with the reason when the agent is lost.
-    pub async fn keep_lease(&self) -> String {
+    /// Renew the lease for as long as it is polled, and carry what this agent, at `place` in the test, and others have for each other; ends with the reason when the agent is lost.
+    pub async fn keep_lease(&self, place: usize, renewals: &Renewals) -> String {
         let mut failed = 0;
         loop {
             let renewed = {
                 let calls = &mut *self.calls.lock().await;
                 if calls.has_begun {
-                    let request = LeaseRequest { stamp: Some(self.stamp(calls)) };
-                    Some(tokio::time::timeout(Duration::from_millis(500), calls.client.lease(request)).await)
+                    let along = renewals.take(place);
+                    let request = LeaseRequest {
+                        stamp: Some(self.stamp(calls)),
+                        challenges: along.challenges.clone(),
+                        renewals: along.renewals.clone(),
+                    };
+                    let reply = tokio::time::timeout(Duration::from_millis(500), calls.client.lease(request)).await;
+                    Some(reply.map(|reply| reply.map(|reply| renewals.put(place, &along, reply.into_inner()))))
                 } else {
                     None
                 }
             };
             match renewed {
-                None | Some(Ok(Ok(_))) => failed = 0,
+                None | Some(Ok(Ok(()))) => failed = 0,
                 // Refused: it does not know the experiment, which will not change.
                 Some(Ok(Err(status))) if status.code() == tonic::Code::PermissionDenied => return said(&status),
                 Some(Ok(Err(status))) if failed + 1 >= MOST_FAILED_LEASES => return said(&status),
                 Some(Err(_)) if failed + 1 >= MOST_FAILED_LEASES => return "no answer".into(),
                 Some(Ok(Err(_)) | Err(_)) => failed += 1,
             }
-            tokio::time::sleep(Duration::from_nanos(RENEWAL_NS)).await;
+            // Whatever wakes it first: the next renewal is due, or there is something for the agent.
+            let _ = tokio::time::timeout(Duration::from_nanos(RENEWAL_NS), renewals.ready(place)).await;
         }
     }
 }

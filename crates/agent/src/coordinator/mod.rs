@@ -1,8 +1,8 @@
 //! Runs one test between agents: grants, roles, a common start, the results.
 //!
 //! ```text
-//! connect ─► grants of receivers ─► roles ─► start at one instant ─► follow ─► stop ─► collect
-//!                 └────────────── leases are renewed all the time ───────────────┘
+//! connect ─► grants of receivers ─► roles ─► renewals ─► start at one instant ─► follow ─► stop ─► collect
+//!                 └───── leases are renewed all the time, grants by their receivers ───────┘
 //! ```
 //!
 //! Whatever happens on the way, every agent that was reached is stopped and what it has counted is collected. A coordinator that cannot do that any more
@@ -11,6 +11,7 @@
 mod answering;
 mod link;
 mod outcome;
+mod renewals;
 
 use crate::attest::Credentials;
 use crate::consent::{Cast, Way};
@@ -20,7 +21,8 @@ use crate::service::random;
 use crate::station::{clocks, Phases};
 use answering::Answered;
 use ethermeter_live::{HostTime, Timeline};
-use link::Link;
+use link::{Link, PATIENCE};
+use renewals::Renewals;
 use serde_json::Value;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
@@ -69,6 +71,8 @@ enum Ending {
 
 /// From the order to begin to the beginning: enough for all agents to hear of it.
 const LEAD_NS: u64 = 300_000_000;
+/// How often it is looked whether all grants are renewed.
+const LOOK: Duration = Duration::from_millis(2);
 /// Agents may be so late with the end of their roles.
 const OVERTIME: Duration = Duration::from_secs(5);
 
@@ -117,14 +121,19 @@ pub async fn run_telling(
         });
     }
     tell(Stage::Arranging);
+    let renewals = Renewals::among(links.iter().map(|link| link.hello.session));
     let ending = tokio::select! {
         ending = async {
-            match arrange(&test, &links).await {
+            let arranged = match arrange(&test, &links, &renewals).await {
+                Ok(()) => introduce(&links, &renewals).await,
+                Err(error) => Err(error),
+            };
+            match arranged {
                 Ok(()) => conduct(&test, &links, &tell).await,
                 Err(error) => Ending::Failed(error),
             }
         } => ending,
-        (agent, what) = lose_one(&links) => Ending::AgentLost { agent, what },
+        (agent, what) = lose_one(&links, &renewals) => Ending::AgentLost { agent, what },
         () = &mut end => Ending::Stopped,
     };
     tell(Stage::Collecting);
@@ -213,8 +222,9 @@ async fn together<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Out
 }
 
 /// Renew all leases until an agent is lost; which, and why.
-async fn lose_one(links: &[Link]) -> (usize, String) {
-    let mut leases: Vec<_> = links.iter().map(|link| Box::pin(link.keep_lease())).collect();
+async fn lose_one(links: &[Link], renewals: &Renewals) -> (usize, String) {
+    let leases = links.iter().enumerate().map(|(place, link)| Box::pin(link.keep_lease(place, renewals)));
+    let mut leases: Vec<_> = leases.collect();
     std::future::poll_fn(|context| {
         for (index, lease) in leases.iter_mut().enumerate() {
             if let Poll::Ready(what) = lease.as_mut().poll(context) {
@@ -279,7 +289,7 @@ fn port_number(flow: &Flow, stream: u16) -> u16 {
 const GROUP_PORTS: std::ops::Range<u16> = 20_000..32_000;
 
 /// Grants and roles of all agents.
-async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
+async fn arrange(test: &Test, links: &[Link], renewals: &Renewals) -> Result<(), Error> {
     let duration_ns = test.phases.duration_ns();
     let mut roles: Vec<Vec<wire::Role>> = links.iter().map(|_| Vec::new()).collect();
     let place = |name: &str| test.place_of(name).expect("names were checked");
@@ -357,10 +367,25 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
         }
     }
     let phases = Some(wire_phases(&test.phases));
-    for (link, roles) in links.iter().zip(roles) {
-        link.prepare(wire::PrepareRequest { stamp: None, phases, roles }).await?;
+    for (place, (link, roles)) in links.iter().zip(roles).enumerate() {
+        link.prepare(wire::PrepareRequest { stamp: None, phases, roles }, place, renewals).await?;
     }
     Ok(())
+}
+
+/// Wait until the receivers have renewed their grants for the first time; the leases carry what that takes.
+async fn introduce(links: &[Link], renewals: &Renewals) -> Result<(), Error> {
+    let all = async {
+        while renewals.first_missing().is_some() {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    if tokio::time::timeout(PATIENCE, all).await.is_ok() {
+        return Ok(());
+    }
+    let agent = renewals.first_missing().map_or_else(String::new, |place| links[place].entry.name.clone());
+    let what = format!("receivers have not renewed their grants within {} s", PATIENCE.as_secs());
+    Err(Error::Refused { agent, doing: "lease", what })
 }
 
 /// Senders of streams and receivers whose clocks are to be compared: each pair once.
@@ -452,6 +477,7 @@ async fn conduct(test: &Test, links: &[Link], tell: &impl Fn(Stage)) -> Ending {
     for (agent, followed) in followed.into_iter().enumerate() {
         let what = match followed {
             Ok(Ok(ended)) if ended == "complete" => continue,
+            Ok(Ok(ended)) if ended == "receiver" => "a receiver of its roles no longer renewed its grant".into(),
             Ok(Ok(ended)) => format!("its roles ended by {ended}"),
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("its roles did not end within {} s of their time", OVERTIME.as_secs()),

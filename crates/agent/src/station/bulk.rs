@@ -37,6 +37,7 @@ pub(super) struct Bulk<'a> {
     stream: &'a mut TcpStream,
     toll: &'a mut Toll,
     seen: &'a Seen,
+    schedule: &'a Schedule,
     source: Vec<u8>,
     at: usize,
     unwritten: u64,
@@ -57,7 +58,7 @@ impl<'a> Bulk<'a> {
         stream: &'a mut TcpStream,
         toll: &'a mut Toll,
         seen: &'a Seen,
-        schedule: &Schedule,
+        schedule: &'a Schedule,
     ) -> Result<Self, Error> {
         stream.set_nonblocking(true).map_err(|source| Error::System { doing: "preparing a TCP connection", source })?;
         let begin_ns = schedule.transmit_ns();
@@ -65,6 +66,7 @@ impl<'a> Bulk<'a> {
             stream,
             toll,
             seen,
+            schedule,
             source: chance(CHANCE_OCTETS, schedule.experiment),
             at: 0,
             unwritten: 0,
@@ -107,7 +109,10 @@ impl<'a> Bulk<'a> {
 
     /// Write within the permit's rates; whether these held anything back.
     fn push(&mut self, now_ns: u64) -> Result<bool, Error> {
-        while self.unwritten > 0 {
+        if self.toll.is_due(now_ns) {
+            self.toll.follow(&TcpInfo::of(self.stream)?, now_ns);
+        }
+        while self.unwritten > 0 && !self.schedule.leash.is_silent_at(now_ns) {
             let wanted = usize::try_from(self.unwritten).unwrap_or(usize::MAX).min(CALL_OCTETS);
             let room = within(self.toll, wanted, now_ns);
             if room == 0 {
@@ -172,8 +177,8 @@ impl<'a> Bulk<'a> {
     ///
     /// # Errors
     /// If the kernel does not tell.
-    pub fn finish(mut self, schedule: &Schedule) -> Result<Value, Error> {
-        let acknowledged_ns = finish(self.stream, schedule)?;
+    pub fn finish(mut self) -> Result<Value, Error> {
+        let acknowledged_ns = finish(self.stream, self.schedule)?;
         let (written, info) = (self.written, TcpInfo::of(self.stream)?);
         self.samples.offer(self.samples.due_ns().max(HostTime.now_ns()), || (written, info));
         Ok(json!({

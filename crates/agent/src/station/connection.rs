@@ -5,10 +5,9 @@
 
 use super::door::Place;
 use super::role::Schedule;
-use crate::consent::Permit;
 use crate::gate::Toll;
 use crate::refusal::{Refusal, Rule};
-use ethermeter_live::port::tcp::{set_pace, set_persistence, unacknowledged_octets};
+use ethermeter_live::port::tcp::{set_pace, set_persistence, unacknowledged_octets, TcpInfo};
 use ethermeter_live::port::Address;
 use ethermeter_live::{Error, HostTime, Timeline};
 use nix::errno::Errno;
@@ -32,6 +31,8 @@ pub struct End {
 const LOOK_MS: u16 = 20;
 /// After a refusal, the time to the next attempt: the other end may not listen yet.
 const AFTER_REFUSAL_NS: u64 = 10_000_000;
+/// Where the permit's rates have no room for an attempt, the time to the next look.
+const WITHOUT_ROOM_NS: u64 = 200_000;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 4;
 
@@ -76,28 +77,28 @@ impl End {
         Ok(Self { from: Some(from), ..self })
     }
 
-    /// Wait for the other end, or connect to it, from the beginning of the experiment to the end of its transmission; `None` if that has ended or been stopped before.
+    /// Wait for the other end, or connect to it, from the beginning of the experiment to the end of its transmission; `None` if that has ended or been stopped before. Attempts to connect are
+    /// charged to the role's account. An end that is to send accepts nobody but the permit's target.
     ///
     /// # Errors
     /// If it is impossible, or its turn is over.
-    pub(super) fn meet(
-        self,
-        permit: Option<Permit>,
-        toll: &Toll,
-        schedule: &Schedule,
-    ) -> Result<Option<TcpStream>, Error> {
+    pub(super) fn meet(self, mut toll: Option<&mut Toll>, schedule: &Schedule) -> Result<Option<TcpStream>, Error> {
         let until_ns = schedule.transmit_ns().saturating_add(schedule.phases.transmit_ns);
-        let met = match (self.from, permit.map(|permit| permit.target)) {
-            (Some(from), _) => accept(&self.socket, from, schedule, until_ns)?,
-            (None, Some(Address::Socket(to))) => connect(self.socket, to, schedule, until_ns)?,
-            _ => None,
+        let met = match (self.from, toll.as_deref_mut()) {
+            (Some(from), toll) => {
+                let target = toll.map(|toll| toll.permit().target);
+                accept(&self.socket, from, target, schedule, until_ns)?
+            }
+            (None, Some(toll)) => connect(self.socket, toll, schedule, until_ns)?,
+            (None, None) => None,
         };
         let Some(stream) = met else { return Ok(None) };
         let preparing = || |source| Error::System { doing: "preparing a TCP connection", source };
         stream.set_nonblocking(false).map_err(preparing())?;
         stream.set_nodelay(true).map_err(preparing())?;
         set_persistence(&stream, false)?;
-        if permit.is_some() {
+        if let Some(toll) = toll {
+            toll.follow(&TcpInfo::of(&stream)?, HostTime.now_ns());
             set_pace(&stream, toll.payload_octets_per_s().max(1))?;
         }
         Ok(Some(stream))
@@ -115,13 +116,19 @@ fn wait_for(socket: &Socket, what: PollFlags) {
     let _ = poll(&mut fds, PollTimeout::from(LOOK_MS));
 }
 
-fn accept(socket: &Socket, from: IpAddr, schedule: &Schedule, until_ns: u64) -> Result<Option<TcpStream>, Error> {
+fn accept(
+    socket: &Socket,
+    from: IpAddr,
+    target: Option<Address>,
+    schedule: &Schedule,
+    until_ns: u64,
+) -> Result<Option<TcpStream>, Error> {
+    let is_expected =
+        |peer: SocketAddr| peer.ip() == from && target.is_none_or(|target| target == Address::Socket(peer));
     while !is_over(schedule, until_ns) {
         match socket.accept() {
             // Strangers are let go at once: closed, without a word.
-            Ok((stream, peer)) if peer.as_socket().is_some_and(|peer| peer.ip() == from) => {
-                return Ok(Some(stream.into()));
-            }
+            Ok((stream, peer)) if peer.as_socket().is_some_and(is_expected) => return Ok(Some(stream.into())),
             Ok(_) => {}
             Err(error) if is_passing(&error) => wait_for(socket, PollFlags::POLLIN),
             Err(source) => return Err(Error::System { doing: "waiting for a TCP connection", source }),
@@ -130,16 +137,24 @@ fn accept(socket: &Socket, from: IpAddr, schedule: &Schedule, until_ns: u64) -> 
     Ok(None)
 }
 
-fn connect(socket: Socket, to: SocketAddr, schedule: &Schedule, until_ns: u64) -> Result<Option<TcpStream>, Error> {
+fn connect(socket: Socket, toll: &mut Toll, schedule: &Schedule, until_ns: u64) -> Result<Option<TcpStream>, Error> {
+    let Address::Socket(to) = toll.permit().target else { return Ok(None) };
     let connecting = |source| Error::System { doing: "connecting by TCP", source };
     if !pause_until(schedule.begin_ns, schedule) {
         return Ok(None);
     }
+    let mut is_open = false;
     while !is_over(schedule, until_ns) {
+        if !is_open && !toll.take_opening(HostTime.now_ns()) {
+            pause_until(HostTime.now_ns() + WITHOUT_ROOM_NS, schedule);
+            continue;
+        }
+        is_open = true;
         match socket.connect(&SockAddr::from(to)) {
             Ok(()) => return Ok(Some(socket.into())),
             Err(error) if error.raw_os_error() == Some(Errno::EISCONN as i32) => return Ok(Some(socket.into())),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                is_open = false;
                 pause_until(HostTime.now_ns() + AFTER_REFUSAL_NS, schedule);
             }
             Err(error) if is_passing(&error) => wait_for(&socket, PollFlags::POLLOUT),

@@ -308,6 +308,10 @@ impl Port for Door {
         sending!(self, port => port.is_clear())
     }
 
+    fn tcp(&self) -> Result<Option<TcpInfo>, Error> {
+        sending!(self, port => port.tcp())
+    }
+
     fn counters(&mut self) -> Result<PortCounters, Error> {
         match self {
             Self::Udp(port) => port.counters(),

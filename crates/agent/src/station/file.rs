@@ -249,7 +249,7 @@ pub(super) fn ask_for_blocks(
             }
         }
     }
-    let mut counted = bulk.finish(schedule)?;
+    let mut counted = bulk.finish()?;
     counted["octets"] = json!(octets);
     counted["blocks"] = json!(done);
     counted["unanswered"] = json!(asked.len());
@@ -303,7 +303,7 @@ pub(super) fn answer_with_blocks(
             worker.take_up(now_ns);
         }
     }
-    let mut counted = bulk.finish(schedule)?;
+    let mut counted = bulk.finish()?;
     counted["requests"] = json!(requests);
     counted["answers"] = json!(answers);
     counted["ended_by"] = json!(end);

@@ -4,6 +4,8 @@
 //! granting ── prepare ──► prepared ── start ──► running ── all roles have ended ──► ended
 //!     each of them ── stop, or the lease lapses ──► ended
 //! ```
+//!
+//! A role that sends ends, too, when one of its receivers no longer renews its grant.
 
 mod account;
 mod answers;
@@ -20,13 +22,13 @@ mod transfer;
 pub use answers::{longest_frame_octets, read_answers};
 pub use door::{Door, Opened, Place};
 pub use file::{read_file, File};
-pub use role::{read_source, RolePlan, Task};
+pub use role::{read_source, Permitted, RolePlan, Task};
 pub use transfer::LONGEST_BLOCK_OCTETS;
 
-use crate::consent::Grant;
+use crate::consent::{Answer, Awaited, Challenge, Given, Grant, Renewal};
 use crate::gate::Seen;
-use crate::leash::Leash;
-use crate::refusal::{Refusal, Rule};
+use crate::leash::{Leash, ReceiverLease, RoleLeash};
+use crate::refusal::{require, Refusal, Rule};
 use ethermeter_live::{Face, HostTime, Timeline};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
@@ -93,12 +95,23 @@ pub struct Receiver {
     place: Place,
     /// One of each sender.
     grants: Vec<Grant>,
+    /// Kept for as long as the port is open.
+    open: Arc<()>,
 }
 
 enum State {
     Granting,
     Prepared(Vec<RolePlan>, Phases),
-    Running(Vec<JoinHandle<Value>>),
+    Running(Running),
+}
+
+/// Roles at work, the sampler of the host last among the threads.
+struct Running {
+    threads: Vec<JoinHandle<Value>>,
+    leashes: Vec<Arc<RoleLeash>>,
+    /// The ends of the transmission and of the drain.
+    transmitted_ns: u64,
+    until_ns: u64,
 }
 
 /// One experiment.
@@ -108,27 +121,100 @@ pub struct Experiment {
     leash: Arc<Leash>,
     seen: Arc<Seen>,
     receivers: BTreeMap<String, Receiver>,
+    given: Given,
+    awaited: Awaited,
     state: State,
 }
 
 impl Experiment {
-    /// One with nothing in it yet; its lease begins at `now_ns`. Frames show the time of `face`.
+    /// One with nothing in it yet; its lease begins at `now_ns`, and receivers of its roles know it by `run`, which nobody else can guess. Frames show the time of `face`.
     #[must_use]
-    pub fn new(number: u64, face: Face, now_ns: u64) -> Self {
+    pub fn new(number: u64, run: u64, face: Face, now_ns: u64) -> Self {
         Self {
             number,
             face,
             leash: Arc::new(Leash::new(now_ns)),
             seen: Arc::default(),
             receivers: BTreeMap::new(),
+            given: Given::default(),
+            awaited: Awaited::new(run),
             state: State::Granting,
         }
     }
 
-    /// What ends it.
+    /// The lease that its coordinator renews.
     #[must_use]
     pub fn leash(&self) -> &Leash {
         &self.leash
+    }
+
+    /// End all roles.
+    pub fn stop(&self) {
+        self.leash.stop();
+        if let State::Running(running) = &self.state {
+            running.leashes.iter().for_each(|leash| leash.stop());
+        }
+    }
+
+    /// End what has lost a lease.
+    pub fn look_at_leases(&self, now_ns: u64) {
+        let _ = self.leash.is_silent_at(now_ns);
+        if let State::Running(running) = &self.state {
+            for leash in &running.leashes {
+                let _ = leash.is_silent_at(now_ns);
+            }
+        }
+    }
+
+    /// As a receiver: answer the challenges of senders.
+    pub fn answers(&mut self, challenges: &[Challenge], now_ns: u64) -> Vec<Answer> {
+        if self.leash.is_silent_at(now_ns) {
+            return Vec::new();
+        }
+        let end_ns = match &self.state {
+            State::Running(running) => Some(running.until_ns),
+            State::Granting | State::Prepared(..) => None,
+        };
+        self.given.renew(challenges, end_ns, now_ns)
+    }
+
+    /// When the last lease ends that it has given as a receiver.
+    #[must_use]
+    pub fn renewed_until_ns(&self) -> u64 {
+        self.given.renewed_until_ns()
+    }
+
+    /// As a sender: the lease of `grant`, which came with `certificate`.
+    ///
+    /// # Errors
+    /// If another grant of the same process came with another certificate.
+    pub fn lease_of(&mut self, grant: &Grant, certificate: &[u8]) -> Result<Arc<ReceiverLease>, Refusal> {
+        let lease = self.awaited.lease(grant.session, grant.number, certificate);
+        lease.ok_or_else(|| {
+            Refusal::new(Rule::ConsentUnproven, grant.address, "one certificate for a receiver's process")
+        })
+    }
+
+    /// As a sender: the certificate with which the receiver's process `session` signs.
+    #[must_use]
+    pub fn certificate_of(&self, session: u64) -> Option<&[u8]> {
+        self.awaited.certificate(session)
+    }
+
+    /// As a sender: questions to its receivers; `draw` draws numbers that nobody can guess.
+    pub fn challenges(&mut self, now_ns: u64, draw: impl FnOnce() -> u64) -> Vec<Challenge> {
+        self.awaited.challenges(now_ns, draw)
+    }
+
+    /// As a sender: take a proven renewal.
+    pub fn renew(&self, renewal: &Renewal) {
+        self.awaited.renew(renewal);
+    }
+
+    /// As a sender: whether all grants of its roles are renewed.
+    #[must_use]
+    pub fn is_renewed(&self, now_ns: u64) -> bool {
+        self.awaited.hold_at(now_ns)
     }
 
     /// Open a port for what `grant` allows, with room for frames of `room_frame_octets`, too, and write its number there. Further senders of the flow share it.
@@ -141,6 +227,7 @@ impl Experiment {
         place: &Place,
         grant: &mut Grant,
         room_frame_octets: u32,
+        now_ns: u64,
     ) -> Result<(), Refusal> {
         if !matches!(self.state, State::Granting) {
             return Err(Refusal::new(Rule::Order, "a grant", "before roles are prepared"));
@@ -154,10 +241,12 @@ impl Experiment {
             }
             grant.port = receiver.grants.first().map_or(grant.port, |other| other.port);
             receiver.grants.push(grant.clone());
+            self.given.add(grant.number, &receiver.open, now_ns);
             return Ok(());
         }
         let opened = place.to_receive(grant, room_frame_octets)?;
-        let receiver = Receiver { opened, place: place.clone(), grants: vec![grant.clone()] };
+        let receiver = Receiver { opened, place: place.clone(), grants: vec![grant.clone()], open: Arc::default() };
+        self.given.add(grant.number, &receiver.open, now_ns);
         self.receivers.insert(flow.to_owned(), receiver);
         Ok(())
     }
@@ -183,60 +272,94 @@ impl Experiment {
     /// Begin at `begin_ns`.
     ///
     /// # Errors
-    /// If nothing is prepared, or the system refuses a port or a thread.
-    pub fn start(&mut self, begin_ns: u64) -> Result<(), Refusal> {
-        let State::Prepared(roles, phases) = &self.state else {
+    /// If nothing is prepared, a grant has expired or is not renewed by its receiver, or the system refuses a port or a thread.
+    pub fn start(&mut self, begin_ns: u64, now_ns: u64) -> Result<(), Refusal> {
+        let State::Prepared(roles, phases) = &mut self.state else {
             return Err(Refusal::new(Rule::Order, "a start", "once, after roles are prepared"));
         };
+        for RolePlan { flow, permitted, .. } in roles.iter() {
+            let Some((permit, receivers)) = permitted else { continue };
+            let before_ns = permit.begin_before_ns;
+            require(
+                begin_ns < before_ns,
+                Rule::ConsentExpired,
+                format_args!("a beginning of flow {flow:?} at {begin_ns} ns"),
+                format_args!("before {before_ns} ns"),
+            )?;
+            require(
+                receivers.iter().all(|lease| lease.holds_at(now_ns)),
+                Rule::ConsentRenewal,
+                format_args!("flow {flow:?} without its receivers' renewals"),
+                "a run whose receivers have renewed their grants just now",
+            )?;
+        }
+        let phases = *phases;
+        let roles = std::mem::take(roles);
+        let role_leash = |receivers| Arc::new(RoleLeash::new(Arc::clone(&self.leash), receivers));
         let schedule = role::Schedule {
             experiment: self.number,
             begin_ns,
-            phases: *phases,
-            leash: Arc::clone(&self.leash),
+            phases,
+            leash: role_leash(Vec::new()),
             seen: Arc::clone(&self.seen),
             face: self.face,
             clocks: Arc::new(
                 roles
                     .iter()
-                    .filter(|plan| matches!(plan.task, Task::Clock { .. }))
+                    .filter(|plan| matches!(plan.task, Task::Clock))
                     .map(|plan| (plan.flow.clone(), Arc::default()))
                     .collect(),
             ),
         };
         let sampling = schedule.clone();
+        let mut leashes = vec![Arc::clone(&sampling.leash)];
         let mut bodies: Vec<Box<dyn FnOnce() -> Value + Send>> = Vec::new();
-        for plan in roles.clone() {
-            let schedule = schedule.clone();
+        for plan in roles {
+            let receivers = plan.permitted.as_ref().map_or(Vec::new(), |(_, receivers)| receivers.clone());
+            let schedule = role::Schedule { leash: role_leash(receivers), ..schedule.clone() };
+            leashes.push(Arc::clone(&schedule.leash));
             let receiver = if plan.task.receives() { self.receivers.remove(&plan.flow) } else { None };
-            let opened = match receiver {
-                Some(Receiver { opened, place, grants }) => {
-                    plan.fit(opened, &place, grants.first().map(|grant| grant.sender))?
-                }
-                None => plan.open()?,
+            let made = match receiver {
+                Some(Receiver { opened, place, grants, open }) => plan
+                    .fit(opened, &place, grants.first().map(|grant| grant.sender))
+                    .map(|opened| (opened, Some(open))),
+                None => plan.open().map(|opened| (opened, None)),
             };
-            bodies.push(Box::new(move || plan.run(opened, &schedule)));
+            // The permits are gone: there is no second attempt.
+            let (opened, open) = made.inspect_err(|_| self.leash.stop())?;
+            bodies.push(Box::new(move || {
+                let result = plan.run(opened, &schedule);
+                // The port is closed: its grants are renewed no more.
+                drop(open);
+                result
+            }));
         }
         bodies.push(Box::new(move || sampler::samples(&sampling)));
-        let mut threads = Vec::with_capacity(bodies.len());
+        let (transmitted_ns, until_ns) =
+            (schedule.transmit_ns().saturating_add(phases.transmit_ns), schedule.until_ns());
+        let mut running = Running { threads: Vec::with_capacity(bodies.len()), leashes, transmitted_ns, until_ns };
+        let mut outcome = Ok(());
         for body in bodies {
             match Builder::new().name("role".into()).spawn(body) {
-                Ok(thread) => threads.push(thread),
+                Ok(thread) => running.threads.push(thread),
                 Err(error) => {
-                    self.leash.stop();
-                    self.state = State::Running(threads);
-                    return Err(Refusal::new(Rule::Roles, error, "as many threads as the system allows"));
+                    outcome = Err(Refusal::new(Rule::Roles, error, "as many threads as the system allows"));
+                    break;
                 }
             }
         }
-        self.state = State::Running(threads);
-        Ok(())
+        self.state = State::Running(running);
+        if outcome.is_err() {
+            self.stop();
+        }
+        outcome
     }
 
     /// Roles that have not ended; the sampler of the host among them.
     #[must_use]
     pub fn running(&self) -> usize {
         match &self.state {
-            State::Running(threads) => threads.iter().filter(|thread| !thread.is_finished()).count(),
+            State::Running(running) => running.threads.iter().filter(|thread| !thread.is_finished()).count(),
             State::Granting | State::Prepared(..) => 0,
         }
     }
@@ -253,9 +376,15 @@ impl Experiment {
         (self.seen.sent.load(Ordering::Relaxed), self.seen.received.load(Ordering::Relaxed))
     }
 
-    /// Why it has ended, or will.
+    /// Why it has ended, or will: `receiver` if a role ended before the transmission did because its receiver renewed no more.
     #[must_use]
     pub fn ending(&self) -> &'static str {
+        if let State::Running(Running { leashes, transmitted_ns, .. }) = &self.state {
+            let is_early = |lapsed_ns: u64| lapsed_ns < *transmitted_ns;
+            if leashes.iter().any(|leash| leash.lapsed_ns().is_some_and(is_early)) {
+                return "receiver";
+            }
+        }
         match (self.leash.has_lapsed(), self.leash.flag().load(Ordering::Relaxed)) {
             (true, _) => "lease",
             (false, true) => "stopped",
@@ -267,7 +396,7 @@ impl Experiment {
     #[must_use]
     pub fn collect(self) -> Value {
         let ending = self.ending();
-        let State::Running(threads) = self.state else {
+        let State::Running(Running { threads, .. }) = self.state else {
             return json!({"ended": "never begun", "roles": [], "host": []});
         };
         let mut results: Vec<Value> = threads

@@ -7,8 +7,8 @@ use super::file::{answer_with_blocks, ask_for_blocks, Draws, File};
 use super::transfer::{accept_all, give, GivePlan};
 use super::{account, Phases};
 use crate::consent::Permit;
-use crate::gate::{Conditions, Gate, Seen, Toll};
-use crate::leash::Leash;
+use crate::gate::{longest_payload, Conditions, Gate, Seen, Toll};
+use crate::leash::{ReceiverLease, RoleLeash};
 use crate::refusal::{Refusal, Rule};
 use ethermeter_live::clock::Ongoing;
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
@@ -36,7 +36,7 @@ pub(super) struct Schedule {
     pub experiment: u64,
     pub begin_ns: u64,
     pub phases: Phases,
-    pub leash: Arc<Leash>,
+    pub leash: Arc<RoleLeash>,
     pub seen: Arc<Seen>,
     /// The time that is put on the wire.
     pub face: Face,
@@ -61,12 +61,10 @@ impl Schedule {
 }
 
 /// A role's task.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Task {
     /// Send what a source offers.
     Send {
-        /// What may be sent, and where.
-        permit: Permit,
         /// What is offered.
         source: Box<SourceSpec>,
         /// The experiment's seed.
@@ -84,14 +82,9 @@ pub enum Task {
         clock: Option<String>,
     },
     /// Find out how another station's clock relates to ours.
-    Clock {
-        /// What may be sent, and where.
-        permit: Permit,
-    },
+    Clock,
     /// Ask and time the answers.
     Ask {
-        /// What may be sent, and where.
-        permit: Permit,
         /// Requests, as a source offers them.
         source: Box<SourceSpec>,
         /// Who draws them.
@@ -105,8 +98,6 @@ pub enum Task {
     },
     /// Write octets in bulk.
     Give {
-        /// What may be sent, and where.
-        permit: Permit,
         /// Octets in all; as many as go without.
         octets: Option<u64>,
         /// Octets a call.
@@ -116,8 +107,6 @@ pub enum Task {
     Take,
     /// Ask for the blocks of a file.
     Client {
-        /// What may be sent, and where: to the server.
-        permit: Permit,
         /// The file.
         file: Box<File>,
         /// Who draws the client's times.
@@ -125,8 +114,6 @@ pub enum Task {
     },
     /// Answer with the blocks of a file.
     Server {
-        /// What may be sent, and where: to the client.
-        permit: Permit,
         /// The file.
         file: Box<File>,
         /// Who draws the server's times.
@@ -134,8 +121,6 @@ pub enum Task {
     },
     /// Answer one asker.
     Echo {
-        /// What may be sent, and where: the asker.
-        permit: Permit,
         /// How long answers are and when they come; as long as their requests and at once without.
         answers: Option<Box<Answers>>,
         /// How it waits.
@@ -158,28 +143,18 @@ impl Task {
             Self::Echo { .. } => "echo",
             Self::Give { .. } => "give",
             Self::Take => "take",
-            Self::Clock { .. } => "clock",
+            Self::Clock => "clock",
             Self::Client { .. } => "client",
             Self::Server { .. } => "server",
         }
     }
-
-    fn permit(&self) -> Option<Permit> {
-        match self {
-            Self::Send { permit, .. }
-            | Self::Ask { permit, .. }
-            | Self::Echo { permit, .. }
-            | Self::Clock { permit }
-            | Self::Client { permit, .. }
-            | Self::Server { permit, .. }
-            | Self::Give { permit, .. } => Some(*permit),
-            Self::Sink { .. } | Self::Take => None,
-        }
-    }
 }
 
+/// What a role may send, and the leases on which that depends: one of each receiver.
+pub type Permitted = (Permit, Vec<Arc<ReceiverLease>>);
+
 /// A role: a task in a flow.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct RolePlan {
     /// The flow.
     pub flow: String,
@@ -189,6 +164,8 @@ pub struct RolePlan {
     pub place: Place,
     /// The task.
     pub task: Task,
+    /// What it may send, and where; `None` of a role that only receives.
+    pub permitted: Option<Permitted>,
 }
 
 /// The traffic of a sending station, as in a plan.
@@ -237,8 +214,8 @@ fn voice_fault(voice: &VoiceSpec) -> Option<String> {
 impl RolePlan {
     /// What a role opens that does not use what was opened when the flow was granted.
     pub(super) fn open(&self) -> Result<Opened, Refusal> {
-        match &self.task {
-            Task::Send { permit, source, .. } => {
+        match (&self.task, &self.permitted) {
+            (Task::Send { source, .. }, Some((permit, _))) => {
                 let (_, most_bits) = source.frames.range_bits();
                 let longest_payload = self.place.payload_octets(most_bits).ok_or_else(|| {
                     let value = format!("frames of {most_bits} bits");
@@ -246,7 +223,7 @@ impl RolePlan {
                 })?;
                 self.place.to_send(permit.target, longest_payload)
             }
-            Task::Give { permit, block_octets, .. } => self.place.to_send(permit.target, *block_octets),
+            (Task::Give { block_octets, .. }, Some((permit, _))) => self.place.to_send(permit.target, *block_octets),
             _ => Err(Refusal::new(Rule::ConsentMissing, &self.flow, "a flow that was granted here")),
         }
     }
@@ -270,63 +247,68 @@ impl RolePlan {
     }
 
     /// Do it; what came of it, or why nothing did.
-    pub(super) fn run(&self, opened: Opened, schedule: &Schedule) -> Value {
+    pub(super) fn run(mut self, opened: Opened, schedule: &Schedule) -> Value {
         let mut result = json!({"flow": self.flow, "role": self.task.name()});
-        match self.play(opened, schedule) {
+        let permit = self.permitted.take().map(|(permit, _)| permit);
+        match self.play(opened, permit, schedule) {
             Ok(counted) => result["counted"] = counted,
             Err(error) => result["error"] = json!(error.to_string()),
         }
+        if let Some(lapsed_ns) = schedule.leash.lapsed_ns() {
+            result["receiver_lapsed_ns"] = json!(lapsed_ns.wrapping_sub(schedule.transmit_ns()).cast_signed());
+        }
+        // What is left to lapse does not concern a role that has ended.
+        schedule.leash.stop();
         result
     }
 
-    fn play(&self, opened: Opened, schedule: &Schedule) -> Result<Value, Error> {
-        let door = match opened {
-            Opened::Door(door) => door,
+    fn play(&self, opened: Opened, permit: Option<Permit>, schedule: &Schedule) -> Result<Value, Error> {
+        let (carrier, mtu, begin_ns) = (self.place.carrier(), self.place.mtu(), schedule.begin_ns);
+        match opened {
+            Opened::Door(door) => {
+                let toll = permit.map(|permit| {
+                    let longest = longest_payload(carrier, &permit).min(door.longest_payload());
+                    Toll::new(permit, carrier, longest, mtu, begin_ns)
+                });
+                self.play_at(door, toll, schedule)
+            }
             Opened::End(end) => {
-                let (permit, longest_payload) = (self.task.permit(), end.longest_payload);
-                let mtu = self.place.mtu();
-                let mut toll = match &self.task {
-                    Task::Client { .. } | Task::Server { .. } => {
-                        Toll::of_segments(permit, self.place.carrier(), mtu, schedule.begin_ns)
-                    }
-                    _ => Toll::new(permit, self.place.carrier(), longest_payload, mtu, schedule.begin_ns),
-                };
-                let met = end.meet(permit, &toll, schedule)?;
+                let longest_payload = end.longest_payload;
+                let mut toll = permit.map(|permit| match &self.task {
+                    Task::Client { .. } | Task::Server { .. } => Toll::of_segments(permit, carrier, mtu, begin_ns),
+                    _ => Toll::new(permit, carrier, longest_payload, mtu, begin_ns),
+                });
+                let met = end.meet(toll.as_mut(), schedule)?;
                 let Some(mut stream) = met else {
                     return Err(Error::System {
                         doing: "waiting for the other end of a TCP connection",
                         source: std::io::ErrorKind::TimedOut.into(),
                     });
                 };
-                match &self.task {
-                    Task::Give { octets, block_octets, .. } => {
+                let seen = &schedule.seen;
+                match (&self.task, toll) {
+                    (Task::Give { octets, block_octets }, Some(mut toll)) => {
                         let plan = GivePlan { octets: *octets, block_octets: *block_octets };
-                        return give(&mut stream, &plan, &mut toll, &schedule.seen, schedule);
+                        give(&mut stream, &plan, &mut toll, seen, schedule)
                     }
-                    Task::Take => return accept_all(&mut stream, &schedule.seen, schedule),
-                    Task::Client { file, draws, .. } => {
-                        return ask_for_blocks(&mut stream, file, *draws, &mut toll, &schedule.seen, schedule);
+                    (Task::Take, _) => accept_all(&mut stream, seen, schedule),
+                    (Task::Client { file, draws }, Some(mut toll)) => {
+                        ask_for_blocks(&mut stream, file, *draws, &mut toll, seen, schedule)
                     }
-                    Task::Server { file, draws, .. } => {
-                        return answer_with_blocks(&mut stream, file, *draws, &mut toll, &schedule.seen, schedule);
+                    (Task::Server { file, draws }, Some(mut toll)) => {
+                        answer_with_blocks(&mut stream, file, *draws, &mut toll, seen, schedule)
                     }
-                    _ => Door::Tcp(Box::new(TcpPort::on(stream, longest_payload)?)),
+                    (_, toll) => {
+                        self.play_at(Door::Tcp(Box::new(TcpPort::on(stream, longest_payload)?)), toll, schedule)
+                    }
                 }
             }
-        };
-        self.play_at(door, schedule)
+        }
     }
 
-    fn play_at(&self, door: Door, schedule: &Schedule) -> Result<Value, Error> {
-        let conditions = Conditions {
-            permit: self.task.permit(),
-            begin_ns: schedule.begin_ns,
-            leash: &schedule.leash,
-            time: &HostTime,
-            seen: &schedule.seen,
-            mtu: self.place.mtu(),
-        };
-        let mut gate = Gate::new(door, conditions)?;
+    fn play_at(&self, door: Door, toll: Option<Toll>, schedule: &Schedule) -> Result<Value, Error> {
+        let conditions = Conditions { leash: &schedule.leash, time: &HostTime, seen: &schedule.seen };
+        let mut gate = Gate::new(door, toll, conditions)?;
         let mut counted = self.perform(&mut gate, schedule)?;
         counted["held_back"] = json!(gate.held_back());
         counted["port"] = json!(gate.counters()?);
@@ -376,7 +358,7 @@ impl RolePlan {
                 let sent = send(port, time, face, &plan, stop)?;
                 Ok(account::of_sent(&sent, transmit_ns, real_time.then(|| guard.priority())))
             }
-            Task::Clock { .. } => {
+            Task::Clock => {
                 let bits = u64::from(clocks::FRAME_OCTETS) * 8;
                 let payload_octets = self.place.payload_octets(bits).unwrap_or(0); // which `ask` refuses
                 let plan = clocks::plan(schedule.mark(), self.stream, payload_octets);
@@ -424,12 +406,12 @@ impl RolePlan {
                 };
                 Ok(account::of_asked(&ask(port, time, face, &plan, stop)?))
             }
-            Task::Echo { permit, answers, attention } => {
-                let asker = permit.target;
+            Task::Echo { answers, attention } => {
+                let asker = port.target();
                 let plan = EchoPlan {
                     experiment: schedule.mark(),
                     stream: Some(self.stream),
-                    may_answer: &|from| from == asker,
+                    may_answer: &|from| Some(from) == asker,
                     answers: answers.as_deref(),
                     until_ns: schedule.until_ns(),
                     most_answers: u64::MAX,

@@ -83,6 +83,9 @@ pub(super) fn give(
             let info = TcpInfo::of(stream)?;
             samples.offer(now_ns, || (octets, info));
         }
+        if toll.is_due(now_ns) {
+            toll.follow(&TcpInfo::of(stream)?, now_ns);
+        }
         let left = plan.octets.map_or(u64::MAX, |all| all - octets);
         let wanted = plan.block_octets.min(usize::try_from(left).unwrap_or(usize::MAX));
         let room = within(toll, wanted, now_ns);

@@ -18,6 +18,7 @@ use ethermeter_ethernet::Carrier;
 use serde::Serialize;
 use std::fmt;
 use std::net::SocketAddr;
+use tcp::TcpInfo;
 
 /// Where a station can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +130,14 @@ pub trait Port {
             "of a kind that cannot tell when a frame has left",
             "UDP or raw frames by packet sockets",
         ))
+    }
+
+    /// What TCP says of the connection; `None` of a port that has none.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    fn tcp(&self) -> Result<Option<TcpInfo>, Error> {
+        Ok(None)
     }
 
     /// What happened so far.

@@ -37,7 +37,7 @@ pub struct TcpPort {
 }
 
 /// TCP's account of a connection, as the kernel keeps it (`TCP_INFO`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TcpInfo {
     /// Smoothed round trip time, in microseconds.
     pub round_trip_us: u32,
@@ -329,6 +329,10 @@ impl Port for TcpPort {
         let messages = self.hand_on(take)?;
         self.counters.handed_on += messages as u64;
         Ok(messages)
+    }
+
+    fn tcp(&self) -> Result<Option<TcpInfo>, Error> {
+        self.info().map(Some)
     }
 
     fn counters(&mut self) -> Result<PortCounters, Error> {

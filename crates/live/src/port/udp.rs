@@ -1,7 +1,7 @@
 //! UDP over IPv4 or IPv6, many datagrams a call: unicast, multicast, broadcast.
 //!
 //! One datagram is one frame as long as it fits one (1472 octets of payload over IPv4 on a common Ethernet); longer ones are cut up by IP, and only their lengths
-//! are ours. No segmentation offload is asked for, so what is counted here is what goes to the interface.
+//! are ours. They are cut for the own interface, whatever messages of routers say of paths: anybody can send these, and shorter pieces would be more frames than counted. No segmentation offload is asked for, so what is counted here is what goes to the interface.
 
 use super::system::{dropped_at_socket, hindrance, is_clear, set_option, stamp_arrivals, Hindrance, Messages};
 use super::{Address, Arrival, Port, PortCounters, Wait};
@@ -171,11 +171,15 @@ fn prepare(socket: &Socket, options: &UdpOptions) -> Result<(), Error> {
         socket.set_multicast_ttl_v4(1).map_err(opening())?; // groups end at the next router
                                                             // Without this, a frame that the own queue drops counts as sent.
         set_option(socket, libc::IPPROTO_IP, libc::IP_RECVERR, &1i32, "asking for errors of sending")?;
+        let cut = libc::IP_PMTUDISC_OMIT;
+        set_option(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &cut, "choosing where datagrams are cut")?;
     } else {
         socket.set_only_v6(true).map_err(opening())?;
         socket.set_multicast_loop_v6(false).map_err(opening())?;
         socket.set_multicast_hops_v6(1).map_err(opening())?;
         set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, &1i32, "asking for errors of sending")?;
+        let cut = libc::IPV6_PMTUDISC_OMIT;
+        set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, &cut, "choosing where datagrams are cut")?;
     }
     socket.bind(&SockAddr::from(options.local)).map_err(Error::system("binding a UDP socket"))?;
     if let Some(group) = options.group {

@@ -1,0 +1,309 @@
+//! Receiver leases: a receiver renews its grants for as long as it is there to receive.
+//!
+//! ```text
+//! sender ── challenge: run, nonce, grants ──► coordinator ──► receiver
+//!        ◄───────────────────────────────── coordinator ◄── renewal of the grants whose ports are open, signed
+//! ```
+//!
+//! The coordinator only carries both. It cannot make a renewal (the receiver's key signs it), keep one for later (the nonce is drawn by the sender, and the lease counts from
+//! then), or use a grant twice (the receiver binds a grant to the first run that asks, and a run is drawn by the sender's process). No clocks are compared.
+
+use super::GRANT_S;
+use crate::leash::{ReceiverLease, LEASE_NS, RENEWAL_NS};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Weak};
+
+/// A sender's question to a receiver's process: are these grants still in force?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Challenge {
+    /// The receiver's process.
+    pub session: u64,
+    /// The sender's run, drawn by its process for one experiment.
+    pub run: u64,
+    /// Drawn by the sender's process for this question.
+    pub nonce: u64,
+    /// Numbers of grants.
+    pub grants: Vec<u64>,
+}
+
+/// A receiver's answer to challenges: exactly this is signed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Renewal {
+    /// The receiver's process.
+    pub session: u64,
+    /// One for each challenge.
+    pub answers: Vec<Answer>,
+}
+
+/// The answer to one challenge.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// The sender's run.
+    pub run: u64,
+    /// The challenge's nonce.
+    pub nonce: u64,
+    /// How long the lease holds, from when the challenge was made.
+    pub valid_ns: u64,
+    /// Grants in force, bound to this run.
+    pub grants: Vec<u64>,
+}
+
+/// Challenges in one call, grants in one challenge, and renewals in one call, at most.
+pub const MOST_CHALLENGES: usize = 1024;
+/// A challenge is older when it is answered than the answer can know. So leases may end this much after the receiver's own end, and none ends before it.
+const GRACE_NS: u64 = 100_000_000;
+/// A new nonce is drawn when the last is this old, so that few are open however often is asked.
+const NONCE_NS: u64 = RENEWAL_NS / 4;
+const GRANT_NS: u64 = GRANT_S * 1_000_000_000;
+
+/// Grants that one experiment of a receiver has given.
+#[derive(Debug, Default)]
+pub struct Given {
+    grants: BTreeMap<u64, GivenGrant>,
+    renewed_until_ns: u64,
+}
+
+#[derive(Debug)]
+struct GivenGrant {
+    since_ns: u64,
+    run: Option<u64>,
+    /// Gone when the port is closed.
+    port: Weak<()>,
+}
+
+impl Given {
+    /// Note a grant, which is in force while `port` is kept.
+    pub fn add(&mut self, number: u64, port: &Arc<()>, now_ns: u64) {
+        self.grants.insert(number, GivenGrant { since_ns: now_ns, run: None, port: Arc::downgrade(port) });
+    }
+
+    /// Answer challenges, at `now_ns`, of an experiment that ends at `end_ns` if it has been started. A grant is bound to the first run that asks for it; it is renewed for no other run,
+    /// nor when its port has been closed, nor when the experiment has not been started within the grant's lifetime.
+    pub fn renew(&mut self, challenges: &[Challenge], end_ns: Option<u64>, now_ns: u64) -> Vec<Answer> {
+        let answers: Vec<Answer> = challenges.iter().map(|challenge| self.answer(challenge, end_ns, now_ns)).collect();
+        let longest_ns = answers.iter().filter(|answer| !answer.grants.is_empty()).map(|answer| answer.valid_ns).max();
+        // A challenge was made before it is answered, so no lease holds longer than this.
+        self.renewed_until_ns = self.renewed_until_ns.max(longest_ns.map_or(0, |longest_ns| now_ns + longest_ns));
+        answers
+    }
+
+    fn answer(&mut self, challenge: &Challenge, end_ns: Option<u64>, now_ns: u64) -> Answer {
+        let &Challenge { run, nonce, .. } = challenge;
+        let mut answer = Answer { run, nonce, valid_ns: LEASE_NS, grants: Vec::new() };
+        for &number in &challenge.grants {
+            let Some(grant) = self.grants.get_mut(&number) else { continue };
+            let end_ns = end_ns.map_or(grant.since_ns + GRANT_NS, |end_ns| end_ns.saturating_add(GRACE_NS));
+            let is_open = grant.port.strong_count() > 0;
+            if is_open && now_ns < end_ns && *grant.run.get_or_insert(run) == run {
+                answer.valid_ns = answer.valid_ns.min(end_ns - now_ns);
+                answer.grants.push(number);
+            }
+        }
+        answer
+    }
+
+    /// When the last lease that has been given ends; 0 if there was none.
+    #[must_use]
+    pub fn renewed_until_ns(&self) -> u64 {
+        self.renewed_until_ns
+    }
+}
+
+/// Receiver leases that one run of a sender depends on.
+#[derive(Debug)]
+pub struct Awaited {
+    run: u64,
+    /// Nonces and when they were drawn; older ones than a lease are dropped.
+    nonces: VecDeque<(u64, u64)>,
+    receivers: BTreeMap<u64, AwaitedReceiver>,
+}
+
+#[derive(Debug, Default)]
+struct AwaitedReceiver {
+    certificate: Vec<u8>,
+    leases: BTreeMap<u64, Arc<ReceiverLease>>,
+}
+
+impl Awaited {
+    /// None yet. Nobody else may be able to guess `run`.
+    #[must_use]
+    pub fn new(run: u64) -> Self {
+        Self { run, nonces: VecDeque::new(), receivers: BTreeMap::new() }
+    }
+
+    /// The lease of a grant of the process `session`, which has signed it with `certificate`; `None` if another grant of this process came with another certificate.
+    pub fn lease(&mut self, session: u64, number: u64, certificate: &[u8]) -> Option<Arc<ReceiverLease>> {
+        let receiver = self.receivers.entry(session).or_default();
+        if receiver.leases.is_empty() {
+            certificate.clone_into(&mut receiver.certificate);
+        }
+        (receiver.certificate == certificate).then(|| Arc::clone(receiver.leases.entry(number).or_default()))
+    }
+
+    /// The certificate with which the process `session` must sign; `None` if no grant of it is used.
+    #[must_use]
+    pub fn certificate(&self, session: u64) -> Option<&[u8]> {
+        self.receivers.get(&session).map(|receiver| receiver.certificate.as_slice())
+    }
+
+    /// Questions to the receivers; `draw` draws numbers that nobody can guess.
+    pub fn challenges(&mut self, now_ns: u64, draw: impl FnOnce() -> u64) -> Vec<Challenge> {
+        self.nonces.retain(|(_, made_ns)| now_ns < made_ns + LEASE_NS);
+        let is_due = self.nonces.back().is_none_or(|(_, made_ns)| now_ns >= made_ns + NONCE_NS);
+        if is_due && !self.receivers.is_empty() {
+            self.nonces.push_back((draw(), now_ns));
+        }
+        let Some(&(nonce, _)) = self.nonces.back() else { return Vec::new() };
+        let ask = |(&session, receiver): (&u64, &AwaitedReceiver)| Challenge {
+            session,
+            run: self.run,
+            nonce,
+            grants: receiver.leases.keys().copied().collect(),
+        };
+        self.receivers.iter().map(ask).collect()
+    }
+
+    /// Take a renewal, which is proven to be of the process that it names. Answers to other runs, and to challenges that are not open, change nothing.
+    pub fn renew(&self, renewal: &Renewal) {
+        let Some(receiver) = self.receivers.get(&renewal.session) else { return };
+        for answer in renewal.answers.iter().filter(|answer| answer.run == self.run) {
+            let Some((_, made_ns)) = self.nonces.iter().find(|(nonce, _)| *nonce == answer.nonce) else { continue };
+            for lease in answer.grants.iter().filter_map(|number| receiver.leases.get(number)) {
+                lease.renew_until(made_ns.saturating_add(answer.valid_ns.min(LEASE_NS)));
+            }
+        }
+    }
+
+    /// Whether all leases hold at `now_ns`.
+    #[must_use]
+    pub fn hold_at(&self, now_ns: u64) -> bool {
+        self.receivers.values().flat_map(|receiver| receiver.leases.values()).all(|lease| lease.holds_at(now_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const SESSION: u64 = 0x5E55;
+
+    /// A receiver with grants 1 and 2, and what keeps their ports open.
+    fn given() -> (Given, [Arc<()>; 2]) {
+        let ports = [Arc::new(()), Arc::new(())];
+        let mut given = Given::default();
+        given.add(1, &ports[0], 0);
+        given.add(2, &ports[1], 0);
+        (given, ports)
+    }
+
+    /// A run that uses grants 1 and 2, and their leases.
+    fn awaited(run: u64) -> (Awaited, [Arc<ReceiverLease>; 2]) {
+        let mut awaited = Awaited::new(run);
+        let leases = [1, 2].map(|number| awaited.lease(SESSION, number, b"certificate").expect("one certificate"));
+        (awaited, leases)
+    }
+
+    fn renewal(answers: Vec<Answer>) -> Renewal {
+        Renewal { session: SESSION, answers }
+    }
+
+    #[test]
+    fn a_lease_holds_from_the_challenge_on_and_not_from_its_answer() {
+        let ((mut given, _ports), (mut awaited, leases)) = (given(), awaited(7));
+        assert!(!awaited.hold_at(0), "nothing holds before the first renewal");
+        let challenges = awaited.challenges(100 * MS, || 42);
+        let answers = given.renew(&challenges, Some(10_000 * MS), 500 * MS);
+        awaited.renew(&renewal(answers));
+        assert!(awaited.hold_at(100 * MS + LEASE_NS - 1) && leases[0].holds_at(600 * MS));
+        assert!(!awaited.hold_at(100 * MS + LEASE_NS));
+    }
+
+    #[test]
+    fn a_renewal_counts_for_its_run_its_challenge_and_its_process_only() {
+        let (mut given, _ports) = given();
+        let answered = given.renew(&[Challenge { session: SESSION, run: 7, nonce: 42, grants: vec![1, 2] }], None, 0);
+        let cases = [
+            ("another run", 8, 42, SESSION),
+            ("another nonce", 7, 43, SESSION),
+            ("another process", 7, 42, SESSION + 1),
+        ];
+        for (what, run, nonce, session) in cases {
+            let (mut awaited, _leases) = awaited(run);
+            awaited.challenges(0, || nonce);
+            awaited.renew(&Renewal { session, answers: answered.clone() });
+            assert!(!awaited.hold_at(1), "{what}");
+        }
+        let (mut awaited, _leases) = awaited(7);
+        awaited.challenges(0, || 42);
+        awaited.renew(&renewal(answered.clone()));
+        assert!(awaited.hold_at(1));
+        // Once the challenge is as old as a lease, it is forgotten: an answer that was kept back renews nothing.
+        awaited.challenges(LEASE_NS, || 44);
+        awaited.renew(&renewal(answered));
+        assert!(!awaited.hold_at(LEASE_NS));
+    }
+
+    #[test]
+    fn an_answer_that_promises_more_than_a_lease_is_cut() {
+        let (mut awaited, leases) = awaited(7);
+        awaited.challenges(0, || 42);
+        awaited.renew(&renewal(vec![Answer { run: 7, nonce: 42, valid_ns: u64::MAX, grants: vec![1] }]));
+        assert!(leases[0].holds_at(LEASE_NS - 1) && !leases[0].holds_at(LEASE_NS));
+        assert!(!leases[1].holds_at(0), "a grant that is not in the answer");
+    }
+
+    #[test]
+    fn a_grant_is_bound_to_the_first_run_that_asks_for_it() {
+        let (mut given, _ports) = given();
+        let ask = |run, grants| Challenge { session: SESSION, run, nonce: run, grants };
+        let answers = given.renew(&[ask(7, vec![1]), ask(8, vec![1, 2])], None, 0);
+        assert_eq!((&answers[0].grants, &answers[1].grants), (&vec![1], &vec![2]));
+        let later = given.renew(&[ask(8, vec![1, 2]), ask(7, vec![1, 2, 3])], None, 1000 * MS);
+        assert_eq!((&later[0].grants, &later[1].grants), (&vec![2], &vec![1]));
+    }
+
+    #[test]
+    fn nothing_is_renewed_when_the_port_is_closed_or_the_time_is_over() {
+        let ask = [Challenge { session: SESSION, run: 7, nonce: 1, grants: vec![1, 2] }];
+        let (mut given, [first, second]) = given();
+        drop(first);
+        assert_eq!(given.renew(&ask, None, 0)[0].grants, [2], "a closed port");
+        let end_ns = 5000 * MS;
+        let last = &given.renew(&ask, Some(end_ns), end_ns - 50 * MS)[0];
+        assert_eq!(
+            (last.grants.as_slice(), last.valid_ns),
+            (&[2][..], 150 * MS),
+            "no longer than the receiver's own end"
+        );
+        assert_eq!(given.renewed_until_ns(), end_ns + 100 * MS);
+        assert!(given.renew(&ask, Some(end_ns), end_ns + 100 * MS)[0].grants.is_empty(), "after its end");
+        assert_eq!(given.renew(&ask, None, GRANT_NS - 1)[0].valid_ns, 1, "not started, and its minute is nearly over");
+        assert!(given.renew(&ask, None, GRANT_NS)[0].grants.is_empty(), "not started within the minute");
+        drop(second);
+    }
+
+    #[test]
+    fn open_challenges_are_few_however_often_is_asked() {
+        let (mut awaited, _leases) = awaited(7);
+        let mut drawn = 0;
+        for step in 0..100_000 {
+            awaited.challenges(step * MS / 10, || {
+                drawn += 1;
+                drawn
+            });
+            assert!(awaited.nonces.len() <= 15);
+        }
+        assert_eq!(drawn, 200); // ten seconds, one each 50 ms
+    }
+
+    #[test]
+    fn grants_of_one_process_come_with_one_certificate() {
+        let (mut awaited, _leases) = awaited(7);
+        assert!(awaited.lease(SESSION, 3, b"another").is_none());
+        assert!(awaited.lease(SESSION + 1, 3, b"another").is_some());
+    }
+}

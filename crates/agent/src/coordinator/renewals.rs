@@ -1,0 +1,150 @@
+//! What senders ask receivers, and what these answer: the coordinator carries it from lease to lease.
+
+use crate::protocol as wire;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// Challenges are passed on no more often than this, so that passing on renewals brings no further ones.
+const CHALLENGES: Duration = Duration::from_millis(150);
+
+/// What agents have for each other, by their places in the test.
+pub(super) struct Renewals(Vec<Agent>);
+
+struct Agent {
+    /// Its process.
+    session: u64,
+    inbox: Mutex<Inbox>,
+    ready: Notify,
+}
+
+#[derive(Default)]
+struct Inbox {
+    /// By sender.
+    challenges: BTreeMap<usize, wire::Challenge>,
+    /// By receiver.
+    renewals: BTreeMap<usize, wire::SignedRenewal>,
+    /// When its own challenges were last passed on.
+    asked: Option<Instant>,
+    /// Whether all grants that it sends by are renewed, as far as it has said since its roles were prepared.
+    is_renewed: bool,
+}
+
+/// What one call for a lease takes along.
+pub(super) struct Along {
+    pub challenges: Vec<wire::Challenge>,
+    pub renewals: Vec<wire::SignedRenewal>,
+    senders: Vec<usize>,
+}
+
+impl Renewals {
+    /// Nothing yet, between agents of these processes.
+    pub fn among(sessions: impl IntoIterator<Item = u64>) -> Self {
+        let agent = |session| Agent { session, inbox: Mutex::default(), ready: Notify::new() };
+        Self(sessions.into_iter().map(agent).collect())
+    }
+
+    fn inbox<T>(&self, agent: usize, act: impl FnOnce(&mut Inbox) -> T) -> T {
+        act(&mut self.0[agent].inbox.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Ready when there is something for an agent.
+    pub async fn ready(&self, agent: usize) {
+        self.0[agent].ready.notified().await;
+    }
+
+    /// What there is for an agent.
+    pub fn take(&self, agent: usize) -> Along {
+        let (challenges, renewals) =
+            self.inbox(agent, |inbox| (std::mem::take(&mut inbox.challenges), std::mem::take(&mut inbox.renewals)));
+        let senders = challenges.keys().copied().collect();
+        Along { challenges: challenges.into_values().collect(), renewals: renewals.into_values().collect(), senders }
+    }
+
+    /// Pass on what an agent has replied to a call that took `along`.
+    pub fn put(&self, agent: usize, along: &Along, reply: wire::LeaseReply) {
+        let is_to_ask = self.inbox(agent, |inbox| {
+            inbox.is_renewed = reply.is_renewed;
+            let is_due = inbox.asked.is_none_or(|asked| asked.elapsed() >= CHALLENGES);
+            if is_due && !reply.challenges.is_empty() {
+                inbox.asked = Some(Instant::now());
+            }
+            is_due
+        });
+        for challenge in reply.challenges.into_iter().filter(|_| is_to_ask) {
+            // An agent that is not in the test gets no questions.
+            let Some(receiver) = self.0.iter().position(|other| other.session == challenge.session) else { continue };
+            self.inbox(receiver, |inbox| inbox.challenges.insert(agent, challenge));
+            self.0[receiver].ready.notify_one();
+        }
+        let Some(renewal) = reply.renewal else { return };
+        for &sender in &along.senders {
+            self.inbox(sender, |inbox| inbox.renewals.insert(agent, renewal.clone()));
+            self.0[sender].ready.notify_one();
+        }
+    }
+
+    /// An agent has new roles: it is to say anew whether their grants are renewed.
+    pub fn expect(&self, agent: usize) {
+        self.inbox(agent, |inbox| {
+            inbox.is_renewed = false;
+            inbox.asked = None;
+        });
+        self.0[agent].ready.notify_one();
+    }
+
+    /// The first agent whose grants are not all renewed.
+    pub fn first_missing(&self) -> Option<usize> {
+        (0..self.0.len()).find(|&agent| !self.inbox(agent, |inbox| inbox.is_renewed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn challenge(session: u64) -> wire::Challenge {
+        wire::Challenge { session, run: 7, nonce: 1, grants: vec![1] }
+    }
+
+    #[test]
+    fn challenges_go_to_their_receivers_and_renewals_back() {
+        let renewals = Renewals::among([10, 11]);
+        let nothing = renewals.take(0);
+        assert!(nothing.challenges.is_empty() && nothing.renewals.is_empty());
+        renewals.put(
+            0,
+            &nothing,
+            wire::LeaseReply { challenges: vec![challenge(11), challenge(99)], ..Default::default() },
+        );
+        let asked = renewals.take(1);
+        assert_eq!(asked.challenges, [challenge(11)]);
+        let renewal = wire::SignedRenewal { renewal: vec![1], signature: vec![2] };
+        renewals.put(1, &asked, wire::LeaseReply { renewal: Some(renewal.clone()), ..Default::default() });
+        assert_eq!(renewals.take(0).renewals, [renewal]);
+        assert!(renewals.take(0).renewals.is_empty(), "once");
+        // The call that took the renewal along brings no new question.
+        renewals.put(0, &nothing, wire::LeaseReply { challenges: vec![challenge(11)], ..Default::default() });
+        assert!(renewals.take(1).challenges.is_empty());
+        renewals.expect(0);
+        renewals.put(0, &nothing, wire::LeaseReply { challenges: vec![challenge(11)], ..Default::default() });
+        assert_eq!(renewals.take(1).challenges.len(), 1, "but new roles do");
+    }
+
+    #[test]
+    fn a_start_waits_for_all_who_have_new_roles() {
+        let renewals = Renewals::among([10, 11]);
+        let is_renewed = |is_renewed| wire::LeaseReply { is_renewed, ..Default::default() };
+        let nothing = renewals.take(0);
+        renewals.put(0, &nothing, is_renewed(true));
+        renewals.put(1, &nothing, is_renewed(true));
+        assert_eq!(renewals.first_missing(), None);
+        renewals.expect(0);
+        assert_eq!(renewals.first_missing(), Some(0));
+        renewals.put(0, &nothing, is_renewed(false));
+        assert_eq!(renewals.first_missing(), Some(0));
+        renewals.put(0, &nothing, is_renewed(true));
+        assert_eq!(renewals.first_missing(), None);
+    }
+}

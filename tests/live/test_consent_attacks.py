@@ -1,0 +1,577 @@
+"""Agents under a hostile coordinator with genuine certificates: no more arrives at a receiver than its grants permit."""
+
+import contextlib
+import dataclasses
+import itertools
+import json
+import socket
+import subprocess
+import threading
+import time
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from ethermeter.testbed import Host, Testbed, Wire, make_testbed
+from hostile import MS, Arrived, Reached, S, carry, compiled, forwarded, leased, random_number, rule, strangers
+from stalls import QuietWindow
+
+pytestmark = pytest.mark.root
+Protocol = tuple[types.ModuleType, types.ModuleType]
+
+RATE_BPS = 1_000_000
+LASTING_NS = 3 * S // 2
+GRANTED_BITS = RATE_BPS * LASTING_NS // S
+"""What one grant permits."""
+TOLERANCE = 0.02
+CEILINGS = 'addresses = ["10.77.0.0/24", "fd77::/64"]\ntests_at_once = 16\ngroups = ["multicast", "broadcast"]'
+
+
+class Laboratory:
+    """Agents on hosts of their own, and a coordinator on a third."""
+
+    def __init__(self, program: str, bed: Testbed, folder: Path, protocol: Protocol) -> None:
+        self.program, self.hosts, self.folder, self.protocol = program, bed.hosts, folder, protocol
+        self.stack = contextlib.ExitStack()
+        self.pb = protocol[0]
+        self.sender, self.receiver, self.coordinator, self.stranger = bed.hosts
+        assert bed.switch is not None
+        self._before_receiver = dataclasses.replace(self.receiver, namespace=bed.switch, interface="em2")
+        self.certificates = folder / "certificates"
+        names = ",".join(f"{host.ipv4}={host.ipv6}" for host in bed.hosts[:2])
+        subprocess.run([program, "certificates", str(self.certificates), "--hosts", names], check=True)
+        (folder / "ceilings.toml").write_text(CEILINGS)
+        self._paths = itertools.count()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[tuple[Reached, Reached]]:
+        """Run an agent that sends and one that receives, and all that is started meanwhile."""
+        with contextlib.ExitStack() as self.stack:
+            self.processes = [self.spawn(host) for host in (self.sender, self.receiver)]
+            yield self.reach(self.sender), self.reach(self.receiver)
+
+    def spawn(self, host: Host, port: int = 4988) -> subprocess.Popen[str]:
+        """Start an agent and wait until it listens."""
+        options = {"certificate": f"{host.ipv4}.pem", "key": f"{host.ipv4}.key", "authority": "authority.pem"}
+        words = [word for name, file in options.items() for word in (f"--{name}", str(self.certificates / file))]
+        command = host.command(self.program, "--listen", f"{host.ipv4}:{port}", *words, "--ceilings", str(self.folder / "ceilings.toml"))
+        process = self.stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        self.stack.callback(process.kill)
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("listening on ")
+        return process
+
+    def arrived(self, way: "Way") -> Arrived:
+        """Count at the receiver's interface; what an XDP socket takes there before any other, where the switch sends it."""
+        if way.kind == "xdp":
+            return Arrived(self._before_receiver, self.sender, leaving=True)
+        return Arrived(self.receiver, self.sender)
+
+    def reach(self, host: Host, port: int = 4988, *, of: Host | None = None) -> Reached:
+        """Connect to an agent, as from the coordinator's host or another one."""
+        path = self.folder / f"to-{next(self._paths)}"
+        self.stack.enter_context(forwarded(of or self.coordinator, host.ipv4, port, path))
+        agent = Reached(self.protocol, f"unix:{path}", host.ipv4, self.certificates)
+        self.stack.callback(agent.close)
+        return agent
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[Testbed]:
+    with make_testbed(4, layout="switch") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def protocol(tmp_path_factory: pytest.TempPathFactory) -> Protocol:
+    return compiled(tmp_path_factory.mktemp("protocol"))
+
+
+@pytest.fixture
+def lab(agent: str, bed: Testbed, tmp_path: Path, protocol: Protocol) -> Laboratory:
+    return Laboratory(agent, bed, tmp_path, protocol)
+
+
+class Way:
+    """How frames go, and how long they are."""
+
+    def __init__(
+        self, kind: str, *, ip: int = 4, cast: str = "unicast", octets: int = 512, bulk: bool = False, most_frames_per_s: int = 0
+    ) -> None:
+        self.kind, self.ip, self.cast, self.octets, self.bulk = kind, ip, cast, octets, bulk
+        self.rate_bps = 50_000_000 if most_frames_per_s else RATE_BPS
+        self.most_frames_per_s = most_frames_per_s or 10_000
+
+    def address(self, host: Host) -> str:
+        return host.ipv4 if self.ip == 4 else host.ipv6
+
+    def share(self, arrived: Arrived) -> float:
+        """What arrived, as a share of what one grant permits: of bits or of frames, whichever is more."""
+        seconds = LASTING_NS / S
+        return max(arrived.bits / (self.rate_bps * seconds), arrived.frames / (self.most_frames_per_s * seconds))
+
+
+WAYS = {
+    "udp": Way("udp"),
+    "udp-ipv6": Way("udp", ip=6),
+    "frames-per-second": Way("udp", octets=64, most_frames_per_s=500),
+    "fragments": Way("udp", octets=12_000),
+    "fragments-ipv6": Way("udp", ip=6, octets=12_000),
+    "tcp-messages": Way("tcp"),
+    "tcp-bulk": Way("tcp", bulk=True),
+    "tcp-bulk-ipv6": Way("tcp", ip=6, bulk=True),
+    "raw": Way("packet"),
+    "xdp": Way("xdp"),
+    "multicast": Way("udp", cast="multicast"),
+    "multicast-ipv6": Way("udp", ip=6, cast="multicast"),
+    "broadcast": Way("udp", cast="broadcast"),
+    "raw-broadcast": Way("packet", cast="broadcast"),
+}
+
+
+def grant(lab: Laboratory, receiver: Reached, experiment: int, way: Way, flow: str = "f", **changes: Any) -> Any:
+    """Ask a receiver for a grant."""
+    asked: dict[str, Any] = {
+        "sender": way.address(lab.sender),
+        "address": way.address(lab.receiver),
+        "port": 25_000 if way.cast != "unicast" and way.kind == "udp" else 0,
+        "rate_bps": way.rate_bps,
+        "rate_frames_per_s": way.most_frames_per_s,
+        "duration_ns": LASTING_NS,
+        "flow": flow,
+        "longest_frame_octets": 0 if way.bulk else way.octets,
+        "kind": way.kind,
+        "cast": way.cast,
+        "interface": lab.receiver.interface,
+    }
+    reply = receiver.call("Grant", experiment, **(asked | changes))
+    return lab.pb.SignedGrant(grant=reply.grant, signature=reply.signature, certificate=reply.certificate)
+
+
+def phases(lab: Laboratory, lasting_ns: int = LASTING_NS) -> Any:
+    return lab.pb.Phases(transmit_ns=lasting_ns, measure_from_ns=0, measure_to_ns=lasting_ns)
+
+
+def sending(lab: Laboratory, way: Way, grants: list[Any], flow: str = "f", **changes: Any) -> Any:
+    """The role of a sender that never has enough."""
+    common: dict[str, Any] = {
+        "grants": grants,
+        "address": way.address(lab.sender),
+        "rate_bps": way.rate_bps,
+        "rate_frames_per_s": way.most_frames_per_s,
+    } | changes
+    at = {"flow": flow, "kind": way.kind, "cast": way.cast, "interface": lab.sender.interface}
+    if way.bulk:
+        return lab.pb.Role(give=lab.pb.Give(block_octets=1 << 16, **common), **at)
+    source = {"frames": {"kind": "fixed", "bits": 8 * way.octets}, "arrivals": {"kind": "saturated"}}
+    return lab.pb.Role(send=lab.pb.Send(source_json=json.dumps(source), **common), **at)
+
+
+def sinking(lab: Laboratory, way: Way, flow: str = "f") -> Any:
+    at = {"flow": flow, "kind": way.kind, "cast": way.cast, "interface": lab.receiver.interface}
+    if way.bulk:
+        return lab.pb.Role(take=lab.pb.Take(), **at)
+    return lab.pb.Role(sink=lab.pb.Sink(attention="sleeping"), **at)
+
+
+def start(agents: list[Reached], experiment: int, after_ns: int = 100 * MS) -> list[str | None]:
+    """Start a run on all; by which rules they refuse."""
+    begin_ns = time.monotonic_ns() + after_ns
+    return [rule(lambda agent=agent: agent.call("Start", experiment, begin_ns=begin_ns)) for agent in agents]
+
+
+def legitimate(lab: Laboratory, sender: Reached, receiver: Reached, way: Way) -> float:
+    """Run what was granted, as it was granted; the share of it that arrived."""
+    experiment = random_number()
+    with lab.arrived(way) as arrived:
+        given = grant(lab, receiver, experiment, way)
+        # Receivers are there a little longer than their senders.
+        longer = lab.pb.Phases(transmit_ns=LASTING_NS, measure_from_ns=0, measure_to_ns=LASTING_NS, drain_ns=500 * MS)
+        receiver.call("Prepare", experiment, phases=longer, roles=[sinking(lab, way)])
+        sender.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])])
+        carry([sender, receiver], experiment)
+        with leased([sender, receiver], [experiment]):
+            assert start([receiver, sender], experiment) == [None, None]
+            time.sleep(LASTING_NS / S + 0.7)
+            for agent in (sender, receiver):
+                agent.call("Collect", experiment)
+    return way.share(arrived)
+
+
+def is_used(share: float) -> bool:
+    """Whether a grant has been used, and no more than it permits; how much of it depends on the processor time that a sender gets."""
+    return 0.4 <= share <= 1 + TOLERANCE
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_run_gets_what_it_was_granted(lab: Laboratory, way: Way, in_quiet_window: QuietWindow) -> None:
+    def run() -> float:
+        with lab.running() as (sender, receiver):
+            share = legitimate(lab, sender, receiver, way)
+        assert is_used(share)
+        return share
+
+    # The last message may find no room any more.
+    assert in_quiet_window(run) >= 0.95 - 8 * way.octets / GRANTED_BITS
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_one_grant_for_many_roles_brings_no_more_than_one_grant_permits(lab: Laboratory, way: Way) -> None:
+    experiment = random_number()
+    with lab.running() as (sender, receiver), lab.arrived(way) as arrived:
+        given = grant(lab, receiver, experiment, way)
+        receiver.call("Prepare", experiment, phases=phases(lab), roles=[sinking(lab, way)])
+        roles = [sending(lab, way, [given]) for _ in range(60)]
+        refused = rule(lambda: sender.call("Prepare", experiment, phases=phases(lab), roles=roles))
+        again = rule(lambda: sender.call("Prepare", experiment, phases=phases(lab), roles=roles[:1]))
+        carry([sender, receiver], experiment)
+        with leased([sender, receiver], [experiment]):
+            started = start([receiver, sender], experiment)
+            time.sleep(LASTING_NS / S + 0.5)
+    assert way.share(arrived) <= 1 + TOLERANCE, (refused, again, started)
+    assert (refused, again) == ("consent-spent", "consent-spent")
+
+
+def test_many_grants_bring_what_they_permit_together_and_each_is_held(lab: Laboratory) -> None:
+    way, flows = WAYS["udp"], [f"f{number}" for number in range(5)]
+
+    def run() -> float:
+        experiment = random_number()
+        with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
+            given = {flow: grant(lab, receiver, experiment, way, flow) for flow in flows}
+            receiver.call("Prepare", experiment, phases=phases(lab), roles=[sinking(lab, way, flow) for flow in flows])
+            greedy = sending(lab, way, [given["f4"]], "f4", rate_bps=RATE_BPS + 1)
+            assert rule(lambda: sender.call("Prepare", experiment, phases=phases(lab), roles=[greedy])) == "consent-rate"
+            sender.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given[flow]], flow) for flow in flows])
+            carry([sender, receiver], experiment)
+            with leased([sender, receiver], [experiment]):
+                start([receiver, sender], experiment)
+                time.sleep(LASTING_NS / S + 0.5)
+        assert way.share(arrived) / len(flows) <= 1 + TOLERANCE
+        return way.share(arrived) / len(flows)
+
+    assert is_used(run())
+
+
+def test_a_grant_in_sequence_brings_no_more_than_once(lab: Laboratory) -> None:
+    way = WAYS["udp"]
+
+    def attack() -> tuple[float, list[str | None]]:
+        experiment, refused = random_number(), []
+        with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
+            given = grant(lab, receiver, experiment, way, duration_ns=LASTING_NS)
+            receiver.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)])
+            with leased([sender, receiver], [experiment]):
+                start([receiver], experiment)
+                for _ in range(2):
+                    roles = [sending(lab, way, [given])]
+                    refused.append(rule(lambda roles=roles: sender.call("Prepare", experiment, phases=phases(lab), roles=roles)))
+                    carry([sender, receiver], experiment)
+                    start([sender], experiment)
+                    time.sleep(LASTING_NS / S + 0.2)
+                    with contextlib.suppress(grpc.RpcError):
+                        sender.call("Collect", experiment)
+                    # Once the end of the experiment is forgotten, its number may begin again.
+                    time.sleep(6.2)
+        assert way.share(arrived) <= 1 + TOLERANCE, refused
+        return way.share(arrived), refused
+
+    share, refused = attack()
+    assert is_used(share)
+    assert refused == [None, "consent-spent"]
+
+
+def test_a_grant_outlives_no_restart_of_its_sender(lab: Laboratory) -> None:
+    way = WAYS["udp"]
+
+    def attack() -> tuple[float, list[str | None]]:
+        experiment, started = random_number(), []
+        with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
+            process, _ = lab.processes
+            given = grant(lab, receiver, experiment, way)
+            receiver.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)])
+            with leased([receiver], [experiment]):
+                start([receiver], experiment)
+                for _ in range(3):
+                    sender.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])])
+                    carry([sender, receiver], experiment)
+                    with leased([sender, receiver], [experiment]):
+                        started += start([sender], experiment)
+                        time.sleep(LASTING_NS / S + 0.2)
+                    process.kill()
+                    process.wait()
+                    process = lab.spawn(lab.sender)
+                    sender = lab.reach(lab.sender)
+        assert way.share(arrived) <= 1 + TOLERANCE, started
+        return way.share(arrived), started
+
+    share, started = attack()
+    assert is_used(share)
+    assert started == [None, "consent-renewal", "consent-renewal"]
+
+
+def test_copies_of_a_grant_at_two_processes_bring_no_more_than_one(lab: Laboratory) -> None:
+    way = WAYS["udp"]
+
+    def attack() -> tuple[float, list[str | None]]:
+        experiment = random_number()
+        with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
+            lab.spawn(lab.sender, 4989)
+            agents = [sender, lab.reach(lab.sender, 4989), receiver]
+            given = grant(lab, receiver, experiment, way)
+            receiver.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)])
+            for one in agents[:2]:
+                one.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])])
+            carry(agents, experiment)
+            with leased(agents, [experiment]):
+                started = start(agents, experiment)
+                time.sleep(LASTING_NS / S + 0.5)
+        assert way.share(arrived) <= 1 + TOLERANCE, started
+        return way.share(arrived), started
+
+    share, started = attack()
+    assert is_used(share)
+    assert started == [None, "consent-renewal", None]
+
+
+@pytest.mark.parametrize("end", ["stop", "collect", "kill", "silence"])
+@pytest.mark.parametrize("way", [WAYS["udp"], WAYS["tcp-bulk"], WAYS["raw"], WAYS["multicast"]], ids=["udp", "tcp", "raw", "multicast"])
+def test_a_sender_is_silent_within_a_second_after_its_receiver(lab: Laboratory, way: Way, end: str, in_quiet_window: QuietWindow) -> None:
+    def attack() -> tuple[int, float]:
+        experiment = random_number()
+        with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
+            given = grant(lab, receiver, experiment, way, duration_ns=20 * S)
+            receiver.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)])
+            sender.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sending(lab, way, [given])])
+            carry([sender, receiver], experiment)
+            with leased([sender, receiver], [experiment]):
+                start([receiver, sender], experiment)
+                time.sleep(1.5)
+                before = arrived.frames
+                ended_ns = time.monotonic_ns()
+                if end == "kill":
+                    lab.processes[1].kill()
+                elif end == "stop":
+                    receiver.call("Stop", experiment)
+                elif end == "collect":
+                    receiver.call("Collect", experiment)
+                if end != "silence":
+                    time.sleep(2.5)
+            # Renewals are carried no more; the sender's own lease is kept.
+            until_ns = time.monotonic_ns() + (5 * S // 2 if end == "silence" else 0)
+            while time.monotonic_ns() < until_ns:
+                sender.call("Lease", experiment)
+                time.sleep(0.1)
+        return before, (arrived.last_ns - ended_ns) / S
+
+    before, after_s = in_quiet_window(attack)
+    assert before > 50, f"{before} frames arrived before the receiver's end"
+    assert after_s < 1, f"the last frame arrived {after_s:.3f} s after the receiver's end"
+
+
+def test_old_renewals_and_those_of_others_renew_nothing(lab: Laboratory, in_quiet_window: QuietWindow) -> None:
+    way = WAYS["udp"]
+
+    def attack() -> tuple[int, float]:
+        experiment = random_number()
+        with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
+            given = grant(lab, receiver, experiment, way, duration_ns=20 * S)
+            receiver.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)])
+            sender.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sending(lab, way, [given])])
+            challenges = sender.call("Lease", experiment).challenges
+            kept = receiver.call("Lease", experiment, challenges=challenges).renewal
+            longer = json.loads(kept.renewal)
+            longer["answers"][0]["valid_ns"] = 60 * S
+            forged = [
+                lab.pb.SignedRenewal(renewal=json.dumps(longer).encode(), signature=kept.signature),
+                lab.pb.SignedRenewal(renewal=kept.renewal, signature=given.signature),
+                lab.pb.SignedRenewal(renewal=kept.renewal),
+            ]
+            refused = [rule(lambda one=one: sender.call("Lease", experiment, renewals=[one])) for one in forged]
+            assert refused == 3 * ["consent-unproven"]
+            sender.call("Lease", experiment, renewals=[kept])
+            start([receiver, sender], experiment)
+            renewed_ns = time.monotonic_ns()
+            while time.monotonic_ns() < renewed_ns + 5 * S // 2:
+                sender.call("Lease", experiment, renewals=[kept])
+                receiver.call("Lease", experiment)
+                time.sleep(0.1)
+        return arrived.frames, (arrived.last_ns - renewed_ns) / S
+
+    frames, after_s = in_quiet_window(attack)
+    assert frames > 20, "a renewal counts once"
+    assert after_s < 1
+
+
+def test_a_receivers_rate_is_not_granted_anew_while_a_sender_may_still_use_it(lab: Laboratory) -> None:
+    way = WAYS["udp"]
+    (lab.folder / "ceilings.toml").write_text(f"{CEILINGS}\nrate_bps = {RATE_BPS}")
+    first = random_number()
+    with lab.running() as (sender, receiver):
+        given = grant(lab, receiver, first, way)
+        receiver.call("Prepare", first, phases=phases(lab), roles=[sinking(lab, way)])
+        sender.call("Prepare", first, phases=phases(lab), roles=[sending(lab, way, [given])])
+        other = lab.reach(lab.receiver)
+        asked = sender.call("Lease", first).challenges
+        receiver.call("Lease", first, challenges=asked)
+        renewed_ns = time.monotonic_ns()
+        collecting = threading.Thread(target=lambda: receiver.call("Collect", first))
+        collecting.start()
+        refused = []
+        while collecting.is_alive():
+            refused.append(rule(lambda: grant(lab, other, random_number(), way)))
+            time.sleep(0.1)
+        assert time.monotonic_ns() - renewed_ns > 0.6 * S, "as long as the lease that was given"
+        assert set(refused[:-1]) == {"rate-bits"}
+        assert refused[-1] is None or rule(lambda: grant(lab, other, random_number(), way)) is None, "afterwards there is room"
+
+
+@pytest.mark.long
+def test_a_prepared_grant_does_not_outlive_its_minute(lab: Laboratory) -> None:
+    way = WAYS["udp"]
+    ahead, late = random_number(), random_number()
+    with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
+        for experiment in (ahead, late):
+            given = grant(lab, receiver, experiment, way)
+            receiver.call("Prepare", experiment, phases=phases(lab), roles=[sinking(lab, way)])
+            sender.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])])
+            carry([sender, receiver], experiment)
+        with leased([sender, receiver], [ahead, late]):
+            time.sleep(57)
+            # A start may be ten seconds ahead, and this one is beyond the grant's minute.
+            assert start([sender], ahead, 9 * S) == ["consent-expired"]
+            time.sleep(5)
+            assert start([sender], late) == ["consent-expired"]
+            # The receiver, too, has let it go: it renews no grant that was not begun within the minute.
+            assert not carry([sender, receiver], late)[lab.sender.ipv4].is_renewed
+            time.sleep(1)
+    assert arrived.frames == 0
+
+
+def test_answers_are_held_as_requests_are(lab: Laboratory) -> None:
+    """Short requests bring long answers, within one grant of the asker, whether one answers or several."""
+    there, back = Way("udp", octets=100), Way("udp", octets=1500)
+    most_bps = 10 * RATE_BPS
+
+    def experiment_with(echoes: int) -> tuple[float, str | None]:
+        experiment, flows = random_number(), [f"f{number}" for number in range(echoes)]
+        own = {
+            "sender": lab.receiver.ipv4,
+            "address": lab.sender.ipv4,
+            "interface": lab.sender.interface,
+            "room_frame_octets": 1500,
+            "rate_bps": most_bps,
+        }
+        source = json.dumps({"frames": {"kind": "fixed", "bits": 800}, "arrivals": {"kind": "saturated"}})
+        answers = json.dumps({"frames": {"kind": "fixed", "bits": 8 * 1500}})
+        rates = {"rate_frames_per_s": 10_000, "attention": "sleeping"}
+
+        def asking(flow: str, given: Any) -> Any:
+            ask = lab.pb.Ask(grants=[given], patience_ns=20 * MS, rate_bps=most_bps, source_json=source, **rates)
+            return lab.pb.Role(flow=flow, kind="udp", cast="unicast", interface=lab.receiver.interface, ask=ask)
+
+        def echo(flow: str, given: Any) -> Any:
+            answering = lab.pb.Echo(grant=given, rate_bps=RATE_BPS, answers_json=answers, **rates)
+            return lab.pb.Role(flow=flow, kind="udp", cast="unicast", interface=lab.sender.interface, echo=answering)
+
+        with lab.running() as (answerer, asker), Arrived(lab.receiver, lab.sender) as arrived:
+            to_asker = [grant(lab, asker, experiment, back, flow) for flow in flows]
+            to_answerer = [grant(lab, answerer, experiment, there, flow, **own) for flow in flows]
+            asker.call("Prepare", experiment, phases=phases(lab), roles=list(map(asking, flows, to_answerer)))
+            roles = [echo(flow, to_asker[0]) for flow in flows]
+            refused = rule(lambda: answerer.call("Prepare", experiment, phases=phases(lab), roles=roles))
+            carry([asker, answerer], experiment)
+            with leased([asker, answerer], [experiment]):
+                start([answerer, asker], experiment)
+                time.sleep(LASTING_NS / S + 0.5)
+        assert arrived.bits <= (1 + TOLERANCE) * GRANTED_BITS, refused
+        return arrived.bits / GRANTED_BITS, refused
+
+    share, refused = experiment_with(1)
+    # An asker waits 20 ms for what the answerer holds back, and asks again.
+    assert refused is None
+    assert share > 0.3
+    _, refused = experiment_with(4)
+    assert refused == "consent-spent"
+
+
+def test_what_tcp_sends_again_is_within_the_grant(agent: str, tmp_path: Path, protocol: Protocol) -> None:
+    way = WAYS["tcp-bulk"]
+    good, lossy = Wire(10_000_000, kind="relay"), Wire(10_000_000, kind="relay", loss=0.1)
+    with make_testbed(4, layout="switch", wires=[lossy, good, good, good]) as bed:
+        lab, experiment = Laboratory(agent, bed, tmp_path, protocol), random_number()
+        with lab.running() as (sender, receiver), Arrived(lab.sender, lab.sender, leaving=True) as sent:
+            given = grant(lab, receiver, experiment, way)
+            receiver.call("Prepare", experiment, phases=phases(lab, 2 * S), roles=[sinking(lab, way)])
+            sender.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])])
+            while not carry([sender, receiver], experiment)[lab.sender.ipv4].is_renewed:
+                time.sleep(0.01)
+            with leased([sender, receiver], [experiment]):
+                start([receiver, sender], experiment)
+                time.sleep(LASTING_NS / S + 0.7)
+                counted = json.loads(sender.call("Collect", experiment).result_json)["roles"][0]["counted"]
+    again = counted["tcp"]["columns"]["sent_again"][-1]
+    assert again > 0, "nothing was sent again"
+    assert 0.1 < way.share(sent) <= 1 + TOLERANCE, f"{way.share(sent):.3f} with {again} segments sent again"
+
+
+def _trickle(sockets: list[socket.socket], is_over: threading.Event) -> None:
+    """Say an octet at a time of what could become a hello of TLS."""
+    for octet in bytes.fromhex("160301020001000001fc0303") + bytes(20):
+        for one in sockets:
+            with contextlib.suppress(OSError):
+                one.send(bytes([octet]))
+        if is_over.wait(0.1):
+            return
+
+
+@pytest.mark.parametrize("where", ["elsewhere", "at-the-coordinators-address"])
+@pytest.mark.parametrize("crowd", [1000, 60], ids=["idle", "slow"])
+def test_strangers_neither_keep_out_a_coordinator_nor_end_its_leases(lab: Laboratory, where: str, crowd: int) -> None:
+    way = WAYS["udp"]
+    host = lab.stranger if where == "elsewhere" else lab.coordinator
+
+    def attack() -> tuple[float, str, float]:
+        experiment, is_over = random_number(), threading.Event()
+        held: list[socket.socket] = []
+
+        def come_back() -> None:
+            while not is_over.is_set():
+                made = strangers(host, lab.sender.ipv4, 4988, crowd)
+                held.extend(made)
+                if crowd == 60:
+                    _trickle(made, is_over)
+                else:
+                    is_over.wait(1)
+
+        thread = threading.Thread(target=come_back)
+        with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
+            given = grant(lab, receiver, experiment, way)
+            receiver.call("Prepare", experiment, phases=phases(lab, 2 * S), roles=[sinking(lab, way)])
+            sender.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])])
+            carry([sender, receiver], experiment)
+            with leased([sender, receiver], [experiment]):
+                thread.start()
+                try:
+                    time.sleep(0.5)
+                    start([receiver, sender], experiment)
+                    begun = time.monotonic()
+                    lab.reach(lab.sender)
+                    took_s = time.monotonic() - begun
+                    time.sleep(LASTING_NS / S + 1)
+                    ended = json.loads(sender.call("Collect", experiment).result_json)["ended"]
+                finally:
+                    is_over.set()
+                    thread.join()
+                    for one in held:
+                        one.close()
+        assert way.share(arrived) <= 1 + TOLERANCE
+        return took_s, ended, way.share(arrived)
+
+    took_s, ended, share = attack()
+    assert ended == "complete"
+    assert took_s < 3, f"another coordinator came in only after {took_s:.1f} s"
+    assert is_used(share)
