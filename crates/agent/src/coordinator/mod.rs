@@ -313,6 +313,7 @@ async fn arrange(test: &Test, links: &[Link]) -> Result<(), Error> {
             cast: way.cast.word().into(),
             interface: links[agent].entry.interface.clone().unwrap_or_default(),
             stream: stream.into(),
+            congestion: flow.congestion.clone().unwrap_or_default(),
             role: Some(role),
         };
         match &flow.traffic {
@@ -417,6 +418,7 @@ impl ClockPairs {
                 cast: wanted.way.cast.word().into(),
                 interface: links[agent].entry.interface.clone().unwrap_or_default(),
                 stream: 0,
+                congestion: String::new(),
                 role: Some(role),
             };
             let clock = wire::Clock { grants: vec![question], rate_bps, rate_frames_per_s };

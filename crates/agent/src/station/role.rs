@@ -12,7 +12,7 @@ use crate::leash::Leash;
 use crate::refusal::{Refusal, Rule};
 use ethermeter_live::clock::Ongoing;
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
-use ethermeter_live::port::tcp::TcpPort;
+use ethermeter_live::port::tcp::{congestion, set_congestion, TcpInfo, TcpPort};
 use ethermeter_live::port::{Address, Port};
 use ethermeter_live::roles::{
     ask, echo, send, sink, talk, Answers, AskPlan, Attention, EchoPlan, Requests, SendPlan, SendersClock, SinkPlan,
@@ -189,6 +189,8 @@ pub struct RolePlan {
     pub place: Place,
     /// The task.
     pub task: Task,
+    /// Congestion control of its connection; the host's own without.
+    pub congestion: Option<String>,
 }
 
 /// The traffic of a sending station, as in a plan.
@@ -298,20 +300,28 @@ impl RolePlan {
                         source: std::io::ErrorKind::TimedOut.into(),
                     });
                 };
-                match &self.task {
+                if let Some(name) = &self.congestion {
+                    set_congestion(&stream, name)?;
+                }
+                let (congestion, is_selective) = (congestion(&stream)?, TcpInfo::of(&stream)?.is_selective);
+                let counted = match &self.task {
                     Task::Give { octets, block_octets, .. } => {
                         let plan = GivePlan { octets: *octets, block_octets: *block_octets };
-                        return give(&mut stream, &plan, &mut toll, &schedule.seen, schedule);
+                        give(&mut stream, &plan, &mut toll, &schedule.seen, schedule)
                     }
-                    Task::Take => return accept_all(&mut stream, &schedule.seen, schedule),
+                    Task::Take => accept_all(&mut stream, &schedule.seen, schedule),
                     Task::Client { file, draws, .. } => {
-                        return ask_for_blocks(&mut stream, file, *draws, &mut toll, &schedule.seen, schedule);
+                        ask_for_blocks(&mut stream, file, *draws, &mut toll, &schedule.seen, schedule)
                     }
                     Task::Server { file, draws, .. } => {
-                        return answer_with_blocks(&mut stream, file, *draws, &mut toll, &schedule.seen, schedule);
+                        answer_with_blocks(&mut stream, file, *draws, &mut toll, &schedule.seen, schedule)
                     }
-                    _ => Door::Tcp(Box::new(TcpPort::on(stream, longest_payload)?)),
-                }
+                    _ => self.play_at(Door::Tcp(Box::new(TcpPort::on(stream, longest_payload)?)), schedule),
+                };
+                return counted.map(|mut counted| {
+                    (counted["congestion"], counted["sack"]) = (json!(congestion), json!(is_selective));
+                    counted
+                });
             }
         };
         self.play_at(door, schedule)

@@ -700,6 +700,108 @@ fn insert(pieces: &mut Vec<(u64, u64)>, from: u64, end: u64) -> ((u64, u64), boo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ethermeter_traffic::{Purpose, Stream};
+    use proptest::prelude::*;
+
+    /// Two ends, and a way between them that takes 10 us and loses segments by chance.
+    struct Way {
+        ends: [Endpoint; 2],
+        under_way: VecDeque<(u64, usize, Segment)>,
+        chance: Stream,
+        /// Of 256.
+        losses: u64,
+        /// What came to each end: as many octets from the first on, and what is beyond a gap.
+        came: [Vec<bool>; 2],
+    }
+
+    impl Way {
+        const DELAY_PS: u64 = 10_000_000;
+
+        fn send(&mut self, now: u64) {
+            for from in 0..2 {
+                while let Some(segment) = self.ends[from].out.pop_front() {
+                    let end = &self.ends[from];
+                    assert!(segment.from + segment.octets <= end.queued && segment.octets <= end.most);
+                    assert!(end.board.gone() <= end.outstanding());
+                    for (begin, end) in segment.blocks {
+                        let blocks = segment.acknowledges + u64::from(begin)..segment.acknowledges + u64::from(end);
+                        assert!(blocks.clone().all(|octet| self.came[from][octet as usize]), "{blocks:?} did not come");
+                    }
+                    if self.chance.below(256) >= self.losses {
+                        self.under_way.push_back((now + Self::DELAY_PS, 1 - from, segment));
+                    }
+                }
+            }
+        }
+
+        fn receive(&mut self, now: u64, to: usize, segment: &Segment) {
+            let is_new = self.ends[to].receive(now, segment);
+            let octets = segment.from as usize..(segment.from + segment.octets) as usize;
+            let was_there = self.came[to][octets.clone()].iter().all(|&came| came);
+            assert!(!is_new || !was_there, "new although it was there");
+            if is_new {
+                self.came[to][octets].fill(true);
+            }
+            let whole = self.came[to].iter().take_while(|&&came| came).count();
+            assert_eq!(self.ends[to].received, whole as u64, "what came without a gap");
+        }
+
+        /// Until nothing more happens.
+        fn run(&mut self) -> u64 {
+            let mut now = 0;
+            loop {
+                self.send(now);
+                let wakes = self.ends.iter().filter_map(Endpoint::wakes).min();
+                let comes = self.under_way.front().map(|first| first.0);
+                let Some(next) = wakes.into_iter().chain(comes).min() else { return now };
+                assert!(next >= now && next < 3_600_000_000_000_000, "an hour is too long");
+                now = next;
+                if comes == Some(now) {
+                    let (_, to, segment) = self.under_way.pop_front().expect("the first");
+                    self.receive(now, to, &segment);
+                } else {
+                    self.ends.iter_mut().for_each(|end| end.wake(now));
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn every_octet_comes_once_and_in_order_whatever_is_lost(
+            seed: u64,
+            losses in 0u64..100,
+            octets in proptest::collection::vec(0u64..40_000, 2),
+            (cubic, sack, new_reno, prr) in any::<(bool, bool, bool, bool)>(),
+            (limited, counting, hystart, nagle) in any::<(bool, bool, bool, bool)>(),
+            (window, buffer, read, initial) in (1_000u64..40_000, proptest::option::of(1_000u64..20_000), 0u64..2000, 1u32..12),
+        ) {
+            let tcp: Tcp = serde_json::from_value(serde_json::json!({
+                "mtu_octets": 540, "window_octets": window, "send_buffer_octets": buffer, "initial_segments": initial,
+                "congestion": if cubic { "cubic" } else { "reno" }, "sack": sack, "recovery": if new_reno { "new_reno" } else { "reno" }, "prr": prr,
+                "limited_transmit": limited, "byte_counting": counting, "hystart": hystart, "nagle": nagle, "read_ps_per_octet": read,
+                "least_timeout_ps": 100_000_000, "timeout_margin_ps": 50_000_000, "first_timeout_ps": 100_000_000,
+                "acknowledge": {"segments": 2, "ps": 50_000_000, "quick": initial},
+            })).expect("keys of tcp");
+            let ends = [0, 1].map(|_| Endpoint::new(tcp, (0, u64::MAX)));
+            let came = [1, 0].map(|from: usize| vec![false; octets[from] as usize]);
+            let mut way = Way { ends, under_way: VecDeque::new(), chance: Stream::new(seed, 0, Purpose::Loss), losses, came };
+            for (end, &octets) in way.ends.iter_mut().zip(&octets) {
+                end.write(0, octets);
+            }
+            way.run();
+            for (end, &octets) in way.ends.iter().zip(&octets) {
+                prop_assert_eq!((end.unacknowledged, end.next, end.board.gone(), end.queued), (octets, octets, 0, octets));
+            }
+            prop_assert_eq!((way.ends[0].taken, way.ends[1].taken), (octets[1], octets[0]));
+            if losses == 0 {
+                let counts = way.ends.each_ref().map(|end| (end.counts.timeouts, end.counts.fast_retransmissions));
+                prop_assert!(sack || counts.iter().all(|counts| counts.1 == 0), "{:?}", counts);
+            }
+        }
+    }
 
     #[test]
     fn pieces_that_touch_are_one() {
