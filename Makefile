@@ -7,7 +7,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python lint fmt agent bench bench-live clean system
+.PHONY: help build demo test test-rust test-python lint fmt agent bench bench-live tcp clean system
 
 help: ## print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/' | expand -t 16
@@ -65,6 +65,9 @@ bench: $(VENV)/.dev ## print frames per CPU-second, beside peers where installed
 
 bench-live: $(VENV)/.dev ## print what live stations do with a processor, beside peers where installed; needs root
 	$(BIN)/python -m benches.live
+
+tcp: $(VENV)/.dev ## print bulk transfers of Linux beside simulated ones; needs root, takes 12 minutes
+	$(BIN)/python scripts/compare-tcp
 
 clean: ## remove what was built (runs stay)
 	rm -rf $(VENV) target

@@ -245,8 +245,7 @@ fn a_block_costs_its_request_its_answer_and_both_turn_arounds() {
     let way = |octets: u64| (octets + 58 + 8) * FAST + 3 * US;
     let blocks = 7;
     for (direction, there, back) in [("read", 60, 1040), ("write", 1060, 40)] {
-        let outcome =
-            pair(3 * US, &file(direction, blocks * 1000, 1000, 1), &classic(8760), &phases(0, S));
+        let outcome = pair(3 * US, &file(direction, blocks * 1000, 1000, 1), &classic(8760), &phases(0, S));
         let flow = &outcome.flows[0];
         let operation = way(there) + 50 * US + way(back);
         assert_eq!((flow.completed, flow.round_trip.sum_ps), (blocks, u128::from(blocks * operation)));
@@ -380,7 +379,8 @@ fn a_bulk_transfer_keeps_a_slow_link_busy_without_a_timeout() {
     // start is over; Linux without selective acknowledgements gets 9.7 Mb/s of frames there (docs/transfers.md).
     for tcp in every_kind(1 << 20).into_iter().filter(|tcp| tcp["sack"] == true || tcp["recovery"] == "new_reno") {
         for room in [20, 30, 60] {
-            let outcome = narrow(room, 20 * MS, &transfer("a", "b", &json!({"stream": {}}), &tcp), &phases(10 * S, 30 * S));
+            let outcome =
+                narrow(room, 20 * MS, &transfer("a", "b", &json!({"stream": {}}), &tcp), &phases(10 * S, 30 * S));
             let flow = &outcome.flows[0];
             let rate_bps = 8.0 * of(flow).octets as f64 / 20.0;
             let link_bps = 1e7 * 1460.0 / 1538.0;

@@ -174,7 +174,8 @@ pub fn set_congestion(socket: &impl AsFd, name: &str) -> Result<(), Error> {
             let path = format!("/proc/sys/net/ipv4/tcp_{which}_congestion_control");
             std::fs::read_to_string(path).map_or_else(|_| "not known".into(), |names| names.trim().to_owned())
         });
-        let allowed = format!("one that this system has: {}; without CAP_NET_ADMIN: {} ({source})", allowed[0], allowed[1]);
+        let allowed =
+            format!("one that this system has: {}; without CAP_NET_ADMIN: {} ({source})", allowed[0], allowed[1]);
         Error::refused("congestion", name, allowed)
     })
 }

@@ -93,7 +93,13 @@ impl Window {
     /// An acknowledgement up to `unacknowledged` took `round_trip`; `next` is the first octet not yet sent.
     pub fn measure(&mut self, now: u64, round_trip: u64, unacknowledged: u64, next: u64) {
         let Some(cubic) = &mut self.cubic else { return };
-        if cubic.measure(now, round_trip, unacknowledged, next, (self.octets < self.threshold).then_some(self.octets / self.most)) {
+        if cubic.measure(
+            now,
+            round_trip,
+            unacknowledged,
+            next,
+            (self.octets < self.threshold).then_some(self.octets / self.most),
+        ) {
             self.threshold = self.octets;
         }
     }
@@ -162,8 +168,7 @@ impl Cubic {
     fn reduce(&mut self, segments: u64) -> u64 {
         self.epoch_ms = None;
         // Fast convergence, RFC 9438 § 4.7.
-        self.most_window =
-            if segments < self.most_window { segments * (SCALE + BETA) / (2 * SCALE) } else { segments };
+        self.most_window = if segments < self.most_window { segments * (SCALE + BETA) / (2 * SCALE) } else { segments };
         segments * BETA / SCALE
     }
 
@@ -204,7 +209,11 @@ impl Cubic {
             if since < self.reached { self.origin.saturating_sub(change) } else { self.origin.saturating_add(change) };
         let computed = if target > window { window / (target - window) } else { 100 * window };
         // Nothing is known of the network before the first loss.
-        if self.most_window == 0 { computed.min(20) } else { computed }
+        if self.most_window == 0 {
+            computed.min(20)
+        } else {
+            computed
+        }
     }
 
     /// Whether slow start, with a window of `starting` segments, is to end.
@@ -258,7 +267,8 @@ mod tests {
     const MSS: u64 = 1448;
 
     fn window(congestion: &str) -> Window {
-        let tcp = serde_json::from_value(serde_json::json!({"window_octets": 1 << 30, "congestion": congestion})).expect("keys of tcp");
+        let tcp = serde_json::from_value(serde_json::json!({"window_octets": 1 << 30, "congestion": congestion}))
+            .expect("keys of tcp");
         Window::new(&tcp, MSS)
     }
 

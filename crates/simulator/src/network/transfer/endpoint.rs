@@ -379,9 +379,7 @@ impl Endpoint {
     fn is_worth_sending(&self, octets: u64) -> bool {
         let is_last = self.next + octets == self.queued;
         let is_quiet = self.next == self.unacknowledged;
-        octets == self.most
-            || (is_last && (is_quiet || !self.tcp.nagle))
-            || 2 * octets >= self.tcp.window_octets
+        octets == self.most || (is_last && (is_quiet || !self.tcp.nagle)) || 2 * octets >= self.tcp.window_octets
     }
 
     fn send_new(&mut self, now: u64, octets: u64) {
@@ -430,10 +428,7 @@ impl Endpoint {
         }
         if self.state != State::Open && self.recover.is_some_and(|recover| self.unacknowledged >= recover) {
             self.be_open();
-        } else if self.state == State::Recovery
-            && has_advanced
-            && !self.tcp.sack
-            && self.tcp.recovery == Recovery::Reno
+        } else if self.state == State::Recovery && has_advanced && !self.tcp.sack && self.tcp.recovery == Recovery::Reno
         {
             self.be_open();
         }
@@ -498,7 +493,11 @@ impl Endpoint {
             State::Recovery => has_advanced,
             State::Loss => false,
         };
-        if is_found { self.board.lose_first() } else { 0 }
+        if is_found {
+            self.board.lose_first()
+        } else {
+            0
+        }
     }
 
     /// What the congestion control reduces: what is under way, but for what limited transmit has added.
