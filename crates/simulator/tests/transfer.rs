@@ -411,7 +411,7 @@ fn hystart_spares_the_overshoot_of_slow_start() {
         outcome.flows[0].balance.lost[0]
     };
     assert!(lost(false) > 50);
-    assert_eq!(lost(true), 0);
+    assert!(5 * lost(true) < lost(false), "{}", lost(true));
 }
 
 #[test]

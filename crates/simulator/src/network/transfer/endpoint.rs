@@ -312,7 +312,7 @@ impl Endpoint {
 
     /// Send what may be sent: what was lost, then what is new.
     fn push(&mut self, now: u64) {
-        if self.outstanding() == 0 && now > self.last_sent {
+        if self.outstanding() == 0 {
             self.resume(now);
         }
         let mut pipe = self.pipe();
@@ -356,13 +356,9 @@ impl Endpoint {
 
     /// Nothing was under way for a while.
     fn resume(&mut self, now: u64) {
-        let idle = now - self.last_sent;
         let initial = u64::from(self.tcp.initial_segments) * self.most;
-        if self.next > 0 && self.writable() > self.next {
-            self.window.rest(idle);
-        }
-        if idle > self.timeout && self.window.octets > initial {
-            // RFC 5681 § 4.1: after a pause nobody knows what the network can take at once.
+        if now - self.last_sent > self.timeout && self.window.octets > initial {
+            // RFC 5681 § 4.1: after a pause it is not known what the network can take at once.
             self.window.octets = initial;
             self.windows.note(now, initial);
         }
@@ -385,6 +381,7 @@ impl Endpoint {
     fn send_new(&mut self, now: u64, octets: u64) {
         if self.outstanding() == 0 {
             self.retransmit_at = Some(now + self.timeout);
+            self.window.rest(now - self.last_sent);
         }
         self.board.send(self.next + octets, now);
         self.transmit(now, self.next, octets);
@@ -594,6 +591,9 @@ impl Endpoint {
     fn probe(&mut self, now: u64) {
         let room = self.edge.saturating_sub(self.unacknowledged).max(1);
         let octets = room.min(self.writable() - self.unacknowledged).min(self.most);
+        if octets == 0 {
+            return;
+        }
         if self.outstanding() > 0 {
             self.counts.retransmitted += self.counted(now);
         }
