@@ -335,6 +335,12 @@ fn check_congestion(name: &str, way: Way) -> Result<(), Refusal> {
         return Err(Refusal::new(Rule::Description, format!("congestion {name} by {way}"), "congestion by tcp"));
     }
     let refused = |error: String| Refusal::new(Rule::Description, error, "a congestion control of this host");
+    // The kernel loads a module of this name if there is one.
+    if name.len() > 15
+        || !name.bytes().all(|octet| octet.is_ascii_lowercase() || octet.is_ascii_digit() || b"_-".contains(&octet))
+    {
+        return Err(refused(format!("congestion {name:?}")));
+    }
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).map_err(|error| refused(error.to_string()))?;
     set_congestion(&socket, name).map_err(|error| refused(error.to_string()))
 }
