@@ -8,7 +8,7 @@ INCONCLUSIVE := $(CURDIR)/target/inconclusive
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-live test-long lint fmt agent bench bench-live clean system
+.PHONY: help build demo test test-rust test-python test-live test-long lint fmt agent bench bench-live tcp clean system
 # Groups of tests follow each other, whatever -j says: some measure the machine.
 .NOTPARALLEL:
 
@@ -76,6 +76,9 @@ bench: $(VENV)/.dev ## print frames per CPU-second, beside peers where installed
 
 bench-live: $(VENV)/.dev ## print what live stations do with a processor, beside peers where installed; needs root
 	$(BIN)/python -m benches.live
+
+tcp: $(VENV)/.dev ## print bulk transfers of Linux beside simulated ones; needs root, takes 12 minutes
+	$(BIN)/python scripts/compare-tcp
 
 clean: ## remove what was built (runs stay)
 	rm -rf $(VENV) target

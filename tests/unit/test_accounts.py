@@ -94,7 +94,7 @@ def tcp_flow() -> dict[str, Any]:
         "buffer_limited_us": [0, 0, 1000],
     }
     # The first value stood for 1 s, the second for 3 s; the last had no time to stand.
-    given = {"tcp": {"at_ns": [0, S, 4 * S], "columns": columns}}
+    given = {"tcp": {"at_ns": [0, S, 4 * S], "columns": columns}, "congestion": "cubic", "sack": False}
     progress = {"at_ns": [0, 2 * S, 4 * S], "columns": {"octets": [0, 1_000_000, 3_000_000]}}
     taken = {"measured": {"data_rate_bps": 8e6}, "progress": progress}
     return {"from": "a", "to": "b", "port": "tcp", "sending": {"counted": given}, "receiving": {"counted": taken}}
@@ -109,6 +109,7 @@ def test_means_of_a_connection_weigh_each_value_by_how_long_it_stood() -> None:
     assert found.window_octets == pytest.approx((10_000 + 60_000) / 4)
     assert (found.sent_again, found.sent_again_octets, found.sent_octets) == (3, 3000, 30_000)
     assert (found.receiver_limited, found.buffer_limited) == (0.25, 0.5)
+    assert (found.congestion, found.sack) == ("cubic", False)
 
 
 def test_what_a_receiver_read_is_conserved_over_even_steps() -> None:

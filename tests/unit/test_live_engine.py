@@ -10,7 +10,7 @@ import pytest
 from ethermeter import _core, plan
 from ethermeter.cli.measure import QUICK, STUDIES
 from ethermeter.engines.live import Laboratory, Station
-from ethermeter.engines.live.description import LINGER_NS, describe, flow_names
+from ethermeter.engines.live.description import LINGER_NS, describe, flow_names, selective_acknowledgements
 from ethermeter.engines.live.observed import in_vain, observe
 from ethermeter.engines.live.places import Local, mtu_octets
 from ethermeter.engines.work import Work
@@ -429,7 +429,27 @@ def test_a_stream_of_octets_becomes_a_transfer_over_tcp(tmp_path: Path, job: str
     (flow,) = json.loads(text)["flows"]
     assert flow["port"] == "tcp"
     assert flow["traffic"] == {"kind": "transfer", **octets}
+    assert flow["congestion"] == "cubic"
     assert mtu_octets(trial["scenario"]) == 1500
+
+
+def test_transfers_of_older_plans_leave_congestion_control_to_the_hosts(tmp_path: Path) -> None:
+    trial = transfer_of(tmp_path, "stream = {}")
+    del trial["scenario"]["flows"][0]["transfer"]["tcp"]["congestion"]
+    del trial["scenario"]["flows"][0]["transfer"]["tcp"]["sack"]
+    (flow,) = json.loads(describe(trial, LABORATORY, {}))["flows"]
+    assert "congestion" not in flow
+    assert selective_acknowledgements(trial["scenario"]) is None
+
+
+def test_hosts_of_a_testbed_acknowledge_selectively_or_not_for_all_transfers(tmp_path: Path) -> None:
+    scenario = transfer_of(tmp_path, "stream = {}")["scenario"]
+    assert selective_acknowledgements(scenario) is True
+    other = copy.deepcopy(scenario["flows"][0])
+    other["transfer"]["tcp"]["sack"] = False
+    assert selective_acknowledgements({**scenario, "flows": [other]}) is False
+    with pytest.raises(InputError, match=r"flows\.\*\.transfer\.tcp\.sack = true and false: expected the same"):
+        selective_acknowledgements({**scenario, "flows": [*scenario["flows"], other]})
 
 
 FILE_JOB = 'file = { direction = "DIRECTION", size = "36 MB", block = "4 kB", request = "64 B", answer = "32 B", server = "1 ms" }'

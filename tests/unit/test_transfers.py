@@ -73,11 +73,19 @@ window = "60 kB"
 send_buffer = "20 kB"
 mtu = "9000 B"
 options = "12 B"
-initial_segments = 2
-recovery = "reno"
+stack = "rfc-2581"
+congestion = "cubic"
+hystart = true
+byte_counting = true
+sack = true
+prr = true
+limited_transmit = true
+initial_segments = 3
+recovery = "new-reno"
 nagle = false
-acknowledge = { segments = 1, time = "100 ms" }
-least_timeout = "200 ms"
+acknowledge = { segments = 1, time = "100 ms", quick = 4 }
+least_timeout = "100 ms"
+timeout_margin = "50 ms"
 first_timeout = "3 s"
 read_per_byte = "100 ns"
 """
@@ -89,20 +97,72 @@ read_per_byte = "100 ns"
             "send_buffer_octets": 20_000,
             "mtu_octets": 9000,
             "option_octets": 12,
-            "initial_segments": 2,
-            "recovery": "reno",
+            "initial_segments": 3,
+            "congestion": "cubic",
+            "hystart": True,
+            "byte_counting": True,
+            "sack": True,
+            "prr": True,
+            "limited_transmit": True,
+            "recovery": "new_reno",
             "nagle": False,
-            "acknowledge": {"segments": 1, "ps": 100_000_000_000},
-            "least_timeout_ps": 200_000_000_000,
+            "acknowledge": {"segments": 1, "ps": 100_000_000_000, "quick": 4},
+            "least_timeout_ps": 100_000_000_000,
+            "timeout_margin_ps": 50_000_000_000,
             "first_timeout_ps": 3_000_000_000_000,
             "read_ps_per_octet": 100_000,
         },
     }
 
 
+LINUX = {
+    "initial_segments": 10,
+    "congestion": "cubic",
+    "hystart": True,
+    "byte_counting": True,
+    "sack": True,
+    "recovery": "new_reno",
+    "prr": True,
+    "limited_transmit": True,
+    "acknowledge": {"segments": 2, "ps": 40_000_000_000, "quick": 16},
+    "least_timeout_ps": 200_000_000_000,
+    "timeout_margin_ps": 200_000_000_000,
+}
+RFC_2581 = {
+    "initial_segments": 2,
+    "congestion": "reno",
+    "hystart": False,
+    "byte_counting": False,
+    "sack": False,
+    "recovery": "reno",
+    "prr": False,
+    "limited_transmit": False,
+    "acknowledge": {"segments": 2, "ps": 200_000_000_000, "quick": 0},
+    "least_timeout_ps": 1_000_000_000_000,
+    "timeout_margin_ps": 0,
+}
+
+
+@pytest.mark.parametrize(("stack", "expected"), [("", LINUX), ('stack = "linux"', LINUX), ('stack = "rfc-2581"', RFC_2581)])
+def test_what_a_file_does_not_say_is_as_in_its_stack(tmp_path: Path, stack: str, expected: dict[str, Any]) -> None:
+    text = COPY.replace('window = "8760 B"', f'window = "8760 B"\n{stack}')
+    (flow,) = scenario(tmp_path, text)["flows"]
+    assert flow["transfer"]["tcp"].items() >= expected.items()
+
+
+def test_files_of_1999_name_the_congestion_control_of_their_hosts() -> None:
+    files = sorted((Path(em.__file__).parent / "experiments" / "fritz1999").glob("*.toml"))
+    assert files
+    for path in files:
+        experiment = load(path)
+        for flow in scenarios(experiment).at([0] * len(experiment.sweeps)).value["flows"]:
+            assert flow["transfer"]["tcp"].items() >= RFC_2581.items(), path.name
+        assert "flows.transfer.tcp.congestion" in path.read_text(encoding="utf-8")
+
+
 def test_rows_of_a_file_are_those_of_a_hand_calculation(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
-    path.write_text(COPY, encoding="utf-8")
+    path.write_text(COPY.replace('window = "8760 B"', 'window = "8760 B"\nstack = "rfc-2581"'), encoding="utf-8")
     table = em.load(path).run(out=tmp_path / "run", jobs=1).to_pandas()
     values = dict(table[table["station"] == 0].set_index("metric")["value"])
     # A frame has 58 octets around its data, 8 before it, and 80 ns an octet; seven blocks, and six times the client's 70 us between them.
@@ -127,6 +187,9 @@ def test_rows_of_a_file_are_those_of_a_hand_calculation(tmp_path: Path) -> None:
             "flows.0.transfer.file.direction",
             "read",
         ),
+        (('window = "8760 B"', 'window = "8760 B"\ncongestion = "cubik"'), "flows.0.transfer.tcp.congestion", '"reno" or "cubic"'),
+        (('window = "8760 B"', 'window = "8760 B"\nstack = "bsd"'), "flows.0.transfer.tcp.stack", '"linux" or "rfc-2581"'),
+        (('window = "8760 B"', 'window = "8760 B"\nsack = 1'), "flows.0.transfer.tcp.sack", "true or false"),
         (('window = "8760 B"', 'window = "0 B"'), "flows.0.transfer.tcp.window", "from 1 B"),
         (('window = "8760 B"', 'window = "1000 B"'), "flows.0.transfer.tcp", "1460"),
         (('name = "copy"', 'name = "copy"\nframes = "64 B"'), "flows.0.frames", "not allowed with transfer"),

@@ -91,6 +91,9 @@ pub struct Flow {
     /// How the receiver waits.
     #[serde(default)]
     pub attention: Attention,
+    /// Congestion control at both ends of a TCP connection; the hosts' own without.
+    #[serde(default)]
+    pub congestion: Option<String>,
 }
 
 /// Names of the agents that receive: one, or a list.
@@ -406,6 +409,9 @@ impl Test {
     /// What is wrong with what a flow does.
     fn check_traffic(&self, flow: &Flow, faults: &mut Vec<String>) {
         let at = format!("flows.{}", flow.name);
+        if let Some(name) = flow.congestion.as_ref().filter(|_| flow.port != PortKind::Tcp) {
+            faults.push(format!("{at}.congestion = {name:?}: must not be given with port {:?}", flow.port.word()));
+        }
         if matches!(flow.traffic, Traffic::Transfer { .. } | Traffic::File { .. }) && flow.port != PortKind::Tcp {
             faults.push(format!("{at}.port = {:?}: must be \"tcp\" for a transfer", flow.port.word()));
         }

@@ -14,6 +14,7 @@ use crate::station::{
     Task, LONGEST_BLOCK_OCTETS,
 };
 use crate::PROTOCOL;
+use ethermeter_live::port::tcp::set_congestion;
 use ethermeter_live::port::Address;
 use ethermeter_live::roles::Attention;
 use ethermeter_live::{Face, HostTime, Timeline};
@@ -21,6 +22,7 @@ use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ring::rand::{SecureRandom, SystemRandom};
 use rustls_pki_types::UnixTime;
+use socket2::{Domain, Socket, Type};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -175,7 +177,7 @@ impl Service {
     }
 
     fn plan(&self, context: &Context<'_>, books: &mut RoleBooks<'_>, asked: wire::Role) -> Result<RolePlan, Refusal> {
-        let wire::Role { flow, kind, cast, interface, stream, role } = asked;
+        let wire::Role { flow, kind, cast, interface, stream, role, congestion } = asked;
         let way = Way::read(&kind, &cast)?;
         let stream = u16::try_from(stream)
             .map_err(|_| Refusal::new(Rule::Description, format!("stream {stream}"), format!("0 to {}", u16::MAX)))?;
@@ -267,7 +269,11 @@ impl Service {
                 (Task::Server { file, draws: (role.seed, role.station) }, place, Some(permitted))
             }
         };
-        Ok(RolePlan { flow, stream, place, task, permitted })
+        let congestion = Some(congestion).filter(|name| !name.is_empty());
+        if let Some(name) = &congestion {
+            check_congestion(name, way)?;
+        }
+        Ok(RolePlan { flow, stream, place, task, permitted, congestion })
     }
 
     fn echo(
@@ -361,6 +367,22 @@ const IN_BULK: u32 = 0;
 
 fn asked_for(rate_bps: u64, rate_frames_per_s: u64, longest_frame_octets: u32) -> Asked {
     Asked { rate_bps, rate_frames_per_s, longest_frame_octets }
+}
+
+/// Refuse a congestion control that this host does not have, before anything is sent.
+fn check_congestion(name: &str, way: Way) -> Result<(), Refusal> {
+    if way.kind != PortKind::Tcp {
+        return Err(Refusal::new(Rule::Description, format!("congestion {name} by {way}"), "congestion by tcp"));
+    }
+    let refused = |error: String| Refusal::new(Rule::Description, error, "a congestion control of this host");
+    // The kernel loads a module of this name if there is one.
+    if name.len() > 15
+        || !name.bytes().all(|octet| octet.is_ascii_lowercase() || octet.is_ascii_digit() || b"_-".contains(&octet))
+    {
+        return Err(refused(format!("congestion {name:?}")));
+    }
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).map_err(|error| refused(error.to_string()))?;
+    set_congestion(&socket, name).map_err(|error| refused(error.to_string()))
 }
 
 fn by_tcp(place: Place) -> Result<Place, Refusal> {

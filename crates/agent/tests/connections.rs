@@ -108,14 +108,55 @@ fn connections_fall_silent_with_their_agents() {
 }
 
 #[test]
+fn both_ends_have_the_congestion_control_of_the_test_and_tell_it() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let file = json!({"kind": "file", "file": {"direction": "read", "octets": 20_000, "block_octets": 1000, "request_octets": 20,
+        "answer_octets": 20, "client": {"kind": "constant", "ps": 0}, "server": {"kind": "constant", "ps": 0}, "ahead": 1}});
+    let mut flows = [
+        by_tcp("bulk", &json!({"kind": "transfer", "octets": 100_000})),
+        by_tcp("file", &file),
+        by_tcp("own", &saturated()),
+    ];
+    for flow in &mut flows[..2] {
+        flow["congestion"] = json!("reno");
+    }
+    let measured = measure("congestion", &test(&[&a, &b], 300, &flows), &[]);
+    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    let system = |setting: &str| {
+        std::fs::read_to_string(format!("/proc/sys/net/ipv4/{setting}")).expect("a setting").trim().to_owned()
+    };
+    for (name, expected) in
+        [("bulk", "reno".to_owned()), ("file", "reno".to_owned()), ("own", system("tcp_congestion_control"))]
+    {
+        for end in ["sending", "receiving"] {
+            let counted = &measured.result["flows"][name][end]["counted"];
+            assert_eq!(counted["congestion"], json!(expected), "{name} {end}: {counted}");
+            assert_eq!(counted["sack"], json!(system("tcp_sack") != "0"), "{name} {end}");
+        }
+    }
+}
+
+#[test]
+fn a_congestion_control_that_a_host_does_not_have_is_refused_with_those_that_it_has() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let mut flow = by_tcp("bulk", &json!({"kind": "transfer"}));
+    flow["congestion"] = json!("none-such");
+    let measured = measure("no-congestion", &test(&[&a, &b], 100, &[flow]), &[]);
+    assert_ne!(measured.code, Some(0), "{}", measured.result);
+    assert!(measured.said.contains("none-such") && measured.said.contains("reno"), "{}", measured.said);
+}
+
+#[test]
 fn transfers_that_cannot_be_are_told() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let faulty = [
         (json!({"kind": "transfer", "block_octets": 0}), "tcp", "blocks of 1 to"),
         (json!({"kind": "transfer"}), "udp", "must be \"tcp\" for a transfer"),
+        (json!({"kind": "transfer"}), "udp", "flows.f.congestion = \"reno\": must not be given with port \"udp\""),
     ];
     for (traffic, port, expected) in faulty {
         let mut flow = by_tcp("f", &traffic);
+        flow["congestion"] = json!("reno");
         flow["port"] = json!(port);
         let measured = measure("faulty", &test(&[&a, &b], 100, &[flow]), &[]);
         assert_eq!(measured.code, Some(2), "{}", measured.result);

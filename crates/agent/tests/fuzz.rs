@@ -205,8 +205,17 @@ fn a_role() -> impl Strategy<Value = Role> {
         role::Role::Give(Give { grants, address, octets, block_octets, rate_bps: octets, rate_frames_per_s: octets })
     });
     let any_role = prop_oneof![send, sink, ask, echo, give, client, server, Just(role::Role::Take(Take {}))];
-    (text(), kind(), text(), half(), proptest::option::of(any_role))
-        .prop_map(|(flow, (kind, cast), interface, stream, role)| Role { flow, kind, cast, interface, stream, role })
+    (text(), kind(), text(), half(), text(), proptest::option::of(any_role)).prop_map(
+        |(flow, (kind, cast), interface, stream, congestion, role)| Role {
+            flow,
+            kind,
+            cast,
+            interface,
+            stream,
+            role,
+            congestion,
+        },
+    )
 }
 
 const EXPERIMENT: u64 = 0xF022;

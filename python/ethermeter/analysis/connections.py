@@ -5,7 +5,7 @@ Shares of limits are of the time in which the sender had something to send or to
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,10 @@ class Connection:
         Octets sent, those sent again included.
     receiver_limited, buffer_limited
         Shares of the busy time in which the receiver's window, or the sender's own buffer, was the limit; NaN if it was never busy.
+    congestion
+        The sender's congestion control, as its kernel names it; empty where agents of older versions measured.
+    sack
+        Whether both ends agreed on selective acknowledgements; None where that is not known.
 
     """
 
@@ -56,6 +60,8 @@ class Connection:
     sent_octets: float
     receiver_limited: float
     buffer_limited: float
+    congestion: str = ""
+    sack: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +106,9 @@ def connections(result: Mapping[str, Any]) -> tuple[Connection, ...]:
         if at_ns.size:
             ends = (str(flow["from"]), str(flow["to"]))
             sender, receiver = ends if side == SIDES[0] else ends[::-1]
-            found.append(_connection(name, sender, receiver, at_ns, columns, _rate_bps(flow, result)))
+            counted = _counted(flow, side) or {}
+            connection = _connection(name, sender, receiver, at_ns, columns, _rate_bps(flow, result))
+            found.append(replace(connection, congestion=str(counted.get("congestion", "")), sack=counted.get("sack")))
     return tuple(found)
 
 

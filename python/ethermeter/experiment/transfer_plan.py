@@ -5,20 +5,25 @@ from typing import Any
 from ethermeter.experiment import traffic
 from ethermeter.experiment.transfers import Transfer
 
+_AS_THEY_ARE = ("initial_segments", "congestion", "hystart", "byte_counting", "sack", "prr", "limited_transmit")
+"""Keys of `tcp` that a plan has as they are."""
+
 
 def transfer_plan(transfer: Transfer) -> dict[str, Any]:
     """Return a transfer as a plan has it."""
     tcp = transfer.tcp
+    acknowledge = tcp.setting("acknowledge")
     ends = {
         "window_octets": tcp.window,
         "send_buffer_octets": tcp.send_buffer,
         "mtu_octets": tcp.mtu,
         "option_octets": tcp.options,
-        "initial_segments": tcp.initial_segments,
-        "recovery": tcp.recovery.replace("-", "_"),
+        **{key: tcp.setting(key) for key in _AS_THEY_ARE},
+        "recovery": tcp.setting("recovery").replace("-", "_"),
         "nagle": tcp.nagle,
-        "acknowledge": tcp.acknowledge and {"segments": tcp.acknowledge.segments, "ps": tcp.acknowledge.time},
-        "least_timeout_ps": tcp.least_timeout,
+        "acknowledge": {"segments": acknowledge.segments, "ps": acknowledge.time, "quick": acknowledge.quick},
+        "least_timeout_ps": tcp.setting("least_timeout"),
+        "timeout_margin_ps": tcp.setting("timeout_margin"),
         "first_timeout_ps": tcp.first_timeout,
         "read_ps_per_octet": tcp.read_per_byte,
     }

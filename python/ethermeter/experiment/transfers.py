@@ -1,11 +1,11 @@
 """Transfers: data over TCP in place of messages."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from ethermeter.experiment.hosts import Times
-from ethermeter.experiment.quantity import PositiveTime, octets, short_time
+from ethermeter.experiment.quantity import PositiveTime, Time, octets, short_time
 from ethermeter.experiment.table import Table, complaint
 from ethermeter.units import PS_PER_S
 
@@ -55,10 +55,52 @@ class Acknowledge(Table):
     """With so many segments, or …"""
     time: PositiveTime
     """… so long after the first."""
+    quick: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """As many segments at the beginning are acknowledged at once, until the host sends data."""
+
+
+Stack = Literal["linux", "rfc-2581"]
+"""Hosts whose settings stand where the file has none."""
+
+STACKS: dict[Stack, dict[str, Any]] = {
+    # Linux 6: net/ipv4 and include/net/tcp.h. RFC 6928; CUBIC with HyStart (RFC 9438); SACK (RFC 2018, 6675), PRR (RFC 6937), limited
+    # transmit (RFC 3042); TCP_DELACK_MIN, TCP_MAX_QUICKACKS; TCP_RTO_MIN, which is added to the smoothed round trip.
+    "linux": {
+        "initial_segments": 10,
+        "congestion": "cubic",
+        "hystart": True,
+        "byte_counting": True,
+        "sack": True,
+        "recovery": "new-reno",
+        "prr": True,
+        "limited_transmit": True,
+        "acknowledge": Acknowledge.model_validate({"segments": 2, "time": "40 ms", "quick": 16}),
+        "least_timeout": PS_PER_S // 5,
+        "timeout_margin": PS_PER_S // 5,
+    },
+    # Hosts of the nineties: RFC 2581 (1999) with its initial window, RFC 1122, section 4.2.3.2, with the fifth of a second of 4.4BSD,
+    # RFC 2988, section 2.4.
+    "rfc-2581": {
+        "initial_segments": 2,
+        "congestion": "reno",
+        "hystart": False,
+        "byte_counting": False,
+        "sack": False,
+        "recovery": "reno",
+        "prr": False,
+        "limited_transmit": False,
+        "acknowledge": Acknowledge.model_validate({"segments": 2, "time": "200 ms"}),
+        "least_timeout": PS_PER_S,
+        "timeout_margin": 0,
+    },
+}
 
 
 class Tcp(Table):
-    """What both ends of a connection are like."""
+    """What both ends of a connection are like; keys that the file does not have are those of the `stack`."""
+
+    stack: Stack = "linux"
+    """Whose settings stand where the file has none."""
 
     window: Part
     """Memory for what came and was not yet read."""
@@ -69,19 +111,38 @@ class Tcp(Table):
     options: Annotated[int, *octets(least=0, most=40)] = Field(default="0 B", validate_default=True)
     """Of TCP's header, in every segment."""
     initial_segments: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """First congestion window; by RFC 5681 if not said."""
-    recovery: Literal["reno", "new-reno"] = "new-reno"
-    """What comes after a fast retransmission."""
+    """First congestion window."""
+    congestion: Literal["reno", "cubic"] | None = None
+    """Congestion control: RFC 5681 or RFC 9438."""
+    hystart: bool | None = None
+    """Whether CUBIC ends slow start when round trips grow or acknowledgements come in a train."""
+    byte_counting: bool | None = None
+    """Whether the congestion window grows by octets acknowledged (RFC 3465), not by acknowledgements."""
+    sack: bool | None = None
+    """Selective acknowledgements (RFC 2018)."""
+    recovery: Literal["reno", "new-reno"] | None = None
+    """Without `sack`: what comes after a fast retransmission."""
+    prr: bool | None = None
+    """Whether the window is reduced in proportion to what is delivered (RFC 6937), not at once."""
+    limited_transmit: bool | None = None
+    """Whether the first two duplicate acknowledgements let a new segment go each (RFC 3042)."""
     nagle: bool = True
     """Whether a last, short segment waits for the acknowledgement of all before it."""
     acknowledge: Acknowledge | None = None
-    """When data are acknowledged; every second segment, or after 200 ms, if not said."""
-    least_timeout: PositiveTime = Field(default="1 s", validate_default=True)
+    """When data are acknowledged that came in order."""
+    least_timeout: PositiveTime | None = None
     """Shortest retransmission timeout."""
+    timeout_margin: Time | None = None
+    """By how much the retransmission timeout is longer than the smoothed round trip, at least."""
     first_timeout: PositiveTime = Field(default="1 s", validate_default=True)
     """The timeout before any round trip was measured."""
     read_per_byte: Annotated[int, *short_time(PS_PER_S // 1000)] = Field(default="0 s", validate_default=True)
     """Time in which the application reads an octet."""
+
+    def setting(self, key: str) -> Any:
+        """Return the value of a key, that of the stack where the file has none."""
+        found = getattr(self, key)
+        return STACKS[self.stack][key] if found is None else found
 
     @model_validator(mode="after")
     def _fits(self) -> "Tcp":

@@ -29,6 +29,7 @@ _NUMBERS = [of.name for of in fields(Connection) if of.type is float]
 _HEAD = (
     *("Connection", "Throughput (Mb/s)", "Round trip (ms)", "largest", "least", "Congestion window (kB)", "largest", "Sent again"),
     *("of segments’ octets", "Receiver the limit", "Own buffer the limit", "Sender busy", "Receiver busy", "Least memory (MB)"),
+    *("Congestion control", "Selective acknowledgements"),
 )
 
 
@@ -83,6 +84,8 @@ def _cells(mean: Connection, group: Sequence[Account]) -> list[str]:
         percent(_busy(sender)),
         percent(_busy(receiver)),
         "–" if memory != memory else f"{memory / 1e6:,.0f}",
+        safe(mean.congestion or "–"),
+        "–" if mean.sack is None else "yes" if mean.sack else "no",
     ]
 
 

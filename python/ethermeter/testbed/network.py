@@ -100,7 +100,13 @@ class NetworkBed:
 
 @contextmanager
 def make_network(
-    hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], *, mtu: int = 1500, ages_s: Mapping[str, float] | None = None
+    hosts: Sequence[str],
+    switches: Sequence[str],
+    links: Sequence[Link],
+    *,
+    mtu: int = 1500,
+    ages_s: Mapping[str, float] | None = None,
+    sack: bool | None = None,
 ) -> Iterator[NetworkBed]:
     """Make a network, and remove it at the end whatever happens. What killed processes left of others is removed first.
 
@@ -114,6 +120,8 @@ def make_network(
         Octets of the longest IP packet.
     ages_s
         After how long of silence a switch forgets where a host is, in s, by the name of the switch; 300 s for those that are not in it.
+    sack
+        Whether TCP of the hosts acknowledges selectively; as the system begins with if None.
 
     Raises
     ------
@@ -138,6 +146,8 @@ def make_network(
         for name, age_s in (ages_s or {}).items():
             hundredths = min(max(1, round(100 * age_s)), _MOST_HUNDREDTHS)
             batch(switching[name], [f"link set bridge type bridge ageing_time {hundredths}"])
+        for host in made.hosts.values() if sack is not None else ():
+            run(host.command("sysctl", "-q", "-w", f"net.ipv4.tcp_sack={int(bool(sack))}"))
         for namespace in namespaces:
             await_carrier(namespace)
         relay = Relay.start(wires_namespace(record.name), plan) if plan else None

@@ -323,6 +323,7 @@ async fn arrange(test: &Test, links: &[Link], renewals: &Renewals) -> Result<(),
             cast: way.cast.word().into(),
             interface: links[agent].entry.interface.clone().unwrap_or_default(),
             stream: stream.into(),
+            congestion: flow.congestion.clone().unwrap_or_default(),
             role: Some(role),
         };
         match &flow.traffic {
@@ -442,6 +443,7 @@ impl ClockPairs {
                 cast: wanted.way.cast.word().into(),
                 interface: links[agent].entry.interface.clone().unwrap_or_default(),
                 stream: 0,
+                congestion: String::new(),
                 role: Some(role),
             };
             let clock = wire::Clock { grants: vec![question], rate_bps, rate_frames_per_s };

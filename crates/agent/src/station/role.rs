@@ -12,7 +12,7 @@ use crate::leash::{ReceiverLease, RoleLeash};
 use crate::refusal::{Refusal, Rule};
 use ethermeter_live::clock::Ongoing;
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
-use ethermeter_live::port::tcp::TcpPort;
+use ethermeter_live::port::tcp::{congestion, set_congestion, TcpInfo, TcpPort};
 use ethermeter_live::port::{Address, Port};
 use ethermeter_live::roles::{
     ask, echo, send, sink, talk, Answers, AskPlan, Attention, EchoPlan, Requests, SendPlan, SendersClock, SinkPlan,
@@ -166,6 +166,8 @@ pub struct RolePlan {
     pub task: Task,
     /// What it may send, and where; `None` of a role that only receives.
     pub permitted: Option<Permitted>,
+    /// Congestion control of its connection; the host's own without.
+    pub congestion: Option<String>,
 }
 
 /// The traffic of a sending station, as in a plan.
@@ -285,8 +287,12 @@ impl RolePlan {
                         source: std::io::ErrorKind::TimedOut.into(),
                     });
                 };
+                if let Some(name) = &self.congestion {
+                    set_congestion(&stream, name)?;
+                }
+                let (congestion, is_selective) = (congestion(&stream)?, TcpInfo::of(&stream)?.is_selective);
                 let seen = &schedule.seen;
-                match (&self.task, toll) {
+                let counted = match (&self.task, toll) {
                     (Task::Give { octets, block_octets }, Some(mut toll)) => {
                         let plan = GivePlan { octets: *octets, block_octets: *block_octets };
                         give(&mut stream, &plan, &mut toll, seen, schedule)
@@ -301,7 +307,11 @@ impl RolePlan {
                     (_, toll) => {
                         self.play_at(Door::Tcp(Box::new(TcpPort::on(stream, longest_payload)?)), toll, schedule)
                     }
-                }
+                };
+                counted.map(|mut counted| {
+                    (counted["congestion"], counted["sack"]) = (json!(congestion), json!(is_selective));
+                    counted
+                })
             }
         }
     }

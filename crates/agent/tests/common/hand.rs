@@ -81,6 +81,7 @@ impl Hand {
                 cast: "unicast".into(),
                 interface: String::new(),
                 stream: 0,
+                congestion: String::new(),
                 role: Some(role),
             }],
         }

@@ -9,9 +9,10 @@ use crate::Error;
 use ethermeter_ethernet::Carrier;
 use nix::sys::socket::{recv, MsgFlags};
 use serde::Serialize;
+use socket2::SockRef;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 /// Octets of the length before a message, big-endian.
@@ -67,13 +68,20 @@ pub struct TcpInfo {
     pub sent_octets: u64,
     /// Octets of payload that were sent again.
     pub sent_again_octets: u64,
+    /// Whether both ends agreed on selective acknowledgements (RFC 2018).
+    pub is_selective: bool,
 }
+
+/// `TCPI_OPT_SACK` of `linux/tcp.h`.
+const SELECTIVE: u8 = 2;
 
 /// `struct tcp_info` of `linux/tcp.h`, as far as it is read here. Older kernels fill less of it; the rest is 0.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct KernelInfo {
-    states_and_options: [u8; 8],
+    states: [u8; 5],
+    options: u8,
+    scales: [u8; 2],
     timeouts_and_sizes: [u32; 2],
     sending_segment_octets: u32,
     receiving_segment_octets: u32,
@@ -128,6 +136,7 @@ impl TcpInfo {
             buffer_limited_us: info.buffer_limited_us,
             sent_octets: info.sent_octets,
             sent_again_octets: info.sent_again_octets,
+            is_selective: info.options & SELECTIVE != 0,
         })
     }
 }
@@ -153,6 +162,32 @@ pub fn unacknowledged_octets(stream: &TcpStream) -> Result<u64, Error> {
 /// If the system refuses.
 pub fn set_pace(stream: &TcpStream, octets_per_s: u64) -> Result<(), Error> {
     set_option(stream, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &octets_per_s, "setting a connection's pace")
+}
+
+/// Let a socket answer loss by the congestion control of this name (`TCP_CONGESTION`), which its system has to have.
+///
+/// # Errors
+/// If the system refuses; the message names those that it has.
+pub fn set_congestion(socket: &impl AsFd, name: &str) -> Result<(), Error> {
+    SockRef::from(socket).set_tcp_congestion(name.as_bytes()).map_err(|source| {
+        let allowed = ["available", "allowed"].map(|which| {
+            let path = format!("/proc/sys/net/ipv4/tcp_{which}_congestion_control");
+            std::fs::read_to_string(path).map_or_else(|_| "not known".into(), |names| names.trim().to_owned())
+        });
+        let allowed =
+            format!("one that this system has: {}; without CAP_NET_ADMIN: {} ({source})", allowed[0], allowed[1]);
+        Error::refused("congestion", name, allowed)
+    })
+}
+
+/// The name of a socket's congestion control.
+///
+/// # Errors
+/// If the kernel does not say.
+pub fn congestion(socket: &impl AsFd) -> Result<String, Error> {
+    let name = SockRef::from(socket).tcp_congestion().map_err(Error::system("asking for a congestion control"))?;
+    let name = name.split(|&octet| octet == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(name).into_owned())
 }
 
 /// When a connection is closed from now on, whether what it still holds goes on to be sent. If not, it is gone and the other end is told so.
@@ -363,6 +398,18 @@ mod tests {
         let info = one.info().expect("what TCP says");
         assert!(info.congestion_window > 0 && info.segment_octets > 0, "{info:?}");
         assert_eq!(info.sent_again, 0);
+    }
+
+    #[test]
+    fn a_connection_has_the_congestion_control_that_was_chosen() {
+        let (one, _other) = TcpPort::pair_on_loopback().expect("a connection");
+        // Every Linux has Reno, and lets everybody choose it.
+        set_congestion(one.stream(), "reno").expect("a congestion control");
+        assert_eq!(congestion(one.stream()).expect("its name"), "reno");
+        let error = set_congestion(one.stream(), "none-such").expect_err("there is none").to_string();
+        assert!(error.contains("none-such") && error.contains("reno"), "{error}");
+        let is_wanted = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_sack").expect("a setting").trim() != "0";
+        assert_eq!(one.info().expect("what TCP says").is_selective, is_wanted);
     }
 
     #[test]

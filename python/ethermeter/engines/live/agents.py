@@ -176,7 +176,9 @@ def loopback(hosts: Sequence[str]) -> Iterator[Bench]:
 
 
 @contextlib.contextmanager
-def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool, wires: WireKind, ip: int, hosts_at_least: int) -> Iterator[Bench]:
+def testbed(
+    network: Mapping[str, Any], *, mtu: int, plain: bool, wires: WireKind, ip: int, hosts_at_least: int, sack: bool | None
+) -> Iterator[Bench]:
     """Build a network out of namespaces, with an agent and certificates in each host; all is gone at the end.
 
     Parameters
@@ -193,6 +195,8 @@ def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool, wires: WireKin
         4 or 6: with which addresses hosts take part in what is measured.
     hosts_at_least
         Hosts of a plain testbed; those that the network does not have stand by and do nothing.
+    sack
+        Whether TCP acknowledges selectively; as the system begins with if None.
 
     Raises
     ------
@@ -203,7 +207,7 @@ def testbed(network: Mapping[str, Any], *, mtu: int, plain: bool, wires: WireKin
 
     """
     hosts, switches, links = _plain(network, hosts_at_least) if plain else _planned(network, wires)
-    with make_network(hosts, switches, links, mtu=mtu, ages_s={} if plain else _ages_s(network)) as bed:
+    with make_network(hosts, switches, links, mtu=mtu, ages_s={} if plain else _ages_s(network), sack=sack) as bed:
         names = {name: f"h{number}" for number, name in enumerate(hosts, 1)}
         addresses = {name: bed.hosts[name].ipv6 if ip == IPV6 else bed.hosts[name].ipv4 for name in hosts}
         certified = [f"{names[name]}={bed.controls[name]}={addresses[name]}" for name in hosts]

@@ -155,11 +155,34 @@ def _flows(
                 **({"cast": flow["address"]} if is_group else {}),
                 "port": port,
                 **shares[number],
+                **_congestion(flow),
                 "attention": "spinning" if is_exchange(flow) and not laboratory.is_one_machine else "sleeping",
                 "traffic": traffic,
             }
         )
     return made, faults
+
+
+def _congestion(flow: Mapping[str, Any]) -> dict[str, str]:
+    """Return the congestion control that hosts are to have; plans of older versions say none."""
+    tcp = flow["transfer"]["tcp"] if is_transfer(flow) else {}
+    return {"congestion": tcp["congestion"]} if "congestion" in tcp else {}
+
+
+def selective_acknowledgements(scenario: Scenario) -> bool | None:
+    """Whether hosts of a testbed acknowledge selectively; None where no flow is a transfer, or the plan is of an older version.
+
+    Raises
+    ------
+    InputError
+        If transfers differ: the setting is one of a host.
+
+    """
+    found = {flow["transfer"]["tcp"].get("sack") for flow in scenario["flows"] if is_transfer(flow)} - {None}
+    if len(found) > 1:
+        allowed = "expected the same of all flows of what is measured: a host acknowledges selectively or not"
+        raise InputError([Fault("testbed", "flows.*.transfer.tcp.sack", "true and false", allowed)])
+    return next(iter(found), None)
 
 
 def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[dict[str, int]]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from ethermeter.engines.live import agents, trials
 from ethermeter.engines.live.agents import IPV6, Bench
+from ethermeter.engines.live.description import selective_acknowledgements
 from ethermeter.engines.live.laboratory import Laboratory, Station
 from ethermeter.engines.live.recording import Captures
 from ethermeter.engines.live.trials import Underway
@@ -103,6 +104,7 @@ class Local:
             scenario = json.loads(work.line)["scenario"]
             trials.check([work], _expected(scenario, self.kind, self.ip))
             agents.check(scenario, self.kind, self.wires)
+            selective_acknowledgements(scenario)
             if self.captures is not None:
                 self.captures.check(scenario)
 
@@ -131,7 +133,7 @@ class Local:
 
     def _key(self, work: Work) -> str:
         scenario = json.loads(work.line)["scenario"]
-        return json.dumps([scenario["network"], scenario["live"], mtu_octets(scenario)])
+        return json.dumps([scenario["network"], scenario["live"], mtu_octets(scenario), selective_acknowledgements(scenario)])
 
     @contextmanager
     def _bench(self, scenario: Mapping[str, Any]) -> Iterator[Bench]:
@@ -142,6 +144,7 @@ class Local:
             with agents.testbed(
                 scenario["network"],
                 mtu=mtu_octets(scenario),
+                sack=selective_acknowledgements(scenario),
                 plain=self.kind == "plain",
                 wires=self.wires,
                 ip=self.ip,

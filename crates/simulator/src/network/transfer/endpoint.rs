@@ -1,11 +1,23 @@
 //! One end of a connection of TCP: what it sends, and what it does with what comes.
 //!
-//! Slow start, congestion avoidance, fast retransmission and recovery after RFC 5681 and 6582, the retransmission timer after RFC 6298,
-//! delayed acknowledgements and silly windows after RFC 1122 § 4.2.3. A connection stands from the beginning and never ends; octets are
-//! numbered from 0. Left out: limited transmit (RFC 3042), selective acknowledgements, timestamps as clocks.
+//! Fast retransmission and recovery after RFC 5681 and 6582, or with selective acknowledgements after RFC 2018 and 6675; proportional rate
+//! reduction (RFC 6937), limited transmit (RFC 3042), the retransmission timer after RFC 6298, delayed acknowledgements and silly windows after
+//! RFC 1122 § 4.2.3. Where these leave a choice it is Linux's: the timer begins anew with each acknowledgement of new data, during recovery too.
+//! A connection stands from the beginning and never ends; octets are numbered from 0. Left out: tail loss probes and reordering (RFC 8985), undoing
+//! of reductions (RFC 3522, 5682), data that acknowledge selectively (only segments without data do).
+//!
+//! ```text
+//!                 three duplicates, or as much selectively acknowledged
+//!   ┌──► Open ───────────────────────────────────────────────────────► Recovery
+//!   │     │ timer                                                timer │    │
+//!   │     └───────────────────────► Loss ◄─────────────────────────────┘    │
+//!   └──── all is acknowledged that had been sent by then ◄──────────────────┘
+//! ```
 
+use super::congestion::Window;
 use super::scenario::{Recovery, Tcp};
-use std::collections::{BTreeMap, VecDeque};
+use super::scoreboard::{Blocks, News, Scoreboard, DUPLICATES};
+use std::collections::VecDeque;
 
 /// A segment, as it goes in one frame.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +29,18 @@ pub(super) struct Segment {
     pub acknowledges: u64,
     /// Octets before this may be sent.
     pub edge: u64,
+    /// What came beyond a gap, the latest first.
+    pub blocks: Blocks,
+}
+
+impl Segment {
+    /// Octets of the option for its blocks: two to pad, kind and length, and eight a block (RFC 2018 § 3).
+    pub fn block_octets(&self) -> u64 {
+        match self.blocks.iter().filter(|(from, end)| from < end).count() as u64 {
+            0 => 0,
+            blocks => 4 + 8 * blocks,
+        }
+    }
 }
 
 /// What an end did within the measured window.
@@ -63,16 +87,31 @@ impl Windows {
 
 /// Longest timeout, RFC 6298 § 2.5.
 const LONGEST_TIMEOUT_PS: u64 = 60_000_000_000_000;
-const DUPLICATES: u32 = 3;
-
-/// What fast recovery is at.
+/// What the sender is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mending {
-    Nothing,
-    /// The first lost segment was sent again.
-    First,
-    /// It was acknowledged, but not all that had been sent by then.
-    Others,
+enum State {
+    Open,
+    /// A loss is repaired that acknowledgements told of.
+    Recovery,
+    /// The retransmission timer expired, and not all is acknowledged that had been sent by then.
+    Loss,
+}
+
+/// Proportional rate reduction (RFC 6937 § 3), in octets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reduction {
+    /// Under way when recovery began.
+    flight: u64,
+    delivered: u64,
+    out: u64,
+}
+
+/// How far the congestion window is used (RFC 7661, as Linux has it).
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    is_limit: bool,
+    most_flight: u64,
+    until: u64,
 }
 
 /// One end of a connection.
@@ -82,7 +121,6 @@ pub(super) struct Endpoint {
     measured: (u64, u64),
     /// Most data in a segment.
     most: u64,
-    initial: u64,
     pub counts: Counts,
     pub windows: Windows,
     /// Segments to go out.
@@ -93,20 +131,23 @@ pub(super) struct Endpoint {
     queued: u64,
     unacknowledged: u64,
     next: u64,
-    highest: u64,
     edge: u64,
-    congestion: u64,
-    threshold: u64,
-    duplicates: u32,
-    mending: Mending,
-    /// Duplicates of what was sent before this are from before a timeout or a recovery.
+    board: Scoreboard,
+    window: Window,
+    usage: Usage,
+    state: State,
+    reduction: Reduction,
+    /// What recovery, or loss, has to reach to be over; duplicates of what was sent before say nothing of later losses (RFC 6582 § 4.1).
     recover: Option<u64>,
-    /// The segment of which the round trip is measured: its end, and when it was sent.
-    timed: Option<(u64, u64)>,
+    /// Without selective acknowledgements: duplicates since the last acknowledgement of new data, and the octets that they stand for.
+    duplicates: u32,
+    duplicate_octets: u64,
+    /// The first lost segment goes out whatever the window.
+    is_urgent: bool,
+    /// Whether new data were acknowledged since the last timeout.
+    has_advanced: bool,
     round_trip: Option<(u64, u64)>,
     timeout: u64,
-    /// What a timeout halved the threshold for.
-    halved_for: Option<u64>,
     retransmit_at: Option<u64>,
     /// An octet is under way that asks whether the window is still shut.
     probing: bool,
@@ -114,14 +155,18 @@ pub(super) struct Endpoint {
 
     // Receiving
     received: u64,
-    /// Beyond a gap: begin and end.
-    pieces: BTreeMap<u64, u64>,
+    /// Beyond a gap: begin and end, in order, with gaps between.
+    pieces: Vec<(u64, u64)>,
+    /// Of these, the latest that came or grew first.
+    recent: [(u64, u64); 3],
     taken: u64,
     /// When the application has read up to where.
     reading: VecDeque<(u64, u64)>,
     reads_until: u64,
     promised: u64,
     segments: u32,
+    /// Segments that will be acknowledged at once.
+    quick: u32,
     must_acknowledge: bool,
     acknowledge_at: Option<u64>,
 }
@@ -129,44 +174,44 @@ pub(super) struct Endpoint {
 impl Endpoint {
     pub fn new(tcp: Tcp, measured: (u64, u64)) -> Self {
         let most = tcp.segment_octets();
-        // RFC 5681 § 3.1, equation 1.
-        let segments =
-            tcp.initial_segments.map_or(if most > 2190 { 2 } else { 3 + u64::from(most <= 1095) }, u64::from);
-        let initial = segments * most;
+        let window = Window::new(&tcp, most);
         let mut windows = Windows::default();
-        windows.note(0, initial);
+        windows.note(0, window.octets);
         Self {
             tcp,
             measured,
             most,
-            initial,
             counts: Counts::default(),
             windows,
             out: VecDeque::new(),
             queued: 0,
             unacknowledged: 0,
             next: 0,
-            highest: 0,
             edge: tcp.window_octets,
-            congestion: initial,
-            threshold: u64::MAX,
-            duplicates: 0,
-            mending: Mending::Nothing,
+            board: Scoreboard::default(),
+            window,
+            usage: Usage::default(),
+            state: State::Open,
+            reduction: Reduction::default(),
             recover: None,
-            timed: None,
+            duplicates: 0,
+            duplicate_octets: 0,
+            is_urgent: false,
+            has_advanced: true,
             round_trip: None,
             timeout: tcp.first_timeout_ps,
-            halved_for: None,
             retransmit_at: None,
             probing: false,
             last_sent: 0,
             received: 0,
-            pieces: BTreeMap::new(),
+            pieces: Vec::new(),
+            recent: [(0, 0); 3],
             taken: 0,
             reading: VecDeque::new(),
             reads_until: 0,
             promised: tcp.window_octets,
             segments: 0,
+            quick: tcp.acknowledge.quick,
             must_acknowledge: false,
             acknowledge_at: None,
         }
@@ -196,7 +241,7 @@ impl Endpoint {
 
     /// The application writes no more than what is in the send buffer.
     pub fn close(&mut self) {
-        self.queued = self.writable().max(self.highest);
+        self.queued = self.writable().max(self.next);
     }
 
     fn writable(&self) -> u64 {
@@ -227,19 +272,19 @@ impl Endpoint {
         self.edge = edge.max(segment.edge);
         if std::mem::take(&mut self.probing) && segment.acknowledges <= self.unacknowledged {
             // There was no room for what asked.
-            (self.next, self.highest) = (self.unacknowledged, self.unacknowledged);
-            (self.timed, self.retransmit_at) = (None, None);
+            self.next = self.unacknowledged;
+            self.board.clear(self.next);
+            self.retransmit_at = None;
         }
-        if segment.acknowledges > self.unacknowledged {
-            self.advance(now, segment.acknowledges);
-        } else if segment.acknowledges == self.unacknowledged
-            && self.unacknowledged < self.highest
-            && segment.octets == 0
-            && segment.edge == edge
-        {
-            self.duplicate(now);
+        if self.next > self.unacknowledged || segment.acknowledges > self.unacknowledged {
+            let is_duplicate =
+                segment.acknowledges == self.unacknowledged && segment.octets == 0 && segment.edge == edge;
+            self.hear(now, segment, is_duplicate);
         }
         let is_new = segment.octets > 0 && self.take(now, segment);
+        if self.tcp.sack && self.must_acknowledge && !self.pieces.is_empty() {
+            self.acknowledge(now); // data would not tell what came
+        }
         self.push(now);
         if self.must_acknowledge {
             self.acknowledge(now);
@@ -253,22 +298,55 @@ impl Endpoint {
         u64::from(self.measured.0 <= now && now < self.measured.1)
     }
 
-    /// Send what may be sent.
+    /// Octets that were sent and not acknowledged.
+    fn outstanding(&self) -> u64 {
+        self.next - self.unacknowledged
+    }
+
+    /// Octets that are still in the network, as far as acknowledgements tell (RFC 6675 § 4, `pipe`).
+    fn pipe(&self) -> u64 {
+        let is_counted = self.state != State::Open || self.tcp.limited_transmit;
+        let gone = if is_counted { self.board.gone() + self.duplicate_octets } else { 0 };
+        self.outstanding().saturating_sub(gone)
+    }
+
+    /// Send what may be sent: what was lost, then what is new.
     fn push(&mut self, now: u64) {
-        if self.unacknowledged == self.highest && now - self.last_sent > self.timeout && self.congestion > self.initial
-        {
-            // RFC 5681 § 4.1: after a pause nobody knows what the network can take at once.
-            self.set_congestion(now, self.initial);
+        if self.outstanding() == 0 {
+            self.resume(now);
         }
-        loop {
-            let waiting = self.writable().saturating_sub(self.next);
-            let room = self.edge.min(self.unacknowledged + self.congestion).saturating_sub(self.next);
-            let octets = waiting.min(room).min(self.most);
-            if octets == 0 || !self.is_worth_sending(octets) {
+        let mut pipe = self.pipe();
+        let mut has_sent = false;
+        while let Some((from, octets)) = self.board.next_lost() {
+            if pipe + octets > self.window.octets && !std::mem::take(&mut self.is_urgent) {
                 break;
             }
-            self.transmit(now, self.next, octets);
-            self.next += octets;
+            self.is_urgent = false;
+            if from == self.unacknowledged {
+                self.retransmit_at = Some(now + self.timeout);
+            }
+            self.counts.retransmitted += self.counted(now);
+            self.board.repeat(now, self.tcp.sack);
+            self.transmit(now, from, octets);
+            pipe += octets;
+            has_sent = true;
+        }
+        if !self.board.has_lost() {
+            loop {
+                let waiting = self.writable().saturating_sub(self.next);
+                let room = self.window.octets.saturating_sub(pipe);
+                let octets = waiting.min(self.edge.saturating_sub(self.next)).min(room).min(self.most);
+                if octets == 0 || !self.is_worth_sending(octets) {
+                    break;
+                }
+                self.send_new(now, octets);
+                pipe += octets;
+                has_sent = true;
+            }
+        }
+        let is_limit = pipe + self.most > self.window.octets;
+        if has_sent || is_limit {
+            self.note_usage(is_limit);
         }
         if self.retransmit_at.is_none() && (self.outstanding() > 0 || self.writable() > self.next) {
             // With nothing under way it asks whether the window has opened.
@@ -276,29 +354,47 @@ impl Endpoint {
         }
     }
 
+    /// Nothing was under way for a while.
+    fn resume(&mut self, now: u64) {
+        let initial = u64::from(self.tcp.initial_segments) * self.most;
+        if now - self.last_sent > self.timeout && self.window.octets > initial {
+            // RFC 5681 § 4.1: after a pause it is not known what the network can take at once.
+            self.window.octets = initial;
+            self.windows.note(now, initial);
+        }
+    }
+
+    fn note_usage(&mut self, is_limit: bool) {
+        let (usage, flight) = (&mut self.usage, self.next - self.unacknowledged);
+        if is_limit || self.unacknowledged >= usage.until || (!usage.is_limit && flight > usage.most_flight) {
+            *usage = Usage { is_limit, most_flight: flight, until: self.next };
+        }
+    }
+
     /// RFC 1122 § 4.2.3.4, with Nagle's rule (RFC 896) or without.
     fn is_worth_sending(&self, octets: u64) -> bool {
         let is_last = self.next + octets == self.queued;
         let is_quiet = self.next == self.unacknowledged;
-        octets == self.most
-            || self.next < self.highest
-            || (is_last && (is_quiet || !self.tcp.nagle))
-            || 2 * octets >= self.tcp.window_octets
+        octets == self.most || (is_last && (is_quiet || !self.tcp.nagle)) || 2 * octets >= self.tcp.window_octets
+    }
+
+    fn send_new(&mut self, now: u64, octets: u64) {
+        if self.outstanding() == 0 {
+            self.retransmit_at = Some(now + self.timeout);
+            self.window.rest(now - self.last_sent);
+        }
+        self.board.send(self.next + octets, now);
+        self.transmit(now, self.next, octets);
+        self.next += octets;
     }
 
     fn transmit(&mut self, now: u64, from: u64, octets: u64) {
-        let counted = self.counted(now);
-        self.counts.segments += counted;
-        if self.outstanding() == 0 {
-            self.retransmit_at = Some(now + self.timeout);
-        }
-        if from < self.highest {
-            self.counts.retransmitted += counted;
-        } else if self.timed.is_none() {
-            self.timed = Some((from + octets, now));
-        }
-        self.highest = self.highest.max(from + octets);
+        self.counts.segments += self.counted(now);
+        self.reduction.out += octets;
         self.last_sent = now;
+        if self.received > 0 {
+            self.quick = 0; // who answers acknowledges with its answers
+        }
         self.put_out(from, octets);
     }
 
@@ -308,83 +404,149 @@ impl Endpoint {
         if open - self.promised >= self.most.min(self.tcp.window_octets / 2) {
             self.promised = open;
         }
-        self.out.push_back(Segment { from, octets, acknowledges: self.received, edge: self.promised });
+        let blocks = if octets == 0 { self.blocks() } else { Blocks::default() };
+        self.out.push_back(Segment { from, octets, acknowledges: self.received, edge: self.promised, blocks });
         (self.segments, self.must_acknowledge, self.acknowledge_at) = (0, false, None);
     }
 
-    fn set_congestion(&mut self, now: u64, octets: u64) {
-        self.congestion = octets;
-        self.windows.note(now, octets);
-    }
-
-    fn outstanding(&self) -> u64 {
-        self.highest - self.unacknowledged
-    }
-
-    /// Send the first segment again that was not acknowledged.
-    fn retransmit(&mut self, now: u64) {
-        self.timed = None; // Karn: whose acknowledgement comes is not known
-        let octets = self.outstanding().min(self.most);
-        self.transmit(now, self.unacknowledged, octets);
-        self.next = self.next.max(self.unacknowledged + octets);
+    /// What a segment says of the data sent.
+    fn hear(&mut self, now: u64, segment: &Segment, is_duplicate: bool) {
+        let mut news = News::default();
+        let has_advanced = segment.acknowledges > self.unacknowledged;
+        if self.tcp.sack {
+            self.board.select(segment.acknowledges, &segment.blocks, &mut news);
+        }
+        if has_advanced {
+            self.advance(segment.acknowledges, &mut news);
+        }
+        if let Some((first, last)) = news.sent {
+            self.measure(now - first);
+            self.window.measure(now, now - last, self.unacknowledged, self.next);
+        }
+        if self.state != State::Open && self.recover.is_some_and(|recover| self.unacknowledged >= recover) {
+            self.be_open();
+        } else if self.state == State::Recovery && has_advanced && !self.tcp.sack && self.tcp.recovery == Recovery::Reno
+        {
+            self.be_open();
+        }
+        if is_duplicate && !self.tcp.sack && self.state != State::Loss {
+            news.delivered += self.add_duplicate();
+        }
+        let lost = self.find_lost(has_advanced);
+        if self.state == State::Open && self.board.has_lost() {
+            self.recover_from_loss(now);
+        }
+        if self.state == State::Recovery {
+            if has_advanced && lost > 0 && !self.tcp.sack {
+                self.is_urgent = true; // RFC 6582 § 3.2: the first segment that a partial acknowledgement leaves
+            }
+            if self.tcp.prr {
+                self.reduce(news.delivered, has_advanced && lost == 0);
+            }
+        } else if has_advanced && self.is_window_used() {
+            self.window.grow(now, news.delivered);
+        }
+        self.windows.note(now, self.window.octets);
+        if has_advanced {
+            self.retransmit_at = (self.outstanding() > 0).then(|| now + self.timeout);
+        }
     }
 
     /// More was acknowledged.
-    fn advance(&mut self, now: u64, upto: u64) {
+    fn advance(&mut self, upto: u64, news: &mut News) {
         let more = upto - self.unacknowledged;
         self.unacknowledged = upto;
         self.next = self.next.max(upto);
-        self.highest = self.highest.max(upto);
-        if let Some((end, sent)) = self.timed {
-            if upto >= end {
-                self.timed = None;
-                self.measure(now - sent);
-            }
+        self.has_advanced = true;
+        self.board.advance(upto, news);
+        if self.duplicate_octets > 0 {
+            // A segment has filled the gap, and the others are those that duplicates told of.
+            news.delivered = more.saturating_sub(self.duplicate_octets).max(more.min(self.most));
+            self.duplicate_octets = self.duplicate_octets.saturating_sub(more.saturating_sub(self.most));
         }
         self.duplicates = 0;
-        let is_mending = self.mending != Mending::Nothing;
-        if is_mending && self.recover.is_some_and(|recover| upto < recover) && self.tcp.recovery == Recovery::NewReno {
-            // A partial acknowledgement (RFC 6582 § 3.2, step 3): the next segment was lost as well.
-            self.retransmit(now);
-            let deflated = self.congestion.saturating_sub(more) + if more >= self.most { self.most } else { 0 };
-            self.set_congestion(now, deflated.max(self.most));
-            if std::mem::replace(&mut self.mending, Mending::Others) == Mending::First {
-                self.retransmit_at = Some(now + self.timeout);
-            }
-            return;
+        if self.state == State::Open {
+            self.duplicate_octets = 0;
         }
-        if is_mending {
-            self.mending = Mending::Nothing;
-            let left = match self.tcp.recovery {
-                Recovery::Reno => self.threshold,
-                Recovery::NewReno => self.threshold.min(self.outstanding().max(self.most) + self.most),
-            };
-            self.set_congestion(now, left);
-        } else if self.congestion < self.tcp.window_octets {
-            // Beyond the receiver's window it would change nothing.
-            let growth = if self.congestion < self.threshold {
-                more.min(self.most)
-            } else {
-                (self.most * self.most / self.congestion).max(1)
-            };
-            self.set_congestion(now, self.congestion + growth);
-        }
-        self.retransmit_at = (self.outstanding() > 0).then(|| now + self.timeout);
     }
 
-    fn duplicate(&mut self, now: u64) {
+    /// A duplicate acknowledgement: a segment has come, which one is not said. Its octets.
+    fn add_duplicate(&mut self) -> u64 {
         self.duplicates += 1;
-        if self.mending != Mending::Nothing {
-            self.set_congestion(now, self.congestion + self.most);
-        } else if self.duplicates == DUPLICATES && self.recover.is_none_or(|recover| self.unacknowledged > recover) {
-            self.threshold = (self.outstanding() / 2).max(2 * self.most);
-            self.recover = Some(self.highest);
-            self.mending = Mending::First;
-            self.counts.fast_retransmissions += self.counted(now);
-            self.retransmit(now);
-            self.set_congestion(now, self.threshold + u64::from(DUPLICATES) * self.most);
-            self.retransmit_at = Some(now + self.timeout);
+        let before = self.duplicate_octets;
+        self.duplicate_octets = (before + self.most).min(self.outstanding().saturating_sub(self.most)).max(before);
+        self.duplicate_octets - before
+    }
+
+    /// Find out what was lost. Octets that were not known to be.
+    fn find_lost(&mut self, has_advanced: bool) -> u64 {
+        if self.tcp.sack {
+            return self.board.judge(self.state == State::Recovery);
         }
+        let is_found = match self.state {
+            State::Open => {
+                self.duplicates >= DUPLICATES && self.recover.is_none_or(|recover| self.unacknowledged > recover)
+            }
+            State::Recovery => has_advanced,
+            State::Loss => false,
+        };
+        if is_found {
+            self.board.lose_first()
+        } else {
+            0
+        }
+    }
+
+    /// What the congestion control reduces: what is under way, but for what limited transmit has added.
+    fn flight(&self) -> u64 {
+        self.outstanding().min(self.window.octets)
+    }
+
+    fn recover_from_loss(&mut self, now: u64) {
+        let flight = self.flight();
+        self.window.reduce(flight);
+        self.reduction = Reduction { flight, ..Reduction::default() };
+        if !self.tcp.prr {
+            self.window.octets = self.window.threshold;
+        }
+        (self.state, self.recover, self.is_urgent) = (State::Recovery, Some(self.next), true);
+        self.counts.fast_retransmissions += self.counted(now);
+    }
+
+    /// Set the window to what may be sent after so many octets were delivered.
+    fn reduce(&mut self, delivered: u64, is_good: bool) {
+        if delivered == 0 && !self.is_urgent {
+            return;
+        }
+        let (pipe, threshold, reduction) = (self.pipe(), self.window.threshold, &mut self.reduction);
+        reduction.delivered += delivered;
+        let mut octets = if pipe > threshold {
+            let due = u128::from(threshold) * u128::from(reduction.delivered) / u128::from(reduction.flight.max(1));
+            let due = u64::try_from(due).expect("no more than was delivered").next_multiple_of(self.most);
+            due.saturating_sub(reduction.out)
+        } else {
+            let owed = reduction.delivered.saturating_sub(reduction.out).max(delivered);
+            (owed + if is_good { self.most } else { 0 }).min(threshold - pipe)
+        };
+        if self.reduction.out == 0 {
+            octets = octets.max(self.most);
+        }
+        self.window.octets = pipe + octets;
+    }
+
+    /// Recovery, or loss, is over.
+    fn be_open(&mut self) {
+        if self.state == State::Recovery {
+            let burst = self.outstanding().max(self.most) + self.most;
+            let is_bounded = !self.tcp.prr && !self.tcp.sack && self.tcp.recovery == Recovery::NewReno;
+            // RFC 6582 § 3.2, step 3; Linux takes the threshold.
+            self.window.octets = if is_bounded { self.window.threshold.min(burst) } else { self.window.threshold };
+        }
+        (self.state, self.duplicate_octets, self.is_urgent) = (State::Open, 0, false);
+    }
+
+    fn is_window_used(&self) -> bool {
+        self.usage.is_limit || (self.window.is_slow_start() && self.window.octets < 2 * self.usage.most_flight)
     }
 
     /// A round trip was measured (RFC 6298 § 2).
@@ -394,8 +556,9 @@ impl Endpoint {
             Some((smooth, varies)) => ((7 * smooth + ps) / 8, (3 * varies + smooth.abs_diff(ps)) / 4),
         };
         self.round_trip = Some((smooth, varies));
+        let longest = LONGEST_TIMEOUT_PS.max(self.tcp.least_timeout_ps);
         self.timeout =
-            (smooth + 4 * varies).max(self.tcp.least_timeout_ps).min(LONGEST_TIMEOUT_PS.max(self.tcp.least_timeout_ps));
+            (smooth + (4 * varies).max(self.tcp.timeout_margin_ps)).max(self.tcp.least_timeout_ps).min(longest);
     }
 
     fn time_out(&mut self, now: u64) {
@@ -406,14 +569,21 @@ impl Endpoint {
             return self.probe(now);
         }
         self.counts.timeouts += self.counted(now);
-        if self.halved_for != Some(self.unacknowledged) {
-            self.threshold = (self.outstanding() / 2).max(2 * self.most);
-            self.halved_for = Some(self.unacknowledged);
+        // Within a recovery the threshold is that of this loss already, and a second timeout tells of no other.
+        let is_another = match self.state {
+            State::Open => true,
+            State::Recovery => false,
+            State::Loss => self.has_advanced,
+        };
+        if is_another {
+            self.window.reduce(self.flight());
         }
-        self.recover = Some(self.highest);
-        (self.mending, self.duplicates, self.timed) = (Mending::Nothing, 0, None);
-        self.next = self.unacknowledged;
-        self.set_congestion(now, self.most);
+        self.window.forget();
+        (self.state, self.recover, self.has_advanced) = (State::Loss, Some(self.next), false);
+        (self.duplicates, self.duplicate_octets, self.is_urgent) = (0, 0, true);
+        self.board.lose_all();
+        self.window.octets = self.pipe() + self.most;
+        self.windows.note(now, self.window.octets);
         self.push(now);
     }
 
@@ -421,10 +591,16 @@ impl Endpoint {
     fn probe(&mut self, now: u64) {
         let room = self.edge.saturating_sub(self.unacknowledged).max(1);
         let octets = room.min(self.writable() - self.unacknowledged).min(self.most);
+        if octets == 0 {
+            return;
+        }
+        if self.outstanding() > 0 {
+            self.counts.retransmitted += self.counted(now);
+        }
         self.probing = true;
-        self.transmit(now, self.unacknowledged, octets);
-        self.next = self.unacknowledged + octets;
-        self.retransmit_at = Some(now + self.timeout);
+        self.next = self.unacknowledged;
+        self.board.clear(self.next);
+        self.send_new(now, octets);
     }
 
     // Receiving
@@ -438,21 +614,20 @@ impl Endpoint {
         }
         if from > self.received {
             self.must_acknowledge = true;
-            return insert(&mut self.pieces, from, end);
+            return self.keep(from, end);
         }
         self.received = end;
         let had_gap = !self.pieces.is_empty();
-        while let Some((from, end)) = self.pieces.first_key_value().map(|(from, end)| (*from, *end)) {
-            if from > self.received {
-                break;
-            }
-            self.received = self.received.max(end);
-            self.pieces.remove(&from);
+        let reached = self.pieces.iter().take_while(|piece| piece.0 <= end).count();
+        if let Some(last) = self.pieces[..reached].last() {
+            self.received = end.max(last.1);
         }
+        self.pieces.drain(..reached);
         self.segments += 1;
         // RFC 5681 § 4.2: at once what fills a gap.
-        if had_gap || self.segments >= self.tcp.acknowledge.segments {
+        if had_gap || self.quick > 0 || self.segments >= self.tcp.acknowledge.segments {
             self.must_acknowledge = true;
+            self.quick = self.quick.saturating_sub(1);
         } else if self.acknowledge_at.is_none() {
             self.acknowledge_at = Some(now + self.tcp.acknowledge.ps);
         }
@@ -468,7 +643,29 @@ impl Endpoint {
 
     fn acknowledge(&mut self, now: u64) {
         self.counts.acknowledgements += self.counted(now);
-        self.put_out(self.highest, 0);
+        self.put_out(self.next, 0);
+    }
+
+    /// Keep what came beyond a gap, which may overlap other pieces. Whether any of it is new.
+    fn keep(&mut self, from: u64, end: u64) -> bool {
+        let (piece, is_new) = insert(&mut self.pieces, from, end);
+        let others = self.recent.into_iter().filter(|other| other.1 <= piece.0 || other.0 >= piece.1);
+        let mut recent = [(0, 0); 3];
+        recent.iter_mut().zip(std::iter::once(piece).chain(others)).for_each(|(place, of)| *place = of);
+        self.recent = recent;
+        is_new
+    }
+
+    /// What to tell of the data beyond a gap.
+    fn blocks(&self) -> Blocks {
+        let mut blocks = Blocks::default();
+        if !self.tcp.sack || self.pieces.is_empty() {
+            return blocks;
+        }
+        let after = |octet: u64| u32::try_from(octet - self.received).expect("windows are below 2^30 octets");
+        let pieces = self.recent.iter().filter(|piece| piece.0 > self.received);
+        blocks.iter_mut().zip(pieces).for_each(|(block, piece)| *block = (after(piece.0), after(piece.1)));
+        blocks
     }
 
     /// The application has read: say so if the window opens by two segments or half of it, as in 4.4BSD.
@@ -480,34 +677,139 @@ impl Endpoint {
     }
 }
 
-/// Put in a piece that may overlap others. Whether any of it is new.
-fn insert(pieces: &mut BTreeMap<u64, u64>, mut from: u64, mut end: u64) -> bool {
-    if let Some((_, before)) = pieces.range(..=from).next_back() {
-        if *before >= end {
-            return false;
+/// Put a piece among others, which it may overlap or touch. The piece that it is now part of, and whether any of it is new.
+fn insert(pieces: &mut Vec<(u64, u64)>, from: u64, end: u64) -> ((u64, u64), bool) {
+    let first = pieces.partition_point(|piece| piece.1 < from);
+    let after = first + pieces[first..].partition_point(|piece| piece.0 <= end);
+    match pieces.get(first).filter(|_| first < after).copied() {
+        None => {
+            pieces.insert(first, (from, end));
+            ((from, end), true)
+        }
+        Some(piece) if piece.0 <= from && end <= piece.1 => (piece, false),
+        Some(piece) => {
+            let joined = (piece.0.min(from), pieces[after - 1].1.max(end));
+            pieces[first] = joined;
+            pieces.drain(first + 1..after);
+            (joined, true)
         }
     }
-    let touching: Vec<(u64, u64)> = pieces.range(..=end).filter(|(_, e)| **e >= from).map(|(f, e)| (*f, *e)).collect();
-    for (other, until) in touching {
-        pieces.remove(&other);
-        (from, end) = (from.min(other), end.max(until));
-    }
-    pieces.insert(from, end);
-    true
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ethermeter_traffic::{Purpose, Stream};
+    use proptest::prelude::*;
+
+    /// Two ends, and a way between them that takes 10 us and loses segments by chance.
+    struct Way {
+        ends: [Endpoint; 2],
+        under_way: VecDeque<(u64, usize, Segment)>,
+        chance: Stream,
+        /// Of 256.
+        losses: u64,
+        /// What came to each end: as many octets from the first on, and what is beyond a gap.
+        came: [Vec<bool>; 2],
+    }
+
+    impl Way {
+        const DELAY_PS: u64 = 10_000_000;
+
+        fn send(&mut self, now: u64) {
+            for from in 0..2 {
+                while let Some(segment) = self.ends[from].out.pop_front() {
+                    let end = &self.ends[from];
+                    assert!(segment.from + segment.octets <= end.queued && segment.octets <= end.most);
+                    assert!(end.board.gone() <= end.outstanding());
+                    for (begin, end) in segment.blocks {
+                        let blocks = segment.acknowledges + u64::from(begin)..segment.acknowledges + u64::from(end);
+                        assert!(blocks.clone().all(|octet| self.came[from][octet as usize]), "{blocks:?} did not come");
+                    }
+                    if self.chance.below(256) >= self.losses {
+                        self.under_way.push_back((now + Self::DELAY_PS, 1 - from, segment));
+                    }
+                }
+            }
+        }
+
+        fn receive(&mut self, now: u64, to: usize, segment: &Segment) {
+            let is_new = self.ends[to].receive(now, segment);
+            let octets = segment.from as usize..(segment.from + segment.octets) as usize;
+            let was_there = self.came[to][octets.clone()].iter().all(|&came| came);
+            assert!(!is_new || !was_there, "new although it was there");
+            if is_new {
+                self.came[to][octets].fill(true);
+            }
+            let whole = self.came[to].iter().take_while(|&&came| came).count();
+            assert_eq!(self.ends[to].received, whole as u64, "what came without a gap");
+        }
+
+        /// Until nothing more happens.
+        fn run(&mut self) -> u64 {
+            let mut now = 0;
+            loop {
+                self.send(now);
+                let wakes = self.ends.iter().filter_map(Endpoint::wakes).min();
+                let comes = self.under_way.front().map(|first| first.0);
+                let Some(next) = wakes.into_iter().chain(comes).min() else { return now };
+                assert!(next >= now && next < 3_600_000_000_000_000, "an hour is too long");
+                now = next;
+                if comes == Some(now) {
+                    let (_, to, segment) = self.under_way.pop_front().expect("the first");
+                    self.receive(now, to, &segment);
+                } else {
+                    self.ends.iter_mut().for_each(|end| end.wake(now));
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn every_octet_comes_once_and_in_order_whatever_is_lost(
+            seed: u64,
+            losses in 0u64..100,
+            octets in proptest::collection::vec(0u64..40_000, 2),
+            (cubic, sack, new_reno, prr) in any::<(bool, bool, bool, bool)>(),
+            (limited, counting, hystart, nagle) in any::<(bool, bool, bool, bool)>(),
+            (window, buffer, read, initial) in (1_000u64..40_000, proptest::option::of(1_000u64..20_000), 0u64..2000, 1u32..12),
+        ) {
+            let tcp: Tcp = serde_json::from_value(serde_json::json!({
+                "mtu_octets": 540, "window_octets": window, "send_buffer_octets": buffer, "initial_segments": initial,
+                "congestion": if cubic { "cubic" } else { "reno" }, "sack": sack, "recovery": if new_reno { "new_reno" } else { "reno" }, "prr": prr,
+                "limited_transmit": limited, "byte_counting": counting, "hystart": hystart, "nagle": nagle, "read_ps_per_octet": read,
+                "least_timeout_ps": 100_000_000, "timeout_margin_ps": 50_000_000, "first_timeout_ps": 100_000_000,
+                "acknowledge": {"segments": 2, "ps": 50_000_000, "quick": initial},
+            })).expect("keys of tcp");
+            let ends = [0, 1].map(|_| Endpoint::new(tcp, (0, u64::MAX)));
+            let came = [1, 0].map(|from: usize| vec![false; octets[from] as usize]);
+            let mut way = Way { ends, under_way: VecDeque::new(), chance: Stream::new(seed, 0, Purpose::Loss), losses, came };
+            for (end, &octets) in way.ends.iter_mut().zip(&octets) {
+                end.write(0, octets);
+            }
+            way.run();
+            for (end, &octets) in way.ends.iter().zip(&octets) {
+                prop_assert_eq!((end.unacknowledged, end.next, end.board.gone(), end.queued), (octets, octets, 0, octets));
+            }
+            prop_assert_eq!((way.ends[0].taken, way.ends[1].taken), (octets[1], octets[0]));
+            if losses == 0 {
+                let counts = way.ends.each_ref().map(|end| (end.counts.timeouts, end.counts.fast_retransmissions));
+                prop_assert!(sack || counts.iter().all(|counts| counts.1 == 0), "{:?}", counts);
+            }
+        }
+    }
 
     #[test]
     fn pieces_that_touch_are_one() {
-        let mut pieces = BTreeMap::new();
-        assert!(insert(&mut pieces, 10, 20));
-        assert!(insert(&mut pieces, 30, 40));
-        assert!(!insert(&mut pieces, 12, 20));
-        assert!(insert(&mut pieces, 20, 30));
-        assert_eq!(pieces.into_iter().collect::<Vec<_>>(), [(10, 40)]);
+        let mut pieces = Vec::new();
+        assert_eq!(insert(&mut pieces, 10, 20), ((10, 20), true));
+        assert_eq!(insert(&mut pieces, 30, 40), ((30, 40), true));
+        assert_eq!(insert(&mut pieces, 12, 20), ((10, 20), false));
+        assert_eq!(insert(&mut pieces, 20, 30), ((10, 40), true));
+        assert_eq!(pieces, [(10, 40)]);
     }
 
     #[test]

@@ -6,10 +6,12 @@
 //!               ◄── answer, with a block if it reads ──────── to      each works on one block at a time
 //! ```
 //!
-//! - [`scenario`]: what a plan writes. `endpoint`: one end of the connection.
+//! - [`scenario`]: what a plan writes. `endpoint`: one end of the connection. `scoreboard`: what it has under way. `congestion`: its window.
 
+mod congestion;
 mod endpoint;
 pub mod scenario;
+mod scoreboard;
 
 use super::account::{Account, Delays, Spread};
 use super::frame::Frame;
@@ -274,7 +276,7 @@ impl Connection {
         let segment = side.end.out.pop_front()?;
         let number = side.first.wrapping_add(u32::try_from(side.under_way.len()).expect("few frames under way"));
         side.under_way.push_back(segment);
-        let octets = (segment.octets + self.header_octets).max(SHORTEST_FRAME);
+        let octets = (segment.octets + segment.block_octets() + self.header_octets).max(SHORTEST_FRAME);
         let frame = Frame {
             flow: self.flow,
             from: side.host,

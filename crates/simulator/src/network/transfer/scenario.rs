@@ -78,12 +78,30 @@ pub struct Tcp {
     /// Memory for what was written and not yet acknowledged; unlimited without.
     #[serde(default)]
     pub send_buffer_octets: Option<u64>,
-    /// Segments that may be sent at first; by RFC 5681 § 3.1 without.
+    /// Segments that may be sent at first.
+    #[serde(default = "ten")]
+    pub initial_segments: u32,
+    /// How the congestion window grows, and what a loss leaves of it.
     #[serde(default)]
-    pub initial_segments: Option<u32>,
-    /// After three duplicate acknowledgements.
+    pub congestion: Congestion,
+    /// Whether `Cubic` ends slow start when acknowledgements tell of a queue.
+    #[serde(default = "yes")]
+    pub hystart: bool,
+    /// Whether the window grows by what is acknowledged, instead of by acknowledgements (RFC 3465, without its limit).
+    #[serde(default = "yes")]
+    pub byte_counting: bool,
+    /// Whether receivers tell which data came out of order (RFC 2018).
+    #[serde(default = "yes")]
+    pub sack: bool,
+    /// After three duplicate acknowledgements, without `sack`.
     #[serde(default)]
     pub recovery: Recovery,
+    /// Whether the window is reduced in proportion to what is delivered (RFC 6937), instead of at once.
+    #[serde(default = "yes")]
+    pub prr: bool,
+    /// Whether the first two duplicate acknowledgements let a segment go each (RFC 3042).
+    #[serde(default = "yes")]
+    pub limited_transmit: bool,
     /// Whether a last, short segment waits for acknowledgement of all before it (RFC 1122 § 4.2.3.4).
     #[serde(default = "yes")]
     pub nagle: bool,
@@ -91,14 +109,28 @@ pub struct Tcp {
     #[serde(default)]
     pub acknowledge: Acknowledge,
     /// Shortest retransmission timeout.
-    #[serde(default = "a_second")]
+    #[serde(default = "a_fifth_of_a_second")]
     pub least_timeout_ps: u64,
+    /// What the timeout is longer than the smoothed round trip, at least.
+    #[serde(default = "a_fifth_of_a_second")]
+    pub timeout_margin_ps: u64,
     /// The timeout before any round trip was measured.
     #[serde(default = "a_second")]
     pub first_timeout_ps: u64,
     /// Time in which the application reads an octet.
     #[serde(default)]
     pub read_ps_per_octet: u64,
+}
+
+/// How a congestion window grows, and what a loss leaves of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Congestion {
+    /// By a segment a round trip; half of it (RFC 5681).
+    Reno,
+    /// By a cubic function of the time since the last loss; seven tenths (RFC 9438).
+    #[default]
+    Cubic,
 }
 
 /// What comes after a fast retransmission.
@@ -120,12 +152,15 @@ pub struct Acknowledge {
     pub segments: u32,
     /// … or so long after the first.
     pub ps: u64,
+    /// As many segments at the beginning are acknowledged at once, until data are sent.
+    #[serde(default)]
+    pub quick: u32,
 }
 
 impl Default for Acknowledge {
     fn default() -> Self {
-        // RFC 1122 § 4.2.3.2: at least every second segment, and within half a second; systems take a fifth.
-        Self { segments: 2, ps: 200_000_000_000 }
+        // Linux: TCP_DELACK_MIN and TCP_MAX_QUICKACKS; RFC 1122 § 4.2.3.2 asks for every second segment at least, and for half a second at most.
+        Self { segments: 2, ps: 40_000_000_000, quick: 16 }
     }
 }
 
@@ -142,9 +177,19 @@ fn ethernet_mtu() -> u64 {
     1500
 }
 
-// RFC 6298 § 2.1 and 2.4.
+// RFC 6928.
+fn ten() -> u32 {
+    10
+}
+
+// RFC 6298 § 2.1.
 fn a_second() -> u64 {
     1_000_000_000_000
+}
+
+// Linux: TCP_RTO_MIN; RFC 6298 § 2.4 asks for a second.
+fn a_fifth_of_a_second() -> u64 {
+    200_000_000_000
 }
 
 /// Addresses, type and check sequence, and the shortest frame; 802.3-2022 § 3.2.
@@ -171,6 +216,9 @@ impl Tcp {
             ("acknowledge.ps", self.acknowledge.ps, 1, LONGEST_PS),
             ("least_timeout_ps", self.least_timeout_ps, 1, LONGEST_PS),
             ("first_timeout_ps", self.first_timeout_ps, 1, LONGEST_PS),
+            ("timeout_margin_ps", self.timeout_margin_ps, 0, LONGEST_PS),
+            ("initial_segments", self.initial_segments.into(), 1, 1000),
+            ("acknowledge.quick", self.acknowledge.quick.into(), 0, 1_000_000),
             ("read_ps_per_octet", self.read_ps_per_octet, 0, 1_000_000_000),
         ];
         check_ranges(key, &ranges)?;
@@ -186,12 +234,7 @@ impl Tcp {
                 ),
             ));
         }
-        match self.initial_segments {
-            Some(segments) if !(1..=1000).contains(&segments) => {
-                Err(fault(format!("{key}.initial_segments"), format!("must be from 1 to 1000, got {segments}")))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 
