@@ -31,6 +31,7 @@ class Caution(StrEnum):
     HOST_LIMITED = "host-limited"  # a host, not the network, was at its limit
     CONSENT_LIMITED = "consent-limited"  # a sender was held back by what its receiver permitted
     PROCESSORS_TAKEN = "processors-taken"  # the machine around a host took processors away from it
+    CORRELATED_BATCHES = "correlated-batches"  # fewer than five independent batches: the interval may be too narrow
 
 
 @dataclass(frozen=True, slots=True)
