@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 import pytest
+from ethermeter.analysis.batches import ends, within
 from ethermeter.analysis.graphs import Sums, graphs
 from ethermeter.analysis.graphs import left_out as one_left_out
-from ethermeter.analysis.batches import ends, within
 from ethermeter.analysis.interval import (
     Estimate,
     average,
@@ -82,16 +82,24 @@ def left_out(samples: np.ndarray) -> np.ndarray:
 
 
 def test_the_widest_interval_of_merged_batches_is_taken() -> None:
-    # Ten low batches, then ten high ones: 0 and 1. Of five merged batches the means are 0, 0, 1/2, 1, 1, with s^2 = 1/4, so a half width
-    # of t(4) sqrt(1/20) = 0.6208. Twenty have s^2 = 5/19, and a half width of t(19) sqrt(1/76) = 0.2401, but neighbours correlate: r is
-    # 0.95 - 0.0 - ... = (18 - 1) / 20 = 0.85, corrected 0.85 + 3.55/20 and cut at 0.8, so that this is widened by sqrt(1.8/0.2) = 3.
-    samples = np.repeat([0.0, 1.0], 10)
+    # Of five merged batches 1, 3, 5, 7, 9 the standard error is 1/sqrt(2) * 2 = sqrt(2), and the half width t(4) sqrt(2) = 3.926. Pairs of
+    # twenty that swing about them by 6 have a standard error of sqrt((8 + 36) / 19) and neighbours that do not correlate.
+    samples = np.repeat([1.0, 3.0, 5.0, 7.0, 9.0], 4) + np.tile([6.0, -6.0], 10)
     found = within(left_out(samples))
-    assert float(found.error) * quantile(19) == pytest.approx(3 * 2.093024 / math.sqrt(76), rel=1e-6)
-    assert float(found.independent) == pytest.approx(20 / 9)
-    # In turns there is no such correlation, and merged batches are all alike.
+    by_hand = {5: 2.776445 * math.sqrt(10 / 5), 20: 2.093024 * math.sqrt((8 + 36) / 19)}
+    assert by_hand[5] > by_hand[20]
+    assert float(found.error) * quantile(19) == pytest.approx(by_hand[5], rel=1e-6)
+    # In turns merged batches are all alike, and twenty are the widest.
     found = within(left_out(np.tile([0.0, 1.0], 10)))
     assert float(found.error) == pytest.approx(1 / math.sqrt(76), rel=1e-12)
+
+
+def test_correlation_of_neighbours_widens() -> None:
+    # Ten low batches, then ten high ones: the correlation of neighbours is (18 - 1) / 20 = 0.85, corrected 0.85 + 3.55/20, and cut at 0.8,
+    # so that the standard error sqrt(1/76) is multiplied by sqrt(1.8/0.2) = 3: a ninth of the batches tells as much.
+    found = within(left_out(np.repeat([0.0, 1.0], 10)))
+    assert float(found.error) == pytest.approx(3 / math.sqrt(76), rel=1e-9)
+    assert float(found.independent) == pytest.approx(20 / 9)
 
 
 def test_many_batches_are_merged_first() -> None:

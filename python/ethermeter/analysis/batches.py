@@ -96,7 +96,7 @@ def within(left_out: Floats) -> Within:
     inflation = np.sqrt((1 + correlation) / (1 - correlation))
     half = _half_width(influence) * inflation
     count = first
-    while count // 2 >= FEWEST or count == first:
+    while count == first or count >= FEWEST:
         half = np.maximum(half, _half_width(_merged(influence, count)))
         count //= 2
     return Within(

@@ -3,9 +3,9 @@
 No variance follows from counts that are zero in every replication, and an interval without width would tell what is not known. The limit
 of 95% confidence comes from how often it could have been seen: the rule of three (`ethermeter.analysis.interval.no_failure`).
 
-What counts as independent: frames and messages for losses and collisions, packets for voice, of which a sample is but a part. Losses often
-come in bursts, as a queue that is full stays full for a while. Where nothing was lost nothing is known about bursts: if they lose b frames on
-average, the limit is about b times as high.
+What counts as independent: frames and messages for losses and collisions, packets for voice, of which a sample is but a part. Losses
+often come in bursts, as a queue that is full stays full for a while. Where nothing was lost nothing is known about bursts: if they lose
+b frames on average, the limit is about b times as high.
 """
 
 from collections.abc import Mapping

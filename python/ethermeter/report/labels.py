@@ -344,7 +344,7 @@ CAUTIONS: dict[str, str] = {
     "host-limited": "a host, not the network, was at its limit",
     "consent-limited": "a sender was held back by what its receiver permitted",
     "processors-taken": "the machine around a host took processors away while it was measured",
-    "correlated-batches": "fewer than five independent batches in the window: the interval may be too narrow; simulate longer, or replicate",
+    "correlated-batches": "fewer than five independent batches: the interval may be too narrow; simulate longer, or replicate",
 }
 
 
