@@ -5,7 +5,7 @@ and the mean over the 400 replications of a segment, which is uncertain by a twe
 little to matter.
 
 Acceptance: at least 92% of the intervals hold the truth, at every load and length, for every metric. Their number is binomial: of a
-method that covers exactly 95%, fewer than 368 of 400 hold it once in 300; ours is meant to be a little wide. Seeds are fixed, so it is
+method that covers exactly 95%, fewer than 368 of 400 hold it once in 265; ours is meant to be a little wide. Seeds are fixed, so it is
 decided once. What the plain jackknife of 20 batches would cover stands beside it.
 """
 
