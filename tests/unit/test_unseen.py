@@ -149,6 +149,9 @@ def test_packets_of_voice_are_independent_and_samples_are_not() -> None:
     }
     counted = {Metric.SAMPLES_DELIVERED: np.array([9600.0]), Metric.SAMPLES_LOST: np.array([0.0])}
     assert unseen.exposure(Metric.SAMPLE_LOSS, counted, scenario).tolist() == [10.0]  # of 960 samples at most
+    # Where all is voice, the frames that came are packets of it.
+    counted[Metric.FRAMES] = np.array([41.0])
+    assert unseen.exposure(Metric.SAMPLE_LOSS, counted, {"groups": scenario["groups"][:1]}).tolist() == [41.0]
 
 
 def test_all_lost_has_a_lower_limit() -> None:

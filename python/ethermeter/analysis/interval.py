@@ -58,6 +58,11 @@ class Estimate:
         """Whether both ends are known."""
         return math.isfinite(self.half_width)
 
+    def scaled(self, factor: float) -> "Estimate":
+        """Return the same in another unit, `factor` of which are one of this; above zero."""
+        ends = None if self.ends is None else (self.ends[0] * factor, self.ends[1] * factor)
+        return Estimate(self.value * factor, self.error * factor, self.degrees, self.cautions, ends)
+
 
 def exact(value: float) -> Estimate:
     """Return a value known without error, such as one worked out from a standard's constants."""
@@ -225,11 +230,16 @@ def paired_ratio(first: Floats, second: Floats) -> Estimate:
 
 
 def average(parts: list[Estimate]) -> Estimate:
-    """Mean of independent estimates of one unit, with Welch's and Satterthwaite's degrees of freedom."""
+    """Mean of independent estimates of one unit, with Welch's and Satterthwaite's degrees of freedom; ends as of `difference`."""
     if not parts:
         raise ValueError("parts must be at least one, got none")
     count = len(parts)
     value = sum(part.value for part in parts) / count
+    if any(part.ends is not None for part in parts):
+        below, above = (
+            math.hypot(*sides) / count for sides in zip(*((of.value - of.low, of.high - of.value) for of in parts), strict=True)
+        )
+        return Estimate(value, math.nan, math.nan, ends=(value - below, value + above))
     variances = [(part.error / count) ** 2 for part in parts]
     total = sum(variances)
     if math.isnan(total):

@@ -34,7 +34,7 @@ COUNTS = frozenset(
 )
 """Counts of events in a trial."""
 BEHIND = (
-    *(Metric.FRAMES, Metric.DROPPED, Metric.DISCARDED, Metric.OFFERED_RATE),
+    *(Metric.FRAMES, Metric.DROPPED, Metric.DISCARDED, Metric.OFFERED_RATE, Metric.MESSAGES),
     *(Metric.SAMPLES_DELIVERED, Metric.SAMPLES_LOST),
 )
 """What `exposure` reads."""
@@ -65,7 +65,7 @@ def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Mapping
         return counted.get(name, nothing)
 
     if metric in SAMPLES:
-        return (of(Metric.SAMPLES_DELIVERED) + of(Metric.SAMPLES_LOST)) / _largest_packet(scenario)
+        return _packets(of(Metric.SAMPLES_DELIVERED) + of(Metric.SAMPLES_LOST), of(Metric.FRAMES), of(Metric.MESSAGES), scenario)
     if metric in BY_FRAME:
         return of(Metric.FRAMES)
     if metric != Metric.LOSS:
@@ -75,11 +75,13 @@ def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Mapping
     return of(Metric.FRAMES) + of(Metric.DROPPED) + of(Metric.DISCARDED)
 
 
-def _largest_packet(scenario: Mapping[str, Any]) -> float:
-    """Most samples that a packet of voice may hold."""
+def _packets(samples: Floats, frames: Floats, messages: Floats, scenario: Mapping[str, Any]) -> Floats:
+    """Packets that carried samples of voice: all that came where all is voice, else at least as many as the largest packets make."""
     sources = scenario["flows"] if "network" in scenario else scenario["groups"]
     voice = [(of["frames"], of["arrivals"]) for of in sources if of.get("arrivals", {}).get("kind") == "coder"]
-    return max(((of["max_bits"] - of["overhead_bits"]) / arrivals["sample_bits"] for of, arrivals in voice), default=1.0)
+    if len(voice) == len(sources):
+        return messages if "network" in scenario else frames
+    return samples / max(((of["max_bits"] - of["overhead_bits"]) / arrivals["sample_bits"] for of, arrivals in voice), default=1.0)
 
 
 def is_unseen(metric: Metric, value: float, engine: str) -> bool:
