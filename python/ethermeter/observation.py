@@ -31,6 +31,7 @@ class Caution(StrEnum):
     HOST_LIMITED = "host-limited"
     CONSENT_LIMITED = "consent-limited"
     PROCESSORS_TAKEN = "processors-taken"
+    CORRELATED_BATCHES = "correlated-batches"
 
     @property
     def meaning(self) -> str:
@@ -57,6 +58,7 @@ CAUTION_MEANINGS: dict[Caution, str] = {
     Caution.HOST_LIMITED: "a host, not the network, was at its limit",
     Caution.CONSENT_LIMITED: "the receiver's consent, not the network, held the sender back",
     Caution.PROCESSORS_TAKEN: "the hypervisor took more than 1% of a processor's time while it was measured (CPU steal)",
+    Caution.CORRELATED_BATCHES: "fewer than five independent batches: the interval may be too narrow; simulate longer, or replicate",
 }
 """One sentence for each caution."""
 

@@ -71,9 +71,17 @@ def test_batch_interval_equals_leaving_batches_out_by_hand(study_run: Path) -> N
     def mean_delay(kept: list[dict[str, float]]) -> float:
         return sum(row["delay_sum_s"] for row in kept) / sum(row["frames"] for row in kept)
 
-    without = np.array([mean_delay([row for row in rows if row["batch"] != batch]) for batch in range(20)])
-    error = math.sqrt(19 / 20 * float(np.square(without - without.mean()).sum()))
-    assert point.estimates[Metric.TRANSMISSION_DELAY].half_width == pytest.approx(error * quantile(19), rel=1e-9)
+    def half_width(parts: int) -> float:
+        """Of Student's t interval with neighbours merged into as many batches, by pseudo-values."""
+        without = np.array([mean_delay([row for row in rows if row["batch"] != batch]) for batch in range(20)])
+        influence = (19 * (without.mean() - without)).reshape(parts, -1).mean(axis=1)
+        return float(influence.std(ddof=1)) / math.sqrt(parts) * quantile(parts - 1)
+
+    found = point.estimates[Metric.TRANSMISSION_DELAY]
+    t_half = found.error * quantile(found.degrees)
+    assert t_half >= max(half_width(parts) for parts in (20, 10, 5)) * (1 - 1e-9)
+    assert t_half == pytest.approx(max(half_width(parts) for parts in (20, 10, 5)), rel=0.5), "and little more, for batches are independent"
+    assert min(found.value - found.low, found.high - found.value) == pytest.approx(t_half, rel=1e-9)
 
 
 def test_two_replications_pool_their_batches(tmp_path: Path) -> None:

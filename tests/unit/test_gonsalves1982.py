@@ -22,7 +22,7 @@ World = Callable[[str, Mapping[str, str], Metric], float]
 StationWorld = Callable[[str, int, Metric], Floats]
 WHOLE = (
     Metric.SAMPLE_LOSS, Metric.SAMPLE_DELAY, Metric.VOICE_DELAY, Metric.GOODPUT, Metric.PACKET_RATE, Metric.VOICE_LOAD,
-    Metric.SAMPLE_DELAY_P99, Metric.SAMPLE_DELAY_MAX,
+    Metric.SAMPLE_DELAY_P99, Metric.SAMPLE_DELAY_MAX, Metric.FRAMES,
 )  # fmt: skip
 COUNT, LEAST, MOST, FRAMES = "stations.count", "stations.frames.samples.least", "stations.frames.samples.most", "stations.frames"
 BIT_S = 340e-9
@@ -108,6 +108,8 @@ def ideal(series: str, point: Mapping[str, str], metric: Metric) -> float:
             return hosts * KB_S.get(series, 105) * 1e3 * BIT_S
         case Metric.SAMPLE_DELAY_P99:
             return 9.5e-3
+        case Metric.FRAMES:
+            return 5000.0
         case _:
             return 0.12
 
@@ -382,3 +384,11 @@ def test_numbers_of_hosts_of_the_plan_are_close_where_curves_are_read(trials: li
             near = [count for count in counts if low - 2 <= count <= high + 2]
             assert all(after - before == 1 for before, after in pairwise(near))
             assert len(near) == high - low + 5
+
+
+def test_no_loss_is_below_a_limit_only_if_enough_packets_came(trials: list[Trial]) -> None:
+    # The rule of three: 0.1% takes three thousand packets, and three replications have 15 000, or 900.
+    assert judged(trials)["5-35-loss"].verdict == "holds"
+    few = judged(trials, lambda s, p, m: 300.0 if m is Metric.FRAMES else ideal(s, p, m))["5-35-loss"]
+    assert few.verdict == "fails"
+    assert few.high == pytest.approx(100 * (1 - 0.05 ** (1 / 900)), rel=1e-3)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from ethermeter import _core
+from ethermeter.analysis.batches import within
 from ethermeter.analysis.estimates import errors_within
 from ethermeter.analysis.flow_sums import FlowSums, left_out, of_all, of_each
 from ethermeter.analysis.groups import _means_of_known
-from ethermeter.analysis.interval import jackknife_error
 from ethermeter.engines.live.by_batch import mean_s, of_stream
 from ethermeter.engines.live.description import describe
 from ethermeter.engines.live.observed import in_vain, observe
@@ -143,7 +143,7 @@ def observed(rows: TrialRows, metric: Metric, flow: int | None = None) -> float:
 
 def told(rows: TrialRows, flow: int) -> set[Metric]:
     """Metrics of a flow that have an error from batches."""
-    errors = {metric: jackknife_error(values[:, :, flow]) for metric, values in of_each(left_out(sums_of(rows))).items()}
+    errors = {metric: within(values[:, :, flow]).error for metric, values in of_each(left_out(sums_of(rows))).items()}
     return {metric for metric, error in errors.items() if np.isfinite(error).all()}
 
 
@@ -190,17 +190,17 @@ def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path:
     found = errors_within([(np.array([0]), of_all(left_out(sums_of(rows))))], 1)
     # Octets in bulk have no rate by part, exchanges no messages, a file no timeouts.
     follows = {Metric.EXCHANGES, Metric.ROUND_TRIP, Metric.INTER_ARRIVAL}
-    assert {metric for metric, (error, _) in found.items() if math.isfinite(error[0])} == follows
+    assert {metric for metric, of in found.items() if math.isfinite(of.error[0])} == follows
     whole = of_all(together(sums_of(rows)))
     for metric in follows:
         assert whole[metric][0, 0] == pytest.approx(observed(rows, metric), rel=1e-12), metric
     assert whole[Metric.EXCHANGES][0, 0] == 37 + 5
     alone = errors_within([(np.array([0]), of_all(left_out(sums_of(rows, slice(0, 1)))))], 1)
-    assert {metric for metric, (error, _) in alone.items() if math.isfinite(error[0])} == OF_STREAM
+    assert {metric for metric, of in alone.items() if math.isfinite(of.error[0])} == OF_STREAM
     # With one part of a quarter of a second left out: 9, 6, 8 and 7 messages in 0.75 s.
     rates = np.array([9, 6, 8, 7]) / 0.75
-    assert alone[Metric.MESSAGE_RATE][0][0] == pytest.approx(math.sqrt(3 / 4 * np.square(rates - 10).sum()), rel=1e-12)
-    assert alone[Metric.MESSAGE_RATE][1][0] == 3
+    assert alone[Metric.MESSAGE_RATE].error[0] == pytest.approx(math.sqrt(3 / 4 * np.square(rates - 10).sum()), rel=1e-12)
+    assert alone[Metric.MESSAGE_RATE].degrees[0] == 3
 
 
 def test_what_was_not_counted_by_part_of_a_stream_has_no_error(tmp_path: Path) -> None:

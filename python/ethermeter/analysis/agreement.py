@@ -191,7 +191,13 @@ def _moves(case: Mapping[str, Any]) -> list[tuple[str, Estimate, float, float]]:
 
 
 def _chance(one: Estimate | None, other: Estimate) -> float:
-    """How probable a difference as large as this is by chance; NaN if one has no value or no interval."""
+    """How probable a difference as large as this is by chance; NaN if one has no value or no interval.
+
+    Of what was not seen, how probable that is where the other is right: 5% at the end of its interval, less beyond.
+    """
+    for limit, value in ((one, other.value), (other, one.value)) if one is not None else ():
+        if limit.ends is not None and math.isnan(limit.error) and math.isfinite(value):
+            return float(0.05 ** (abs(value - limit.value) / limit.half_width))
     if one is None or not all(math.isfinite(each.value) and math.isfinite(each.error) for each in (one, other)):
         return math.nan
     error = math.hypot(one.error, other.error)

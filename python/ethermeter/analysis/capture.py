@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ethermeter.analysis.batches import unknown, within
 from ethermeter.analysis.estimates import Point, grouped, summarised
 from ethermeter.analysis.groups import PART
-from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.tables import Trial, batch_sums
 from ethermeter.observation import Metric
 
@@ -33,7 +33,8 @@ def larger_shares(trials: Sequence[Trial], batches: "pa.Table") -> tuple[Point, 
         Two points for every point, "the window" and "one batch" under `PART`; the share stands as `Metric.UTILISATION`. The interval is
         by replications; from fewer than three there is one for a batch only, whose share is a mean over the batches.
     """
-    window, batch, error, degrees = (np.full(len(trials), np.nan) for _ in range(4))
+    window, batch = np.full(len(trials), np.nan), np.full(len(trials), np.nan)
+    errors = unknown(len(trials))
     for positions, sums in batch_sums(batches, trials):
         with np.errstate(divide="ignore", invalid="ignore"):
             total = sums.charged_s.sum(axis=1)
@@ -42,11 +43,11 @@ def larger_shares(trials: Sequence[Trial], batches: "pa.Table") -> tuple[Point, 
         count = shares.shape[1]
         batch[positions] = shares.mean(axis=-1)
         if count > 1:
-            error[positions], degrees[positions] = shares.std(axis=-1, ddof=1) / np.sqrt(count), count - 1
+            errors.put(positions, within((shares.sum(axis=-1, keepdims=True) - shares) / (count - 1)))
     points, firsts, replications = grouped(trials)
     found = {
         "the window": summarised(window, points, replications, within=None),
-        "one batch": summarised(batch, points, replications, within=(error, degrees)),
+        "one batch": summarised(batch, points, replications, within=errors),
     }
     return tuple(
         Point(
@@ -54,7 +55,7 @@ def larger_shares(trials: Sequence[Trial], batches: "pa.Table") -> tuple[Point, 
             {**trials[first].point, PART: name},
             trials[first].engine,
             replications[at],
-            {Metric.UTILISATION: Estimate(*values[at])},
+            {Metric.UTILISATION: values[at]},
         )
         for at, first in enumerate(firsts)
         for name, values in found.items()

@@ -6,13 +6,15 @@ Trials with the same series, point and engine are replications. A value is the m
 
 - With three replications or more, the interval is Student's t over the replications (Law and Kelton, Simulation Modeling and Analysis,
   section 9.4.1): nothing is assumed about what happens within a trial.
-- With one or two, the standard error within each replication comes from leaving out one batch of the measured window at a time
-  (the delete-one jackknife, Efron and Tibshirani 1993, equation 11.5, on batch means as in Law and Kelton, section 9.5.3), degrees of
-  freedom: batches - 1 for each. A run with such estimates carries the caution `one-replication`, once. The interval exists for the
-  metrics that follow from sums over batches: of segments the eight graphs, utilisation and Jain's index; of networks rates, loss, means
-  of times and counts within the measured window (`ethermeter.analysis.flow_sums`). The others (percentiles, extremes, counts of attempts,
-  counts over the whole trial, voice, clocks) have no interval then: null, rather than one nobody has measured. Nor has what hosts that
-  measure do not count by batch (`ethermeter.engines.live.by_batch`).
+- With one or two, the standard error within each replication comes from batches of the measured window, by the rule of
+  `ethermeter.analysis.batches`; degrees of freedom: batches - 1 for each. A run with such estimates carries the caution
+  `one-replication`, once. The interval exists for the metrics that follow from sums over batches: of segments the eight graphs,
+  utilisation and Jain's index; of networks rates, loss, means of times and counts within the measured window
+  (`ethermeter.analysis.flow_sums`). The others (percentiles, extremes, counts of attempts, counts over the whole trial, voice, clocks)
+  have no interval then: null, rather than one that was not measured. Neither has what hosts that measure do not count by batch
+  (`ethermeter.engines.live.by_batch`).
+- What could have happened and was not seen in any replication has an upper limit in place of an interval without width
+  (`ethermeter.analysis.unseen`).
 - What a theory says is known without error: its interval is the value itself.
 """
 
@@ -21,17 +23,20 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ethermeter.analysis import unseen
+from ethermeter.analysis.batches import FEWEST, Within, ends, unknown
+from ethermeter.analysis.batches import within as within_batches
 from ethermeter.analysis.flow_sums import flow_sums, of_all
 from ethermeter.analysis.flow_sums import left_out as without_one
 from ethermeter.analysis.graphs import graphs, left_out
-from ethermeter.analysis.interval import LEVEL, Estimate, Floats, jackknife_error
-from ethermeter.analysis.tables import Integers, Trial, batch_sums, whole_segment
+from ethermeter.analysis.interval import LEVEL, Estimate, Floats
+from ethermeter.analysis.tables import Integers, Trial, WholeSegment, batch_sums, whole_segment
 from ethermeter.faults import Fault, InputError
 from ethermeter.observation import DEFINITIONS, FLOW_DEFINITIONS, FLOW_VOICE_DEFINITIONS, Caution, Metric
 
@@ -64,7 +69,7 @@ def estimate(trials: Sequence[Trial], observations: Any, batches: Any, flow_batc
     groups, firsts, replications = grouped(trials)
     whole = whole_segment(observations, trials)
     several = np.array(replications) >= ENOUGH_REPLICATIONS
-    within: dict[Metric, tuple[Floats, Floats]] = {}
+    within: dict[Metric, Within] = {}
     if not several.all():
         of_segments = ((at, graphs(left_out(sums))) for at, sums in batch_sums(batches, trials))
         of_networks = ((at, of_all(without_one(sums))) for at, sums in flow_sums(flow_batches, observations, trials))
@@ -85,18 +90,25 @@ def estimate(trials: Sequence[Trial], observations: Any, batches: Any, flow_batc
         for position, metric in enumerate(whole.metrics):
             if not whole.is_there[first, position]:
                 continue
-            cautions = tuple(sorted(words.get((group, position), ())))
-            value, error, degrees = columns[position][group]
+            found = columns[position][group]
             # A formula has no sampling error; null stands for no degrees of freedom, so infinitely many are written as many.
-            estimates[metric] = Estimate(value, 0.0, _MANY, cautions) if formula else Estimate(value, error, degrees, cautions)
+            found = Estimate(found.value, 0.0, _MANY) if formula else found
+            if unseen.is_unseen(metric, found.value, example.engine):
+                found = unseen.limited(metric, found, _exposure(metric, whole, np.flatnonzero(groups == group), example.scenario))
+            more = words.get((group, position))
+            estimates[metric] = replace(found, cautions=tuple(sorted({*found.cautions, *more}))) if more else found
         points.append(Point(example.series, dict(example.point), example.engine, replications[group], estimates))
     return tuple(points)
 
 
-def summarised(
-    values: Floats, groups: Integers, replications: Sequence[int], *, within: tuple[Floats, Floats] | None
-) -> list[tuple[float, float, float]]:
-    """Value, standard error and degrees of freedom at every point, by the rule above.
+def _exposure(metric: Metric, whole: WholeSegment, members: Integers, scenario: Mapping[str, Any]) -> float:
+    """Sum over trials of a point of what `ethermeter.analysis.unseen` needs."""
+    counted = {name: whole.values[members, whole.metrics.index(name)] for name in unseen.BEHIND if name in whole.metrics}
+    return float(unseen.exposure(metric, counted, scenario).sum()) if counted else math.nan
+
+
+def summarised(values: Floats, groups: Integers, replications: Sequence[int], *, within: Within | None) -> list[Estimate]:
+    """Estimate every point by the rule above.
 
     Parameters
     ----------
@@ -107,7 +119,12 @@ def summarised(
     replications
         Trials of every point.
     within
-        Standard error within every trial and its degrees of freedom, both of shape `(trials,)`; None where batches say nothing.
+        How sure each trial's value is, of shape `(trials,)`; None where batches do not tell.
+
+    Returns
+    -------
+    :
+        With `correlated-batches` where it applies.
     """
     count = np.array(replications, dtype=np.float64)
 
@@ -117,13 +134,22 @@ def summarised(
     several = count >= ENOUGH_REPLICATIONS
     value = mean(values)
     with np.errstate(divide="ignore", invalid="ignore"):
-        between = np.sqrt(mean(np.square(values - value[groups])) / (count - 1))
-    error, degrees = np.where(several, between, np.nan), np.where(several, count - 1, np.nan)
-    if within is not None:
-        inside, batch_degrees = within
-        error = np.where(several, error, np.sqrt(mean(np.square(inside)) / count))
-        degrees = np.where(several, degrees, mean(batch_degrees) * count)
-    return list(zip(value.tolist(), error.tolist(), degrees.tolist(), strict=True))
+        error = np.where(several, np.sqrt(mean(np.square(values - value[groups])) / (count - 1)), np.nan)
+    degrees = np.where(several, count - 1, np.nan)
+    if within is None or several.all():
+        return [Estimate(*each) for each in zip(value.tolist(), error.tolist(), degrees.tolist(), strict=True)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.where(several, error, np.sqrt(mean(np.square(within.error)) / count))
+        skewness = np.where(several, 0.0, np.nan_to_num(mean(within.skewness * within.error**3) / (count**2 * error**3)))
+    degrees = np.where(several, degrees, mean(within.degrees) * count)
+    low, high = ends(value, error, degrees, skewness)
+    is_correlated = ~several & (mean(within.independent) < FEWEST)
+    found = []
+    for at, numbers in enumerate(zip(value.tolist(), error.tolist(), degrees.tolist(), strict=True)):
+        is_skewed = skewness[at] != 0 and error[at] > 0 and math.isfinite(low[at]) and math.isfinite(high[at])
+        words = (Caution.CORRELATED_BATCHES.value,) if is_correlated[at] else ()
+        found.append(Estimate(*numbers, words, (float(low[at]), float(high[at])) if is_skewed else None))
+    return found
 
 
 def grouped(trials: Sequence[Trial]) -> tuple[Integers, list[int], list[int]]:
@@ -143,8 +169,8 @@ def grouped(trials: Sequence[Trial]) -> tuple[Integers, list[int], list[int]]:
     return np.array(groups, dtype=np.int64), firsts, sizes
 
 
-def errors_within(by_batch: Iterable[tuple[Integers, Mapping[Metric, Floats]]], trials: int) -> dict[Metric, tuple[Floats, Floats]]:
-    """Find every metric's standard error within each trial, and its degrees of freedom.
+def errors_within(by_batch: Iterable[tuple[Integers, Mapping[Metric, Floats]]], trials: int) -> dict[Metric, Within]:
+    """Find how sure every metric is within each trial.
 
     Parameters
     ----------
@@ -156,17 +182,13 @@ def errors_within(by_batch: Iterable[tuple[Integers, Mapping[Metric, Floats]]], 
     Returns
     -------
     :
-        By metric, both of shape `(trials,)`; NaN of trials without batches.
+        By metric, of shape `(trials,)`; NaN of trials without batches.
     """
-    errors: dict[Metric, tuple[Floats, Floats]] = {}
+    errors: dict[Metric, Within] = {}
     for positions, left in by_batch:
         for metric, values in left.items():
-            batches = values.shape[1]
-            if batches < 2:
-                continue
-            error, degrees = errors.setdefault(metric, (np.full(trials, np.nan), np.full(trials, np.nan)))
-            error[positions] = jackknife_error(values)
-            degrees[positions] = batches - 1
+            if values.shape[1] > 1:
+                errors.setdefault(metric, unknown(trials)).put(positions, within_batches(values))
     return errors
 
 
@@ -197,11 +219,10 @@ def _number(value: float) -> float | None:
 
 def estimate_json(found: Estimate) -> dict[str, Any]:
     """One estimate as the files of a run have it; an undefined number is null."""
-    half = found.half_width
     entry: dict[str, Any] = {
         "value": _number(found.value),
-        "low": _number(found.value - half),
-        "high": _number(found.value + half),
+        "low": _number(found.low),
+        "high": _number(found.high),
         "error": _number(found.error),
         "degrees": _number(found.degrees),
     }
@@ -216,7 +237,10 @@ def read_estimate(entry: Mapping[str, Any]) -> Estimate:
     def number(value: float | None) -> float:
         return math.nan if value is None else value
 
-    return Estimate(number(entry["value"]), number(entry["error"]), number(entry["degrees"]), tuple(entry.get("cautions", ())))
+    found = Estimate(number(entry["value"]), number(entry["error"]), number(entry["degrees"]), tuple(entry.get("cautions", ())))
+    ends = (number(entry["low"]), number(entry["high"]))
+    # What is not as Student's t interval has it was written of an interval that is not symmetrical.
+    return replace(found, ends=ends) if all(map(math.isfinite, ends)) and ends != (found.low, found.high) else found
 
 
 def _point_json(point: Point) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ethermeter.analysis import groups
-from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point, estimate_json, grouped
+from ethermeter.analysis.batches import Within, within
+from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point, estimate_json, grouped, summarised
 from ethermeter.analysis.fairness import jain_index
 from ethermeter.analysis.fit import Line
 from ethermeter.analysis.flow_sums import flow_sums, left_out, of_each
-from ethermeter.analysis.interval import LEVEL, Estimate, Floats, jackknife_error, student
+from ethermeter.analysis.interval import LEVEL, Estimate, Floats
 from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
 from ethermeter.analysis.tables import per_station
 from ethermeter.observation import Metric
@@ -103,8 +104,8 @@ def sharing(trials: "Sequence[Trial]", observations: Any, flow_batches: Any = No
                 continue
             metric, rates, known = told
             indices, shares = jain_index(rates), rates / rates.sum(axis=1, keepdims=True)
-            within = [left[members[replication]][metric][:, flows] for replication in known if members[replication] in left]
-            errors, share_errors, degrees = _errors_within(within if len(within) == len(known) else [], len(flows))
+            by_batch = [left[members[replication]][metric][:, flows] for replication in known if members[replication] in left]
+            index_errors, share_errors = _errors_within(by_batch if len(by_batch) == len(known) else [], len(flows))
             found.append(
                 Sharing(
                     trials[first].series,
@@ -113,9 +114,9 @@ def sharing(trials: "Sequence[Trial]", observations: Any, flow_batches: Any = No
                     replications[at],
                     name,
                     metric,
-                    _estimate(indices, errors, degrees),
+                    _estimate(indices, index_errors),
                     {
-                        str(trials[first].scenario["flows"][flow]["name"]): _estimate(shares[:, column], share_errors[:, column], degrees)
+                        str(trials[first].scenario["flows"][flow]["name"]): _estimate(shares[:, column], share_errors[column])
                         for column, flow in enumerate(flows)
                     },
                 )
@@ -153,8 +154,8 @@ def _rates_left_out(flow_batches: Any, observations: Any, trials: "Sequence[Tria
     return found
 
 
-def _errors_within(rates: Sequence[Floats], flows: int) -> tuple[Floats, Floats, float]:
-    """Find the standard errors within each replication of Jain's index and of every flow's share, and the degrees of freedom behind each.
+def _errors_within(rates: Sequence[Floats], flows: int) -> tuple[Within | None, list[Within | None]]:
+    """Find how sure Jain's index and every flow's share are within each replication; None where batches do not tell.
 
     Parameters
     ----------
@@ -164,20 +165,16 @@ def _errors_within(rates: Sequence[Floats], flows: int) -> tuple[Floats, Floats,
         How many share.
     """
     if not rates or min(len(of) for of in rates) < 2:
-        return np.empty(0), np.empty((0, flows)), math.nan
+        return None, [None] * flows
     with np.errstate(divide="ignore", invalid="ignore"):
-        indices = np.array([jackknife_error(jain_index(of)) for of in rates])
-        shares = np.array([jackknife_error((of / of.sum(axis=1, keepdims=True)).T) for of in rates])
-    return indices, shares, float(np.mean([len(of) - 1 for of in rates]))
+        indices = within(np.array([jain_index(of) for of in rates]))
+        shares = np.array([of / of.sum(axis=1, keepdims=True) for of in rates])
+    return indices, [within(shares[:, :, flow]) for flow in range(flows)]
 
 
-def _estimate(values: Floats, errors: Floats, degrees: float) -> Estimate:
-    """Estimate the mean over replications by the rule of `ethermeter.analysis.estimates`; `errors` are those within each, or none."""
-    if values.size >= ENOUGH_REPLICATIONS:
-        return student(values)
-    if not errors.size:
-        return Estimate(float(values.mean()), math.nan, math.nan)
-    return Estimate(float(values.mean()), float(np.sqrt(np.square(errors).mean() / errors.size)), degrees * errors.size)
+def _estimate(values: Floats, errors: Within | None) -> Estimate:
+    """Estimate the mean over replications by the rule of `ethermeter.analysis.estimates`."""
+    return summarised(values, np.zeros(values.size, np.int64), [values.size], within=errors)[0]
 
 
 def write(run_dir: Path) -> Path:

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethermeter.analysis import unseen
+from ethermeter.analysis.batches import Within, unknown
+from ethermeter.analysis.batches import within as within_batches
 from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point, grouped, summarised
 from ethermeter.analysis.flow_sums import flow_sums, of_each
 from ethermeter.analysis.flow_sums import left_out as without_one
 from ethermeter.analysis.graphs import Sums, left_out
-from ethermeter.analysis.interval import Estimate, Floats, jackknife_error
+from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.tables import Trial, batch_sums, per_station
 from ethermeter.observation import Metric
 
@@ -134,31 +137,45 @@ def estimate(
     parts = [divide(trial.scenario) for trial in trials]
     names = list(dict.fromkeys(name for found in parts for name in found))
     points, firsts, replications = grouped(trials)
-    stations = per_station(observations, trials, metrics)
-    within: dict[tuple[str, Metric], tuple[Floats, Floats]] = {}
+    stations = per_station(observations, trials, list(dict.fromkeys([*metrics, *unseen.BEHIND])))
+    within: dict[tuple[str, Metric], Within] = {}
     if min(replications, default=ENOUGH_REPLICATIONS) < ENOUGH_REPLICATIONS:
         by_batch = [(at, _of_stations(left_out(sums))) for at, sums in batch_sums(batches, trials)]
         by_batch += [(at, of_each(without_one(sums))) for at, sums in flow_sums(flow_batches, observations, trials)]
         within = _errors_within(stations, parts, by_batch, set(metrics))
-    nowhere = np.full(len(trials), np.nan)
-    found: dict[str, dict[Metric, list[tuple[float, float, float]]]] = {}
+    found: dict[str, dict[Metric, list[Estimate]]] = {}
     for name in names:
         found[name] = {}
         for metric in metrics:
             values = np.array([_mean(stations[at][metric], parts[at].get(name)) for at in range(len(trials))])
-            errors = within.get((name, metric), (nowhere, nowhere))
-            found[name][metric] = summarised(values, points, replications, within=errors)
+            column = summarised(values, points, replications, within=within.get((name, metric)))
+            for at, first in enumerate(firsts):
+                if unseen.is_unseen(metric, column[at].value, trials[first].engine):
+                    behind = [_exposure(metric, stations[of], parts[of][name], trials[of]) for of in np.flatnonzero(points == at).tolist()]
+                    column[at] = unseen.limited(metric, column[at], sum(behind))
+            found[name][metric] = column
     return tuple(
         Point(
             series=trials[first].series,
             point={**trials[first].point, PART: name},
             engine=trials[first].engine,
             replications=replications[at],
-            estimates={metric: Estimate(*column[at]) for metric, column in found[name].items()},
+            estimates={metric: column[at] for metric, column in found[name].items()},
         )
         for at, first in enumerate(firsts)
         for name in parts[first]
     )
+
+
+def _exposure(metric: Metric, stations: Mapping[Metric, Floats], members: Stations, trial: Trial) -> float:
+    """Return what `ethermeter.analysis.unseen` needs of a part of a trial.
+
+    The part's value is a mean over its stations, of which one alone may have what was not seen: as many as there are, with the smallest
+    exposure of any.
+    """
+    known = members[np.isfinite(stations[metric][members])]
+    counted = {name: stations[name][known] for name in unseen.BEHIND if np.isfinite(stations[name]).any()}
+    return float(unseen.exposure(metric, counted, trial.scenario).min() * known.size) if counted and known.size else float("nan")
 
 
 def _mean(values: Floats, members: Stations | None) -> float:
@@ -175,8 +192,8 @@ def _errors_within(
     parts: Sequence[Parts],
     by_batch: Sequence[tuple[Stations, Mapping[Metric, Floats]]],
     metrics: set[Metric],
-) -> dict[tuple[str, Metric], tuple[Floats, Floats]]:
-    """Find the standard error within each trial of every part, and its degrees of freedom; shape `(trials,)`, NaN without batches.
+) -> dict[tuple[str, Metric], Within]:
+    """Find how sure every part is within each trial; shape `(trials,)`, NaN without batches.
 
     Parameters
     ----------
@@ -187,7 +204,7 @@ def _errors_within(
     metrics
         Those that are wanted.
     """
-    errors: dict[tuple[str, Metric], tuple[Floats, Floats]] = {}
+    errors: dict[tuple[str, Metric], Within] = {}
     for positions, left in by_batch:
         # Most trials are divided alike, and are looked at together.
         alike: dict[tuple[str, tuple[int, ...]], list[int]] = {}
@@ -199,12 +216,10 @@ def _errors_within(
             if values.shape[1] < 2:
                 continue
             for (name, members), rows in alike.items():
-                nowhere = np.full(len(stations), np.nan)
-                error, degrees = errors.setdefault((name, metric), (nowhere.copy(), nowhere.copy()))
+                errors_of = errors.setdefault((name, metric), unknown(len(stations)))
                 has_value = np.isfinite([stations[position][metric][list(members)] for position in positions[rows].tolist()])
                 means = _means_of_known(values[np.ix_(rows, range(values.shape[1]), members)], has_value)
-                error[positions[rows]] = jackknife_error(means)
-                degrees[positions[rows]] = values.shape[1] - 1
+                errors_of.put(positions[rows], within_batches(means))
     return errors
 
 

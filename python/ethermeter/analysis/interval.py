@@ -1,7 +1,7 @@
-"""Estimates with their uncertainty: a value, its standard error and the degrees of freedom behind it."""
+"""Estimates with their uncertainty: a value, its standard error and the degrees of freedom behind it, or the ends of its interval."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,32 +15,53 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value, its standard error and degrees of freedom; the error is NaN where nothing is known about it."""
+    """A value with its 95% interval.
+
+    Parameters
+    ----------
+    value
+        The value.
+    error, degrees
+        Its standard error and degrees of freedom; NaN where nothing is known about them.
+    cautions
+        Words of `ethermeter.observation.Caution`.
+    ends
+        Lower and upper end of an interval that is not symmetrical about the value; None of Student's t interval, which follows from `error`
+        and `degrees`.
+    """
 
     value: float
     error: float
     degrees: float
     cautions: tuple[str, ...] = ()
+    ends: tuple[float, float] | None = None
 
     @property
     def half_width(self) -> float:
-        """Half of the 95% interval, in the unit of the value; NaN if there is none."""
-        return self.error * quantile(self.degrees)
+        """Half of the 95% interval, in the unit of the value, or its longer side if it is not symmetrical; NaN if there is none."""
+        if self.ends is None:
+            return self.error * quantile(self.degrees)
+        return max(self.value - self.ends[0], self.ends[1] - self.value)
 
     @property
     def low(self) -> float:
         """Lower end of the 95% interval; NaN if there is none."""
-        return self.value - self.half_width
+        return self.value - self.half_width if self.ends is None else self.ends[0]
 
     @property
     def high(self) -> float:
         """Upper end of the 95% interval; NaN if there is none."""
-        return self.value + self.half_width
+        return self.value + self.half_width if self.ends is None else self.ends[1]
 
     @property
     def has_interval(self) -> bool:
         """Whether both ends are known."""
         return math.isfinite(self.half_width)
+
+    def scaled(self, factor: float) -> "Estimate":
+        """Return the same in another unit, `factor` of which are one of this; above zero."""
+        ends = None if self.ends is None else (self.ends[0] * factor, self.ends[1] * factor)
+        return Estimate(self.value * factor, self.error * factor, self.degrees, self.cautions, ends)
 
 
 def exact(value: float) -> Estimate:
@@ -92,32 +113,53 @@ def student(samples: Floats) -> Estimate:
     return Estimate(float(np.mean(samples)), error, float(degrees))
 
 
-def jackknife_error(left_out: Floats) -> Floats:
-    """Estimate the standard error of a statistic from its values with one batch left out at a time.
+def no_failure(trials: float) -> Estimate:
+    """Share of failures where none was seen: 0, with an upper limit of 95% confidence; no interval without a trial.
 
     Parameters
     ----------
-    left_out
-        Shape `(…, batches)`; at least two batches.
+    trials
+        Independent trials, none of which failed; need not be an integer.
 
     Returns
     -------
     :
-        Shape `(…)`, in the unit of the statistic.
+        Upper end 1 - 0.05^(1/trials), which is about 3/trials (the rule of three).
 
     Assumptions
     -----------
-    Batches are long enough to be nearly independent, and the statistic is a smooth function of sums over batches.
+    Trials fail independently. Where failures come in bursts of b on average, the limit is about b times as high; without a single failure
+    the length of bursts is unknown.
 
     Source
     ------
-    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, equation 11.5.
+    Hanley and Lippman-Hand, JAMA 249(13), 1983; Clopper and Pearson, Biometrika 26(4), 1934, one-sided.
     """
-    batches = left_out.shape[-1]
-    if batches < 2:
-        raise ValueError(f"batches must be at least 2, got {batches}")
-    spread = left_out - left_out.mean(axis=-1, keepdims=True)
-    return np.asarray(np.sqrt((batches - 1) / batches * np.square(spread).sum(axis=-1)), dtype=np.float64)
+    return Estimate(0.0, math.nan, math.nan, ends=(0.0, -math.expm1(math.log(1 - LEVEL) / trials)) if trials > 0 else None)
+
+
+def no_success(trials: float) -> Estimate:
+    """Share of failures where every trial failed: 1, with the lower limit 0.05^(1/trials); the assumptions are those of `no_failure`."""
+    return Estimate(1.0, math.nan, math.nan, ends=(1 - no_failure(trials).high, 1.0) if trials > 0 else None)
+
+
+def no_event(exposure: float) -> Estimate:
+    """Rate of events where none was seen: 0, with the upper limit -ln(0.05)/exposure of 95% confidence; no interval without exposure.
+
+    Parameters
+    ----------
+    exposure
+        What was watched, in the unit over which events are counted: trials for a count by trial, frames for a count by frame.
+
+    Assumptions
+    -----------
+    Events are Poisson, so they are independent; where they come in bursts of b on average, the limit is about b times as high.
+
+    Source
+    ------
+    Garwood, Biometrika 28(3/4), 1936, one-sided.
+    """
+    return Estimate(0.0, math.nan, math.nan, ends=(0.0, -math.log(1 - LEVEL) / exposure) if exposure > 0 else None)
 
 
 def pooled_degrees(first: Estimate, second: Estimate, *, weights: tuple[float, float] = (1.0, 1.0)) -> float:
@@ -133,9 +175,21 @@ def pooled_degrees(first: Estimate, second: Estimate, *, weights: tuple[float, f
 
 
 def difference(first: Estimate, second: Estimate) -> Estimate:
-    """First minus second, two independent estimates of one unit."""
+    """First minus second, two independent estimates of one unit.
+
+    Student's t interval by Welch and Satterthwaite; if either interval is not symmetrical, the ends follow from theirs.
+
+    Source
+    ------
+    Zou and Donner, Statistics in Medicine 27, 2008, equation 1 (ends of a difference from those of its parts).
+    """
     error = math.hypot(first.error, second.error)
-    return Estimate(first.value - second.value, error, pooled_degrees(first, second))
+    found = Estimate(first.value - second.value, error, pooled_degrees(first, second))
+    if first.ends is None and second.ends is None:
+        return found
+    below = math.hypot(first.value - first.low, second.high - second.value)
+    above = math.hypot(first.high - first.value, second.value - second.low)
+    return replace(found, ends=(found.value - below, found.value + above))
 
 
 def ratio(first: Estimate, second: Estimate) -> Estimate:
@@ -176,11 +230,16 @@ def paired_ratio(first: Floats, second: Floats) -> Estimate:
 
 
 def average(parts: list[Estimate]) -> Estimate:
-    """Mean of independent estimates of one unit, with Welch's and Satterthwaite's degrees of freedom."""
+    """Mean of independent estimates of one unit, with Welch's and Satterthwaite's degrees of freedom; ends as of `difference`."""
     if not parts:
         raise ValueError("parts must be at least one, got none")
     count = len(parts)
     value = sum(part.value for part in parts) / count
+    if any(part.ends is not None for part in parts):
+        below, above = (
+            math.hypot(*sides) / count for sides in zip(*((of.value - of.low, of.high - of.value) for of in parts), strict=True)
+        )
+        return Estimate(value, math.nan, math.nan, ends=(value - below, value + above))
     variances = [(part.error / count) ** 2 for part in parts]
     total = sum(variances)
     if math.isnan(total):

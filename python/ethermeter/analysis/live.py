@@ -5,7 +5,8 @@ The rule
 Replications are compared in pairs: a measured trial and a simulated one of the same seed offer the same messages at the same times, so
 that chance in what is offered does not count. The *difference* is the mean of live − simulation over pairs, with Student's t over pairs
 from three on; it is not known better than to one message at the edges of the window. It *differs* if 0 is outside that interval widened to
-hold for all comparisons of the run together at 95% (Bonferroni), else both *agree*; without an interval there is no verdict.
+hold for all comparisons of the run together at 95% (Bonferroni), else both *agree*; without an interval there is no verdict. A loss of
+which nothing was seen in a measurement is not known better than to the rule of three (`ethermeter.analysis.interval.no_failure`).
 
 Offered rates are not compared: a measured one is that of the whole transmission, in whose beginning queues fill.
 
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from ethermeter.analysis.interval import LEVEL, Floats
+from ethermeter.analysis.interval import LEVEL, Floats, no_failure
 from ethermeter.analysis.tables import WholeSegment, whole_segment
 from ethermeter.observation import DEFINITIONS, FLOW_VOICE_DEFINITIONS, Metric
 
@@ -141,6 +142,8 @@ def _cases(
             live, simulated = values[known, 0], values[known, 1]
             messages = whole.values[[at for at, _ in pairs], whole.metrics.index(Metric.MESSAGES)][known]
             least = float((np.abs(live) / np.maximum(messages, 1)).mean()) if metric in RATES else 0.0
+            if metric == Metric.LOSS and not live.any():
+                least = no_failure(float(messages.sum())).half_width
             cautions = {word for pair in pairs for at in pair for word in words.get((at, column), ())}
             yield example, metric, live, simulated, least, tuple(sorted(cautions))
 
@@ -159,14 +162,20 @@ def _compared(
         dict(trial.point),
         metric,
         float(live.mean()),
-        _half_width(live, 1 - LEVEL),
+        _known(live, metric, least),
         float(simulated.mean()),
-        _half_width(simulated, 1 - LEVEL),
+        _known(simulated, metric, least),
         difference,
         half_width if math.isnan(half_width) else max(half_width, least),
         verdict,
         cautions,
     )
+
+
+def _known(values: Floats, metric: Metric, least: float) -> float:
+    """Half width of the 95% interval; of losses without a loss the limit of what was not seen."""
+    half = _half_width(values, 1 - LEVEL)
+    return max(half, least) if metric == Metric.LOSS and not values.any() and math.isfinite(half) else half
 
 
 def _half_width(values: Floats, error: float) -> float:

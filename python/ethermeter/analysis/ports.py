@@ -134,7 +134,7 @@ def _estimates(values: Floats) -> list[Estimate]:
     """Estimate each column; no more than 1, for frames are counted at their end and a window may hold a gap more than its share."""
     trials, ports = values.shape
     groups = np.tile(np.arange(ports, dtype=np.int64), trials)
-    return [Estimate(*found) for found in summarised(np.minimum(values, 1.0).ravel(), groups, [trials] * ports, within=None)]
+    return summarised(np.minimum(values, 1.0).ravel(), groups, [trials] * ports, within=None)
 
 
 def media_of(network: Mapping[str, Any]) -> Integers:

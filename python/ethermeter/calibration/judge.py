@@ -45,9 +45,9 @@ class Judged:
     @property
     def verdict(self) -> str:
         """Say `inside` if the two 95% intervals meet, else `outside`."""
-        half = self.measured.half_width if self.measured.has_interval else 0.0
-        meets = self.predicted.low <= self.measured.value + half and self.predicted.high >= self.measured.value - half
-        return "inside" if meets else "outside"
+        known = self.measured.has_interval
+        low, high = (self.measured.low, self.measured.high) if known else (self.measured.value, self.measured.value)
+        return "inside" if self.predicted.low <= high and self.predicted.high >= low else "outside"
 
 
 def judge(found: Prediction, run: Path, *, metrics: Sequence[Metric] = MAIN) -> tuple[Judged, ...]:

@@ -17,10 +17,11 @@ import numpy as np
 
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
 from ethermeter.analysis.tables import PS_PER_S, Trial, WholeSegment, per_station, whole_segment
+from ethermeter.analysis.unseen import is_unseen, limited
 from ethermeter.observation import Metric
 from ethermeter.papers.claims import FILE, Claim, Entry, Finding, entries, judged, to_json
 from ethermeter.papers.evidence import MissingError
-from ethermeter.papers.replications import Curves, Where, crossing, takeoff
+from ethermeter.papers.replications import SIMULATION, Curves, Where, crossing, takeoff
 
 STUDY = "gonsalves1982"
 HOSTS = "stations.count"
@@ -163,8 +164,12 @@ def at_hosts(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
 def below(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Whether a metric with a number of hosts is below a limit, by its interval."""
     where = {**entry["at"], HOSTS: str(entry["hosts"])}
-    found = student(curves.values(entry["series"], where, Metric(entry["metric"])) * entry.get("scale", 1.0))
-    return Finding(found, found.high < entry["limit"] or (found.error == 0 and found.value < entry["limit"]))
+    metric = Metric(entry["metric"])
+    found = student(curves.values(entry["series"], where, metric))
+    if is_unseen(metric, found.value, SIMULATION):
+        found = limited(metric, found, curves.exposure(entry["series"], where, metric))
+    found = found.scaled(entry.get("scale", 1.0))
+    return Finding(found, found.high < entry["limit"])
 
 
 def fairness(entry: Entry, curves: Curves, stations: Stations) -> Finding:

@@ -110,7 +110,7 @@ def more_of(entry: Entry, shares: Shares) -> Finding:
         if not is_rising or is_back:
             against.append(where)
     scale = entry.get("scale", 1.0)
-    scaled = [(where, Estimate(of.value * scale, of.error * scale, of.degrees)) for where, of in found]
+    scaled = [(where, of.scaled(scale)) for where, of in found]
     return Finding(average([of for _, of in scaled]), not against, _range(scaled) + _but(against, found, "not so by its intervals"))
 
 

@@ -8,9 +8,11 @@ import numpy as np
 from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS
 from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import Trial, WholeSegment
+from ethermeter.analysis.unseen import BEHIND, exposure
 from ethermeter.observation import Metric
 from ethermeter.papers.evidence import MissingError
 
+SIMULATION = "simulation"
 Where = Mapping[str, str]
 """A point of the experiment without the key that runs along the curve: text by varied key."""
 
@@ -25,7 +27,7 @@ class Curves:
         self._scenarios = [trial.scenario for trial in trials]
         self._trials: dict[tuple[object, ...], list[int]] = {}
         for at, trial in enumerate(trials):
-            if trial.engine == "simulation":
+            if trial.engine == SIMULATION:
                 self._trials.setdefault((trial.series, *sorted(trial.point.items())), []).append(at)
 
     def trials(self, series: str, where: Where) -> list[int]:
@@ -53,6 +55,11 @@ class Curves:
             raise MissingError(f"no {metric.value}")
         values: Floats = self._values[self.trials(series, where), self._metrics[metric]]
         return values
+
+    def exposure(self, series: str, where: Where, metric: Metric) -> float:
+        """How often what a metric counts could have been seen in the replications of a point; NaN if the run does not tell."""
+        counted = {name: self.values(series, where, name) for name in BEHIND if name in self._metrics}
+        return float(exposure(metric, counted, self.scenario(series, where)).sum()) if counted else float("nan")
 
     def scenario(self, series: str, where: Where) -> Mapping[str, Any]:
         """Return the scenario of a point, as the engines read it."""

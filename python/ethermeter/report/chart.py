@@ -33,9 +33,8 @@ def _rounded(value: float) -> float | None:
 def datum(curve: str, x: float | str, estimate: Estimate, factor: float) -> Json:
     """One estimate as a figure's data: x, curve, y, ends of the interval and cautions, those that there are."""
     found: Json = {"x": x, "c": curve, "y": _rounded(estimate.value * factor)}
-    half = estimate.half_width
-    if math.isfinite(half):
-        found |= {"l": _rounded((estimate.value - half) * factor), "h": _rounded((estimate.value + half) * factor)}
+    if estimate.has_interval:
+        found |= {"l": _rounded(estimate.low * factor), "h": _rounded(estimate.high * factor)}
     if estimate.cautions:
         found["w"] = ", ".join(estimate.cautions)
     return found

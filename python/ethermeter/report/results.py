@@ -94,11 +94,20 @@ def _gauge(claim: Claim) -> str:
 
 
 def cell(estimate: Estimate | None, factor: float) -> str:
-    """Value and half width of its interval; only the value if the interval is narrower than the digits shown, a dash without one."""
+    """Value and half width of its interval, or the ends of one that is not symmetrical; a dash without a value.
+
+    Only the value if the interval is narrower than the digits shown.
+    """
     if estimate is None or not math.isfinite(estimate.value):
         return "–"
     value, half = estimate.value * factor, estimate.half_width * factor
     is_seen = math.isfinite(half) and half >= UNSEEN * abs(value)
+    if estimate.ends is not None and is_seen and half > 0:
+        low, high = (number(end * factor, half) for end in estimate.ends)
+        ends = (
+            f"up to {high}" if estimate.low == estimate.value else f"from {low}" if estimate.high == estimate.value else f"{low} to {high}"
+        )
+        return f"{number(value, half)} <small>{ends}</small>"
     return number(value, half) + (f" <small>±{number(half, half)}</small>" if is_seen and half > 0 else "")
 
 
