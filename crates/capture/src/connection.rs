@@ -40,6 +40,8 @@ pub const MOST_HOLES: usize = 256;
 const ETHERNET_SEGMENT: u32 = 1460;
 /// What the timestamps option takes of each segment (RFC 7323, appendix A).
 const TIMESTAMPS_OCTETS: u32 = 12;
+/// Acknowledgements that make a train: what a timer is late by, and what several segments at once take, is small beside its four gaps.
+const TRAIN: usize = 5;
 /// Nothing for so long is a pause.
 const PAUSE_NS: i64 = 1_000_000_000;
 
@@ -156,6 +158,10 @@ pub struct Half {
     pub ack_delay: Delays,
     /// Likewise, where the acknowledgement ends with the segment; SYN and FIN too.
     pub round_trip: Delays,
+    /// Times per octet between acknowledgements that came close together, in ps: of the slowest link on the path, if none waited elsewhere.
+    pub spacing: Delays,
+    /// The first window that this end announced, in octets: of its SYN, which is not scaled, if that was captured.
+    pub first_window: Option<u64>,
     /// What happened when.
     pub series: Series,
     /// Segments that were forgotten before they were acknowledged.
@@ -181,6 +187,9 @@ pub struct Half {
     last_ack_ns: i64,
     last_window: Option<u16>,
     duplicates_in_a_row: u32,
+    /// Acknowledgements of this end's data, one after the other without a loss: when, and up to which number.
+    train: [(i64, u64); TRAIN],
+    trained: usize,
     edge: Option<u64>,
     has_timestamps: bool,
 }
@@ -277,6 +286,9 @@ impl Connection {
                 least_ns: self.halves[from].round_trip.least_ns().unwrap_or(0),
             };
             self.limits.send(from, now_ns, &sent);
+            let flight = u32::try_from(self.limits.flight(from)).unwrap_or(u32::MAX);
+            let slice = self.halves[from].series.at(after_ns);
+            slice.flight = slice.flight.max(flight);
         }
         finding
     }
