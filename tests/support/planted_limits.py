@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ethermeter import testbed
+from ethermeter.captures.limits import Limit
+from ethermeter.captures.verdict import Verdict
 from ethermeter.testbed import Host, Wire
 
 RECEIVE = """
@@ -121,9 +124,7 @@ class Outcome:
 
 def transfer(plant: Plant, path: Path | None = None) -> Outcome:
     """Run a transfer, and capture it to a file if one is given."""
-    there = Wire(
-        plant.rate_bps, plant.queue_octets, kind="relay", delay_ns=round(plant.delay_s * 1e9), loss=plant.loss, seed=plant.seed
-    )
+    there = Wire(plant.rate_bps, plant.queue_octets, kind="relay", delay_ns=round(plant.delay_s * 1e9), loss=plant.loss, seed=plant.seed)
     # Only frames from the sender are lost.
     back = replace(there, loss=0.0)
     layout: Any = "pair"
@@ -158,8 +159,6 @@ def _captured(host: Host, path: Path | None) -> Iterator[None]:
 
 def _await_silence(path: Path) -> None:
     """Wait until the file does not grow any more."""
-    import time
-
     size = -1
     while size != (size := path.stat().st_size):
         time.sleep(0.3)
@@ -198,9 +197,6 @@ CHOSEN_ON = {
     "interface of 20 Mb/s": Plant("sender-pace", rate_bps=20_000_000),
     "switch port of 10 Mb/s": Plant("network", rate_bps=100_000_000, bottleneck_bps=10_000_000, bottleneck_queue_octets=60_000),
     "600 kB over 100 ms": Plant("congestion-window", delay_s=0.05, octets=600_000),
-}
-"""Transfers on which the thresholds of the rules were chosen."""
-JUDGED_ON = {
     "send buffer of 48 kB": Plant("send-buffer", 30_000_000, 0.015, send_buffer=48_000, seconds=3),
     "send buffer of 100 kB": Plant("send-buffer", 80_000_000, 0.02, send_buffer=100_000, seconds=3),
     "send buffer of 24 kB, Reno": Plant("send-buffer", 10_000_000, 0.025, send_buffer=24_000, congestion="reno", seconds=3),
@@ -231,4 +227,65 @@ JUDGED_ON = {
     ),
     "300 kB over 100 ms": Plant("congestion-window", 50_000_000, 0.05, octets=300_000, seconds=3),
 }
+"""Transfers on which the thresholds of the rules were chosen."""
+JUDGED_ON = {
+    "send buffer of 40 kB": Plant("send-buffer", 40_000_000, 0.012, send_buffer=40_000, seconds=3),
+    "send buffer of 150 kB": Plant("send-buffer", 70_000_000, 0.03, send_buffer=150_000, seconds=4),
+    "send buffer of 20 kB, Reno": Plant("send-buffer", 20_000_000, 0.008, send_buffer=20_000, congestion="reno", seconds=3),
+    "send buffer of 80 kB, at the receiver": Plant("send-buffer", 60_000_000, 0.015, send_buffer=80_000, at=1, seconds=3),
+    "send buffer of 24 kB, losses of 0.05%": Plant("send-buffer", 30_000_000, 0.01, 0.0005, 7, send_buffer=24_000, seconds=4),
+    "send buffer of 50 kB, blocks of 8 kB": Plant("send-buffer", 50_000_000, 0.012, send_buffer=50_000, write_octets=8_000, seconds=3),
+    "send buffer of 60 kB, BBR": Plant("send-buffer", 60_000_000, 0.015, send_buffer=60_000, congestion="bbr", seconds=3),
+    "iperf3 -w 80000": Plant("send-buffer", 60_000_000, 0.02, iperf3_window=80_000, seconds=3),
+    "losses of 0.7%": Plant("congestion-window", 60_000_000, 0.008, 0.007, 11, seconds=3),
+    "losses of 3%": Plant("congestion-window", 30_000_000, 0.008, 0.03, 12, seconds=3),
+    "losses of 0.4%, Reno": Plant("congestion-window", 40_000_000, 0.015, 0.004, 13, congestion="reno", seconds=3),
+    "losses of 1.5%, at the receiver": Plant("congestion-window", 40_000_000, 0.012, 0.015, 14, at=1, seconds=3),
+    "losses of 0.15%": Plant("congestion-window", 60_000_000, 0.025, 0.0015, 15, seconds=4),
+    "200 kB over 60 ms": Plant("congestion-window", 80_000_000, 0.03, octets=200_000, seconds=3),
+    "receive buffer of 40 kB": Plant("receiver-window", 40_000_000, 0.012, receive_buffer=40_000, seconds=3),
+    "receive buffer of 150 kB": Plant("receiver-window", 80_000_000, 0.025, receive_buffer=150_000, seconds=4),
+    "receive buffer of 60 kB, Reno, at the receiver": Plant(
+        "receiver-window", 60_000_000, 0.015, receive_buffer=60_000, congestion="reno", at=1, seconds=3
+    ),
+    "30 kB are read every 15 ms": Plant("receiver-application", 60_000_000, 0.01, read_octets=30_000, read_every_s=0.015, seconds=3),
+    "100 kB are read every 150 ms": Plant("receiver-application", 40_000_000, 0.012, read_octets=100_000, read_every_s=0.15, seconds=3),
+    "5 kB are read every 4 ms, at the receiver": Plant(
+        "receiver-application", 40_000_000, 0.012, read_octets=5_000, read_every_s=0.004, at=1, seconds=3
+    ),
+    "6 kB are written every 7 ms": Plant("sender-application", 40_000_000, 0.012, write_octets=6_000, write_every_s=0.007, seconds=3),
+    "60 kB are written every 80 ms": Plant("sender-application", 40_000_000, 0.012, write_octets=60_000, write_every_s=0.08, seconds=3),
+    "2 kB are written every 30 ms, at the receiver": Plant("sender-application", write_octets=2_000, write_every_s=0.03, at=1, seconds=3),
+    "interface of 15 Mb/s": Plant("sender-pace", 15_000_000, 0.008, seconds=3),
+    "interface of 30 Mb/s, Reno": Plant("sender-pace", 30_000_000, 0.012, congestion="reno", seconds=3),
+    "switch port of 15 Mb/s": Plant("network", 100_000_000, 0.008, bottleneck_bps=15_000_000, bottleneck_queue_octets=100_000, seconds=3),
+    "switch port of 6 Mb/s, short queue, Reno": Plant(
+        "network", 40_000_000, 0.012, bottleneck_bps=6_000_000, bottleneck_queue_octets=30_000, congestion="reno", seconds=3
+    ),
+}
 """Other transfers, on which the rules are judged."""
+
+
+def changed(plant: Plant, verdict: Verdict) -> Plant | None:
+    """Return a transfer with the change that a verdict recommends; None if it recommends none that can be made here."""
+    match verdict.limit:
+        case Limit.SEND_BUFFER if plant.iperf3_window:
+            return replace(plant, iperf3_window=verdict.buffer_octets)
+        case Limit.SEND_BUFFER:
+            return replace(plant, send_buffer=verdict.buffer_octets)
+        case Limit.RECEIVER_WINDOW:
+            return replace(plant, receive_buffer=verdict.buffer_octets)
+        case Limit.CONGESTION_WINDOW if plant.loss:
+            return replace(plant, loss=0.0)
+        case Limit.CONGESTION_WINDOW:
+            return replace(plant, octets=None)
+        case Limit.RECEIVER_APPLICATION:
+            return replace(plant, read_octets=None, read_every_s=0.0)
+        case Limit.SENDER_APPLICATION:
+            return replace(plant, write_octets=None, write_every_s=0.0)
+        case Limit.SENDER_PACE:
+            return replace(plant, rate_bps=2 * plant.rate_bps)
+        case Limit.NETWORK if plant.bottleneck_bps is not None:
+            return replace(plant, bottleneck_bps=2 * plant.bottleneck_bps)
+        case _:
+            return None

@@ -192,6 +192,10 @@ pub struct Half {
     trained: usize,
     edge: Option<u64>,
     has_timestamps: bool,
+    /// The latest timestamp of this end (RFC 7323), and when it was first captured.
+    stamp: Option<(u32, i64)>,
+    /// From a timestamp of the other end to its echo from this end, the least.
+    echo_ns: Option<u64>,
 }
 
 /// A connection.
@@ -238,7 +242,10 @@ impl Connection {
         own.has_closed |= tcp.fin;
         own.has_reset |= tcp.rst;
         own.bare_acks += u64::from(length == 0 && is_plain);
-        own.has_timestamps |= tcp.timestamps.is_some();
+        if let Some((stamp, echoed)) = tcp.timestamps {
+            own.has_timestamps = true;
+            own.echo(other, now_ns, stamp, echoed);
+        }
         if let Some(most) = tcp.largest_segment.filter(|_| tcp.syn) {
             own.wanted_segment = Some(most);
         }
@@ -316,11 +323,14 @@ impl Connection {
         }
     }
 
-    /// From the capture point to an end and back, the least that was seen: of the handshake, and of any acknowledgement.
+    /// From the capture point to an end and back, the least that was seen: of the handshake, of any acknowledgement, and of any timestamp
+    /// and its echo. A sender of data acknowledges little; without its echoes a handshake that a busy host answered late would stand.
     #[must_use]
     pub fn away_ns(&self, end: usize) -> Option<u64> {
         // An end answers what the other one sends.
-        self.halves[1 - end].round_trip.least_ns()
+        let acknowledged_ns = self.halves[1 - end].round_trip.least_ns();
+        let echoed_ns = self.halves[end].echo_ns;
+        acknowledged_ns.into_iter().chain(echoed_ns).min()
     }
 
     /// Octets of payload of a full segment of an end: what both ends want, else what an Ethernet carries, or less if there never was as much.

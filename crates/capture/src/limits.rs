@@ -20,7 +20,8 @@
 //!     whose round trip was more than twice the least                                          Queue
 //!     otherwise, by the course of its flight (see `course`)                                   CongestionWindow, SendBuffer
 //!                                                                                             or Window, which is either
-//! x's last segment was not full, or all was acknowledged and more than a millisecond went by:
+//! x's last segment was not full, or all was acknowledged and more than a millisecond went by,
+//! or it paused for eight times as long as it usually takes to the next segment:
 //! x had nothing to send                                                                       SenderApplication
 //! none of these: x had more, room and data under way, and waited for no news: its host, its
 //! interface or its pacing was not faster, or a queue before the capture point held it back    SenderPace
@@ -39,6 +40,8 @@ const REACTION_NS: u64 = 1_000_000;
 const HANDSHAKE_NS: u64 = 100_000;
 /// A round trip that is this many times the least has waited in a queue.
 const QUEUED: u64 = 2;
+/// A sender that has data sends its segments one after the other; one that pauses for so many times the usual gap has none.
+const PAUSED: u64 = 8;
 /// A sender that has nothing under way for so long starts its congestion window again (the least retransmission timeout of Linux).
 const PAUSE_NS: u64 = 200_000_000;
 /// An acknowledgement that is late by this part of a round trip waited for the receiving application, if the window was used up: Linux
@@ -168,6 +171,8 @@ struct View {
     /// The largest window that was announced with its scale known.
     largest_window: u64,
     course: Course,
+    /// Mean time from segment to segment where nothing was waited for, later ones weighing more; 0 before the first.
+    usual_ns: u64,
 }
 
 /// The last news that reached a sender while it waited, and what it knew before.
@@ -254,7 +259,8 @@ impl Limits {
         // A host that hands its interface many segments at once may wait until there is room for as many.
         let wanted = need.max(u64::from(view.largest.min(sent.payload)));
         let is_idle = view.flight() == 0 && gap_ns > REACTION_NS;
-        let rest = if is_short || is_idle { Cause::SenderApplication } else { Cause::SenderPace };
+        let is_paused = gap_ns > REACTION_NS && view.usual_ns > 0 && gap_ns / PAUSED > view.usual_ns;
+        let rest = if is_short || is_idle || is_paused { Cause::SenderApplication } else { Cause::SenderPace };
         let since = |at_ns: i64| u64::try_from(at_ns.saturating_sub(last_ns)).unwrap_or(0).min(gap_ns);
         let twice = QUEUED.saturating_mul(sent.least_ns.saturating_add(sent.away_ns));
         // Who waits for an acknowledgement waits longer for it than it then takes.
@@ -309,6 +315,11 @@ impl Limits {
             return;
         }
         if is_own {
+            if rest == Cause::SenderPace {
+                let view = &mut self.views[x];
+                let mean_ns = view.usual_ns - view.usual_ns / 8 + gap_ns / 8;
+                view.usual_ns = if view.usual_ns == 0 { gap_ns } else { mean_ns.max(1) };
+            }
             self.spend(rest, gap_ns);
         } else {
             let travel_ns = gap_ns.min(sent.away_ns);

@@ -313,7 +313,7 @@ fn a_send_buffer_stays_one_across_losses() {
     let mut flights = vec![];
     for _ in 0..5 {
         flights.extend([40; 30]);
-        flights.extend([0, 20, 30]);
+        flights.extend([0, 15, 25]);
     }
     let talk = rounds_of(&flights);
     assert_eq!(talk.spent_ns(Cause::SendBuffer), 150 * PER_ROUND);
@@ -339,8 +339,8 @@ fn a_steady_flight_of_short_writes_is_the_sending_applications() {
         now += 20 * US;
     }
     talk.data(now, CLIENT, SEGMENT);
-    // The last is full, so that the course tells; a microsecond of each round follows the short one.
-    assert_eq!(talk.spent_ns(Cause::SenderApplication), ROUNDS * (PER_ROUND + US));
+    // The last of each round is full, so that the course tells; a microsecond follows the short one, 20 µs the handshake.
+    assert_eq!(talk.spent_ns(Cause::SenderApplication), ROUNDS * (PER_ROUND + US) + 20 * US);
 }
 
 #[test]
@@ -364,6 +364,44 @@ fn a_window_that_unread_data_makes_smaller_is_the_receiving_applications() {
     // At first the window was at its largest.
     assert_eq!(talk.spent_ns(Cause::ReceiverWindow), PER_ROUND);
     assert_eq!(talk.spent_ns(Cause::ReceiverApplication), (ROUNDS - 1) * PER_ROUND);
+}
+
+#[test]
+fn a_handshake_that_a_busy_host_answers_late_hides_no_acknowledgement() {
+    // The client confirms 5 ms late; its data echo timestamps 20 µs after the acknowledgements that bring them.
+    let mut talk = Talk::open(ROUND_TRIP, 5 * MS, [512, 5000]);
+    let mut now = ROUND_TRIP + 5 * MS + 30 * US;
+    for round in 0..30 {
+        for segment in 0..10 {
+            let header = Tcp { timestamps: Some((7, 100 + round)), ..talk.header(CLIENT) };
+            talk.connection.segment(CLIENT, now + segment * US, &header, SEGMENT - 12);
+            talk.next[CLIENT] += SEGMENT - 12;
+        }
+        now += 9 * US + ROUND_TRIP;
+        let header = Tcp { timestamps: Some((101 + round, 7)), ..talk.header(SERVER) };
+        talk.connection.segment(SERVER, now, &header, 0);
+        now += 20 * US;
+    }
+    talk.data(now, CLIENT, SEGMENT - 12);
+    assert_eq!(talk.connection.away_ns(CLIENT), Some(20_000));
+    assert_eq!(talk.spent_ns(Cause::SendBuffer), 30 * PER_ROUND);
+}
+
+#[test]
+fn full_segments_in_bursts_with_pauses_are_the_sending_applications() {
+    let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, 60_000]);
+    let mut now = ROUND_TRIP + 10 * US;
+    for _ in 0..ROUNDS {
+        for at in 0..4 {
+            talk.data(now + at * 300 * US, CLIENT, SEGMENT);
+        }
+        // Others that are under way are acknowledged in between, at no moment that it waits for.
+        let header = Tcp { acknowledgment: talk.next[CLIENT] - SEGMENT, ..talk.header(SERVER) };
+        talk.connection.segment(SERVER, now + 900 * US + 3 * MS, &header, 0);
+        now += 7 * MS;
+    }
+    assert_eq!(talk.spent_ns(Cause::SenderPace), ROUNDS * 900 * US);
+    assert_eq!(talk.spent_ns(Cause::SenderApplication), (ROUNDS - 1) * 6100 * US);
 }
 
 #[test]

@@ -10,7 +10,7 @@ from ethermeter.captures.verdict import Verdict, judge
 
 NS = 1e-9
 _GUESSED = 0.1
-_TRAINS = 20
+_TRAINS = 10
 """Trains of acknowledgements from which a link rate is told."""
 _NEAR = 0.25
 """A capture is near an end if the other end is four times as far away."""

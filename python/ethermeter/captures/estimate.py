@@ -87,7 +87,7 @@ def loss_limited_bps(segment_octets: int, round_trip_s: float, loss_share: float
     7.09
     """
     reno = math.sqrt(1.5 / loss_share)
-    cubic = (_CUBIC_C * (3 + _CUBIC_BETA) / (4 * (1 - _CUBIC_BETA))) ** 0.25 * (round_trip_s / loss_share) ** 0.75
+    cubic: float = (_CUBIC_C * (3 + _CUBIC_BETA) / (4 * (1 - _CUBIC_BETA))) ** 0.25 * (round_trip_s / loss_share) ** 0.75
     return 8 * segment_octets * max(reno, cubic) / round_trip_s
 
 
@@ -121,5 +121,5 @@ def buffer_octets(rate_bps: float, round_trip_s: float) -> int:
     180000
     """
     octets = max(1.0, HEADROOM * rate_bps * round_trip_s / 8)
-    digit = 10 ** max(0, math.floor(math.log10(octets)) - 1)
+    digit: int = 10 ** max(0, math.floor(math.log10(octets)) - 1)
     return math.ceil(octets / digit) * digit

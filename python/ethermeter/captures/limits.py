@@ -26,16 +26,17 @@ RULES: Mapping[str, str] = {
     "loss": "the piece ends with a segment that is sent again, or what was under way then is not all acknowledged",
     "round_trip": "an answer to the other end: up to the least time to the end that answers and back",
     "turn_around": "the rest of the time until that answer",
-    "receiver_application": "before the last news there was less room in the window than the segment needs; the window was below three quarters "
-    "of its largest, or the acknowledgement came more than a quarter of a round trip and a millisecond late",
+    "receiver_application": "before the last news there was less room in the window than the segment needs; the window was below three "
+    "quarters of its largest, or the acknowledgement came more than a quarter of a round trip and a millisecond late",
     "receiver_window": "the same, with the window at its size and the acknowledgement in time",
     "queue": "it waited for an acknowledgement with room in the window and data under way; the round trip was more than twice the least",
-    "send_buffer": "the same, with a shorter round trip, and the peak of the flight changes by less than a fifth of a segment a round trip over "
-    "ten and more",
-    "congestion_window": "the same, and the peak grows by more than a tenth of a segment a round trip, or by half at once, or is below that "
-    "before the last loss",
+    "send_buffer": "the same, with a shorter round trip, and the peak of the flight changes by less than a fifth of a segment a round trip "
+    "over ten and more",
+    "congestion_window": "the same, and the peak grows by more than a tenth of a segment a round trip, or by half at once, or is below "
+    "that before the last loss",
     "window": "the same, and the peak of the flight tells neither",
-    "sender_application": "the last segment was not full, or all was acknowledged and more than a millisecond went by",
+    "sender_application": "the last segment was not full, or all was acknowledged and more than a millisecond went by, or it paused for "
+    "eight times as long as it usually takes to the next segment",
     "sender_pace": "none of these: it had more and waited for no news; its host, interface or pacing, or a queue before the capture point",
     "opening": "the handshake, and what follows the last segment with something new",
 }

@@ -1,5 +1,6 @@
 """Sizes, times and rates as text."""
 
+
 def size_text(octets: float) -> str:
     """Write a size with a decimal prefix.
 

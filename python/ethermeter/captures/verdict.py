@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ethermeter.captures.connection import Connection
 
 FULL = 0.85
-"""A link is full from this share of the rate seen on it: window-limited transfers of the tests reached half of it, those of full links 98%."""
+"""A link is full from this share of the rate seen on it: no transfer limited by a window had more than half, full links had 98%."""
 _WINDOWS = ("send_buffer", "congestion_window", "window", "loss")
 _RECEIVER = ("receiver_application", "receiver_window")
 _UNREAD = 0.25
-"""A receiver's window that was small for this share of its time was so because of its application; a full window also takes a round trip."""
+"""A receiver's application is to blame from this share of its window's time: what fills the window takes a round trip besides."""
 _SECOND = 0.15
 """Share of the time from which a limit counts beside a pace: segments that follow each other at the rate of a link take their time, too."""
 
@@ -126,7 +126,8 @@ def _limit(of: "Connection") -> tuple[Limit, float]:
     if others[most] >= transfer:
         return most, others[most]
     if is_link_full(of):
-        is_paced = parts["sender_pace"] >= transfer / 2
+        # Near the receiver all links are before the capture point, and the slowest of them looks like the sender's pace.
+        is_paced = parts["sender_pace"] >= transfer / 2 and of.vantage != "near the receiver"
         return (Limit.SENDER_PACE, parts["sender_pace"]) if is_paced else (Limit.NETWORK, transfer)
     waited = {"receiver": receiver, "windows": windows, "queue": parts["queue"]}
     longest = max(waited, key=lambda name: waited[name])
@@ -194,14 +195,17 @@ def _congestion_window(of: "Connection", share: float) -> Verdict:
     waited = f"{sender} waited for acknowledgements with room in the receiver's window"
     if of.losses:
         title = f"congestion window, {_kept_small(of)}"
-        reason = f"{waited}: its congestion window, {_kept_small(of)}, allowed no more; making good the losses took {of.parts['loss']:.0%}."
+        repaired = f"making good the losses took {of.parts['loss']:.0%}"
+        reason = f"{waited}: its congestion window, {_kept_small(of)}, allowed no more; {repaired}."
         change = (
-            f"find what loses {_percent(of.loss_share)} of the segments between {sender} and {of.receiver.name}: a full queue or a policer, "
+            f"find what loses {_percent(of.loss_share)} of the segments between {sender} and {of.receiver.name}: a full queue, a policer, "
             "a duplex mismatch, a damaged cable, a receiver that is overrun"
         )
         estimate = lowest(_link(of), _window(of), _assumed("no losses", "a send buffer that is large enough"))
         return Verdict(Limit.CONGESTION_WINDOW, share, title, Role.PATH, None, reason, change, None, estimate)
-    reason = f"{waited}: its congestion window was still growing ({of.sender.of['rounds']['steps']} steps of slow start), and nothing was lost."
+    reason = (
+        f"{waited}: its congestion window was still growing ({of.sender.of['rounds']['steps']} steps of slow start), and nothing was lost."
+    )
     change = (
         f"send more over one connection, or begin with a larger window at {sender} (initcwnd of its route); what is over within a few "
         "round trips does not fill the path"
@@ -214,8 +218,9 @@ def _congestion_window(of: "Connection", share: float) -> Verdict:
 def _send_buffer(of: "Connection", share: float) -> Verdict:
     sender, rounds = of.sender.name, of.sender.of["rounds"]
     reason = (
-        f"{sender} waited for acknowledgements with room in the receiver's window, and its flight stayed at {size_text(rounds['steady_octets'])} "
-        f"over {rounds['steady']} round trips: its send buffer allowed no more (a congestion window would have grown)."
+        f"{sender} waited for acknowledgements with room in the receiver's window, and its flight stayed at "
+        f"{size_text(rounds['steady_octets'])} over {rounds['steady']} round trips: its send buffer allowed no more (a congestion window "
+        "would have grown)."
     )
     estimate = lowest([*_link(of), *_losses(of)], _window(of), _assumed(_NO_LOSSES))
     change, octets = _buffer(of, estimate, f"the send buffer of {of.sender.of['address']} (net.ipv4.tcp_wmem, SO_SNDBUF)")
@@ -226,18 +231,20 @@ def _either(of: "Connection", share: float) -> Verdict:
     sender = of.sender.name
     if of.of["is_scaled"] is None and of.parts["send_buffer"] >= of.parts["window"]:
         reason = (
-            f"{sender} waited for acknowledgements, and its flight stayed at {size_text(of.sender.of['rounds']['steady_octets'])}: its send "
-            f"buffer, or the window of {of.receiver.name}, whose scale is in the handshake, which is not in the capture."
+            f"{sender} waited for acknowledgements, and its flight stayed at {size_text(of.sender.of['rounds']['steady_octets'])}: its "
+            f"send buffer, or the window of {of.receiver.name}, whose scale is in the handshake, which is not in the capture."
         )
-        change = f"capture the connection from its handshake on; the buffers of {of.sender.of['address']} and {of.receiver.of['address']} may be small"
+        change = "capture the connection from its handshake on; the send buffer or the receive buffer may be small"
         estimate = lowest([*_link(of), *_losses(of)], None, _assumed(_NO_LOSSES, "buffers that are large enough"))
         title = "send buffer or receiver's window"
         return Verdict(Limit.WINDOW, share, title, Role.SENDER_HOST, None, reason, change, None, estimate)
     reason = (
-        f"{sender} waited for acknowledgements with room in the receiver's window: its congestion window or its send buffer allowed no more. "
-        "Too few round trips without a loss tell which."
+        f"{sender} waited for acknowledgements with room in the receiver's window: its congestion window or its send buffer allowed no "
+        "more. Too few round trips without a loss tell which."
     )
-    change = f"look which of the two it is (ss -ti at {of.sender.of['address']} shows cwnd and sndbuf_limited), or capture a longer transfer"
+    change = (
+        f"look which of the two it is (ss -ti at {of.sender.of['address']} shows cwnd and sndbuf_limited), or capture a longer transfer"
+    )
     estimate = lowest([*_link(of), *_losses(of)], _window(of), _assumed(_NO_LOSSES, "neither window is smaller then"))
     return Verdict(Limit.WINDOW, share, NAMES[Limit.WINDOW], Role.SENDER_HOST, sender, reason, change, None, estimate)
 
@@ -262,7 +269,9 @@ def _buffer(of: "Connection", estimate: Estimate | None, which: str) -> tuple[st
 def _receiver_application(of: "Connection", share: float) -> Verdict:
     receiver, most = of.receiver.name, of.receiver.of["window_most"]
     size = f" (at most {size_text(most)})" if most is not None else ""
-    reason = f"{of.sender.name} had used up the window of {receiver}{size}, which unread data kept small: the application there reads slowly."
+    reason = (
+        f"{of.sender.name} had used up the window of {receiver}{size}, which unread data kept small: the application there reads slowly."
+    )
     change = f"let the application of {receiver} read faster, and sooner; a larger buffer only puts off the moment when it is full"
     estimate = lowest([*_link(of), *_losses(of)], _window(of), _assumed(_NO_LOSSES, "an application that reads at once"))
     name = NAMES[Limit.RECEIVER_APPLICATION]
@@ -284,18 +293,20 @@ def _sender_pace(of: "Connection", share: float) -> Verdict:
     goodput_bps = of.goodput_bps or 0.0
     if not is_link_full(of):
         reason = (
-            f"{sender} had room, waited for no acknowledgement, and sent segments one after the other: its application, its host, its interface "
-            "or its pacing set the rate, or a queue before the capture point."
+            f"{sender} had room, waited for no acknowledgement, and sent segments one after the other: its application, its host, its "
+            "interface or its pacing set the rate, or a queue before the capture point."
         )
         change = f"look what the processor and the application of {sender} do meanwhile"
         estimate = lowest([*_link(of), *_losses(of)], _window(of), _assumed(_NO_LOSSES, "a host that is as fast as its link"))
         return Verdict(Limit.SENDER_PACE, share, NAMES[Limit.SENDER_PACE], Role.SENDER_HOST, sender, reason, change, None, estimate)
     reason = (
-        f"{sender} sent segments one after the other at {rate_text(goodput_bps)} of payload, and waited for nothing else: its host, its interface "
-        "or its pacing set the rate, or a link before the capture point; that rate was full."
+        f"{sender} sent segments one after the other at {rate_text(goodput_bps)} of payload, and waited for nothing else: its host, its "
+        "interface or its pacing set the rate, or a link before the capture point; that rate was full."
     )
     change = f"use a faster interface at {sender}, if its rate is the one here"
-    return Verdict(Limit.SENDER_PACE, share, NAMES[Limit.SENDER_PACE], Role.SENDER_HOST, sender, reason, change, None, _doubled(of, "interface"))
+    return Verdict(
+        Limit.SENDER_PACE, share, NAMES[Limit.SENDER_PACE], Role.SENDER_HOST, sender, reason, change, None, _doubled(of, "interface")
+    )
 
 
 def _doubled(of: "Connection", what: str) -> Estimate | None:
@@ -316,14 +327,14 @@ def _network(of: "Connection", share: float) -> Verdict:
     lost = f" Its queue overflowed: {of.losses} segments were lost ({_percent(of.loss_share)})." if of.losses else ""
     if link_bps is not None and is_link_full(of):
         reason = (
-            f"the slowest link between {of.sender.name} and {of.receiver.name} was full: {rate_text(of.goodput_bps or 0.0)} of payload, where the "
-            f"fastest seen is {rate_text(link_bps)}.{lost}"
+            f"the slowest link between {of.sender.name} and {of.receiver.name} was full: {rate_text(of.goodput_bps or 0.0)} of payload, "
+            f"where the fastest seen is {rate_text(link_bps)}.{lost}"
         )
         change = "use a faster link there, or take other traffic away from it; larger buffers do not help"
         return Verdict(Limit.NETWORK, share, "network: full link", Role.PATH, None, reason, change, None, _doubled(of, "link"))
     reason = (
-        "acknowledgements took more than twice the least round trip: a queue on the path, as at a bottleneck that other traffic shares, or a "
-        f"receiver that is slow to acknowledge.{lost}"
+        "acknowledgements took more than twice the least round trip: a queue on the path, as at a bottleneck that other traffic shares, or "
+        f"a receiver that is slow to acknowledge.{lost}"
     )
     change = "look for the queue: a shared link that is full, or a receiving host that is busy"
     estimate = lowest(_link(of), None, _assumed("no other traffic on the slowest link"))

@@ -179,8 +179,8 @@ def _advice(connection: "Connection") -> list[str]:
 def _print_one(connection: "Connection") -> None:
     """Print where the time of a connection went, and both ends side by side."""
     from ethermeter.captures.connection import ROWS
-    from ethermeter.captures.text import time_text
     from ethermeter.captures.limits import PARTS
+    from ethermeter.captures.text import time_text
 
     typer.echo()
     parts = [(name, share) for name, share in connection.parts.items() if share > 0]

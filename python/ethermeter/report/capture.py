@@ -223,8 +223,9 @@ def _flight(of: Connection, sheet: Sheet) -> str:
     return sheet.add(
         _whole(rows, names) | {"layer": layers},
         title="Octets in flight",
-        text=f"Most octets that {of.sender.name} had sent and not seen acknowledged, in slices of {time_text(series['width_ns'] * NS)}. A congestion "
-        f"window grows until a loss, a send buffer stays. The receiver's window is drawn where it is at most {_WINDOW_SHOWN} times the largest flight.",
+        text=f"Most octets that {of.sender.name} had sent and not seen acknowledged, in slices of {time_text(series['width_ns'] * NS)}. A "
+        "congestion window grows until a loss, a send buffer stays. The receiver's window is drawn where it is at most "
+        f"{_WINDOW_SHOWN} times the largest flight.",
         numbers=table(head, cells, caption="Octets in flight", kind="data"),
     )
 

@@ -24,6 +24,17 @@ impl Half {
         self.highest.saturating_add_signed(i64::from(ahead))
     }
 
+    /// This end sends its timestamp `stamp`, and echoes `echoed`: if that is the latest of the other end, it has just been there.
+    pub(super) fn echo(&mut self, other: &Self, now_ns: i64, stamp: u32, echoed: u32) {
+        if let Some((_, since_ns)) = other.stamp.filter(|latest| latest.0 == echoed) {
+            let ns = u64::try_from(now_ns.saturating_sub(since_ns)).unwrap_or(0);
+            self.echo_ns = Some(self.echo_ns.map_or(ns, |least| least.min(ns)));
+        }
+        if self.stamp.is_none_or(|latest| stamp.wrapping_sub(latest.0).cast_signed() > 0) {
+            self.stamp = Some((stamp, now_ns));
+        }
+    }
+
     /// Octets after the first number that was met.
     pub(super) fn relative(&self, position: u64) -> u64 {
         position.saturating_sub(self.first.unwrap_or(position))
