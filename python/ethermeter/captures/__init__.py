@@ -1,8 +1,8 @@
 """Captures: what a capture file says of every connection and flow in it, and what limited each."""
 
-from ethermeter.captures.connection import Caution, Connection, End, Vantage
+from ethermeter.captures.connection import Caution, Connection, End
 from ethermeter.captures.explanation import Explanation, explain
 from ethermeter.captures.limits import Limit
-from ethermeter.captures.verdict import Role, Verdict
+from ethermeter.captures.verdict import Role, Vantage, Verdict
 
 __all__ = ["Caution", "Connection", "End", "Explanation", "Limit", "Role", "Vantage", "Verdict", "explain"]

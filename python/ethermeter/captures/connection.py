@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from ethermeter.captures.limits import PARTS, Limit, shares
-from ethermeter.captures.verdict import Verdict, judge
+from ethermeter.captures.verdict import Vantage, Verdict, judge
 
 NS = 1e-9
 _GUESSED = 0.1
@@ -40,14 +40,6 @@ ROWS: Mapping[str, str] = {
     "largest_payload": "Largest payload, octets",
 }
 """What is counted of an end, by its key in the core, and what it is called."""
-
-
-class Vantage(StrEnum):
-    """Where a capture was made."""
-
-    SENDER = "near the sender"
-    BETWEEN = "between the ends"
-    RECEIVER = "near the receiver"
 
 
 class Caution(StrEnum):

@@ -33,6 +33,14 @@ class Role(StrEnum):
     PATH = "path"
 
 
+class Vantage(StrEnum):
+    """Where a capture was made."""
+
+    SENDER = "near the sender"
+    BETWEEN = "between the ends"
+    RECEIVER = "near the receiver"
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What limited a connection.
@@ -127,7 +135,7 @@ def _limit(of: "Connection") -> tuple[Limit, float]:
         return most, others[most]
     if is_link_full(of):
         # Near the receiver all links are before the capture point, and the slowest of them looks like the sender's pace.
-        is_paced = parts["sender_pace"] >= transfer / 2 and of.vantage != "near the receiver"
+        is_paced = parts["sender_pace"] >= transfer / 2 and of.vantage is not Vantage.RECEIVER
         return (Limit.SENDER_PACE, parts["sender_pace"]) if is_paced else (Limit.NETWORK, transfer)
     waited = {"receiver": receiver, "windows": windows, "queue": parts["queue"]}
     longest = max(waited, key=lambda name: waited[name])

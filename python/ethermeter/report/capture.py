@@ -25,13 +25,15 @@ _WINDOW_SHOWN = 3
 _SEEN = 0.0005
 """Share of a bar that can be seen."""
 _CAUTIONS: Mapping[str, str] = {
-    "no-handshake": "its handshake is not in the capture, and with it the scale of its windows: the receiver's window is never blamed",
-    "near-receiver": "the capture was made nearer to the receiver: queues and losses before it are seen as the sender's pace and as holes",
+    "no-handshake": "its handshake is not in the capture, and with it the scale of its windows: a steady flight may be the receiver's window",
+    "near-receiver": "the capture was made nearer to the receiver: queues and losses before it are seen as the sender's pace and as holes, "
+    "and a segment that was lost twice as lost once",
     "one-way": "the capture has only what one end sent: what it waited for cannot be seen",
     "uncaptured": "segments were acknowledged that the capture does not have: the capture itself has lost packets",
     "guessed": "more than a tenth of what was sent again, or late, is told by its timing only",
     "evicted": "too many connections went on at the same time: its end was not followed",
-    "cut-by-interface": "segments are longer than the ends agreed: the interface cut them after the capture, into more on the wire",
+    "cut-by-interface": "segments are longer than the ends agreed, and the interface cut them after the capture: losses and segments are "
+    "counted by their octets",
     "dropped-by-capture": "the capture itself dropped packets: holes, and octets never captured, may be these, not what the network lost",
 }
 
