@@ -25,7 +25,7 @@ _WINDOW_SHOWN = 3
 _SEEN = 0.0005
 """Share of a bar that can be seen."""
 _CAUTIONS: Mapping[str, str] = {
-    "no-handshake": "its handshake is not in the capture, and with it the scale of its windows: a steady flight may be the receiver's window",
+    "no-handshake": "its handshake is not in the capture, nor the scale of its windows: a steady flight may be the receiver's window",
     "near-receiver": "the capture was made nearer to the receiver: queues and losses before it are seen as the sender's pace and as holes, "
     "and a segment that was lost twice as lost once",
     "one-way": "the capture has only what one end sent: what it waited for cannot be seen",
