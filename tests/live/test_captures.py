@@ -21,7 +21,7 @@ from typing import Any
 import captures
 import pytest
 from captures import Segment
-from ethermeter.captures import Limit, explain
+from ethermeter.captures import Limit, Vantage, explain
 
 pytestmark = pytest.mark.root
 FIELDS = ("ack_rtt", "initial_rtt", "retransmission", "out_of_order", "duplicate_ack", "zero_window", "keep_alive", "lost_segment")
@@ -117,10 +117,10 @@ def test_what_each_transfer_was_made_to_wait_for_is_what_limits_it(captured: Pat
         "bulk": Limit.SENDER_PACE,  # its own interface is the bottleneck
         "interactive": Limit.TURN_AROUND,
         "lossy": Limit.NETWORK,
-        # A queue between the sender and the capture point looks like the sender's pace.
-        "lossy, at the receiver": Limit.SENDER_PACE,
+        # A queue between the sender and the capture point looks like the sender's pace, unless the capture is known to be at its other end.
+        "lossy, at the receiver": Limit.NETWORK if connection.vantage is Vantage.RECEIVER else Limit.SENDER_PACE,
         "queued": Limit.NETWORK,
-        "closed windows": Limit.RECEIVER_WINDOW,
+        "closed windows": Limit.RECEIVER_APPLICATION,
     }
     assert connection.limit == expected[kind], connection.parts
 

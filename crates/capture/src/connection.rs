@@ -40,6 +40,8 @@ pub const MOST_HOLES: usize = 256;
 const ETHERNET_SEGMENT: u32 = 1460;
 /// What the timestamps option takes of each segment (RFC 7323, appendix A).
 const TIMESTAMPS_OCTETS: u32 = 12;
+/// Acknowledgements that make a train: what a timer is late by, and what several segments at once take, is small beside its four gaps.
+const TRAIN: usize = 5;
 /// Nothing for so long is a pause.
 const PAUSE_NS: i64 = 1_000_000_000;
 
@@ -156,6 +158,10 @@ pub struct Half {
     pub ack_delay: Delays,
     /// Likewise, where the acknowledgement ends with the segment; SYN and FIN too.
     pub round_trip: Delays,
+    /// Times per octet between acknowledgements that came close together, in ps: of the slowest link on the path, if none waited elsewhere.
+    pub spacing: Delays,
+    /// The first window that this end announced, in octets: of its SYN, which is not scaled, if that was captured.
+    pub first_window: Option<u64>,
     /// What happened when.
     pub series: Series,
     /// Segments that were forgotten before they were acknowledged.
@@ -181,8 +187,15 @@ pub struct Half {
     last_ack_ns: i64,
     last_window: Option<u16>,
     duplicates_in_a_row: u32,
+    /// Acknowledgements of this end's data, one after the other without a loss: when, and up to which number.
+    train: [(i64, u64); TRAIN],
+    trained: usize,
     edge: Option<u64>,
     has_timestamps: bool,
+    /// The latest timestamp of this end (RFC 7323), and when it was first captured.
+    stamp: Option<(u32, i64)>,
+    /// From a timestamp of the other end to its echo from this end, the least.
+    echo_ns: Option<u64>,
 }
 
 /// A connection.
@@ -229,7 +242,10 @@ impl Connection {
         own.has_closed |= tcp.fin;
         own.has_reset |= tcp.rst;
         own.bare_acks += u64::from(length == 0 && is_plain);
-        own.has_timestamps |= tcp.timestamps.is_some();
+        if let Some((stamp, echoed)) = tcp.timestamps {
+            own.has_timestamps = true;
+            own.echo(other, now_ns, stamp, echoed);
+        }
         if let Some(most) = tcp.largest_segment.filter(|_| tcp.syn) {
             own.wanted_segment = Some(most);
         }
@@ -277,6 +293,9 @@ impl Connection {
                 least_ns: self.halves[from].round_trip.least_ns().unwrap_or(0),
             };
             self.limits.send(from, now_ns, &sent);
+            let flight = u32::try_from(self.limits.flight(from)).unwrap_or(u32::MAX);
+            let slice = self.halves[from].series.at(after_ns);
+            slice.flight = slice.flight.max(flight);
         }
         finding
     }
@@ -304,11 +323,14 @@ impl Connection {
         }
     }
 
-    /// From the capture point to an end and back, the least that was seen: of the handshake, and of any acknowledgement.
+    /// From the capture point to an end and back, the least that was seen: of the handshake, of any acknowledgement, and of any timestamp
+    /// and its echo. A sender of data acknowledges little; without its echoes a handshake that a busy host answered late would stand.
     #[must_use]
     pub fn away_ns(&self, end: usize) -> Option<u64> {
         // An end answers what the other one sends.
-        self.halves[1 - end].round_trip.least_ns()
+        let acknowledged_ns = self.halves[1 - end].round_trip.least_ns();
+        let echoed_ns = self.halves[end].echo_ns;
+        acknowledged_ns.into_iter().chain(echoed_ns).min()
     }
 
     /// Octets of payload of a full segment of an end: what both ends want, else what an Ethernet carries, or less if there never was as much.

@@ -4,7 +4,7 @@
 //! - [`write`]: the simplest of these files, and pcapng with what an interface says of its losses: for what is captured here, and for tests.
 //! - [`packet`]: a packet's IP and TCP or UDP headers as one flat value.
 //! - [`connection`]: what every segment of a TCP connection means, and what each end did.
-//! - [`limits`]: what a connection waited for, moment by moment.
+//! - [`limits`]: what a connection waited for, moment by moment; [`course`]: whether its congestion window or its send buffer was it.
 //! - [`flow`]: UDP and raw frames: rates, gaps, and losses where they carry ethermeter's mark.
 //! - [`explain`]: every packet of a capture to its connection or flow, in bounded memory.
 //! - [`told`]: the explanation as JSON.
@@ -15,6 +15,7 @@
 
 mod ahead;
 pub mod connection;
+pub mod course;
 pub mod delays;
 pub mod explain;
 pub mod file;

@@ -11,12 +11,17 @@
 //! an answer to what the other end sent: up to the away time of x                              RoundTrip
 //!                                       the rest                                              TurnAround
 //! before the last news there was less room in the window than the segment needs, or than a
-//! segment has (RFC 9293, section 3.8.6.2.1: silly windows are not used)                       ReceiverWindow
+//! segment has (RFC 9293, section 3.8.6.2.1: silly windows are not used)
+//!     and the window was below three quarters of the largest, or the acknowledgement came a
+//!     quarter of a round trip and a millisecond late: data waited to be read                  ReceiverApplication
+//!     otherwise: the buffer is small                                                          ReceiverWindow
 //! x sent within a millisecond of an acknowledgement for which it had waited longer than that
 //! it then took, had room in the window, data under way, and filled its last segment
 //!     whose round trip was more than twice the least                                          Queue
-//!     otherwise                                                                               CongestionWindow
-//! x's last segment was not full, or all was acknowledged and more than a millisecond went by:
+//!     otherwise, by the course of its flight (see `course`)                                   CongestionWindow, SendBuffer
+//!                                                                                             or Window, which is either
+//! x's last segment was not full, or all was acknowledged and more than a millisecond went by,
+//! or it paused for eight times as long as it usually takes to the next segment:
 //! x had nothing to send                                                                       SenderApplication
 //! none of these: x had more, room and data under way, and waited for no news: its host, its
 //! interface or its pacing was not faster, or a queue before the capture point held it back    SenderPace
@@ -24,6 +29,7 @@
 //! ```
 
 use crate::ahead::ask_for;
+use crate::course::{Course, Rounds};
 use std::collections::VecDeque;
 
 /// News of acknowledgements that may be on its way to a sender; of more, the oldest are taken as arrived.
@@ -34,6 +40,18 @@ const REACTION_NS: u64 = 1_000_000;
 const HANDSHAKE_NS: u64 = 100_000;
 /// A round trip that is this many times the least has waited in a queue.
 const QUEUED: u64 = 2;
+/// A sender that has data sends its segments one after the other; one that pauses for so many times the usual gap has none.
+const PAUSED: u64 = 8;
+/// A sender that has nothing under way for so long starts its congestion window again (the least retransmission timeout of Linux).
+const PAUSE_NS: u64 = 200_000_000;
+/// An acknowledgement that is late by this part of a round trip waited for the receiving application, if the window was used up: Linux
+/// acknowledges at once only what leaves the window as large as it was.
+const LATE: u64 = 4;
+/// A window below this share of the largest, in quarters, is one that unread data has made smaller.
+const OPEN_QUARTERS: u64 = 3;
+
+/// How many causes there are.
+pub const CAUSES: usize = 12;
 
 /// What a connection can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +64,16 @@ pub enum Cause {
     SenderApplication,
     /// The sender's host, interface or pacing, or a queue before the capture point.
     SenderPace,
-    /// The receiver's window.
+    /// The receiving application, which has not read what fills the receiver's buffer.
+    ReceiverApplication,
+    /// The receiver's window at its full size.
     ReceiverWindow,
-    /// The congestion window, with round trips not much above the least.
+    /// The send buffer: the flight stays as it is over many round trips.
+    SendBuffer,
+    /// The congestion window: the flight grows, or has fallen at a loss.
     CongestionWindow,
+    /// The congestion window or the send buffer.
+    Window,
     /// What was lost to be sent again.
     Loss,
     /// Acknowledgements that took more than twice the least round trip: a queue on the path, or a receiver that is slow to acknowledge.
@@ -60,13 +84,16 @@ pub enum Cause {
 
 impl Cause {
     /// All of them, in the order of their places.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; CAUSES] = [
         Self::Opening,
         Self::TurnAround,
         Self::SenderApplication,
         Self::SenderPace,
+        Self::ReceiverApplication,
         Self::ReceiverWindow,
+        Self::SendBuffer,
         Self::CongestionWindow,
+        Self::Window,
         Self::Loss,
         Self::Queue,
         Self::RoundTrip,
@@ -80,8 +107,11 @@ impl Cause {
             Self::TurnAround => "turn_around",
             Self::SenderApplication => "sender_application",
             Self::SenderPace => "sender_pace",
+            Self::ReceiverApplication => "receiver_application",
             Self::ReceiverWindow => "receiver_window",
+            Self::SendBuffer => "send_buffer",
             Self::CongestionWindow => "congestion_window",
+            Self::Window => "window",
             Self::Loss => "loss",
             Self::Queue => "queue",
             Self::RoundTrip => "round_trip",
@@ -136,6 +166,13 @@ struct View {
     largest: u32,
     /// Until this number is acknowledged, losses are made good.
     recover: u64,
+    /// Times that this began: losses within a round trip count once.
+    episodes: u64,
+    /// The largest window that was announced with its scale known.
+    largest_window: u64,
+    course: Course,
+    /// Mean time from segment to segment where nothing was waited for, later ones weighing more; 0 before the first.
+    usual_ns: u64,
 }
 
 /// The last news that reached a sender while it waited, and what it knew before.
@@ -143,6 +180,7 @@ struct View {
 struct Trigger {
     at_ns: i64,
     room_before: u64,
+    window_before: u64,
     flight_before: u64,
     delay_ns: Option<u64>,
 }
@@ -150,7 +188,7 @@ struct Trigger {
 /// Where the time of a connection went.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
-    spent_ns: [u64; 9],
+    spent_ns: [u64; CAUSES],
     last: Option<(i64, usize, bool)>,
     views: [View; 2],
 }
@@ -179,12 +217,27 @@ impl Limits {
             self.explain(x, now_ns, (last_ns, gap_ns), sent, previous == x, is_syn);
         }
         let view = &mut self.views[x];
+        let mut ended = None;
         if sent.is_resent {
+            if view.acknowledged >= view.recover {
+                view.episodes += 1;
+                ended = Some(view.course.interrupt(true));
+            }
             view.recover = view.highest.max(sent.end);
         }
         view.highest = view.highest.max(sent.end);
+        if view.is_told && !sent.is_syn {
+            let is_recovering = view.acknowledged < view.recover;
+            ended = view
+                .course
+                .send(view.acknowledged, view.highest, (sent.payload, sent.segment), is_recovering)
+                .or(ended);
+        }
         view.last_payload = sent.payload;
         view.largest = view.largest.max(sent.payload);
+        if let Some((cause, ns)) = ended {
+            self.spend(cause, ns);
+        }
         self.last = Some((now_ns.max(self.last.map_or(now_ns, |last| last.0)), x, sent.is_syn));
     }
 
@@ -206,8 +259,28 @@ impl Limits {
         // A host that hands its interface many segments at once may wait until there is room for as many.
         let wanted = need.max(u64::from(view.largest.min(sent.payload)));
         let is_idle = view.flight() == 0 && gap_ns > REACTION_NS;
-        let rest = if is_short || is_idle { Cause::SenderApplication } else { Cause::SenderPace };
+        let is_paused = gap_ns > REACTION_NS && view.usual_ns > 0 && gap_ns / PAUSED > view.usual_ns;
+        let rest = if is_short || is_idle || is_paused { Cause::SenderApplication } else { Cause::SenderPace };
         let since = |at_ns: i64| u64::try_from(at_ns.saturating_sub(last_ns)).unwrap_or(0).min(gap_ns);
+        let twice = QUEUED.saturating_mul(sent.least_ns.saturating_add(sent.away_ns));
+        // Who waits for an acknowledgement waits longer for it than it then takes.
+        let awaited = trigger.filter(|trigger| {
+            let wait_ns = since(trigger.at_ns);
+            trigger.room_before >= wanted
+                && gap_ns - wait_ns <= REACTION_NS.min(wait_ns)
+                && !is_short
+                && trigger.flight_before > 0
+                && (is_own || flight > 0)
+        });
+        let is_queued =
+            awaited.and_then(|trigger| trigger.delay_ns).is_some_and(|ns| ns.saturating_add(sent.away_ns) > twice);
+        let is_bulk = !(sent.is_resent || is_recovering || sent.is_syn || after_syn);
+        view.course.spend(gap_ns, is_bulk && awaited.is_some(), is_bulk && awaited.is_some() && !is_queued);
+        let paused = (is_idle && gap_ns > PAUSE_NS).then(|| view.course.interrupt(false));
+        if let Some((cause, ns)) = paused {
+            self.spend(cause, ns);
+        }
+        let view = &self.views[x];
         if sent.is_resent || is_recovering {
             self.spend(Cause::Loss, gap_ns);
             return;
@@ -223,23 +296,30 @@ impl Limits {
             let wait_ns = since(trigger.at_ns);
             let is_prompt = gap_ns - wait_ns <= REACTION_NS;
             if trigger.room_before < wanted {
-                self.spend(Cause::ReceiverWindow, if is_prompt { gap_ns } else { wait_ns });
+                let least_ns = sent.least_ns.saturating_add(sent.away_ns);
+                let late_ns = least_ns.saturating_add(least_ns / LATE).saturating_add(REACTION_NS);
+                let is_late = trigger.delay_ns.is_some_and(|ns| ns.saturating_add(sent.away_ns) > late_ns);
+                let cause =
+                    if is_late { Cause::ReceiverApplication } else { view.cause_of_window(trigger.window_before) };
+                self.spend(cause, if is_prompt { gap_ns } else { wait_ns });
                 self.spend(rest, if is_prompt { 0 } else { gap_ns - wait_ns });
                 return;
             }
-            // Who waits for an acknowledgement waits longer for it than it then takes.
-            let has_waited = is_prompt && gap_ns - wait_ns <= wait_ns;
-            if has_waited && !is_short && trigger.flight_before > 0 && (is_own || flight > 0) {
-                let twice = QUEUED.saturating_mul(sent.least_ns.saturating_add(sent.away_ns));
-                let is_queued = trigger.delay_ns.is_some_and(|delay_ns| delay_ns.saturating_add(sent.away_ns) > twice);
-                self.spend(if is_queued { Cause::Queue } else { Cause::CongestionWindow }, gap_ns);
+            if awaited.is_some() {
+                // Of the other time the course tells the cause when the block has ended.
+                self.spend(Cause::Queue, if is_queued { gap_ns } else { 0 });
                 return;
             }
         } else if is_own && room < need {
-            self.spend(Cause::ReceiverWindow, gap_ns);
+            self.spend(view.cause_of_window(view.window()), gap_ns);
             return;
         }
         if is_own {
+            if rest == Cause::SenderPace {
+                let view = &mut self.views[x];
+                let mean_ns = view.usual_ns - view.usual_ns / 8 + gap_ns / 8;
+                view.usual_ns = if view.usual_ns == 0 { gap_ns } else { mean_ns.max(1) };
+            }
             self.spend(rest, gap_ns);
         } else {
             let travel_ns = gap_ns.min(sent.away_ns);
@@ -254,12 +334,37 @@ impl Limits {
 
     /// Time spent on each cause, in the order of [`Cause::ALL`], of a connection that lasted from `first_ns` to `last_ns`: it is their sum.
     #[must_use]
-    pub fn spent_ns(&self, first_ns: i64, last_ns: i64) -> [u64; 9] {
+    pub fn spent_ns(&self, first_ns: i64, last_ns: i64) -> [u64; CAUSES] {
         let mut spent = self.spent_ns;
+        for (cause, ns) in self.views.iter().map(|view| view.course.open_block()) {
+            spent[cause as usize] = spent[cause as usize].saturating_add(ns);
+        }
         let all = u64::try_from(last_ns.saturating_sub(first_ns)).unwrap_or(0);
         let explained: u64 = spent.iter().fold(0, |sum, ns| sum.saturating_add(*ns));
         spent[Cause::Opening as usize] += all.saturating_sub(explained);
         spent
+    }
+
+    /// Octets that end `x` has under way as it knows; nothing before it is told anything.
+    #[must_use]
+    pub fn flight(&self, x: usize) -> u64 {
+        if self.views[x].is_told {
+            self.views[x].flight()
+        } else {
+            0
+        }
+    }
+
+    /// Times that end `x` began to make losses good: several losses within a round trip count once.
+    #[must_use]
+    pub fn loss_episodes(&self, x: usize) -> u64 {
+        self.views[x].episodes
+    }
+
+    /// Round trips in which end `x` waited for acknowledgements.
+    #[must_use]
+    pub fn rounds(&self, x: usize) -> Rounds {
+        self.views[x].course.rounds()
     }
 
     /// Ask for the memory of what end `x` is being told.
@@ -292,7 +397,24 @@ impl View {
         }
     }
 
+    /// The window as this sender knows it.
+    fn window(&self) -> u64 {
+        self.edge.saturating_sub(self.acknowledged)
+    }
+
+    /// Whether the receiver's buffer is small, or full of what its application has not read; `window` is what was announced.
+    fn cause_of_window(&self, window: u64) -> Cause {
+        if window == 0 || window.saturating_mul(4) < self.largest_window.saturating_mul(OPEN_QUARTERS) {
+            Cause::ReceiverApplication
+        } else {
+            Cause::ReceiverWindow
+        }
+    }
+
     fn take(&mut self, news: &News) {
+        if news.edge != u64::MAX {
+            self.largest_window = self.largest_window.max(news.edge.saturating_sub(news.acknowledged));
+        }
         (self.acknowledged, self.edge, self.is_told) = (news.acknowledged, news.edge, true);
     }
 
@@ -306,8 +428,8 @@ impl View {
             }
             self.news.pop_front();
             if at_ns >= last_ns {
-                let (room_before, flight_before) = (self.room(), self.flight());
-                trigger = Some(Trigger { at_ns, room_before, flight_before, delay_ns: news.delay_ns });
+                let (room_before, window_before, flight_before) = (self.room(), self.window(), self.flight());
+                trigger = Some(Trigger { at_ns, room_before, window_before, flight_before, delay_ns: news.delay_ns });
             }
             self.take(&news);
         }

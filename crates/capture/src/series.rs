@@ -24,6 +24,8 @@ pub struct Slice {
     pub edge: u64,
     /// Times from data to acknowledgement: how many ended in the slice, their sum, and the longest.
     pub delays: u32,
+    /// Most octets under way as the sender knew it.
+    pub flight: u32,
     /// See `delays`.
     pub delay_sum_ns: u64,
     /// See `delays`.
@@ -39,6 +41,7 @@ impl Slice {
         self.acknowledged = self.acknowledged.max(later.acknowledged);
         self.edge = self.edge.max(later.edge);
         self.delays = self.delays.saturating_add(later.delays);
+        self.flight = self.flight.max(later.flight);
         self.delay_sum_ns = self.delay_sum_ns.saturating_add(later.delay_sum_ns);
         self.delay_most_ns = self.delay_most_ns.max(later.delay_most_ns);
     }

@@ -1,6 +1,7 @@
 //! The explanation as JSON, as docs/formats.md has it: times in nanoseconds, sizes in octets, what is not known as null.
 
 use crate::connection::{Connection, Half};
+use crate::course::Rounds;
 use crate::delays::Delays;
 use crate::explain::{Between, Explanation, FromTo, Listed, Rest};
 use crate::limits::Cause;
@@ -86,6 +87,7 @@ fn half(listed: &Listed<Between>, end: usize) -> Value {
         "resent": of.resent,
         "resent_octets": of.resent_octets,
         "resent_guessed": of.resent_guessed,
+        "loss_episodes": connection.limits.loss_episodes(end),
         "needless": of.needless,
         "told_duplicate": of.told_duplicate,
         "late": of.late,
@@ -102,6 +104,7 @@ fn half(listed: &Listed<Between>, end: usize) -> Value {
         "most_in_flight": of.most_in_flight,
         "window_least": of.windows.map(|windows| windows.0),
         "window_most": of.windows.map(|windows| windows.1),
+        "window_first": of.first_window,
         "wanted_segment": of.wanted_segment,
         "segment": connection.segment_octets(end),
         "largest_payload": of.largest_payload,
@@ -111,6 +114,8 @@ fn half(listed: &Listed<Between>, end: usize) -> Value {
         "has_reset": of.has_reset,
         "ack_delay": delays(&of.ack_delay),
         "round_trip": delays(&of.round_trip),
+        "spacing_ps": spacing(&of.spacing),
+        "rounds": rounds(connection.limits.rounds(end)),
         "series": series(&of.series),
     })
 }
@@ -128,6 +133,14 @@ fn delays(of: &Delays) -> Value {
     Value::Object(told)
 }
 
+fn spacing(of: &Delays) -> Value {
+    json!({ "count": of.count(), "p10": of.quantile_ns(0.1), "p50": of.quantile_ns(0.5), "p90": of.quantile_ns(0.9) })
+}
+
+fn rounds(of: Rounds) -> Value {
+    json!({ "all": of.all, "steady": of.steady, "steady_octets": of.steady_octets, "steps": of.steps })
+}
+
 fn series(of: &Series) -> Value {
     let column = |pick: fn(&crate::series::Slice) -> u64| of.slices().iter().map(pick).collect::<Vec<u64>>();
     json!({
@@ -138,6 +151,7 @@ fn series(of: &Series) -> Value {
         "sent": column(|slice| slice.sent),
         "acknowledged": column(|slice| slice.acknowledged),
         "edge": column(|slice| slice.edge),
+        "flight": column(|slice| slice.flight.into()),
         "delays": column(|slice| slice.delays.into()),
         "delay_sum_ns": column(|slice| slice.delay_sum_ns),
         "delay_most_ns": column(|slice| slice.delay_most_ns),

@@ -189,7 +189,7 @@ fn json_has_everything_and_no_number_that_json_has_not() {
     let json = told::json(&found);
     assert_eq!(json["connections"][0]["ends"][0]["octets"], 3);
     assert_eq!(json["connections"][0]["handshake_ns"], serde_json::Value::Null);
-    assert_eq!(json["connections"][0]["limits_ns"].as_object().expect("a table").len(), 9);
+    assert_eq!(json["connections"][0]["limits_ns"].as_object().expect("a table").len(), 12);
     assert_eq!(json["flows"][0]["numbers"]["sent"], 1);
     assert_eq!(json["flows"][0]["begin_ns"], 1_000_000);
 }

@@ -3,5 +3,6 @@
 from ethermeter.captures.connection import Caution, Connection, End
 from ethermeter.captures.explanation import Explanation, explain
 from ethermeter.captures.limits import Limit
+from ethermeter.captures.verdict import Role, Vantage, Verdict
 
-__all__ = ["Caution", "Connection", "End", "Explanation", "Limit", "explain"]
+__all__ = ["Caution", "Connection", "End", "Explanation", "Limit", "Role", "Vantage", "Verdict", "explain"]

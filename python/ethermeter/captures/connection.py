@@ -6,9 +6,16 @@ from enum import StrEnum
 from typing import Any
 
 from ethermeter.captures.limits import PARTS, Limit, shares
+from ethermeter.captures.verdict import Vantage, Verdict, judge
 
 NS = 1e-9
 _GUESSED = 0.1
+_TRAINS = 10
+"""Trains of acknowledgements from which a link rate is told."""
+_NEAR = 0.25
+"""A capture is near an end if the other end is four times as far away."""
+_TELLING_S = 1e-4
+"""Hosts answer a SYN up to so much later than an acknowledgement: shorter times do not tell which end is near."""
 ROWS: Mapping[str, str] = {
     "segments": "Segments",
     "data_segments": "Segments with payload",
@@ -24,6 +31,8 @@ ROWS: Mapping[str, str] = {
     "covering_acks": "Acknowledgements of payload",
     "most_covered": "Most segments acknowledged at once",
     "zero_windows": "Zero windows",
+    "loss_episodes": "Round trips with losses",
+    "window_first": "First window, octets",
     "window_least": "Smallest window, octets",
     "window_most": "Largest window, octets",
     "most_in_flight": "Most octets under way",
@@ -157,11 +166,52 @@ class Connection:
         return shares(self.parts)
 
     @property
+    def link_bps(self) -> float | None:
+        """Payload rate of the slowest link on the path in bit/s, as acknowledgements of the sender's data were spaced; None of few trains.
+
+        The fastest tenth of the trains counts: others have waited for the sender.
+        """
+        spacing = self.sender.of["spacing_ps"]
+        return 8e12 / spacing["p10"] if spacing["count"] >= _TRAINS and spacing["p10"] else None
+
+    @property
+    def segments(self) -> int:
+        """Segments with payload that the sender put on the wire, those sent again included."""
+        sender = self.sender.of
+        return max(int(sender["data_segments"]), -(-int(sender["octets"]) // max(1, int(sender["segment"]))))
+
+    @property
+    def losses(self) -> int:
+        """Segments of the sender that were lost: those sent again, less those that had arrived all the same."""
+        sender = self.sender.of
+        again = max(int(sender["resent"]), -(-int(sender["resent_octets"]) // max(1, int(sender["segment"]))))
+        return max(0, again - max(int(sender["needless"]), int(sender["told_duplicate"])))
+
+    @property
+    def loss_share(self) -> float:
+        """Losses over segments."""
+        return self.losses / self.segments if self.segments else 0.0
+
+    @property
+    def vantage(self) -> Vantage | None:
+        """Where the capture was made, by the least times to both ends and back; None if they do not tell."""
+        sender, receiver = self.sender.away_s, self.receiver.away_s
+        if sender is None or receiver is None or max(sender, receiver) < _TELLING_S:
+            return None
+        if sender < _NEAR * receiver:
+            return Vantage.SENDER
+        return Vantage.RECEIVER if receiver < _NEAR * sender else Vantage.BETWEEN
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What limited it, which end, and what to change; None if it did not last."""
+        return judge(self)
+
+    @property
     def limit(self) -> Limit | None:
-        """What limited it most of the time; nothing if it did not last."""
-        found = self.shares
-        most = max(found, key=lambda limit: found[limit])
-        return most if found[most] > 0 else None
+        """What limited it; None if it did not last."""
+        verdict = self.verdict
+        return None if verdict is None else verdict.limit
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
@@ -190,81 +240,10 @@ class Connection:
     @property
     def sentence(self) -> str:
         """What limited it, as a sentence."""
-        limit = self.limit
-        if limit is None:
+        verdict = self.verdict
+        if verdict is None:
             return "It has a single moment: nothing to explain."
-        return f"{self.shares[limit]:.0%} of the time: {self._reason(limit)}"
-
-    def _reason(self, limit: Limit) -> str:
-        sender, receiver = self.sender, self.receiver
-        match limit:
-            case Limit.OPENING:
-                return "opening, closing, or waiting for the last acknowledgement; little was sent in between."
-            case Limit.TURN_AROUND:
-                return "one end had asked or answered, and the other end's application had not replied yet."
-            case Limit.SENDER_APPLICATION:
-                return f"{sender.name} had nothing, or little at a time, to send; the network was not asked for more."
-            case Limit.SENDER_PACE:
-                return (
-                    f"{sender.name} had room and data, and waited for no acknowledgement: its host, its interface or its pacing set the "
-                    "rate, or a queue before the capture point."
-                )
-            case Limit.RECEIVER_WINDOW:
-                most = receiver.of["window_most"]
-                size = f" (at most {size_text(most)})" if most is not None else ""
-                return (
-                    f"{sender.name} had used up the window of {receiver.name}{size}: the receiving application reads slowly, or its buffer "
-                    "is small."
-                )
-            case Limit.CONGESTION_WINDOW:
-                return (
-                    f"{sender.name} waited for acknowledgements with room in the receiver's window: its congestion window allowed no more."
-                )
-            case Limit.NETWORK:
-                return self._network()
-
-    def _network(self) -> str:
-        parts = {name: self.parts[name] for name in ("loss", "queue", "round_trip")}
-        match max(parts, key=lambda name: parts[name]):
-            case "loss":
-                return f"what was lost had to be sent again, {self.sender.of['resent']} segments of {self.sender.name}."
-            case "queue":
-                return (
-                    "acknowledgements took more than twice the least round trip: a queue on the path, as at a bottleneck, or a receiver "
-                    "that is slow to acknowledge."
-                )
-            case _:
-                return "questions and answers were on their way: the round trip is what takes the time."
-
-
-def size_text(octets: float) -> str:
-    """Write a size with a decimal prefix.
-
-    Examples
-    --------
-    >>> size_text(999), size_text(65535), size_text(3_000_000)
-    ('999 B', '65.5 kB', '3 MB')
-    """
-    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if octets >= factor:
-            return f"{octets / factor:.3g} {prefix}B"
-    return f"{octets:.0f} B"
-
-
-def time_text(seconds: float | None) -> str:
-    """Write a time in its unit; a dash for none.
-
-    Examples
-    --------
-    >>> time_text(0.0000123), time_text(0.25), time_text(None)
-    ('12.3 µs', '250 ms', '–')
-    """
-    if seconds is None:
-        return "–"
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if seconds >= factor:
-            return f"{seconds / factor:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
+        return f"{verdict.share:.0%} of the time: {verdict.reason}"
 
 
 def _seconds(ns: float | None) -> float | None:

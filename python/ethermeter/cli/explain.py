@@ -82,7 +82,10 @@ def _as_json(found: "Explanation", chosen: "Connection | None", written: Path | 
         {
             **each.of,
             "limited": {
-                "by": None if each.limit is None else str(each.limit),
+                **({"by": None} if each.verdict is None else each.verdict.as_json()),
+                "losses": each.losses,
+                "link_bps": each.link_bps,
+                "vantage": each.vantage and str(each.vantage),
                 "shares": {str(limit): share for limit, share in each.shares.items()},
                 "sentence": each.sentence,
                 "cautions": [str(caution) for caution in each.cautions],
@@ -120,8 +123,7 @@ _KINDS = {
 
 
 def _print_connections(connections: "tuple[Connection, ...]") -> None:
-    from ethermeter.captures.connection import size_text, time_text
-    from ethermeter.captures.limits import NAMES
+    from ethermeter.captures.text import size_text, time_text
 
     head = [
         "number",
@@ -147,8 +149,8 @@ def _print_connections(connections: "tuple[Connection, ...]") -> None:
             time_text(each.round_trip_s),
             time_text(each.sender.delay_s("p50")),
             str(sum(end.of["resent"] for end in each.ends)),
-            "–" if each.limit is None else NAMES[each.limit],
-            "–" if each.limit is None else f"{each.shares[each.limit]:.0%}",
+            "–" if each.verdict is None else each.verdict.title,
+            "–" if each.verdict is None else f"{each.verdict.share:.0%}",
         ]
         for each in connections[:_ROWS]
     ]
@@ -158,14 +160,27 @@ def _print_connections(connections: "tuple[Connection, ...]") -> None:
     typer.echo()
     for each in connections[:_SENTENCES]:
         typer.echo(f"{each.number}: {each.sentence}")
+        for line in _advice(each):
+            typer.echo(f"   {line}")
         if each.cautions:
             typer.echo(f"   caution: {', '.join(each.cautions)}")
 
 
+def _advice(connection: "Connection") -> list[str]:
+    """Return which end was slow, what to change, what the transfer would reach then, and where the capture was made, a line each."""
+    found, verdict = [], connection.verdict
+    if verdict is not None:
+        found.append(f"slow: {verdict.role}" + (f" of {verdict.end}" if verdict.end is not None else ""))
+        found += [f"change: {verdict.change}"] if verdict.change is not None else []
+        found += [verdict.estimate_text] if verdict.estimate_text is not None else []
+    return [*found, f"captured {connection.vantage}"] if connection.vantage is not None else found
+
+
 def _print_one(connection: "Connection") -> None:
     """Print where the time of a connection went, and both ends side by side."""
-    from ethermeter.captures.connection import ROWS, time_text
+    from ethermeter.captures.connection import ROWS
     from ethermeter.captures.limits import PARTS
+    from ethermeter.captures.text import time_text
 
     typer.echo()
     parts = [(name, share) for name, share in connection.parts.items() if share > 0]
@@ -179,7 +194,7 @@ def _print_one(connection: "Connection") -> None:
 
 
 def _print_flows(flows: "tuple[Mapping[str, Any], ...]") -> None:
-    from ethermeter.captures.connection import size_text, time_text
+    from ethermeter.captures.text import size_text, time_text
 
     rows = []
     for flow in flows[:_ROWS]:

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ethermeter.captures.connection import NS, ROWS, Connection, size_text, time_text
+from ethermeter.captures.connection import NS, ROWS, Connection
 from ethermeter.captures.explanation import Explanation
-from ethermeter.captures.limits import NAMES, PARTS, RULES
+from ethermeter.captures.limits import PARTS, RULES
+from ethermeter.captures.text import rate_text, size_text, time_text
 from ethermeter.report.chart import HEIGHT
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import number
@@ -20,16 +21,19 @@ DRAWN = 6
 LISTED = 200
 """Rows of a table."""
 _BARS = 12
+_WINDOW_SHOWN = 3
 _SEEN = 0.0005
 """Share of a bar that can be seen."""
 _CAUTIONS: Mapping[str, str] = {
-    "no-handshake": "its handshake is not in the capture, and with it the scale of its windows: the receiver's window is never blamed",
-    "near-receiver": "the capture was made nearer to the receiver: queues and losses before it are seen as the sender's pace and as holes",
+    "no-handshake": "its handshake is not in the capture, nor the scale of its windows: a steady flight may be the receiver's window",
+    "near-receiver": "the capture was made nearer to the receiver: queues and losses before it are seen as the sender's pace and as holes, "
+    "and a segment that was lost twice as lost once",
     "one-way": "the capture has only what one end sent: what it waited for cannot be seen",
     "uncaptured": "segments were acknowledged that the capture does not have: the capture itself has lost packets",
     "guessed": "more than a tenth of what was sent again, or late, is told by its timing only",
     "evicted": "too many connections went on at the same time: its end was not followed",
-    "cut-by-interface": "segments are longer than the ends agreed: the interface cut them after the capture, into more on the wire",
+    "cut-by-interface": "segments are longer than the ends agreed, and the interface cut them after the capture: losses and segments are "
+    "counted by their octets",
     "dropped-by-capture": "the capture itself dropped packets: holes, and octets never captured, may be these, not what the network lost",
 }
 
@@ -116,8 +120,8 @@ def _connections(connections: Sequence[Connection], sheet: Sheet) -> str:
             time_text(each.round_trip_s),
             time_text(each.sender.delay_s("p50")),
             str(sum(end.of["resent"] for end in each.ends)),
-            "–" if each.limit is None else NAMES[each.limit],
-            "–" if each.limit is None else f"{each.shares[each.limit]:.0%}",
+            "–" if each.verdict is None else safe(each.verdict.title),
+            "–" if each.verdict is None else f"{each.verdict.share:.0%}",
         ]
         for each in connections[:LISTED]
     ]
@@ -172,9 +176,60 @@ def _bars(connections: Sequence[Connection], sheet: Sheet) -> str:
 
 def _connection(of: Connection, sheet: Sheet) -> str:
     cautions = "".join(f"<li><code>{safe(caution)}</code>: {_CAUTIONS[caution]}</li>" for caution in of.cautions)
-    said = f"<p>{safe(of.sentence)}</p>" + (f"<ul>{cautions}</ul>" if cautions else "")
-    drawn = [_sequence(of, sheet), _throughput(of, sheet), _delays(of, sheet), _distribution(of, sheet)]
-    return said + f'<div class="grid">{"".join(drawn)}</div><h3>Both ends</h3><div class="panel">{_ends(of)}</div>'
+    text = f"<p>{safe(of.sentence)}</p>" + _advice(of) + (f"<h3>Cautions</h3><ul>{cautions}</ul>" if cautions else "")
+    drawn = [_sequence(of, sheet), _flight(of, sheet), _throughput(of, sheet), _delays(of, sheet), _distribution(of, sheet)]
+    return text + f'<div class="grid">{"".join(drawn)}</div><h3>Both ends</h3><div class="panel">{_ends(of)}</div>'
+
+
+def _advice(of: Connection) -> str:
+    """Return a table with which end was slow, what to change, what the transfer would reach then, and what this rests on."""
+    verdict = of.verdict
+    if verdict is None:
+        return ""
+    rows = [["Slow", safe(str(verdict.role) + (f" of {verdict.end}" if verdict.end is not None else ""))]]
+    if verdict.change is not None:
+        rows.append(["Change", safe(verdict.change)])
+    if verdict.estimate_text is not None:
+        rows.append(["Then", safe(verdict.estimate_text)])
+    if of.link_bps is not None:
+        rows.append(["Slowest link seen", f"{rate_text(of.link_bps)} of payload"])
+    rows.append(["Losses", f"{of.losses:,} of {of.segments:,} segments"])
+    if of.vantage is not None:
+        rows.append(["Captured", str(of.vantage)])
+    return f'<div class="panel">{table(["", "Verdict"], rows, caption="Verdict", kind="plain")}</div>'
+
+
+def _flight(of: Connection, sheet: Sheet) -> str:
+    """Draw octets in flight as the sender knew them, and the receiver's window, against time."""
+    series = of.sender.of["series"]
+    times = _times_s(series)
+    # Slices without a segment have no flight of their own; the window is what was allowed beyond what was acknowledged.
+    windows = [max(0, edge - got) if edge > 0 else 0 for edge, got in zip(series["edge"], series["acknowledged"], strict=True)]
+    flights = [(at, value) for at, value in zip(times, series["flight"], strict=True) if value > 0]
+    if not flights:
+        return ""
+    rows = [{"x": at, "y": value / 1e3, "c": "in flight"} for at, value in flights]
+    most = max(value for _, value in flights)
+    # A window far above the flight is no limit, and would leave the flight flat at the bottom.
+    shown = [(at, value) for at, value in zip(times, windows, strict=True) if 0 < value <= _WINDOW_SHOWN * most]
+    rows += [{"x": at, "y": value / 1e3, "c": "receiver's window"} for at, value in shown]
+    names = ["in flight", *(["receiver's window"] if shown else [])]
+    encoding: Json = {"x": _axis("x", "Time (s)"), "y": _axis("y", "Octets (kB)", zero=True), "color": _colour(names)}
+    layers = [
+        {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "aria": False}, "encoding": encoding},
+        _pointer(encoding, [("c", "", ""), ("x", "time, s", ".5~r"), ("y", "kB", ".5~r")]),
+    ]
+    head = ["Time, s", "In flight at most, octets", "Receiver's window", "Segments sent again"]
+    columns = zip(times, series["flight"], windows, series["resent"], strict=True)
+    cells = [[f"{at:.6g}", str(flight), str(window), str(again)] for at, flight, window, again in columns if flight or again]
+    return sheet.add(
+        _whole(rows, names) | {"layer": layers},
+        title="Octets in flight",
+        text=f"Most octets that {of.sender.name} had sent and not seen acknowledged, in slices of {time_text(series['width_ns'] * NS)}. A "
+        "congestion window grows until a loss, a send buffer stays. The receiver's window is drawn where it is at most "
+        f"{_WINDOW_SHOWN} times the largest flight.",
+        numbers=table(head, cells, caption="Octets in flight", kind="data"),
+    )
 
 
 def _ends(of: Connection) -> str:

@@ -1,12 +1,14 @@
 //! One end of a connection: what its numbers, its acknowledgements and its windows say.
 
-use super::{Again, Basis, Finding, Half, Outstanding, MOST_HOLES, MOST_OUTSTANDING};
+use super::{Again, Basis, Finding, Half, Outstanding, MOST_HOLES, MOST_OUTSTANDING, TRAIN};
 use crate::packet::Tcp;
 
 /// Without a handshake, what comes sooner after the highest number is late.
 const LATE_WITHIN_NS: i64 = 3_000_000;
 /// What was asked for by duplicate acknowledgements is sent again within this time.
 const FAST_WITHIN_NS: i64 = 20_000_000;
+/// Octets of a train at the least: a few full segments of an Ethernet, not the shorter ones of an application.
+const TRAIN_OCTETS: u64 = 4000;
 const ORIGIN: u64 = 1 << 33;
 
 impl Half {
@@ -20,6 +22,17 @@ impl Half {
         #[allow(clippy::cast_possible_truncation)] // the lower half is what is wanted
         let ahead = number.wrapping_sub(self.highest as u32).cast_signed();
         self.highest.saturating_add_signed(i64::from(ahead))
+    }
+
+    /// This end sends its timestamp `stamp`, and echoes `echoed`: if that is the latest of the other end, it has just been there.
+    pub(super) fn echo(&mut self, other: &Self, now_ns: i64, stamp: u32, echoed: u32) {
+        if let Some((_, since_ns)) = other.stamp.filter(|latest| latest.0 == echoed) {
+            let ns = u64::try_from(now_ns.saturating_sub(since_ns)).unwrap_or(0);
+            self.echo_ns = Some(self.echo_ns.map_or(ns, |least| least.min(ns)));
+        }
+        if self.stamp.is_none_or(|latest| stamp.wrapping_sub(latest.0).cast_signed() > 0) {
+            self.stamp = Some((stamp, now_ns));
+        }
     }
 
     /// Octets after the first number that was met.
@@ -50,6 +63,7 @@ impl Half {
         if is_same && !is_new && is_plain && length == 0 && tcp.window != 0 && start == self.highest && self.has_sent {
             if other.highest > other.acknowledged {
                 finding.is_duplicate_ack = true;
+                other.trained = 0;
                 self.duplicate_acks += 1;
                 self.duplicates_in_a_row += 1;
             } else {
@@ -104,10 +118,32 @@ impl Half {
                 slice.delay_most_ns = slice.delay_most_ns.max(delay);
             }
         }
+        match (last_delay, self.round_trip.least_ns(), other.round_trip.least_ns()) {
+            (None, ..) => other.trained = 0,
+            (Some(_), Some(one_ns), Some(other_ns)) => other.space(now_ns, number, one_ns.saturating_add(other_ns)),
+            _ => {}
+        }
         self.covering_acks += u64::from(covered > 0);
         self.covered_segments += covered;
         self.most_covered = self.most_covered.max(covered);
         Some(last_delay)
+    }
+
+    /// All up to `number` was acknowledged at `now_ns`: record the time per octet of a train that is shorter than half the round trip, so
+    /// that its segments left one after the other.
+    fn space(&mut self, now_ns: i64, number: u64, round_trip_ns: u64) {
+        if self.trained == TRAIN {
+            self.train.copy_within(1.., 0);
+            self.trained -= 1;
+        }
+        self.train[self.trained] = (now_ns, number);
+        self.trained += 1;
+        let (first_ns, first) = self.train[0];
+        let (lasted_ns, octets) =
+            (u64::try_from(now_ns.saturating_sub(first_ns)).unwrap_or(0), number.saturating_sub(first));
+        if self.trained == TRAIN && octets >= TRAIN_OCTETS && lasted_ns > 0 && lasted_ns <= round_trip_ns / 2 {
+            self.spacing.record(lasted_ns.saturating_mul(1000) / octets);
+        }
     }
 
     /// This end sends `length` numbers from `start` on, of which `payload` are octets.
@@ -262,6 +298,7 @@ impl Half {
         // The window of a SYN is never scaled (RFC 7323, section 2.2).
         let shift = if is_scaled == Some(true) && !tcp.syn { self.offered_shift.unwrap_or(0) } else { 0 };
         let octets = u64::from(tcp.window) << shift;
+        self.first_window = self.first_window.or(Some(octets));
         if !tcp.fin && !tcp.syn {
             self.windows =
                 Some(self.windows.map_or((octets, octets), |(low, high)| (low.min(octets), high.max(octets))));
@@ -277,6 +314,7 @@ impl Half {
             + self.holes_at.capacity() * size_of::<(u64, u64)>()
             + self.ack_delay.held_octets()
             + self.round_trip.held_octets()
+            + self.spacing.held_octets()
             + self.series.held_octets()
     }
 }

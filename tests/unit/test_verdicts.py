@@ -1,0 +1,235 @@
+"""Verdicts on captures made here: the limit, the slow end, the change, and the estimate."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import captures
+import pytest
+from captures import Segment
+from ethermeter.captures import Caution, Connection, Limit, Vantage, explain
+from ethermeter.captures.estimate import Bound, buffer_octets, loss_limited_bps, lowest
+from ethermeter.captures.limits import PARTS
+
+ROUND_TRIP_US = 20_000
+SEGMENT = 1460
+# Two segments of 1460 octets each 240 µs: 97.3 Mb/s of payload.
+LINK_BPS = 8 * 2 * SEGMENT / 240e-6
+
+
+def transfer(flights: Sequence[int], *, begun: bool = True) -> bytes:
+    """Return a transfer in rounds of so many segments, acknowledged in pairs 240 µs apart; 0 is a segment sent again after 30 ms."""
+    window = 50_000
+    found = captures.opened(window=window, round_trip_us=ROUND_TRIP_US) if begun else []
+    now, number = ROUND_TRIP_US + 30, 1
+    for segments in flights:
+        begin = number
+        for at in range(max(segments, 1)):
+            found.append(Segment(now + at, 0, number, 1, SEGMENT, window=window))
+            number += SEGMENT
+        if segments == 0:
+            now += 30_000
+            found.append(Segment(now, 0, number - SEGMENT, 1, SEGMENT, window=window))
+        now += ROUND_TRIP_US
+        for pair in range(0, max(segments, 1), 2):
+            acknowledged = min(begin + (pair + 2) * SEGMENT, number)
+            found.append(Segment(now + pair * 120, 1, 1, acknowledged, window=window))
+        now += max(segments - 1, 0) // 2 * 240 + 50
+    return captures.segments(found)
+
+
+@pytest.fixture
+def explained(tmp_path: Path) -> Callable[[bytes], Connection]:
+    """Explain the only connection of a capture."""
+
+    def explained(content: bytes) -> Connection:
+        (tmp_path / "x.pcap").write_bytes(content)
+        (connection,) = explain(tmp_path / "x.pcap").connections
+        return connection
+
+    return explained
+
+
+def test_a_flight_that_stays_is_a_send_buffer_with_the_size_that_it_needs(explained):
+    of = explained(transfer([40] * 40))
+    verdict = of.verdict
+    assert verdict.limit is Limit.SEND_BUFFER
+    assert (verdict.role, verdict.end, verdict.title) == ("sender host", "10.0.0.1:5000", "send buffer")
+    assert of.link_bps == pytest.approx(LINK_BPS, rel=0.035)
+    # 1.5 times 97.3 Mb/s over 20 ms are 365 kB; the rate seen is up to 3.2% lower.
+    assert 350_000 <= verdict.buffer_octets <= 370_000
+    assert (
+        verdict.change == f"raise the send buffer of 10.0.0.1 (net.ipv4.tcp_wmem, SO_SNDBUF) to at least {verdict.buffer_octets // 1000} kB"
+    )
+    assert verdict.estimate.bound.name == "the slowest link on the path"
+    assert verdict.estimate.goodput_bps == verdict.estimate.most_bps == of.link_bps
+    # The last round has no next that would end it.
+    assert "its flight stayed at 58.4 kB over 39 round trips" in of.sentence
+    assert of.vantage is Vantage.SENDER
+
+
+def test_losses_keep_a_congestion_window_small(explained):
+    epoch = [*range(16, 32), 0]
+    of = explained(transfer(epoch * 5))
+    verdict = of.verdict
+    assert verdict.limit is Limit.CONGESTION_WINDOW
+    # In each of the five epochs 376 segments are sent, one of them twice.
+    segments = 5 * (sum(epoch) + 2)
+    assert (of.losses, of.segments) == (5, segments)
+    assert verdict.title == f"congestion window, kept small by 5 losses ({100 * 5 / segments:.1f}%)"
+    assert (verdict.role, verdict.end) == ("path", None)
+    assert "find what loses 0.3% of the segments between 10.0.0.1:5000 and 10.0.0.2:80" in verdict.change
+    assert "no losses" in verdict.estimate.assumptions
+    assert verdict.estimate.goodput_bps == of.link_bps
+
+
+def test_a_single_loss_is_one_loss(explained):
+    of = explained(transfer([*range(16, 32), 0, *range(16, 24)]))
+    assert of.verdict.title.startswith("congestion window, kept small by 1 loss (")
+
+
+def test_slow_start_that_ends_early_is_a_congestion_window_that_grows(explained):
+    of = explained(transfer([2, 4, 8, 16, 32, 64]))
+    assert of.verdict.limit is Limit.CONGESTION_WINDOW
+    assert of.verdict.title == "congestion window, still growing"
+    assert "(4 steps of slow start)" in of.sentence
+    assert "initcwnd" in of.verdict.change
+
+
+def test_few_round_trips_do_not_tell_the_two_apart(explained):
+    of = explained(transfer([20] * 8))
+    assert of.verdict.limit is Limit.WINDOW
+    assert of.verdict.title == "congestion window or send buffer"
+    assert "ss -ti at 10.0.0.1" in of.verdict.change
+
+
+def test_without_the_handshake_a_steady_flight_may_be_the_receivers_window(explained):
+    of = explained(transfer([40] * 40, begun=False))
+    assert of.cautions[0] is Caution.NO_HANDSHAKE
+    assert of.verdict.limit is Limit.WINDOW
+    assert of.verdict.title == "send buffer or receiver's window"
+    assert "not in the capture" in of.sentence
+
+
+def test_a_small_receive_buffer_is_named_with_the_size_that_it_needs(explained):
+    of = explained(captures.rounds(40, window=115, round_trip_us=ROUND_TRIP_US))
+    verdict = of.verdict
+    assert verdict.limit is Limit.RECEIVER_WINDOW
+    assert (verdict.role, verdict.end) == ("receiver host", "10.0.0.2:80")
+    # Acknowledgements of whole rounds tell no link, and so no size.
+    assert verdict.change == "raise the receive buffer of 10.0.0.2 (net.ipv4.tcp_rmem, SO_RCVBUF)"
+    assert (verdict.buffer_octets, verdict.estimate) == (None, None)
+
+
+@pytest.fixture
+def made(explained) -> Callable[..., Connection]:
+    """Make a connection with shares of time, and other values, in place of those of a real one."""
+    base = explained(transfer([40] * 40)).of
+
+    def made(shares: dict[str, float], *, sender: dict[str, Any] | None = None, receiver: dict[str, Any] | None = None) -> Connection:
+        of = json.loads(json.dumps(base))
+        of["limits_ns"] = {name: round(shares.get(name, 0.0) * of["duration_ns"]) for name in PARTS}
+        of["ends"][0] |= sender or {}
+        of["ends"][1] |= receiver or {}
+        return Connection(of, is_lossy=False)
+
+    return made
+
+
+FULL = {"spacing_ps": {"count": 100, "p10": 500_000, "p50": 500_000, "p90": 500_000}}
+NO_LINK = {"spacing_ps": {"count": 9, "p10": 80_000, "p50": 80_000, "p90": 80_000}}
+
+
+@pytest.mark.parametrize(
+    ("shares", "sender", "limit", "role"),
+    [
+        ({"opening": 0.6, "sender_pace": 0.4}, {}, Limit.OPENING, "applications of both ends"),
+        ({"turn_around": 0.6, "round_trip": 0.4}, {}, Limit.TURN_AROUND, "applications of both ends"),
+        ({"turn_around": 0.4, "round_trip": 0.6}, {}, Limit.NETWORK, "path"),
+        ({"sender_application": 0.6, "send_buffer": 0.4}, {}, Limit.SENDER_APPLICATION, "sender application"),
+        ({"receiver_application": 0.3, "receiver_window": 0.6, "sender_pace": 0.1}, {}, Limit.RECEIVER_APPLICATION, "receiver application"),
+        ({"receiver_application": 0.1, "receiver_window": 0.8, "sender_pace": 0.1}, {}, Limit.RECEIVER_WINDOW, "receiver host"),
+        ({"queue": 0.7, "congestion_window": 0.3}, {}, Limit.NETWORK, "path"),
+        # A faster link was seen: what segments take one after the other is no limit as long as there is another.
+        ({"sender_pace": 0.7, "send_buffer": 0.3}, {}, Limit.SEND_BUFFER, "sender host"),
+        ({"sender_pace": 0.9, "send_buffer": 0.1}, {}, Limit.SENDER_PACE, "sender host"),
+        ({"sender_pace": 0.7, "send_buffer": 0.3}, NO_LINK, Limit.SENDER_PACE, "sender host"),
+        # The link is full: no window is to blame.
+        ({"sender_pace": 0.7, "send_buffer": 0.3}, FULL, Limit.SENDER_PACE, "sender host"),
+        ({"sender_pace": 0.3, "send_buffer": 0.7}, FULL, Limit.NETWORK, "path"),
+        # Near the receiver the slowest link is before the capture point, wherever it is.
+        ({"sender_pace": 0.7, "send_buffer": 0.3}, FULL | {"away_ns": 10**9}, Limit.NETWORK, "path"),
+        ({"receiver_window": 0.9, "sender_pace": 0.1}, FULL, Limit.NETWORK, "path"),
+        ({"congestion_window": 0.5, "loss": 0.3, "window": 0.2}, {"resent": 9}, Limit.CONGESTION_WINDOW, "path"),
+        ({"congestion_window": 0.2, "window": 0.8}, {}, Limit.WINDOW, "sender host"),
+    ],
+)
+def test_every_limit_has_an_end_a_reason_and_a_change(made, shares, sender, limit, role):
+    of = made(shares, sender=sender)
+    verdict = of.verdict
+    assert (verdict.limit, verdict.role) == (limit, role)
+    assert verdict.reason.endswith(".")
+    assert verdict.change
+    assert (verdict.end is None) == (role in {"path", "applications of both ends"})
+    assert of.sentence.startswith(f"{verdict.share:.0%} of the time: ")
+    told = verdict.as_json()
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_the_window_of_the_receiver_is_a_next_limit_that_may_grow(made):
+    of = made({"sender_application": 1.0}, receiver={"window_most": 100_000})
+    estimate = of.verdict.estimate
+    assert estimate.bound.name == "the window of 10.0.0.2:80"
+    assert estimate.goodput_bps == pytest.approx(8 * 100_000 / 0.02, rel=0.01)
+    assert estimate.most_bps == of.link_bps
+    assert "up to 9" in of.verdict.estimate_text
+    assert "if the receiver's window grows" in of.verdict.estimate_text
+
+
+def test_losses_are_a_next_limit(made):
+    of = made({"send_buffer": 1.0}, sender={"loss_episodes": 16, "data_segments": 1600, "octets": 1600 * SEGMENT})
+    # 1% of losses over 20 ms: sqrt(1.5 / 0.01) segments of 1460 octets a round trip.
+    assert of.verdict.estimate.goodput_bps == pytest.approx(12.247 * 1460 * 8 / 0.02, rel=0.01)
+    assert "a loss in 100 segments" in of.verdict.estimate.bound.formula
+
+
+def test_what_arrived_all_the_same_is_no_loss(made):
+    assert made({"loss": 1.0}, sender={"resent": 9, "needless": 2, "told_duplicate": 3}).losses == 6
+    # Segments that the interface cuts are counted by their octets.
+    assert made({"loss": 1.0}, sender={"resent": 2, "resent_octets": 5 * SEGMENT}).losses == 5
+
+
+@pytest.mark.parametrize(
+    ("away_us", "vantage"),
+    [
+        ((10, 20_000), Vantage.SENDER),
+        ((20_000, 10), Vantage.RECEIVER),
+        ((9000, 11_000), Vantage.BETWEEN),
+        ((5, 60), None),
+        ((None, 9), None),
+    ],
+)
+def test_where_the_capture_was_made_is_told_by_the_times_to_both_ends(made, away_us, vantage):
+    ends = [{"away_ns": None if away is None else 1000 * away} for away in away_us]
+    assert made({"opening": 1.0}, sender=ends[0], receiver=ends[1]).vantage is vantage
+
+
+def test_reno_and_cubic_give_the_rate_that_losses_allow():
+    assert loss_limited_bps(1448, 0.02, 0.01) == pytest.approx(12.247 * 1448 * 8 / 0.02, rel=1e-3)
+    # 1.054 times (0.1 / 1e-4) to the power of 3/4 are 187.4 segments, where Reno has 122.5.
+    assert loss_limited_bps(1448, 0.1, 1e-4) == pytest.approx(187.4 * 1448 * 8 / 0.1, rel=1e-3)
+
+
+def test_a_buffer_holds_one_and_a_half_times_rate_times_round_trip():
+    assert buffer_octets(8_000_000, 0.1) == 150_000
+    assert buffer_octets(8_080_000, 0.1) == 160_000
+    assert buffer_octets(8, 0.1) == 1
+
+
+def test_the_lowest_limit_is_the_estimate():
+    low, high = Bound("low", 1e6, ""), Bound("high", 2e6, "")
+    assert lowest([], None, []) is None
+    found = lowest([high], low, ["a"])
+    assert (found.goodput_bps, found.most_bps, found.bound, found.assumptions) == (1e6, 2e6, low, ("a",))
+    assert lowest([low], high, []).most_bps == 1e6
