@@ -1,7 +1,44 @@
 """What all tests rely on."""
 
 import signal
+from collections.abc import Iterator
+
+import pytest
+from stalls import INCONCLUSIVE, QuietWindow, Witnesses, usage_by
 
 # Started in the background of a shell without job control, a process ignores Ctrl-C, and its children inherit that.
 # The tests that press it would wait in vain.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def witnesses() -> Iterator[Witnesses]:
+    """Processes that notice when a processor stalls."""
+    with Witnesses() as found:
+        yield found
+
+
+@pytest.fixture
+def in_quiet_window(witnesses: Witnesses) -> QuietWindow:
+    """Take a measurement in a window without stalls; the test is inconclusive where there is none.
+
+    `result = in_quiet_window(measure)` calls `measure()` until the machine did not stall during the call, at most three times.
+    """
+    return QuietWindow(usage_by(witnesses))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count and list the tests that found no quiet window."""
+    if terminalreporter.config.option.collectonly:
+        return
+    found = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+        _, is_inconclusive, figure = reason.partition(INCONCLUSIVE)
+        if is_inconclusive:
+            found[report.nodeid] = figure
+    if found:
+        terminalreporter.section("inconclusive")
+        for name, figure in found.items():
+            terminalreporter.line(f"{name}: {figure}")
+    terminalreporter.line(f"{len(found)} inconclusive: {', '.join(name.rpartition('::')[2] for name in found)}".rstrip(": "))

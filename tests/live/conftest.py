@@ -4,11 +4,12 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from stillness import Witnesses, until_it_counts
+from stalls import Witnesses
+from stillness import until_it_counts
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,13 +23,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 _WITNESSES = pytest.StashKey[Witnesses]()
-
-
-@pytest.fixture(scope="session")
-def witnesses() -> Iterator[Witnesses]:
-    """Witnesses of whether the machine stands still."""
-    with Witnesses() as found:
-        yield found
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +47,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
             mine["tmp_path"].mkdir()
         pyfuncitem.obj(**mine)
 
-    until_it_counts(attempt, witnesses.late_s)
+    until_it_counts(attempt, witnesses.stalled_s)
     return True
 
 

@@ -1,11 +1,7 @@
 """When a test that failed is done again."""
 
-import subprocess
-import sys
-import time
-
 import pytest
-from stillness import ATTEMPTS, LEAST_LATE_S, MOST_LATE_S, SLEEP_S, Witnesses, until_it_counts
+from stillness import ATTEMPTS, MOST_LATE_S, until_it_counts
 
 
 def attempts(outcomes: list[bool], held_up_s: float) -> int:
@@ -42,21 +38,3 @@ def test_an_error_is_no_failure_of_the_machine() -> None:
 
     with pytest.raises(KeyError, match="0"):
         until_it_counts(attempt, iter(range(9)).__next__)
-
-
-@pytest.mark.root
-def test_a_processor_that_is_taken_away_is_noticed() -> None:
-    taken_s = 0.05
-    thief = f"""
-import os, time
-os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
-os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_max(os.SCHED_FIFO)))
-until_s = time.monotonic() + {taken_s}
-while time.monotonic() < until_s:
-    pass
-"""
-    with Witnesses() as witnesses:
-        time.sleep(0.2)  # until they are there
-        before_s = witnesses.late_s()
-        subprocess.run([sys.executable, "-c", thief], check=True, timeout=30)
-        assert witnesses.late_s() - before_s >= taken_s - LEAST_LATE_S - SLEEP_S

@@ -1,0 +1,136 @@
+"""Stalls of the machine, and measurements taken in windows without them.
+
+A virtual machine may lose its processors for tens of milliseconds at any moment, and other programs may use them. Then a rate is too low
+and a delay too long, whatever was built. A witness process on each processor sleeps for a short time, over and over, at a priority above
+all that tests do, and counts how much later than asked it woke up. The processor time of other programs is what the system has counted.
+
+Laws (counts, conservation, order, octets) hold on any machine: tests assert them once. An expectation of a time or a rate is asserted on a
+measurement from a quiet window. Whether a window was quiet is decided by stalls and other programs alone, never by what was measured.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, TypeVar
+
+import pytest
+import witness
+
+T = TypeVar("T")
+
+CALLS = 3
+"""Windows that are tried at most."""
+TOLERATED_STALL_S = 0.005
+"""Sum of all stalls in a quiet window: a twentieth of the shortest window in which tests measure."""
+TOLERATED_OTHERS = 0.1
+"""Processor time of other programs in a quiet window, in processors. A machine that does nothing else uses some hundredths of one."""
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+INCONCLUSIVE = "inconclusive: "
+"""Begins the reason of a test that found no quiet window."""
+KERNEL_THREADS = 2
+"""The process that makes all threads of the kernel. What they do is work for some process, as likely of a test as of others."""
+
+
+class Witnesses:
+    """One process on each processor that this process may use."""
+
+    def __enter__(self) -> Self:
+        self._stack = contextlib.ExitStack()
+        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._paths = [folder / str(processor) for processor in sorted(os.sched_getaffinity(0))]
+        for path in self._paths:
+            path.touch()
+            process = self._stack.enter_context(subprocess.Popen([sys.executable, "-I", "-S", witness.__file__, path.name, path]))
+            self._stack.callback(process.kill)
+            self._processes.append(process)
+        until_s = time.monotonic() + 30
+        while not all(path.stat().st_size for path in self._paths):
+            assert time.monotonic() < until_s, "a witness of stalls did not begin"
+            time.sleep(witness.SLEEP_S)
+        return self
+
+    def __exit__(self, *of: object) -> None:
+        self._stack.close()
+
+    def stop(self) -> None:
+        """End the witnesses; from then on all is one stall."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+    def stalled_s(self) -> float:
+        """Sum of all stalls of all processors since the witnesses began, those that have not ended included."""
+        now_s, total_s = time.monotonic(), 0.0
+        for path in self._paths:
+            stalled_s, due_s = witness.STATE.unpack(path.read_bytes())
+            late_s = now_s - due_s
+            total_s += stalled_s + (late_s if late_s > witness.STALL_S else 0.0)
+        return total_s
+
+
+def others() -> dict[int, float]:
+    """Processor time that processes other than this one, its descendants and the kernel's threads have used, in seconds, by their ids."""
+    parents, used_s = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            parents[int(path.parent.name)] = int(fields[1])
+            # Of the process and of its children that have ended, so that nothing is lost when one ends.
+            used_s[int(path.parent.name)] = sum(map(int, fields[11:15])) * TICK_S
+    ours, found = {os.getpid(), KERNEL_THREADS}, True
+    while found:
+        found = {process for process, parent in parents.items() if parent in ours} - ours
+        ours |= found
+    return {process: seconds for process, seconds in used_s.items() if process not in ours}
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What disturbs a measurement, since some time."""
+
+    at_s: float
+    stalled_s: float
+    others_s: float
+
+
+class QuietWindow:
+    """Takes measurements in quiet windows; the fixture `in_quiet_window`."""
+
+    def __init__(self, usage: Callable[[], Usage]) -> None:
+        self._usage = usage
+
+    def __call__(self, measure: Callable[[], T], *, tolerated_stall_s: float = TOLERATED_STALL_S) -> T:
+        """Return what `measure` returns in the first quiet window of at most three.
+
+        Args:
+            measure: Called for each window. Files it writes must be new each time. A law that it asserts fails the test at once.
+            tolerated_stall_s: Sum of stalls that what is expected of the result allows for.
+
+        Raises:
+            pytest.skip.Exception: No window was quiet: the test is inconclusive.
+        """
+        seen = []
+        for _ in range(CALLS):
+            before = self._usage()
+            result = measure()
+            after = self._usage()
+            lasted_s, stalled_s = after.at_s - before.at_s, after.stalled_s - before.stalled_s
+            # Each reading is exact to a tick.
+            others_s = max(0.0, after.others_s - before.others_s - TICK_S)
+            if stalled_s <= tolerated_stall_s and others_s <= TOLERATED_OTHERS * lasted_s:
+                return result
+            seen.append(f"{1e3 * stalled_s:.0f} ms and {1e3 * others_s:.0f} ms in {lasted_s:.1f} s")
+        allowed = f"{1e3 * tolerated_stall_s:g} ms and {TOLERATED_OTHERS:.0%} of a processor"
+        pytest.skip(f"{INCONCLUSIVE}stalls of the machine and work of other programs took {', '.join(seen)}; allowed are {allowed}")
+
+
+def usage_by(witnesses: Witnesses) -> Callable[[], Usage]:
+    """Return what reads the witnesses and what the system has counted."""
+    return lambda: Usage(time.monotonic(), witnesses.stalled_s(), sum(others().values()))
