@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_choice_follows_what_begins_to_run_meanwhile() {
-        let mut rests = rests(&[0, 0, 9000, 0, 0, 0, 0, 0, 0, 0], &[0; 10_000]);
+        let mut rests = rests(&[0, 0, 9000, 0, 0, 0, 0, 0, 0, 0], &[0; 1000]);
         assert_eq!(rests.better(), Rest::Yield);
         let mut yields = 0;
         while rests.better() == Rest::Yield {
@@ -132,7 +132,7 @@ mod tests {
             yields += 1;
         }
         assert!(yields <= 2, "{yields}");
-        assert_eq!(rests.yielded.rests, 10_000 + yields);
+        assert_eq!(rests.yielded.rests, 1000 + yields);
     }
 
     proptest! {
