@@ -31,8 +31,12 @@ from benches import machine
 from benches.children import ChildError, run_child
 
 ROOT = Path(__file__).parent.parent
-ROUNDS = 2
-"""Ours and theirs take turns; the best of each is judged, since whatever else runs can only slow us down."""
+ROUNDS = 5
+"""Ours and theirs take turns, so that what else the machine does falls on both. Each round has a ratio; the median of these is judged."""
+TABLES = ("frames", "round_trips", "pacing", "wires")
+PACED = ("nuttcp", "iperf3", "trafgen", "mausezahn")
+TARGET = 1.0
+"""Least median ratio to a peer that is as good as it."""
 SECONDS = 1.5
 RAW_FRAMES = 1_500_000
 LIMIT_S = 60.0
@@ -338,43 +342,57 @@ def latency_slope(program: str, kind: WireKind) -> dict[str, float]:
 # --- all of it ---------------------------------------------------------------------------------------------------------------------------
 
 
-def measure(program: str, *, follow: Callable[[str], None]) -> dict[str, Any]:
-    """Measure everything, ours and theirs in turns.
+def measure(
+    program: str, *, tables: Sequence[str] = TABLES, peers: Sequence[str] = PACED, rounds: int = ROUNDS, follow: Callable[[str], None]
+) -> dict[str, Any]:
+    """Measure the wanted tables, ours and theirs in turns.
 
     Parameters
     ----------
     program
         Our station.
+    tables
+        Of `TABLES`.
+    peers
+        Those of `PACED` that pacing is compared with.
+    rounds
+        How often each is measured, at least 1.
     follow
-        Told what is measured next.
+        Called with what is measured next.
 
     Returns
     -------
     :
-        `machine`, `frames`, `round_trips`, `pacing` and `wires`: rows with `ours`, `theirs` and `ratio` (ours over the peer's); `status`
-        says why if there is no peer.
+        `machine`, and for each table its rows: `ours` and `theirs` (medians), `ratio` (ours over the peer's of each round: `median`,
+        `low`, `high`, by key), `met` (whether the median ratios are at least `TARGET`; None where there is no target or no ratio);
+        `status` says why if something was not measured.
 
     """
     here = machine.describe()
+    rows = _Rows(rounds, follow)
+    results: dict[str, Any] = {}
     with make_testbed(2) as bed:
-        frames = [
-            _row("UDP", "iperf3", lambda: ours_udp(bed, program), lambda: iperf3(bed), follow),
-            _row("AF_PACKET", "trafgen", lambda: ours_raw("packet", bed, program), lambda: trafgen(bed), follow),
-            _row("AF_XDP", "dpdk-testpmd", lambda: ours_raw("xdp", bed, program), lambda: testpmd(bed), follow),
-        ]
-        trips = [
-            _row(name, "sockperf", lambda port=port: ours_round_trip(port, bed, program), lambda: sockperf(bed), follow, least=True)  # type: ignore[misc]
-            for name, port in (("UDP", "udp"), ("AF_PACKET", "packet"), ("AF_XDP", "xdp"))
-        ]
-        pacing = _pacing(bed, program, follow)
-    kinds: dict[WireKind, str] = {"relay": "relayed wires", "shaped": "shaped wires"}
-    wires = [_row(what, "", lambda kind=kind: latency_slope(program, kind), None, follow, least=True) for kind, what in kinds.items()]  # type: ignore[misc]
-    here = {**here, "load_at_end": machine.load()}
-    return {"machine": here, "frames": frames, "round_trips": trips, "pacing": pacing, "wires": wires}
+        if "frames" in tables:
+            results["frames"] = [
+                rows.measure("UDP", "iperf3", lambda: ours_udp(bed, program), lambda: iperf3(bed), target=("sender", "both")),
+                rows.measure("AF_PACKET", "trafgen", lambda: ours_raw("packet", bed, program), lambda: trafgen(bed), target=("sender",)),
+                rows.measure("AF_XDP", "dpdk-testpmd", lambda: ours_raw("xdp", bed, program), lambda: testpmd(bed), target=("sender",)),
+            ]
+        if "round_trips" in tables:
+            results["round_trips"] = [
+                rows.measure(name, "sockperf", lambda port=port: ours_round_trip(port, bed, program), lambda: sockperf(bed))  # type: ignore[misc]
+                for name, port in (("UDP", "udp"), ("AF_PACKET", "packet"), ("AF_XDP", "xdp"))
+            ]
+        if "pacing" in tables:
+            results["pacing"] = _pacing(bed, program, rows, peers)
+    if "wires" in tables:
+        kinds: dict[WireKind, str] = {"relay": "relayed wires", "shaped": "shaped wires"}
+        results["wires"] = [rows.measure(what, "", lambda kind=kind: latency_slope(program, kind), None) for kind, what in kinds.items()]  # type: ignore[misc]
+    return {"machine": {**here, "load_at_end": machine.load()}, **results}
 
 
-def _pacing(bed: Testbed, program: str, follow: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Measure ours, with and without real-time priority, and every peer that can be told how fast to send."""
+def _pacing(bed: Testbed, program: str, rows: "_Rows", wanted: Sequence[str]) -> list[dict[str, Any]]:
+    """Measure ours, without real-time priority alone and with it beside every peer that can be given a rate."""
     per_s, seconds = 1_000_000 // PACE_US, math.ceil(SECONDS) + 1
     ours = [program, "send", "local={own}:0", "peer={ipv4}:{port}", "batch=1", f"arrivals=regular:{PACE_US}", f"seconds={seconds}"]
     rate_bps, frames = 18 * 8 * per_s, str(per_s * seconds)
@@ -390,57 +408,84 @@ def _pacing(bed: Testbed, program: str, follow: Callable[[str], None]) -> list[d
         "trafgen": (["trafgen", "--dev", "em0", "--conf", "{config}", "--num", frames, "--cpus", "1", "--gap", f"{PACE_US}us"], []),
         "mausezahn": (["mausezahn", "em0", "-b", "{mac}", "-c", frames, "-d", f"{PACE_US}u", "-p", "18", "-t", "udp"], []),
     }
-    rows = [
-        _row("UDP", "", lambda: paced(ours)(bed), None, follow),
-        _row("UDP, real time", "", lambda: paced([*ours, "fifo=1"])(bed), None, follow),
-    ]
-    best = rows[1]["ours"]
-    for peer, (words, served) in peers.items():
-        row = _row("", peer, lambda words=words, served=served: paced(words, served=served)(bed), None, follow)  # type: ignore[misc]
-        if shutil.which(peer) is None:
-            row["status"] = "not installed"
-        row |= {"what": "UDP, real time", "theirs": row["ours"], "ours": best}
-        if best and row["theirs"]:
-            row["ratio"] = {"share": best["share"] / row["theirs"]["share"]} if row["theirs"]["share"] > 0 else None
-        rows.append(row)
-    return rows
+    found = [rows.measure("UDP", "", lambda: paced(ours)(bed), None)]
+    for peer in wanted:
+        words, served = peers[peer]
+
+        def theirs(words: Sequence[str] = words, served: Sequence[str] = served) -> dict[str, float]:
+            return paced(words, served=served)(bed)
+
+        found.append(rows.measure("UDP, real time", peer, lambda: paced([*ours, "fifo=1"])(bed), theirs, target=("share",)))
+    return found
 
 
-def _row(
-    what: str,
-    peer: str,
-    ours: Callable[[], dict[str, float]],
-    theirs: Callable[[], dict[str, float]] | None,
-    follow: Callable[[str], None],
-    *,
-    least: bool = False,
-) -> dict[str, Any]:
-    """Run ours and theirs in turns and keep the best of each."""
-    row: dict[str, Any] = {"what": what, "peer": peer, "status": "measured", "ours": None, "theirs": None, "ratio": None}
-    missing = bool(peer) and shutil.which(peer) is None
-    if missing:
-        row["status"] = "not installed"
-    for turn in range(ROUNDS):
-        follow(f"{' beside '.join(filter(None, (what, peer)))}, {turn + 1} of {ROUNDS}")
-        try:
-            if theirs is not None or not missing:
-                row["ours"] = _best(row["ours"], ours(), least=least)
-            if theirs is not None and not missing:
-                row["theirs"] = _best(row["theirs"], theirs(), least=least)
-        except ChildError as error:
-            row["status"] = f"failed: {error}"
-            break
-    if row["ours"] and row["theirs"]:
-        row["ratio"] = {key: value / row["theirs"][key] for key, value in row["ours"].items() if row["theirs"].get(key)}
-    return row
+class _Rows:
+    """Measures rows of tables, ours and theirs in turns."""
+
+    def __init__(self, rounds: int, follow: Callable[[str], None]) -> None:
+        self._rounds = rounds
+        self._follow = follow
+
+    def measure(
+        self,
+        what: str,
+        peer: str,
+        ours: Callable[[], dict[str, float]],
+        theirs: Callable[[], dict[str, float]] | None,
+        *,
+        target: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """Measure one row: `target` names the keys whose ratios are judged."""
+        missing = bool(peer) and shutil.which(peer) is None
+        status = "not installed" if missing else "measured"
+        of_ours: list[dict[str, float]] = []
+        of_theirs: list[dict[str, float]] = []
+        for turn in range(self._rounds):
+            self._follow(f"{' beside '.join(filter(None, (what, peer)))}, {turn + 1} of {self._rounds}")
+            try:
+                of_ours.append(ours())
+                if theirs is not None and not missing:
+                    of_theirs.append(theirs())
+            except ChildError as error:
+                status = f"failed: {error}"
+                break
+        row = {"what": what, "peer": peer, "status": status, **compared(of_ours, of_theirs)}
+        return row | {"met": met(row["ratio"], target)}
 
 
-def _best(so_far: dict[str, float] | None, now: dict[str, float], *, least: bool) -> dict[str, float]:
-    """Return the better of two runs by their first number."""
-    if so_far is None:
-        return now
-    key = next(iter(now))
-    return min(so_far, now, key=lambda run: run[key]) if least else max(so_far, now, key=lambda run: run[key])
+def compared(ours: Sequence[dict[str, float]], theirs: Sequence[dict[str, float]]) -> dict[str, Any]:
+    """Compare runs round by round.
+
+    Parameters
+    ----------
+    ours, theirs
+        Figures of each run, by key, in the order in which the runs took turns. A last round without a partner has no ratio.
+
+    Returns
+    -------
+    :
+        `ours`, `theirs`: the medians by key, None without a run; `ratio`: of each key that both have, ours over theirs as `median`,
+        `low` and `high` over the rounds; None without a round in which the peer's figure is above 0.
+
+    """
+    ratios: dict[str, list[float]] = {}
+    for one, other in zip(ours, theirs, strict=False):
+        for key, value in one.items():
+            if other.get(key, 0.0) > 0:
+                ratios.setdefault(key, []).append(value / other[key])
+    spread = {key: {"median": float(np.median(of)), "low": min(of), "high": max(of)} for key, of in ratios.items()}
+    return {"ours": _medians(ours), "theirs": _medians(theirs), "ratio": spread or None}
+
+
+def met(ratio: dict[str, dict[str, float]] | None, target: Sequence[str]) -> bool | None:
+    """Return whether every median ratio of the keys in `target` is at least `TARGET`; None without a target or without the ratios."""
+    if not target or ratio is None or not set(target) <= set(ratio):
+        return None
+    return all(ratio[key]["median"] >= TARGET for key in target)
+
+
+def _medians(runs: Sequence[dict[str, float]]) -> dict[str, float] | None:
+    return {key: float(np.median([run[key] for run in runs])) for key in runs[0]} if runs else None
 
 
 def _give_time(server: Running) -> None:
@@ -474,21 +519,33 @@ def print_results(results: dict[str, Any]) -> None:
     """Print what was measured, for a person."""
     here = results["machine"]
     print(f"{here['cpu']}, {here['processors']} processors, {here['system']}; load {here['load']} before, {here['load_at_end']} after")
-    print("\n64-octet frames over virtual Ethernet, thousands per CPU-second: of the sender, of both ends")
-    for row in results["frames"]:
-        print(_line(row, {"sender": 1e-3, "both": 1e-3}, "k"))
-    print("\nRound trip of 64-octet frames, both ends spinning, us: median, 99%")
-    for row in results["round_trips"]:
-        print(_line(row, {"p50": 1.0, "p99": 1.0}, ""))
-    print(f"\nIntervals of {PACE_US} us: share within {ON_TIME_US} us")
-    for row in results["pacing"]:
-        print(_line(row, {"share": 100.0}, "%"))
-    print(f"\nLatency slope through two hops of {WIRE_BPS / 1e6:g} Mb/s ({2 * 8e6 / WIRE_BPS:g} us an octet): slope, intercept, us")
-    for row in results["wires"]:
-        print(_line(row, {"slope_us": 1.0, "intercept_us": 1.0}, ""))
+    print(
+        f"Medians of all rounds; ratios are of the two runs of a round: median [lowest to highest]; PASS at a median of {TARGET:g} or more"
+    )
+    tables = {
+        "frames": (
+            "64-octet frames over virtual Ethernet, thousands per CPU-second: of the sender, of both ends",
+            {"sender": 1e-3, "both": 1e-3},
+            "k",
+        ),
+        "round_trips": ("Round trip of 64-octet frames, both ends spinning, us: median, 99%", {"p50": 1.0, "p99": 1.0}, ""),
+        "pacing": (f"Intervals of {PACE_US} us: share within {ON_TIME_US} us", {"share": 100.0}, "%"),
+        "wires": (
+            f"Latency slope through two hops of {WIRE_BPS / 1e6:g} Mb/s ({2 * 8e6 / WIRE_BPS:g} us an octet): slope, intercept, us",
+            {"slope_us": 1.0, "intercept_us": 1.0},
+            "",
+        ),
+    }
+    for name, (title, scales, unit) in tables.items():
+        if name in results:
+            print(f"\n{title}")
+            for row in results[name]:
+                print(line(row, scales, unit))
 
 
-def _line(row: dict[str, Any], scales: dict[str, float], unit: str) -> str:
+def line(row: dict[str, Any], scales: dict[str, float], unit: str) -> str:
+    """Return a row for a person: what, ours, the peer, its figure, the ratio with its spread, and PASS or MISS where there is a target."""
+
     def shown(run: dict[str, float] | None) -> str:
         return (
             "–"
@@ -496,9 +553,18 @@ def _line(row: dict[str, Any], scales: dict[str, float], unit: str) -> str:
             else " ".join(f"{run[key] * scale:.{3 if key == 'slope_us' else 1}f}{unit}" for key, scale in scales.items() if key in run)
         )
 
-    ratio = row["ratio"] and " ".join(f"{row['ratio'][key]:.2f}" for key in scales if key in row["ratio"])
+    ratios = [row["ratio"][key] for key in scales if key in row["ratio"]] if row["ratio"] else []
+    ratio = " ".join(f"{of['median']:.3f} [{of['low']:.3f} to {of['high']:.3f}]" for of in ratios)
+    judged = {True: " PASS", False: " MISS", None: ""}[row["met"]]
     status = "" if row["status"] == "measured" else f"  ({row['status']})"
-    return f"  {row['what']:16} {shown(row['ours']):22} {row['peer']:14} {shown(row['theirs']):22} ratio {ratio or '–'}{status}"
+    return f"  {row['what']:16} {shown(row['ours']):18} {row['peer']:14} {shown(row['theirs']):18} ratio {ratio or '–'}{judged}{status}"
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
+    return number
 
 
 @contextmanager
@@ -515,18 +581,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmarks; returns 0 if all that is installed could be measured, else 1."""
     parser = argparse.ArgumentParser(prog="python -m benches.live", description="Live stations beside their peers; needs root.")
     parser.add_argument("--json", dest="as_json", action="store_true", help="print JSON, and nothing else, on stdout")
+    parser.add_argument(
+        "--only", choices=TABLES, action="append", metavar="TABLE", help=f"measure this table only: {', '.join(TABLES)}; may be repeated"
+    )
+    parser.add_argument(
+        "--peer",
+        choices=PACED,
+        action="append",
+        metavar="PEER",
+        help=f"compare pacing with this peer only: {', '.join(PACED)}; may be repeated",
+    )
+    parser.add_argument("--rounds", type=_count, default=ROUNDS, metavar="N", help=f"how often each is measured ({ROUNDS})")
     parser.add_argument("--watch", nargs=2, metavar=("SECONDS", "SENDER"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     with _told():
         if options.watch:
             print(json.dumps(watch(float(options.watch[0]), options.watch[1])))
             return 0
-        results = measure(build_station(), follow=lambda step: print(f"benches: {step}", file=sys.stderr, flush=True))
+        results = measure(
+            build_station(),
+            tables=options.only or TABLES,
+            peers=options.peer or PACED,
+            rounds=options.rounds,
+            follow=lambda step: print(f"benches: {step}", file=sys.stderr, flush=True),
+        )
     if options.as_json:
         print(json.dumps(results, indent=2, ensure_ascii=False))
     else:
         print_results(results)
-    failed = [row for table in ("frames", "round_trips", "pacing", "wires") for row in results[table] if row["status"].startswith("failed")]
+    failed = [row for table in TABLES for row in results.get(table, []) if row["status"].startswith("failed")]
     return 1 if failed else 0
 
 

@@ -88,6 +88,19 @@ def test_what_a_small_socket_loses_of_a_flood_is_counted_there(station: str) -> 
     assert spoken["frames"] - heard["received"] == heard["port"]["dropped_at_socket"]
 
 
+@pytest.mark.root
+@pytest.mark.parametrize("frame_octets", [64, 260, 261, 1518])
+def test_frames_past_the_queue_arrive_whole_whatever_their_length(station: str, frame_octets: int) -> None:
+    frames = 1000  # fewer than the receiver's ring holds
+    with make_testbed(2) as bed:
+        one, other = bed.hosts
+        listener = other.command(station, "sink", *options("packet", other, one), "seconds=10", f"frames={frames}")
+        words = ("seconds=10", f"frames={frames}", f"frame={frame_octets}", "past-queue=1")
+        heard, spoken = play(listener, one.command(station, "send", *options("packet", one, other), *words))
+    assert (spoken["frames"], heard["received"], heard["missing"], heard["strange"], heard["unmarked"]) == (frames, frames, 0, 0, 0)
+    assert heard["payload_octets"] == spoken["payload_octets"] == frames * (frame_octets - 18)
+
+
 def drops(host: Host) -> int:
     """Frames that a host's interface dropped, in and out."""
     table = subprocess.run(host.command("cat", "/proc/net/dev"), check=True, capture_output=True, text=True).stdout

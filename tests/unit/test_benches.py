@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ethermeter._core import simulate, simulate_network
 
-from benches import peers, switched
+from benches import live, peers, switched
 from benches.__main__ import main
 from benches.children import ChildError, run_child
 from benches.scenario import LENGTHS, LONG, LONG_NET, NETS, PEERS_NET, PS_PER_US, SHORT, Length, Net, line_1988, line_for_peers
@@ -269,3 +269,31 @@ def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--help"])
     assert ended.value.code == 0
     assert "python -m benches --json > bench.json" in capsys.readouterr().out
+
+
+def test_ratios_to_a_peer_are_of_the_two_runs_of_a_round() -> None:
+    ours = [{"sender": 100.0}, {"sender": 210.0}, {"sender": 90.0}]
+    theirs = [{"sender": 100.0, "lost": 0.0}, {"sender": 200.0, "lost": 0.0}, {"sender": 100.0, "lost": 0.0}]
+    row = live.compared(ours, theirs)
+    assert row["ours"] == {"sender": 100.0}
+    assert row["theirs"] == {"sender": 100.0, "lost": 0.0}
+    assert row["ratio"] == {"sender": pytest.approx({"median": 1.0, "low": 0.9, "high": 1.05})}
+    assert live.compared(ours[:1], [])["ratio"] is None
+    assert live.compared([], []) == {"ours": None, "theirs": None, "ratio": None}
+
+
+@pytest.mark.parametrize(("median", "judged"), [(1.0, "PASS"), (0.999, "MISS")])
+def test_a_median_ratio_below_that_of_a_peer_is_a_miss(median: float, judged: str) -> None:
+    ratio = {"sender": {"median": 1.2, "low": 1.1, "high": 1.3}, "both": {"median": median, "low": 0.9, "high": 1.1}}
+    is_met = live.met(ratio, ("sender", "both"))
+    assert is_met is (judged == "PASS")
+    run = {"sender": 2e6, "both": 1e6}
+    row = {"what": "UDP", "peer": "iperf3", "status": "measured", "ours": run, "theirs": run, "ratio": ratio, "met": is_met}
+    told = live.line(row, {"sender": 1e-3, "both": 1e-3}, "k")
+    assert f"1.200 [1.100 to 1.300] {median:.3f} [0.900 to 1.100] {judged}" in told
+
+
+def test_nothing_is_judged_without_a_target_or_a_ratio() -> None:
+    assert live.met({"share": {"median": 2.0, "low": 2.0, "high": 2.0}}, ()) is None
+    assert live.met(None, ("share",)) is None
+    assert live.met({"share": {"median": 2.0, "low": 2.0, "high": 2.0}}, ("share", "both")) is None

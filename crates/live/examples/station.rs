@@ -183,9 +183,13 @@ fn play_send<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64)
         begin_ns,
         duration_ns: until_ns - begin_ns,
         most_frames: words.or("frames", u64::MAX)?,
-        pacer: pacer(words)?,
+        pacer: Pacer::default(),
     };
     let guard = if words.has("fifo") { PriorityGuard::fifo_where_allowed() } else { PriorityGuard::ordinary() };
+    let pacer = pacer(words)?;
+    // Time for a trial, and to get there.
+    let begin_ns = if pacer.trial_ns > 0 { HostTime.now_ns() + pacer.trial_ns + 5_000_000 } else { begin_ns };
+    let plan = SendPlan { begin_ns, pacer, ..plan };
     let sent = send(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
     Ok(json!({
         "frames": sent.frames,
@@ -196,6 +200,8 @@ fn play_send<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64)
         "worst_ns": sent.achieved.worst_ns(),
         "lateness_ns": quantiles_ns(sent.achieved.lateness()),
         "breaths": sent.breaths,
+        "rests": sent.rests,
+        "trial": sent.trial,
         "priority": format!("{:?}", guard.priority()),
     }))
 }
@@ -205,6 +211,7 @@ fn pacer(words: &Words) -> Outcome<Pacer> {
     Ok(Pacer {
         margin_ns: words.or("margin", pacer.margin_ns)?,
         spin_through_ns: words.or("through", pacer.spin_through_ns)?,
+        trial_ns: words.or("trial", pacer.trial_ns)?,
         ..pacer
     })
 }

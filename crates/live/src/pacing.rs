@@ -5,14 +5,21 @@
 //!  ── sleep ──────┼──────── spin ────────┼── send
 //!                 woken late by up to the margin
 //! ```
+//!
+//! A real-time sender also rests now and then between times that are close together ([`rest`]), and tries out beforehand how, and when its processor is
+//! taken away ([`trial`]).
 
 use crate::time::{Timeline, PS_PER_NS};
 use ethermeter_traffic::Histogram;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-mod priority;
+pub(crate) mod priority;
+pub mod rest;
+pub mod trial;
 
 pub use priority::{Priority, PriorityGuard};
+pub use rest::{Rest, Rests};
+pub use trial::{Stalls, Trial};
 
 /// What to do before a time that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,19 +42,21 @@ pub struct Pacer {
     pub breathless_ns: u64,
     /// How long a breath is.
     pub breath_ns: u64,
-    /// Times that are closer together than this are spun through, as long as that is paid for with sleep. Every sleep may end too late.
+    /// Times that are closer together than this are spun through, as long as that is paid for with rests. Every rest may end too late.
     pub spin_through_ns: u64,
+    /// How long before the first time rests are tried out and the processor is watched; 0: not at all.
+    pub trial_ns: u64,
 }
 
 impl Default for Pacer {
     fn default() -> Self {
-        Self { margin_ns: 60_000, breathless_ns: 20_000_000, breath_ns: 50_000, spin_through_ns: 0 }
+        Self { margin_ns: 60_000, breathless_ns: 20_000_000, breath_ns: 50_000, spin_through_ns: 0, trial_ns: 0 }
     }
 }
 
-/// For each time asleep, so many of the same length may be spun through. The kernel stops real-time threads that leave others less than a twentieth
+/// For each time of rest, so many of the same length may be spun through. The kernel stops real-time threads that leave others less than a twentieth
 /// of a processor, for milliseconds.
-const AWAKE_PER_SLEPT: u64 = 7;
+const AWAKE_PER_RESTED: u64 = 7;
 
 /// Longest sleep between two looks at the stop flag: far below the second within which a sender falls silent.
 const LONGEST_SLEEP_NS: u64 = 50_000_000;
@@ -56,7 +65,7 @@ impl Pacer {
     /// For one that must be on time and has a processor for it: sleeps less, and wakes earlier.
     #[must_use]
     pub fn punctual() -> Self {
-        Self { margin_ns: 120_000, spin_through_ns: 300_000, ..Self::default() }
+        Self { margin_ns: 120_000, spin_through_ns: 300_000, trial_ns: 60_000_000, ..Self::default() }
     }
 
     /// What to do at `now_ns` before `due_ns`.
@@ -80,14 +89,15 @@ pub struct Pacing<'a, T> {
     pacer: Pacer,
     time: &'a T,
     awake_since_ns: u64,
-    slept_ns: u64,
+    rested_ns: u64,
     breaths: u64,
+    rests: Rests,
 }
 
 impl<'a, T: Timeline> Pacing<'a, T> {
     /// Wait by `pacer` on `time`.
     pub fn new(pacer: Pacer, time: &'a T) -> Self {
-        Self { pacer, time, awake_since_ns: time.now_ns(), slept_ns: 0, breaths: 0 }
+        Self { pacer, time, awake_since_ns: time.now_ns(), rested_ns: 0, breaths: 0, rests: Rests::default() }
     }
 
     /// Wait until `due_ns`; returns the time then, or `None` if `stop` was set meanwhile.
@@ -98,7 +108,12 @@ impl<'a, T: Timeline> Pacing<'a, T> {
             now_ns = self.sleep(now_ns, now_ns + self.pacer.breath_ns);
             self.breaths += 1;
         }
-        let pacer = self.pacer_until(now_ns, due_ns);
+        let wait_ns = due_ns.saturating_sub(now_ns);
+        let is_close = wait_ns < self.pacer.spin_through_ns;
+        if is_close && wait_ns > 0 && now_ns - self.awake_since_ns > AWAKE_PER_RESTED * self.rested_ns {
+            now_ns = self.rest(self.rests.better(), now_ns, due_ns);
+        }
+        let pacer = if is_close { Pacer { margin_ns: wait_ns, ..self.pacer } } else { self.pacer };
         loop {
             if stop.load(Ordering::Relaxed) {
                 return None;
@@ -114,22 +129,23 @@ impl<'a, T: Timeline> Pacing<'a, T> {
         }
     }
 
-    /// How to wait for a time: one that is close is spun for, unless some sleep is owed, and then three quarters of the
-    /// wait are left for waking up.
-    #[inline]
-    fn pacer_until(&self, now_ns: u64, due_ns: u64) -> Pacer {
-        let wait_ns = due_ns.saturating_sub(now_ns);
-        if wait_ns >= self.pacer.spin_through_ns {
-            return self.pacer;
+    /// Rest before `due_ns`, and remember whether that ended too late; returns the time then.
+    fn rest(&mut self, rest: Rest, now_ns: u64, due_ns: u64) -> u64 {
+        let until_ns = rest.until_ns(now_ns, due_ns);
+        match rest {
+            Rest::Sleep => self.time.sleep_until(until_ns),
+            Rest::Yield => self.time.yield_until(until_ns),
         }
-        let is_paid_for = now_ns.saturating_sub(self.awake_since_ns) <= AWAKE_PER_SLEPT * self.slept_ns;
-        Pacer { margin_ns: if is_paid_for { wait_ns } else { wait_ns / 4 * 3 }, ..self.pacer }
+        self.awake_since_ns = self.time.now_ns();
+        self.rested_ns = self.awake_since_ns.saturating_sub(now_ns);
+        self.rests.record(rest, self.awake_since_ns.saturating_sub(due_ns), due_ns - now_ns);
+        self.awake_since_ns
     }
 
     fn sleep(&mut self, now_ns: u64, wake_ns: u64) -> u64 {
         self.time.sleep_until(wake_ns);
         self.awake_since_ns = self.time.now_ns();
-        self.slept_ns = self.awake_since_ns.saturating_sub(now_ns);
+        self.rested_ns = self.awake_since_ns.saturating_sub(now_ns);
         self.awake_since_ns
     }
 
@@ -137,6 +153,12 @@ impl<'a, T: Timeline> Pacing<'a, T> {
     #[must_use]
     pub fn breaths(&self) -> u64 {
         self.breaths
+    }
+
+    /// The rests between times close together, those of a trial included.
+    #[must_use]
+    pub fn rests(&self) -> Rests {
+        self.rests
     }
 }
 
@@ -195,7 +217,8 @@ mod tests {
     use crate::time::testing::Ticking;
     use proptest::prelude::*;
 
-    const PACER: Pacer = Pacer { margin_ns: 60_000, breathless_ns: 10_000_000, breath_ns: 50_000, spin_through_ns: 0 };
+    const PACER: Pacer =
+        Pacer { margin_ns: 60_000, breathless_ns: 10_000_000, breath_ns: 50_000, spin_through_ns: 0, trial_ns: 0 };
 
     proptest! {
         #[test]

@@ -3,6 +3,7 @@
 //! Times are nanoseconds of `CLOCK_MONOTONIC`, which all processes of a machine share and nobody sets. The kernel stamps frames with
 //! `CLOCK_REALTIME`; both are steered alike, so they differ by a constant until somebody sets the wall clock.
 
+use crate::pacing::priority;
 use nix::sys::time::TimeSpec;
 use nix::time::{clock_gettime, clock_nanosleep, ClockId, ClockNanosleepFlags};
 
@@ -21,6 +22,13 @@ pub trait Timeline {
 
     /// What is done between two looks at the clock while spinning.
     fn spin(&self) {}
+
+    /// Spin at ordinary priority until `at_ns`, or until some time after it if somebody else wants the processor.
+    fn yield_until(&self, at_ns: u64) {
+        while self.now_ns() < at_ns {
+            self.spin();
+        }
+    }
 }
 
 /// The clock of this machine.
@@ -45,6 +53,14 @@ impl Timeline for HostTime {
     #[inline]
     fn spin(&self) {
         std::hint::spin_loop();
+    }
+
+    fn yield_until(&self, at_ns: u64) {
+        priority::while_ordinary(|| {
+            while self.now_ns() < at_ns {
+                self.spin();
+            }
+        });
     }
 }
 
@@ -115,17 +131,33 @@ pub(crate) mod testing {
         pub tick_ns: u64,
         pub oversleep_ns: u64,
         pub slept_ns: Cell<u64>,
+        stall_each_ns: u64,
+        stall_ns: u64,
     }
 
     impl Ticking {
         pub fn new(tick_ns: u64, oversleep_ns: u64) -> Self {
-            Self { now_ns: Cell::new(0), tick_ns, oversleep_ns, slept_ns: Cell::new(0) }
+            Self {
+                now_ns: Cell::new(0),
+                tick_ns,
+                oversleep_ns,
+                slept_ns: Cell::new(0),
+                stall_each_ns: u64::MAX,
+                stall_ns: 0,
+            }
+        }
+
+        /// The same, but standing still for the reader of a time just after each multiple of `each_ns`.
+        pub fn stalling(self, each_ns: u64, stall_ns: u64) -> Self {
+            Self { stall_each_ns: each_ns, stall_ns, ..self }
         }
     }
 
     impl Timeline for Ticking {
         fn now_ns(&self) -> u64 {
-            self.now_ns.set(self.now_ns.get() + self.tick_ns);
+            let (before_ns, now_ns) = (self.now_ns.get(), self.now_ns.get() + self.tick_ns);
+            let is_stalled = before_ns / self.stall_each_ns < now_ns / self.stall_each_ns;
+            self.now_ns.set(if is_stalled { now_ns + self.stall_ns } else { now_ns });
             self.now_ns.get()
         }
 

@@ -357,3 +357,38 @@ fn carriers_of_ports_are_those_of_their_addresses() {
     assert_eq!(port("127.0.0.1:0").carrier(), Carrier::UdpOverIpv4);
     assert_eq!(port("[::1]:0").carrier(), Carrier::UdpOverIpv6);
 }
+
+/// Send what `arrivals` offer in 20 ms, beginning in `lead_ns`.
+fn scheduled(arrivals: Arrivals, pacer: Pacer, lead_ns: u64) -> (Sent, u64) {
+    let (mut sender, _receiver) = connected(|_| Verdict::Pass, usize::MAX);
+    let source = source(arrivals);
+    let begin_ns = HostTime.now_ns() + lead_ns;
+    let plan = SendPlan { begin_ns, pacer, ..plan(&source, S / 50, u64::MAX) };
+    (send(&mut sender, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("a sender"), begin_ns)
+}
+
+#[test]
+fn a_regular_sender_that_must_be_on_time_shifts_its_times_by_less_than_a_period_and_sends_them_all() {
+    const PERIOD_NS: u64 = 100_000;
+    let regular = Arrivals::Regular { period_ps: PERIOD_NS * 1000 };
+    let (sent, begin_ns) = scheduled(regular.clone(), Pacer::punctual(), S / 10);
+    let trial = sent.trial.expect("there was time for a trial");
+    assert!(trial.shift_ns < PERIOD_NS, "{trial:?}");
+    assert!(trial.watched_ns > 0 && trial.stalled_ns > 5000 * trial.stalls, "{trial:?}");
+    assert_eq!((sent.frames, sent.achieved.frames()), (200, 200));
+    let phase_ps = ArrivalTimes::new(&regular, 0, Stream::new(1, 3, Purpose::Arrival)).peek_ps();
+    let due_ns = begin_ns + trial.shift_ns + phase_ps.div_ceil(1000);
+    assert!(sent.first_ns.expect("frames") >= due_ns);
+    // Both kinds of rest were tried out.
+    assert!(sent.rests.slept.rests > 0 && sent.rests.yielded.rests > 0, "{:?}", sent.rests);
+}
+
+#[test]
+fn times_that_are_not_regular_are_not_shifted_nor_those_of_an_ordinary_sender() {
+    let (sent, _) = scheduled(Arrivals::Poisson { mean_ps: 1e8 }, Pacer::punctual(), S / 10);
+    assert_eq!(sent.trial.expect("there was time for a trial").shift_ns, 0);
+    let (sent, _) = scheduled(Arrivals::Regular { period_ps: 100_000_000 }, Pacer::default(), S / 10);
+    assert!(sent.trial.is_none());
+    let (sent, _) = scheduled(Arrivals::Regular { period_ps: 100_000_000 }, Pacer::punctual(), 0);
+    assert!(sent.trial.is_none(), "there was no time for a trial");
+}

@@ -56,6 +56,8 @@ pub(super) fn of_sent(sent: &Sent, begin_ns: u64, priority: Option<Priority>) ->
         "first_ns": since(sent.first_ns, begin_ns),
         "last_ns": since(sent.last_ns, begin_ns),
         "pacing": pacing(&sent.achieved, sent.breaths, priority),
+        "rests": sent.rests,
+        "trial": sent.trial,
     })
 }
 

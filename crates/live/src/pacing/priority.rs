@@ -30,7 +30,7 @@ impl PriorityGuard {
     /// Ask for `SCHED_FIFO` at its lowest level. Without the right to it the thread goes on as before; [`PriorityGuard::priority`] tells.
     #[must_use]
     pub fn fifo_where_allowed() -> Self {
-        let priority = if set_scheduler(libc::SCHED_FIFO, 1).is_ok() { Priority::Fifo } else { Priority::Ordinary };
+        let priority = if set_scheduler(libc::SCHED_FIFO, LEVEL).is_ok() { Priority::Fifo } else { Priority::Ordinary };
         Self::with(priority)
     }
 
@@ -56,6 +56,30 @@ impl Drop for PriorityGuard {
     }
 }
 
+/// Do something at ordinary priority, then go on at the priority of before.
+///
+/// # Panics
+/// If the right to a real-time priority that the thread has is taken away meanwhile.
+pub(crate) fn while_ordinary(act: impl FnOnce()) {
+    let is_fifo = scheduler() == libc::SCHED_FIFO;
+    if is_fifo {
+        set_scheduler(libc::SCHED_OTHER, 0).expect("lowering one's own priority is always allowed");
+    }
+    act();
+    if is_fifo {
+        set_scheduler(libc::SCHED_FIFO, LEVEL).expect("a thread that had real-time priority has the right to it");
+    }
+}
+
+/// The lowest level of real-time priority.
+const LEVEL: i32 = 1;
+
+#[expect(unsafe_code, reason = "no safe wrapper reads the scheduler")]
+fn scheduler() -> i32 {
+    // SAFETY: 0 is the calling thread.
+    unsafe { libc::sched_getscheduler(0) }
+}
+
 #[expect(unsafe_code, reason = "no safe wrapper sets the scheduler")]
 fn set_scheduler(policy: i32, level: i32) -> io::Result<()> {
     let param = libc::sched_param { sched_priority: level };
@@ -78,17 +102,13 @@ mod tests {
 
     #[test]
     fn the_priority_is_given_back() {
-        let policy = || {
-            #[expect(unsafe_code, reason = "no safe wrapper reads the scheduler")]
-            // SAFETY: 0 is the calling thread.
-            unsafe {
-                libc::sched_getscheduler(0)
-            }
-        };
         let guard = PriorityGuard::fifo_where_allowed();
         let expected = if guard.priority() == Priority::Fifo { libc::SCHED_FIFO } else { libc::SCHED_OTHER };
-        assert_eq!(policy(), expected);
+        assert_eq!(scheduler(), expected);
+        let mut meanwhile = None;
+        while_ordinary(|| meanwhile = Some(scheduler()));
+        assert_eq!((meanwhile, scheduler()), (Some(libc::SCHED_OTHER), expected));
         drop(guard);
-        assert_eq!(policy(), libc::SCHED_OTHER);
+        assert_eq!(scheduler(), libc::SCHED_OTHER);
     }
 }

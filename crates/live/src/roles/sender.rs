@@ -1,6 +1,6 @@
 //! Send what a source offers, when it offers it.
 
-use crate::pacing::{Achieved, Pacer, Pacing};
+use crate::pacing::{Achieved, Pacer, Pacing, Rests, Trial};
 use crate::port::Port;
 use crate::time::{Timeline, NS_PER_S, PS_PER_NS};
 use crate::wire::{Kind, Mark, MARK_OCTETS};
@@ -51,6 +51,10 @@ pub struct Sent {
     pub achieved: Achieved,
     /// How often the sender took a breath although something was due.
     pub breaths: u64,
+    /// Its rests between times close together.
+    pub rests: Rests,
+    /// What it tried out before it began, if it did.
+    pub trial: Option<Trial>,
 }
 
 /// After a refusal, the time until the next attempt: some frames' worth, so that a full queue does not cost all of a processor.
@@ -75,13 +79,15 @@ pub fn send<P: Port, T: Timeline>(
     let mut source = Source::new(plan.source, plan.seed, plan.station, window);
     let is_scheduled = !matches!(plan.source.arrivals, Arrivals::Saturated {});
     let mut pacing = Pacing::new(plan.pacer, time);
-    let mut sender = Sender { port, time, face, plan, stop, sent: Sent::nothing() };
-    let mut batch = Vec::with_capacity(sender.port.batch());
     let mut next = source.first();
+    let trial = is_scheduled.then(|| tried_out(&mut pacing, plan, next.as_ref(), stop)).flatten();
+    let begin_ns = plan.begin_ns + trial.map_or(0, |trial| trial.shift_ns);
+    let mut sender = Sender { port, time, face, plan, stop, sent: Sent { trial, ..Sent::nothing() } };
+    let mut batch = Vec::with_capacity(sender.port.batch());
     while let Some(offer) = next {
-        let due_ns = plan.begin_ns + offer.ready_ps.div_ceil(PS_PER_NS);
+        let due_ns = begin_ns + offer.ready_ps.div_ceil(PS_PER_NS);
         let Some(now_ns) = pacing.wait_until(due_ns, stop) else { break };
-        let elapsed_ps = (now_ns - plan.begin_ns) * PS_PER_NS;
+        let elapsed_ps = (now_ns - begin_ns) * PS_PER_NS;
         batch.clear();
         while let Some(offer) = next.filter(|offer| offer.ready_ps <= elapsed_ps) {
             if batch.len() == batch.capacity() || sender.sent.frames + batch.len() as u64 >= plan.most_frames {
@@ -95,7 +101,7 @@ pub fn send<P: Port, T: Timeline>(
         }
         if is_scheduled {
             for offer in &batch {
-                sender.sent.achieved.record(plan.begin_ns + offer.arrived_ps / PS_PER_NS, now_ns);
+                sender.sent.achieved.record(begin_ns + offer.arrived_ps / PS_PER_NS, now_ns);
             }
         }
         if !sender.hand_over(&batch)? {
@@ -103,7 +109,25 @@ pub fn send<P: Port, T: Timeline>(
         }
     }
     sender.sent.breaths = pacing.breaths();
+    sender.sent.rests = pacing.rests();
     Ok(sender.sent)
+}
+
+/// Try out what the pacer asks for before the transmission begins, and find the shift of a regular source.
+fn tried_out<T: Timeline>(
+    pacing: &mut Pacing<'_, T>,
+    plan: &SendPlan<'_>,
+    first: Option<&Offer>,
+    stop: &AtomicBool,
+) -> Option<Trial> {
+    let (trial, stalls) = pacing.try_out(plan.begin_ns, stop)?;
+    let shift_ns = match (&plan.source.arrivals, first) {
+        (Arrivals::Regular { period_ps }, Some(first)) if period_ps % PS_PER_NS == 0 => {
+            stalls.quiet_shift_ns(plan.begin_ns + first.ready_ps.div_ceil(PS_PER_NS), period_ps / PS_PER_NS)
+        }
+        _ => 0,
+    };
+    Some(Trial { shift_ns, ..trial })
 }
 
 /// Whether every frame has room for a mark and the port has room for it.
@@ -131,6 +155,8 @@ impl Sent {
             last_ns: None,
             achieved: Achieved::default(),
             breaths: 0,
+            rests: Rests::default(),
+            trial: None,
         }
     }
 }

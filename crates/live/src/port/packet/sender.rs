@@ -25,14 +25,26 @@ pub(super) enum Sender {
 pub(super) struct SendRing {
     socket: Socket,
     region: Region,
+    slots: usize,
     slot_octets: usize,
     next: usize,
 }
 
-const RING_SLOTS: usize = 1024;
-/// Where a frame begins in its slot: behind the header, without the address that follows it when receiving.
-const FRAME_AT: usize = libc::TPACKET2_HDRLEN - size_of::<libc::sockaddr_ll>();
+/// Fewest slots of a ring; a batch may need more. All of them together should stay in a processor's second-level cache: with 1024 slots of 2048 octets on one of
+/// 2 MiB a frame took 4% more time than with 256.
+const FEWEST_SLOTS: usize = 256;
+/// Where a slot's offload header begins: behind the ring's header, without the address that follows it when receiving.
+const OFFLOAD_AT: usize = libc::TPACKET2_HDRLEN - size_of::<libc::sockaddr_ll>();
+/// Octets of that header (`struct virtio_net_hdr`).
+const OFFLOAD_OCTETS: usize = 10;
+/// Where in a slot the octets are told that the kernel copies into its buffer.
+const COPIED_AT: usize = OFFLOAD_AT + 2;
+/// Where a frame begins in its slot.
+const FRAME_AT: usize = OFFLOAD_AT + OFFLOAD_OCTETS;
 const LENGTH_AT: usize = std::mem::offset_of!(libc::tpacket2_hdr, tp_len);
+/// Frames up to this length are copied whole. Of longer ones the kernel copies the Ethernet header and refers to the slot for the rest, which on virtual Ethernet costs
+/// a page for each frame.
+const COPIED_WHOLE: usize = 256;
 
 impl Sender {
     /// A socket bound to no protocol, so that nothing queues up behind it.
@@ -49,18 +61,20 @@ impl Sender {
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32, "sending past the queue")?;
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version, "choosing a kind of ring")?;
+        set_option(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32, "sending with offload headers")?;
+        let slots = options.batch.max(FEWEST_SLOTS).next_power_of_two();
         let slot_octets = (FRAME_AT + longest).next_power_of_two().max(1 << 11);
         let block_octets = slot_octets.max(1 << 16);
         let request = libc::tpacket_req {
             tp_block_size: number(block_octets),
-            tp_block_nr: number(RING_SLOTS * slot_octets / block_octets),
+            tp_block_nr: number(slots * slot_octets / block_octets),
             tp_frame_size: number(slot_octets),
-            tp_frame_nr: number(RING_SLOTS),
+            tp_frame_nr: number(slots),
         };
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_TX_RING, &request, "making a ring to send from")?;
-        let region = Region::mapped(Some((socket.as_raw_fd(), 0)), RING_SLOTS * slot_octets)?;
+        let region = Region::mapped(Some((socket.as_raw_fd(), 0)), slots * slot_octets)?;
         bind(&socket, index, 0)?;
-        Ok(Self::Ring(SendRing { socket, region, slot_octets, next: 0 }))
+        Ok(Self::Ring(SendRing { socket, region, slots, slot_octets, next: 0 }))
     }
 
     pub(super) fn socket(&self) -> &Socket {
@@ -78,7 +92,7 @@ impl Sender {
                 }
             }
             Self::Ring(ring) => {
-                for slot in 0..RING_SLOTS {
+                for slot in 0..ring.slots {
                     addresses.emit(ring.region.octets_mut(slot * ring.slot_octets + FRAME_AT, HEADER_OCTETS));
                 }
             }
@@ -120,9 +134,11 @@ impl SendRing {
                 break;
             }
             let octets = fill(taken, self.region.octets_mut(at + FRAME_AT, self.slot_octets - FRAME_AT));
-            self.region.write(at + LENGTH_AT, number(octets));
+            let copied = if octets <= COPIED_WHOLE { octets } else { 0 };
+            self.region.write(at + COPIED_AT, u16::try_from(copied).expect("a short frame"));
+            self.region.write(at + LENGTH_AT, number(OFFLOAD_OCTETS + octets));
             self.region.word(at).store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
-            self.next = (self.next + 1) % RING_SLOTS;
+            self.next = (self.next + 1) % self.slots;
             taken += 1;
         }
         match self.kick() {
