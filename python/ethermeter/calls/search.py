@@ -10,7 +10,7 @@ from ethermeter.analysis.interval import Estimate, student
 from ethermeter.calls.quality import Quality, Wanted, quality
 from ethermeter.calls.question import Question
 from ethermeter.engines import local
-from ethermeter.engines.work import Work
+from ethermeter.engines.work import Finished, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def _rated(question: Question, wanted: Wanted, calls: int, *, buffer_s: float | 
     found: dict[int, Quality] = {}
     with closing(local.run(work, jobs=jobs)) as results:
         for result in results:
-            if result is not None:
+            if isinstance(result, Finished):
                 found[result.place] = quality(
                     result.rows, codec=question.codec, packet_s=question.packet_s, buffer_s=buffer_s, beyond_s=beyond_s, wanted=wanted
                 )
