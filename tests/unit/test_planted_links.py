@@ -50,6 +50,17 @@ def test_a_run_writes_nothing_through_a_planted_folder(finished: Path, tmp_path:
     assert [path.name for path in elsewhere.iterdir()] == ["000000.parquet"]
 
 
+def test_a_file_in_the_place_of_a_folder_is_named(finished: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    shutil.copy(finished / "run" / "plan.jsonl", out)
+    (out / "parts").write_text("mine", encoding="utf-8")
+    ended = call(fake("run", finished / "small.toml", "--out", out, "--resume"))
+    assert ended.returncode == 2
+    assert f"{out}/parts: file = a file: expected a directory" in ended.stderr
+    assert (out / "parts").read_text(encoding="utf-8") == "mine"
+
+
 @pytest.mark.parametrize("command", ["report", "figures", "compare", "agreement"])
 def test_a_run_with_a_link_in_it_is_refused(run: Path, tmp_path: Path, command: str) -> None:
     (run / "observations.parquet").rename(tmp_path / "moved")

@@ -194,6 +194,9 @@ class Recorder:
 
     def _enter(self, plan: "Plan", experiments: Mapping[str, str], *, resume: bool, force: bool) -> None:
         refuse_links(self.directory)
+        for folder in (self.directory / name for name in (PARTS, EXPERIMENTS, LIVE, CAPTURES)):
+            if folder.exists() and not folder.is_dir():
+                raise InputError([Fault(str(folder), "file", "a file", "expected a directory, or nothing")])
         there = plan_hash_of(self.directory)
         if there is not None and not force:
             if there != plan.hash and read_provenance(self.directory).get("plan_hash") == plan.hash:
