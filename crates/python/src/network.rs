@@ -5,8 +5,8 @@ mod clocks;
 use crate::raise;
 use crate::watch::{or_none, Watch};
 use ethermeter_simulator::network::{
-    check, simulate_watched, BatchOutcome, Delays, EndOutcome, FlowOutcome, Outcome, PortOutcome, TransferOutcome, Trial,
-    VoiceOutcome, LOSSES,
+    check, simulate_watched, BatchOutcome, Delays, EndOutcome, FlowOutcome, Outcome, PortOutcome, TransferOutcome,
+    Trial, VoiceOutcome, LOSSES,
 };
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;

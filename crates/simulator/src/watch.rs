@@ -70,7 +70,8 @@ impl Poll<'_> {
     #[cold]
     #[inline(never)]
     fn look(&mut self, now_ps: u64) -> bool {
-        self.watch.now_ps.store(now_ps, Relaxed);
+        // Overlapping contentions do not know the time until the first of them starts.
+        self.watch.now_ps.fetch_max(now_ps, Relaxed);
         let stopped = self.watch.stopped.load(Relaxed);
         // Once stopped it stays so: every later event looks again.
         self.left = if stopped { 1 } else { EVENTS };
