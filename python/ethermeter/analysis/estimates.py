@@ -288,7 +288,7 @@ def read(run_dir: Path) -> tuple[Point, ...]:
     InputError
         If the file is not what `write` left.
     """
-    from ethermeter.store.directory import is_altered
+    from ethermeter.store.integrity import is_altered
 
     path = run_dir / FILE
     if not path.exists() or is_altered(run_dir, FILE):

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from ethermeter.faults import Fault, InputError
-from ethermeter.store.directory import read_verified
 from ethermeter.store.files import CAPTURES
+from ethermeter.store.integrity import read_verified
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,14 @@
 """A run directory, for reading."""
 
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethermeter import provenance
 from ethermeter.faults import Fault, InputError
 from ethermeter.observation import WHOLE_SEGMENT
-from ethermeter.store.files import checksum, links, write_whole, written_whole
+from ethermeter.store.files import checksum, written_whole
+from ethermeter.store.integrity import AGAIN, first_line, is_altered, read_provenance, refuse_links, write_provenance
 from ethermeter.store.tables import BATCHES, FLOW_BATCHES, HISTOGRAM_TABLE, OBSERVATIONS, PORTS
 
 if TYPE_CHECKING:
@@ -19,9 +17,7 @@ if TYPE_CHECKING:
     from ethermeter.plan import Plan, Trial
 
 PLAN = "plan.jsonl"
-PROVENANCE = "provenance.json"
 PARTS = "parts"
-AGAIN = "the file as the run wrote it; restore it, or run again with --force"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +97,7 @@ class RunDirectory:
             except FileNotFoundError:
                 wrong = "missing"
             except OSError as error:
-                wrong = _first_line(error)
+                wrong = first_line(error)
             if wrong:
                 faults.append(Fault(str(self.path / name), "file", wrong, f"expected {AGAIN}"))
         if faults:
@@ -268,7 +264,7 @@ class RunDirectory:
             pa.default_memory_pool().release_unused()
             return table
         except (OSError, pa.ArrowException) as error:
-            raise InputError([Fault(str(self.path / name), "table", "unreadable", _first_line(error))]) from error
+            raise InputError([Fault(str(self.path / name), "table", "unreadable", first_line(error))]) from error
 
 
 def is_finished(path: Path) -> bool:
@@ -276,75 +272,5 @@ def is_finished(path: Path) -> bool:
     return "finished" in read_provenance(path)
 
 
-def read_provenance(path: Path) -> dict[str, Any]:
-    """Read `provenance.json` of a run directory; empty if there is none."""
-    file = path / PROVENANCE
-    try:
-        found = json.loads(file.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise InputError([Fault(str(file), "provenance", "unreadable", _first_line(error))]) from error
-    if wrong := provenance.damage(found):
-        raise InputError([Fault(str(file), "provenance", wrong, f"expected {AGAIN}")])
-    return {key: value for key, value in found.items() if key != "seal"}
-
-
-def write_provenance(path: Path, found: dict[str, Any]) -> None:
-    """Write `provenance.json` of a run directory."""
-    write_whole(path / PROVENANCE, json.dumps(provenance.sealed(found), indent=2, ensure_ascii=False) + "\n")
-
-
-def read_verified(directory: Path, name: str) -> bytes:
-    """Read a file of a run directory that may be no whole run; it is compared with its checksum where there is one.
-
-    Raises
-    ------
-    InputError
-        If it was altered.
-    OSError
-        If it cannot be read.
-
-    """
-    content = (directory / name).read_bytes()
-    known = read_provenance(directory).get("sha256", {}).get(name)
-    if known is not None and hashlib.sha256(content).hexdigest() != known:
-        raise InputError([Fault(str(directory / name), "file", "damaged: its SHA-256 differs from the one in provenance.json", AGAIN)])
-    return content
-
-
-def is_altered(directory: Path, name: str) -> bool:
-    """Whether a file of a run directory differs from its checksum in the provenance; without one, nothing is known against it."""
-    known = read_provenance(directory).get("sha256", {}).get(name)
-    try:
-        return known is not None and checksum(directory / name) != known
-    except OSError:
-        return True
-
-
-def refuse_links(path: Path) -> None:
-    """Refuse a run directory with links in it, which would lead readers and writers elsewhere.
-
-    Raises
-    ------
-    InputError
-        With a fault for every link.
-
-    """
-    if found := sorted(links(path)):
-        raise InputError(
-            Fault(str(link), "file", "a link", "expected files and folders of the run itself; remove the link") for link in found
-        )
-
-
-def checksums_of(path: Path, names: Iterable[str]) -> dict[str, str]:
-    """SHA-256 of files of a run directory, by their names."""
-    return {name: checksum(path / name) for name in names}
-
-
 def _fault(path: Path, value: str, allowed: str) -> InputError:
     return InputError([Fault(str(path), "run", value, allowed)])
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

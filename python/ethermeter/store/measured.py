@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ethermeter.faults import Fault, InputError
-from ethermeter.store.directory import read_verified
 from ethermeter.store.files import LIVE
+from ethermeter.store.integrity import read_verified
 
 COMPLETE = "complete"
 """Outcome of a test in which no agent was lost and nobody stopped it; others have no values."""

@@ -14,8 +14,9 @@ import numpy as np
 
 from ethermeter.faults import Fault, InputError
 from ethermeter.store import parts
-from ethermeter.store.directory import PARTS, PLAN, PROVENANCE, checksums_of, is_finished, read_provenance, refuse_links, write_provenance
+from ethermeter.store.directory import PARTS, PLAN, is_finished
 from ethermeter.store.files import CAPTURES, LIVE, TEMPORARY, make_folder, remove_abandoned, sync_directory, write_whole
+from ethermeter.store.integrity import PROVENANCE, checksums_of, read_provenance, refuse_links, write_provenance
 from ethermeter.store.rows import TrialRows, flows_of, observations_of_scenario
 from ethermeter.store.tables import NETWORK_TABLES, TABLES, write_all
 
