@@ -651,7 +651,8 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
         let again = run(&trial, &Watch::default(), true).expect("a valid trial");
         let (first, trace) = run(&trial, &Watch::default(), true).expect("a valid trial");
         assert_eq!((format!("{first:?}"), &trace), (format!("{:?}", again.0), &again.1));
-        let other = run(&Trial { seed: trial.seed + 1, ..trial.clone() }, true).expect("a valid trial");
+        let other =
+            run(&Trial { seed: trial.seed + 1, ..trial.clone() }, &Watch::default(), true).expect("a valid trial");
         assert_ne!(trace, other.1, "{:?}", trial.idealised);
     }
 }
@@ -664,7 +665,7 @@ fn the_seed_alone_decides_and_not_the_length_of_the_trial() {
         shorter.scenario.phases.end_ps /= 2;
         shorter.scenario.phases.stop_ps = shorter.scenario.phases.end_ps;
         shorter.scenario.phases.measure_to_ps = shorter.scenario.phases.end_ps;
-        let (_, short) = run(&shorter, true).expect("a valid trial");
+        let (_, short) = run(&shorter, &Watch::default(), true).expect("a valid trial");
         // What begins before the shorter one's end, less a packet and a contention about it, cannot know of it.
         let sure = short.len() * 9 / 10;
         assert_eq!(long[..sure], short[..sure], "{:?}", trial.idealised);
