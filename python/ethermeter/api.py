@@ -325,7 +325,7 @@ def open(path: Path | str) -> Run:
     """
     directory = RunDirectory(Path(path))
     if not directory.is_finished():
-        raise InputError([Fault(str(path), "run", "unfinished", "a finished run; continue it with --resume")])
+        raise InputError([Fault(str(path), "run", "unfinished, by its provenance.json", "a finished run; continue it with --resume")])
     return Run(directory)
 
 

@@ -1,11 +1,14 @@
 """Faults: what is wrong with an input, one line each, with what would have been allowed."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
 LONGEST_VALUE = 80
 """Characters of a faulty value that are shown."""
+MOST_LISTED = 50
+"""Faults of one file that are listed; the others are counted."""
 
 T = TypeVar("T")
 
@@ -55,8 +58,25 @@ class InputError(ValueError):
         super().__init__(self.faults)
 
     def __str__(self) -> str:
-        """Return one line a fault."""
-        return "\n".join(str(fault) for fault in self.faults)
+        """Return one line a fault, of each file at most `MOST_LISTED`, and how many more there are."""
+        return "\n".join(lines(self.faults))
+
+
+def listed(faults: Iterable[Fault]) -> tuple[list[Fault], Counter[str]]:
+    """Return the faults to list, at most `MOST_LISTED` of each file, and how many more each file has."""
+    chosen: list[Fault] = []
+    met: Counter[str] = Counter()
+    for fault in faults:
+        met[fault.file] += 1
+        if met[fault.file] <= MOST_LISTED:
+            chosen.append(fault)
+    return chosen, Counter({file: count - MOST_LISTED for file, count in met.items() if count > MOST_LISTED})
+
+
+def lines(faults: Iterable[Fault]) -> list[str]:
+    """Return a line for each fault that is listed, then one for each file that has more."""
+    chosen, more = listed(faults)
+    return [*map(str, chosen), *(f"{file}: {count} more fault{'s' * (count > 1)}" for file, count in more.items())]
 
 
 def shown(value: object) -> str:

@@ -52,10 +52,10 @@ class Figure:
 
     def svg(self) -> str:
         """Draw as SVG text."""
-        import tempfile
+        from ethermeter.store.scratch import temporary_directory
 
-        with tempfile.TemporaryDirectory() as directory:
-            return self.save(Path(directory) / "figure.svg").read_text(encoding="utf-8")
+        with temporary_directory() as directory:
+            return self.save(directory / "figure.svg").read_text(encoding="utf-8")
 
     def _repr_html_(self) -> str:
         return self.svg()

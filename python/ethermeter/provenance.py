@@ -1,5 +1,7 @@
 """Provenance: what made a run, and when and where. No observation depends on it."""
 
+import hashlib
+import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
@@ -101,6 +103,39 @@ def finished(provenance: Mapping[str, Any], *, wall_s: float, core_s: float, eve
 
     """
     return {**provenance, "finished": now(), "wall_s": round(wall_s, 3), "simulation_s": round(core_s, 3), "events": events}
+
+
+def sealed(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the checksum of all other keys, by which `damage` finds a change."""
+    return {**{key: value for key, value in provenance.items() if key != "seal"}, "seal": _seal(provenance)}
+
+
+def damage(found: object) -> str:
+    """Say what is wrong with what a provenance file holds; empty if nothing is."""
+    if not isinstance(found, dict):
+        return f"damaged: holds {type(found).__name__}, no object"
+    if found.get("seal", _seal(found)) != _seal(found):
+        return "damaged: its seal differs"
+    for key, kind in _KINDS.items():
+        if key in found and not isinstance(found[key], kind):
+            return f"damaged: {key} is {type(found[key]).__name__}"
+    return ""
+
+
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "finished": str,
+    "in_vain": dict,
+    "live_study": str,
+    "plan_hash": str,
+    "sha256": dict,
+    "study": (str, type(None)),
+}
+"""Keys that others rely on."""
+
+
+def _seal(provenance: Mapping[str, Any]) -> str:
+    rest = {key: value for key, value in provenance.items() if key != "seal"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def now() -> str:

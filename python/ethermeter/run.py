@@ -1,6 +1,5 @@
 """Running a plan: trials through an engine into a run directory, then its estimates, claims and report."""
 
-import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
@@ -11,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ethermeter import provenance
-from ethermeter.engines.work import Finished, TrialError, Work
+from ethermeter.engines.work import Finished, TrialError, UnderWay, Work
 from ethermeter.faults import Fault, InputError
 from ethermeter.store import Recorder, RunDirectory, RunError
+from ethermeter.store.files import remove_abandoned
 from ethermeter.store.recorder import plan_hash_of, tidy
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Progress:
     elapsed_s
         Time since the session began, in s.
     phase
-        Of the trial that is being measured, if one is.
+        Of trials that take long: which, and how far they are.
 
     """
 
@@ -112,6 +112,7 @@ def finished_run(directory: Path, plan: "Plan") -> RunDirectory | None:
     found = RunDirectory(directory)
     if not found.is_finished():
         return None
+    found.verify_results()
     tidy(directory)
     return found
 
@@ -192,19 +193,25 @@ def execute(
 
         def tell(under_way: float = 0.0, phase: str = "") -> None:
             if follow is not None:
-                share = min(1.0, (done_effort + under_way) / all_effort)
+                share = min(1.0, (done_effort + under_way) / all_effort) if all_effort else 1.0
                 follow(Progress(len(plan.trials), done, share, time.monotonic() - begin_s, phase))
 
+        seen_s: dict[int, float] = {}  # since when each trial has been under way, by the monotonic clock
         live = [work for work in pending if plan.trials[work.place].engine == LIVE]
         others = [work for work in pending if plan.trials[work.place].engine != LIVE]
         with closing(_results(others, jobs=jobs, cluster=manner.cluster, version=version())) as results:
             for result in results:
-                if result is None:
+                if isinstance(result, UnderWay):
                     recorder.flush_if_due()
+                    seen_s = {place: seen_s.get(place, time.monotonic()) for place in result.shares}
+                    tell(
+                        sum(share * effort[place] for place, share in result.shares.items()),
+                        _long_trials(plan, {p: s for p, s in result.shares.items() if time.monotonic() - seen_s[p] >= LONG_TRIAL_S}),
+                    )
                 else:
                     recorder.record(result.place, result.rows)
                     done, done_effort = done + 1, done_effort + effort[result.place]
-                tell()
+                    tell()
         if place is not None and live:
             with closing(place.run(live, directory)) as measured:
                 for seen in measured:
@@ -220,11 +227,12 @@ def execute(
                     tell()
         began |= {"in_vain": in_vain} if in_vain else {}
         recorder.flush()
+        tell(phase="writing the tables")
         recorder.finish(provenance.finished(began, wall_s=time.monotonic() - begin_s, core_s=recorder.core_s, events=recorder.events))
     return RunDirectory(directory)
 
 
-def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict[str, Path]:
+def evaluate(directory: Path, *, report: bool = True, anew: bool = True, follow: Callable[[str], None] | None = None) -> dict[str, Path]:
     """Write what is derived from the observations of a finished run: estimates, claims if it reproduces a study, and the report.
 
     Parameters
@@ -234,7 +242,9 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
     report
         Whether to write the report.
     anew
-        Whether to write what is already there once more.
+        Whether to write what is already there, and was not altered, once more.
+    follow
+        Is called with what is done next, such as "writing estimates.json".
 
     Returns
     -------
@@ -245,14 +255,18 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
     Raises
     ------
     InputError
-        If the run is unfinished.
+        If the run is unfinished, or a file of it is damaged that cannot be made again.
     RunError
         If something cannot be written.
 
     """
     run = RunDirectory(directory)
     if not run.is_finished():
-        raise InputError([Fault(str(directory), "run", "unfinished", "a finished run; continue it with --resume")])
+        raise InputError([Fault(str(directory), "run", "unfinished, by its provenance.json", "a finished run; continue it with --resume")])
+    tell = follow or (lambda _: None)
+    tell("reading the run")
+    run.verify_results()
+    remove_abandoned(directory)
     study = run.provenance().get("study")
     steps: dict[str, tuple[str, Callable[[Path], Path]]] = {"estimates": ("estimates.json", _estimates)}
     if study in ALONG_THE_CABLE:
@@ -275,7 +289,10 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True) -> dict
     for name, (file, write) in steps.items():
         there = directory / file
         try:
-            written[name] = there if not anew and _is_whole(there) else write(directory)
+            if anew or not run.is_kept(file):
+                tell(f"writing {file}")
+                write(directory)
+            written[name] = there
         except OSError as error:
             raise RunError(f"cannot write {error.filename or there}: {error.strerror or error}; the observations are kept") from error
     return written
@@ -294,6 +311,16 @@ def names_of(experiments: Sequence["Experiment"]) -> dict[str, "Experiment"]:
 
 LIVE = "live"
 EFFORT_PER_S = 1e6
+LONG_TRIAL_S = 2.0
+"""A trial that takes longer is named in the progress, with its share."""
+MOST_NAMED = 2
+"""Trials named at once."""
+
+
+def _long_trials(plan: "Plan", shares: Mapping[int, float]) -> str:
+    """Say how far trials are that have been under way for long."""
+    named = [f"trial {plan.trials[place].id} at {share:.0%}" for place, share in sorted(shares.items())[:MOST_NAMED]]
+    return ", ".join([*named, *([f"{len(shares) - MOST_NAMED} more under way"] if len(shares) > MOST_NAMED else [])])
 
 
 def _check_measurable(plan: "Plan", experiments: Sequence["Experiment"], place: "Place | None") -> None:
@@ -354,7 +381,7 @@ def _effort_of_network(scenario: Mapping[str, Any]) -> float:
     return float(total) + 1.0
 
 
-def _results(pending: Sequence[Work], *, jobs: int, cluster: str | None, version: str) -> Generator[Finished | None, None, None]:
+def _results(pending: Sequence[Work], *, jobs: int, cluster: str | None, version: str) -> Generator[Finished | UnderWay, None, None]:
     if cluster is None:
         from ethermeter.engines import local
 
@@ -362,17 +389,6 @@ def _results(pending: Sequence[Work], *, jobs: int, cluster: str | None, version
     from ethermeter.engines import cluster as engine
 
     return engine.run(pending, address=cluster, version=version)
-
-
-def _is_whole(path: Path) -> bool:
-    """Whether a derived file is there to its end; a kill may have left a part of one."""
-    try:
-        if path.suffix == ".json":
-            json.loads(path.read_bytes())
-            return True
-        return path.read_bytes().rstrip().endswith(b"</html>")
-    except (FileNotFoundError, ValueError):
-        return False
 
 
 def _estimates(directory: Path) -> Path:

@@ -58,16 +58,20 @@ def test_a_run_killed_twice_keeps_what_was_finished(tmp_path, undisturbed):
     assert contents(out) == undisturbed
 
 
-def test_control_c_stops_at_once_and_says_how_to_go_on(tmp_path, undisturbed):
+@pytest.mark.parametrize(
+    ("end", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")], ids=["Ctrl-C", "SIGTERM"]
+)
+def test_control_c_and_sigterm_stop_at_once_and_say_how_to_go_on(tmp_path, undisturbed, end, code, word):
     experiment, out = write_experiment(tmp_path), tmp_path / "run"
     # Trials that take a minute: whoever waits for one to end is found out.
     command = fake("run", experiment, "--out", out, "--no-report", seconds_a_trial=60)
     with started(command) as process:
         while not (out / "provenance.json").exists():
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(end)
         _, said = process.communicate(timeout=20)
-    assert process.returncode == 130
+    assert process.returncode == code
+    assert said.startswith(f"ethermeter: {word}; finished trials are kept.")
     assert said.strip().count("\n") == 0
     assert f"To continue: ethermeter run {experiment} --out {out} --no-report --resume" in said
     assert call(fake("run", experiment, "--out", out, "--no-report", "--resume")).returncode == 0
@@ -90,6 +94,22 @@ def test_the_number_of_threads_changes_no_byte(tmp_path, undisturbed):
         out = tmp_path / f"run-{jobs}"
         assert call(fake("run", experiment, "--out", out, "--no-report", "--jobs", jobs, seconds_a_trial=0.001)).returncode == 0
         assert contents(out) == undisturbed
+
+
+def test_all_files_but_the_provenance_and_the_page_are_the_same_bytes(tmp_path):
+    text = EXPERIMENT.replace("replications = 5", 'replications = 2\nengines = ["simulation", "theory"]')
+    experiment = write_experiment(tmp_path, text=text)
+    found = []
+    for out, jobs, seconds in ((tmp_path / "whole", 1, 0.0), (tmp_path / "killed", 2, SLOW_S)):
+        if seconds:
+            with started(fake("run", experiment, "--out", out, "--jobs", jobs, seconds_a_trial=seconds)):
+                wait_for_part(out)
+        ended = call(fake("run", experiment, "--out", out, "--jobs", jobs, *(["--resume"] if seconds else [])))
+        assert ended.returncode == 0, ended.stderr
+        found.append({str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*")})
+    differing = {name for name in found[0] | found[1] if found[0].get(name) != found[1].get(name)}
+    assert differing == {"provenance.json", "report.html"}
+    assert {"plan.jsonl", "experiment.toml", "observations.parquet", "estimates.json", "agreement.json"} <= set(found[0])
 
 
 def test_another_seed_changes_the_bytes(tmp_path, undisturbed):

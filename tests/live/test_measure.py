@@ -236,7 +236,7 @@ def test_on_relayed_wires_messages_take_the_time_of_their_bits_and_of_the_links(
 
 
 @pytest.mark.root
-@pytest.mark.parametrize(("kill", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130)])
+@pytest.mark.parametrize(("kill", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_and_kill_take_all_down(tmp_path: Path, kill: signal.Signals, code: int) -> None:
     path = written(tmp_path, SWITCHED.replace('transmit = "0.6 s"', 'transmit = "30 s"'))
     with measuring(path, "--testbed", "--out", tmp_path / "run") as process:

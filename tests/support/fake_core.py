@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 
 
-def simulate(line, *, sleep_s=0.0):
+def simulate(line, watch=None, *, sleep_s=0.0):
     trial = json.loads(line)
     scenario = trial["scenario"]
     rng = np.random.default_rng(zlib.crc32(line.encode()))

@@ -246,9 +246,9 @@ def test_a_directory_without_a_finished_run_is_refused(plain: Path, tmp_path: Pa
     assert (code, "a run directory, which has a plan.jsonl" in said) == (2, True)
     unfinished = tmp_path / "unfinished"
     shutil.copytree(plain, unfinished)
-    (unfinished / "observations.parquet").unlink()
+    (unfinished / "provenance.json").unlink()
     code, _, said = invoke(unfinished, "--offered", "20")
-    assert (code, "unfinished: a finished run" in said) == (2, True)
+    assert (code, "unfinished, by its provenance.json: a finished run" in said) == (2, True)
 
 
 def test_a_run_without_voice_is_refused(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_bad_input_is_said_on_stderr_and_exits_2(tmp_path, arguments, said):
 
 
 def test_a_trial_that_breaks_off_is_one_line_and_exits_1(tmp_path):
-    code = "from ethermeter import _core\ndef fail(line): raise ValueError('scenario.groups: no\\nsecond line')\n"
+    code = "from ethermeter import _core\ndef fail(line, watch): raise ValueError('scenario.groups: no\\nsecond line')\n"
     code += "_core.simulate = fail\nfrom ethermeter.cli import main\nmain()\n"
     ended = call([sys.executable, "-c", code, "run", str(write_experiment(tmp_path)), "--out", str(tmp_path / "run")])
     assert ended.returncode == 1
@@ -256,3 +256,16 @@ def test_the_documentation_uses_commands_and_options_that_there_are():
     for words in lines:
         for option in (word for word in words if word.startswith("--")):
             assert f"{option} " in helps[words[1]] or f"{option}\n" in helps[words[1]], f"{words}: {option}"
+
+
+def test_of_very_many_faults_some_are_printed_and_the_others_counted(tmp_path):
+    path = write_experiment(tmp_path, text="\n".join(f"k{at} = {at}" for at in range(1000)) + "\n" + EXPERIMENT)
+    for command in ("validate", "run"):
+        ended = call(real(command, path))
+        assert ended.returncode == 2
+        lines = ended.stderr.splitlines()
+        assert len(lines) == 51
+        assert lines[0].startswith(f"{path}: k0 = 0: unknown key")
+        assert lines[-1] == f"{path}: 950 more faults"
+    found = json.loads(call(real("validate", path, "--json")).stdout)
+    assert (found["valid"], found["fault_count"], len(found["faults"])) == (False, 1000, 50)

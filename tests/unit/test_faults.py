@@ -1,6 +1,6 @@
 """Faults are one printable line whatever the input held."""
 
-from ethermeter.faults import LONGEST_VALUE, Fault, InputError, shown
+from ethermeter.faults import LONGEST_VALUE, MOST_LISTED, Fault, InputError, shown
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,3 +39,9 @@ def test_an_input_error_lists_its_faults_one_a_line() -> None:
     error = InputError([Fault("f", "a", "1", "x"), Fault("f", "b", "2", "y")])
     assert str(error).splitlines() == ["f: a = 1: x", "f: b = 2: y"]
     assert len(error.faults) == 2
+
+
+def test_of_very_many_faults_of_a_file_some_are_listed_and_the_others_counted() -> None:
+    many = [Fault("many", f"k{at}", "1", "unknown key") for at in range(300_000)]
+    said = str(InputError([*many, Fault("few", "a", "1", "x")])).splitlines()
+    assert said == [*map(str, many[:MOST_LISTED]), "few: a = 1: x", "many: 299950 more faults"]

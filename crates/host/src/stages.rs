@@ -273,6 +273,7 @@ fn disk(directory: &Path, octets: usize, way: Way, sampling: Sampling) -> Result
     } else {
         plain.try_clone().map_err(doing())?
     };
+    drop(place); // the open file lives on, and is gone with the process, however that ends
     let chunks = octets / CHUNK;
     let mut room = Aligned::new();
     if matches!(way, Way::ReadCached | Way::ReadDirect) {

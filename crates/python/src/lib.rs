@@ -8,13 +8,15 @@ mod network;
 mod record;
 #[cfg(target_os = "linux")]
 mod relay;
+mod watch;
 
 use ethermeter_ethernet::STANDARDS;
-use ethermeter_simulator::{idealised, Error, Outcome, Trial};
+use ethermeter_simulator::{idealised, simulate_idealised_watched, Error, Outcome, Trial};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use watch::Watch;
 
 /// The version of the compiled core.
 #[pyfunction]
@@ -52,26 +54,33 @@ fn standards(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-/// Simulate the trial in a line of a plan. The figures are described in docs/formats.md.
+/// Simulate the trial in a line of a plan. The figures are described in docs/formats.md. With a `watch` it can be followed and stopped.
 #[pyfunction]
-fn simulate<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, PyDict>> {
-    run(py, line, ethermeter_simulator::simulate)
+#[pyo3(signature = (line, watch = None))]
+fn simulate<'py>(py: Python<'py>, line: &str, watch: Option<&Watch>) -> PyResult<Bound<'py, PyDict>> {
+    run(py, line, watch, ethermeter_simulator::simulate_watched)
 }
 
 /// Simulate the trial in a line of a plan with the reference implementation: the same figures, slowly.
 #[pyfunction]
-fn simulate_reference<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, PyDict>> {
-    run(py, line, ethermeter_simulator::simulate_reference)
+#[pyo3(signature = (line, watch = None))]
+fn simulate_reference<'py>(py: Python<'py>, line: &str, watch: Option<&Watch>) -> PyResult<Bound<'py, PyDict>> {
+    run(py, line, watch, ethermeter_simulator::simulate_reference_watched)
 }
 
 /// Simulate the trial in a line of a plan whose scenario is idealised, as a theory assumes it: the same figures of another medium access.
 #[pyfunction]
-fn simulate_idealised<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, PyDict>> {
-    convert_or_raise(py, || ethermeter_simulator::simulate_idealised(&idealised::Trial::from_line(line)?))
+#[pyo3(signature = (line, watch = None))]
+fn simulate_idealised<'py>(py: Python<'py>, line: &str, watch: Option<&Watch>) -> PyResult<Bound<'py, PyDict>> {
+    let watch = watch::or_none(watch);
+    convert_or_raise(py, || simulate_idealised_watched(&idealised::Trial::from_line(line)?, &watch))
 }
 
-fn run<'py>(py: Python<'py>, line: &str, engine: fn(&Trial) -> Result<Outcome, Error>) -> PyResult<Bound<'py, PyDict>> {
-    convert_or_raise(py, || engine(&Trial::from_line(line)?))
+type Engine = fn(&Trial, &ethermeter_simulator::Watch) -> Result<Outcome, Error>;
+
+fn run<'py>(py: Python<'py>, line: &str, watch: Option<&Watch>, engine: Engine) -> PyResult<Bound<'py, PyDict>> {
+    let watch = watch::or_none(watch);
+    convert_or_raise(py, || engine(&Trial::from_line(line)?, &watch))
 }
 
 fn convert_or_raise(
@@ -163,6 +172,7 @@ fn columns<'py>(py: Python<'py>, buckets: &[(u64, u64, u64)]) -> Columns<'py> {
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Watch>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(capture::explain_capture, module)?)?;
     module.add_function(wrap_pyfunction!(standards, module)?)?;

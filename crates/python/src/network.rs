@@ -3,9 +3,10 @@
 mod clocks;
 
 use crate::raise;
+use crate::watch::{or_none, Watch};
 use ethermeter_simulator::network::{
-    check, simulate, BatchOutcome, Delays, EndOutcome, FlowOutcome, Outcome, PortOutcome, TransferOutcome, Trial,
-    VoiceOutcome, LOSSES,
+    check, simulate_watched, BatchOutcome, Delays, EndOutcome, FlowOutcome, Outcome, PortOutcome, TransferOutcome,
+    Trial, VoiceOutcome, LOSSES,
 };
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
@@ -13,8 +14,10 @@ use pyo3::types::{PyDict, PyList};
 
 /// Simulate the trial in a line of a plan whose scenario has a network. The figures are described in docs/formats.md.
 #[pyfunction]
-pub fn simulate_network<'py>(py: Python<'py>, line: &str) -> PyResult<Bound<'py, PyDict>> {
-    let outcome = py.detach(|| simulate(&Trial::from_line(line)?)).map_err(raise)?;
+#[pyo3(signature = (line, watch = None))]
+pub fn simulate_network<'py>(py: Python<'py>, line: &str, watch: Option<&Watch>) -> PyResult<Bound<'py, PyDict>> {
+    let watch = or_none(watch);
+    let outcome = py.detach(|| simulate_watched(&Trial::from_line(line)?, &watch)).map_err(raise)?;
     convert(py, &outcome)
 }
 

@@ -6,9 +6,10 @@ use ethermeter_live::record::Recording;
 use ethermeter_live::Error;
 use pyo3::exceptions::{PyOSError, PyPermissionError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::net::Ipv4Addr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -43,7 +44,9 @@ impl Recorder {
         let only = only.map(|(text, bits)| of(text).map(|address| (address, bits))).transpose()?;
         let options = TapOptions { interface, snap_octets, ring_octets: RING_OCTETS, only };
         py.detach(|| {
-            let to = File::create(path)?;
+            // Another user may have put a link there.
+            let mut new = OpenOptions::new();
+            let to = new.write(true).create(true).truncate(true).custom_flags(nix::libc::O_NOFOLLOW).open(path)?;
             let first = move || namespace.as_deref().map_or(Ok(()), enter);
             Recording::begin(options, to, most_octets, first).map_err(raise)
         })

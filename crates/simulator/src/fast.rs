@@ -32,33 +32,39 @@
 
 use crate::lanes::{defer, puts_off, select, Lanes, LANES, NO_START};
 use crate::outcome::Outcome;
+use crate::scenario::Error;
 use crate::station::{Attempt, Station};
 use crate::storm::Storm;
 use crate::tally::Tally;
+use crate::watch::{Poll, Watch};
 use crate::world::{small, World, NEVER};
 
 /// Bits of a key that hold the station; 1024 stations at most.
 const STATION_BITS: u32 = 10;
 /// Run a world. Returns its figures and, when `tracing`, every attempt in the order of their starts.
-#[must_use]
-pub fn run(world: &World, tracing: bool) -> (Outcome, Vec<Attempt>) {
+///
+/// # Errors
+/// [`Error::Stopped`] if it was stopped.
+pub fn run(world: &World, watch: &Watch, tracing: bool) -> Result<(Outcome, Vec<Attempt>), Error> {
     let mut tally = Tally::new(world, tracing);
     let (mut stations, first) = Station::all(world);
-    contend(world, &mut stations, &first, &mut tally);
-    tally.finish(world, &mut stations)
+    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
+    contend(world, &mut stations, &first, &mut tally, &mut poll);
+    poll.check()?;
+    Ok(tally.finish(world, &mut stations))
 }
 
 /// Run all contentions, with the widest instructions that this machine has; the results are the same with any.
-fn contend(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally) {
+fn contend(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally, poll: &mut Poll) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,bmi2")]
-        fn widest(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally) {
-            resolve_all::<true>(world, stations, first, tally);
+        fn widest(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally, poll: &mut Poll) {
+            resolve_all::<true>(world, stations, first, tally, poll);
         }
         #[target_feature(enable = "avx2,bmi2")]
-        fn wide(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally) {
-            resolve_all::<false>(world, stations, first, tally);
+        fn wide(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally, poll: &mut Poll) {
+            resolve_all::<false>(world, stations, first, tally, poll);
         }
         let avx2 = std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("bmi2");
         let avx512 = std::arch::is_x86_feature_detected!("avx512f")
@@ -66,22 +72,28 @@ fn contend(world: &World, stations: &mut [Station], first: &[i64], tally: &mut T
             && std::arch::is_x86_feature_detected!("avx512dq");
         if avx2 && avx512 {
             #[expect(unsafe_code, reason = "the features were just detected")]
-            return unsafe { widest(world, stations, first, tally) };
+            return unsafe { widest(world, stations, first, tally, poll) };
         }
         if avx2 {
             #[expect(unsafe_code, reason = "the features were just detected")]
-            return unsafe { wide(world, stations, first, tally) };
+            return unsafe { wide(world, stations, first, tally, poll) };
         }
     }
-    resolve_all::<false>(world, stations, first, tally);
+    resolve_all::<false>(world, stations, first, tally, poll);
 }
 
 #[inline(always)]
-fn resolve_all<const WIDE: bool>(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally) {
+fn resolve_all<const WIDE: bool>(
+    world: &World,
+    stations: &mut [Station],
+    first: &[i64],
+    tally: &mut Tally,
+    poll: &mut Poll,
+) {
     if world.is_plain() {
-        Contention::<WIDE, true>::new(world, first).run(stations, tally);
+        Contention::<WIDE, true>::new(world, first).run(stations, tally, poll);
     } else {
-        Contention::<WIDE, false>::new(world, first).run(stations, tally);
+        Contention::<WIDE, false>::new(world, first).run(stations, tally, poll);
     }
 }
 
@@ -219,16 +231,16 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     }
 
     #[inline(always)]
-    fn run(&mut self, stations: &mut [Station], tally: &mut Tally) {
+    fn run(&mut self, stations: &mut [Station], tally: &mut Tally, poll: &mut Poll) {
         let mut earliest = self.earliest();
-        while time_of(earliest) < self.end {
+        while time_of(earliest) < self.end && poll.goes_on(time_of(earliest).cast_unsigned()) {
             // Whoever starts later than this has heard the earliest before it decided, wherever it is.
             let until = time_key((time_of(earliest) + self.world.max_delay + self.deaf() + 1).min(self.end));
             let count = select::<WIDE>(&self.next, until, &mut self.candidates);
             earliest = match count {
                 1 => self.deliver(station_of(earliest), time_of(earliest), stations, tally),
-                2 => self.pair(stations, tally),
-                _ => self.resolve(count, stations, tally),
+                2 => self.pair(stations, tally, poll),
+                _ => self.resolve(count, stations, tally, poll),
             };
         }
     }
@@ -267,7 +279,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     ///
     /// Two senders hear each other before their jams are over, so their collision is closed, unless a frame was over before.
     #[inline(always)]
-    fn pair(&mut self, stations: &mut [Station], tally: &mut Tally) -> u64 {
+    fn pair(&mut self, stations: &mut [Station], tally: &mut Tally, poll: &mut Poll) -> u64 {
         let world = self.world;
         let [first, second] = [self.candidates[0], self.candidates[1]];
         let (first, second) = (first.min(second), first.max(second));
@@ -283,7 +295,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
             || heard_b >= start_b + self.packet_time(&stations[b], start_b);
         if unnoticed {
             self.senders.clear();
-            return self.weather(stations, tally);
+            return self.weather(stations, tally, poll);
         }
         let end_a = heard_a.max(start_a + world.preamble) + world.jam;
         let end_b = heard_b.max(start_b + world.preamble) + world.jam;
@@ -309,7 +321,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
 
     /// `count` candidates would start, perhaps before they hear each other. Returns the earliest next start.
     #[inline(always)]
-    fn resolve(&mut self, count: usize, stations: &mut [Station], tally: &mut Tally) -> u64 {
+    fn resolve(&mut self, count: usize, stations: &mut [Station], tally: &mut Tally, poll: &mut Poll) -> u64 {
         insertion_sort(&mut self.candidates[..count]);
         self.choose_senders(count);
         if let [alone] = self.senders[..] {
@@ -317,17 +329,17 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         }
         let Some(closed) = self.end_senders(stations) else {
             self.senders.clear();
-            return self.weather(stations, tally);
+            return self.weather(stations, tally, poll);
         };
         if !PLAIN && !closed && self.somebody_missed_another() {
             self.senders.clear();
-            return self.weather(stations, tally);
+            return self.weather(stations, tally, poll);
         }
         self.silence_senders();
         let calm = self.back_off_senders(stations);
         // A collision that parts is like a closed one as long as nobody starts between its parts.
         if !closed && (!calm || puts_off::<WIDE>(&self.next, &self.deferral, &self.ends, &self.own)) {
-            return self.weather(stations, tally);
+            return self.weather(stations, tally, poll);
         }
         let earliest = defer::<WIDE>(&mut self.next, &self.deferral, &self.ends, &self.own);
         tally.record_collision(&self.attempts);
@@ -376,12 +388,13 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
 
     /// Contentions overlap for a while, after the collision of `senders`, if there are any.
     #[inline(never)]
-    fn weather(&mut self, stations: &mut [Station], tally: &mut Tally) -> u64 {
+    fn weather(&mut self, stations: &mut [Station], tally: &mut Tally, poll: &mut Poll) -> u64 {
         let keys = &self.next.as_flattened()[..stations.len()];
         // The storm knows decisions.
         let deaf = self.deaf();
         let starts = keys.iter().map(|&key| if key == NO_START { NEVER } else { time_of(key) - deaf });
-        self.storm.run(self.world, starts, &self.senders, &self.attempts, stations, tally);
+        let senders = (&self.senders[..], &self.attempts[..]);
+        self.storm.run(self.world, starts, senders, stations, tally, poll);
         for station in 0..stations.len() {
             let key = self.key(station, self.storm.decisions()[station] + deaf);
             self.next.as_flattened_mut()[station] = key;

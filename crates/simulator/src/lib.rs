@@ -10,7 +10,7 @@
 //! - [`idealised`]: the worlds that theories assume, each by brute force, into the same figures.
 //! - [`network`]: links, switches, routers, hubs, hosts as chains of stages.
 //! - [`tally`]: what is counted, from attempts in the order of their starts.
-//! - [`outcome`]: the figures of a trial.
+//! - [`outcome`]: the figures of a trial. [`mod@watch`]: its progress, and how it is stopped.
 
 pub mod fast;
 pub mod idealised;
@@ -22,19 +22,29 @@ pub mod scenario;
 pub mod station;
 pub mod storm;
 pub mod tally;
+pub mod watch;
 pub mod world;
 
 pub use outcome::Outcome;
 pub use scenario::{Error, Trial};
 pub use station::Attempt;
+pub use watch::Watch;
 
 /// Run a trial.
 ///
 /// # Errors
 /// If the trial contradicts itself or leaves the range of what can be simulated.
 pub fn simulate(trial: &Trial) -> Result<Outcome, Error> {
+    simulate_watched(trial, &Watch::default())
+}
+
+/// Run a trial that another thread may follow and stop.
+///
+/// # Errors
+/// As [`simulate`]; and [`Error::Stopped`] if it was stopped.
+pub fn simulate_watched(trial: &Trial, watch: &Watch) -> Result<Outcome, Error> {
     let world = world::World::new(trial)?;
-    Ok(fast::run(&world, false).0)
+    Ok(fast::run(&world, watch, false)?.0)
 }
 
 /// Run a trial with the reference implementation: the same outcome, slowly.
@@ -42,8 +52,16 @@ pub fn simulate(trial: &Trial) -> Result<Outcome, Error> {
 /// # Errors
 /// As [`simulate`].
 pub fn simulate_reference(trial: &Trial) -> Result<Outcome, Error> {
+    simulate_reference_watched(trial, &Watch::default())
+}
+
+/// Run a trial with the reference implementation, which another thread may follow and stop.
+///
+/// # Errors
+/// As [`simulate_watched`].
+pub fn simulate_reference_watched(trial: &Trial, watch: &Watch) -> Result<Outcome, Error> {
     let world = world::World::new(trial)?;
-    Ok(reference::run(&world).0)
+    Ok(reference::run(&world, watch)?.0)
 }
 
 /// Run a trial of an idealised world, the one that a theory assumes.
@@ -51,7 +69,15 @@ pub fn simulate_reference(trial: &Trial) -> Result<Outcome, Error> {
 /// # Errors
 /// As [`simulate`].
 pub fn simulate_idealised(trial: &idealised::Trial) -> Result<Outcome, Error> {
-    Ok(idealised::run(trial, false)?.0)
+    simulate_idealised_watched(trial, &Watch::default())
+}
+
+/// Run a trial of an idealised world, which another thread may follow and stop.
+///
+/// # Errors
+/// As [`simulate_watched`].
+pub fn simulate_idealised_watched(trial: &idealised::Trial, watch: &Watch) -> Result<Outcome, Error> {
+    Ok(idealised::run(trial, watch, false)?.0)
 }
 
 /// The attempts of a trial in the order of their starts, from the fast and from the reference implementation.
@@ -60,5 +86,6 @@ pub fn simulate_idealised(trial: &idealised::Trial) -> Result<Outcome, Error> {
 /// As [`simulate`].
 pub fn traces(trial: &Trial) -> Result<[(Outcome, Vec<Attempt>); 2], Error> {
     let world = world::World::new(trial)?;
-    Ok([fast::run(&world, true), reference::run(&world)])
+    let watch = Watch::default();
+    Ok([fast::run(&world, &watch, true)?, reference::run(&world, &watch)?])
 }

@@ -24,8 +24,10 @@
 //! in that instant; and carrier that begins is heard before carrier that ends, so that they join.
 
 use crate::outcome::Outcome;
+use crate::scenario::Error;
 use crate::station::{Attempt, Ending, Station};
 use crate::tally::Tally;
+use crate::watch::Watch;
 use crate::world::{small, Gap, World, NEVER};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -102,8 +104,10 @@ struct Reference<'w> {
 }
 
 /// Run a world. Returns its figures and every attempt in the order of their starts.
-#[must_use]
-pub fn run(world: &World) -> (Outcome, Vec<Attempt>) {
+///
+/// # Errors
+/// [`Error::Stopped`] if it was stopped.
+pub fn run(world: &World, watch: &Watch) -> Result<(Outcome, Vec<Attempt>), Error> {
     let (stations, first) = Station::all(world);
     let macs = stations.iter().map(|_| Mac {
         deference: Deference::Silent,
@@ -124,10 +128,15 @@ pub fn run(world: &World) -> (Outcome, Vec<Attempt>) {
     for (station, ready) in first.into_iter().enumerate() {
         reference.schedule(ready, Event::Ready { station: small(station) });
     }
+    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
     while let Some(Reverse((now, _, _, event))) = reference.queue.pop() {
+        if !poll.goes_on(now.cast_unsigned()) {
+            break;
+        }
         reference.handle(now, event);
     }
-    reference.finish()
+    poll.check()?;
+    Ok(reference.finish())
 }
 
 impl Reference<'_> {

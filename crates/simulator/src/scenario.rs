@@ -24,6 +24,9 @@ pub enum Error {
         /// What was allowed, and what was found.
         what: String,
     },
+    /// The trial was stopped by [`crate::Watch::stop`].
+    #[error("stopped")]
+    Stopped,
 }
 
 pub(crate) fn fault(key: impl Into<String>, what: impl Into<String>) -> Error {

@@ -20,6 +20,7 @@ use crate::fast::Sender;
 use crate::reference::overlap;
 use crate::station::{Attempt, Ending, Station};
 use crate::tally::Tally;
+use crate::watch::Poll;
 use crate::world::{small, Gap, World, NEVER};
 use std::ops::Range;
 
@@ -192,10 +193,10 @@ impl Storm {
         &mut self,
         world: &World,
         decisions: impl Iterator<Item = i64>,
-        senders: &[Sender],
-        attempts: &[Attempt],
+        (senders, attempts): (&[Sender], &[Attempt]),
         stations: &mut [Station],
         tally: &mut Tally,
+        poll: &mut Poll,
     ) {
         self.ready.clear();
         self.ready.extend(decisions);
@@ -210,10 +211,17 @@ impl Storm {
             return self.settle(world, tally);
         }
         self.hear_everywhere(world);
-        let end = world.phases.end_ps.cast_signed();
+        let mut end = world.phases.end_ps.cast_signed();
+        let mut now = 0;
         loop {
+            if !poll.goes_on(now) {
+                end = i64::MIN; // nobody starts any more
+            }
             match self.next(world) {
-                Next::Start { station, at } if at < end => self.start(world, station, at, stations),
+                Next::Start { station, at } if at < end => {
+                    now = at.cast_unsigned();
+                    self.start(world, station, at, stations);
+                }
                 Next::Start { .. } | Next::Calm => {
                     // Nobody starts any more; the transmissions under way come to their ends.
                     let Some(index) = self.earliest_end() else {

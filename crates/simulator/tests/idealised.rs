@@ -18,7 +18,7 @@ mod worlds;
 use ethermeter_simulator::idealised::{run, Trial};
 use ethermeter_simulator::scenario::Backoff;
 use ethermeter_simulator::station::Ending;
-use ethermeter_simulator::{simulate_idealised, Outcome};
+use ethermeter_simulator::{simulate_idealised, Outcome, Watch};
 use serde_json::{json, Value};
 use std::f64::consts::E;
 use worlds::{
@@ -591,7 +591,7 @@ fn every_frame_offered_is_delivered_lost_or_still_there() {
         phases.measure_from_ps = 0;
         phases.stop_ps = phases.end_ps / 2;
         phases.measure_to_ps = phases.end_ps;
-        let (outcome, trace) = run(&trial, true).expect("a valid trial");
+        let (outcome, trace) = run(&trial, &Watch::default(), true).expect("a valid trial");
         let sum = |counts: &[u64]| counts.iter().sum::<u64>();
         let (frames, discarded) = (sum(&outcome.station_frames), sum(&outcome.station_discarded));
         assert!(frames > 50, "{:?}", trial.idealised);
@@ -623,7 +623,7 @@ fn littles_law_holds_in_every_world() {
         phases.measure_from_ps = 0;
         phases.stop_ps = phases.end_ps / 2;
         phases.measure_to_ps = phases.end_ps;
-        let (outcome, trace) = run(&trial, true).expect("a valid trial");
+        let (outcome, trace) = run(&trial, &Watch::default(), true).expect("a valid trial");
         let gone = trace.iter().filter(|attempt| matches!(attempt.ending, Ending::Delivered | Ending::Discarded));
         let waited: i64 = gone.map(|attempt| attempt.end - attempt.taken_up).sum();
         let waiting = outcome.station_waiting.iter().sum::<f64>() * outcome.window_ps as f64;
@@ -634,7 +634,7 @@ fn littles_law_holds_in_every_world() {
 #[test]
 fn no_two_transmissions_that_succeed_overlap() {
     for trial in some_of_each() {
-        let (_, trace) = run(&trial, true).expect("a valid trial");
+        let (_, trace) = run(&trial, &Watch::default(), true).expect("a valid trial");
         let mut busy_until = 0;
         for attempt in &trace {
             if attempt.ending == Ending::Delivered {
@@ -648,10 +648,11 @@ fn no_two_transmissions_that_succeed_overlap() {
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     for trial in some_of_each() {
-        let again = run(&trial, true).expect("a valid trial");
-        let (first, trace) = run(&trial, true).expect("a valid trial");
+        let again = run(&trial, &Watch::default(), true).expect("a valid trial");
+        let (first, trace) = run(&trial, &Watch::default(), true).expect("a valid trial");
         assert_eq!((format!("{first:?}"), &trace), (format!("{:?}", again.0), &again.1));
-        let other = run(&Trial { seed: trial.seed + 1, ..trial.clone() }, true).expect("a valid trial");
+        let other =
+            run(&Trial { seed: trial.seed + 1, ..trial.clone() }, &Watch::default(), true).expect("a valid trial");
         assert_ne!(trace, other.1, "{:?}", trial.idealised);
     }
 }
@@ -659,12 +660,12 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
 #[test]
 fn the_seed_alone_decides_and_not_the_length_of_the_trial() {
     for trial in some_of_each() {
-        let (_, long) = run(&trial, true).expect("a valid trial");
+        let (_, long) = run(&trial, &Watch::default(), true).expect("a valid trial");
         let mut shorter = trial.clone();
         shorter.scenario.phases.end_ps /= 2;
         shorter.scenario.phases.stop_ps = shorter.scenario.phases.end_ps;
         shorter.scenario.phases.measure_to_ps = shorter.scenario.phases.end_ps;
-        let (_, short) = run(&shorter, true).expect("a valid trial");
+        let (_, short) = run(&shorter, &Watch::default(), true).expect("a valid trial");
         // What begins before the shorter one's end, less a packet and a contention about it, cannot know of it.
         let sure = short.len() * 9 / 10;
         assert_eq!(long[..sure], short[..sure], "{:?}", trial.idealised);

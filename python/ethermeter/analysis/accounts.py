@@ -117,11 +117,9 @@ def alike(parts: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
 
 def write(run_dir: Path) -> Path:
     """Write `live-accounts.json` into a run's directory; the path of the file."""
-    from ethermeter.store import write_whole
+    from ethermeter.store import RunDirectory
 
-    path = run_dir / FILE
-    write_whole(path, to_json(read(run_dir)))
-    return path
+    return RunDirectory(run_dir).keep(FILE, to_json(read(run_dir)))
 
 
 def to_json(found: Sequence[Account]) -> str:

@@ -226,11 +226,9 @@ def _value(found: Estimate) -> Value:
 
 def write(run_dir: Path) -> Path:
     """Compare the theories of a run with its simulations and write `agreement.json` into its directory; the path of the file."""
-    from ethermeter.store import write_whole
+    from ethermeter.store import RunDirectory
 
-    path = run_dir / FILE
-    write_whole(path, to_json(agreements(estimates.read(run_dir))))
-    return path
+    return RunDirectory(run_dir).keep(FILE, to_json(agreements(estimates.read(run_dir))))
 
 
 def to_json(found: Sequence[Agreement]) -> str:

@@ -22,7 +22,7 @@ import functools
 import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -194,6 +194,11 @@ def errors_within(by_batch: Iterable[tuple[Integers, Mapping[Metric, Floats]]], 
 
 def to_json(points: Sequence[Point]) -> str:
     """Text of `estimates.json`: one point a line; an undefined number is null."""
+    return "".join(_texts(points))
+
+
+def _texts(points: Sequence[Point]) -> Iterator[str]:
+    """Yield the text of `estimates.json` in parts: that of a large run has tens of megabytes."""
     used = [metric for metric in Metric if any(metric in point.estimates for point in points)]
     # Some names are of segments as of flows; they mean what they mean of the points that there are.
     only_flows = all(Metric.MESSAGE_RATE in point.estimates for point in points)
@@ -203,8 +208,10 @@ def to_json(points: Sequence[Point]) -> str:
         "cautions": run_cautions(points),
         "metrics": {metric.value: {"unit": means[metric].unit, "meaning": means[metric].meaning} for metric in used},
     }
-    lines = (json.dumps(_point_json(point), ensure_ascii=False, separators=(",", ":")) for point in points)
-    return json.dumps(head, ensure_ascii=False)[:-1] + ', "points": [\n' + ",\n".join(lines) + "\n]}\n"
+    yield json.dumps(head, ensure_ascii=False)[:-1] + ', "points": [\n'
+    for at, point in enumerate(points):
+        yield (",\n" if at else "") + json.dumps(_point_json(point), ensure_ascii=False, separators=(",", ":"))
+    yield "\n]}\n"
 
 
 def run_cautions(points: Sequence[Point]) -> list[str]:
@@ -253,20 +260,36 @@ def _point_json(point: Point) -> dict[str, Any]:
     }
 
 
-# The claims and the report read one after the other what was just written.
-@functools.lru_cache(maxsize=1)
 def from_json(text: str) -> tuple[Point, ...]:
     """Read the text of `estimates.json` back."""
-    return tuple(
-        Point(
-            series=point["series"],
-            point=point["point"],
-            engine=point["engine"],
-            replications=point["replications"],
-            estimates={Metric(name): read_estimate(entry) for name, entry in point["estimates"].items()},
-        )
-        for point in json.loads(text)["points"]
-    )
+    # Point by point, as `object_hook` meets them: all at once would take ten times the memory of the text.
+    points = json.loads(text, object_hook=_read_object)["points"]
+    if not all(isinstance(point, Point) for point in points):
+        raise TypeError("a point lacks a key")
+    return tuple(points)
+
+
+def _read_object(found: dict[str, Any]) -> Any:
+    """Make an object of `estimates.json` what it stands for, those within it first."""
+    if "value" in found and "error" in found:
+        return read_estimate(found)
+    if "estimates" in found:
+        estimates = {Metric(name): _as_estimate(entry) for name, entry in found["estimates"].items()}
+        return Point(found["series"], found["point"], found["engine"], found["replications"], estimates)
+    return found
+
+
+def _as_estimate(found: object) -> Estimate:
+    if not isinstance(found, Estimate):
+        raise TypeError("an estimate lacks a value or an error")
+    return found
+
+
+@functools.lru_cache(maxsize=1)
+def _read(path: Path, stamp: tuple[int, int, int]) -> tuple[Point, ...]:
+    """Read a file once for the claims and the report, which follow each other; `stamp` tells one version of it from the next."""
+    del stamp
+    return from_json(path.read_text(encoding="utf-8"))
 
 
 def compute(run_dir: Path) -> tuple[Point, ...]:
@@ -274,31 +297,34 @@ def compute(run_dir: Path) -> tuple[Point, ...]:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    return estimate(run.trials(), run.observations(), run.batches(), run.flow_batches())
+    flow_batches = run.flow_batches()
+    # Of stations nothing is read that nothing is estimated from; of flows, their losses are.
+    return estimate(run.trials(), run.observations(whole=flow_batches is None), run.batches(), flow_batches)
 
 
 def write(run_dir: Path) -> Path:
     """Estimate every point of a run and write `estimates.json` into its directory; the path of the file."""
-    from ethermeter.store import write_whole
+    from ethermeter.store import RunDirectory
 
-    path = run_dir / FILE
-    write_whole(path, to_json(compute(run_dir)))
-    return path
+    return RunDirectory(run_dir).keep(FILE, _texts(compute(run_dir)))
 
 
 def read(run_dir: Path) -> tuple[Point, ...]:
-    """Estimates of a run: from its `estimates.json` if there is one, computed otherwise.
+    """Estimates of a run: from its `estimates.json` if there is one as it was written, computed otherwise.
 
     Raises
     ------
     InputError
         If the file is not what `write` left.
     """
+    from ethermeter.store.integrity import is_altered
+
     path = run_dir / FILE
-    if not path.exists():
+    if not path.exists() or is_altered(run_dir, FILE):
         return compute(run_dir)
     try:
-        return from_json(path.read_text(encoding="utf-8"))
+        found = path.stat()
+        return _read(path.resolve(), (found.st_ino, found.st_mtime_ns, found.st_size))
     except (ValueError, KeyError, TypeError) as fault:
         raise InputError(
             [Fault(str(path), "content", str(fault), "not an estimates file; write it anew with: ethermeter report")]

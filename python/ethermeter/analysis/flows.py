@@ -71,7 +71,8 @@ def of_flows(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Point, ...
 
 def of_parts(run: "RunDirectory", trials: "Sequence[Trial]", divide: Callable[[Mapping[str, Any]], groups.Parts]) -> tuple[Point, ...]:
     """Estimate parts of the flows of trials of networks, such as `ethermeter.analysis.groups.by_table` makes."""
-    tables = run.observations(), run.batches()
+    ids = [trial.id for trial in trials]
+    tables = run.observations(trials=ids), run.batches(trials=ids)
     return groups.estimate(trials, *tables, divide, metrics=groups.FLOW_METRICS, flow_batches=run.flow_batches())
 
 
@@ -179,14 +180,12 @@ def _estimate(values: Floats, errors: Within | None) -> Estimate:
 
 def write(run_dir: Path) -> Path:
     """Write `flows.json` of a run with networks into its directory; the path of the file."""
-    from ethermeter.store import RunDirectory, write_whole
+    from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
     trials = [trial for trial in run.trials() if "network" in trial.scenario]
     lines = of_lengths(of_flows(run, trials))
-    path = run_dir / FILE
-    write_whole(path, to_json(lines, extras(lines), sharing(trials, run.observations(), run.flow_batches())))
-    return path
+    return RunDirectory(run_dir).keep(FILE, to_json(lines, extras(lines), sharing(trials, run.observations(), run.flow_batches())))
 
 
 def to_json(lines: Sequence[OfLengths], differences: Sequence[Extra], shared: Sequence[Sharing]) -> str:

@@ -187,11 +187,9 @@ def _half_width(values: Floats, error: float) -> float:
 
 def write(run_dir: Path) -> Path:
     """Compare what a run measured with what it simulated and write `live-agreement.json` into its directory; the path of the file."""
-    from ethermeter.store import write_whole
+    from ethermeter.store import RunDirectory
 
-    path = run_dir / FILE
-    write_whole(path, to_json(read(run_dir)))
-    return path
+    return RunDirectory(run_dir).keep(FILE, to_json(read(run_dir)))
 
 
 def to_json(found: Sequence[Comparison]) -> str:

@@ -219,11 +219,9 @@ def compute(run_dir: Path) -> tuple[Line, ...]:
 
 def write(run_dir: Path) -> Path:
     """Estimate every place of a run and write `positions.json` into its directory; the path of the file."""
-    from ethermeter.store import write_whole
+    from ethermeter.store import RunDirectory
 
-    path = run_dir / FILE
-    write_whole(path, to_json(compute(run_dir)))
-    return path
+    return RunDirectory(run_dir).keep(FILE, to_json(compute(run_dir)))
 
 
 def read(run_dir: Path) -> tuple[Line, ...]:

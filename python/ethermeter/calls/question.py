@@ -1,9 +1,7 @@
 """The question of a segment: which calls, on which segment; and the experiment that answers it for some number of calls."""
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ethermeter import plan
@@ -12,6 +10,7 @@ from ethermeter.experiment import load, toml_text
 from ethermeter.experiment.standards import standards
 from ethermeter.plan import Trial
 from ethermeter.store.rows import TrialRows
+from ethermeter.store.scratch import temporary_directory
 from ethermeter.voice import Medium, TalkPattern, packets
 from ethermeter.voice.packets import Packets
 
@@ -143,8 +142,8 @@ class Question:
             If the segment's table has faults, or does not hold so many stations.
 
         """
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "calls.toml"
+        with temporary_directory() as folder:
+            file = folder / "calls.toml"
             file.write_text(self.text(calls), encoding="utf-8")
             return tuple(plan.expand([load(file)]).trials)
 

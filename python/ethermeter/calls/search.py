@@ -11,7 +11,7 @@ from ethermeter.calls.network import NetworkQuestion
 from ethermeter.calls.quality import Quality, Wanted, rated
 from ethermeter.calls.question import Question
 from ethermeter.engines import local
-from ethermeter.engines.work import Work
+from ethermeter.engines.work import Finished, Work
 from ethermeter.observation import Caution
 
 
@@ -150,7 +150,7 @@ def _rated(
     found: dict[int, Quality] = {}
     with closing(local.run(work, jobs=jobs)) as results:
         for result in results:
-            if result is not None:
+            if isinstance(result, Finished):
                 every = [
                     rated(heard, codec=question.codec, packet_s=question.packet_s, buffer_s=buffer_s, beyond_s=beyond_s, wanted=wanted)
                     for heard in question.heard(result.rows, trials[result.place], calls)

@@ -84,6 +84,7 @@ def _of_run(path: Path) -> list[Roofline]:
     from ethermeter.store.directory import PLAN, RunDirectory
 
     run = RunDirectory(path)
+    run.verify(PLAN)
     trials = _trials(path / PLAN)
     if not trials:
         raise InputError([Fault(str(path), "run", "no network", "expected a run of an experiment with hosts and links")])

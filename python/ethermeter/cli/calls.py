@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.guard import INTERRUPTED, say
 from ethermeter.cli.output import number, print_json, print_table
 
 if TYPE_CHECKING:
@@ -163,12 +162,8 @@ def calls(
         named = {"packet_s": "--packet", "bit_rate_bps": "--bit-rate", "ip": "--ip"}
         raise InputError(Fault("command line", named.get(f.key, f.key), f.value, f.allowed) for f in error.faults) from None
     workers = processors() if jobs is None else jobs
-    try:
-        with _Follow(question) as follow:
-            found = most_calls(question, wanted, buffer_s=read.get("--buffer"), beyond_s=read["--beyond"], jobs=workers, follow=follow)
-    except KeyboardInterrupt:
-        say("ethermeter: interrupted")
-        raise typer.Exit(INTERRUPTED) from None
+    with _Follow(question) as follow:
+        found = most_calls(question, wanted, buffer_s=read.get("--buffer"), beyond_s=read["--beyond"], jobs=workers, follow=follow)
     if write is not None and found.calls:
         write.write_text(question.text(found.calls), encoding="utf-8")
     if as_json:

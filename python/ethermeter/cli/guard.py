@@ -2,16 +2,22 @@
 
 import functools
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import ParamSpec
+from typing import NoReturn, ParamSpec
 
 import typer
 
-BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
+BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 1, 130, 141, 143
 
 P = ParamSpec("P")
+
+
+class Terminated(KeyboardInterrupt):  # as the interrupt that it is
+    """SIGTERM: the command ends as after Ctrl-C."""
 
 
 class Settings:
@@ -52,12 +58,13 @@ def guarded(function: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, _terminate)
             function(*args, **kwargs)
         except (typer.Exit, typer.Abort):
             raise
-        except KeyboardInterrupt:
-            say("ethermeter: interrupted")
-            raise typer.Exit(INTERRUPTED) from None
+        except KeyboardInterrupt as interrupt:
+            raise interrupted(interrupt) from None
         except BrokenPipeError:
             # Whoever read us has seen enough. Nothing more may be flushed there.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -70,6 +77,26 @@ def guarded(function: Callable[P, None]) -> Callable[P, None]:
     return wrapper
 
 
+def interrupted(interrupt: KeyboardInterrupt, kept: str = "") -> typer.Exit:
+    """Print that the command was ended from outside, and return what ends the process.
+
+    Parameters
+    ----------
+    interrupt
+        Ctrl-C, or `Terminated`.
+    kept
+        What is left and how to go on, if there is something.
+
+    """
+    by_signal = isinstance(interrupt, Terminated)
+    say(f"ethermeter: {'terminated' if by_signal else 'interrupted'}{f'; {kept}' if kept else ''}")
+    return typer.Exit(TERMINATED if by_signal else INTERRUPTED)
+
+
+def _terminate(*_: object) -> NoReturn:
+    raise Terminated
+
+
 def explain(error: Exception) -> int:
     """Print what went wrong, a line each, and return the exit code."""
     from ethermeter.engines.work import TrialError
@@ -78,8 +105,8 @@ def explain(error: Exception) -> int:
     from ethermeter.testbed import TestbedError
 
     if isinstance(error, InputError):
-        for fault in error.faults:
-            say(str(fault))
+        for line in str(error).splitlines():
+            say(line)
         return BAD_INPUT
     if isinstance(error, RunError | TrialError | TestbedError):
         say(f"ethermeter: {error}")

@@ -23,7 +23,7 @@ def validate(
 ) -> None:
     """Check experiment files; name every fault."""
     from ethermeter import api
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import Fault, InputError, lines, listed
 
     faults: list[Fault] = []
     trials: dict[str, int] = {}
@@ -33,13 +33,13 @@ def validate(
         except InputError as error:
             faults.extend(error.faults)
     if as_json:
-        listed = [{"file": fault.file, "key": fault.key, "value": fault.value, "allowed": fault.allowed} for fault in faults]
-        print_json({"valid": not faults, "trials": trials, "faults": listed})
+        rows = [{"file": fault.file, "key": fault.key, "value": fault.value, "allowed": fault.allowed} for fault in listed(faults)[0]]
+        print_json({"valid": not faults, "trials": trials, "fault_count": len(faults), "faults": rows})
     else:
         for file, count in trials.items():
             typer.echo(f"{file}: valid, {count} trials")
-        for fault in faults:
-            say(str(fault))
+        for line in lines(faults):
+            say(line)
     if faults:
         raise typer.Exit(BAD_INPUT)
 

@@ -1,11 +1,10 @@
 """The command that measures: trials of the engine "live" between agents."""
 
 import shlex
-import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -123,8 +122,8 @@ def measure(
 ) -> None:
     """Measure an experiment between real hosts, and simulate it too if its file asks for both.
 
-    Exit code 1 if an agent was lost in a trial: that one has no values, all others are there. 2 if it cannot be measured, 130 after Ctrl-C
-    or kill; finished trials are then kept.
+    Exit code 1 if an agent was lost in a trial: that one has no values, all others are there. 2 if it cannot be measured, 130 after Ctrl-C,
+    143 after SIGTERM; finished trials are then kept.
     """
     from ethermeter import api
     from ethermeter.faults import Fault, InputError
@@ -144,7 +143,6 @@ def measure(
             raise InputError([Fault(str(one.path), "run.engines", str(list(one.engines)), allowed)])
     if ip != IPS[0] and any("simulation" in one.engines for one in loaded.experiments):
         say("ethermeter: what is simulated has headers of IPv4: of one length of data, frames are 20 octets shorter than those measured")
-    signal.signal(signal.SIGTERM, _terminated)
     manner = Manner(jobs=jobs, resume=resume, force=force, command=tuple(sys.argv), seed=seed, live_study=study or _study_of(names))
     summary = running.run_and_sum_up(loaded, manner, replications=replications, out=out, report=not no_report, place=place)
     if as_json:
@@ -170,11 +168,6 @@ def measure(
             say(f"ethermeter: trial {trial['trial']}: what switches dropped is not known: {trial['unread']}")
     if summary["in_vain"]:
         raise typer.Exit(FAILED)
-
-
-def _terminated(*_: object) -> NoReturn:
-    """Let a kill end all that Ctrl-C would."""
-    raise KeyboardInterrupt
 
 
 def _captures(*, capture: bool, at: "Sequence[str]", octets: int | None, megabytes: int | None, hosts: Path | None) -> "Captures | None":

@@ -1,6 +1,7 @@
 """How far a run is, for a person: a bar on a terminal, a line every few seconds elsewhere. Always on stderr."""
 
 import sys
+import threading
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from ethermeter.run import Progress
 
 LINE_EVERY_S = 5.0
+SHOWN_AFTER_S = 1.0
 
 
 class ProgressDisplay:
@@ -68,6 +70,51 @@ class ProgressDisplay:
         elif time.monotonic() - self._last_line_s >= LINE_EVERY_S:
             self._last_line_s = time.monotonic()
             say(f"{self._title}: {detail}")
+
+
+class ActivityDisplay:
+    """Shows what is done while the block lasts and cannot say how far it is; nothing of what is done at once.
+
+    Parameters
+    ----------
+    title
+        What it is done for.
+
+    """
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._what = ""
+        self._begin_s = time.monotonic()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._tell, name="activity", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def __call__(self, what: str) -> None:
+        """Show another activity."""
+        self._what = what
+
+    def _tell(self) -> None:
+        is_terminal = sys.stderr.isatty()
+        shown = False
+        while not self._ended.wait(SHOWN_AFTER_S if is_terminal else LINE_EVERY_S):
+            text = f"{self._title}: {self._what}, {time.monotonic() - self._begin_s:.0f} s"
+            if is_terminal:
+                sys.stderr.write(f"\r\x1b[K{text}")
+                sys.stderr.flush()
+                shown = True
+            else:
+                say(text)
+        if shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
 
 
 def _left(remaining_s: float | None) -> str:

@@ -25,9 +25,11 @@ class Format(StrEnum):
 
 def report(run: options.RunPath, *, as_json: options.Json = False) -> None:
     """Write the report of a finished run anew."""
+    from ethermeter.cli.progress import ActivityDisplay
     from ethermeter.run import evaluate
 
-    written = evaluate(run)
+    with ActivityDisplay(run.name) as activity:
+        written = evaluate(run, follow=activity)
     if as_json:
         print_json({"run": str(run), "files": {name: str(path) for name, path in written.items()}, **contents(written, *BESIDE)})
     else:

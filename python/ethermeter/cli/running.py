@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ethermeter.cli import options, studies
-from ethermeter.cli.guard import INTERRUPTED, say
+from ethermeter.cli.guard import interrupted, say
 from ethermeter.cli.output import number, print_json, print_table
 from ethermeter.cli.studies import ALL
 
@@ -240,27 +240,27 @@ def run_and_sum_up(
     Raises
     ------
     typer.Exit
-        After Ctrl-C.
+        After Ctrl-C or SIGTERM.
 
     """
     from ethermeter import run as running
-    from ethermeter.cli.progress import ProgressDisplay
+    from ethermeter.cli.progress import ActivityDisplay, ProgressDisplay
 
     plan = loaded.plan(seed=manner.seed, replications=replications)
     directory = out if out is not None else running.default_directory(plan)
     if may_begin and not directory.exists():
         manner = replace(manner, resume=False)
-    found = None if manner.force else running.finished_run(directory, plan)
-    if found is not None:
-        say(f"{directory}: this run is already finished; --force runs it again")
-    else:
-        try:
+    try:
+        found = None if manner.force else running.finished_run(directory, plan)
+        if found is not None:
+            say(f"{directory}: this run is already finished; --force runs it again")
+        else:
             with ProgressDisplay(title or plan.name) as display:
                 found = running.execute(plan, loaded.experiments, directory=directory, manner=manner, follow=display, place=place)
-        except KeyboardInterrupt:
-            say(f"ethermeter: interrupted; finished trials are kept. To continue: {_resume_command()}")
-            raise typer.Exit(INTERRUPTED) from None
-    written = running.evaluate(directory, report=report, anew=False)
+        with ActivityDisplay(title or plan.name) as activity:
+            written = running.evaluate(directory, report=report, anew=False, follow=activity)
+    except KeyboardInterrupt as interrupt:
+        raise interrupted(interrupt, f"finished trials are kept. To continue: {_resume_command()}") from None
     provenance = found.provenance()
     return {
         "run": str(directory),

@@ -1,18 +1,24 @@
 """A trial to the engine that answers it."""
 
 import json
+from typing import TYPE_CHECKING
 
 from ethermeter.engines import simulation
 from ethermeter.store.rows import TrialRows
 
+if TYPE_CHECKING:
+    from ethermeter._core import Watch
 
-def answer(line: str) -> TrialRows:
+
+def answer(line: str, watch: "Watch | None" = None) -> TrialRows:
     """Run one trial and return its rows.
 
     Parameters
     ----------
     line
         The trial as JSON text, a line of `plan.jsonl`.
+    watch
+        For another thread: progress of the simulation, and how to stop it.
 
     Returns
     -------
@@ -22,7 +28,7 @@ def answer(line: str) -> TrialRows:
     Raises
     ------
     ValueError
-        If the trial is refused; the message has the key.
+        If the trial is refused; the message has the key. Or if it was stopped.
     RuntimeError
         If the core breaks off because of a fault of its own.
 
@@ -37,9 +43,9 @@ def answer(line: str) -> TrialRows:
     if engine in ("idealised", "switched"):
         from ethermeter.engines import idealised
 
-        return idealised.run_trial(trial, *rest)
+        return idealised.run_trial(trial, *rest, watch=watch)
     if "network" in trial["scenario"]:
         from ethermeter.engines import network
 
-        return network.run_trial(line, trial["scenario"])
-    return simulation.run_trial(line, trial["scenario"])
+        return network.run_trial(line, trial["scenario"], watch)
+    return simulation.run_trial(line, trial["scenario"], watch)

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from ethermeter.engines.answer import answer as run_trial
-from ethermeter.engines.work import Finished, TrialError, Work, failure
+from ethermeter.engines.work import Finished, TrialError, UnderWay, Work, failure
 from ethermeter.faults import Fault, InputError
 from ethermeter.store.rows import TrialRows
 
@@ -23,7 +23,7 @@ SUBMISSIONS = 5
 
 def run(
     trials: Sequence[Work], *, address: str, version: str, simulate: Callable[[str], TrialRows] = run_trial
-) -> Generator[Finished | None, None, None]:
+) -> Generator[Finished | UnderWay, None, None]:
     """Run trials on a Dask cluster. A trial's rows depend on its line alone, so that they are the same as on any other machine.
 
     Parameters
@@ -40,7 +40,7 @@ def run(
     Yields
     ------
     :
-        Every trial as it finishes, in any order; and None at least every 0.1 s in between, so that the caller can keep house.
+        Every trial as it finishes, in any order; and `UnderWay` at least every 0.1 s in between, so that the caller can keep house.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def run(
             try:
                 future = ended.get(timeout=HEARTBEAT_S)
             except queue.Empty:
-                yield None
+                yield UnderWay({})
                 continue
             task, submission = under_way.pop(future)
             try:

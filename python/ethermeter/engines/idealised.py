@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from ethermeter.applied.worlds import World, ideal
 from ethermeter.engines.simulation import observe, timed
 from ethermeter.store.rows import TrialRows
 
+if TYPE_CHECKING:
+    from ethermeter._core import Watch
 
-def run_trial(trial: Mapping[str, Any], model: str, step: str = "") -> TrialRows:
+
+def run_trial(trial: Mapping[str, Any], model: str, step: str = "", *, watch: "Watch | None" = None) -> TrialRows:
     """Simulate a trial in the world of a model, or at a step on the way from there to the segment as it is.
 
     Parameters
@@ -25,6 +28,8 @@ def run_trial(trial: Mapping[str, Any], model: str, step: str = "") -> TrialRows
         Name of the model.
     step
         Name of the step; empty for the world of the model.
+    watch
+        For another thread: progress of the simulation, and how to stop it.
 
     Returns
     -------
@@ -34,7 +39,7 @@ def run_trial(trial: Mapping[str, Any], model: str, step: str = "") -> TrialRows
     Raises
     ------
     ValueError
-        If there is no such model or step, or the core refuses the world.
+        If there is no such model or step, or the core refuses the world; or if it was stopped.
     RuntimeError
         If the core breaks off because of a fault of its own.
 
@@ -50,7 +55,7 @@ def run_trial(trial: Mapping[str, Any], model: str, step: str = "") -> TrialRows
     if world is None:
         raise ValueError(f"{model} has no world of its own{f' with the step {step}' if step else ''}")
     line = json.dumps({**trial, "engine": "simulation", "scenario": world.scenario})
-    result, core_s = timed(_core.simulate_idealised if "idealised" in world.scenario else _core.simulate, line)
+    result, core_s = timed(_core.simulate_idealised if "idealised" in world.scenario else _core.simulate, line, watch)
     mended = {**result, "station_bits": _frame_bits(result, world)}
     if situation.arrivals == "poisson":
         # A world of attempts knows nothing of what arrives; the experiment does.

@@ -3,13 +3,18 @@
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 
+from ethermeter._core import Watch
 from ethermeter.engines.answer import answer
-from ethermeter.engines.work import Finished, Work, failure
+from ethermeter.engines.work import Finished, UnderWay, Work, failure
 from ethermeter.store.rows import TrialRows
 
 HEARTBEAT_S = 0.1
+STOP_S = 0.5
+"""Time that trials under way are given to stop; simulations take milliseconds."""
 
 
 def processors() -> int:
@@ -19,7 +24,9 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-def run(trials: Sequence[Work], *, jobs: int, simulate: Callable[[str], TrialRows] = answer) -> Generator[Finished | None, None, None]:
+def run(
+    trials: Sequence[Work], *, jobs: int, simulate: Callable[[str, Watch], TrialRows] = answer
+) -> Generator[Finished | UnderWay, None, None]:
     """Run trials on threads; the compiled core lets go of the interpreter, so they really run side by side.
 
     Parameters
@@ -29,17 +36,17 @@ def run(trials: Sequence[Work], *, jobs: int, simulate: Callable[[str], TrialRow
     jobs
         Threads, at least 1.
     simulate
-        From a trial's line to its rows.
+        From a trial's line to its rows; it may be stopped through the watch.
 
     Yields
     ------
     :
-        Every trial as it finishes, in any order; and None at least every 0.1 s in between, so that the caller can keep house.
+        Every trial as it finishes, in any order; and `UnderWay` at least every 0.1 s in between, so that the caller can keep house.
 
     Raises
     ------
     TrialError
-        If a trial breaks off. Those under way are then abandoned, as they are when the caller closes the iterator or is interrupted.
+        If a trial breaks off. Those under way are then stopped, as they are when the caller closes the iterator or is interrupted.
 
     """
     if jobs < 1:
@@ -49,6 +56,7 @@ def run(trials: Sequence[Work], *, jobs: int, simulate: Callable[[str], TrialRow
         todo.put(work)
     done: queue.SimpleQueue[Finished | tuple[Work, BaseException]] = queue.SimpleQueue()
     stop = threading.Event()
+    watches: dict[int, Watch] = {}
 
     def labour() -> None:
         while not stop.is_set():
@@ -56,27 +64,40 @@ def run(trials: Sequence[Work], *, jobs: int, simulate: Callable[[str], TrialRow
                 work = todo.get_nowait()
             except queue.Empty:
                 return
+            watches[work.place] = watch = Watch()
+            if stop.is_set():  # set before the watch was there to be seen
+                return
             try:
-                done.put(Finished(work.place, simulate(work.line)))
+                done.put(Finished(work.place, simulate(work.line, watch)))
             except BaseException as error:
                 done.put((work, error))
                 return
+            finally:
+                del watches[work.place]
 
-    # Daemons: a trial cannot be interrupted, and who presses Ctrl-C shall not wait for it.
+    # Daemons: an engine that cannot be stopped must not keep the process after Ctrl-C.
     threads = [threading.Thread(target=labour, name=f"trials-{number}", daemon=True) for number in range(min(jobs, len(trials)))]
     for thread in threads:
         thread.start()
+    next_yield_s = time.monotonic() + HEARTBEAT_S
     try:
         for _ in trials:
             while True:
-                try:
-                    outcome = done.get(timeout=HEARTBEAT_S)
-                except queue.Empty:
-                    yield None
-                else:
+                left_s = next_yield_s - time.monotonic()
+                if left_s <= 0:
+                    yield UnderWay({place: watch.share for place, watch in watches.copy().items()})
+                    next_yield_s = time.monotonic() + HEARTBEAT_S
+                    continue
+                with suppress(queue.Empty):
+                    outcome = done.get(timeout=left_s)
                     break
             if not isinstance(outcome, Finished):
                 raise failure(*outcome) from outcome[1]
             yield outcome
     finally:
         stop.set()
+        for watch in watches.copy().values():
+            watch.stop()
+        deadline_s = time.monotonic() + STOP_S
+        for thread in threads:
+            thread.join(timeout=max(0.0, deadline_s - time.monotonic()))

@@ -1,7 +1,7 @@
 """The simulation engine for networks: one trial through the compiled core, its result turned into observations of flows and ports."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from ethermeter.store.rows import (
     clocks_of,
     has_voice,
 )
+
+if TYPE_CHECKING:
+    from ethermeter._core import Watch
 
 TIMES = {
     Metric.ONE_WAY_DELAY: ("one_way", "messages"),
@@ -62,7 +65,7 @@ UNDER_WAY_SHARE = 0.05
 NOT_ESTIMATED_FROM_MESSAGES = {Metric.OFFERED_RATE, Metric.TRANSFER_RATE, *COUNTS}
 
 
-def run_trial(line: str, scenario: Mapping[str, Any]) -> TrialRows:
+def run_trial(line: str, scenario: Mapping[str, Any], watch: "Watch | None" = None) -> TrialRows:
     """Simulate one trial of a network and return its rows.
 
     Parameters
@@ -71,6 +74,8 @@ def run_trial(line: str, scenario: Mapping[str, Any]) -> TrialRows:
         The trial as JSON text, a line of `plan.jsonl`.
     scenario
         The trial's scenario, from the same text.
+    watch
+        For another thread: progress of the simulation, and how to stop it.
 
     Returns
     -------
@@ -80,14 +85,14 @@ def run_trial(line: str, scenario: Mapping[str, Any]) -> TrialRows:
     Raises
     ------
     ValueError
-        If the core refuses the trial; the message has the key.
+        If the core refuses the trial; the message has the key. Or if it was stopped.
     RuntimeError
         If the core breaks off because of a fault of its own.
 
     """
     from ethermeter import _core
 
-    result, core_s = timed(_core.simulate_network, line)
+    result, core_s = timed(_core.simulate_network, line, watch)
     return observe(scenario, result, core_s=core_s)
 
 

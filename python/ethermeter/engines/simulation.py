@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from ethermeter.store.rows import (
     TrialRows,
     has_voice,
 )
+
+if TYPE_CHECKING:
+    from ethermeter._core import Watch
 
 PS_PER_S = 1e12
 FEW_FRAMES = 30
@@ -101,7 +104,7 @@ class _Table:
         return np.concatenate([of_all, *of_each])
 
 
-def run_trial(line: str, scenario: Mapping[str, Any]) -> TrialRows:
+def run_trial(line: str, scenario: Mapping[str, Any], watch: "Watch | None" = None) -> TrialRows:
     """Simulate one trial and return its rows.
 
     Parameters
@@ -110,6 +113,8 @@ def run_trial(line: str, scenario: Mapping[str, Any]) -> TrialRows:
         The trial as JSON text, a line of `plan.jsonl`.
     scenario
         The trial's scenario, from the same text.
+    watch
+        For another thread: progress of the simulation, and how to stop it.
 
     Returns
     -------
@@ -119,18 +124,20 @@ def run_trial(line: str, scenario: Mapping[str, Any]) -> TrialRows:
     Raises
     ------
     ValueError
-        If the core refuses the trial; the message has the key.
+        If the core refuses the trial; the message has the key. Or if it was stopped.
     RuntimeError
         If the core breaks off because of a fault of its own.
 
     """
     from ethermeter import _core
 
-    result, core_s = timed(_core.simulate, line)
+    result, core_s = timed(_core.simulate, line, watch)
     return observe(scenario, result, core_s=core_s)
 
 
-def timed(simulate: Callable[[str], dict[str, Any]], line: str) -> tuple[dict[str, Any], float]:
+def timed(
+    simulate: "Callable[[str, Watch | None], dict[str, Any]]", line: str, watch: "Watch | None" = None
+) -> tuple[dict[str, Any], float]:
     """Call the compiled core; what it gave back, and the time it took in s.
 
     Raises
@@ -141,7 +148,7 @@ def timed(simulate: Callable[[str], dict[str, Any]], line: str) -> tuple[dict[st
     """
     begin_s = time.perf_counter()
     try:
-        result = simulate(line)
+        result = simulate(line, watch)
     except BaseException as error:
         # The class is made inside the extension and cannot be imported; it is no `Exception`, so it would kill a thread unseen.
         if type(error).__name__ == "PanicException":

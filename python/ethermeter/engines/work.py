@@ -1,6 +1,6 @@
 """What engines are given and what they give back."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ethermeter.store.rows import TrialRows
@@ -32,6 +32,20 @@ class Finished:
 
     place: int
     rows: TrialRows
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """Trials that an engine is running.
+
+    Parameters
+    ----------
+    shares
+        Share of its simulated time that each trial is through, 0 to 1, by its place in the plan; empty if the engine cannot tell.
+
+    """
+
+    shares: Mapping[int, float]
 
 
 class TrialError(RuntimeError):

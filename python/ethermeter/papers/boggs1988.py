@@ -35,8 +35,6 @@ def claims(points: Sequence[Point], trials: Sequence[Trial]) -> tuple[Claim, ...
 
 def write_claims(run_dir: Path) -> Path:
     """Hold a run against the study and write `claims.json` into its directory; the path of the file."""
-    from ethermeter.store import RunDirectory, write_whole
+    from ethermeter.store import RunDirectory
 
-    path = run_dir / FILE
-    write_whole(path, to_json(STUDY, claims(estimates.read(run_dir), RunDirectory(run_dir).trials())))
-    return path
+    return RunDirectory(run_dir).keep(FILE, to_json(STUDY, claims(estimates.read(run_dir), RunDirectory(run_dir).trials())))

@@ -147,11 +147,9 @@ def claims(copies: Copies) -> tuple[Claim, ...]:
 
 def write_claims(run_dir: Path) -> Path:
     """Hold a run against the article and write `claims.json` into its directory; the path of the file."""
-    from ethermeter.store import write_whole
+    from ethermeter.store import RunDirectory
 
-    path = run_dir / FILE
-    write_whole(path, to_json(STUDY, claims(read(run_dir))))
-    return path
+    return RunDirectory(run_dir).keep(FILE, to_json(STUDY, claims(read(run_dir))))
 
 
 def throughput(entry: Entry, copies: Copies) -> Finding:

@@ -55,14 +55,12 @@ def curves_of(run_dir: Path) -> Curves:
 
 def write_claims(run_dir: Path) -> Path:
     """Hold a run against the study and write `claims.json` into its directory; the path of the file."""
-    from ethermeter.store import RunDirectory, write_whole
+    from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
     trials, observations = run.trials(), run.observations()
     stations = per_station(observations, trials, (Metric.SAMPLE_DELAY, Metric.VOICE_DELAY, Metric.BIT_RATE))
-    path = run_dir / FILE
-    write_whole(path, to_json(STUDY, claims(trials, whole_segment(observations, trials), stations)))
-    return path
+    return RunDirectory(run_dir).keep(FILE, to_json(STUDY, claims(trials, whole_segment(observations, trials), stations)))
 
 
 def reading(curves: Curves, series: str, where: Where, quantity: str) -> Floats:

@@ -53,14 +53,12 @@ def claims(points: Sequence[Point], trials: Sequence[Trial], stations: Sequence[
 
 def write_claims(run_dir: Path) -> Path:
     """Hold a run against the study and write `claims.json` into its directory; the path of the file."""
-    from ethermeter.store import RunDirectory, write_whole
+    from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
     trials = run.trials()
     stations = per_station(run.observations(), trials, STATION_METRICS)
-    path = run_dir / FILE
-    write_whole(path, to_json(STUDY, claims(estimates.read(run_dir), trials, stations)))
-    return path
+    return RunDirectory(run_dir).keep(FILE, to_json(STUDY, claims(estimates.read(run_dir), trials, stations)))
 
 
 def contrast(entry: Entry, shares: Shares) -> Finding:

@@ -66,11 +66,9 @@ def claims(study: str, run_dir: Path) -> tuple[Claim, ...]:
 
 def write(study: str, run_dir: Path) -> Path:
     """Hold a run against a study and write `live-claims.json` into its directory; the path of the file."""
-    from ethermeter.store import write_whole
+    from ethermeter.store import RunDirectory
 
-    path = run_dir / FILE
-    write_whole(path, to_json(study, claims(study, run_dir)))
-    return path
+    return RunDirectory(run_dir).keep(FILE, to_json(study, claims(study, run_dir)))
 
 
 def _entry(published: Entry, each: Mapping[str, Any]) -> Entry:

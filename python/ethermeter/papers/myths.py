@@ -71,9 +71,7 @@ def runs_of(run_dir: Path, points: Sequence[Point], trials: Sequence[Trial]) -> 
 
 def write_claims(run_dir: Path) -> Path:
     """Hold a run against the text and write `claims.json` into its directory; the path of the file."""
-    from ethermeter.store import RunDirectory, write_whole
+    from ethermeter.store import RunDirectory
 
-    path = run_dir / FILE
     runs = runs_of(run_dir, estimates.read(run_dir), RunDirectory(run_dir).trials())
-    write_whole(path, to_json(STUDY, claims(runs)))
-    return path
+    return RunDirectory(run_dir).keep(FILE, to_json(STUDY, claims(runs)))

@@ -19,11 +19,9 @@ def write(run_dir: Path) -> Path:
         If a file of the run is not what it should be.
     """
     from ethermeter.report import content, page
-    from ethermeter.store import write_whole
+    from ethermeter.store import RunDirectory
 
-    path = run_dir / FILE
-    write_whole(path, page.page(content.gather(run_dir)))
-    return path
+    return RunDirectory(run_dir).keep(FILE, page.page(content.gather(run_dir)))
 
 
 def write_index(path: Path, entries: Sequence[Reproduced], *, quick: bool = False) -> Path:

@@ -1,13 +1,15 @@
 """Axes: which of the varied keys becomes the x axis, which tells curves apart and which makes panels."""
 
+import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.observation import Metric
 from ethermeter.papers.evidence import FRAMES, MissingError, lengths
+from ethermeter.report.thinning import FEWEST_PLACES, MOST_PANELS, MOST_VALUES, spread
 
 ENGINE = "engine"
 MOST_CURVES = 12
@@ -72,8 +74,8 @@ def choose(points: Sequence[Point]) -> Axes:
     """Pick axes for the points of a series.
 
     The number of stations is the x axis if it varies; otherwise the numeric key with the most values (of one unit), the first in the
-    plan among equals. Of the other keys, the engine, or the one with the most values that still
-    fit as curves, tells curves apart; the rest make panels.
+    plan among equals. If that made more panels than a page shows, it is the numeric key that makes fewest. Of the other keys, the engine,
+    or the one with the most values that still fit as curves, tells curves apart; the rest make panels.
     """
     values: dict[str, dict[str, None]] = {}
     for point in points:
@@ -84,11 +86,23 @@ def choose(points: Sequence[Point]) -> Axes:
     x: str | None = None
     if numeric:
         x = "stations.count" if "stations.count" in numeric else max(numeric, key=lambda key: len(varied[key]))
+        if _panel_count(varied, x) > MOST_PANELS:
+            x = min(numeric, key=lambda key: _panel_count(varied, key))
+    curve, others = _others(varied, x)
+    return Axes(x, numeric[x] if x else "", curve, others)
+
+
+def _others(varied: Mapping[str, Sequence[str]], x: str | None) -> tuple[str | None, tuple[str, ...]]:
+    """Pick the key that tells curves apart, and those that make panels, if `x` is the x axis."""
     others = {key: len(found) for key, found in varied.items() if key != x}
     fitting = [key for key, count in others.items() if count <= MOST_CURVES]
     # Engines stand side by side: that is what several are asked for.
     curve = ENGINE if ENGINE in others else max(fitting, key=lambda key: others[key]) if fitting else None
-    return Axes(x, numeric[x] if x else "", curve, tuple(key for key in others if key != curve))
+    return curve, tuple(key for key in others if key != curve)
+
+
+def _panel_count(varied: Mapping[str, Sequence[str]], x: str) -> int:
+    return math.prod(len(varied[key]) for key in _others(varied, x)[1])
 
 
 def _units(texts: Sequence[str]) -> str | None:
@@ -133,7 +147,7 @@ def curve_names(texts: Sequence[str]) -> dict[str, str]:
 
 
 def panels(points: Sequence[Point], axes: Axes, metric: Metric) -> list[Panel]:
-    """Arrange one metric of a series' points; panels without any value are left out."""
+    """Arrange one metric of a series' points; panels without any value are left out, and what a page cannot show is thinned."""
     if axes.x is None:
         return []
     by_panel: dict[tuple[str, ...], list[Point]] = {}
@@ -157,4 +171,21 @@ def panels(points: Sequence[Point], axes: Axes, metric: Metric) -> list[Panel]:
         if kept:
             title = ", ".join(f"{key} = {value}" for key, value in zip(axes.panels, values, strict=True))
             found.append(Panel(title, kept, is_ordered))
-    return found
+    return _thinned(found)
+
+
+def _thinned(found: Sequence[Panel]) -> list[Panel]:
+    """Panels at even distances, and of their curves places along x at even distances and the lowest and the highest value."""
+    shown = spread(found, MOST_PANELS)
+    if sum(len(curve.points) for panel in shown for curve in panel.curves) <= MOST_VALUES:
+        return shown
+    thin = []
+    for panel in shown:
+        most = max(FEWEST_PLACES, MOST_VALUES // len(shown) // len(panel.curves))
+        places = set(spread(sorted({x for curve in panel.curves for x, _ in curve.points}), most))
+        for curve in panel.curves:
+            known = [(estimate.value, x) for x, estimate in curve.points if estimate.value == estimate.value]
+            places |= {min(known)[1], max(known)[1]}
+        curves = (replace(curve, points=tuple(pair for pair in curve.points if pair[0] in places)) for curve in panel.curves)
+        thin.append(replace(panel, curves=tuple(curves)))
+    return thin

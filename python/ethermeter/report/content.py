@@ -24,6 +24,7 @@ from ethermeter.papers.replications import Curves
 from ethermeter.report.distribution import KINDS, Kind, Selection, select
 from ethermeter.report.labels import key_title, plain
 from ethermeter.report.parameters import Experiment, experiments
+from ethermeter.report.thinning import MOST_ROWS, spread
 from ethermeter.store import captures
 from ethermeter.store.measured import read_result
 
@@ -109,8 +110,9 @@ def gather(run_dir: Path) -> Content:
     simulated = [point for point in points if point.engine == "simulation"]
     shown = [*real, *networks]
     table = run.ports()
-    by_flow, by_table = _flows(run, networks)
-    of_ports = ports.estimate(trials, table) if table is not None else ()
+    some = _of_some_points(networks)
+    by_flow, by_table = _flows(run, some)
+    of_ports = ports.estimate(some, table) if table is not None else ()
     by_group, by_place, shares = ((), (), ()) if study else _parts(run, real)
     return Content(
         directory=run_dir,
@@ -124,11 +126,11 @@ def gather(run_dir: Path) -> Content:
         provenance=run.provenance(),
         flows=by_flow,
         tables=by_table,
-        sharing=flows.sharing(networks, run.observations(), run.flow_batches()) if networks else (),
+        sharing=flows.sharing(some, run.observations(trials=[trial.id for trial in some]), run.flow_batches()) if some else (),
         accounts=accounts.read(run_dir),
         ports=of_ports,
-        links=[trials[point.first].scenario["network"] for point in of_ports],
-        rooflines=_rooflines(by_flow, networks),
+        links=[some[point.first].scenario["network"] for point in of_ports],
+        rooflines=_rooflines(by_flow, some),
         groups=by_group,
         places=by_place,
         shares=shares,
@@ -184,16 +186,22 @@ def _stations(scenario: Mapping[str, Any]) -> int:
 
 def _parts(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Point], Sequence[Point], Sequence[Point]]:
     """Estimates by group, by place, and the shares of two stations, each where it says something."""
-    several = [trial for trial in trials if len(trial.scenario["groups"]) > 1]
-    clustered = [trial for trial in trials if any(_is_clustered(group["places"]) for group in trial.scenario["groups"])]
-    pairs = [trial for trial in trials if _stations(trial.scenario) == 2]
-    observations = run.observations() if several or clustered else None
-    batches = run.batches() if several or clustered or pairs else None
+    several = _of_some_points([trial for trial in trials if len(trial.scenario["groups"]) > 1])
+    clustered = _of_some_points([trial for trial in trials if any(_is_clustered(group["places"]) for group in trial.scenario["groups"])])
+    pairs = _of_some_points([trial for trial in trials if _stations(trial.scenario) == 2])
+    observations = run.observations(trials=[trial.id for trial in (*several, *clustered)]) if several or clustered else None
+    batches = run.batches(trials=[trial.id for trial in (*several, *clustered, *pairs)]) if several or clustered or pairs else None
     return (
         groups.estimate(several, observations, batches, groups.by_group) if several else (),
         groups.estimate(clustered, observations, batches, groups.by_place) if clustered else (),
         capture.larger_shares(pairs, batches) if pairs else (),
     )
+
+
+def _of_some_points(trials: "Sequence[Trial]") -> "list[Trial]":
+    """Trials of no more points than a table of the page has rows, at even distances."""
+    chosen = set(spread(list(dict.fromkeys(_key(trial.series, trial.engine, trial.point) for trial in trials)), MOST_ROWS))
+    return [trial for trial in trials if _key(trial.series, trial.engine, trial.point) in chosen]
 
 
 def _lines(run: "RunDirectory", trials: "Sequence[Trial]", points: Sequence[Point], *, is_study: bool) -> Sequence[Line]:

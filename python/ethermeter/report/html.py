@@ -5,6 +5,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ethermeter.report.thinning import MOST_ROWS, spread
+
 
 def safe(text: object) -> str:
     """Escape a text for use in HTML, attributes included."""
@@ -18,7 +20,7 @@ def embedded(value: Any) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str, kind: str = "", headers: int = 1) -> str:
-    """Table in a box that scrolls by itself.
+    """Table in a box that scrolls by itself; of very many rows, `MOST_ROWS` at even distances.
 
     Parameters
     ----------
@@ -31,14 +33,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str, k
     headers
         Leading cells of a row that are its headers.
     """
+    every = list(rows)
+    shown = spread(every, MOST_ROWS)
+    left_out = f"<p>{len(shown)} of {len(every):,} rows, at even distances.</p>" if len(shown) < len(every) else ""
     top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
     body = "".join(
         "<tr>" + "".join(f'<th scope="row">{cell}</th>' if at < headers else f"<td>{cell}</td>" for at, cell in enumerate(row)) + "</tr>\n"
-        for row in rows
+        for row in shown
     )
     # A box that scrolls must be reachable by keyboard (WCAG 2.1.1).
     return (
-        f'<div class="box" tabindex="0" role="region" aria-label="{safe(caption)}"><table class="{safe(kind)}">'
+        f'{left_out}<div class="box" tabindex="0" role="region" aria-label="{safe(caption)}"><table class="{safe(kind)}">'
         f"<caption>{safe(caption)}</caption><thead><tr>{top}</tr></thead><tbody>\n{body}</tbody></table></div>\n"
     )
 

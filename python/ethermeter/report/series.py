@@ -23,6 +23,7 @@ from ethermeter.report.network import flow_figures, network_tables
 from ethermeter.report.parts import parts_section
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.studies import OTHER, STUDIES
+from ethermeter.report.thinning import MOST_BARS, notice, spread
 
 OPEN_TABLE_ROWS = 60
 FEWEST_LOADS = 3
@@ -37,6 +38,7 @@ def series_section(name: str, points: Sequence[Point], content: Content, sheet: 
     """One series: its main figures, what its stations and its delays are like, channel time, and a table of estimates."""
     if any(Metric.MESSAGE_RATE in point.estimates for point in points):
         return _network_section(name, points, content, sheet)
+    thinned = _thinned(points)
     axes = choose(points)
     study = STUDIES.get(content.study, OTHER)
     is_apart = study.against_hosts and axes.x != COUNT
@@ -58,8 +60,13 @@ def series_section(name: str, points: Sequence[Point], content: Content, sheet: 
         body += _estimates(points, APART if is_apart else MAIN_METRICS)
     title = content.titles.get(name, "")
     if title and not content.study and len(content.scenarios) == 1:
-        return section(anchor(name), "Results", body)  # the page's heading says the rest
-    return section(anchor(name), name, (f'<p class="lead">{safe(title)}</p>' if title and title != name else "") + body)
+        return section(anchor(name), "Results", thinned + body)  # the page's heading says the rest
+    return section(anchor(name), name, (f'<p class="lead">{safe(title)}</p>' if title and title != name else "") + thinned + body)
+
+
+def _thinned(points: Sequence[Point]) -> str:
+    text = notice(len(points))
+    return f'<p class="lead">{text}</p>' if text else ""
 
 
 def _network_section(name: str, points: Sequence[Point], content: Content, sheet: Sheet) -> str:
@@ -78,6 +85,7 @@ def _network_section(name: str, points: Sequence[Point], content: Content, sheet
     body += network_tables(name, content) + _roofline(name, content, sheet) + _distributions(name, content, sheet)
     body += _estimates(points, [metric for metric in (*FLOW_MAIN_METRICS, *CLOCK_MAIN_METRICS) if _has_some(points, metric)])
     title = content.titles.get(name, "")
+    body = _thinned(points) + body
     if len(content.scenarios) == 1:
         return section(anchor(name), "Results", body)
     return section(anchor(name), name, (f'<p class="lead">{safe(title)}</p>' if title and title != name else "") + body)
@@ -209,15 +217,16 @@ def _breakdowns(points: Sequence[Point], axes: Axes, sheet: Sheet) -> str:
     fixed = "".join(f", {key} = {value}" for key, value in first.items())
     x_title = key_title(axes.x)
     if axes.curve is None:
+        known = spread(known, MOST_BARS)
         spec = chart.breakdown(known, axes.x, title=x_title)
         return sheet.add(
             spec, title="Channel time", text=f"Against {_small(x_title)}{fixed}.", numbers=_time_table(known, axes.x), kind="low"
         )
     curve_title = key_title(axes.curve)
     last = keys(known[-1])[axes.x]
-    across = [point for point in known if keys(point)[axes.x] == last]
+    across = spread([point for point in known if keys(point)[axes.x] == last], MOST_BARS)
     start = keys(known[0])[axes.curve]
-    along = [point for point in known if keys(point)[axes.curve] == start]
+    along = spread([point for point in known if keys(point)[axes.curve] == start], MOST_BARS)
     return sheet.add(
         chart.breakdown(across, axes.curve, title=curve_title),
         title=f"Channel time by {_small(curve_title)}",

@@ -1,7 +1,7 @@
 """The store: run directories, written trial by trial so that nothing finished is lost, and read by everything downstream."""
 
 from ethermeter.store.directory import RunDirectory
-from ethermeter.store.files import write_whole
+from ethermeter.store.files import make_folder, write_whole
 from ethermeter.store.recorder import Recorder, RunError
 
-__all__ = ["Recorder", "RunDirectory", "RunError", "write_whole"]
+__all__ = ["Recorder", "RunDirectory", "RunError", "make_folder", "write_whole"]

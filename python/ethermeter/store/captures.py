@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from ethermeter.faults import Fault, InputError
 from ethermeter.store.files import CAPTURES
+from ethermeter.store.integrity import read_verified
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def read(directory: Path) -> list[Captured]:
     for path in sorted((directory / CAPTURES).glob("*/*.json")):
         trial = path.relative_to(directory / CAPTURES).with_suffix("").as_posix()
         try:
-            hosts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["hosts"]
+            hosts: dict[str, Any] = json.loads(read_verified(directory, path.relative_to(directory).as_posix()))["hosts"]
             found += [
                 Captured(
                     trial,
@@ -82,6 +83,8 @@ def read(directory: Path) -> list[Captured]:
                 )
                 for host, one in hosts.items()
             ]
+        except InputError:
+            raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError([Fault(str(path), "(file)", type(error).__name__, "an account of captures, as measure writes it")]) from error
     return found

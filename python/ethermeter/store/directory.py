@@ -1,12 +1,15 @@
 """A run directory, for reading."""
 
-import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ethermeter.faults import Fault, InputError
-from ethermeter.store.tables import BATCHES, FLOW_BATCHES, HISTOGRAM_TABLE, OBSERVATIONS, PORTS, TABLES
+from ethermeter.observation import WHOLE_SEGMENT
+from ethermeter.store.files import checksum, written_whole
+from ethermeter.store.integrity import AGAIN, first_line, is_altered, read_provenance, refuse_links, write_provenance
+from ethermeter.store.tables import BATCHES, FLOW_BATCHES, HISTOGRAM_TABLE, OBSERVATIONS, PORTS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,7 +17,6 @@ if TYPE_CHECKING:
     from ethermeter.plan import Plan, Trial
 
 PLAN = "plan.jsonl"
-PROVENANCE = "provenance.json"
 PARTS = "parts"
 
 
@@ -30,7 +32,7 @@ class RunDirectory:
     Raises
     ------
     InputError
-        If there is no run in it.
+        If there is no run in it, or something in it is a link.
 
     Examples
     --------
@@ -47,11 +49,20 @@ class RunDirectory:
         object.__setattr__(self, "path", Path(self.path))
         if not (self.path / PLAN).is_file():
             raise _fault(self.path, str(self.path), f"a run directory, which has a {PLAN}")
+        refuse_links(self.path)
 
     def plan(self) -> "Plan":
-        """Read the plan."""
+        """Read the plan.
+
+        Raises
+        ------
+        InputError
+            If it is damaged.
+
+        """
         from ethermeter import plan
 
+        self.verify(PLAN)
         return plan.read(self.path / PLAN)
 
     def trials(self) -> "tuple[Trial, ...]":
@@ -62,8 +73,88 @@ class RunDirectory:
         """Whether every trial has been run and the tables are written."""
         return is_finished(self.path)
 
-    def observations(self) -> "pa.Table":
+    def checksums(self) -> dict[str, str]:
+        """SHA-256 of files of the run as they were written, by path within the directory; empty while it is unfinished."""
+        found: dict[str, str] = self.provenance().get("sha256", {})
+        return found
+
+    def verify(self, *names: str) -> None:
+        """Compare files with the checksums that the provenance keeps of them; those it keeps none of are taken as they are.
+
+        Raises
+        ------
+        InputError
+            With a fault for every file that is missing or was altered.
+
+        """
+        known = self.checksums()
+        faults = []
+        for name in names:
+            if name not in known:
+                continue
+            try:
+                wrong = "" if checksum(self.path / name) == known[name] else "damaged: its SHA-256 differs from the one in provenance.json"
+            except FileNotFoundError:
+                wrong = "missing"
+            except OSError as error:
+                wrong = first_line(error)
+            if wrong:
+                faults.append(Fault(str(self.path / name), "file", wrong, f"expected {AGAIN}"))
+        if faults:
+            raise InputError(faults)
+
+    def verify_results(self) -> None:
+        """Verify the plan, the experiments and the tables; results of measured trials are verified when they are read.
+
+        Raises
+        ------
+        InputError
+            As `verify`.
+
+        """
+        self.verify(*(name for name in self.checksums() if name == PLAN or name.startswith("experiment") or name.endswith(".parquet")))
+
+    def is_kept(self, name: str) -> bool:
+        """Whether a file derived from the tables is there as it was written."""
+        return name in self.checksums() and not is_altered(self.path, name)
+
+    def keep(self, name: str, text: str | Iterable[str]) -> Path:
+        """Write a file that is derived from the tables, in one text or several, and its checksum into the provenance.
+
+        Returns
+        -------
+        :
+            Path of the file.
+
+        Raises
+        ------
+        InputError
+            If a directory has its name, or the provenance is damaged.
+        OSError
+            If it cannot be written.
+
+        """
+        path = self.path / name
+        if path.is_dir():
+            raise InputError([Fault(str(path), "file", "a directory", f"expected a file, or nothing; {name} is written there")])
+        found = self.provenance()
+        with written_whole(path) as file:
+            for part in [text] if isinstance(text, str) else text:
+                file.write(part.encode())
+        if found:
+            known = {**found.get("sha256", {}), name: checksum(path)}
+            write_provenance(self.path, {**found, "sha256": known})
+        return path
+
+    def observations(self, *, whole: bool = False, trials: Sequence[str] | None = None) -> "pa.Table":
         """Read the observations.
+
+        Parameters
+        ----------
+        whole
+            Leave out those of single stations and flows.
+        trials
+            Only those of trials with these ids; None for all.
 
         Returns
         -------
@@ -77,10 +168,15 @@ class RunDirectory:
             If the run is unfinished, or the file is damaged.
 
         """
-        return self._table(OBSERVATIONS)
+        return self._table(OBSERVATIONS, whole=whole, trials=trials)
 
-    def batches(self) -> "pa.Table":
+    def batches(self, *, trials: Sequence[str] | None = None) -> "pa.Table":
         """Read the sums by batch.
+
+        Parameters
+        ----------
+        trials
+            Only those of trials with these ids; None for all.
 
         Returns
         -------
@@ -93,7 +189,7 @@ class RunDirectory:
             If the run is unfinished, or the file is damaged.
 
         """
-        return self._table(BATCHES)
+        return self._table(BATCHES, trials=trials)
 
     def flow_batches(self) -> "pa.Table | None":
         """Read the counts and sums of flows of networks by batch.
@@ -148,40 +244,33 @@ class RunDirectory:
         """Read where the run comes from: versions, host, command line, times; empty if it was killed before any was written."""
         return read_provenance(self.path)
 
-    def _table(self, name: str) -> "pa.Table":
+    def _table(self, name: str, *, whole: bool = False, trials: Sequence[str] | None = None) -> "pa.Table":
         import pyarrow as pa
+        import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
         if not self.is_finished():
-            raise _fault(self.path, "unfinished", "a finished run; continue it with: ethermeter run … --resume")
+            raise _fault(self.path, "unfinished, by its provenance.json", "a finished run; continue it with: ethermeter run … --resume")
+        self.verify(name)
         try:
-            return pq.read_table(self.path / name).unify_dictionaries()
+            # One file on one thread: a dataset of many takes twice the memory.
+            with pq.ParquetFile(self.path / name) as file:
+                groups = [file.schema_arrow.empty_table()]
+                for number in range(file.num_row_groups):
+                    group = file.read_row_group(number, use_threads=False)
+                    group = group.filter(pc.equal(group["station"], WHOLE_SEGMENT)) if whole else group
+                    groups.append(group if trials is None else group.filter(pc.is_in(group["trial"], pa.array(trials, pa.string()))))
+                table = pa.concat_tables(groups).unify_dictionaries()
+            pa.default_memory_pool().release_unused()
+            return table
         except (OSError, pa.ArrowException) as error:
-            raise InputError([Fault(str(self.path / name), "table", "unreadable", _first_line(error))]) from error
+            raise InputError([Fault(str(self.path / name), "table", "unreadable", first_line(error))]) from error
 
 
 def is_finished(path: Path) -> bool:
-    """Whether a directory holds a finished run."""
-    return "finished" in read_provenance(path) and all((path / name).is_file() for name in TABLES)
-
-
-def read_provenance(path: Path) -> dict[str, Any]:
-    """Read `provenance.json` of a run directory; empty if there is none."""
-    file = path / PROVENANCE
-    try:
-        found = json.loads(file.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise InputError([Fault(str(file), "provenance", "unreadable", _first_line(error))]) from error
-    if not isinstance(found, dict):
-        raise InputError([Fault(str(file), "provenance", type(found).__name__, "a JSON object")])
-    return found
+    """Whether a directory holds a finished run: its provenance, which is written last, says so."""
+    return "finished" in read_provenance(path)
 
 
 def _fault(path: Path, value: str, allowed: str) -> InputError:
     return InputError([Fault(str(path), "run", value, allowed)])
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

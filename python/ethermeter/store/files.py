@@ -1,6 +1,15 @@
-"""Files that are either whole or not there."""
+"""Files of a run directory: written whole or not at all, never through a link.
 
+A run directory may lie where other users can write. So each file is created under an unpredictable name that must not exist, relative to
+an open handle of its folder, and then renamed; folders below the run directory are opened without following links.
+"""
+
+import errno
+import hashlib
 import os
+import secrets
+import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,21 +21,30 @@ CAPTURES = "captures"
 """Folder of a run directory with what was recorded at hosts meanwhile."""
 TEMPORARY = ".tmp-"
 """How the name of a file that is not yet whole begins."""
+ABANDONED_S = 3600.0
+"""A temporary file that has not changed for so long belongs to a process that was killed."""
+
+_HAS_HANDLES = os.open in os.supports_dir_fd
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | getattr(os, "O_CLOEXEC", 0)
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[BinaryIO]:
+def written_whole(path: Path, *, within: Path | None = None) -> Iterator[BinaryIO]:
     """Open a file that appears under `path` only when the block ends without an error, and then durably.
 
     Parameters
     ----------
     path
-        Where the file shall be; what is there is replaced.
+        Where the file shall be. What is there is replaced; a link is replaced, not followed.
+    within
+        The run directory, if `path` is in a folder of it. Folders between the two are made as needed and must not be links.
 
     Yields
     ------
     :
-        A binary file next to `path`, under a temporary name.
+        A binary file in the same folder, under a temporary name.
 
     Raises
     ------
@@ -34,32 +52,115 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
         If it cannot be written; `path` is then as before.
 
     """
-    temporary = path.with_name(TEMPORARY + path.name)
-    try:
-        with temporary.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
-    sync_directory(path.parent)
+    base = path.parent if within is None else within
+    temporary = TEMPORARY + secrets.token_hex(8)
+    with _told_of(path), _folder(base, path.parent.relative_to(base).parts) as handle:
+        here = "" if handle is not None else f"{path.parent}{os.sep}"
+        file = os.fdopen(os.open(here + temporary, _NEW, 0o666, dir_fd=handle), "wb")
+        try:
+            with file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(here + temporary, here + path.name, src_dir_fd=handle, dst_dir_fd=handle)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(here + temporary, dir_fd=handle)
+            raise
+        if handle is not None:
+            os.fsync(handle)  # or a renamed file can be gone after a power cut
 
 
-def write_whole(path: Path, data: bytes | str) -> None:
-    """Write `data` to `path`, wholly or not at all."""
-    with written_whole(path) as file:
+def write_whole(path: Path, data: bytes | str, *, within: Path | None = None) -> None:
+    """Write `data` to `path`, wholly or not at all; `within` as in `written_whole`."""
+    with written_whole(path, within=within) as file:
         file.write(data.encode() if isinstance(data, str) else data)
+
+
+def make_folder(path: Path, *, within: Path) -> None:
+    """Make a folder of a run directory, and those between the two, unless it is there; none may be a link.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made, or something else has its name.
+
+    """
+    with _told_of(path), _folder(within, path.relative_to(within).parts):
+        pass
 
 
 def sync_directory(path: Path) -> None:
     """Make the names in a directory durable: without it a renamed file can be gone after a power cut."""
-    if os.name == "nt":  # a directory cannot be opened there
+    if not _HAS_HANDLES:
         return
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, _FOLDER)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def links(directory: Path) -> Iterator[Path]:
+    """Find links among the files of a run directory, also in its folders."""
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                yield Path(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                with suppress(FileNotFoundError):  # another process has just finished, and removed its parts
+                    yield from links(Path(entry.path))
+
+
+def remove_abandoned(directory: Path) -> None:
+    """Remove temporary files that killed processes left in a directory."""
+    for path in directory.glob(TEMPORARY + "*"):
+        with suppress(OSError):
+            found = path.lstat()
+            if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > ABANDONED_S:
+                path.unlink()
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal; links are not followed.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+
+    """
+    with os.fdopen(os.open(path, os.O_RDONLY | _NO_LINK), "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _folder(base: Path, parts: tuple[str, ...]) -> Iterator[int | None]:
+    """Handle of a folder below `base`, made as needed; None on systems without such handles."""
+    if not _HAS_HANDLES:
+        base.joinpath(*parts).mkdir(parents=True, exist_ok=True)
+        yield None
+        return
+    handle = os.open(base, _FOLDER)
+    try:
+        for part in parts:
+            with suppress(FileExistsError):
+                os.mkdir(part, dir_fd=handle)
+            inner = os.open(part, _FOLDER | _NO_LINK, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _told_of(path: Path) -> Iterator[None]:
+    """Name the wanted file in an error, not the temporary one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        why = "a link, or no directory, is in its path" if error.errno in (errno.ELOOP, errno.ENOTDIR) else error.strerror
+        raise OSError(error.errno, why, str(path)) from error

@@ -7,6 +7,7 @@ from typing import Any
 
 from ethermeter.faults import Fault, InputError
 from ethermeter.store.files import LIVE
+from ethermeter.store.integrity import read_verified
 
 COMPLETE = "complete"
 """Outcome of a test in which no agent was lost and nobody stopped it; others have no values."""
@@ -28,9 +29,11 @@ def read_result(directory: Path, trial: str) -> dict[str, Any]:
     """
     path = result_file(directory, trial)
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_verified(directory, path.relative_to(directory).as_posix()))
         if not all(isinstance(found[key], dict) for key in ("agents", "flows")):
             raise TypeError("agents, flows")
+    except InputError:
+        raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError([Fault(str(path), "(file)", type(error).__name__, "the result of a test, as measure writes it")]) from error
     return dict(found)

@@ -47,7 +47,7 @@ class BadPartError(Exception):
     """A part file that is torn or belongs to something else."""
 
 
-def write(path: Path, finished: Sequence[tuple[int, TrialRows]], *, stamp: Stamp) -> None:
+def write(path: Path, finished: Sequence[tuple[int, TrialRows]], *, stamp: Stamp, within: Path) -> None:
     """Write the rows of finished trials as one part file, wholly or not at all.
 
     Parameters
@@ -58,6 +58,8 @@ def write(path: Path, finished: Sequence[tuple[int, TrialRows]], *, stamp: Stamp
         Place of each trial in the plan, and its rows.
     stamp
         What they belong to.
+    within
+        The run directory.
 
     Raises
     ------
@@ -79,7 +81,7 @@ def write(path: Path, finished: Sequence[tuple[int, TrialRows]], *, stamp: Stamp
     # Encoded in memory first, so that the disk sees one plain write and a failure is an ordinary OSError.
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="lz4", use_dictionary=False, write_statistics=False, write_page_checksum=True)
-    write_whole(path, sink.getvalue().to_pybytes())
+    write_whole(path, sink.getvalue().to_pybytes(), within=within)
 
 
 def read(path: Path, *, stamp: Stamp) -> "pa.Table":

@@ -1,7 +1,6 @@
 """The recorder: writes a run directory so that a run can be killed at any moment and continued."""
 
 import hashlib
-import json
 import os
 import shutil
 import time
@@ -15,8 +14,9 @@ import numpy as np
 
 from ethermeter.faults import Fault, InputError
 from ethermeter.store import parts
-from ethermeter.store.directory import PARTS, PLAN, PROVENANCE, is_finished, read_provenance
-from ethermeter.store.files import CAPTURES, LIVE, TEMPORARY, sync_directory, write_whole
+from ethermeter.store.directory import PARTS, PLAN, is_finished
+from ethermeter.store.files import CAPTURES, LIVE, TEMPORARY, make_folder, remove_abandoned, sync_directory, write_whole
+from ethermeter.store.integrity import PROVENANCE, checksums_of, read_provenance, refuse_links, write_provenance
 from ethermeter.store.rows import TrialRows, flows_of, observations_of_scenario
 from ethermeter.store.tables import NETWORK_TABLES, TABLES, write_all
 
@@ -31,7 +31,10 @@ FLUSH_OCTETS = 1 << 24
 """Results are not held back beyond this, to keep memory flat."""
 PARTS_OPEN = 3
 
-DERIVED = ("estimates.json", "positions.json", "agreement.json", "live-agreement.json", "claims.json", "report.html")
+DERIVED = (
+    *("estimates.json", "positions.json", "claims.json", "agreement.json", "live-claims.json", "flows.json", "live-accounts.json"),
+    *("live-agreement.json", "report.html"),
+)
 EXPERIMENT, EXPERIMENTS = "experiment.toml", "experiments"
 
 
@@ -153,7 +156,7 @@ class Recorder:
         number = 1 + max((int(file.stem) for file in self._files if file.stem.isdecimal()), default=-1)
         file = self.directory / PARTS / f"{number:06d}.parquet"
         with self._writing():
-            parts.write(file, self._waiting, stamp=self._stamp)
+            parts.write(file, self._waiting, stamp=self._stamp, within=self.directory)
         self._adopt(file, [place for place, _ in self._waiting])
         self.events += sum(rows.events for _, rows in self._waiting)
         self.core_s += sum(rows.core_s for _, rows in self._waiting)
@@ -166,7 +169,7 @@ class Recorder:
     def write_provenance(self, provenance: Mapping[str, Any]) -> None:
         """Write `provenance.json`."""
         with self._writing():
-            write_whole(self.directory / PROVENANCE, json.dumps(provenance, indent=2, ensure_ascii=False) + "\n")
+            write_provenance(self.directory, dict(provenance))
 
     def finish(self, provenance: Mapping[str, Any]) -> None:
         """Write the tables, then the provenance that declares the run finished, and remove the parts.
@@ -174,7 +177,7 @@ class Recorder:
         Parameters
         ----------
         provenance
-            Has the key `finished`.
+            Has the key `finished`; checksums of the results are added.
 
         Raises
         ------
@@ -187,12 +190,20 @@ class Recorder:
             raise ValueError(f"{len(self.pending)} of {len(self._ids)} trials have no result yet")
         with self._writing():
             write_all(self.directory, self._ids, self._observations, self._rows_of, networks=self._networks)
-            self.write_provenance(provenance)
+            self.write_provenance({**provenance, "sha256": checksums_of(self.directory, _results(self.directory))})
             _clear_parts(self.directory)
 
     def _enter(self, plan: "Plan", experiments: Mapping[str, str], *, resume: bool, force: bool) -> None:
+        refuse_links(self.directory)
+        for folder in (self.directory / name for name in (PARTS, EXPERIMENTS, LIVE, CAPTURES)):
+            if folder.exists() and not folder.is_dir():
+                raise InputError([Fault(str(folder), "file", "a file", "expected a directory, or nothing")])
         there = plan_hash_of(self.directory)
         if there is not None and not force:
+            if there != plan.hash and read_provenance(self.directory).get("plan_hash") == plan.hash:
+                raise InputError(
+                    [Fault(str(self.directory / PLAN), "file", "damaged: not the plan that was run", "--force to run it again")]
+                )
             if there != plan.hash:
                 raise self._refusal(
                     "plan", there, f"{plan.hash}, the plan to be run; give another --out, or --force to discard what is there"
@@ -206,7 +217,8 @@ class Recorder:
         if there is None or force:
             _clear(self.directory)
             self._begin(plan, experiments)
-        (self.directory / PARTS).mkdir(exist_ok=True)
+        make_folder(self.directory / PARTS, within=self.directory)
+        remove_abandoned(self.directory)
         self._read_parts()
 
     def _refusal(self, key: str, value: str, allowed: str) -> InputError:
@@ -216,9 +228,8 @@ class Recorder:
         if len(experiments) == 1:
             write_whole(self.directory / EXPERIMENT, *experiments.values())
         else:
-            (self.directory / EXPERIMENTS).mkdir(exist_ok=True)
             for name, text in experiments.items():
-                write_whole(self.directory / EXPERIMENTS / f"{name}.toml", text)
+                write_whole(self.directory / EXPERIMENTS / f"{name}.toml", text, within=self.directory)
         # Last: once the plan is there, the directory is a run that can be resumed.
         write_whole(self.directory / PLAN, plan.to_jsonl())
 
@@ -279,6 +290,14 @@ def plan_hash_of(directory: Path) -> str | None:
         return hashlib.sha256((directory / PLAN).read_bytes()).hexdigest()[:12]
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise InputError([Fault(str(directory / PLAN), "file", error.strerror or str(error), "expected a plan")]) from error
+
+
+def _results(directory: Path) -> list[str]:
+    """Files of a run that nothing else can be made from again: plan, experiments, tables, results of measured trials."""
+    patterns = (PLAN, EXPERIMENT, f"{EXPERIMENTS}/*.toml", "*.parquet", f"{LIVE}/*/*.json", f"{CAPTURES}/*/*.json")
+    return sorted(path.relative_to(directory).as_posix() for pattern in patterns for path in directory.glob(pattern))
 
 
 def _ours() -> set[str]:

@@ -11,7 +11,9 @@
 use super::account::{Account, Frame};
 use super::scenario::{Adaptive, Empty, Policy};
 use super::supply::{Supplies, MEDIUM};
+use crate::scenario::Error;
 use crate::station::{Attempt, Ending};
+use crate::watch::Watch;
 use crate::world::{signed, small, World, NEVER};
 use crate::Outcome;
 use ethermeter_traffic::{Coin, Purpose, Stream};
@@ -34,7 +36,12 @@ enum Senders {
 }
 
 /// Run such a world.
-pub(super) fn run(world: &World, adaptive: Adaptive, tracing: bool) -> (Outcome, Vec<Attempt>) {
+pub(super) fn run(
+    world: &World,
+    adaptive: Adaptive,
+    watch: &Watch,
+    tracing: bool,
+) -> Result<(Outcome, Vec<Attempt>), Error> {
     let (slot, clear) = (signed(adaptive.slot_ps), signed(adaptive.clear_ps));
     let mut queue = Queue {
         supplies: Supplies::new(world, 1),
@@ -48,7 +55,8 @@ pub(super) fn run(world: &World, adaptive: Adaptive, tracing: bool) -> (Outcome,
     let mut now = world.phases.begin_ps.cast_signed();
     let mut first_slot = true;
     queue.admit(now);
-    while now < end {
+    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
+    while now < end && poll.goes_on(now.cast_unsigned()) {
         if queue.waiting.is_empty() {
             let next = queue.supplies.soonest().0;
             if next == NEVER {
@@ -82,8 +90,9 @@ pub(super) fn run(world: &World, adaptive: Adaptive, tracing: bool) -> (Outcome,
         }
         queue.admit(now);
     }
+    poll.check()?;
     queue.admit(end);
-    queue.account.finish(queue.waiting.iter())
+    Ok(queue.account.finish(queue.waiting.iter()))
 }
 
 impl Queue<'_> {

@@ -5,13 +5,20 @@
 //! in one slot collide, for one slot.
 
 use super::scenario::{Adaptive, Empty};
+use crate::scenario::Error;
 use crate::station::{Attempt, Station};
 use crate::tally::Tally;
+use crate::watch::Watch;
 use crate::world::{signed, World};
 use crate::Outcome;
 
 /// Run such a world, whose slot is that in which stations count their backoff.
-pub(super) fn run(world: &World, adaptive: Adaptive, tracing: bool) -> (Outcome, Vec<Attempt>) {
+pub(super) fn run(
+    world: &World,
+    adaptive: Adaptive,
+    watch: &Watch,
+    tracing: bool,
+) -> Result<(Outcome, Vec<Attempt>), Error> {
     let (slot, clear) = (world.slot, signed(adaptive.clear_ps));
     let mut tally = Tally::new(world, tracing);
     let (mut stations, mut next) = Station::all(world);
@@ -19,6 +26,7 @@ pub(super) fn run(world: &World, adaptive: Adaptive, tracing: bool) -> (Outcome,
     let mut collision: Vec<Attempt> = Vec::new();
     let end = world.phases.end_ps.cast_signed();
     let mut now = world.phases.begin_ps.cast_signed();
+    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
     loop {
         let soonest = next.iter().copied().min().expect("at least one station");
         if soonest > now {
@@ -29,8 +37,9 @@ pub(super) fn run(world: &World, adaptive: Adaptive, tracing: bool) -> (Outcome,
                 now + (soonest - now + slot - 1) / slot * slot
             };
         }
-        if now >= end {
-            return tally.finish(world, &mut stations);
+        if now >= end || !poll.goes_on(now.cast_unsigned()) {
+            poll.check()?;
+            return Ok(tally.finish(world, &mut stations));
         }
         starting.clear();
         starting.extend(next.iter().enumerate().filter(|(_, &ready)| ready <= now).map(|(station, _)| station));

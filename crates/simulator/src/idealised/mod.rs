@@ -27,6 +27,7 @@ pub use scenario::{Idealised, Trial};
 
 use crate::scenario::Error;
 use crate::station::Attempt;
+use crate::watch::Watch;
 use crate::world::World;
 use crate::Outcome;
 use scenario::{Access, Adaptive, Policy, Population, Slotted, Unslotted};
@@ -34,41 +35,56 @@ use scenario::{Access, Adaptive, Policy, Population, Slotted, Unslotted};
 /// Run a trial. `tracing` also gives every attempt in the order of their starts.
 ///
 /// # Errors
-/// If the trial contradicts itself or leaves the range of what can be simulated.
-pub fn run(trial: &Trial, tracing: bool) -> Result<(Outcome, Vec<Attempt>), Error> {
+/// If the trial contradicts itself or leaves the range of what can be simulated; [`Error::Stopped`] if it was stopped.
+pub fn run(trial: &Trial, watch: &Watch, tracing: bool) -> Result<(Outcome, Vec<Attempt>), Error> {
     let mut world = World::idealised(trial.seed, &trial.scenario)?;
     scenario::check_no_voice(&world)?;
     trial.idealised.check(&world, &trial.scenario.segment)?;
     // Nothing propagates from place to place here; what a world says of propagation is its own.
     world.max_delay = 0;
     let world = &mut world;
-    Ok(match &trial.idealised {
-        Idealised::Slotted(slotted) => run_slotted(world, slotted, tracing),
-        Idealised::Adaptive(adaptive) => run_adaptive(world, *adaptive, tracing),
-        Idealised::Unslotted(unslotted) => run_unslotted(world, unslotted, tracing),
-        Idealised::Polling(polling) => polling::run(world, *polling, tracing),
-    })
-}
-
-fn run_slotted(world: &World, slotted: &Slotted, tracing: bool) -> (Outcome, Vec<Attempt>) {
-    match &slotted.population {
-        Population::Infinite(infinite) => slotted_crowd::run(world, slotted, *infinite, tracing),
-        Population::Finite(finite) => slotted_users::run(world, slotted, *finite, tracing),
+    match &trial.idealised {
+        Idealised::Slotted(slotted) => run_slotted(world, slotted, watch, tracing),
+        Idealised::Adaptive(adaptive) => run_adaptive(world, *adaptive, watch, tracing),
+        Idealised::Unslotted(unslotted) => run_unslotted(world, unslotted, watch, tracing),
+        Idealised::Polling(polling) => polling::run(world, *polling, watch, tracing),
     }
 }
 
-fn run_adaptive(world: &mut World, adaptive: Adaptive, tracing: bool) -> (Outcome, Vec<Attempt>) {
+fn run_slotted(
+    world: &World,
+    slotted: &Slotted,
+    watch: &Watch,
+    tracing: bool,
+) -> Result<(Outcome, Vec<Attempt>), Error> {
+    match &slotted.population {
+        Population::Infinite(infinite) => slotted_crowd::run(world, slotted, *infinite, watch, tracing),
+        Population::Finite(finite) => slotted_users::run(world, slotted, *finite, watch, tracing),
+    }
+}
+
+fn run_adaptive(
+    world: &mut World,
+    adaptive: Adaptive,
+    watch: &Watch,
+    tracing: bool,
+) -> Result<(Outcome, Vec<Attempt>), Error> {
     if adaptive.policy == Policy::BinaryExponential {
         world.slot = adaptive.slot_ps.cast_signed(); // in which stations count their backoff
-        return backoff::run(world, adaptive, tracing);
+        return backoff::run(world, adaptive, watch, tracing);
     }
-    adaptive::run(world, adaptive, tracing)
+    adaptive::run(world, adaptive, watch, tracing)
 }
 
-fn run_unslotted(world: &World, unslotted: &Unslotted, tracing: bool) -> (Outcome, Vec<Attempt>) {
+fn run_unslotted(
+    world: &World,
+    unslotted: &Unslotted,
+    watch: &Watch,
+    tracing: bool,
+) -> Result<(Outcome, Vec<Attempt>), Error> {
     let propagation = unslotted.propagation_ps.cast_signed();
     match unslotted.access {
-        Access::NonPersistent(access) => sensing_again::run(world, propagation, access, tracing),
-        Access::OnePersistent(access) => persistent::run(world, propagation, access, tracing),
+        Access::NonPersistent(access) => sensing_again::run(world, propagation, access, watch, tracing),
+        Access::OnePersistent(access) => persistent::run(world, propagation, access, watch, tracing),
     }
 }

@@ -14,7 +14,9 @@
 use super::account::{Account, Frame};
 use super::scenario::OnePersistent;
 use super::supply::{Crowd, Supplies};
+use crate::scenario::Error;
 use crate::station::{Attempt, Ending};
+use crate::watch::{Poll, Watch};
 use crate::world::{signed, small, World, NEVER};
 use crate::Outcome;
 
@@ -32,15 +34,22 @@ trait Population {
 }
 
 /// Run such a world.
-pub(super) fn run(world: &World, propagation: i64, access: OnePersistent, tracing: bool) -> (Outcome, Vec<Attempt>) {
+pub(super) fn run(
+    world: &World,
+    propagation: i64,
+    access: OnePersistent,
+    watch: &Watch,
+    tracing: bool,
+) -> Result<(Outcome, Vec<Attempt>), Error> {
     let account = Account::new(world, tracing);
+    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
     let Some(mean_ps) = access.infinite_mean_ps else {
-        return run_with(Users { supplies: Supplies::new(world, 1) }, world, propagation, access, account);
+        return run_with(Users { supplies: Supplies::new(world, 1) }, world, propagation, access, account, &mut poll);
     };
     let crowd = Waiting { crowd: Crowd::new(world, mean_ps), waiting: Vec::new() };
-    let (mut outcome, trace) = run_with(crowd, world, propagation, access, account);
+    let (mut outcome, trace) = run_with(crowd, world, propagation, access, account, &mut poll)?;
     outcome.station_offered_load.fill(mean_packet_ps(world) / mean_ps / count(world));
-    (outcome, trace)
+    Ok((outcome, trace))
 }
 
 fn run_with(
@@ -49,15 +58,17 @@ fn run_with(
     propagation: i64,
     access: OnePersistent,
     mut account: Account,
-) -> (Outcome, Vec<Attempt>) {
+    poll: &mut Poll,
+) -> Result<(Outcome, Vec<Attempt>), Error> {
     let end = world.phases.end_ps.cast_signed();
     let mut idle_from = world.phases.begin_ps.cast_signed();
     let mut starting: Vec<Start> = Vec::new();
     loop {
         starting.clear();
         population.start(idle_from, propagation, &mut account, &mut starting);
-        if starting.first().is_none_or(|&(start, _)| start >= end) {
-            return account.finish(starting.iter().map(|(_, frame)| frame));
+        if starting.first().is_none_or(|&(start, _)| start >= end || !poll.goes_on(start.cast_unsigned())) {
+            poll.check()?;
+            return Ok(account.finish(starting.iter().map(|(_, frame)| frame)));
         }
         idle_from = send(&mut starting, propagation, access, &mut account);
         population.rest(idle_from, &starting, &mut account);

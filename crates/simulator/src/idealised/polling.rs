@@ -3,12 +3,19 @@
 use super::account::{Account, Frame};
 use super::scenario::{Discipline, Polling};
 use super::supply::Supplies;
+use crate::scenario::Error;
 use crate::station::Attempt;
+use crate::watch::Watch;
 use crate::world::{signed, small, World, NEVER};
 use crate::Outcome;
 
 /// Run such a world. Queues have no limit, so nothing of them is stored but who comes next.
-pub(super) fn run(world: &World, polling: Polling, tracing: bool) -> (Outcome, Vec<Attempt>) {
+pub(super) fn run(
+    world: &World,
+    polling: Polling,
+    watch: &Watch,
+    tracing: bool,
+) -> Result<(Outcome, Vec<Attempt>), Error> {
     let walk = signed(polling.walk_ps);
     let round = walk * i64::from(small(world.stations()));
     let mut supplies = Supplies::new(world, 1);
@@ -16,7 +23,8 @@ pub(super) fn run(world: &World, polling: Polling, tracing: bool) -> (Outcome, V
     let mut free = vec![0; world.stations()]; // when the last frame of a station ended
     let end = world.phases.end_ps.cast_signed();
     let mut now = world.phases.begin_ps.cast_signed();
-    while now < end {
+    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
+    while now < end && poll.goes_on(now.cast_unsigned()) {
         // Whole rounds in which nobody has anything.
         let next = supplies.soonest().0;
         if next == NEVER {
@@ -30,7 +38,7 @@ pub(super) fn run(world: &World, polling: Polling, tracing: bool) -> (Outcome, V
             loop {
                 let arrived = supplies.next(station);
                 let may = if polling.discipline == Discipline::Exhaustive { now } else { visited };
-                if arrived > may || now >= end {
+                if arrived > may || now >= end || !poll.goes_on(now.cast_unsigned()) {
                     break;
                 }
                 supplies.take(station);
@@ -46,6 +54,7 @@ pub(super) fn run(world: &World, polling: Polling, tracing: bool) -> (Outcome, V
             now += walk;
         }
     }
+    poll.check()?;
     let mut held = Vec::new();
     for (station, &free) in free.iter().enumerate() {
         let arrived = supplies.next(station);
@@ -57,5 +66,5 @@ pub(super) fn run(world: &World, polling: Polling, tracing: bool) -> (Outcome, V
             account.offer(small(station), arrived);
         }
     }
-    account.finish(held.iter())
+    Ok(account.finish(held.iter()))
 }

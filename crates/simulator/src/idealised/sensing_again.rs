@@ -11,13 +11,21 @@
 use super::account::Account;
 use super::scenario::NonPersistent;
 use super::users::Users;
+use crate::scenario::Error;
 use crate::station::{Attempt, Ending};
+use crate::watch::Watch;
 use crate::world::{signed, small, World, NEVER};
 use crate::Outcome;
 use ethermeter_traffic::{Purpose, Stream};
 
 /// Run such a world.
-pub(super) fn run(world: &World, propagation: i64, access: NonPersistent, tracing: bool) -> (Outcome, Vec<Attempt>) {
+pub(super) fn run(
+    world: &World,
+    propagation: i64,
+    access: NonPersistent,
+    watch: &Watch,
+    tracing: bool,
+) -> Result<(Outcome, Vec<Attempt>), Error> {
     let collision = signed(access.collision_ps);
     let mut chances: Vec<Stream> =
         (0..world.stations()).map(|station| Stream::new(world.seed, small(station), Purpose::Sensing)).collect();
@@ -27,6 +35,7 @@ pub(super) fn run(world: &World, propagation: i64, access: NonPersistent, tracin
     let mut looks = vec![NEVER; world.stations()]; // when the waiting frame of a station senses next
     let mut starting: Vec<(i64, u32)> = Vec::new();
     let end = world.phases.end_ps.cast_signed();
+    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
     loop {
         let arrival = users.supplies.soonest().0;
         if arrival < end && looks.iter().all(|&look| arrival < look) {
@@ -36,7 +45,7 @@ pub(super) fn run(world: &World, propagation: i64, access: NonPersistent, tracin
             }
         }
         let now = looks.iter().copied().min().expect("at least one station");
-        if now >= end {
+        if now >= end || !poll.goes_on(now.cast_unsigned()) {
             break;
         }
         // All who look before they can hear the first.
@@ -77,6 +86,7 @@ pub(super) fn run(world: &World, propagation: i64, access: NonPersistent, tracin
             looks[station as usize] = if more { idle_from + wait(station) } else { NEVER };
         }
     }
+    poll.check()?;
     while users.admit(end, &mut account).is_some() {}
-    account.finish(users.held())
+    Ok(account.finish(users.held()))
 }

@@ -13,14 +13,22 @@
 use super::account::{Account, Frame};
 use super::scenario::{Idle, Infinite, Persistence, Slotted};
 use super::supply::{Crowd, MEDIUM};
+use crate::scenario::Error;
 use crate::station::{Attempt, Ending};
+use crate::watch::Watch;
 use crate::world::{signed, World, NEVER};
 use crate::Outcome;
 use ethermeter_traffic::{Coin, Purpose, Stream};
 
 /// Run such a world.
 #[allow(clippy::cast_precision_loss)] // a mean, and a load
-pub(super) fn run(world: &World, slotted: &Slotted, infinite: Infinite, tracing: bool) -> (Outcome, Vec<Attempt>) {
+pub(super) fn run(
+    world: &World,
+    slotted: &Slotted,
+    infinite: Infinite,
+    watch: &Watch,
+    tracing: bool,
+) -> Result<(Outcome, Vec<Attempt>), Error> {
     let slot = signed(slotted.slot_ps);
     let collision = signed(slotted.collision_slots) * slot;
     let probability = match slotted.persistence {
@@ -34,7 +42,8 @@ pub(super) fn run(world: &World, slotted: &Slotted, infinite: Infinite, tracing:
     let (mut ready, mut starting): (Vec<Frame>, Vec<Frame>) = (Vec::new(), Vec::new());
     let mut now = world.phases.begin_ps.cast_signed();
     let end = world.phases.end_ps.cast_signed();
-    while now < end && (!ready.is_empty() || crowd.next() < NEVER) {
+    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
+    while now < end && (!ready.is_empty() || crowd.next() < NEVER) && poll.goes_on(now.cast_unsigned()) {
         // Toss for every frame that is ready; only heads cost a draw.
         let mut head = if ready.is_empty() { 0 } else { coin.tails(&mut chance) };
         if head >= ready.len() as u64 {
@@ -82,10 +91,11 @@ pub(super) fn run(world: &World, slotted: &Slotted, infinite: Infinite, tracing:
         }
         now = busy_until;
     }
+    poll.check()?;
     let (mut outcome, trace) = account.finish(ready.iter());
     let bits: f64 =
         (0..world.stations()).map(|i| world.group(i).frames.mean_bits()).sum::<f64>() / world.stations() as f64;
     let load = infinite.attempts_per_slot * bits * world.bit as f64 / slot as f64;
     outcome.station_offered_load.fill(load / world.stations() as f64);
-    (outcome, trace)
+    Ok((outcome, trace))
 }

@@ -16,13 +16,21 @@ use super::account::Account;
 use super::scenario::{Finite, First, Slotted};
 use super::supply::MEDIUM;
 use super::users::Users;
+use crate::scenario::Error;
 use crate::station::{Attempt, Ending};
+use crate::watch::Watch;
 use crate::world::{signed, World, NEVER};
 use crate::Outcome;
 use ethermeter_traffic::{Coin, Purpose, Stream};
 
 /// Run such a world.
-pub(super) fn run(world: &World, slotted: &Slotted, finite: Finite, tracing: bool) -> (Outcome, Vec<Attempt>) {
+pub(super) fn run(
+    world: &World,
+    slotted: &Slotted,
+    finite: Finite,
+    watch: &Watch,
+    tracing: bool,
+) -> Result<(Outcome, Vec<Attempt>), Error> {
     let slot = signed(slotted.slot_ps);
     let collision = signed(slotted.collision_slots) * slot;
     let coin = Coin::new(finite.retransmission);
@@ -34,7 +42,8 @@ pub(super) fn run(world: &World, slotted: &Slotted, finite: Finite, tracing: boo
     let (mut waiting, mut starting): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
     let mut now = world.phases.begin_ps.cast_signed();
     let end = world.phases.end_ps.cast_signed();
-    while now + slot < end {
+    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
+    while now + slot < end && poll.goes_on(now.cast_unsigned()) {
         if waiting.is_empty() {
             // Nothing happens until a frame comes.
             let next = users.supplies.soonest().0;
@@ -83,6 +92,7 @@ pub(super) fn run(world: &World, slotted: &Slotted, finite: Finite, tracing: boo
         }
         starting.clear();
     }
+    poll.check()?;
     while users.admit(end, &mut account).is_some() {}
-    account.finish(users.held())
+    Ok(account.finish(users.held()))
 }

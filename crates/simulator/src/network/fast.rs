@@ -14,6 +14,8 @@ use super::junctions::Junctions;
 use super::plant::{Last, Plant, Role, Room, ENDLESS, NONE};
 use super::table::{Tables, Way};
 use super::{Outcome, Trial};
+use crate::scenario::Error;
+use crate::watch::{Poll, Watch};
 use std::collections::VecDeque;
 
 const NEVER: u64 = u64::MAX;
@@ -121,7 +123,7 @@ struct Fast<'p> {
 }
 
 /// Run a network, if it has nothing that only the reference knows.
-pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Option<Outcome> {
+pub(super) fn run(plant: &Plant, trial: &Trial, watch: &Watch, tracing: bool) -> Option<Result<Outcome, Error>> {
     let later = plant.ports.iter().any(|port| port.half_duplex || port.buffer.is_some());
     if later || plant.timings.iter().any(|timing| timing.coalesce.is_some()) {
         return None;
@@ -180,15 +182,16 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Option<Outcome
     for flow in 0..transfers {
         fast.schedule_transfer(flow);
     }
-    fast.run();
-    Some(fast.finish())
+    let mut poll = watch.begin(plant.phases.begin_ps, plant.phases.end_ps);
+    fast.run(&mut poll);
+    Some(poll.check().map(|()| fast.finish()))
 }
 
 impl Fast<'_> {
-    fn run(&mut self) {
+    fn run(&mut self, poll: &mut Poll) {
         loop {
             let (now, lane) = self.tournament.first();
-            if now >= self.end {
+            if now >= self.end || !poll.goes_on(now) {
                 return;
             }
             self.events += 1;

@@ -29,6 +29,7 @@ pub use scenario::Trial;
 pub use transfer::{EndOutcome, TransferOutcome};
 
 use crate::scenario::Error;
+use crate::watch::Watch;
 use account::Account;
 use applications::Applications;
 use plant::Plant;
@@ -86,8 +87,16 @@ pub fn check(trial: &Trial) -> Result<(), Error> {
 /// # Errors
 /// If the trial contradicts itself or leaves the range of what can be simulated.
 pub fn simulate(trial: &Trial) -> Result<Outcome, Error> {
+    simulate_watched(trial, &Watch::default())
+}
+
+/// Run a trial that another thread may follow and stop.
+///
+/// # Errors
+/// As [`simulate`]; and [`Error::Stopped`] if it was stopped.
+pub fn simulate_watched(trial: &Trial, watch: &Watch) -> Result<Outcome, Error> {
     let plant = Plant::new(trial)?;
-    Ok(fast::run(&plant, trial, false).unwrap_or_else(|| reference::run(&plant, trial, false)))
+    fast::run(&plant, trial, watch, false).unwrap_or_else(|| reference::run(&plant, trial, watch, false))
 }
 
 /// Run a trial event by event: the same outcome, slowly.
@@ -95,7 +104,7 @@ pub fn simulate(trial: &Trial) -> Result<Outcome, Error> {
 /// # Errors
 /// As [`simulate`].
 pub fn simulate_reference(trial: &Trial) -> Result<Outcome, Error> {
-    Ok(reference::run(&Plant::new(trial)?, trial, false))
+    reference::run(&Plant::new(trial)?, trial, &Watch::default(), false)
 }
 
 /// Outcomes of both implementations with every delivery; of one only if the other does not know what the network has.
@@ -104,5 +113,6 @@ pub fn simulate_reference(trial: &Trial) -> Result<Outcome, Error> {
 /// As [`simulate`].
 pub fn traces(trial: &Trial) -> Result<(Outcome, Option<Outcome>), Error> {
     let plant = Plant::new(trial)?;
-    Ok((reference::run(&plant, trial, true), fast::run(&plant, trial, true)))
+    let watch = Watch::default();
+    Ok((reference::run(&plant, trial, &watch, true)?, fast::run(&plant, trial, &watch, true).transpose()?))
 }

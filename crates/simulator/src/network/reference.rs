@@ -12,6 +12,8 @@ use super::medium::{Mac, Sent};
 use super::plant::{Last, Plant, NONE, PAUSE_OCTETS};
 use super::table::{Tables, Way};
 use super::{Outcome, Trial};
+use crate::scenario::Error;
+use crate::watch::{Poll, Watch};
 use ethermeter_traffic::{Purpose, Stream};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -161,7 +163,7 @@ pub(super) struct Engine<'p> {
 }
 
 /// Run a network.
-pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Outcome {
+pub(super) fn run(plant: &Plant, trial: &Trial, watch: &Watch, tracing: bool) -> Result<Outcome, Error> {
     let applications = Applications::new(plant, trial);
     let stations = applications.flow_count() + applications.receiver_count();
     let ports = u32::try_from(plant.ports.len()).expect("few ports");
@@ -194,8 +196,10 @@ pub(super) fn run(plant: &Plant, trial: &Trial, tracing: bool) -> Outcome {
     for flow in 0..engine.applications.waking_count() {
         engine.schedule_transfer(flow);
     }
-    engine.run();
-    engine.finish()
+    let mut poll = watch.begin(plant.phases.begin_ps, plant.phases.end_ps);
+    engine.run(&mut poll);
+    poll.check()?;
+    Ok(engine.finish())
 }
 
 impl Engine<'_> {
@@ -211,9 +215,9 @@ impl Engine<'_> {
         self.schedule(at, Event::Arrive { copy, lane });
     }
 
-    fn run(&mut self) {
+    fn run(&mut self, poll: &mut Poll) {
         while let Some(Reverse((now, _, _, _, event))) = self.heap.pop() {
-            if now >= self.plant.phases.end_ps {
+            if now >= self.plant.phases.end_ps || !poll.goes_on(now) {
                 return;
             }
             self.events += 1;

@@ -5,7 +5,6 @@ import os
 import selectors
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from ethermeter.engines.live.laboratory import Credentials, Laboratory, Station
 from ethermeter.engines.live.recording import Tap
 from ethermeter.faults import Fault, InputError
+from ethermeter.store.scratch import temporary_directory
 from ethermeter.testbed import Link, TestbedError, Wire, make_network
 from ethermeter.testbed.build import WireKind
 from ethermeter.testbed.record import NAMESPACES
@@ -276,7 +276,7 @@ def _running(
     from ethermeter import _core
 
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ethermeter-")))
+        folder = stack.enter_context(temporary_directory())
         ceilings = folder / "ceilings.toml"
         ceilings.write_text(_CEILINGS.format(addresses=list(addresses)).replace("'", '"'))
         credentials = None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -12,7 +13,7 @@ from ethermeter.engines.live.description import hosts_of
 from ethermeter.engines.work import TrialError
 from ethermeter.faults import Fault, InputError
 from ethermeter.store.captures import account_of, file_of
-from ethermeter.store.files import TEMPORARY, write_whole
+from ethermeter.store.files import TEMPORARY, make_folder, write_whole
 
 if TYPE_CHECKING:
     from ethermeter._core import Recorder
@@ -139,13 +140,15 @@ class Recording:
     _under_way: "dict[str, tuple[Tap, Recorder]]" = field(default_factory=dict)
     _begun: list[str] = field(default_factory=list)
     """Hosts of which there may be a file that is not to stay."""
+    _token: str = field(default_factory=lambda: secrets.token_hex(8))
+    """What makes its temporary names unpredictable."""
 
     def begin(self, host: str, tap: Tap) -> None:
         """Record a host from now on."""
         from ethermeter import _core
 
         path = self._temporary(host)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent, within=self.directory)
         self._begun.append(host)
         of = self.captures
         try:
@@ -176,7 +179,7 @@ class Recording:
             except OSError as error:
                 raise self._failed(host, error) from error
             said[host] = {"interface": tap.interface, **of, **account}
-        write_whole(self.directory / account_of(self.trial), json.dumps({"hosts": said}, indent=1) + "\n")
+        write_whole(self.directory / account_of(self.trial), json.dumps({"hosts": said}, indent=1) + "\n", within=self.directory)
         self._begun.clear()
 
     def discard(self) -> None:
@@ -188,7 +191,7 @@ class Recording:
 
     def _temporary(self, host: str) -> Path:
         path = self.directory / file_of(self.trial, host)
-        return path.with_name(TEMPORARY + path.name)
+        return path.with_name(f"{TEMPORARY}{self._token}-{path.name}")
 
     def _failed(self, host: str, error: Exception) -> TrialError:
         return TrialError(f"trial {self.trial}: the capture at {host}: {error}")

@@ -121,10 +121,10 @@ def run(trials: Sequence[Work], laboratory: Laboratory, directory: Path) -> Gene
 
     """
     for work in trials:
-        yield from _measured(work, laboratory, directory / FOLDER)
+        yield from _measured(work, laboratory, directory)
 
 
-def _measured(work: Work, laboratory: Laboratory, folder: Path) -> Generator[Finished | Underway, None, None]:
+def _measured(work: Work, laboratory: Laboratory, directory: Path) -> Generator[Finished | Underway, None, None]:
     import queue
     import threading
 
@@ -160,9 +160,7 @@ def _measured(work: Work, laboratory: Laboratory, folder: Path) -> Generator[Fin
     if isinstance(outcome, BaseException):
         raise TrialError(f"trial {work.id}: {(str(outcome).splitlines() or [type(outcome).__name__])[0]}") from outcome
     text, result = outcome
-    path = folder / f"{work.id}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text + "\n")
+    write_whole(directory / FOLDER / f"{work.id}.json", text + "\n", within=directory)
     took_s = time.monotonic() - begun_s
     if result["outcome"] == COMPLETE:
         yield Finished(work.place, observe(trial["scenario"], result, took_s=took_s, has_wires=laboratory.has_wires))

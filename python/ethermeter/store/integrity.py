@@ -1,0 +1,85 @@
+"""Integrity of a run directory: its provenance with checksums and seal, and what must not be in it."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ethermeter import provenance
+from ethermeter.faults import Fault, InputError
+from ethermeter.store.files import checksum, links, write_whole
+
+PROVENANCE = "provenance.json"
+AGAIN = "the file as the run wrote it; restore it, or run again with --force"
+
+
+def read_provenance(path: Path) -> dict[str, Any]:
+    """Read `provenance.json` of a run directory; empty if there is none."""
+    file = path / PROVENANCE
+    try:
+        found = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise InputError([Fault(str(file), "provenance", "unreadable", first_line(error))]) from error
+    if wrong := provenance.damage(found):
+        raise InputError([Fault(str(file), "provenance", wrong, f"expected {AGAIN}")])
+    return {key: value for key, value in found.items() if key != "seal"}
+
+
+def write_provenance(path: Path, found: dict[str, Any]) -> None:
+    """Write `provenance.json` of a run directory."""
+    write_whole(path / PROVENANCE, json.dumps(provenance.sealed(found), indent=2, ensure_ascii=False) + "\n")
+
+
+def read_verified(directory: Path, name: str) -> bytes:
+    """Read a file of a run directory that may be no whole run; it is compared with its checksum where there is one.
+
+    Raises
+    ------
+    InputError
+        If it was altered.
+    OSError
+        If it cannot be read.
+
+    """
+    content = (directory / name).read_bytes()
+    known = read_provenance(directory).get("sha256", {}).get(name)
+    if known is not None and hashlib.sha256(content).hexdigest() != known:
+        raise InputError([Fault(str(directory / name), "file", "damaged: its SHA-256 differs from the one in provenance.json", AGAIN)])
+    return content
+
+
+def is_altered(directory: Path, name: str) -> bool:
+    """Whether a file of a run directory differs from its checksum in the provenance; without one, nothing is known against it."""
+    known = read_provenance(directory).get("sha256", {}).get(name)
+    try:
+        return known is not None and checksum(directory / name) != known
+    except OSError:
+        return True
+
+
+def refuse_links(path: Path) -> None:
+    """Refuse a run directory with links in it, which would lead readers and writers elsewhere.
+
+    Raises
+    ------
+    InputError
+        With a fault for every link.
+
+    """
+    if found := sorted(links(path)):
+        raise InputError(
+            Fault(str(link), "file", "a link", "expected files and folders of the run itself; remove the link") for link in found
+        )
+
+
+def checksums_of(path: Path, names: Iterable[str]) -> dict[str, str]:
+    """SHA-256 of files of a run directory, by their names."""
+    return {name: checksum(path / name) for name in names}
+
+
+def first_line(error: Exception) -> str:
+    """First line of what went wrong, or its kind."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

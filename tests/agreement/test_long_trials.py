@@ -1,0 +1,64 @@
+"""Trials that take minutes: progress within them, and an end at once. With the real core, which nothing but its watch can stop."""
+
+import re
+import signal
+import threading
+import time
+
+import pytest
+from ethermeter import _core, api
+from ethermeter.engines import local
+from ethermeter.engines.work import UnderWay, Work
+from small_runs import EXPERIMENT, real, started, write_experiment
+
+LONG = (
+    EXPERIMENT.replace('"stations.count" = [1, 2, 5]\n"stations.frames" = ["64 B", "1536 B"]', "")
+    .replace("[vary]\n", "")
+    .replace("count = 4", "count = 1024")
+    .replace("replications = 5", "replications = 1")
+    .replace('transmit = "100 ms"', 'transmit = "2000 s"')
+    .replace('measure = "middle 50 ms"', 'measure = "middle 1000 s"')
+)
+
+
+@pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"])
+def test_one_long_trial_shows_its_progress_and_ends_within_a_second(tmp_path, in_quiet_window, end, code):
+    path = write_experiment(tmp_path, text=LONG)
+
+    def seconds_to_end():
+        with started(real("run", path, "--out", tmp_path / "run", "--no-report", "--force")) as process:
+            said = [process.stderr.readline() for _ in range(2)]
+            begin_s = time.monotonic()
+            process.send_signal(end)
+            _, last = process.communicate(timeout=20)
+            took_s = time.monotonic() - begin_s
+        assert process.returncode == code
+        found = [re.fullmatch(r"small: 0 of 1 trials, trial small/00000 at (\d+)%, .* left\n", line) for line in said]
+        assert all(found), said
+        assert int(found[0][1]) <= int(found[1][1]) < 100
+        assert "finished trials are kept. To continue: ethermeter run" in last
+        return took_s
+
+    assert in_quiet_window(seconds_to_end) < 1
+
+
+def test_an_engine_that_is_closed_stops_the_trials_under_way(tmp_path):
+    plan = api.load(write_experiment(tmp_path, text=LONG)).plan()
+    results = local.run([Work(0, plan.trials[0].id, plan.trials[0].line)], jobs=1)
+    shares = []
+    while not shares or shares[-1] == 0:
+        under_way = next(results)
+        assert isinstance(under_way, UnderWay)
+        shares += under_way.shares.values()
+    assert 0 < shares[-1] < 1
+    results.close()
+    # A trial that nothing stops would go on for minutes, on a thread of this process.
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("trials-")]
+
+
+def test_a_stopped_simulation_is_no_result(tmp_path):
+    line = api.load(write_experiment(tmp_path)).plan().trials[0].line
+    watch = _core.Watch()
+    watch.stop()
+    with pytest.raises(ValueError, match="stopped"):
+        _core.simulate(line, watch)

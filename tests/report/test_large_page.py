@@ -1,0 +1,114 @@
+"""Pages of runs with more points than a page can show."""
+
+import itertools
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.interval import Estimate
+from ethermeter.observation import Metric
+from ethermeter.report.axes import Axes, choose, panels
+from ethermeter.report.html import table
+from ethermeter.report.thinning import FEWEST_PLACES, MOST_PANELS, MOST_ROWS, MOST_VALUES, notice
+from small_runs import EXPERIMENT, call, fake, write_experiment
+from visiting import Visit
+
+REPORT = """
+import resource, sys
+from ethermeter.cli import main
+sys.argv = ["ethermeter", "report", sys.argv[1]]
+try:
+    main()
+finally:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def points(**varied: int) -> list[Point]:
+    """Every combination of so many values of each key; a peak of one value in the middle."""
+    found: list[dict[str, str]] = [{}]
+    for key, count in varied.items():
+        found = [{**point, key: f"{at}"} for point in found for at in range(1, count + 1)]
+    return [
+        Point("s", point, "simulation", 1, {Metric.UTILISATION: Estimate(9.0 if at == len(found) // 2 + 1 else 0.5, 0.1, 19.0)})
+        for at, point in enumerate(found)
+    ]
+
+
+def test_few_points_are_all_drawn() -> None:
+    few = points(load=MOST_VALUES // 4, curve=4)
+    (panel,) = panels(few, choose(few), Metric.UTILISATION)
+    assert sum(len(curve.points) for curve in panel.curves) == MOST_VALUES
+    assert notice(MOST_ROWS) == ""
+
+
+def test_of_many_points_places_at_even_distances_the_ends_and_the_extremes_are_drawn() -> None:
+    many = points(load=10_001)
+    (panel,) = panels(many, choose(many), Metric.UTILISATION)
+    (curve,) = panel.curves
+    places = [x for x, _ in curve.points]
+    assert MOST_VALUES <= len(places) <= MOST_VALUES + 2
+    assert (places[0], places[-1]) == (1, 10_001)
+    assert max(after - before for before, after in itertools.pairwise(places)) <= 6
+    assert max(estimate.value for _, estimate in curve.points) == 9.0
+
+
+def test_very_many_panels_are_thinned_and_their_curves_keep_some_places() -> None:
+    many = points(x=50, curve=10, panel=300)
+    found = panels(many, Axes("x", "", "curve", ("panel",)), Metric.UTILISATION)
+    assert [panel.title for panel in (found[0], found[-1])] == ["panel = 1", "panel = 300"]
+    assert len(found) == MOST_PANELS
+    assert all(FEWEST_PLACES <= len(curve.points) < 50 for panel in found for curve in panel.curves)
+
+
+def test_the_x_axis_is_the_key_that_makes_figures_of_all_points() -> None:
+    assert choose(points(**{"stations.count": 7, "frames": 100})) == Axes("frames", "", "stations.count", ())
+    assert choose(points(**{"stations.count": 7, "frames": 10})) == Axes("stations.count", "", "frames", ())
+
+
+def test_of_a_long_table_rows_at_even_distances_are_shown_and_counted() -> None:
+    text = table(["a"], [[f"row {at}"] for at in range(10 * MOST_ROWS)], caption="rows")
+    assert text.startswith("<p>500 of 5,000 rows, at even distances.</p>")
+    assert text.count('<th scope="row">') == MOST_ROWS
+    assert "row 0<" in text
+    assert "row 4999<" in text
+    assert "of" not in table(["a"], [["b"]] * MOST_ROWS, caption="rows").partition("<div")[0]
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 10 003 points without its report."""
+    folder = tmp_path_factory.mktemp("large")
+    lengths = ", ".join(f'"{octets} B"' for octets in range(64, 64 + 1429))
+    text = EXPERIMENT.replace('["64 B", "1536 B"]', f"[{lengths}]").replace("[1, 2, 5]", "[1, 2, 3, 4, 5, 6, 7]")
+    path = write_experiment(folder, text=text.replace("replications = 5", "replications = 1"))
+    ended = call(fake("run", path, "--out", folder / "run", "--no-report"))
+    assert ended.returncode == 0, ended.stderr
+    return folder / "run"
+
+
+@pytest.mark.long
+def test_ten_thousand_points_make_a_page_of_less_than_ten_megabytes_in_less_than_half_a_gigabyte(large: Path) -> None:
+    ended = subprocess.run([sys.executable, "-c", REPORT, str(large)], capture_output=True, text=True, check=True)
+    assert int(ended.stdout.splitlines()[-1]) * 1024 < 500e6
+    page = (large / "report.html").read_bytes()
+    assert len(page) < 10e6
+    text = page.decode()
+    assert "These are 10,003 points, more than a page can show." in text
+    assert "500 of 10,003 rows, at even distances." in text
+    assert len(re.findall(r"<figure ", text)) < 50
+
+
+@pytest.mark.long
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_of_ten_thousand_points_draws_every_figure(browser: object, large: Path, width: int) -> None:
+    subprocess.run([sys.executable, "-m", "ethermeter", "report", str(large)], capture_output=True, check=True)
+    visit = Visit(browser, (large / "report.html").resolve().as_uri(), width, "light")
+    visit.expect_quiet_and_no_wider()
+    assert visit.page.locator(".plot").count() == visit.page.locator(".plot[data-rendered=light]").count() > 5
+    assert visit.page.locator(".lead", has_text="10,003 points").is_visible()
+    visit.page.close()

@@ -1,0 +1,120 @@
+"""Damaged run directories: every file of a finished run, damaged in every way, under every command that reads it.
+
+Either the command names the damaged file in a line and exits 2, or it makes the file again from what it is derived from.
+"""
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ethermeter.cli.app import app
+from small_runs import EXPERIMENT
+from typer.testing import CliRunner
+
+SEGMENT = EXPERIMENT.replace('"stations.count" = [1, 2, 5]\n"stations.frames" = ["64 B", "1536 B"]', '"stations.count" = [2, 5]').replace(
+    "replications = 5", 'replications = 1\nengines = ["simulation", "theory"]'
+)
+NETWORK = (Path(__file__).parents[2] / "python/ethermeter/experiments/request-response.toml").read_text(encoding="utf-8")
+OVERRIDES = ("--set", "run.replications=1", "--set", 'phases.transmit="20 ms"', "--set", 'phases.measure="last 10 ms"', "--set", "vary={}")
+
+
+def _flipped(content: bytes) -> bytes:
+    at = len(content) // 2
+    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+def _rewritten(content: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        path.write_bytes(content(path.read_bytes()))
+
+    return damage
+
+
+def _directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _link(path: Path) -> None:
+    elsewhere = path.parent.parent / "elsewhere"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "an empty object": _rewritten(lambda _: b"{}\n"),
+    "empty": _rewritten(lambda _: b""),
+    "half": _rewritten(lambda content: content[: len(content) // 2]),
+    "a flipped bit": _rewritten(_flipped),
+    "a flipped bit at the end": _rewritten(lambda content: content[:-2] + bytes([content[-2] ^ 1]) + content[-1:]),
+    "random bytes": _rewritten(lambda content: random.Random(1).randbytes(len(content))),
+    "null": _rewritten(lambda _: b"null"),
+    "no file": lambda path: path.unlink(),
+    "a directory": _directory,
+    "a link": _link,
+}
+
+
+@pytest.fixture(scope="module")
+def undamaged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Finished runs by their kind, each beside the experiment it is of."""
+    found = {}
+    for kind, text, more in (("segment", SEGMENT, ()), ("network", NETWORK, OVERRIDES)):
+        folder = tmp_path_factory.mktemp(kind)
+        (folder / "small.toml").write_text(text, encoding="utf-8")
+        ended = CliRunner().invoke(app, ["run", str(folder / "small.toml"), "--out", str(folder / "run"), *more])
+        assert ended.exit_code == 0, ended.output
+        found[kind] = folder
+    return found
+
+
+def _files(kind: str) -> tuple[str, ...]:
+    tables = ("observations.parquet", "batches.parquet", "histograms.parquet")
+    made = ("experiment.toml", "plan.jsonl", "provenance.json", *tables, "estimates.json", "report.html")
+    return (*made, "agreement.json") if kind == "segment" else (*made, "ports.parquet", "flow-batches.parquet", "flows.json")
+
+
+CASES = [(kind, file, damage) for kind in ("segment", "network") for file in _files(kind) for damage in DAMAGES]
+
+
+@pytest.mark.parametrize(("kind", "file", "damage"), CASES)
+def test_a_damaged_file_is_named_or_made_again(undamaged: dict[str, Path], tmp_path: Path, kind: str, file: str, damage: str) -> None:
+    folder = undamaged[kind]
+    more = OVERRIDES if kind == "network" else ()
+    commands = {
+        "run": ["run", str(folder / "small.toml"), "--out", "RUN", *more, "--resume", "--no-report"],
+        "report": ["report", "RUN"],
+        "compare": ["compare", "RUN", str(folder / "run")],
+        "agreement": ["agreement", "RUN"],
+        "admission": ["admission", "RUN"],
+    }
+    if kind == "network":
+        commands["ceilings"] = ["ceilings", "--roofline", "RUN"]
+    else:
+        commands["figures"] = ["figures", "RUN", "--out", str(tmp_path / "figures")]
+    for name, command in commands.items():
+        run = tmp_path / name / "run"
+        shutil.copytree(folder / "run", run)
+        whole = (run / file).read_bytes()
+        DAMAGES[damage](run / file)
+        ended = CliRunner().invoke(app, [str(run) if word == "RUN" else word for word in command])
+        said = f"{name}: {ended.exit_code}\n{ended.stderr}"
+        assert ended.exception is None or isinstance(ended.exception, SystemExit), said
+        assert "internal error" not in ended.stderr, said
+        assert "Traceback" not in ended.output, said
+        if name == "admission":  # it refuses whole runs of these kinds, too
+            assert ended.exit_code == 2, said
+            continue
+        if ended.exit_code != 0:
+            assert ended.exit_code == 2, said
+            assert all(line.strip() for line in ended.stderr.splitlines()), said
+            assert file in ended.stderr or name == "agreement", said
+        elif damage == "a link":
+            pytest.fail(f"a link was followed; {said}")
+        elif name == "report" or (name == "run" and file != "report.html"):
+            # What was made again is what was there; a page and a provenance have times.
+            assert (run / file).is_file(), said
+            if file not in ("report.html", "provenance.json"):
+                assert (run / file).read_bytes() == whole, said
