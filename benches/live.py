@@ -364,7 +364,7 @@ def measure(
     -------
     :
         `machine`, and for each table its rows: `ours` and `theirs` (medians), `ratio` (ours over the peer's of each round: `median`,
-        `low`, `high`, by key), `met` (whether the median ratios are at least `TARGET`; None where there is no target or no ratio);
+        `low`, `high`, by key), `met` (of each key with a target and a ratio, whether the median is at least `TARGET`);
         `status` says why if something was not measured.
 
     """
@@ -477,11 +477,9 @@ def compared(ours: Sequence[dict[str, float]], theirs: Sequence[dict[str, float]
     return {"ours": _medians(ours), "theirs": _medians(theirs), "ratio": spread or None}
 
 
-def met(ratio: dict[str, dict[str, float]] | None, target: Sequence[str]) -> bool | None:
-    """Return whether every median ratio of the keys in `target` is at least `TARGET`; None without a target or without the ratios."""
-    if not target or ratio is None or not set(target) <= set(ratio):
-        return None
-    return all(ratio[key]["median"] >= TARGET for key in target)
+def met(ratio: dict[str, dict[str, float]] | None, target: Sequence[str]) -> dict[str, bool]:
+    """Return of each key in `target` that has a ratio whether its median is at least `TARGET`."""
+    return {key: ratio[key]["median"] >= TARGET for key in target if ratio and key in ratio}
 
 
 def _medians(runs: Sequence[dict[str, float]]) -> dict[str, float] | None:
@@ -553,11 +551,11 @@ def line(row: dict[str, Any], scales: dict[str, float], unit: str) -> str:
             else " ".join(f"{run[key] * scale:.{3 if key == 'slope_us' else 1}f}{unit}" for key, scale in scales.items() if key in run)
         )
 
-    ratios = [row["ratio"][key] for key in scales if key in row["ratio"]] if row["ratio"] else []
-    ratio = " ".join(f"{of['median']:.3f} [{of['low']:.3f} to {of['high']:.3f}]" for of in ratios)
-    judged = {True: " PASS", False: " MISS", None: ""}[row["met"]]
+    judged = {key: " PASS" if is_met else " MISS" for key, is_met in row["met"].items()}
+    ratios = {key: row["ratio"][key] for key in scales if key in row["ratio"]} if row["ratio"] else {}
+    ratio = ", ".join(f"{of['median']:.3f} [{of['low']:.3f} to {of['high']:.3f}]{judged.get(key, '')}" for key, of in ratios.items())
     status = "" if row["status"] == "measured" else f"  ({row['status']})"
-    return f"  {row['what']:16} {shown(row['ours']):18} {row['peer']:14} {shown(row['theirs']):18} ratio {ratio or '–'}{judged}{status}"
+    return f"  {row['what']:16} {shown(row['ours']):18} {row['peer']:14} {shown(row['theirs']):18} ratio {ratio or '–'}{status}"
 
 
 def _count(text: str) -> int:

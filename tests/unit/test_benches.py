@@ -286,14 +286,15 @@ def test_ratios_to_a_peer_are_of_the_two_runs_of_a_round() -> None:
 def test_a_median_ratio_below_that_of_a_peer_is_a_miss(median: float, judged: str) -> None:
     ratio = {"sender": {"median": 1.2, "low": 1.1, "high": 1.3}, "both": {"median": median, "low": 0.9, "high": 1.1}}
     is_met = live.met(ratio, ("sender", "both"))
-    assert is_met is (judged == "PASS")
+    assert is_met == {"sender": True, "both": judged == "PASS"}
     run = {"sender": 2e6, "both": 1e6}
     row = {"what": "UDP", "peer": "iperf3", "status": "measured", "ours": run, "theirs": run, "ratio": ratio, "met": is_met}
-    told = live.line(row, {"sender": 1e-3, "both": 1e-3}, "k")
-    assert f"1.200 [1.100 to 1.300] {median:.3f} [0.900 to 1.100] {judged}" in told
+    shown = live.line(row, {"sender": 1e-3, "both": 1e-3}, "k")
+    assert f"1.200 [1.100 to 1.300] PASS, {median:.3f} [0.900 to 1.100] {judged}" in shown
 
 
 def test_nothing_is_judged_without_a_target_or_a_ratio() -> None:
-    assert live.met({"share": {"median": 2.0, "low": 2.0, "high": 2.0}}, ()) is None
-    assert live.met(None, ("share",)) is None
-    assert live.met({"share": {"median": 2.0, "low": 2.0, "high": 2.0}}, ("share", "both")) is None
+    share = {"share": {"median": 2.0, "low": 2.0, "high": 2.0}}
+    assert live.met(share, ()) == {}
+    assert live.met(None, ("share",)) == {}
+    assert live.met(share, ("share", "both")) == {"share": True}
