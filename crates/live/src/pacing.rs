@@ -19,7 +19,7 @@ pub mod trial;
 
 pub use priority::{Priority, PriorityGuard};
 pub use rest::{Rest, Rests};
-pub use trial::{Stalls, Trial};
+pub use trial::Trial;
 
 /// What to do before a time that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

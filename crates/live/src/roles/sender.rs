@@ -80,14 +80,13 @@ pub fn send<P: Port, T: Timeline>(
     let is_scheduled = !matches!(plan.source.arrivals, Arrivals::Saturated {});
     let mut pacing = Pacing::new(plan.pacer, time);
     let mut next = source.first();
-    let trial = is_scheduled.then(|| tried_out(&mut pacing, plan, next.as_ref(), stop)).flatten();
-    let begin_ns = plan.begin_ns + trial.map_or(0, |trial| trial.shift_ns);
+    let trial = is_scheduled.then(|| pacing.try_out(plan.begin_ns, stop)).flatten();
     let mut sender = Sender { port, time, face, plan, stop, sent: Sent { trial, ..Sent::nothing() } };
     let mut batch = Vec::with_capacity(sender.port.batch());
     while let Some(offer) = next {
-        let due_ns = begin_ns + offer.ready_ps.div_ceil(PS_PER_NS);
+        let due_ns = plan.begin_ns + offer.ready_ps.div_ceil(PS_PER_NS);
         let Some(now_ns) = pacing.wait_until(due_ns, stop) else { break };
-        let elapsed_ps = (now_ns - begin_ns) * PS_PER_NS;
+        let elapsed_ps = (now_ns - plan.begin_ns) * PS_PER_NS;
         batch.clear();
         while let Some(offer) = next.filter(|offer| offer.ready_ps <= elapsed_ps) {
             if batch.len() == batch.capacity() || sender.sent.frames + batch.len() as u64 >= plan.most_frames {
@@ -101,7 +100,7 @@ pub fn send<P: Port, T: Timeline>(
         }
         if is_scheduled {
             for offer in &batch {
-                sender.sent.achieved.record(begin_ns + offer.arrived_ps / PS_PER_NS, now_ns);
+                sender.sent.achieved.record(plan.begin_ns + offer.arrived_ps / PS_PER_NS, now_ns);
             }
         }
         if !sender.hand_over(&batch)? {
@@ -111,23 +110,6 @@ pub fn send<P: Port, T: Timeline>(
     sender.sent.breaths = pacing.breaths();
     sender.sent.rests = pacing.rests();
     Ok(sender.sent)
-}
-
-/// Try out what the pacer asks for before the transmission begins, and find the shift of a regular source.
-fn tried_out<T: Timeline>(
-    pacing: &mut Pacing<'_, T>,
-    plan: &SendPlan<'_>,
-    first: Option<&Offer>,
-    stop: &AtomicBool,
-) -> Option<Trial> {
-    let (trial, stalls) = pacing.try_out(plan.begin_ns, stop)?;
-    let shift_ns = match (&plan.source.arrivals, first) {
-        (Arrivals::Regular { period_ps }, Some(first)) if period_ps % PS_PER_NS == 0 => {
-            stalls.quiet_shift_ns(plan.begin_ns + first.ready_ps.div_ceil(PS_PER_NS), period_ps / PS_PER_NS)
-        }
-        _ => 0,
-    };
-    Some(Trial { shift_ns, ..trial })
 }
 
 /// Whether every frame has room for a mark and the port has room for it.
