@@ -618,11 +618,11 @@ impl Endpoint {
         }
         self.received = end;
         let had_gap = !self.pieces.is_empty();
-        let reached = self.pieces.iter().take_while(|piece| piece.0 <= end).count();
-        if let Some(last) = self.pieces[..reached].last() {
-            self.received = end.max(last.1);
+        if had_gap {
+            let reached = self.pieces.iter().take_while(|piece| piece.0 <= end).count();
+            self.received = self.pieces[..reached].last().map_or(end, |last| end.max(last.1));
+            self.pieces.drain(..reached);
         }
-        self.pieces.drain(..reached);
         self.segments += 1;
         // RFC 5681 § 4.2: at once what fills a gap.
         if had_gap || self.quick > 0 || self.segments >= self.tcp.acknowledge.segments {
