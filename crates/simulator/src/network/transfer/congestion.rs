@@ -1,6 +1,6 @@
 //! Congestion windows: Reno (RFC 5681) and CUBIC (RFC 9438) with `HyStart`.
 //!
-//! CUBIC is computed as Linux computes it (net/ipv4/tcp_cubic.c): in whole segments, milliseconds and 1/1024 s, with an integer cube root.
+//! CUBIC is computed as Linux computes it (`net/ipv4/tcp_cubic.c`): in whole segments, milliseconds and 1/1024 s, with an integer cube root.
 //! So it is the same on every machine, and needs no memory beyond this.
 
 use super::scenario::{Congestion, Tcp};
@@ -146,7 +146,7 @@ struct Start {
     samples: u32,
 }
 
-/// Constants of tcp_cubic.c. C = 410/1024, beta = 717/1024.
+/// Constants of `tcp_cubic.c`. C = 410/1024, beta = 717/1024.
 const BETA: u64 = 717;
 const SCALE: u64 = 1024;
 const RATE: u64 = 410;
@@ -234,7 +234,7 @@ impl Cubic {
         }
         if now - start.last_acknowledged <= TRAIN_GAP {
             start.last_acknowledged = now;
-            start.is_found = now - start.began > (least + TRAIN_SLACK) / 2;
+            start.is_found = now - start.began > u64::midpoint(least, TRAIN_SLACK);
         }
         let shortest = start.least.map_or(round_trip, |shortest| shortest.min(round_trip));
         start.least = Some(shortest);

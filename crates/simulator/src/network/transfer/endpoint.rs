@@ -116,6 +116,7 @@ struct Usage {
 
 /// One end of a connection.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is due or not by itself")]
 pub(super) struct Endpoint {
     tcp: Tcp,
     measured: (u64, u64),
@@ -423,10 +424,14 @@ impl Endpoint {
             self.measure(now - first);
             self.window.measure(now, now - last, self.unacknowledged, self.next);
         }
-        if self.state != State::Open && self.recover.is_some_and(|recover| self.unacknowledged >= recover) {
-            self.be_open();
-        } else if self.state == State::Recovery && has_advanced && !self.tcp.sack && self.tcp.recovery == Recovery::Reno
-        {
+        let is_reached = self.recover.is_some_and(|recover| self.unacknowledged >= recover);
+        let ends_at_once = !self.tcp.sack && self.tcp.recovery == Recovery::Reno;
+        let is_over = match self.state {
+            State::Open => false,
+            State::Recovery => is_reached || (has_advanced && ends_at_once),
+            State::Loss => is_reached,
+        };
+        if is_over {
             self.be_open();
         }
         if is_duplicate && !self.tcp.sack && self.state != State::Loss {
@@ -697,6 +702,7 @@ fn insert(pieces: &mut Vec<(u64, u64)>, from: u64, end: u64) -> ((u64, u64), boo
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation)] // octets of tests are few
 mod tests {
     use super::*;
     use ethermeter_traffic::{Purpose, Stream};
