@@ -708,8 +708,8 @@ mod tests {
     use ethermeter_traffic::{Purpose, Stream};
     use proptest::prelude::*;
 
-    /// Two ends, and a way between them that takes 10 us and loses segments by chance.
-    struct Way {
+    /// Two ends, and a path between them that takes 10 us and loses segments by chance.
+    struct Path {
         ends: [Endpoint; 2],
         under_way: VecDeque<(u64, usize, Segment)>,
         chance: Stream,
@@ -719,7 +719,7 @@ mod tests {
         came: [Vec<bool>; 2],
     }
 
-    impl Way {
+    impl Path {
         const DELAY_PS: u64 = 10_000_000;
 
         fn send(&mut self, now: u64) {
@@ -792,17 +792,17 @@ mod tests {
             })).expect("keys of tcp");
             let ends = [0, 1].map(|_| Endpoint::new(tcp, (0, u64::MAX)));
             let came = [1, 0].map(|from: usize| vec![false; octets[from] as usize]);
-            let mut way = Way { ends, under_way: VecDeque::new(), chance: Stream::new(seed, 0, Purpose::Loss), losses, came };
-            for (end, &octets) in way.ends.iter_mut().zip(&octets) {
+            let mut path = Path { ends, under_way: VecDeque::new(), chance: Stream::new(seed, 0, Purpose::Loss), losses, came };
+            for (end, &octets) in path.ends.iter_mut().zip(&octets) {
                 end.write(0, octets);
             }
-            way.run();
-            for (end, &octets) in way.ends.iter().zip(&octets) {
+            path.run();
+            for (end, &octets) in path.ends.iter().zip(&octets) {
                 prop_assert_eq!((end.unacknowledged, end.next, end.board.gone(), end.queued), (octets, octets, 0, octets));
             }
-            prop_assert_eq!((way.ends[0].taken, way.ends[1].taken), (octets[1], octets[0]));
+            prop_assert_eq!((path.ends[0].taken, path.ends[1].taken), (octets[1], octets[0]));
             if losses == 0 {
-                let counts = way.ends.each_ref().map(|end| (end.counts.timeouts, end.counts.fast_retransmissions));
+                let counts = path.ends.each_ref().map(|end| (end.counts.timeouts, end.counts.fast_retransmissions));
                 prop_assert!(sack || counts.iter().all(|counts| counts.1 == 0), "{:?}", counts);
             }
         }
