@@ -1,4 +1,4 @@
-"""TCP of Linux over a slow link beside the simulated one: two cells of the table in docs/transfers.md, which `make tcp` measures whole."""
+"""TCP of Linux over a slow link beside the simulated one: two cells of the table in docs/transfers.md, by `ethermeter measure`."""
 
 import itertools
 import json

@@ -1,6 +1,6 @@
 //! Congestion windows: Reno (RFC 5681) and CUBIC (RFC 9438) with `HyStart`.
 //!
-//! CUBIC is computed as Linux computes it (net/ipv4/tcp_cubic.c): in whole segments, milliseconds and 1/1024 s, with an integer cube root.
+//! CUBIC is computed as Linux computes it (`net/ipv4/tcp_cubic.c`): in whole segments, milliseconds and 1/1024 s, with an integer cube root.
 //! So it is the same on every machine, and needs no memory beyond this.
 
 use super::scenario::{Congestion, Tcp};
@@ -146,7 +146,7 @@ struct Start {
     samples: u32,
 }
 
-/// Constants of tcp_cubic.c. C = 410/1024, beta = 717/1024.
+/// Constants of `tcp_cubic.c`. C = 410/1024, beta = 717/1024.
 const BETA: u64 = 717;
 const SCALE: u64 = 1024;
 const RATE: u64 = 410;
@@ -234,7 +234,7 @@ impl Cubic {
         }
         if now - start.last_acknowledged <= TRAIN_GAP {
             start.last_acknowledged = now;
-            start.is_found = now - start.began > (least + TRAIN_SLACK) / 2;
+            start.is_found = now - start.began > u64::midpoint(least, TRAIN_SLACK);
         }
         let shortest = start.least.map_or(round_trip, |shortest| shortest.min(round_trip));
         start.least = Some(shortest);
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(reno.octets, 101 * MSS);
     }
 
-    /// RFC 9438 § 4.2: W(t) = C (t - K)^3 + W_max with C = 0.4 and K = cbrt(W_max (1 - beta) / C). With a round trip of 200 ms and a window
+    /// RFC 9438 § 4.2: `W(t) = C (t - K)^3 + W_max` with C = 0.4 and `K = cbrt(W_max (1 - beta) / C)`. With a round trip of 200 ms and a window
     /// of 1000 segments Reno would be far behind, so the cubic function is what is followed: 5.2 s of it to the plateau at least.
     #[test]
     #[allow(clippy::cast_precision_loss)]

@@ -116,6 +116,7 @@ struct Usage {
 
 /// One end of a connection.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is due or not by itself")]
 pub(super) struct Endpoint {
     tcp: Tcp,
     measured: (u64, u64),
@@ -423,10 +424,14 @@ impl Endpoint {
             self.measure(now - first);
             self.window.measure(now, now - last, self.unacknowledged, self.next);
         }
-        if self.state != State::Open && self.recover.is_some_and(|recover| self.unacknowledged >= recover) {
-            self.be_open();
-        } else if self.state == State::Recovery && has_advanced && !self.tcp.sack && self.tcp.recovery == Recovery::Reno
-        {
+        let is_reached = self.recover.is_some_and(|recover| self.unacknowledged >= recover);
+        let ends_at_once = !self.tcp.sack && self.tcp.recovery == Recovery::Reno;
+        let is_over = match self.state {
+            State::Open => false,
+            State::Recovery => is_reached || (has_advanced && ends_at_once),
+            State::Loss => is_reached,
+        };
+        if is_over {
             self.be_open();
         }
         if is_duplicate && !self.tcp.sack && self.state != State::Loss {
@@ -618,11 +623,11 @@ impl Endpoint {
         }
         self.received = end;
         let had_gap = !self.pieces.is_empty();
-        let reached = self.pieces.iter().take_while(|piece| piece.0 <= end).count();
-        if let Some(last) = self.pieces[..reached].last() {
-            self.received = end.max(last.1);
+        if had_gap {
+            let reached = self.pieces.iter().take_while(|piece| piece.0 <= end).count();
+            self.received = self.pieces[..reached].last().map_or(end, |last| end.max(last.1));
+            self.pieces.drain(..reached);
         }
-        self.pieces.drain(..reached);
         self.segments += 1;
         // RFC 5681 § 4.2: at once what fills a gap.
         if had_gap || self.quick > 0 || self.segments >= self.tcp.acknowledge.segments {
@@ -697,13 +702,14 @@ fn insert(pieces: &mut Vec<(u64, u64)>, from: u64, end: u64) -> ((u64, u64), boo
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation)] // octets of tests are few
 mod tests {
     use super::*;
     use ethermeter_traffic::{Purpose, Stream};
     use proptest::prelude::*;
 
-    /// Two ends, and a way between them that takes 10 us and loses segments by chance.
-    struct Way {
+    /// Two ends, and a path between them that takes 10 us and loses segments by chance.
+    struct Path {
         ends: [Endpoint; 2],
         under_way: VecDeque<(u64, usize, Segment)>,
         chance: Stream,
@@ -713,7 +719,7 @@ mod tests {
         came: [Vec<bool>; 2],
     }
 
-    impl Way {
+    impl Path {
         const DELAY_PS: u64 = 10_000_000;
 
         fn send(&mut self, now: u64) {
@@ -786,17 +792,17 @@ mod tests {
             })).expect("keys of tcp");
             let ends = [0, 1].map(|_| Endpoint::new(tcp, (0, u64::MAX)));
             let came = [1, 0].map(|from: usize| vec![false; octets[from] as usize]);
-            let mut way = Way { ends, under_way: VecDeque::new(), chance: Stream::new(seed, 0, Purpose::Loss), losses, came };
-            for (end, &octets) in way.ends.iter_mut().zip(&octets) {
+            let mut path = Path { ends, under_way: VecDeque::new(), chance: Stream::new(seed, 0, Purpose::Loss), losses, came };
+            for (end, &octets) in path.ends.iter_mut().zip(&octets) {
                 end.write(0, octets);
             }
-            way.run();
-            for (end, &octets) in way.ends.iter().zip(&octets) {
+            path.run();
+            for (end, &octets) in path.ends.iter().zip(&octets) {
                 prop_assert_eq!((end.unacknowledged, end.next, end.board.gone(), end.queued), (octets, octets, 0, octets));
             }
-            prop_assert_eq!((way.ends[0].taken, way.ends[1].taken), (octets[1], octets[0]));
+            prop_assert_eq!((path.ends[0].taken, path.ends[1].taken), (octets[1], octets[0]));
             if losses == 0 {
-                let counts = way.ends.each_ref().map(|end| (end.counts.timeouts, end.counts.fast_retransmissions));
+                let counts = path.ends.each_ref().map(|end| (end.counts.timeouts, end.counts.fast_retransmissions));
                 prop_assert!(sack || counts.iter().all(|counts| counts.1 == 0), "{:?}", counts);
             }
         }

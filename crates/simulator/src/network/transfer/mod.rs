@@ -300,9 +300,10 @@ impl Connection {
     #[cold]
     pub fn departed(&mut self, frame: &Frame, end: u64) {
         let side = &mut self.sides[usize::from(frame.answer.is_some())];
-        let Some(segment) = side.record(frame.message) else { return };
-        let upto = segment.from + segment.octets;
-        if segment.octets > 0 && upto > side.watched_upto {
+        let Some((upto, octets)) = side.record(frame.message).map(|it| (it.from + it.octets, it.octets)) else {
+            return;
+        };
+        if octets > 0 && upto > side.watched_upto {
             side.watched_upto = upto;
             side.watched.push_back((upto, end.saturating_sub(u64::from(frame.octets) * side.octet_ps)));
         }
@@ -312,13 +313,13 @@ impl Connection {
     #[cold]
     pub fn seen(&mut self, frame: &Frame, now: u64, account: &mut Account) {
         let from = usize::from(frame.answer.is_some());
-        let Some(segment) = self.sides[from].record(frame.message) else { return };
+        let Some(acknowledges) = self.sides[from].record(frame.message).map(|it| it.acknowledges) else { return };
         // Who sends what is transferred: its data are acknowledged to it.
         let sends = self.filing.as_ref().is_some_and(|filing| filing.file.direction == Direction::Read);
         let is_of_data = 1 - from == usize::from(sends);
         let side = &mut self.sides[1 - from];
         let began = now.saturating_sub(u64::from(frame.octets) * side.octet_ps);
-        while let Some((_, sent)) = pop_if(&mut side.watched, |(upto, _)| *upto <= segment.acknowledges) {
+        while let Some((_, sent)) = pop_if(&mut side.watched, |(upto, _)| *upto <= acknowledges) {
             if account.within(now) {
                 side.delays.record(began - sent);
                 if is_of_data {
@@ -347,17 +348,19 @@ impl Connection {
 }
 
 impl Side {
-    fn record(&self, number: u32) -> Option<Segment> {
-        self.under_way.get(number.wrapping_sub(self.first) as usize).copied()
+    fn record(&self, number: u32) -> Option<&Segment> {
+        self.under_way.get(number.wrapping_sub(self.first) as usize)
     }
 
     /// A frame comes: those before it were lost.
     fn arrive(&mut self, number: u32) -> Option<Segment> {
-        let found = self.record(number)?;
-        let gone = number.wrapping_sub(self.first).wrapping_add(1);
-        self.under_way.drain(..gone as usize);
-        self.first = self.first.wrapping_add(gone);
-        Some(found)
+        self.record(number)?;
+        while self.first != number {
+            self.under_way.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+        self.first = self.first.wrapping_add(1);
+        self.under_way.pop_front()
     }
 }
 

@@ -66,6 +66,7 @@ pub enum Direction {
 /// What an end of a connection is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
 pub struct Tcp {
     /// Longest IP packet.
     #[serde(default = "ethernet_mtu")]
