@@ -46,7 +46,7 @@ fn segment(stations: usize, arrivals: &Value, delay_ps: u64) -> Trial {
 
 #[test]
 fn a_segment_is_stopped_by_the_fast_engine_and_by_the_reference() {
-    for arrivals in [json!({"kind": "saturated"}), json!({"kind": "poisson", "mean_ps": 50.0 * US as f64})] {
+    for arrivals in [json!({"kind": "saturated"}), json!({"kind": "poisson", "mean_ps": 50e6})] {
         let trial = segment(24, &arrivals, 10 * US);
         let share = stopped(|watch| simulate_watched(&trial, watch));
         assert!(share > 0.0 && share < 1.0, "{share}");

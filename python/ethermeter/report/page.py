@@ -179,6 +179,6 @@ def _provenance(provenance: Mapping[str, Any]) -> str:
         return "<p>The run directory holds no provenance.</p>"
     rows = [
         [f"<code>{safe(key)}</code>", f"<code>{safe(' '.join(map(str, value)) if isinstance(value, list) else value)}</code>"]
-        for key, value in flat(provenance).items()
+        for key, value in flat({key: value for key, value in provenance.items() if key != "sha256"}).items()
     ]
     return '<div class="panel">' + table(("Key", "Value"), rows, caption="Provenance", kind="plain") + "</div>"
