@@ -2,7 +2,6 @@
 
 import itertools
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,9 +34,7 @@ def _tools() -> None:
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_limit_is_named_and_the_estimate_is_met_by_the_change(
-    name: str, tmp_path: Path, in_quiet_window: Callable[..., object] | QuietWindow
-) -> None:
+def test_a_planted_limit_is_named_and_the_estimate_is_met_by_the_change(name: str, tmp_path: Path, in_quiet_window: QuietWindow) -> None:
     plant, (role, host) = JUDGED_ON[name], PLANTED[name]
     numbers = itertools.count()
 
@@ -45,7 +42,7 @@ def test_a_planted_limit_is_named_and_the_estimate_is_met_by_the_change(
         path = tmp_path / f"{next(numbers)}.pcap"
         return path, transfer(plant, path).lost
 
-    path, lost = in_quiet_window(measure, tolerated_stall_s=STALL_S)  # type: ignore[misc]
+    path, lost = in_quiet_window(measure, tolerated_stall_s=STALL_S)
     connection = explain(path).connections[0]
     verdict = connection.verdict
     assert verdict is not None
@@ -53,7 +50,9 @@ def test_a_planted_limit_is_named_and_the_estimate_is_met_by_the_change(
     assert verdict.role == role
     assert verdict.end == (None if host is None else (connection.sender, connection.receiver)[host].name)
     assert connection.vantage is Vantage.SENDER
-    assert connection.losses == lost
+    # The relay does not see what the port of a switch drops.
+    if plant.bottleneck_bps is None:
+        assert connection.losses == lost
     if plant.loss:
         assert f"kept small by {lost} loss" in verdict.title
         assert verdict.limit is Limit.CONGESTION_WINDOW
@@ -61,7 +60,7 @@ def test_a_planted_limit_is_named_and_the_estimate_is_met_by_the_change(
     assert after is not None
     assert estimate is not None
     goodput_bps = in_quiet_window(lambda: transfer(after).goodput_bps, tolerated_stall_s=STALL_S)
-    assert estimate.goodput_bps / FACTOR <= goodput_bps <= estimate.most_bps * FACTOR  # type: ignore[operator]
+    assert estimate.goodput_bps / FACTOR <= goodput_bps <= estimate.most_bps * FACTOR
 
 
 def test_captured_at_the_receiver_the_verdict_is_the_same(tmp_path: Path) -> None:

@@ -262,7 +262,8 @@ impl Limits {
         let is_paused = gap_ns > REACTION_NS && view.usual_ns > 0 && gap_ns / PAUSED > view.usual_ns;
         let rest = if is_short || is_idle || is_paused { Cause::SenderApplication } else { Cause::SenderPace };
         let since = |at_ns: i64| u64::try_from(at_ns.saturating_sub(last_ns)).unwrap_or(0).min(gap_ns);
-        let twice = QUEUED.saturating_mul(sent.least_ns.saturating_add(sent.away_ns));
+        let round_trip_ns = sent.least_ns.saturating_add(sent.away_ns);
+        let twice = QUEUED.saturating_mul(round_trip_ns);
         // Who waits for an acknowledgement waits longer for it than it then takes.
         let awaited = trigger.filter(|trigger| {
             let wait_ns = since(trigger.at_ns);
@@ -296,8 +297,7 @@ impl Limits {
             let wait_ns = since(trigger.at_ns);
             let is_prompt = gap_ns - wait_ns <= REACTION_NS;
             if trigger.room_before < wanted {
-                let least_ns = sent.least_ns.saturating_add(sent.away_ns);
-                let late_ns = least_ns.saturating_add(least_ns / LATE).saturating_add(REACTION_NS);
+                let late_ns = round_trip_ns.saturating_add(round_trip_ns / LATE).saturating_add(REACTION_NS);
                 let is_late = trigger.delay_ns.is_some_and(|ns| ns.saturating_add(sent.away_ns) > late_ns);
                 let cause =
                     if is_late { Cause::ReceiverApplication } else { view.cause_of_window(trigger.window_before) };

@@ -21,7 +21,7 @@ DRAWN = 6
 LISTED = 200
 """Rows of a table."""
 _BARS = 12
-_WINDOW_SHOWN = 3
+_WINDOW_SHOWN = 1.5
 _SEEN = 0.0005
 """Share of a bar that can be seen."""
 _CAUTIONS: Mapping[str, str] = {
