@@ -26,7 +26,7 @@ use ethermeter_live::wire::Mac;
 use fresh::Fresh;
 use serde::{Deserialize, Serialize};
 use spent::Spent;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 /// What a sender would like to send to a receiver.
@@ -181,11 +181,13 @@ pub struct RuleBook {
 }
 
 /// What a running experiment has been allowed, so that the ceilings hold for all of them together.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Booked {
     roles: usize,
     incoming: Rates,
     outgoing: Rates,
+    /// Groups that are sent to, and who has granted that.
+    groups: Vec<(Address, BTreeSet<IpAddr>)>,
 }
 
 /// Rates, as of one flow or as the sum of many.
@@ -328,11 +330,18 @@ impl RuleBook {
         for (grant, proof) in consents {
             self.check_consent(experiment, wish, grant, *proof, moment.unix_s)?;
         }
+        let receivers: BTreeSet<IpAddr> = consents.iter().map(|(grant, _)| grant.address).collect();
+        self.check_group(experiment, wish, &receivers)?;
         let ids: Vec<GrantId> = consents.iter().map(|(grant, _)| grant.id()).collect();
         self.spent.check(&ids, moment.now_ns)?;
         let lifetimes_s = consents.iter().map(|(grant, _)| grant.until_unix_s.saturating_sub(moment.unix_s));
         let lifetime_ns = lifetimes_s.min().unwrap_or(0).saturating_mul(1_000_000_000);
-        self.book(experiment, |booked| booked.outgoing = booked.outgoing.and(wish.rates()))?;
+        self.book(experiment, |booked| {
+            booked.outgoing = booked.outgoing.and(wish.rates());
+            if wish.way.is_group() {
+                booked.groups.push((wish.target, receivers));
+            }
+        })?;
         // No grant is accepted that lives longer; one that the wall clock makes live again, by a step back, is still known.
         self.spent.spend(&ids, moment.now_ns.saturating_add(2 * GRANT_S * 1_000_000_000));
         Ok(Permit {
@@ -343,6 +352,21 @@ impl RuleBook {
             duration_ns: wish.duration_ns,
             begin_before_ns: moment.now_ns.saturating_add(lifetime_ns),
         })
+    }
+
+    /// Whether those who grant this are all who hear it: each receiver of a group hears all roles that send to it, so each of these needs a grant of each.
+    fn check_group(&self, experiment: u64, wish: &Wish, receivers: &BTreeSet<IpAddr>) -> Result<(), Refusal> {
+        let mut groups = self.booked.get(&experiment).into_iter().flat_map(|booked| &booked.groups);
+        let Some((_, others)) = groups.find(|(target, others)| *target == wish.target && others != receivers) else {
+            return Ok(());
+        };
+        let list =
+            |receivers: &BTreeSet<IpAddr>| receivers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        Err(Refusal::new(
+            Rule::ConsentMissing,
+            format_args!("{} granted by {}", wish.target, list(receivers)),
+            format_args!("grants of the receivers of its other roles: {}", list(others)),
+        ))
     }
 
     /// Whether one receiver's yes is for this.

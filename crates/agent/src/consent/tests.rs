@@ -578,3 +578,18 @@ fn spent_grants_that_are_remembered_are_bounded_and_none_is_forgotten() {
     moment.now_ns += 2 * GRANT_S * S;
     spend(&mut book, most, moment).expect("room again, once the others have expired");
 }
+
+#[test]
+fn all_roles_that_send_to_a_group_are_granted_by_the_same_receivers() {
+    for (kind, cast) in [(PortKind::Udp, Cast::Multicast), (PortKind::Packet, Cast::Broadcast)] {
+        let (wish, [one, other]) = to_group(kind, cast);
+        let wish = Wish { rate_bps: 1000, rate_frames_per_s: 1, ..wish };
+        let again = |grant: &Grant| Grant { number: grant.number + 1, ..grant.clone() };
+        let mut book = book_with_groups("[\"multicast\", \"broadcast\"]");
+        permit(&mut book, 7, &wish, &signed(std::slice::from_ref(&one))).expect("a group of one receiver");
+        for grants in [vec![other.clone()], vec![again(&one), other.clone()]] {
+            assert_eq!(rule(permit(&mut book, 7, &wish, &signed(&grants))), Rule::ConsentMissing, "{grants:?}");
+        }
+        permit(&mut book, 7, &wish, &signed(&[again(&one)])).expect("another grant of the same receiver");
+    }
+}
