@@ -302,6 +302,7 @@ def read(path: Path) -> Plan:
     faults: list[Fault] = []
     trials: list[Trial] = []
     seen: set[str] = set()
+    known: dict[str, Any] = {}
     for number, line in enumerate(text.split("\n")[: None if not text.endswith("\n") else -1], start=1):
         found = _trial(line)
         if isinstance(found, str):
@@ -310,12 +311,36 @@ def read(path: Path) -> Plan:
             faults.append(Fault(file, f"line {number}, id", found.id, "expected an id that no line before has"))
         else:
             seen.add(found.id)
+            found.scenario.update({name: _one_of_equals(value, known) for name, value in found.scenario.items()})
             trials.append(found)
     if faults:
         raise InputError(faults)
     # A run's directory is called "name-hash".
     folder = path.resolve().parent.name
     return Plan(slug(re.sub(r"-[0-9a-f]{12}$", "", folder)) or "plan", tuple(trials))
+
+
+def _one_of_equals(value: Any, known: dict[str, Any]) -> Any:
+    """Return the same object for equal lists and objects of JSON, and for those in them: scenarios of a plan differ in little.
+
+    Parameters
+    ----------
+    value
+        What was read.
+    known
+        By its text what was seen before; is extended.
+
+    """
+    if not isinstance(value, dict | list):
+        return value
+    text = repr(value)  # tells 1 from 1.0 and true, which are equal
+    if text not in known:
+        known[text] = (
+            {key: _one_of_equals(each, known) for key, each in value.items()}
+            if isinstance(value, dict)
+            else [_one_of_equals(each, known) for each in value]
+        )
+    return known[text]
 
 
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")

@@ -1,6 +1,7 @@
 """Pages of runs with more points than a page can show."""
 
 import itertools
+import json
 import re
 import subprocess
 import sys
@@ -13,9 +14,61 @@ from ethermeter.observation import Metric
 from ethermeter.report.axes import Axes, choose, panels
 from ethermeter.report.html import table
 from ethermeter.report.thinning import FEWEST_PLACES, MOST_PANELS, MOST_ROWS, MOST_VALUES, notice
-from small_runs import EXPERIMENT, call, fake, write_experiment
+from small_runs import EXPERIMENT, call, fake, real, write_experiment
 from visiting import Visit
 
+NETWORK = """
+title = "Three flows through a switch"
+seed = 7
+
+[network]
+rate = "100 Mb/s"
+
+[[network.hosts]]
+name = "client"
+
+[[network.hosts]]
+name = "sender"
+count = 2
+
+[[network.hosts]]
+name = "server"
+
+[[network.switches]]
+name = "switch"
+
+[[network.links]]
+ends = ["client", "switch"]
+
+[[network.links]]
+ends = ["sender", "switch"]
+
+[[network.links]]
+ends = ["server", "switch"]
+
+[[flows]]
+name = "request"
+from = "client"
+to = "server"
+frames = "64 B"
+arrivals = { poisson = "5000 /s" }
+response = { frames = "64 B" }
+
+[[flows]]
+name = "load"
+from = "sender"
+to = "server"
+frames = "1024 B"
+arrivals = { poisson = "2500 /s" }
+
+[vary]
+"flows.request.frames" = [LENGTHS]
+"flows.load.arrivals.poisson" = ["2500 /s", "2501 /s", "2502 /s", "2503 /s", "2504 /s", "2505 /s", "2506 /s"]
+
+[phases]
+transmit = "12 ms"
+measure = "last 10 ms"
+"""
 REPORT = """
 import resource, sys
 from ethermeter.cli import main
@@ -78,28 +131,54 @@ def test_of_a_long_table_rows_at_even_distances_are_shown_and_counted() -> None:
     assert "of" not in table(["a"], [["b"]] * MOST_ROWS, caption="rows").partition("<div")[0]
 
 
+LENGTHS = ", ".join(f'"{octets} B"' for octets in range(64, 64 + 1429))
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of 10 003 points without its report."""
     folder = tmp_path_factory.mktemp("large")
-    lengths = ", ".join(f'"{octets} B"' for octets in range(64, 64 + 1429))
-    text = EXPERIMENT.replace('["64 B", "1536 B"]', f"[{lengths}]").replace("[1, 2, 5]", "[1, 2, 3, 4, 5, 6, 7]")
+    text = EXPERIMENT.replace('["64 B", "1536 B"]', f"[{LENGTHS}]").replace("[1, 2, 5]", "[1, 2, 3, 4, 5, 6, 7]")
     path = write_experiment(folder, text=text.replace("replications = 5", "replications = 1"))
     ended = call(fake("run", path, "--out", folder / "run", "--no-report"))
     assert ended.returncode == 0, ended.stderr
     return folder / "run"
 
 
+@pytest.fixture(scope="module")
+def large_network(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 10 003 points of a network with three flows, of which two share, without its report."""
+    folder = tmp_path_factory.mktemp("large-network")
+    path = write_experiment(folder, text=NETWORK.replace("LENGTHS", LENGTHS))
+    ended = subprocess.run(real("run", path, "--out", folder / "run", "--no-report"), capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return folder / "run"
+
+
+def report_within_half_a_gigabyte(run: Path) -> str:
+    """Write the report of a run in a process of its own, whose largest memory is judged; the page."""
+    ended = subprocess.run([sys.executable, "-c", REPORT, str(run)], capture_output=True, text=True, check=True)
+    assert int(ended.stdout.splitlines()[-1]) * 1024 < 500e6
+    page = (run / "report.html").read_bytes()
+    assert len(page) < 10e6
+    return page.decode()
+
+
 @pytest.mark.long
 def test_ten_thousand_points_make_a_page_of_less_than_ten_megabytes_in_less_than_half_a_gigabyte(large: Path) -> None:
-    ended = subprocess.run([sys.executable, "-c", REPORT, str(large)], capture_output=True, text=True, check=True)
-    assert int(ended.stdout.splitlines()[-1]) * 1024 < 500e6
-    page = (large / "report.html").read_bytes()
-    assert len(page) < 10e6
-    text = page.decode()
+    text = report_within_half_a_gigabyte(large)
     assert "These are 10,003 points, more than a page can show." in text
     assert "500 of 10,003 rows, at even distances." in text
     assert len(re.findall(r"<figure ", text)) < 50
+
+
+@pytest.mark.long
+def test_ten_thousand_points_of_a_network_do_so_too(large_network: Path) -> None:
+    text = report_within_half_a_gigabyte(large_network)
+    assert "These are 10,003 points, more than a page can show." in text
+    found = json.loads((large_network / "flows.json").read_text(encoding="utf-8"))
+    assert len(found["fairness"]) == 10_003, "the two flows of load, at every point"
+    assert {len(line["octets"]) for line in found["lines"] if line["metric"] == "round_trip"} == {1429}
 
 
 @pytest.mark.long

@@ -22,10 +22,12 @@ import functools
 import itertools
 import json
 import math
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,13 +38,16 @@ from ethermeter.analysis.flow_sums import flow_sums, of_all
 from ethermeter.analysis.flow_sums import left_out as without_one
 from ethermeter.analysis.graphs import graphs, left_out
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats
-from ethermeter.analysis.tables import Integers, Trial, WholeSegment, batch_sums, whole_segment
+from ethermeter.analysis.tables import Integers, Trial, WholeSegment, batch_sums, stations_of, whole_segment
 from ethermeter.faults import Fault, InputError
 from ethermeter.observation import DEFINITIONS, FLOW_DEFINITIONS, FLOW_VOICE_DEFINITIONS, Caution, Metric
 
 FILE = "estimates.json"
 ENOUGH_REPLICATIONS = 3
+MOST_AT_ONCE = 4096
+"""Stations or flows of all trials together of which tables are in memory at a time."""
 _MANY = 1e9
+T = TypeVar("T", bound=Trial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,43 @@ class Point:
     engine: str
     replications: int
     estimates: Mapping[Metric, Estimate]
+
+
+class Estimates(Mapping[Metric, Estimate]):
+    """Estimates by metric, kept as an array of numbers: as objects those of a large run would take ten times the memory.
+
+    Parameters
+    ----------
+    found
+        The estimates; those with `ends` have finite ones.
+
+    """
+
+    __slots__ = ("_cautions", "_numbers", "_positions")
+
+    def __init__(self, found: Mapping[Metric, Estimate]) -> None:
+        self._positions = _positions(tuple(found))
+        self._numbers = array("d")
+        for each in found.values():
+            self._numbers.extend((each.value, each.error, each.degrees, *(each.ends or (math.nan, math.nan))))
+        self._cautions = {metric: each.cautions for metric, each in found.items() if each.cautions}
+
+    def __getitem__(self, metric: Metric) -> Estimate:
+        begin = 5 * self._positions[metric]
+        value, error, degrees, low, high = self._numbers[begin : begin + 5]
+        return Estimate(value, error, degrees, self._cautions.get(metric, ()), None if math.isnan(low) else (low, high))
+
+    def __iter__(self) -> Iterator[Metric]:
+        return iter(self._positions)
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+
+@functools.lru_cache
+def _positions(metrics: tuple[Metric, ...]) -> dict[Metric, int]:
+    """Position of every metric; one object for all points with the same metrics."""
+    return {metric: at for at, metric in enumerate(metrics)}
 
 
 def estimate(trials: Sequence[Trial], observations: Any, batches: Any, flow_batches: Any = None) -> tuple[Point, ...]:
@@ -97,7 +139,7 @@ def estimate(trials: Sequence[Trial], observations: Any, batches: Any, flow_batc
                 found = unseen.limited(metric, found, _exposure(metric, whole, np.flatnonzero(groups == group), example.scenario))
             more = words.get((group, position))
             estimates[metric] = replace(found, cautions=tuple(sorted({*found.cautions, *more}))) if more else found
-        points.append(Point(example.series, dict(example.point), example.engine, replications[group], estimates))
+        points.append(Point(example.series, dict(example.point), example.engine, replications[group], Estimates(estimates)))
     return tuple(points)
 
 
@@ -167,6 +209,27 @@ def grouped(trials: Sequence[Trial]) -> tuple[Integers, list[int], list[int]]:
         sizes[group] += 1
         groups.append(group)
     return np.array(groups, dtype=np.int64), firsts, sizes
+
+
+def in_blocks(trials: Sequence[T]) -> Iterator[list[T]]:
+    """Yield the trials in blocks of whole points, in the order of their first trials, so that no table is in memory whole.
+
+    A block has one point, or points of at most `MOST_AT_ONCE` stations or flows, each of them counted in every trial.
+    """
+    points, _, _ = grouped(trials)
+    order = np.argsort(points, kind="stable")
+    block: list[T] = []
+    stations = 0
+    for _, members in itertools.groupby(order.tolist(), key=points.__getitem__):
+        point = [trials[member] for member in members]
+        more = sum(stations_of(trial.scenario) for trial in point)
+        if block and stations + more > MOST_AT_ONCE:
+            yield block
+            block, stations = [], 0
+        block += point
+        stations += more
+    if block:
+        yield block
 
 
 def errors_within(by_batch: Iterable[tuple[Integers, Mapping[Metric, Floats]]], trials: int) -> dict[Metric, Within]:
@@ -262,34 +325,33 @@ def _point_json(point: Point) -> dict[str, Any]:
 
 def from_json(text: str) -> tuple[Point, ...]:
     """Read the text of `estimates.json` back."""
-    # Point by point, as `object_hook` meets them: all at once would take ten times the memory of the text.
-    points = json.loads(text, object_hook=_read_object)["points"]
-    if not all(isinstance(point, Point) for point in points):
-        raise TypeError("a point lacks a key")
-    return tuple(points)
+    return _from_lines(StringIO(text))
 
 
-def _read_object(found: dict[str, Any]) -> Any:
-    """Make an object of `estimates.json` what it stands for, those within it first."""
-    if "value" in found and "error" in found:
-        return read_estimate(found)
-    if "estimates" in found:
-        estimates = {Metric(name): _as_estimate(entry) for name, entry in found["estimates"].items()}
-        return Point(found["series"], found["point"], found["engine"], found["replications"], estimates)
-    return found
+def _from_lines(lines: Iterable[str]) -> tuple[Point, ...]:
+    """Read `estimates.json` back line by line: all at once would take ten times the memory of the text."""
+    each = iter(lines)
+    head = next(each, "").rstrip()
+    json.loads(head + "]}")
+    points: list[Point] = []
+    for line in each:
+        if line.rstrip() == "]}":
+            return tuple(points)
+        points.append(_read_point(json.loads(line.rstrip().removesuffix(","))))
+    raise ValueError("the last line is not ]}")
 
 
-def _as_estimate(found: object) -> Estimate:
-    if not isinstance(found, Estimate):
-        raise TypeError("an estimate lacks a value or an error")
-    return found
+def _read_point(found: Mapping[str, Any]) -> Point:
+    estimates = {Metric(name): read_estimate(entry) for name, entry in found["estimates"].items()}
+    return Point(found["series"], found["point"], found["engine"], found["replications"], Estimates(estimates))
 
 
 @functools.lru_cache(maxsize=1)
 def _read(path: Path, stamp: tuple[int, int, int]) -> tuple[Point, ...]:
     """Read a file once for the claims and the report, which follow each other; `stamp` tells one version of it from the next."""
     del stamp
-    return from_json(path.read_text(encoding="utf-8"))
+    with path.open(encoding="utf-8") as lines:
+        return _from_lines(lines)
 
 
 def compute(run_dir: Path) -> tuple[Point, ...]:
@@ -297,9 +359,13 @@ def compute(run_dir: Path) -> tuple[Point, ...]:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    flow_batches = run.flow_batches()
-    # Of stations nothing is read that nothing is estimated from; of flows, their losses are.
-    return estimate(run.trials(), run.observations(whole=flow_batches is None), run.batches(), flow_batches)
+    found: list[Point] = []
+    for block in in_blocks(run.trials()):
+        ids = [trial.id for trial in block]
+        flow_batches = run.flow_batches(trials=ids)
+        # Of stations nothing is read that nothing is estimated from; of flows, their losses are.
+        found += estimate(block, run.observations(whole=flow_batches is None, trials=ids), run.batches(trials=ids), flow_batches)
+    return tuple(found)
 
 
 def write(run_dir: Path) -> Path:
@@ -325,7 +391,7 @@ def read(run_dir: Path) -> tuple[Point, ...]:
     try:
         found = path.stat()
         return _read(path.resolve(), (found.st_ino, found.st_mtime_ns, found.st_size))
-    except (ValueError, KeyError, TypeError) as fault:
+    except (ValueError, KeyError, TypeError, AttributeError) as fault:
         raise InputError(
             [Fault(str(path), "content", str(fault), "not an estimates file; write it anew with: ethermeter report")]
         ) from fault

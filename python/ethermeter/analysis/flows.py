@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,12 @@ import numpy as np
 
 from ethermeter.analysis import groups
 from ethermeter.analysis.batches import Within, within
-from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point, estimate_json, grouped, summarised
+from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point, estimate_json, grouped, in_blocks, summarised
 from ethermeter.analysis.fairness import jain_index
 from ethermeter.analysis.fit import Line
 from ethermeter.analysis.flow_sums import flow_sums, left_out, of_each
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats
+from ethermeter.analysis.lengths import METRICS as TIMES
 from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
 from ethermeter.analysis.tables import per_station
 from ethermeter.observation import Metric
@@ -60,20 +61,31 @@ class Sharing:
     shares: Mapping[str, Estimate]
 
 
-def of_flows(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Point, ...]:
-    """Estimate every flow of trials of networks, or every table of flows where there are many."""
-    if not trials:
-        return ()
-    most = max(len(trial.scenario["flows"]) for trial in trials)
-    divide = groups.by_flow if most <= MOST_FLOWS else groups.by_table
-    return of_parts(run, trials, divide)
+def of_flows(run: "RunDirectory", trials: "Sequence[Trial]", *, metrics: Sequence[Metric] = groups.FLOW_METRICS) -> Iterator[Point]:
+    """Yield estimates of every flow of trials of networks, or of every table of flows where there are many."""
+    most = max((len(trial.scenario["flows"]) for trial in trials), default=0)
+    return of_parts(run, trials, groups.by_flow if most <= MOST_FLOWS else groups.by_table, metrics=metrics)
 
 
-def of_parts(run: "RunDirectory", trials: "Sequence[Trial]", divide: Callable[[Mapping[str, Any]], groups.Parts]) -> tuple[Point, ...]:
-    """Estimate parts of the flows of trials of networks, such as `ethermeter.analysis.groups.by_table` makes."""
-    ids = [trial.id for trial in trials]
-    tables = run.observations(trials=ids), run.batches(trials=ids)
-    return groups.estimate(trials, *tables, divide, metrics=groups.FLOW_METRICS, flow_batches=run.flow_batches())
+def of_parts(
+    run: "RunDirectory",
+    trials: "Sequence[Trial]",
+    divide: Callable[[Mapping[str, Any]], groups.Parts],
+    *,
+    metrics: Sequence[Metric] = groups.FLOW_METRICS,
+) -> Iterator[Point]:
+    """Yield estimates of parts of the flows of trials of networks, such as `ethermeter.analysis.groups.by_table` makes."""
+    for block in in_blocks(trials):
+        ids = [trial.id for trial in block]
+        tables = run.observations(trials=ids), run.batches(trials=ids)
+        yield from groups.estimate(block, *tables, divide, metrics=metrics, flow_batches=run.flow_batches(trials=ids))
+
+
+def of_sharing(run: "RunDirectory", trials: "Sequence[Trial]") -> Iterator[Sharing]:
+    """Yield how fairly flows of trials of networks share, as `sharing` finds it."""
+    for block in in_blocks(trials):
+        ids = [trial.id for trial in block]
+        yield from sharing(block, run.observations(trials=ids), run.flow_batches(trials=ids))
 
 
 def sharing(trials: "Sequence[Trial]", observations: Any, flow_batches: Any = None) -> tuple[Sharing, ...]:
@@ -184,39 +196,45 @@ def write(run_dir: Path) -> Path:
 
     run = RunDirectory(run_dir)
     trials = [trial for trial in run.trials() if "network" in trial.scenario]
-    lines = of_lengths(of_flows(run, trials))
-    return RunDirectory(run_dir).keep(FILE, to_json(lines, extras(lines), sharing(trials, run.observations(), run.flow_batches())))
+    lines = of_lengths(of_flows(run, trials, metrics=TIMES))
+    return run.keep(FILE, _texts(lines, extras(lines), of_sharing(run, trials)))
 
 
-def to_json(lines: Sequence[OfLengths], differences: Sequence[Extra], shared: Sequence[Sharing]) -> str:
-    """Text of `flows.json`; an undefined number is null."""
-    content = {
-        "level": LEVEL,
-        "lines": [_line(each) for each in lines],
-        "differences": [
-            {
-                "one": _of(each.one),
-                "other": _of(each.other),
-                "intercept_s": estimate_json(each.intercept),
-                "slope_s_per_octet": estimate_json(each.slope),
-            }
-            for each in differences
-        ],
-        "fairness": [
-            {
-                "series": each.series,
-                "point": dict(each.point),
-                "engine": each.engine,
-                "replications": each.replications,
-                "flows": each.flows,
-                "metric": each.metric.value,
-                "jain_index": estimate_json(each.jain_index),
-                "shares": {flow: estimate_json(share) for flow, share in each.shares.items()},
-            }
-            for each in shared
-        ],
+def _texts(lines: Iterable[OfLengths], differences: Iterable[Extra], shared: Iterable[Sharing]) -> Iterator[str]:
+    """Yield the text of `flows.json` in parts, each made when it is written; an undefined number is null."""
+    yield f'{{\n "level": {LEVEL}'
+    lists = {"lines": map(_line, lines), "differences": map(_difference, differences), "fairness": map(_fairness, shared)}
+    for name, entries in lists.items():
+        yield f',\n "{name}": ['
+        end = "]"
+        for at, entry in enumerate(entries):
+            text = json.dumps(entry, ensure_ascii=False, indent=1, allow_nan=False)
+            yield (",\n  " if at else "\n  ") + text.replace("\n", "\n  ")
+            end = "\n ]"
+        yield end
+    yield "\n}\n"
+
+
+def _difference(each: Extra) -> dict[str, Any]:
+    return {
+        "one": _of(each.one),
+        "other": _of(each.other),
+        "intercept_s": estimate_json(each.intercept),
+        "slope_s_per_octet": estimate_json(each.slope),
     }
-    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _fairness(each: Sharing) -> dict[str, Any]:
+    return {
+        "series": each.series,
+        "point": dict(each.point),
+        "engine": each.engine,
+        "replications": each.replications,
+        "flows": each.flows,
+        "metric": each.metric.value,
+        "jain_index": estimate_json(each.jain_index),
+        "shares": {flow: estimate_json(share) for flow, share in each.shares.items()},
+    }
 
 
 def _of(each: OfLengths) -> dict[str, Any]:

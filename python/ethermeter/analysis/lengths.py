@@ -6,7 +6,7 @@ to overlap with another, or a limit was passed.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,7 +82,7 @@ class Extra:
     slope: Estimate
 
 
-def of_lengths(points: Sequence[Point]) -> list[OfLengths]:
+def of_lengths(points: Iterable[Point]) -> list[OfLengths]:
     """Find every time of every flow that was measured or simulated at several lengths, and draw lines through it.
 
     Parameters

@@ -88,7 +88,7 @@ def per_station(observations: "pa.Table", trials: Sequence[Trial], metrics: Sequ
     trial, _ = codes(table["trial"], [trial.id for trial in trials])
     metric, _ = codes(table["metric"], [metric.value for metric in metrics])
     station = table["station"].to_numpy().astype(np.int64)
-    counts = np.array([_stations(trial.scenario) for trial in trials], dtype=np.int64)
+    counts = np.array([stations_of(trial.scenario) for trial in trials], dtype=np.int64)
     first = np.cumsum(counts) - counts
     values = np.full((len(metrics), int(counts.sum())), np.nan)
     known = (trial >= 0) & (metric >= 0) & (station < counts[trial])
@@ -99,7 +99,8 @@ def per_station(observations: "pa.Table", trials: Sequence[Trial], metrics: Sequ
     ]
 
 
-def _stations(scenario: Mapping[str, Any]) -> int:
+def stations_of(scenario: Mapping[str, Any]) -> int:
+    """Return how many stations a scenario has; of a network, how many flows."""
     return len(scenario["flows"]) if "network" in scenario else sum(len(group["places"]) for group in scenario["groups"])
 
 

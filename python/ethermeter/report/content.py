@@ -126,7 +126,7 @@ def gather(run_dir: Path) -> Content:
         provenance=run.provenance(),
         flows=by_flow,
         tables=by_table,
-        sharing=flows.sharing(some, run.observations(trials=[trial.id for trial in some]), run.flow_batches()) if some else (),
+        sharing=tuple(flows.of_sharing(run, some)),
         accounts=accounts.read(run_dir),
         ports=of_ports,
         links=[some[point.first].scenario["network"] for point in of_ports],
@@ -149,13 +149,8 @@ def gather(run_dir: Path) -> Content:
 
 def _flows(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Point], Sequence[Point]]:
     """Estimates of every flow and of every table of flows, each where it says something."""
-    if not trials:
-        return (), ()
     several = [trial for trial in trials if len(groups.by_table(trial.scenario)) > 1]
-    return (
-        flows.of_flows(run, trials),
-        flows.of_parts(run, several, groups.by_table) if several else (),
-    )
+    return tuple(flows.of_flows(run, trials)), tuple(flows.of_parts(run, several, groups.by_table))
 
 
 def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str, Roofline]:

@@ -1,6 +1,7 @@
 """A run directory, for reading."""
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -191,8 +192,13 @@ class RunDirectory:
         """
         return self._table(BATCHES, trials=trials)
 
-    def flow_batches(self) -> "pa.Table | None":
+    def flow_batches(self, *, trials: Sequence[str] | None = None) -> "pa.Table | None":
         """Read the counts and sums of flows of networks by batch.
+
+        Parameters
+        ----------
+        trials
+            Only those of trials with these ids; None for all.
 
         Returns
         -------
@@ -206,7 +212,7 @@ class RunDirectory:
             If the run is unfinished, or the file is damaged.
 
         """
-        return self._table(FLOW_BATCHES) if (self.path / FLOW_BATCHES).is_file() else None
+        return self._table(FLOW_BATCHES, trials=trials) if (self.path / FLOW_BATCHES).is_file() else None
 
     def histograms(self) -> "pa.Table":
         """Read the histograms of delay.
@@ -256,7 +262,7 @@ class RunDirectory:
             # One file on one thread: a dataset of many takes twice the memory.
             with pq.ParquetFile(self.path / name) as file:
                 groups = [file.schema_arrow.empty_table()]
-                for number in range(file.num_row_groups):
+                for number in _row_groups(file.metadata, trials):
                     group = file.read_row_group(number, use_threads=False)
                     group = group.filter(pc.equal(group["station"], WHOLE_SEGMENT)) if whole else group
                     groups.append(group if trials is None else group.filter(pc.is_in(group["trial"], pa.array(trials, pa.string()))))
@@ -265,6 +271,15 @@ class RunDirectory:
             return table
         except (OSError, pa.ArrowException) as error:
             raise InputError([Fault(str(self.path / name), "table", "unreadable", first_line(error))]) from error
+
+
+def _row_groups(metadata: Any, trials: Sequence[str] | None) -> Iterator[int]:
+    """Yield the row groups that can have rows of these trials, by the first and the last id that each states of itself."""
+    wanted = None if trials is None else sorted(trials)
+    for number in range(metadata.num_row_groups):
+        known = metadata.row_group(number).column(metadata.schema.names.index("trial")).statistics
+        if wanted is None or known is None or not known.has_min_max or bisect_left(wanted, known.min) < bisect_right(wanted, known.max):
+            yield number
 
 
 def is_finished(path: Path) -> bool:
