@@ -304,14 +304,13 @@ def read(path: Path) -> Plan:
     seen: set[str] = set()
     known: dict[str, Any] = {}
     for number, line in enumerate(text.split("\n")[: None if not text.endswith("\n") else -1], start=1):
-        found = _trial(line)
+        found = _trial(line, known)
         if isinstance(found, str):
             faults.append(Fault(file, f"line {number}", line[:200] or "(empty)", found))
         elif found.id in seen:
             faults.append(Fault(file, f"line {number}, id", found.id, "expected an id that no line before has"))
         else:
             seen.add(found.id)
-            found.scenario.update({name: _one_of_equals(value, known) for name, value in found.scenario.items()})
             trials.append(found)
     if faults:
         raise InputError(faults)
@@ -354,10 +353,12 @@ def _refused(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
 
 
-def _trial(line: str) -> Trial | str:
-    """Return the trial of a line, or what was expected instead."""
+def _trial(line: str, known: dict[str, Any]) -> Trial | str:
+    """Return the trial of a line, or what was expected instead; `known` as of `_one_of_equals`."""
     try:
         read = json.loads(line, parse_constant=_refused)
+        if isinstance(read, dict) and isinstance(read.get("scenario"), dict):
+            read["scenario"] = {key: _one_of_equals(value, known) for key, value in read["scenario"].items()}
     except (ValueError, RecursionError) as error:
         return f"expected a trial as JSON: {type(error).__name__ if isinstance(error, RecursionError) else error}"
     if not isinstance(read, dict) or tuple(read) != _KEYS:

@@ -1,17 +1,21 @@
 """What follows from the sums of flows by batch: the observations themselves, intervals by hand, and what runs without batches say."""
 
+import json
 import math
 from pathlib import Path
 
 import ethermeter as em
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from ethermeter import plan
 from ethermeter.analysis import estimates, flows
 from ethermeter.analysis.flow_sums import FlowSums, flow_sums, left_out, of_all, of_each
+from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.tables import per_station, whole_segment
 from ethermeter.engines.network import run_trial
 from ethermeter.observation import Metric
+from ethermeter.store import tables
 from flow_totals import together
 
 # Streams of which a queue loses some and a source refuses some, requests of which some are not answered in time, a group, and a transfer.
@@ -168,6 +172,59 @@ def test_how_fairly_flows_share_has_intervals_from_batches(run: em.Run) -> None:
     (without,) = flows.sharing(run.trials(), tables[0])
     assert without.jain_index.value == found.jain_index.value
     assert not without.jain_index.has_interval
+
+
+def test_the_size_of_blocks_changes_no_octet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(NETWORK + '[vary]\n"flows.ping.frames" = ["64 B", "128 B", "256 B", "512 B", "1024 B"]\n', encoding="utf-8")
+    run = em.load(path).run(out=tmp_path / "run", jobs=1).directory
+    assert len(list(estimates.in_blocks(run.trials()))) == 1
+
+    def written() -> list[bytes]:
+        return [write(run.path).read_bytes() for write in (estimates.write, flows.write)]
+
+    together = written()
+    monkeypatch.setattr(estimates, "MOST_AT_ONCE", 1)
+    blocks = list(estimates.in_blocks(run.trials()))
+    assert [len(block) for block in blocks] == [2] * 5, "both replications of every point"
+    assert [trial for block in blocks for trial in block] == list(run.trials())
+    assert written() == together
+    content = json.loads(together[1])
+    assert together[1].decode() == json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+    assert [len(content[name]) > 0 for name in ("lines", "differences", "fairness")] == [True, False, True]
+
+
+def test_trials_are_read_from_the_row_groups_that_have_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "GROUP_ROWS", 1)
+    path = tmp_path / "x.toml"
+    path.write_text(NETWORK, encoding="utf-8")
+    run = em.load(path).run(out=tmp_path / "run", jobs=1).directory
+    _, last = (trial.id for trial in run.trials())
+    whole = run.flow_batches()
+    read = []
+    get = pq.ParquetFile.read_row_group
+
+    def counted(file: pq.ParquetFile, number: int, **how: object) -> object:
+        read.append(number)
+        return get(file, number, **how)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", counted)
+    found, none = run.flow_batches(trials=[last]), run.flow_batches(trials=[])
+    assert read == [1]
+    assert found.to_pylist() == [row for row in whole.to_pylist() if row["trial"] == last] != []
+    assert none.num_rows == 0
+
+
+def test_estimates_are_the_same_as_numbers() -> None:
+    found = {
+        Metric.LOSS: Estimate(0.0, 1.0, 19.0, ends=(0.0, 0.5)),
+        Metric.GOODPUT: Estimate(3.5, 0.25, 2.0, ("correlated-batches",)),
+        Metric.MESSAGES: Estimate(math.nan, math.nan, math.nan),
+    }
+    kept = estimates.Estimates(found)
+    assert (len(kept), list(kept), Metric.LOSS in kept, Metric.FRAMES in kept) == (3, list(found), True, False)
+    assert (kept[Metric.LOSS], kept[Metric.GOODPUT]) == (found[Metric.LOSS], found[Metric.GOODPUT])
+    assert str(kept[Metric.MESSAGES]) == str(found[Metric.MESSAGES])
 
 
 def test_a_run_and_a_plan_of_an_older_version_are_read(run: em.Run, tmp_path: Path) -> None:

@@ -159,6 +159,7 @@ GOOD = (
         ("[1]", "line 1", "JSON object"),
         ("{", "line 1", "as JSON"),
         ("[" * 100_000, "line 1", "as JSON"),
+        (GOOD.replace('"segment":{}', '"segment":' + "[" * 900 + "]" * 900), "line 1", "RecursionError"),
         ("9" * 10_000, "line 1", "as JSON"),
         (GOOD.replace('"seed":1', '"seed":NaN'), "line 1", "NaN is no number"),
         (GOOD.replace('"seed":1', '"seed":9223372036854775808'), "line 1", "seed as an integer"),
@@ -186,3 +187,20 @@ def test_the_lines_that_these_are_made_from_are_sound(tmp_path: Path) -> None:
     path = tmp_path / "plan.jsonl"
     path.write_text(GOOD + "\n", encoding="utf-8")
     assert plan.read(path).trials[0].line == GOOD
+
+
+def test_equal_parts_of_scenarios_are_one_object(tmp_path: Path) -> None:
+    path = tmp_path / "plan.jsonl"
+    lines = [
+        GOOD.replace("00000", f"0000{at}")
+        .replace('"segment":{}', f'"segment":{{"a":[{number}]}}')
+        .replace('"groups":[]', f'"groups":[{{"b":{at}}},{{"c":9}}]')
+        for at, number in enumerate(("1", "1", "1.0", "true"))
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    one, other, real, true = (trial.scenario for trial in plan.read(path).trials)
+    assert one["segment"] is other["segment"]
+    assert one["groups"] != other["groups"]
+    assert one["groups"][1] is other["groups"][1]
+    # These are equal in Python, but not the same numbers.
+    assert [type(of["segment"]["a"][0]) for of in (one, real, true)] == [int, float, bool]
