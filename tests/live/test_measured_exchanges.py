@@ -100,7 +100,7 @@ def test_round_trips_on_held_wires_grow_with_what_the_answer_takes(new_path: New
     live = in_quiet_window(measured_live, tolerated_stall_s=TOLERATED_STALL_S)
     assert value(live, "round_trip_p50") < 2 * least_s
     assert value(live, "exchanges") >= 50
-    assert "few-samples" not in live["round_trip"]["cautions"]
+    assert "few-samples" not in live["round_trip"].get("cautions", ())
 
 
 @pytest.mark.root
@@ -110,7 +110,7 @@ def test_fewer_exchanges_than_were_wanted_are_told(tmp_path: Path) -> None:
     assert 0 < value(live, "exchanges") <= 100
     assert "few-samples" in live["exchanges"]["cautions"]
     assert "few-samples" in live["round_trip"]["cautions"]
-    assert "few-samples" not in live["message_rate"]["cautions"]
+    assert "few-samples" not in live["message_rate"].get("cautions", ())
 
 
 def test_answers_over_a_connection_are_thought_about_too(tmp_path: Path) -> None:

@@ -137,7 +137,8 @@ def test_latency_against_size_at_100_megabits_is_that_of_wires_if_they_are_long_
     sizes = [64, 1518, 3018, 4518, 6018, 9018]
     of_hosts_us, _ = np.polyfit(sizes, latencies_us(station, None, sizes, in_quiet_window), 1)
     wire = relayed(100_000_000, delay_ns=100_000)
-    judge_latency(station, wire, sizes, record_property, in_quiet_window, of_hosts_us=float(of_hosts_us))
+    # Noise may make the fitted slope of hosts negative, which their work for an octet is not.
+    judge_latency(station, wire, sizes, record_property, in_quiet_window, of_hosts_us=max(0.0, float(of_hosts_us)))
 
 
 def judge_goodput(goodput_bps: float, expected_bps: float, stalled_s: float, *, seconds: float = 1.0) -> None:
