@@ -35,7 +35,7 @@ def measured(folder: Path, congestion: str, *, sack: bool, queue: int) -> dict[s
 
 
 @pytest.mark.root
-@pytest.mark.parametrize(("congestion", "sack"), [("reno", False), ("cubic", True)])
+@pytest.mark.parametrize(("congestion", "sack"), [pytest.param("reno", False, marks=pytest.mark.long), ("cubic", True)])
 def test_a_bulk_transfer_of_linux_is_as_fast_as_the_simulated_one(
     tmp_path: Path, in_quiet_window: QuietWindow, *, congestion: str, sack: bool
 ) -> None:
