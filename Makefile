@@ -77,7 +77,7 @@ bench: $(VENV)/.dev ## print frames per CPU-second, beside peers where installed
 bench-live: $(VENV)/.dev ## print what live stations do with a processor, beside peers where installed; needs root
 	$(BIN)/python -m benches.live
 
-tcp: $(VENV)/.dev ## print bulk transfers of Linux beside simulated ones; needs root, takes 3 minutes
+tcp: $(VENV)/.dev ## print bulk transfers of Linux beside simulated ones; needs root, takes 10 minutes
 	$(BIN)/python scripts/compare-tcp
 
 clean: ## remove what was built (runs stay)
