@@ -1,1 +1,4 @@
-"""Benchmarks: how fast the simulator and a whole study are on this machine, beside peers. `python -m benches` runs them."""
+"""Benchmarks: how fast the simulator and a whole study are on this machine, beside peers.
+
+`python -m benches` runs them.
+"""

@@ -68,7 +68,8 @@ def measure(*, quick: bool, peers: bool) -> dict[str, Any]:
     Returns
     -------
     :
-        `machine`, `quick`, `speed`, `reference`, `switched`, `study`, and `peers`, which is None if they were not asked for.
+        `machine`, `quick`, `speed`, `reference`, `switched`, `study`, and `peers`, which is None if
+        they were not asked for.
 
     """
     from benches import machine
@@ -102,9 +103,19 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--json", dest="as_json", action="store_true", help="print JSON, and nothing else, on stdout")
+    parser.add_argument(
+        "--json",
+        dest="as_json",
+        action="store_true",
+        help="print JSON, and nothing else, on stdout",
+    )
     parser.add_argument("--quick", action="store_true", help="short runs, judged by no target")
-    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True, help="run ns-2 and ns-3 where installed")
+    parser.add_argument(
+        "--peers",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="run ns-2 and ns-3 where installed",
+    )
     return parser
 
 

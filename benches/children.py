@@ -45,7 +45,14 @@ def run_child(words: Sequence[str], *, limit_s: float) -> Child:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begun_s = time.monotonic()
     try:
-        done = subprocess.run(list(words), capture_output=True, text=True, errors="replace", timeout=limit_s, check=False)
+        done = subprocess.run(
+            list(words),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit_s,
+            check=False,
+        )
     except OSError as error:
         raise ChildError(f"{words[0]}: {error.strerror or error}") from None
     except subprocess.TimeoutExpired:
@@ -53,7 +60,10 @@ def run_child(words: Sequence[str], *, limit_s: float) -> Child:
     wall_s = time.monotonic() - begun_s
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
-        last = ([line.strip() for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"])[-1]
+        last = (
+            [line.strip() for line in done.stderr.splitlines() if line.strip()]
+            or ["it said nothing"]
+        )[-1]
         raise ChildError(f"{words[0]}: ended with {done.returncode}: {last}")
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Child(done.stdout, wall_s, cpu_s)

@@ -11,7 +11,8 @@ def describe() -> dict[str, Any]:
     Returns
     -------
     :
-        Processor, how many of them, kernel, Python, version of the core, and the load average of the last minute.
+        Processor, how many of them, kernel, Python, version of the core, and the load average of
+        the last minute.
 
     """
     from ethermeter._core import version

@@ -1,4 +1,6 @@
-"""Other simulators on the same scenario: saturated stations, 10 Mb/s, 6 us between any two, each sending to the next."""
+"""Other simulators on the same scenario: saturated stations, 10 Mb/s, 6 us between any two, each
+sending to the next.
+"""
 
 import math
 import re
@@ -64,9 +66,20 @@ def ns2(manner: str) -> Iterator[Peer]:
 
     def command(stations: int, length: Length, simulated_s: int) -> list[str]:
         script = str(FILES / "segment.tcl")
-        return [program, script, str(stations), str(length.frame_octets), str(simulated_s), f"{DELAY_NS}e-9", str(SEED), manner]
+        return [
+            program,
+            script,
+            str(stations),
+            str(length.frame_octets),
+            str(simulated_s),
+            f"{DELAY_NS}e-9",
+            str(SEED),
+            manner,
+        ]
 
-    version = re.search(r"^version (\S+)$", run_child(command(2, LENGTHS[0], 0), limit_s=LIMIT_S).out, re.MULTILINE)
+    version = re.search(
+        r"^version (\S+)$", run_child(command(2, LENGTHS[0], 0), limit_s=LIMIT_S).out, re.MULTILINE
+    )
     notes = {"shipped": NS2_NOTE, "lean": f"{NS2_NOTE}; fewer headers, shared packets, splay tree"}
     yield Peer(f"ns-2 {manner}", version[1] if version else None, notes[manner], command)
 
@@ -86,7 +99,14 @@ def ns3() -> Iterator[Peer]:
     with ns3_program("segment", "csma", libraries=NS3_LIBRARIES) as program:
 
         def command(stations: int, length: Length, simulated_s: int) -> list[str]:
-            return [program, str(stations), str(length.frame_octets), str(simulated_s), str(DELAY_NS), str(SEED)]
+            return [
+                program,
+                str(stations),
+                str(length.frame_octets),
+                str(simulated_s),
+                str(DELAY_NS),
+                str(SEED),
+            ]
 
         yield Peer("ns-3", ns3_version(), NS3_NOTE, command)
 
@@ -123,14 +143,19 @@ def ns3_program(scenario: str, module: str, *, libraries: Sequence[str]) -> Iter
     with tempfile.TemporaryDirectory(prefix="ethermeter-bench-") as folder:
         header = f"ns3/{module}-module.h"
         probe = Path(folder) / "probe.cc"
-        probe.write_text(f"#if !__has_include(<{header}>)\n#error no ns-3\n#endif\n", encoding="utf-8")
+        probe.write_text(
+            f"#if !__has_include(<{header}>)\n#error no ns-3\n#endif\n", encoding="utf-8"
+        )
         try:
             run_child([compiler, "-std=c++17", "-fsyntax-only", str(probe)], limit_s=LIMIT_S)
         except ChildError:
             raise NotInstalledError(f"no header {header} (Debian package libns3-dev)") from None
         program = str(Path(folder) / scenario)
         source = str(FILES / f"{scenario}.cc")
-        run_child([compiler, "-std=c++17", "-O2", "-o", program, source, *libraries], limit_s=BUILD_LIMIT_S)
+        run_child(
+            [compiler, "-std=c++17", "-O2", "-o", program, source, *libraries],
+            limit_s=BUILD_LIMIT_S,
+        )
         yield program
 
 
@@ -154,8 +179,8 @@ def measure_peers(effort: Effort, *, follow: Callable[[str], None]) -> list[dict
     Returns
     -------
     :
-        A row a peer and trial; `ratio` is our frames per CPU-second over the peer's. A peer that could not be run has rows too:
-        their `status` says why, and they have no numbers.
+        A row a peer and trial; `ratio` is our frames per CPU-second over the peer's. A peer that
+        could not be run has rows too: their `status` says why, and they have no numbers.
 
     """
     from ethermeter._core import simulate
@@ -173,15 +198,21 @@ def measure_peers(effort: Effort, *, follow: Callable[[str], None]) -> list[dict
                 found[name] = f"failed: {error}"
         for stations in STATIONS:
             for length in LENGTHS:
-                line = line_for_peers(stations=stations, length=length, simulated_s=effort.simulated_s[length])
+                line = line_for_peers(
+                    stations=stations, length=length, simulated_s=effort.simulated_s[length]
+                )
                 ours = time_trial(simulate, line, runs=min(effort.runs, OURS_RUNS))
                 for name, peer in found.items():
                     follow(f"peers: {name}, {stations} stations, {length.name}")
-                    rows.append(row_of(name, peer, ours, stations=stations, length=length, effort=effort))
+                    rows.append(
+                        row_of(name, peer, ours, stations=stations, length=length, effort=effort)
+                    )
     return rows
 
 
-def row_of(name: str, peer: Peer | str, ours: Timing, *, stations: int, length: Length, effort: Effort) -> dict[str, Any]:
+def row_of(
+    name: str, peer: Peer | str, ours: Timing, *, stations: int, length: Length, effort: Effort
+) -> dict[str, Any]:
     """Time a peer on one trial.
 
     Parameters
@@ -254,7 +285,15 @@ class Run:
     out: str
 
 
-def run_long_enough(name: str, command: Callable[[int], list[str]], *, first: int, unit: str, wanted_s: float, runs: int = 1) -> Run:
+def run_long_enough(
+    name: str,
+    command: Callable[[int], list[str]],
+    *,
+    first: int,
+    unit: str,
+    wanted_s: float,
+    runs: int = 1,
+) -> Run:
     """Run a peer for longer and longer times, until its start-up does not matter.
 
     Parameters
@@ -275,7 +314,8 @@ def run_long_enough(name: str, command: Callable[[int], list[str]], *, first: in
     Returns
     -------
     :
-        Of the runs that were long enough, the one that took least: other load on the machine can only lengthen it.
+        Of the runs that were long enough, the one that took least: other load on the machine can
+        only lengthen it.
 
     Raises
     ------
@@ -283,7 +323,8 @@ def run_long_enough(name: str, command: Callable[[int], list[str]], *, first: in
         If a run fails, takes too long or delivers nothing.
 
     """
-    # What a run that simulates nothing takes is start-up, which is not what is compared: our own is not counted either.
+    # What a run that simulates nothing takes is start-up, which is not what is compared: our own is
+    # not counted either.
     start_up = run_child(command(0), limit_s=LIMIT_S)
     simulated = first
     while True:
@@ -293,15 +334,24 @@ def run_long_enough(name: str, command: Callable[[int], list[str]], *, first: in
             raise ChildError(f"{name}: delivered nothing in {simulated} {unit}")
         cpu_s = done.cpu_s - start_up.cpu_s
         if cpu_s >= wanted_s:
-            again = [run_child(command(simulated), limit_s=LIMIT_S).cpu_s - start_up.cpu_s for _ in range(runs - 1)]
+            again = [
+                run_child(command(simulated), limit_s=LIMIT_S).cpu_s - start_up.cpu_s
+                for _ in range(runs - 1)
+            ]
             return Run(simulated, int(printed[1]), min([cpu_s, *again]), done.out)
-        # Too short beside start-up to be told from it. Aim a little beyond what is wanted, in strides that survive a bad guess.
+        # Too short beside start-up to be told from it. Aim a little beyond what is wanted, in
+        # strides that survive a bad guess.
         simulated = math.ceil(simulated * min(10.0, 1.2 * wanted_s / max(cpu_s, SMALLEST_CPU_S)))
 
 
 def ns3_version() -> str | None:
-    """Return the version of ns-3 by pkg-config, or None: it is for the reader; the numbers do not need it."""
+    """Return the version of ns-3 by pkg-config, or None: it is for the reader; the numbers do not
+    need it.
+    """
     try:
-        return run_child(["pkg-config", "--modversion", "ns3-core"], limit_s=LIMIT_S).out.strip() or None
+        return (
+            run_child(["pkg-config", "--modversion", "ns3-core"], limit_s=LIMIT_S).out.strip()
+            or None
+        )
     except ChildError:
         return None

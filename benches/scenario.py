@@ -1,4 +1,6 @@
-"""Scenarios that are timed: saturated stations on the nets of 1988, and the one that peers can simulate too."""
+"""Scenarios that are timed: saturated stations on the nets of 1988, and the one that peers can
+simulate too.
+"""
 
 import json
 from dataclasses import dataclass
@@ -21,12 +23,17 @@ class Net:
 
     @property
     def delay_ps(self) -> list[list[int]]:
-        """One-way delay between places, in ps; two stations at one of several places are 1 us apart, as behind one repeater."""
+        """One-way delay between places, in ps; two stations at one of several places are 1 us
+        apart, as behind one repeater.
+        """
         farthest_ps = self.round_trip_us * PS_PER_US // 2
         if self.places == 1:
             return [[farthest_ps]]
         step_ps = (farthest_ps - PS_PER_US) // (self.places - 1)
-        return [[PS_PER_US + step_ps * abs(p - q) for q in range(self.places)] for p in range(self.places)]
+        return [
+            [PS_PER_US + step_ps * abs(p - q) for q in range(self.places)]
+            for p in range(self.places)
+        ]
 
 
 LONG_NET = Net("long", 12, 4)
@@ -56,7 +63,8 @@ LENGTHS = (SHORT, LONG)
 
 
 def line_1988(net: Net, *, stations: int, length: Length, simulated_s: int) -> str:
-    """Write a trial as the study ran it: hosts that need 60 to 90 us between frames and hand a frame over again after 16 attempts.
+    """Write a trial as the study ran it: hosts that need 60 to 90 us between frames and hand a
+    frame over again after 16 attempts.
 
     Parameters
     ----------
@@ -83,7 +91,8 @@ def line_1988(net: Net, *, stations: int, length: Length, simulated_s: int) -> s
 
 
 def line_for_peers(*, stations: int, length: Length, simulated_s: int) -> str:
-    """Write the trial that peers can simulate too: no preamble, no time between frames but the gap, the same delay between any two.
+    """Write the trial that peers can simulate too: no preamble, no time between frames but the gap,
+    the same delay between any two.
 
     Parameters
     ----------
@@ -101,11 +110,24 @@ def line_for_peers(*, stations: int, length: Length, simulated_s: int) -> str:
 
     """
     hosts = {"service": {"kind": "constant", "ps": 0}, "after_attempt_limit": "discard"}
-    return _line(PEERS_NET, hosts, stations=stations, length=length, simulated_s=simulated_s, segment={"preamble_bits": 0})
+    return _line(
+        PEERS_NET,
+        hosts,
+        stations=stations,
+        length=length,
+        simulated_s=simulated_s,
+        segment={"preamble_bits": 0},
+    )
 
 
 def _line(
-    net: Net, hosts: dict[str, Any], *, stations: int, length: Length, simulated_s: int, segment: dict[str, int] | None = None
+    net: Net,
+    hosts: dict[str, Any],
+    *,
+    stations: int,
+    length: Length,
+    simulated_s: int,
+    segment: dict[str, int] | None = None,
 ) -> str:
     from ethermeter._core import standards
 
@@ -123,7 +145,11 @@ def _line(
             "engine": "simulation",
             "point": {"stations.count": str(stations), "stations.frames": length.name},
             "scenario": {
-                "segment": {**{key: constants[key] for key in keys}, "delay_ps": net.delay_ps, **(segment or {})},
+                "segment": {
+                    **{key: constants[key] for key in keys},
+                    "delay_ps": net.delay_ps,
+                    **(segment or {}),
+                },
                 "groups": [
                     {
                         "name": "host",

@@ -54,7 +54,9 @@ class Timing:
         return median(self.rates)
 
 
-def time_runs(simulate: Callable[[str], dict[str, Any]], line: str, *, count: str, runs: int) -> tuple[tuple[float, ...], dict[str, Any]]:
+def time_runs(
+    simulate: Callable[[str], dict[str, Any]], line: str, *, count: str, runs: int
+) -> tuple[tuple[float, ...], dict[str, Any]]:
     """Time what simulates a line.
 
     Parameters
@@ -113,7 +115,9 @@ def time_trial(simulate: Callable[[str], dict[str, Any]], line: str, *, runs: in
 
 
 def target(net: Net, *, stations: int, length: Length) -> float | None:
-    """Delivered frames per CPU-second that we set out to reach on the long net; None where nothing was set."""
+    """Delivered frames per CPU-second that we set out to reach on the long net; None where nothing
+    was set.
+    """
     if net != LONG_NET:
         return None
     if stations <= 2:
@@ -148,7 +152,9 @@ def measure_speed(effort: Effort, *, follow: Callable[[str], None]) -> list[dict
         for stations in STATIONS:
             for length in LENGTHS:
                 follow(f"simulator: {net.name} net, {stations} stations, {length.name}")
-                line = line_1988(net, stations=stations, length=length, simulated_s=effort.simulated_s[length])
+                line = line_1988(
+                    net, stations=stations, length=length, simulated_s=effort.simulated_s[length]
+                )
                 timing = time_trial(simulate, line, runs=effort.runs)
                 aim = target(net, stations=stations, length=length)
                 rows.append(
@@ -200,7 +206,9 @@ def measure_reference(effort: Effort, *, follow: Callable[[str], None]) -> dict[
     fast = time_trial(simulate, line, runs=effort.runs)
     reference = time_trial(simulate_reference, line, runs=effort.runs)
     if fast.frames != reference.frames:
-        raise RuntimeError(f"fast delivered {fast.frames} frames and reference {reference.frames} of the same trial")
+        raise RuntimeError(
+            f"fast delivered {fast.frames} frames and reference {reference.frames} of the same trial"
+        )
     return {
         "net": LONG_NET.name,
         "stations": stations,

@@ -20,16 +20,22 @@ class Case:
     name: str
     options: tuple[str, ...]
     judged: str
-    """`trials_wall_s`: from the start to the last trial; `command_wall_s`: until the command has ended."""
+    """`trials_wall_s`: from the start to the last trial; `command_wall_s`: until the command has
+    ended.
+    """
     target_s: float | None
 
 
 FULL_CASES = (
     Case("1 replication, simulation", ("--replications", "1", "--no-report"), "trials_wall_s", 4.0),
     Case("1 replication, with report", ("--replications", "1"), "command_wall_s", 8.0),
-    Case("5 replications, simulation", ("--replications", "5", "--no-report"), "trials_wall_s", 20.0),
+    Case(
+        "5 replications, simulation", ("--replications", "5", "--no-report"), "trials_wall_s", 20.0
+    ),
 )
-QUICK_CASES = (Case("1 replication, a tenth of the time", ("--quick", "--no-report"), "trials_wall_s", None),)
+QUICK_CASES = (
+    Case("1 replication, a tenth of the time", ("--quick", "--no-report"), "trials_wall_s", None),
+)
 
 
 def measure_study(cases: Sequence[Case], *, follow: Callable[[str], None]) -> list[dict[str, Any]]:
@@ -45,7 +51,8 @@ def measure_study(cases: Sequence[Case], *, follow: Callable[[str], None]) -> li
     Returns
     -------
     :
-        A row a command line. `status` is `measured`, or says what went wrong, and then all times are None.
+        A row a command line. `status` is `measured`, or says what went wrong, and then all times
+        are None.
 
     """
     rows = []
@@ -78,7 +85,9 @@ def measure_study(cases: Sequence[Case], *, follow: Callable[[str], None]) -> li
 def _times(options: Sequence[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="ethermeter-bench-") as folder:
         directory = Path(folder) / "run"
-        child = run_child([sys.executable, "-m", "ethermeter", *options, "--out", str(directory)], limit_s=LIMIT_S)
+        child = run_child(
+            [sys.executable, "-m", "ethermeter", *options, "--out", str(directory)], limit_s=LIMIT_S
+        )
         provenance = json.loads((directory / "provenance.json").read_text(encoding="utf-8"))
     return {
         "trials": provenance["trials"],

@@ -1,4 +1,6 @@
-"""The switched simulator beside ns-3's bridge: saturated hosts on one learning switch, 1 Gb/s, each sending to the next."""
+"""The switched simulator beside ns-3's bridge: saturated hosts on one learning switch, 1 Gb/s, each
+sending to the next.
+"""
 
 import json
 import re
@@ -30,7 +32,8 @@ NOTE = (
 
 
 def line_switched(*, hosts: int, frame_octets: int, simulated_us: int) -> str:
-    """Write the trial: hosts at the ports of a switch that learns, each saturated and sending to the next.
+    """Write the trial: hosts at the ports of a switch that learns, each saturated and sending to
+    the next.
 
     Parameters
     ----------
@@ -64,7 +67,12 @@ def line_switched(*, hosts: int, frame_octets: int, simulated_us: int) -> str:
                 "network": {
                     "nodes": [
                         *({"name": name, "kind": {"host": {}}} for name in names),
-                        {"name": "switch", "kind": {"switch": {"learning": learning, "queue_frames": QUEUE_FRAMES}}},
+                        {
+                            "name": "switch",
+                            "kind": {
+                                "switch": {"learning": learning, "queue_frames": QUEUE_FRAMES}
+                            },
+                        },
                     ],
                     "links": [
                         {
@@ -104,16 +112,21 @@ def time_of_frames(frames: int, *, frame_octets: int) -> int:
 
 
 def offered_frames(*, hosts: int, frame_octets: int, simulated_us: int) -> int:
-    """Return the frames that full links carry from all hosts together, each with its preamble and gap."""
-    return hosts * (simulated_us * PS_PER_US // ((frame_octets + BETWEEN_FRAMES_OCTETS) * PS_PER_OCTET))
+    """Return the frames that full links carry from all hosts together, each with its preamble and
+    gap.
+    """
+    return hosts * (
+        simulated_us * PS_PER_US // ((frame_octets + BETWEEN_FRAMES_OCTETS) * PS_PER_OCTET)
+    )
 
 
 def doubt(frames: int, *, hosts: int, frame_octets: int, simulated_us: int) -> str | None:
     """Look whether what was delivered is what was offered.
 
-    Until the switch has heard a host, frames for it go to all others, too. As all links are full, these copies are before frames
-    that are meant for ever: at most one from each host but the port's own and the one that sends to it. Two more frames of each
-    host may be on their two links, and one may be offered in part.
+    Until the switch has heard a host, frames for it go to all others, too. As all links are full,
+    these copies are before frames that are meant for ever: at most one from each host but the
+    port's own and the one that sends to it. Two more frames of each host may be on their two links,
+    and one may be offered in part.
 
     Parameters
     ----------
@@ -134,7 +147,9 @@ def doubt(frames: int, *, hosts: int, frame_octets: int, simulated_us: int) -> s
     return f"delivered {frames} frames of {offered} offered in {simulated_us} us"
 
 
-def measure_switched(effort: Effort, *, peers: bool, follow: Callable[[str], None]) -> list[dict[str, Any]]:
+def measure_switched(
+    effort: Effort, *, peers: bool, follow: Callable[[str], None]
+) -> list[dict[str, Any]]:
     """Time ourselves and ns-3's bridge, in turn, on the same trials.
 
     Parameters
@@ -149,7 +164,8 @@ def measure_switched(effort: Effort, *, peers: bool, follow: Callable[[str], Non
     Returns
     -------
     :
-        A row a trial; `ratio` is our frames per CPU-second over the peer's. Without ns-3, `status` says why and its numbers are None.
+        A row a trial; `ratio` is our frames per CPU-second over the peer's. Without ns-3, `status`
+        says why and its numbers are None.
 
     Raises
     ------
@@ -181,7 +197,9 @@ def measure_switched(effort: Effort, *, peers: bool, follow: Callable[[str], Non
                 if program is not None:
                     row["version"], row["note"] = ns3_version(), NOTE
                     try:
-                        row.update(_time_peer(program, effort, hosts=hosts, frame_octets=frame_octets))
+                        row.update(
+                            _time_peer(program, effort, hosts=hosts, frame_octets=frame_octets)
+                        )
                         row["ratio"] = row["ours_frames_per_cpu_s"] / row["frames_per_cpu_s"]
                     except ChildError as error:
                         row["status"] = f"failed: {error}"
@@ -194,7 +212,9 @@ def _time_ours(effort: Effort, *, hosts: int, frame_octets: int) -> dict[str, An
 
     simulated_us = time_of_frames(effort.switched_frames // hosts, frame_octets=frame_octets)
     line = line_switched(hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us)
-    rates, found = time_runs(simulate_network, line, count="flow_messages", runs=min(effort.runs, RUNS))
+    rates, found = time_runs(
+        simulate_network, line, count="flow_messages", runs=min(effort.runs, RUNS)
+    )
     frames = int(found["flow_messages"].sum())
     wrong = doubt(frames, hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us)
     if wrong is not None:
@@ -217,7 +237,8 @@ def _time_ours(effort: Effort, *, hosts: int, frame_octets: int) -> dict[str, An
         **dict.fromkeys(numbers),
         "ours_frames_per_cpu_s": max(rates),
         "ours_frames_per_simulated_s": frames / (simulated_us * PS_PER_US / PS_PER_S),
-        "ours_delivered_share": frames / offered_frames(hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us),
+        "ours_delivered_share": frames
+        / offered_frames(hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us),
     }
 
 
@@ -226,7 +247,14 @@ def _time_peer(program: str, effort: Effort, *, hosts: int, frame_octets: int) -
         return [program, str(hosts), str(frame_octets), str(simulated_us), "duplex"]
 
     first_us = time_of_frames(FIRST_FRAMES, frame_octets=frame_octets)
-    run = run_long_enough(PEER, command, first=first_us, unit="us", wanted_s=effort.peers_cpu_s, runs=min(effort.runs, RUNS))
+    run = run_long_enough(
+        PEER,
+        command,
+        first=first_us,
+        unit="us",
+        wanted_s=effort.peers_cpu_s,
+        runs=min(effort.runs, RUNS),
+    )
     wrong = doubt(run.frames, hosts=hosts, frame_octets=frame_octets, simulated_us=run.simulated)
     if wrong is None and re.search(r"^dropped 0$", run.out, re.MULTILINE) is None:
         wrong = "frames were dropped"
@@ -240,5 +268,6 @@ def _time_peer(program: str, effort: Effort, *, hosts: int, frame_octets: int) -
         "cpu_s": run.cpu_s,
         "frames_per_cpu_s": run.frames / run.cpu_s,
         "frames_per_simulated_s": run.frames / simulated_s,
-        "delivered_share": run.frames / offered_frames(hosts=hosts, frame_octets=frame_octets, simulated_us=run.simulated),
+        "delivered_share": run.frames
+        / offered_frames(hosts=hosts, frame_octets=frame_octets, simulated_us=run.simulated),
     }

@@ -18,8 +18,12 @@ def print_results(results: dict[str, Any]) -> None:
 
     """
     machine = results["machine"]
-    print(f"{machine['cpu']}, {machine['processors']} processors, {machine['system']}, Python {machine['python']}")
-    print(f"load {machine['load']} before, {machine['load_at_end']} after; whatever else ran meanwhile has made all of this slower")
+    print(
+        f"{machine['cpu']}, {machine['processors']} processors, {machine['system']}, Python {machine['python']}"
+    )
+    print(
+        f"load {machine['load']} before, {machine['load_at_end']} after; whatever else ran meanwhile has made all of this slower"
+    )
     if results["quick"]:
         print("--quick: too short for numbers worth keeping")
     _print_speed(results["speed"])
@@ -32,9 +36,21 @@ def print_results(results: dict[str, Any]) -> None:
 
 
 def _print_speed(rows: Sequence[dict[str, Any]]) -> None:
-    print("\nSimulator: delivered frames per CPU-second, in millions; all statistics on, one thread, hosts of 1988")
+    print(
+        "\nSimulator: delivered frames per CPU-second, in millions; all statistics on, one thread, hosts of 1988"
+    )
     print_table(
-        ["net", "round trip us", "stations", "length", "best", "median", "runs", "attempts/frame", "utilisation"],
+        [
+            "net",
+            "round trip us",
+            "stations",
+            "length",
+            "best",
+            "median",
+            "runs",
+            "attempts/frame",
+            "utilisation",
+        ],
         [
             [
                 row["net"],
@@ -61,9 +77,21 @@ def _print_reference(row: dict[str, Any]) -> None:
 
 
 def _print_switched(rows: Sequence[dict[str, Any]]) -> None:
-    print("\nSwitched: delivered frames per CPU-second, in millions; saturated hosts on a learning switch, 1 Gb/s full duplex")
+    print(
+        "\nSwitched: delivered frames per CPU-second, in millions; saturated hosts on a learning switch, 1 Gb/s full duplex"
+    )
     print_table(
-        ["peer", "hosts", "frame", "peer M/s", "ours M/s", "ratio", "peer delivered/offered", "ours", "status"],
+        [
+            "peer",
+            "hosts",
+            "frame",
+            "peer M/s",
+            "ours M/s",
+            "ratio",
+            "peer delivered/offered",
+            "ours",
+            "status",
+        ],
         [
             [
                 f"{row['peer']} {row['version'] or ''}".strip(),
@@ -89,9 +117,21 @@ def _print_notes(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _print_peers(rows: Sequence[dict[str, Any]]) -> None:
-    print("\nPeers: delivered frames per CPU-second, in millions; equal delays of 6 us, no preamble, no time between frames but the gap")
+    print(
+        "\nPeers: delivered frames per CPU-second, in millions; equal delays of 6 us, no preamble, no time between frames but the gap"
+    )
     print_table(
-        ["peer", "stations", "length", "peer M/s", "ours M/s", "ratio", "peer frames/s simulated", "ours", "status"],
+        [
+            "peer",
+            "stations",
+            "length",
+            "peer M/s",
+            "ours M/s",
+            "ratio",
+            "peer frames/s simulated",
+            "ours",
+            "status",
+        ],
         [
             [
                 f"{row['peer']} {row['version'] or ''}".strip(),
@@ -113,7 +153,16 @@ def _print_peers(rows: Sequence[dict[str, Any]]) -> None:
 def _print_study(rows: Sequence[dict[str, Any]]) -> None:
     print("\nStudy: ethermeter reproduce boggs1988, times in s")
     print_table(
-        ["what", "trials", "threads", "until last trial", "in the simulator", "whole command", "its CPU", "status"],
+        [
+            "what",
+            "trials",
+            "threads",
+            "until last trial",
+            "in the simulator",
+            "whole command",
+            "its CPU",
+            "status",
+        ],
         [
             [
                 row["what"],
@@ -140,7 +189,12 @@ def _print_targets(results: dict[str, Any]) -> None:
         for row in results["speed"]
         if row["target_frames_per_cpu_s"] is not None
     ] + [
-        [row["what"], f"at most {row['target_s']:.0f} s", f"{number(row[row['judged']], digits=3)} s", _verdict(row)]
+        [
+            row["what"],
+            f"at most {row['target_s']:.0f} s",
+            f"{number(row[row['judged']], digits=3)} s",
+            _verdict(row),
+        ]
         for row in results["study"]
         if row["target_s"] is not None
     ]

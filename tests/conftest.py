@@ -10,15 +10,16 @@ import pytest
 from hypothesis import settings
 from stalls import INCONCLUSIVE, NewPath, QuietWindow, Witnesses, usage_by
 
-# Other processes share the machine, so no example of hypothesis has a deadline; what may not be slow has a test of its own.
+# Other processes share the machine, so no example of hypothesis has a deadline; what may not be
+# slow has a test of its own.
 settings.register_profile("fast", deadline=None)
 settings.register_profile("slow", deadline=None, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 LIVE = Path(__file__).parent / "live"
 
-# Started in the background of a shell without job control, a process ignores Ctrl-C, and its children inherit that.
-# The tests that press it would wait in vain.
+# Started in the background of a shell without job control, a process ignores Ctrl-C, and its
+# children inherit that. The tests that press it would wait in vain.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -33,14 +34,17 @@ def witnesses() -> Iterator[Witnesses]:
 def in_quiet_window(witnesses: Witnesses) -> QuietWindow:
     """Take a measurement in a window without stalls; the test is inconclusive where there is none.
 
-    `result = in_quiet_window(measure)` calls `measure()` until the machine did not stall during the call, at most three times.
+    `result = in_quiet_window(measure)` calls `measure()` until the machine did not stall during the
+    call, at most three times.
     """
     return QuietWindow(usage_by(witnesses))
 
 
 @pytest.fixture
 def new_path(tmp_path: Path) -> NewPath:
-    """Return a new, empty directory at each call, for what a measurement writes that may be taken more than once."""
+    """Return a new, empty directory at each call, for what a measurement writes that may be taken
+    more than once.
+    """
     return lambda: Path(tempfile.mkdtemp(dir=tmp_path))
 
 
@@ -66,4 +70,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("inconclusive")
         for name, figure in found.items():
             terminalreporter.line(f"{name}: {figure}")
-    terminalreporter.line(f"{len(found)} inconclusive: {', '.join(name.rpartition('::')[2] for name in found)}".rstrip(": "))
+    terminalreporter.line(
+        f"{len(found)} inconclusive: {', '.join(name.rpartition('::')[2] for name in found)}".rstrip(
+            ": "
+        )
+    )

@@ -1,6 +1,7 @@
 """ethermeter: an Ethernet capacity laboratory.
 
-Describe a network and its traffic once; learn what it can carry, with what delay, loss and fairness.
+Describe a network and its traffic once; learn what it can carry, with what delay, loss and
+fairness.
 
 Examples
 --------
@@ -20,7 +21,19 @@ if TYPE_CHECKING:
 
     __version__: str = version()
 
-__all__ = ["Figure", "InputError", "Loaded", "Run", "RunError", "TrialError", "__version__", "load", "open", "theory", "voice"]
+__all__ = [
+    "Figure",
+    "InputError",
+    "Loaded",
+    "Run",
+    "RunError",
+    "TrialError",
+    "__version__",
+    "load",
+    "open",
+    "theory",
+    "voice",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
     from ethermeter.plan import Plan, Trial
 
 
-__all__ = ["Figure", "InputError", "Loaded", "Run", "RunError", "TrialError", "load", "locate", "open"]
+__all__ = [
+    "Figure",
+    "InputError",
+    "Loaded",
+    "Run",
+    "RunError",
+    "TrialError",
+    "load",
+    "locate",
+    "open",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +122,14 @@ class Loaded:
         directory = Path(out) if out is not None else default_directory(planned)
         found = None if force else finished_run(directory, planned)
         if found is None:
-            manner = Manner(jobs=jobs, cluster=cluster, resume=resume and not force, force=force, command=("python", *sys.argv), seed=seed)
+            manner = Manner(
+                jobs=jobs,
+                cluster=cluster,
+                resume=resume and not force,
+                force=force,
+                command=("python", *sys.argv),
+                seed=seed,
+            )
             found = execute(planned, self.experiments, directory=directory, manner=manner)
         evaluate(found.path, report=report, anew=False)
         return Run(found)
@@ -140,7 +157,9 @@ class Run:
         """Trials of the run, in the order of its plan."""
         return self.directory.trials()
 
-    def to_pandas(self, *, metric: Metric | str | None = None, whole_segment: bool = False) -> "pd.DataFrame":
+    def to_pandas(
+        self, *, metric: Metric | str | None = None, whole_segment: bool = False
+    ) -> "pd.DataFrame":
         """Observations as a data frame. Needs pandas: `pip install 'ethermeter[pandas]'`.
 
         Parameters
@@ -153,8 +172,9 @@ class Run:
         Returns
         -------
         :
-            One row an observation: series, what the experiment varies (one column each; numbers where all values are numbers),
-            replication, trial, station (-1 for the whole segment), metric, value (in the metric's unit), caution.
+            One row an observation: series, what the experiment varies (one column each; numbers
+            where all values are numbers), replication, trial, station (-1 for the whole segment),
+            metric, value (in the metric's unit), caution.
 
         Raises
         ------
@@ -177,7 +197,9 @@ class Run:
             table = table.filter(pc.equal(table["station"], -1))
         frame: pd.DataFrame = table.to_pandas()
         trials = {trial.id: trial for trial in self.trials()}
-        columns: dict[str, dict[str, Any]] = {"series": {name: trial.series for name, trial in trials.items()}}
+        columns: dict[str, dict[str, Any]] = {
+            "series": {name: trial.series for name, trial in trials.items()}
+        }
         for key in dict.fromkeys(key for trial in trials.values() for key in trial.point):
             columns[key] = _numbers({name: trial.point.get(key) for name, trial in trials.items()})
         columns["replication"] = {name: trial.replication for name, trial in trials.items()}
@@ -191,13 +213,16 @@ class Run:
         Returns
         -------
         :
-            What `estimates.json` holds: `metrics` and `points`; a point has `series`, `point`, `replications` and `estimates`.
+            What `estimates.json` holds: `metrics` and `points`; a point has `series`, `point`,
+            `replications` and `estimates`.
 
         """
         import json
 
         evaluate(self.path, report=False, anew=False)
-        found: dict[str, Any] = json.loads((self.path / "estimates.json").read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(
+            (self.path / "estimates.json").read_text(encoding="utf-8")
+        )
         return found
 
     def plot(self, metric: Metric | str, *, series: str | None = None) -> "Figure":
@@ -240,7 +265,8 @@ def locate(name: Path | str) -> Path:
     Returns
     -------
     :
-        Path of the experiment file; a path that looks like a file is returned though there is none, for `load` to say so.
+        Path of the experiment file; a path that looks like a file is returned though there is none,
+        for `load` to say so.
 
     Raises
     ------
@@ -325,7 +351,16 @@ def open(path: Path | str) -> Run:
     """
     directory = RunDirectory(Path(path))
     if not directory.is_finished():
-        raise InputError([Fault(str(path), "run", "unfinished, by its provenance.json", "a finished run; continue it with --resume")])
+        raise InputError(
+            [
+                Fault(
+                    str(path),
+                    "run",
+                    "unfinished, by its provenance.json",
+                    "a finished run; continue it with --resume",
+                )
+            ]
+        )
     return Run(directory)
 
 
@@ -333,11 +368,15 @@ def _metric(name: Metric | str) -> Metric:
     try:
         return Metric(name)
     except ValueError:
-        raise InputError([Fault("command line", "metric", str(name), f"one of {', '.join(Metric)}")]) from None
+        raise InputError(
+            [Fault("command line", "metric", str(name), f"one of {', '.join(Metric)}")]
+        ) from None
 
 
 def _numbers(values: dict[str, str | None]) -> dict[str, Any]:
-    """Numbers where every text is one, so that a column can be sorted and drawn; the texts otherwise."""
+    """Numbers where every text is one, so that a column can be sorted and drawn; the texts
+    otherwise.
+    """
     for kind in (int, float):
         try:
             return {name: None if text is None else kind(text) for name, text in values.items()}

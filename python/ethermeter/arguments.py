@@ -1,4 +1,6 @@
-"""Arguments of pure functions over arrays: ranges, declared once, how they are checked, and how they are brought to one shape."""
+"""Arguments of pure functions over arrays: ranges, declared once, how they are checked, and how
+they are brought to one shape.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,7 +62,8 @@ class Range:
         return f"{kind} from {self.low:g} to {self.high:g}"
 
     def read(self, function: str, name: str, value: Numbers) -> Array:
-        """Return the value as an array of floats; what is nearer to 0 than 1e-250 is 0, so that no quotient of two overflows.
+        """Return the value as an array of floats; what is nearer to 0 than 1e-250 is 0, so that no
+        quotient of two overflows.
 
         Raises
         ------
@@ -85,8 +88,14 @@ def _floats(function: str, name: str, value: Numbers, allowed: Range) -> Array:
         array = np.asarray(value)
     except ValueError:  # rows of unequal length
         raise ArgumentError(function, name, shown(value), str(allowed)) from None
-    if array.dtype == object and array.size and all(isinstance(item, int) and not isinstance(item, bool) for item in array.flat):
-        array = np.array([min(max(item, -(2**1000)), 2**1000) for item in array.flat], dtype=np.float64).reshape(array.shape)
+    if (
+        array.dtype == object
+        and array.size
+        and all(isinstance(item, int) and not isinstance(item, bool) for item in array.flat)
+    ):
+        array = np.array(
+            [min(max(item, -(2**1000)), 2**1000) for item in array.flat], dtype=np.float64
+        ).reshape(array.shape)
     if array.dtype.kind not in "iuf":
         raise ArgumentError(function, name, shown(value), str(allowed))
     return array.astype(np.float64)
@@ -123,7 +132,9 @@ def same_shape(function: str, names: Sequence[str], arrays: Sequence[Array]) -> 
         return tuple(np.broadcast_arrays(*arrays))
     except ValueError:
         shapes = ", ".join(str(array.shape) for array in arrays)
-        raise ArgumentError(function, ", ".join(names), f"arrays of shapes {shapes}", "shapes that broadcast") from None
+        raise ArgumentError(
+            function, ", ".join(names), f"arrays of shapes {shapes}", "shapes that broadcast"
+        ) from None
 
 
 def choice(function: str, name: str, value: object, allowed: Sequence[str]) -> str:

@@ -39,11 +39,18 @@ class Fault:
     allowed: str
 
     def __post_init__(self) -> None:
-        # A fault is one line of a terminal whatever the file held, so its parts are made safe once, here.
+        # A fault is one line of a terminal whatever the file held, so its parts are made safe once,
+        # here.
         object.__setattr__(self, "file", printable(self.file))
-        object.__setattr__(self, "key", shortened(printable(self.key[: 4 * _LONGEST_KEY]), _LONGEST_KEY))
-        object.__setattr__(self, "value", shortened(printable(self.value[: 4 * LONGEST_VALUE]), LONGEST_VALUE))
-        object.__setattr__(self, "allowed", shortened(printable(self.allowed[: 4 * _LONGEST_TEXT]), _LONGEST_TEXT))
+        object.__setattr__(
+            self, "key", shortened(printable(self.key[: 4 * _LONGEST_KEY]), _LONGEST_KEY)
+        )
+        object.__setattr__(
+            self, "value", shortened(printable(self.value[: 4 * LONGEST_VALUE]), LONGEST_VALUE)
+        )
+        object.__setattr__(
+            self, "allowed", shortened(printable(self.allowed[: 4 * _LONGEST_TEXT]), _LONGEST_TEXT)
+        )
 
     def __str__(self) -> str:
         """Return the fault as one line."""
@@ -63,39 +70,56 @@ class InputError(ValueError):
 
 
 def listed(faults: Iterable[Fault]) -> tuple[list[Fault], Counter[str]]:
-    """Return the faults to list, at most `MOST_LISTED` of each file, and how many more each file has."""
+    """Return the faults to list, at most `MOST_LISTED` of each file, and how many more each file
+    has.
+    """
     chosen: list[Fault] = []
     met: Counter[str] = Counter()
     for fault in faults:
         met[fault.file] += 1
         if met[fault.file] <= MOST_LISTED:
             chosen.append(fault)
-    return chosen, Counter({file: count - MOST_LISTED for file, count in met.items() if count > MOST_LISTED})
+    return chosen, Counter(
+        {file: count - MOST_LISTED for file, count in met.items() if count > MOST_LISTED}
+    )
 
 
 def lines(faults: Iterable[Fault]) -> list[str]:
     """Return a line for each fault that is listed, then one for each file that has more."""
     chosen, more = listed(faults)
-    return [*map(str, chosen), *(f"{file}: {count} more fault{'s' * (count > 1)}" for file, count in more.items())]
+    return [
+        *map(str, chosen),
+        *(f"{file}: {count} more fault{'s' * (count > 1)}" for file, count in more.items()),
+    ]
 
 
 def shown(value: object) -> str:
     """Return a value of an input file as a person would write it, safe for one line.
 
-    Tables and lists are shown only as far as fits, so that neither depth nor size of an input matters.
+    Tables and lists are shown only as far as fits, so that neither depth nor size of an input
+    matters.
     """
     match value:
         case str():
-            return '"' + value[: 2 * LONGEST_VALUE] + ('"' if len(value) <= 2 * LONGEST_VALUE else "")
+            return (
+                '"' + value[: 2 * LONGEST_VALUE] + ('"' if len(value) <= 2 * LONGEST_VALUE else "")
+            )
         case bool():
             return "true" if value else "false"
         case int():
             # Python refuses to write integers of thousands of digits, and nobody would read them.
-            return str(value) if abs(value) < 1 << 256 else f"an integer of about {value.bit_length() * 3 // 10} digits"
+            return (
+                str(value)
+                if abs(value) < 1 << 256
+                else f"an integer of about {value.bit_length() * 3 // 10} digits"
+            )
         case float():
             return repr(value)
         case dict():
-            inner = ", ".join(f"{str(key)[:LONGEST_VALUE]} = {_glimpse(item)}" for key, item in _first(value.items()))
+            inner = ", ".join(
+                f"{str(key)[:LONGEST_VALUE]} = {_glimpse(item)}"
+                for key, item in _first(value.items())
+            )
             return "{ " + inner + " }" if inner else "{}"
         case list() | tuple():
             return "[" + ", ".join(_glimpse(item) for item in _first(value)) + "]"
@@ -118,7 +142,9 @@ def printable(text: str) -> str:
     """Return the text with every unprintable character written as an escape."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
 
 
 def shortened(text: str, most: int) -> str:

@@ -47,7 +47,9 @@ class Figure:
 
         target = Path(path)
         if target.suffix.lower() not in FORMATS:
-            raise InputError([Fault(str(target), "suffix", target.suffix, f"one of {', '.join(FORMATS)}")])
+            raise InputError(
+                [Fault(str(target), "suffix", target.suffix, f"one of {', '.join(FORMATS)}")]
+            )
         return figures.export(self.run, self.metric, target, self.series)
 
     def svg(self) -> str:
@@ -62,4 +64,8 @@ class Figure:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         drawn = self.svg()
-        return {"text/html": drawn, "image/svg+xml": drawn, "text/plain": f"{self.metric} of {self.run}"}
+        return {
+            "text/html": drawn,
+            "image/svg+xml": drawn,
+            "text/plain": f"{self.metric} of {self.run}",
+        }

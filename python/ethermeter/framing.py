@@ -44,4 +44,7 @@ def frame_octets(framing: Any, octets: int, *, is_ipv6: bool = False) -> list[in
         # Offsets of fragments count in units of 8 octets (RFC 791, RFC 8200).
         lengths.append(most // 8 * 8 + header + AROUND_DATA_OCTETS)
         left -= most // 8 * 8
-    return [max(length, SHORTEST_FRAME_OCTETS) for length in (*lengths, left + header + AROUND_DATA_OCTETS)]
+    return [
+        max(length, SHORTEST_FRAME_OCTETS)
+        for length in (*lengths, left + header + AROUND_DATA_OCTETS)
+    ]

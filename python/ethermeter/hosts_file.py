@@ -68,12 +68,20 @@ class HostsFile:
                 allowed = f"expected a certificate, which `ethermeter hosts init {self.path}` makes"
                 value = f"{error.filename}: {error.strerror}"
                 raise InputError([Fault(str(self.path), "certificates", value, allowed)]) from None
-        is_one = all(ipaddress.ip_address(address_of(station.control)).is_loopback for station in self.stations.values())
-        return Laboratory(self.stations, str(self.path), credentials, is_one_machine=is_one, has_wires=not is_one)
+        is_one = all(
+            ipaddress.ip_address(address_of(station.control)).is_loopback
+            for station in self.stations.values()
+        )
+        return Laboratory(
+            self.stations, str(self.path), credentials, is_one_machine=is_one, has_wires=not is_one
+        )
 
     def certified(self) -> list[str]:
         """Return what the certificate of each host names: its name and its addresses."""
-        return [f"{name}={address_of(station.control)}={station.address}" for name, station in self.stations.items()]
+        return [
+            f"{name}={address_of(station.control)}={station.address}"
+            for name, station in self.stations.items()
+        ]
 
 
 def read(path: Path) -> HostsFile:
@@ -91,7 +99,9 @@ def read(path: Path) -> HostsFile:
 
     """
     file = str(path)
-    document = toml_source.parsed(toml_source.text_of(path, file=file, most_bytes=LARGEST_BYTES), file=file)
+    document = toml_source.parsed(
+        toml_source.text_of(path, file=file, most_bytes=LARGEST_BYTES), file=file
+    )
     faults: list[Fault] = []
 
     def wrong(key: str, value: object, allowed: str) -> None:
@@ -101,18 +111,28 @@ def read(path: Path) -> HostsFile:
         if key not in ("certificates", "hosts"):
             wrong(key, document[key], "unknown key; expected certificates and tables [hosts.NAME]")
     certificates = document.get("certificates")
-    if certificates is not None and (not isinstance(certificates, str) or not certificates or "\0" in certificates):
+    if certificates is not None and (
+        not isinstance(certificates, str) or not certificates or "\0" in certificates
+    ):
         wrong("certificates", certificates, 'expected a folder, such as "lab"')
         certificates = None
     hosts = document.get("hosts", {})
     if not isinstance(hosts, dict) or not 1 <= len(hosts) <= MOST_HOSTS:
-        wrong("hosts", hosts if "hosts" in document else "(missing)", f"expected 1 to {MOST_HOSTS} tables [hosts.NAME]")
+        wrong(
+            "hosts",
+            hosts if "hosts" in document else "(missing)",
+            f"expected 1 to {MOST_HOSTS} tables [hosts.NAME]",
+        )
         raise InputError(faults)
     stations = {}
     for name, entry in hosts.items():
         key = f"hosts.{name}"
         if not _NAME.fullmatch(name) or name in _RESERVED:
-            wrong(key, name, f"expected letters, digits, dots and hyphens, at most 63, and none of {', '.join(_RESERVED)}")
+            wrong(
+                key,
+                name,
+                f"expected letters, digits, dots and hyphens, at most 63, and none of {', '.join(_RESERVED)}",
+            )
         if not isinstance(entry, dict):
             wrong(key, entry, "expected a table with control, and address and interface if wanted")
             continue
@@ -124,19 +144,27 @@ def read(path: Path) -> HostsFile:
         for name, station in stations.items():
             value = getattr(station, what)
             if (other := taken.setdefault(value, name)) != name:
-                wrong(f"hosts.{name}.{what}", value, f"expected one of its own; {other} has the same")
+                wrong(
+                    f"hosts.{name}.{what}", value, f"expected one of its own; {other} has the same"
+                )
     if faults:
         raise InputError(faults)
     return HostsFile(path, stations, None if certificates is None else path.parent / certificates)
 
 
-def _station(name: str, key: str, entry: Mapping[str, Any], wrong: Any, *, needs_loopback: bool) -> Station | None:
+def _station(
+    name: str, key: str, entry: Mapping[str, Any], wrong: Any, *, needs_loopback: bool
+) -> Station | None:
     for unknown in entry.keys() - set(_KEYS):
         wrong(f"{key}.{unknown}", entry[unknown], f"unknown key; expected {', '.join(_KEYS)}")
     control = entry.get("control", "(missing)")
     place = _split(control) if isinstance(control, str) else None
     if place is None:
-        wrong(f"{key}.control", control, 'expected ADDRESS:PORT with an IP address, such as "10.0.0.1:4988" or "[fd00::1]:4988"')
+        wrong(
+            f"{key}.control",
+            control,
+            'expected ADDRESS:PORT with an IP address, such as "10.0.0.1:4988" or "[fd00::1]:4988"',
+        )
         return None
     address = entry.get("address", place[0])
     try:
@@ -145,10 +173,20 @@ def _station(name: str, key: str, entry: Mapping[str, Any], wrong: Any, *, needs
         wrong(f"{key}.address", address, 'expected an IP address, such as "192.168.1.1"')
         return None
     if needs_loopback and not (ip.is_loopback and ipaddress.ip_address(place[0]).is_loopback):
-        wrong(f"{key}.control", control, "expected a loopback address, or the key certificates: agents beyond loopback have certificates")
+        wrong(
+            f"{key}.control",
+            control,
+            "expected a loopback address, or the key certificates: agents beyond loopback have certificates",
+        )
     interface = entry.get("interface")
-    if interface is not None and not (isinstance(interface, str) and re.fullmatch(rf"[^\s/]{{1,{LONGEST_INTERFACE}}}", interface)):
-        wrong(f"{key}.interface", interface, f"expected the name of an interface, 1 to {LONGEST_INTERFACE} characters")
+    if interface is not None and not (
+        isinstance(interface, str) and re.fullmatch(rf"[^\s/]{{1,{LONGEST_INTERFACE}}}", interface)
+    ):
+        wrong(
+            f"{key}.interface",
+            interface,
+            f"expected the name of an interface, 1 to {LONGEST_INTERFACE} characters",
+        )
         return None
     return Station(name, control, str(ip), interface)
 

@@ -28,7 +28,9 @@ LARGEST_PLAN_CHARACTERS = 500_000_000
 """The longest a plan's text may be."""
 
 _POINTS_CHECKED_AT_ONCE = 50
-_ALLOWED_TRIALS = f"expected at most {MOST_TRIALS} trials in a plan: points x engines x replications"
+_ALLOWED_TRIALS = (
+    f"expected at most {MOST_TRIALS} trials in a plan: points x engines x replications"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,13 @@ class Trial:
     seed
         Where its chance comes from, below 2^63.
     engine
-        The engine that answers: "simulation", "theory/MODEL", "idealised/MODEL", "switched/MODEL/STEP" or "live".
+        The engine that answers: "simulation", "theory/MODEL", "idealised/MODEL",
+        "switched/MODEL/STEP" or "live".
     point
         The varied keys with their values, as text.
     scenario
-        What the engine needs to know; see docs/formats.md. Shared between trials, not to be changed.
+        What the engine needs to know; see docs/formats.md. Shared between trials, not to be
+        changed.
     line
         The exact JSON text that an engine receives.
 
@@ -103,14 +107,21 @@ def slug(text: str) -> str:
 def trial_seed(seed: int, *, series: str, point: Mapping[str, str], replication: int) -> int:
     """Return the seed of a trial, below 2^63.
 
-    It depends on nothing but the trial itself, so that points can be added to an experiment without changing the others.
+    It depends on nothing but the trial itself, so that points can be added to an experiment without
+    changing the others.
     """
     # Sorted, so that the order in which an experiment lists what it varies does not matter either.
     text = compact([seed, series, sorted(point.items()), replication])
     return int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:8], "big") >> 1
 
 
-def expand(experiments: Sequence[Experiment], *, name: str | None = None, seed: int | None = None, replications: int | None = None) -> Plan:
+def expand(
+    experiments: Sequence[Experiment],
+    *,
+    name: str | None = None,
+    seed: int | None = None,
+    replications: int | None = None,
+) -> Plan:
     """Make the plan of one or more experiments.
 
     Parameters
@@ -127,7 +138,8 @@ def expand(experiments: Sequence[Experiment], *, name: str | None = None, seed: 
     Raises
     ------
     InputError
-        If a combination of varied values contradicts itself, or two experiments have the same series.
+        If a combination of varied values contradicts itself, or two experiments have the same
+        series.
     ValueError
         If there is no experiment.
 
@@ -144,11 +156,24 @@ def expand(experiments: Sequence[Experiment], *, name: str | None = None, seed: 
             length += len(trial.line)
             if length > LARGEST_PLAN_CHARACTERS:
                 allowed = f"expected a plan of at most {LARGEST_PLAN_CHARACTERS} characters; vary less, or use fewer places"
-                raise InputError([Fault(str(experiment.path), "vary", f"{len(trials)} trials and more", allowed)])
+                raise InputError(
+                    [Fault(str(experiment.path), "vary", f"{len(trials)} trials and more", allowed)]
+                )
             if len(trials) == MOST_TRIALS:
-                raise InputError([Fault(str(experiment.path), "vary", f"more than {MOST_TRIALS}", _ALLOWED_TRIALS)])
+                raise InputError(
+                    [
+                        Fault(
+                            str(experiment.path),
+                            "vary",
+                            f"more than {MOST_TRIALS}",
+                            _ALLOWED_TRIALS,
+                        )
+                    ]
+                )
             trials.append(trial)
-    return Plan(slug(name) if name is not None and slug(name) else _name(experiments), tuple(trials))
+    return Plan(
+        slug(name) if name is not None and slug(name) else _name(experiments), tuple(trials)
+    )
 
 
 def trial_line(*, scenario: str, seed: int, engine: str = SIMULATION) -> str:
@@ -172,28 +197,56 @@ def _name(experiments: Sequence[Experiment]) -> str:
         return slug(experiments[0].path.stem) or "experiment"
     folders = {experiment.path.resolve().parent.name for experiment in experiments}
     return (
-        slug(folders.pop()) if len(folders) == 1 else slug("-".join(experiment.path.stem for experiment in experiments))
+        slug(folders.pop())
+        if len(folders) == 1
+        else slug("-".join(experiment.path.stem for experiment in experiments))
     ) or "experiments"
 
 
-def _check(experiments: Sequence[Experiment], *, seed: int | None, replications: int | None) -> None:
+def _check(
+    experiments: Sequence[Experiment], *, seed: int | None, replications: int | None
+) -> None:
     faults = []
     if seed is not None and not 0 <= seed <= LARGEST_SEED:
-        faults.append(Fault("--seed", "seed", str(seed), f"expected an integer from 0 to {LARGEST_SEED}"))
+        faults.append(
+            Fault("--seed", "seed", str(seed), f"expected an integer from 0 to {LARGEST_SEED}")
+        )
     if replications is not None and not 1 <= replications <= MOST_REPLICATIONS:
-        faults.append(Fault("--replications", "replications", str(replications), f"expected an integer from 1 to {MOST_REPLICATIONS}"))
+        faults.append(
+            Fault(
+                "--replications",
+                "replications",
+                str(replications),
+                f"expected an integer from 1 to {MOST_REPLICATIONS}",
+            )
+        )
     taken: dict[str, str] = {}
     total = 0
     for experiment in experiments:
         short = slug(experiment.series)
         if not short:
-            faults.append(Fault(str(experiment.path), "series", experiment.series, "expected a name with a letter a-z or a digit"))
+            faults.append(
+                Fault(
+                    str(experiment.path),
+                    "series",
+                    experiment.series,
+                    "expected a name with a letter a-z or a digit",
+                )
+            )
         elif short in taken:
             faults.append(
-                Fault(str(experiment.path), "series", experiment.series, f"expected a series of its own; {taken[short]} has the same")
+                Fault(
+                    str(experiment.path),
+                    "series",
+                    experiment.series,
+                    f"expected a series of its own; {taken[short]} has the same",
+                )
             )
         taken[short] = str(experiment.path)
-        total += replace(experiment, replications=experiment.replications if replications is None else replications).trials
+        total += replace(
+            experiment,
+            replications=experiment.replications if replications is None else replications,
+        ).trials
     if total > MOST_TRIALS:
         faults.append(Fault(str(experiments[0].path), "vary", str(total), _ALLOWED_TRIALS))
     if faults:
@@ -217,24 +270,54 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
                 _report(experiment, choice)
                 raise
             silent &= not answers
-            point = {key: sweep.texts[index] for key, sweep, index in zip(keys, experiment.sweeps, choice, strict=True)}
+            point = {
+                key: sweep.texts[index]
+                for key, sweep, index in zip(keys, experiment.sweeps, choice, strict=True)
+            }
             for by, scenario in answers:
                 never.pop("".join(by.split("/")[1:2]), None)
-                tail = f'"engine":{compact(by)},"point":{compact(point)},"scenario":{scenario.text}}}'
+                tail = (
+                    f'"engine":{compact(by)},"point":{compact(point)},"scenario":{scenario.text}}}'
+                )
                 # A formula says the same every time.
                 for replication in range(1 if engine == THEORY else replications):
-                    chosen = trial_seed(seed, series=experiment.series, point=point, replication=replication)
+                    chosen = trial_seed(
+                        seed, series=experiment.series, point=point, replication=replication
+                    )
                     trial_id = f"{short}/{number:05d}"
                     line = f'{{"id":"{trial_id}","series":{series_text},"replication":{replication},"seed":{chosen},{tail}'
-                    yield Trial(trial_id, experiment.series, replication, chosen, by, point, scenario.value, line)
+                    yield Trial(
+                        trial_id,
+                        experiment.series,
+                        replication,
+                        chosen,
+                        by,
+                        point,
+                        scenario.value,
+                        line,
+                    )
                     number += 1
         if silent:
-            raise InputError([Fault(str(experiment.path), "run.engines", engine, _why_silent(experiment, made))])
+            raise InputError(
+                [Fault(str(experiment.path), "run.engines", engine, _why_silent(experiment, made))]
+            )
     if never and set(experiment.engines) != {SIMULATION}:
-        raise InputError([Fault(str(experiment.path), "theory.models", model, _why_silent(experiment, made, model)) for model in never])
+        raise InputError(
+            [
+                Fault(
+                    str(experiment.path),
+                    "theory.models",
+                    model,
+                    _why_silent(experiment, made, model),
+                )
+                for model in never
+            ]
+        )
 
 
-def _why_silent(experiment: Experiment, made: Scenarios | NetworkScenarios, model: str | None = None) -> str:
+def _why_silent(
+    experiment: Experiment, made: Scenarios | NetworkScenarios, model: str | None = None
+) -> str:
     """Say why a model, or every model, does not apply at the first point."""
     from ethermeter.applied.choice import judge
     from ethermeter.applied.situation import situation_of
@@ -246,14 +329,20 @@ def _why_silent(experiment: Experiment, made: Scenarios | NetworkScenarios, mode
     for name in (experiment.models or MODELS) if model is None else (model,):
         reason = judge(name, situation).obstacles[0]
         reasons[reason] = reasons.get(reason, 0) + 1
-    said = "; ".join(f"{reason} ({count} {'model' if count == 1 else 'models'})" for reason, count in reasons.items())
+    said = "; ".join(
+        f"{reason} ({count} {'model' if count == 1 else 'models'})"
+        for reason, count in reasons.items()
+    )
     return f"expected a model that applies somewhere; at the first point {said}"
 
 
-def _answers(experiment: Experiment, made: Scenarios | NetworkScenarios, engine: str, choice: Sequence[int]) -> list[tuple[str, Piece]]:
+def _answers(
+    experiment: Experiment, made: Scenarios | NetworkScenarios, engine: str, choice: Sequence[int]
+) -> list[tuple[str, Piece]]:
     """Return who answers at a point, and what each is told.
 
-    Models that the experiment names and that do not apply at this point are left out, unless they apply nowhere.
+    Models that the experiment names and that do not apply at this point are left out, unless they
+    apply nowhere.
     """
     scenario = made.at(choice)
     if engine == SIMULATION:
@@ -266,28 +355,42 @@ def _answers(experiment: Experiment, made: Scenarios | NetworkScenarios, engine:
     from ethermeter.applied.worlds import has_world
 
     assumed = made.assumed(choice)
-    told = Piece({**scenario.value, "theory": assumed.value}, f'{scenario.text.removesuffix("}")},"theory":{assumed.text}}}')
+    told = Piece(
+        {**scenario.value, "theory": assumed.value},
+        f'{scenario.text.removesuffix("}")},"theory":{assumed.text}}}',
+    )
     situation = situation_of(scenario.value, assumed.value)
-    names = [name for name in applicable(situation) if experiment.models is None or name in experiment.models]
+    names = [
+        name
+        for name in applicable(situation)
+        if experiment.models is None or name in experiment.models
+    ]
     if engine == THEORY:
         return [(f"{engine}/{name}", told) for name in names]
     if engine == IDEALISED:
         return [(f"{engine}/{name}", told) for name in names if has_world(name)]
     # The last step is the experiment itself, which the simulation answers.
-    return [(f"{engine}/{name}/{step.name}", told) for name in names for step in steps(name, situation)[:-1]]
+    return [
+        (f"{engine}/{name}/{step.name}", told)
+        for name in names
+        for step in steps(name, situation)[:-1]
+    ]
 
 
 def _report(experiment: Experiment, first: Sequence[int]) -> None:
     """Raise the faults of the first wrong point together with those of points like it."""
     every = itertools.product(*(range(len(sweep.values)) for sweep in experiment.sweeps))
     after = itertools.dropwhile(lambda choice: choice != tuple(first), every)
-    raise_all(experiment, scenarios(experiment), list(itertools.islice(after, _POINTS_CHECKED_AT_ONCE)))
+    raise_all(
+        experiment, scenarios(experiment), list(itertools.islice(after, _POINTS_CHECKED_AT_ONCE))
+    )
 
 
 def read(path: Path) -> Plan:
     """Read a plan back from its file.
 
-    The trials' lines stay exactly as they are. What stands in a scenario is checked by the engine that runs it.
+    The trials' lines stay exactly as they are. What stands in a scenario is checked by the engine
+    that runs it.
 
     Raises
     ------
@@ -303,12 +406,18 @@ def read(path: Path) -> Plan:
     trials: list[Trial] = []
     seen: set[str] = set()
     known: dict[str, Any] = {}
-    for number, line in enumerate(text.split("\n")[: None if not text.endswith("\n") else -1], start=1):
+    for number, line in enumerate(
+        text.split("\n")[: None if not text.endswith("\n") else -1], start=1
+    ):
         found = _trial(line, known)
         if isinstance(found, str):
             faults.append(Fault(file, f"line {number}", line[:200] or "(empty)", found))
         elif found.id in seen:
-            faults.append(Fault(file, f"line {number}, id", found.id, "expected an id that no line before has"))
+            faults.append(
+                Fault(
+                    file, f"line {number}, id", found.id, "expected an id that no line before has"
+                )
+            )
         else:
             seen.add(found.id)
             trials.append(found)
@@ -320,7 +429,8 @@ def read(path: Path) -> Plan:
 
 
 def _one_of_equals(value: Any, known: dict[str, Any]) -> Any:
-    """Return the same object for equal lists and objects of JSON, and for those in them: scenarios of a plan differ in little.
+    """Return the same object for equal lists and objects of JSON, and for those in them: scenarios
+    of a plan differ in little.
 
     Parameters
     ----------
@@ -345,7 +455,9 @@ def _one_of_equals(value: Any, known: dict[str, Any]) -> Any:
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
 _SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
 _NETWORK_KEYS = ("network", "flows", "phases")
-_ENGINE = re.compile(rf"simulation|(theory|idealised|switched)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII)
+_ENGINE = re.compile(
+    rf"simulation|(theory|idealised|switched)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
+)
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[0-9]{5,6}", re.ASCII)
 
 
@@ -358,7 +470,9 @@ def _trial(line: str, known: dict[str, Any]) -> Trial | str:
     try:
         read = json.loads(line, parse_constant=_refused)
         if isinstance(read, dict) and isinstance(read.get("scenario"), dict):
-            read["scenario"] = {key: _one_of_equals(value, known) for key, value in read["scenario"].items()}
+            read["scenario"] = {
+                key: _one_of_equals(value, known) for key, value in read["scenario"].items()
+            }
     except (ValueError, RecursionError) as error:
         return f"expected a trial as JSON: {type(error).__name__ if isinstance(error, RecursionError) else error}"
     if not isinstance(read, dict) or tuple(read) != _KEYS:
@@ -378,13 +492,25 @@ def _trial(line: str, known: dict[str, Any]) -> Trial | str:
             (isinstance(read["id"], str) and _ID.fullmatch(read["id"]), 'id as "series/00000"'),
             (_is_text(read["series"]) and read["series"], "series as a text"),
             (_is_count(read["replication"]), "replication as an integer, 0 or above"),
-            (_is_count(read["seed"]) and read["seed"] <= LARGEST_SEED, f"seed as an integer from 0 to {LARGEST_SEED}"),
             (
-                engine in (SIMULATION, LIVE) if has_network else isinstance(engine, str) and _ENGINE.fullmatch(engine),
+                _is_count(read["seed"]) and read["seed"] <= LARGEST_SEED,
+                f"seed as an integer from 0 to {LARGEST_SEED}",
+            ),
+            (
+                engine in (SIMULATION, LIVE)
+                if has_network
+                else isinstance(engine, str) and _ENGINE.fullmatch(engine),
                 'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "switched/MODEL/STEP"; of a network "simulation" or "live"',
             ),
-            (isinstance(point, dict) and all(_is_text(text) for item in point.items() for text in item), "point as texts"),
-            (isinstance(scenario, dict) and tuple(scenario) == keys, f"scenario with the keys {', '.join(keys)}"),
+            (
+                isinstance(point, dict)
+                and all(_is_text(text) for item in point.items() for text in item),
+                "point as texts",
+            ),
+            (
+                isinstance(scenario, dict) and tuple(scenario) == keys,
+                f"scenario with the keys {', '.join(keys)}",
+            ),
         )
         if not holds
     ]
@@ -392,8 +518,12 @@ def _trial(line: str, known: dict[str, Any]) -> Trial | str:
 
 
 def _is_text(value: object) -> bool:
-    """Whether it is a text that can be written as UTF-8; JSON can name halves of characters that cannot."""
-    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+    """Whether it is a text that can be written as UTF-8; JSON can name halves of characters that
+    cannot.
+    """
+    return isinstance(value, str) and not any(
+        "\ud800" <= character <= "\udfff" for character in value
+    )
 
 
 def _is_count(value: object) -> bool:

@@ -79,10 +79,16 @@ def resumed(provenance: Mapping[str, Any], before: Mapping[str, Any]) -> dict[st
     """
     sessions = before.get("sessions")
     started = before.get("started", provenance["started"])
-    return {**provenance, "started": started, "sessions": 1 + (sessions if isinstance(sessions, int) else 0)}
+    return {
+        **provenance,
+        "started": started,
+        "sessions": 1 + (sessions if isinstance(sessions, int) else 0),
+    }
 
 
-def finished(provenance: Mapping[str, Any], *, wall_s: float, core_s: float, events: int) -> dict[str, Any]:
+def finished(
+    provenance: Mapping[str, Any], *, wall_s: float, core_s: float, events: int
+) -> dict[str, Any]:
     """Complete the provenance of a run that ends now.
 
     Parameters
@@ -102,12 +108,21 @@ def finished(provenance: Mapping[str, Any], *, wall_s: float, core_s: float, eve
         The provenance, with the key `finished`.
 
     """
-    return {**provenance, "finished": now(), "wall_s": round(wall_s, 3), "simulation_s": round(core_s, 3), "events": events}
+    return {
+        **provenance,
+        "finished": now(),
+        "wall_s": round(wall_s, 3),
+        "simulation_s": round(core_s, 3),
+        "events": events,
+    }
 
 
 def sealed(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """Add the checksum of all other keys, by which `damage` finds a change."""
-    return {**{key: value for key, value in provenance.items() if key != "seal"}, "seal": _seal(provenance)}
+    return {
+        **{key: value for key, value in provenance.items() if key != "seal"},
+        "seal": _seal(provenance),
+    }
 
 
 def damage(found: object) -> str:

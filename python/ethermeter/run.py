@@ -1,4 +1,6 @@
-"""Running a plan: trials through an engine into a run directory, then its estimates, claims and report."""
+"""Running a plan: trials through an engine into a run directory, then its estimates, claims and
+report.
+"""
 
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -35,7 +37,8 @@ STUDIES = {
 LIVE_STUDIES = ("erg",)
 """Studies whose published numbers are held against what their live tests measure."""
 ALONG_THE_CABLE = ("gonsalves-tobagi1986",)
-"""Studies that are about where stations are: what is estimated of every place is kept with the run."""
+"""Studies that are about where stations are: what is estimated of every place is kept with the run.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,9 @@ class Progress:
 
     @property
     def remaining_s(self) -> float | None:
-        """Time that is left, in s, if it goes on like this; None before there is anything to judge by."""
+        """Time that is left, in s, if it goes on like this; None before there is anything to judge
+        by.
+        """
         return self.elapsed_s * (1 / self.share - 1) if self.share > 0 else None
 
 
@@ -84,7 +89,8 @@ class Manner:
     study
         The published study that the run reproduces, or None.
     seed
-        What the plan was seeded with instead of the experiments' own seeds, or None; for the provenance.
+        What the plan was seeded with instead of the experiments' own seeds, or None; for the
+        provenance.
     live_study
         The published study whose live tests these are, or None.
 
@@ -146,23 +152,35 @@ def execute(
     Returns
     -------
     :
-        The finished run. Trials that began and in which an agent was lost are in its provenance, under `in_vain`.
+        The finished run. Trials that began and in which an agent was lost are in its provenance,
+        under `in_vain`.
 
     Raises
     ------
     InputError
-        If the directory holds something that may not be touched, or something is to be measured and cannot be, or no place is given.
+        If the directory holds something that may not be touched, or something is to be measured and
+        cannot be, or no place is given.
     RunError
         If results cannot be written.
     TrialError
-        If a trial breaks off or the cluster cannot be used. Finished trials are kept, as they are on `KeyboardInterrupt`.
+        If a trial breaks off or the cluster cannot be used. Finished trials are kept, as they are
+        on `KeyboardInterrupt`.
 
     """
     from ethermeter._core import version
     from ethermeter.engines.local import processors
 
     if manner.resume and manner.force:
-        raise InputError([Fault("command line", "--force", "given with --resume", "one of the two: continue what is there, or discard it")])
+        raise InputError(
+            [
+                Fault(
+                    "command line",
+                    "--force",
+                    "given with --resume",
+                    "one of the two: continue what is there, or discard it",
+                )
+            ]
+        )
     jobs = processors() if manner.jobs is None else manner.jobs
     if jobs < 1:
         raise InputError([Fault("command line", "--jobs", str(jobs), "at least 1")])
@@ -174,19 +192,34 @@ def execute(
         plan_name=plan.name,
         plan_hash=plan.hash,
         trials=len(plan.trials),
-        seeds={name: experiment.seed if manner.seed is None else manner.seed for name, experiment in names.items()},
+        seeds={
+            name: experiment.seed if manner.seed is None else manner.seed
+            for name, experiment in names.items()
+        },
         command=manner.command,
         jobs=jobs,
         cluster=manner.cluster,
     ) | {"study": manner.study}
     if place is not None:
-        began |= {"measured": place.name} | ({"live_study": manner.live_study} if manner.live_study else {})
+        began |= {"measured": place.name} | (
+            {"live_study": manner.live_study} if manner.live_study else {}
+        )
     texts = {name: experiment.source_text for name, experiment in names.items()}
-    with Recorder(directory, plan, experiments=texts, version=version(), resume=manner.resume, force=manner.force) as recorder:
+    with Recorder(
+        directory,
+        plan,
+        experiments=texts,
+        version=version(),
+        resume=manner.resume,
+        force=manner.force,
+    ) as recorder:
         before = recorder.provenance()
         began = provenance.resumed(began, before) if before else began
         recorder.write_provenance(began)
-        pending = [Work(number, plan.trials[number].id, plan.trials[number].line) for number in recorder.pending]
+        pending = [
+            Work(number, plan.trials[number].id, plan.trials[number].line)
+            for number in recorder.pending
+        ]
         effort = {work.place: effort_of(plan.trials[work.place]) for work in pending}
         all_effort, done_effort, done = sum(effort.values()), 0.0, len(plan.trials) - len(pending)
         in_vain: dict[str, str] = dict(recorder.provenance().get("in_vain", {}))
@@ -196,17 +229,28 @@ def execute(
                 share = min(1.0, (done_effort + under_way) / all_effort) if all_effort else 1.0
                 follow(Progress(len(plan.trials), done, share, time.monotonic() - begin_s, phase))
 
-        seen_s: dict[int, float] = {}  # since when each trial has been under way, by the monotonic clock
+        seen_s: dict[
+            int, float
+        ] = {}  # since when each trial has been under way, by the monotonic clock
         live = [work for work in pending if plan.trials[work.place].engine == LIVE]
         others = [work for work in pending if plan.trials[work.place].engine != LIVE]
-        with closing(_results(others, jobs=jobs, cluster=manner.cluster, version=version())) as results:
+        with closing(
+            _results(others, jobs=jobs, cluster=manner.cluster, version=version())
+        ) as results:
             for result in results:
                 if isinstance(result, UnderWay):
                     recorder.flush_if_due()
                     seen_s = {place: seen_s.get(place, time.monotonic()) for place in result.shares}
                     tell(
                         sum(share * effort[place] for place, share in result.shares.items()),
-                        _long_trials(plan, {p: s for p, s in result.shares.items() if time.monotonic() - seen_s[p] >= LONG_TRIAL_S}),
+                        _long_trials(
+                            plan,
+                            {
+                                p: s
+                                for p, s in result.shares.items()
+                                if time.monotonic() - seen_s[p] >= LONG_TRIAL_S
+                            },
+                        ),
                     )
                 else:
                     recorder.record(result.place, result.rows)
@@ -217,7 +261,10 @@ def execute(
                 for seen in measured:
                     if not isinstance(seen, Finished):
                         recorder.flush_if_due()
-                        tell(seen.share * effort[seen.place], f"trial {plan.trials[seen.place].id}, {seen.phase}")
+                        tell(
+                            seen.share * effort[seen.place],
+                            f"trial {plan.trials[seen.place].id}, {seen.phase}",
+                        )
                         continue
                     if (why := getattr(seen, "why", None)) is not None:
                         in_vain[plan.trials[seen.place].id] = why
@@ -228,12 +275,26 @@ def execute(
         began |= {"in_vain": in_vain} if in_vain else {}
         recorder.flush()
         tell(phase="writing the tables")
-        recorder.finish(provenance.finished(began, wall_s=time.monotonic() - begin_s, core_s=recorder.core_s, events=recorder.events))
+        recorder.finish(
+            provenance.finished(
+                began,
+                wall_s=time.monotonic() - begin_s,
+                core_s=recorder.core_s,
+                events=recorder.events,
+            )
+        )
     return RunDirectory(directory)
 
 
-def evaluate(directory: Path, *, report: bool = True, anew: bool = True, follow: Callable[[str], None] | None = None) -> dict[str, Path]:
-    """Write what is derived from the observations of a finished run: estimates, claims if it reproduces a study, and the report.
+def evaluate(
+    directory: Path,
+    *,
+    report: bool = True,
+    anew: bool = True,
+    follow: Callable[[str], None] | None = None,
+) -> dict[str, Path]:
+    """Write what is derived from the observations of a finished run: estimates, claims if it
+    reproduces a study, and the report.
 
     Parameters
     ----------
@@ -249,8 +310,8 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True, follow:
     Returns
     -------
     :
-        Path of `estimates`, `positions`, `claims`, `agreement`, `live_claims`, `flows`, `live_accounts`, `live_agreement` and `report`,
-        of those that there are.
+        Path of `estimates`, `positions`, `claims`, `agreement`, `live_claims`, `flows`,
+        `live_accounts`, `live_agreement` and `report`, of those that there are.
 
     Raises
     ------
@@ -262,13 +323,24 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True, follow:
     """
     run = RunDirectory(directory)
     if not run.is_finished():
-        raise InputError([Fault(str(directory), "run", "unfinished, by its provenance.json", "a finished run; continue it with --resume")])
+        raise InputError(
+            [
+                Fault(
+                    str(directory),
+                    "run",
+                    "unfinished, by its provenance.json",
+                    "a finished run; continue it with --resume",
+                )
+            ]
+        )
     tell = follow or (lambda _: None)
     tell("reading the run")
     run.verify_results()
     remove_abandoned(directory)
     study = run.provenance().get("study")
-    steps: dict[str, tuple[str, Callable[[Path], Path]]] = {"estimates": ("estimates.json", _estimates)}
+    steps: dict[str, tuple[str, Callable[[Path], Path]]] = {
+        "estimates": ("estimates.json", _estimates)
+    }
     if study in ALONG_THE_CABLE:
         steps["positions"] = ("positions.json", _positions)
     if study in STUDIES:
@@ -294,7 +366,9 @@ def evaluate(directory: Path, *, report: bool = True, anew: bool = True, follow:
                 write(directory)
             written[name] = there
         except OSError as error:
-            raise RunError(f"cannot write {error.filename or there}: {error.strerror or error}; the observations are kept") from error
+            raise RunError(
+                f"cannot write {error.filename or there}: {error.strerror or error}; the observations are kept"
+            ) from error
     return written
 
 
@@ -319,13 +393,27 @@ MOST_NAMED = 2
 
 def _long_trials(plan: "Plan", shares: Mapping[int, float]) -> str:
     """Say how far trials are that have been under way for long."""
-    named = [f"trial {plan.trials[place].id} at {share:.0%}" for place, share in sorted(shares.items())[:MOST_NAMED]]
-    return ", ".join([*named, *([f"{len(shares) - MOST_NAMED} more under way"] if len(shares) > MOST_NAMED else [])])
+    named = [
+        f"trial {plan.trials[place].id} at {share:.0%}"
+        for place, share in sorted(shares.items())[:MOST_NAMED]
+    ]
+    return ", ".join(
+        [
+            *named,
+            *([f"{len(shares) - MOST_NAMED} more under way"] if len(shares) > MOST_NAMED else []),
+        ]
+    )
 
 
-def _check_measurable(plan: "Plan", experiments: Sequence["Experiment"], place: "Place | None") -> None:
+def _check_measurable(
+    plan: "Plan", experiments: Sequence["Experiment"], place: "Place | None"
+) -> None:
     """Refuse what is to be measured and cannot be."""
-    live = [Work(number, trial.id, trial.line) for number, trial in enumerate(plan.trials) if trial.engine == LIVE]
+    live = [
+        Work(number, trial.id, trial.line)
+        for number, trial in enumerate(plan.trials)
+        if trial.engine == LIVE
+    ]
     if live and place is None:
         file = str(experiments[0].path) if experiments else plan.name
         allowed = f"measured by another command: ethermeter measure {file} --testbed (in namespaces), --hosts hosts.toml, or --loopback"
@@ -335,10 +423,11 @@ def _check_measurable(plan: "Plan", experiments: Sequence["Experiment"], place: 
 
 
 def effort_of(trial: "Trial") -> float:
-    """Roughly how long a trial takes compared with others; only the time that is left depends on it.
+    """Roughly how long a trial takes compared with others; only the time that is left depends on
+    it.
 
-    Packets that fit into the simulated time, each of which every station takes a part in. What is measured takes its time, as long as a
-    simulation of `EFFORT_PER_S` of these.
+    Packets that fit into the simulated time, each of which every station takes a part in. What is
+    measured takes its time, as long as a simulation of `EFFORT_PER_S` of these.
     """
     if trial.engine == LIVE:
         from ethermeter.engines.live import duration_s
@@ -367,12 +456,18 @@ def _effort_of_network(scenario: Mapping[str, Any]) -> float:
     for flow in scenario["flows"]:
         if "transfer" in flow:
             (job,) = flow["transfer"]["job"].values()
-            total += min(job.get("octets", time_ps / octet_ps), time_ps / octet_ps) / flow["transfer"]["tcp"]["mtu_octets"]
+            total += (
+                min(job.get("octets", time_ps / octet_ps), time_ps / octet_ps)
+                / flow["transfer"]["tcp"]["mtu_octets"]
+            )
             continue
         arrivals, frames = flow["arrivals"], flow["frames"]
         if frames["kind"] == "samples":
             shortest = frames["min_bits"]
-            between_ps = max(1.0, (shortest - frames["overhead_bits"]) / arrivals["sample_bits"]) * arrivals["sample_ps"]
+            between_ps = (
+                max(1.0, (shortest - frames["overhead_bits"]) / arrivals["sample_bits"])
+                * arrivals["sample_ps"]
+            )
         else:
             shortest = min(frames["bits"]) if frames["kind"] == "mix" else frames["bits"]
             between_ps = arrivals.get("mean_ps", arrivals.get("period_ps", 0.0))
@@ -381,7 +476,9 @@ def _effort_of_network(scenario: Mapping[str, Any]) -> float:
     return float(total) + 1.0
 
 
-def _results(pending: Sequence[Work], *, jobs: int, cluster: str | None, version: str) -> Generator[Finished | UnderWay, None, None]:
+def _results(
+    pending: Sequence[Work], *, jobs: int, cluster: str | None, version: str
+) -> Generator[Finished | UnderWay, None, None]:
     if cluster is None:
         from ethermeter.engines import local
 
@@ -434,7 +531,9 @@ def _positions(directory: Path) -> Path:
 
 
 def _claims(directory: Path) -> Path:
-    study = import_module(f"ethermeter.papers.{STUDIES[RunDirectory(directory).provenance()['study']]}")
+    study = import_module(
+        f"ethermeter.papers.{STUDIES[RunDirectory(directory).provenance()['study']]}"
+    )
     written: Path = study.write_claims(directory)
     return written
 
@@ -445,4 +544,13 @@ def _report(directory: Path) -> Path:
     return report.write(directory)
 
 
-__all__ = ["Manner", "Progress", "RunError", "TrialError", "default_directory", "evaluate", "execute", "finished_run"]
+__all__ = [
+    "Manner",
+    "Progress",
+    "RunError",
+    "TrialError",
+    "default_directory",
+    "evaluate",
+    "execute",
+    "finished_run",
+]

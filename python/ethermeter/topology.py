@@ -1,7 +1,8 @@
 """Topology: how long a signal takes from place to place on a segment.
 
-A place is where stations may be: a point of a cable, a cluster, a branch of a star. The matrices hold one-way delays in picoseconds;
-their diagonal is the delay between two different stations of one place.
+A place is where stations may be: a point of a cable, a cluster, a branch of a star. The matrices
+hold one-way delays in picoseconds; their diagonal is the delay between two different stations of
+one place.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,9 @@ _SMALL = 24
 
 
 class TopologyError(ValueError):
-    """Delays that contradict themselves; the message says what was allowed, `place` which entry is wrong."""
+    """Delays that contradict themselves; the message says what was allowed, `place` which entry is
+    wrong.
+    """
 
     def __init__(self, allowed: str, *, place: tuple[int, ...]) -> None:
         self.place = place
@@ -39,7 +42,11 @@ def propagation_ps(length_m: Fraction, *, velocity: Fraction) -> int:
 
 def spaced(end_ps: int, *, points: int) -> list[int]:
     """Return coordinates in ps, equally spaced from 0 to `end_ps`; a single one is at 0."""
-    return [round(Fraction(end_ps * index, points - 1)) for index in range(points)] if points > 1 else [0] * points
+    return (
+        [round(Fraction(end_ps * index, points - 1)) for index in range(points)]
+        if points > 1
+        else [0] * points
+    )
 
 
 def dealt(count: int, *, places: int, first: int = 0) -> list[int]:
@@ -50,8 +57,8 @@ def dealt(count: int, *, places: int, first: int = 0) -> list[int]:
 def cable(coordinates_ps: Sequence[int], *, tap_ps: int) -> Matrix:
     """Return the delays between points of one cable.
 
-    Coordinates are rounded to picoseconds before they are subtracted, never after: so the delays add up exactly, and the triangle
-    inequality holds with equality along the cable.
+    Coordinates are rounded to picoseconds before they are subtracted, never after: so the delays
+    add up exactly, and the triangle inequality holds with equality along the cable.
 
     Parameters
     ----------
@@ -77,7 +84,9 @@ def star(branches_ps: Sequence[int], *, repeater_ps: int, tap_ps: int) -> Matrix
         Time between a station and its branch, ps.
 
     """
-    return [[here + there + repeater_ps + 2 * tap_ps for there in branches_ps] for here in branches_ps]
+    return [
+        [here + there + repeater_ps + 2 * tap_ps for there in branches_ps] for here in branches_ps
+    ]
 
 
 def tapped(delays_ps: Sequence[Sequence[int]], *, tap_ps: int) -> Matrix:
@@ -96,14 +105,18 @@ def settled(delays_ps: Matrix, *, stations: Sequence[int]) -> Matrix:
         Stations at each place.
 
     """
-    return [[0 if p == q and stations[p] < 2 else delay for q, delay in enumerate(row)] for p, row in enumerate(delays_ps)]
+    return [
+        [0 if p == q and stations[p] < 2 else delay for q, delay in enumerate(row)]
+        for p, row in enumerate(delays_ps)
+    ]
 
 
 def check(delays_ps: Matrix) -> None:
     """Check that delays are square, symmetric and obey the triangle inequality.
 
-    A signal takes the shortest way, so a detour that is faster than the direct way contradicts it. The diagonal is held to it too:
-    two stations of one place are at most as far apart as by way of any other.
+    A signal takes the shortest way, so a detour that is faster than the direct way contradicts it.
+    The diagonal is held to it too: two stations of one place are at most as far apart as by way of
+    any other.
 
     Raises
     ------
@@ -114,17 +127,24 @@ def check(delays_ps: Matrix) -> None:
     size = len(delays_ps)
     for row, line in enumerate(delays_ps):
         if len(line) != size:
-            raise TopologyError(f"expected a square matrix of {size} rows; this one has {len(line)} entries", place=(row,))
+            raise TopologyError(
+                f"expected a square matrix of {size} rows; this one has {len(line)} entries",
+                place=(row,),
+            )
     for row in range(size):
         for column in range(row):
             if delays_ps[row][column] != delays_ps[column][row]:
                 raise TopologyError(
-                    f"expected the same delay as in row {column}, column {row}: a cable is equally long both ways", place=(row, column)
+                    f"expected the same delay as in row {column}, column {row}: a cable is equally long both ways",
+                    place=(row, column),
                 )
     if (detour := _detour(delays_ps)) is not None:
         row, column, way = detour
         shorter_ps = delays_ps[row][way] + delays_ps[way][column]
-        raise TopologyError(f"expected at most {shorter_ps} ps, the way by place {way} (triangle inequality)", place=(row, column))
+        raise TopologyError(
+            f"expected at most {shorter_ps} ps, the way by place {way} (triangle inequality)",
+            place=(row, column),
+        )
 
 
 def _detour(delays_ps: Matrix) -> tuple[int, int, int] | None:
@@ -134,7 +154,10 @@ def _detour(delays_ps: Matrix) -> tuple[int, int, int] | None:
         for way in range(size):
             for row in range(size):
                 for column in range(size):
-                    if way not in (row, column) and delays_ps[row][column] > delays_ps[row][way] + delays_ps[way][column]:
+                    if (
+                        way not in (row, column)
+                        and delays_ps[row][column] > delays_ps[row][way] + delays_ps[way][column]
+                    ):
                         return row, column, way
         return None
     import numpy as np
@@ -142,7 +165,8 @@ def _detour(delays_ps: Matrix) -> tuple[int, int, int] | None:
     delays = np.array(delays_ps, dtype=np.int64)
     for way in range(size):
         shorter = delays > delays[:, way, None] + delays[None, way, :]
-        # A way that begins or ends in the third place is no detour; the diagonal there is another pair of stations.
+        # A way that begins or ends in the third place is no detour; the diagonal there is another
+        # pair of stations.
         shorter[way, :] = shorter[:, way] = False
         if shorter.any():
             row, column = (int(index) for index in np.argwhere(shorter)[0])

@@ -1,6 +1,7 @@
 """Units: quantities written as text, such as "12 us", turned into exact numbers.
 
-Decimal prefixes only, and exact arithmetic only: a time is a whole number of picoseconds or it is refused.
+Decimal prefixes only, and exact arithmetic only: a time is a whole number of picoseconds or it is
+refused.
 """
 
 import re
@@ -71,7 +72,10 @@ _EXAMPLES = {
 _PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 
 UNITS: dict[str, tuple[Dimension, Fraction]] = {
-    **{name: (Dimension.TIME, Fraction(ps)) for name, ps in (("ps", 1), ("ns", 10**3), ("us", 10**6), ("µs", 10**6), ("μs", 10**6))},
+    **{
+        name: (Dimension.TIME, Fraction(ps))
+        for name, ps in (("ps", 1), ("ns", 10**3), ("us", 10**6), ("µs", 10**6), ("μs", 10**6))
+    },
     "ms": (Dimension.TIME, Fraction(10**9)),
     "s": (Dimension.TIME, Fraction(PS_PER_S)),
     "mm": (Dimension.LENGTH, Fraction(1, 1000)),
@@ -80,8 +84,12 @@ UNITS: dict[str, tuple[Dimension, Fraction]] = {
     "km": (Dimension.LENGTH, Fraction(1000)),
     "ft": (Dimension.LENGTH, Fraction(3048, 10_000)),
     **{f"{prefix}bit": (Dimension.SIZE, Fraction(factor)) for prefix, factor in _PREFIXES.items()},
-    **{f"{prefix}B": (Dimension.SIZE, Fraction(8 * factor)) for prefix, factor in _PREFIXES.items()},
-    **{f"{prefix}bit/s": (Dimension.RATE, Fraction(factor)) for prefix, factor in _PREFIXES.items()},
+    **{
+        f"{prefix}B": (Dimension.SIZE, Fraction(8 * factor)) for prefix, factor in _PREFIXES.items()
+    },
+    **{
+        f"{prefix}bit/s": (Dimension.RATE, Fraction(factor)) for prefix, factor in _PREFIXES.items()
+    },
     **{f"{prefix}b/s": (Dimension.RATE, Fraction(factor)) for prefix, factor in _PREFIXES.items()},
     "/s": (Dimension.FREQUENCY, Fraction(1)),
     "/min": (Dimension.FREQUENCY, Fraction(1, 60)),
@@ -90,7 +98,9 @@ UNITS: dict[str, tuple[Dimension, Fraction]] = {
 }
 """Every unit, with its dimension and its size in ps, m, bit, bit/s, 1/s or parts of 10^9."""
 
-_QUANTITY = re.compile(r"\s*([+-]?)([0-9]+(?:\.[0-9]+)?)(?:[eE]([+-]?[0-9]+))?\s*(\S*)\s*", re.ASCII)
+_QUANTITY = re.compile(
+    r"\s*([+-]?)([0-9]+(?:\.[0-9]+)?)(?:[eE]([+-]?[0-9]+))?\s*(\S*)\s*", re.ASCII
+)
 
 
 class UnitError(ValueError):
@@ -120,7 +130,9 @@ def units_of(dimension: Dimension) -> list[str]:
     return [name for name, (of, _) in UNITS.items() if of is dimension]
 
 
-def quantity(text: str, *, expected: str = "a number with a unit", known: Sequence[str] = tuple(UNITS)) -> Quantity:
+def quantity(
+    text: str, *, expected: str = "a number with a unit", known: Sequence[str] = tuple(UNITS)
+) -> Quantity:
     """Read a number with a unit; `known` units are named when it has none of them.
 
     Raises
@@ -136,9 +148,13 @@ def quantity(text: str, *, expected: str = "a number with a unit", known: Sequen
     if unit == "":
         raise UnitError(f"expected {expected}; the unit is missing")
     if unit not in UNITS:
-        raise UnitError(f"expected {expected}; unknown unit {unit}; known are {', '.join(name for name in known if name.isascii())}")
+        raise UnitError(
+            f"expected {expected}; unknown unit {unit}; known are {', '.join(name for name in known if name.isascii())}"
+        )
     if exponent is not None and (len(exponent) > 3 or abs(int(exponent)) > _MOST_EXPONENT):
-        raise UnitError(f"expected {expected}; exponents from -{_MOST_EXPONENT} to {_MOST_EXPONENT}")
+        raise UnitError(
+            f"expected {expected}; exponents from -{_MOST_EXPONENT} to {_MOST_EXPONENT}"
+        )
     number = Fraction(f"{sign}{digits}e{exponent or 0}")
     return Quantity(number, unit)
 
@@ -159,7 +175,11 @@ def parse(value: object, dimension: Dimension, *, signed: bool = False) -> Fract
     """
     expected = f'{dimension} such as "{dimension.example}"'
     if isinstance(value, bool) or not isinstance(value, str):
-        hint = "; the unit is missing" if isinstance(value, int | float) and not isinstance(value, bool) else ""
+        hint = (
+            "; the unit is missing"
+            if isinstance(value, int | float) and not isinstance(value, bool)
+            else ""
+        )
         raise UnitError(f"expected {expected}{hint}")
     read = quantity(value, expected=expected, known=units_of(dimension))
     if read.dimension is not dimension:
@@ -229,9 +249,11 @@ def bit_ps(value: object) -> int:
 
 
 def octet_ps(value: object) -> int:
-    """Read a bit rate as the time of one octet, a whole number of picoseconds up to 1 ms; or that time itself, such as "800 ns/B".
+    """Read a bit rate as the time of one octet, a whole number of picoseconds up to 1 ms; or that
+    time itself, such as "800 ns/B".
 
-    A rate that was measured is seldom one at which an octet lasts whole picoseconds, which its time always can.
+    A rate that was measured is seldom one at which an octet lasts whole picoseconds, which its time
+    always can.
     """
     if isinstance(value, str) and value.rstrip().endswith("/B") and "b" not in value:
         return time_ps(value.rstrip().removesuffix("/B"), positive=True, most_ps=PS_PER_S // 1000)
@@ -281,7 +303,8 @@ def clock_error_ppb(value: object) -> int:
 
 
 def clock_offset_ps(value: object, *, signed: bool = True) -> int:
-    """Read how far a clock is ahead, or behind with a minus, as a whole number of picoseconds, at most 10 s.
+    """Read how far a clock is ahead, or behind with a minus, as a whole number of picoseconds, at
+    most 10 s.
 
     Raises
     ------
@@ -298,7 +321,8 @@ def clock_offset_ps(value: object, *, signed: bool = True) -> int:
 
 
 def clock_drift_ppb(value: object, *, signed: bool = True) -> int:
-    """Read by how much a clock goes too fast, or too slow with a minus, in whole parts of 10^9, at most 1000 ppm.
+    """Read by how much a clock goes too fast, or too slow with a minus, in whole parts of 10^9, at
+    most 1000 ppm.
 
     Raises
     ------
@@ -335,7 +359,10 @@ def decimal_text(number: Fraction) -> str:
     while denominator % 10 == 0:
         denominator, places = denominator // 10, places + 1
     while denominator % 2 == 0 or denominator % 5 == 0:
-        denominator, places = (denominator // 2 if denominator % 2 == 0 else denominator // 5), places + 1
+        denominator, places = (
+            (denominator // 2 if denominator % 2 == 0 else denominator // 5),
+            places + 1,
+        )
     if denominator != 1:
         raise ValueError(f"{number} has no finite decimal form")
     scaled = abs(number) * 10**places

@@ -12,13 +12,19 @@ from small_runs import EXPERIMENT, SUPPORT, call, contents, fake, real, started,
 
 pytest.importorskip("distributed")
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SUPPORT), "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "null"}
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(SUPPORT),
+    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "null",
+}
 
 
 def launch(module, *arguments):
     # Files and not pipes: nobody reads while they live, and a full pipe would stop them.
     command = [sys.executable, "-m", module, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+    return subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT
+    )
 
 
 def wait_until(condition, what):
@@ -30,7 +36,9 @@ def wait_until(condition, what):
 
 @pytest.fixture
 def cluster(tmp_path, request):
-    """Address of a scheduler, and its two worker processes; their preload is the fixture's parameter."""
+    """Address of a scheduler, and its two worker processes; their preload is the fixture's
+    parameter.
+    """
     module = getattr(request, "param", "slow_worker")
     file = tmp_path / "scheduler.json"
     ports = ("--port", 0, "--no-dashboard", "--scheduler-file", file)
@@ -41,7 +49,17 @@ def cluster(tmp_path, request):
             scratch = ("--local-directory", tmp_path / name, "--scheduler-file", file)
             preload = ("--preload", module)
             processes.append(
-                launch("distributed.cli.dask_worker", "--no-nanny", "--nthreads", 1, "--no-dashboard", "--name", name, *scratch, *preload)
+                launch(
+                    "distributed.cli.dask_worker",
+                    "--no-nanny",
+                    "--nthreads",
+                    1,
+                    "--no-dashboard",
+                    "--name",
+                    name,
+                    *scratch,
+                    *preload,
+                )
             )
         address = json.loads(file.read_text())["address"]
         ready = [tmp_path / name / "ready" for name in ("one", "two")]
@@ -68,20 +86,28 @@ def test_a_cluster_gives_the_same_bytes_though_a_worker_is_killed(tmp_path, clus
     experiment = write_experiment(tmp_path)
     assert call(fake("run", experiment, "--out", tmp_path / "here", "--no-report")).returncode == 0
     out = tmp_path / "there"
-    run_while_a_worker_is_killed(fake("run", experiment, "--out", out, "--no-report", "--cluster", address), out, workers)
+    run_while_a_worker_is_killed(
+        fake("run", experiment, "--out", out, "--no-report", "--cluster", address), out, workers
+    )
     assert contents(out) == contents(tmp_path / "here")
 
 
 @pytest.mark.parametrize("cluster", ["ready_worker"], indirect=True)
-def test_the_compiled_core_gives_the_same_bytes_on_a_cluster_though_a_worker_is_killed(tmp_path, cluster):
+def test_the_compiled_core_gives_the_same_bytes_on_a_cluster_though_a_worker_is_killed(
+    tmp_path, cluster
+):
     address, workers = cluster
     # Some seconds of work, so that the kill falls into the middle of it.
-    text = EXPERIMENT.replace('transmit = "100 ms"', 'transmit = "100 s"').replace('"middle 50 ms"', '"middle 90 s"')
+    text = EXPERIMENT.replace('transmit = "100 ms"', 'transmit = "100 s"').replace(
+        '"middle 50 ms"', '"middle 90 s"'
+    )
     text = text.replace("replications = 5", "replications = 40")
     experiment = write_experiment(tmp_path, text=text)
     assert call(real("run", experiment, "--out", tmp_path / "here", "--no-report")).returncode == 0
     out = tmp_path / "there"
-    run_while_a_worker_is_killed(real("run", experiment, "--out", out, "--no-report", "--cluster", address), out, workers)
+    run_while_a_worker_is_killed(
+        real("run", experiment, "--out", out, "--no-report", "--cluster", address), out, workers
+    )
     assert contents(out) == contents(tmp_path / "here")
 
 
@@ -89,7 +115,10 @@ def test_the_compiled_core_gives_the_same_bytes_on_a_cluster_though_a_worker_is_
 def test_a_network_gives_the_same_bytes_on_a_cluster(tmp_path, cluster):
     address, _ = cluster
     for name, more in (("here", ()), ("there", ("--cluster", address))):
-        ended = call(real("run", "switched-saturation", "--out", tmp_path / name, "--no-report", *more), env=ENVIRONMENT)
+        ended = call(
+            real("run", "switched-saturation", "--out", tmp_path / name, "--no-report", *more),
+            env=ENVIRONMENT,
+        )
         assert ended.returncode == 0, ended.stderr
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
     ports = [(tmp_path / name / "ports.parquet").read_bytes() for name in ("here", "there")]
@@ -97,7 +126,16 @@ def test_a_network_gives_the_same_bytes_on_a_cluster(tmp_path, cluster):
 
 
 def test_an_address_where_nobody_answers_is_one_line(tmp_path):
-    ended = call(fake("run", write_experiment(tmp_path), "--out", tmp_path / "run", "--cluster", "tcp://127.0.0.1:9"))
+    ended = call(
+        fake(
+            "run",
+            write_experiment(tmp_path),
+            "--out",
+            tmp_path / "run",
+            "--cluster",
+            "tcp://127.0.0.1:9",
+        )
+    )
     assert ended.returncode == 1
     assert "--cluster tcp://127.0.0.1:9: no scheduler answers there" in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
@@ -106,7 +144,14 @@ def test_an_address_where_nobody_answers_is_one_line(tmp_path):
 def test_a_missing_extra_is_one_line(tmp_path):
     (tmp_path / "hidden").mkdir()
     (tmp_path / "hidden" / "distributed.py").write_text("raise ImportError('not here')\n")
-    command = fake("run", write_experiment(tmp_path), "--out", tmp_path / "run", "--cluster", "tcp://127.0.0.1:9")
+    command = fake(
+        "run",
+        write_experiment(tmp_path),
+        "--out",
+        tmp_path / "run",
+        "--cluster",
+        "tcp://127.0.0.1:9",
+    )
     ended = call(command, env={"PYTHONPATH": str(tmp_path / "hidden")})
     assert ended.returncode == 2
     assert "pip install 'ethermeter[cluster]'" in ended.stderr
@@ -116,13 +161,18 @@ def test_a_missing_extra_is_one_line(tmp_path):
 def test_control_c_on_a_cluster_stops_before_the_end_and_says_how_to_go_on(tmp_path, cluster):
     address, _ = cluster
     out = tmp_path / "run"
-    command = fake("run", write_experiment(tmp_path), "--out", out, "--no-report", "--cluster", address)
+    command = fake(
+        "run", write_experiment(tmp_path), "--out", out, "--no-report", "--cluster", address
+    )
     with started(command, env=ENVIRONMENT) as process:
         wait_until(lambda: list((out / "parts").glob("*.parquet")), "no part file appeared")
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
-    # A second for the run and up to one more for the client to take its leave, on a machine that has them; trials were left in any case.
+    # A second for the run and up to one more for the client to take its leave, on a machine that
+    # has them; trials were left in any case.
     assert process.returncode == 130
     assert not (out / "observations.parquet").exists()
     to_continue = " ".join(["ethermeter", *command[3:], "--resume"])
-    assert said.splitlines() == [f"ethermeter: interrupted; finished trials are kept. To continue: {to_continue}"]
+    assert said.splitlines() == [
+        f"ethermeter: interrupted; finished trials are kept. To continue: {to_continue}"
+    ]

@@ -1,4 +1,6 @@
-"""A run that is broken off at any moment ends, when continued, with the same bytes as one that was not."""
+"""A run that is broken off at any moment ends, when continued, with the same bytes as one that was
+not.
+"""
 
 import signal
 import time
@@ -7,20 +9,33 @@ import pytest
 from small_runs import EXPERIMENT, call, contents, fake, started, write_experiment
 
 SECONDS_A_TRIAL = 0.05
-# A part file comes after a second: so slow, a run has several of them and seconds to go after the first.
+# A part file comes after a second: so slow, a run has several of them and seconds to go after the
+# first.
 SLOW_S = 0.3
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     directory = tmp_path_factory.mktemp("undisturbed")
-    ended = call(fake("run", write_experiment(directory), "--out", directory / "run", "--no-report"))
+    ended = call(
+        fake("run", write_experiment(directory), "--out", directory / "run", "--no-report")
+    )
     assert ended.returncode == 0, ended.stderr
     return contents(directory / "run")
 
 
 def start(experiment, out, *more, seconds_a_trial=SECONDS_A_TRIAL):
-    command = fake("run", experiment, "--out", out, "--no-report", "--jobs", "1", *more, seconds_a_trial=seconds_a_trial)
+    command = fake(
+        "run",
+        experiment,
+        "--out",
+        out,
+        "--no-report",
+        "--jobs",
+        "1",
+        *more,
+        seconds_a_trial=seconds_a_trial,
+    )
     return started(command)
 
 
@@ -59,9 +74,13 @@ def test_a_run_killed_twice_keeps_what_was_finished(tmp_path, undisturbed):
 
 
 @pytest.mark.parametrize(
-    ("end", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")], ids=["Ctrl-C", "SIGTERM"]
+    ("end", "code", "word"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
+    ids=["Ctrl-C", "SIGTERM"],
 )
-def test_control_c_and_sigterm_stop_at_once_and_say_how_to_go_on(tmp_path, undisturbed, end, code, word):
+def test_control_c_and_sigterm_stop_at_once_and_say_how_to_go_on(
+    tmp_path, undisturbed, end, code, word
+):
     experiment, out = write_experiment(tmp_path), tmp_path / "run"
     # Trials that take a minute: whoever waits for one to end is found out.
     command = fake("run", experiment, "--out", out, "--no-report", seconds_a_trial=60)
@@ -92,24 +111,52 @@ def test_the_number_of_threads_changes_no_byte(tmp_path, undisturbed):
     experiment = write_experiment(tmp_path)
     for jobs in (1, 2, 7):
         out = tmp_path / f"run-{jobs}"
-        assert call(fake("run", experiment, "--out", out, "--no-report", "--jobs", jobs, seconds_a_trial=0.001)).returncode == 0
+        assert (
+            call(
+                fake(
+                    "run",
+                    experiment,
+                    "--out",
+                    out,
+                    "--no-report",
+                    "--jobs",
+                    jobs,
+                    seconds_a_trial=0.001,
+                )
+            ).returncode
+            == 0
+        )
         assert contents(out) == undisturbed
 
 
 def test_all_files_but_the_provenance_and_the_page_are_the_same_bytes(tmp_path):
-    text = EXPERIMENT.replace("replications = 5", 'replications = 2\nengines = ["simulation", "theory"]')
+    text = EXPERIMENT.replace(
+        "replications = 5", 'replications = 2\nengines = ["simulation", "theory"]'
+    )
     experiment = write_experiment(tmp_path, text=text)
     found = []
     for out, jobs, seconds in ((tmp_path / "whole", 1, 0.0), (tmp_path / "killed", 2, SLOW_S)):
         if seconds:
-            with started(fake("run", experiment, "--out", out, "--jobs", jobs, seconds_a_trial=seconds)):
+            with started(
+                fake("run", experiment, "--out", out, "--jobs", jobs, seconds_a_trial=seconds)
+            ):
                 wait_for_part(out)
-        ended = call(fake("run", experiment, "--out", out, "--jobs", jobs, *(["--resume"] if seconds else [])))
+        ended = call(
+            fake(
+                "run", experiment, "--out", out, "--jobs", jobs, *(["--resume"] if seconds else [])
+            )
+        )
         assert ended.returncode == 0, ended.stderr
         found.append({str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*")})
     differing = {name for name in found[0] | found[1] if found[0].get(name) != found[1].get(name)}
     assert differing == {"provenance.json", "report.html"}
-    assert {"plan.jsonl", "experiment.toml", "observations.parquet", "estimates.json", "agreement.json"} <= set(found[0])
+    assert {
+        "plan.jsonl",
+        "experiment.toml",
+        "observations.parquet",
+        "estimates.json",
+        "agreement.json",
+    } <= set(found[0])
 
 
 def test_another_seed_changes_the_bytes(tmp_path, undisturbed):

@@ -1,4 +1,7 @@
-"""Trials that take minutes: progress within them, and an end at once. With the real core, which nothing but its watch can stop."""
+"""Trials that take minutes: progress within them, and an end at once.
+
+With the real core, which nothing but its watch can stop.
+"""
 
 import re
 import signal
@@ -21,19 +24,28 @@ LONG = (
 )
 
 
-@pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"])
-def test_one_long_trial_shows_its_progress_and_ends_within_a_second(tmp_path, in_quiet_window, end, code):
+@pytest.mark.parametrize(
+    ("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"]
+)
+def test_one_long_trial_shows_its_progress_and_ends_within_a_second(
+    tmp_path, in_quiet_window, end, code
+):
     path = write_experiment(tmp_path, text=LONG)
 
     def seconds_to_end():
-        with started(real("run", path, "--out", tmp_path / "run", "--no-report", "--force")) as process:
+        with started(
+            real("run", path, "--out", tmp_path / "run", "--no-report", "--force")
+        ) as process:
             said = [process.stderr.readline() for _ in range(2)]
             begin_s = time.monotonic()
             process.send_signal(end)
             _, last = process.communicate(timeout=20)
             took_s = time.monotonic() - begin_s
         assert process.returncode == code
-        found = [re.fullmatch(r"small: 0 of 1 trials, trial small/00000 at (\d+)%, .* left\n", line) for line in said]
+        found = [
+            re.fullmatch(r"small: 0 of 1 trials, trial small/00000 at (\d+)%, .* left\n", line)
+            for line in said
+        ]
         assert all(found), said
         assert int(found[0][1]) <= int(found[1][1]) < 100
         assert "finished trials are kept. To continue: ethermeter run" in last

@@ -8,7 +8,12 @@ from small_runs import call, contents, real
 
 PAPERS = {erg.STUDY: erg, hughesjones2000.STUDY: hughesjones2000}
 MISSED = {
-    erg.STUDY: {"1-router-load": "missed", "3-100-10": "missed", "3-10-100": "missed", "3-stops": "fails"},
+    erg.STUDY: {
+        "1-router-load": "missed",
+        "3-100-10": "missed",
+        "3-10-100": "missed",
+        "3-stops": "fails",
+    },
     hughesjones2000.STUDY: {
         "3.1-alteon-peaks": "missed",
         "3.1-batm-late": "missed",
@@ -25,7 +30,10 @@ MISSED = {
     },
 }
 """Verdicts that are neither `met` nor `holds`."""
-NEAR_THEIR_LIMIT = {erg.STUDY: (), hughesjones2000.STUDY: ("t4.1-random-512", "t4.1-random-1024", "t4.1-random-1500")}
+NEAR_THEIR_LIMIT = {
+    erg.STUDY: (),
+    hughesjones2000.STUDY: ("t4.1-random-512", "t4.1-random-1024", "t4.1-random-1500"),
+}
 """Claims that chance may decide: read off curves that rise without limit."""
 
 
@@ -48,20 +56,38 @@ def test_a_quick_run_decides_every_claim(reproduced):
 
 def test_claims_keep_their_verdicts(reproduced):
     study, _, printed = reproduced
-    far = {claim["id"]: claim["verdict"] for claim in printed["claims"]["claims"] if claim["id"] not in NEAR_THEIR_LIMIT[study]}
-    assert {identity: verdict for identity, verdict in far.items() if verdict not in ("met", "holds")} == MISSED[study]
+    far = {
+        claim["id"]: claim["verdict"]
+        for claim in printed["claims"]["claims"]
+        if claim["id"] not in NEAR_THEIR_LIMIT[study]
+    }
+    assert {
+        identity: verdict for identity, verdict in far.items() if verdict not in ("met", "holds")
+    } == MISSED[study]
 
 
 def test_what_was_fitted_is_met(reproduced):
     _, _, printed = reproduced
-    fitted = {claim["id"]: claim["verdict"] for claim in printed["claims"]["claims"] if claim["basis"] == "fitted"}
+    fitted = {
+        claim["id"]: claim["verdict"]
+        for claim in printed["claims"]["claims"]
+        if claim["basis"] == "fitted"
+    }
     assert len(fitted) >= 3
     assert set(fitted.values()) == {"met"}
 
 
 def test_paths_of_the_studies_give_the_same_bytes_on_any_number_of_threads(tmp_path):
     for jobs in (1, 3):
-        short = ("--set", "phases={settle='0 s', transmit='20 ms', measure='last 10 ms', spread='1 ms'}", "--no-report", "--jobs", jobs)
-        ended = call(real("run", "hughesjones2000/many-to-one", *short, "--out", tmp_path / str(jobs)))
+        short = (
+            "--set",
+            "phases={settle='0 s', transmit='20 ms', measure='last 10 ms', spread='1 ms'}",
+            "--no-report",
+            "--jobs",
+            jobs,
+        )
+        ended = call(
+            real("run", "hughesjones2000/many-to-one", *short, "--out", tmp_path / str(jobs))
+        )
         assert ended.returncode == 0, ended.stderr
     assert contents(tmp_path / "1") == contents(tmp_path / "3")

@@ -1,4 +1,6 @@
-"""Runs of the compiled core: the same bytes whatever the threads and interruptions, and the same by the reference."""
+"""Runs of the compiled core: the same bytes whatever the threads and interruptions, and the same by
+the reference.
+"""
 
 import doctest
 import json
@@ -17,7 +19,9 @@ from ethermeter.store.rows import METRICS
 from small_runs import EXPERIMENT, TABLES, call, contents, real, write_experiment
 
 # Long enough that a kill falls into the middle of it.
-LONG = EXPERIMENT.replace('transmit = "100 ms"', 'transmit = "10 s"').replace('"middle 50 ms"', '"middle 8 s"')
+LONG = EXPERIMENT.replace('transmit = "100 ms"', 'transmit = "10 s"').replace(
+    '"middle 50 ms"', '"middle 8 s"'
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +41,9 @@ def test_a_run_killed_at_a_random_moment_ends_with_the_same_bytes(tmp_path, undi
     chance = random.Random(seed)
     out = tmp_path / "run"
     for resume in ([], ["--resume"]):
-        command = real("run", experiment, "--out", out, "--no-report", "--jobs", chance.choice([1, 2]), *resume)
+        command = real(
+            "run", experiment, "--out", out, "--no-report", "--jobs", chance.choice([1, 2]), *resume
+        )
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(chance.uniform(0, whole_s))
         process.kill()
@@ -50,14 +56,24 @@ def test_a_run_killed_at_a_random_moment_ends_with_the_same_bytes(tmp_path, undi
 def test_the_number_of_threads_changes_no_byte(tmp_path, undisturbed):
     experiment, expected, _ = undisturbed
     for jobs in (2, 3):
-        assert call(real("run", experiment, "--out", tmp_path / str(jobs), "--no-report", "--jobs", jobs)).returncode == 0
+        assert (
+            call(
+                real(
+                    "run", experiment, "--out", tmp_path / str(jobs), "--no-report", "--jobs", jobs
+                )
+            ).returncode
+            == 0
+        )
         assert contents(tmp_path / str(jobs)) == expected
 
 
 def test_the_reference_gives_the_same_observations(tmp_path):
     trials = api.load(write_experiment(tmp_path)).plan(replications=1).trials
     for trial in trials:
-        fast, slow = (observe(trial.scenario, core(trial.line), core_s=0) for core in (_core.simulate, _core.simulate_reference))
+        fast, slow = (
+            observe(trial.scenario, core(trial.line), core_s=0)
+            for core in (_core.simulate, _core.simulate_reference)
+        )
         assert fast.values.tobytes() == slow.values.tobytes()
         assert fast.cautions.tobytes() == slow.cautions.tobytes()
         assert fast.count.tobytes() == slow.count.tobytes()
@@ -67,14 +83,31 @@ def test_batches_and_histograms_add_up_to_the_observations(tmp_path):
     for trial in api.load(write_experiment(tmp_path)).plan(replications=1).trials:
         rows = observe(trial.scenario, _core.simulate(trial.line), core_s=0)
         value = dict(zip(METRICS, rows.values, strict=False))
-        window_ps = trial.scenario["phases"]["measure_to_ps"] - trial.scenario["phases"]["measure_from_ps"]
+        window_ps = (
+            trial.scenario["phases"]["measure_to_ps"] - trial.scenario["phases"]["measure_from_ps"]
+        )
         assert rows.batch_frames.sum() == value[Metric.FRAMES]
         assert rows.count[rows.histogram == 0].sum() == value[Metric.FRAMES]
-        assert rows.batch_charged_ps.sum() / window_ps == pytest.approx(value[Metric.UTILISATION], rel=1e-12)
-        assert rows.batch_delay_sum_s.sum() / value[Metric.FRAMES] == pytest.approx(value[Metric.TRANSMISSION_DELAY], rel=1e-9)
-        shares = [Metric.TIME_FRAME, Metric.TIME_PREAMBLE, Metric.TIME_GAP, Metric.TIME_COLLISION, Metric.TIME_IDLE]
+        assert rows.batch_charged_ps.sum() / window_ps == pytest.approx(
+            value[Metric.UTILISATION], rel=1e-12
+        )
+        assert rows.batch_delay_sum_s.sum() / value[Metric.FRAMES] == pytest.approx(
+            value[Metric.TRANSMISSION_DELAY], rel=1e-9
+        )
+        shares = [
+            Metric.TIME_FRAME,
+            Metric.TIME_PREAMBLE,
+            Metric.TIME_GAP,
+            Metric.TIME_COLLISION,
+            Metric.TIME_IDLE,
+        ]
         assert sum(value[share] for share in shares) == pytest.approx(1, abs=1e-12)
-        assert value[Metric.DELAY_P50] <= value[Metric.DELAY_P90] <= value[Metric.DELAY_P99] <= value[Metric.DELAY_MAX]
+        assert (
+            value[Metric.DELAY_P50]
+            <= value[Metric.DELAY_P90]
+            <= value[Metric.DELAY_P99]
+            <= value[Metric.DELAY_MAX]
+        )
 
 
 def test_a_malformed_trial_is_refused_by_the_core_in_words():
@@ -125,7 +158,11 @@ def test_a_run_needs_a_thread(tmp_path):
 def test_a_figure_shows_itself_and_is_saved(tmp_path):
     import ethermeter as em
 
-    figure = em.load(write_experiment(tmp_path), overrides=["run.replications=1"]).run(out=tmp_path / "run").plot("utilisation")
+    figure = (
+        em.load(write_experiment(tmp_path), overrides=["run.replications=1"])
+        .run(out=tmp_path / "run")
+        .plot("utilisation")
+    )
     shown = figure._repr_mimebundle_()
     saved = figure.save(tmp_path / "figure.svg").read_text()
     for drawn in (shown["image/svg+xml"], shown["text/html"], figure._repr_html_(), saved):
@@ -155,9 +192,35 @@ def test_the_report_of_a_run_is_written_once_and_anew_if_torn_or_on_demand(tmp_p
 def test_figures_and_comparisons_come_from_the_command_line(tmp_path):
     experiment = write_experiment(tmp_path)
     for name, seed in (("a", 1), ("b", 2)):
-        assert call(real("run", experiment, "--out", tmp_path / name, "--seed", seed, "--replications", 1, "--no-report")).returncode == 0
+        assert (
+            call(
+                real(
+                    "run",
+                    experiment,
+                    "--out",
+                    tmp_path / name,
+                    "--seed",
+                    seed,
+                    "--replications",
+                    1,
+                    "--no-report",
+                )
+            ).returncode
+            == 0
+        )
     metrics = ("--metric", "goodput", "--metric", "loss")
-    ended = call(real("figures", tmp_path / "a", *metrics, "--format", "pdf", "--out", tmp_path / "drawn", "--json"))
+    ended = call(
+        real(
+            "figures",
+            tmp_path / "a",
+            *metrics,
+            "--format",
+            "pdf",
+            "--out",
+            tmp_path / "drawn",
+            "--json",
+        )
+    )
     assert ended.returncode == 0, ended.stderr
     files = json.loads(ended.stdout)["figures"]
     assert len(files) == 2
@@ -165,12 +228,31 @@ def test_figures_and_comparisons_come_from_the_command_line(tmp_path):
     assert call(real("figures", tmp_path / "a", "--metric", "speed")).returncode == 2
     compared = json.loads(call(real("compare", tmp_path / "a", tmp_path / "b", "--json")).stdout)
     assert {row["point"]["stations.count"] for row in compared} == {"1", "2", "5"}
-    assert all(row["verdict"] == "same" for row in json.loads(call(real("compare", tmp_path / "a", tmp_path / "a", "--json")).stdout))
+    assert all(
+        row["verdict"] == "same"
+        for row in json.loads(
+            call(real("compare", tmp_path / "a", tmp_path / "a", "--json")).stdout
+        )
+    )
 
 
 def test_the_study_is_reproduced_from_one_command(tmp_path):
-    short = ("--set", "phases={settle='1 ms', transmit='20 ms', measure='middle 10 ms', drain='1 ms'}")
-    ended = call(real("reproduce", "boggs1988", "--quick", *short, "--out", tmp_path / "run", "--no-report", "--json"))
+    short = (
+        "--set",
+        "phases={settle='1 ms', transmit='20 ms', measure='middle 10 ms', drain='1 ms'}",
+    )
+    ended = call(
+        real(
+            "reproduce",
+            "boggs1988",
+            "--quick",
+            *short,
+            "--out",
+            tmp_path / "run",
+            "--no-report",
+            "--json",
+        )
+    )
     assert ended.returncode == 0, ended.stderr
     summary = json.loads(ended.stdout)
     assert summary["plan"] == "boggs1988"

@@ -1,4 +1,6 @@
-"""One experiment by theory, by simulation of what it assumes, and of the segment: as a person runs it."""
+"""One experiment by theory, by simulation of what it assumes, and of the segment: as a person runs
+it.
+"""
 
 import json
 
@@ -43,7 +45,9 @@ def test_a_theory_is_asked_once_and_every_simulation_as_often_as_it_has_replicat
     assert engines.count("theory/metcalfe-boggs-1976") == 2
     assert engines.count("idealised/metcalfe-boggs-1976") == engines.count("simulation") == 8
     steps = ["known-queue", "slotted", "no-overhead", "contention-slot", "equally-far"]
-    assert [engine.split("/")[2] for engine in dict.fromkeys(engines) if engine.startswith("switched")] == steps
+    assert [
+        engine.split("/")[2] for engine in dict.fromkeys(engines) if engine.startswith("switched")
+    ] == steps
 
 
 def test_theory_and_its_world_agree_and_the_segment_differs_for_a_reason(run):
@@ -51,7 +55,11 @@ def test_theory_and_its_world_agree_and_the_segment_differs_for_a_reason(run):
     assert ended.returncode == 0
     found = json.loads(ended.stdout)["comparisons"]
     assert {each["idealised_verdict"] for each in found} == {"agrees"}
-    utilisation = next(each for each in found if each["metric"] == "utilisation" and each["point"] == {"stations.count": "12"})
+    utilisation = next(
+        each
+        for each in found
+        if each["metric"] == "utilisation" and each["point"] == {"stations.count": "12"}
+    )
     assert utilisation["verdict"] == "differs"
     assert utilisation["cause"] in {"known-queue", "contention-slot", "no-overhead"}
     # A way: every step starts where the one before ended, and the last ends at the segment.
@@ -64,14 +72,28 @@ def test_theory_and_its_world_agree_and_the_segment_differs_for_a_reason(run):
 
 
 def test_it_is_the_same_by_any_number_of_threads(run, tmp_path):
-    ended = call(real("run", run.parent / "x.toml", "--out", tmp_path / "run", "--no-report", "--jobs", 3))
+    ended = call(
+        real("run", run.parent / "x.toml", "--out", tmp_path / "run", "--no-report", "--jobs", 3)
+    )
     assert ended.returncode == 0, ended.stderr
     assert contents(tmp_path / "run") == contents(run)
 
 
 def test_a_run_without_theories_has_no_agreement(tmp_path):
     (tmp_path / "x.toml").write_text(ENGINES)
-    assert call(real("run", tmp_path / "x.toml", "--set", 'run.engines=["simulation"]', "--out", tmp_path / "run")).returncode == 0
+    assert (
+        call(
+            real(
+                "run",
+                tmp_path / "x.toml",
+                "--set",
+                'run.engines=["simulation"]',
+                "--out",
+                tmp_path / "run",
+            )
+        ).returncode
+        == 0
+    )
     assert not (tmp_path / "run" / "agreement.json").exists()
     ended = call(real("agreement", tmp_path / "run"))
     assert ended.returncode == 2

@@ -1,4 +1,6 @@
-"""Voice among bursts of data, as the shipped experiment has it: what priority and a short backoff are good for."""
+"""Voice among bursts of data, as the shipped experiment has it: what priority and a short backoff
+are good for.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,10 +18,21 @@ Losses = Mapping[tuple[str, str], Estimate]
 
 @pytest.fixture(scope="module")
 def losses(tmp_path_factory: pytest.TempPathFactory) -> Losses:
-    """Samples lost under an overload of data, by the wait of data hosts and the backoff of voice hosts."""
-    overrides = ("stations.data.arrivals.on_off.off=270 ms", "phases.transmit=12 s", "phases.measure=last 10 s")
-    run = api.load("voice-and-data", overrides=overrides).run(out=tmp_path_factory.mktemp("voice") / "run")
-    return {(point.point[WAIT], point.point[BACKOFF]): point.estimates[Metric.SAMPLE_LOSS] for point in read(Path(run.path))}
+    """Samples lost under an overload of data, by the wait of data hosts and the backoff of voice
+    hosts.
+    """
+    overrides = (
+        "stations.data.arrivals.on_off.off=270 ms",
+        "phases.transmit=12 s",
+        "phases.measure=last 10 s",
+    )
+    run = api.load("voice-and-data", overrides=overrides).run(
+        out=tmp_path_factory.mktemp("voice") / "run"
+    )
+    return {
+        (point.point[WAIT], point.point[BACKOFF]): point.estimates[Metric.SAMPLE_LOSS]
+        for point in read(Path(run.path))
+    }
 
 
 def test_priority_keeps_most_samples_that_bursts_would_cost(losses: Losses) -> None:

@@ -29,7 +29,9 @@ def test_a_quick_run_decides_every_claim(reproduced, found):
     assert json.loads((out / "claims.json").read_text(encoding="utf-8")) == printed["claims"]
 
 
-@pytest.mark.parametrize("claim", [entry["id"] for entry in paper.published() if entry["id"].startswith("4.1b-")])
+@pytest.mark.parametrize(
+    "claim", [entry["id"] for entry in paper.published() if entry["id"].startswith("4.1b-")]
+)
 def test_what_was_fitted_is_met_within_its_limit_and_the_quick_runs_interval(found, claim):
     of = found[claim]
     half_width = (of["high"] - of["low"]) / 2
@@ -39,7 +41,8 @@ def test_what_was_fitted_is_met_within_its_limit_and_the_quick_runs_interval(fou
 @pytest.mark.parametrize(
     ("claim", "verdict"),
     [
-        # In a run of full length each of these is farther from its limit than a quick run's interval is wide.
+        # In a run of full length each of these is farther from its limit than a quick run's
+        # interval is wide.
         ("4.1a-dmin-64", "met"),
         ("4.1a-dmin-512", "met"),
         ("4.1a-n-knee-512", "met"),
@@ -62,8 +65,22 @@ def test_a_claim_far_from_its_limit_keeps_its_verdict(found, claim, verdict):
 
 
 def test_hosts_with_clocks_of_their_own_give_the_same_bytes_on_any_number_of_threads(tmp_path):
-    short = ("--set", "phases={settle='0 s', transmit='200 ms', measure='last 100 ms', spread='50 ms'}", "--no-report")
+    short = (
+        "--set",
+        "phases={settle='0 s', transmit='200 ms', measure='last 100 ms', spread='50 ms'}",
+        "--no-report",
+    )
     for jobs in (1, 3):
-        ended = call(real("run", "gonsalves1982/sensitivity-clock-error", *short, "--jobs", jobs, "--out", tmp_path / str(jobs)))
+        ended = call(
+            real(
+                "run",
+                "gonsalves1982/sensitivity-clock-error",
+                *short,
+                "--jobs",
+                jobs,
+                "--out",
+                tmp_path / str(jobs),
+            )
+        )
         assert ended.returncode == 0, ended.stderr
     assert contents(tmp_path / "1") == contents(tmp_path / "3")

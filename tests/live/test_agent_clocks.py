@@ -16,7 +16,9 @@ from stalls import QuietWindow
 MS = 10**6
 ROUNDS = 10
 PAIRS = 5
-"""Agents on each host; flows go both ways between the first of one and the first of the other, and so on."""
+"""Agents on each host; flows go both ways between the first of one and the first of the other, and
+so on.
+"""
 TRIALS = ROUNDS * PAIRS * 2
 LEAST_COVERED = 95
 MOST_UNCERTAIN_NS = 10_000
@@ -53,9 +55,18 @@ def credentials(folder: Path, name: str) -> list[str]:
 def start(program: str, host: Host, folder: Path, clock: Clock, stack: ExitStack) -> str:
     """Start an agent; return where it listens."""
     address = str(host.ipv4)
-    options = [*credentials(folder, address), "--ceilings", str(folder / "ceilings.toml"), *clock.options()]
+    options = [
+        *credentials(folder, address),
+        "--ceilings",
+        str(folder / "ceilings.toml"),
+        *clock.options(),
+    ]
     process = stack.enter_context(
-        subprocess.Popen(host.command(program, "--listen", f"{address}:0", *options), stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            host.command(program, "--listen", f"{address}:0", *options),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
     )
     stack.callback(process.terminate)
     assert process.stdout is not None
@@ -64,14 +75,32 @@ def start(program: str, host: Host, folder: Path, clock: Clock, stack: ExitStack
 
 def describe(agents: dict[str, tuple[Host, str]]) -> dict[str, Any]:
     """Streams both ways between pairs of agents, of 64 octets each 2 ms."""
-    traffic = {"kind": "stream", "frames": {"kind": "fixed", "bits": 512}, "arrivals": {"kind": "regular", "period_ps": 2 * 10**9}}
-    ends = [end for pair in range(PAIRS) for end in ((f"a{pair}", f"b{pair}"), (f"b{pair}", f"a{pair}"))]
+    traffic = {
+        "kind": "stream",
+        "frames": {"kind": "fixed", "bits": 512},
+        "arrivals": {"kind": "regular", "period_ps": 2 * 10**9},
+    }
+    ends = [
+        end for pair in range(PAIRS) for end in ((f"a{pair}", f"b{pair}"), (f"b{pair}", f"a{pair}"))
+    ]
     common = {"port": "udp", "most_bps": 10**7, "most_frames_per_s": 10_000, "traffic": traffic}
     return {
         "seed": 1,
-        "agents": [{"name": name, "control": place, "address": str(host.ipv4)} for name, (host, place) in agents.items()],
-        "phases": {"settle_ns": 150 * MS, "transmit_ns": 150 * MS, "measure_from_ns": 0, "measure_to_ns": 150 * MS, "drain_ns": 150 * MS},
-        "flows": [{"name": f"{sender}{receiver}", "from": sender, "to": receiver, **common} for sender, receiver in ends],
+        "agents": [
+            {"name": name, "control": place, "address": str(host.ipv4)}
+            for name, (host, place) in agents.items()
+        ],
+        "phases": {
+            "settle_ns": 150 * MS,
+            "transmit_ns": 150 * MS,
+            "measure_from_ns": 0,
+            "measure_to_ns": 150 * MS,
+            "drain_ns": 150 * MS,
+        },
+        "flows": [
+            {"name": f"{sender}{receiver}", "from": sender, "to": receiver, **common}
+            for sender, receiver in ends
+        ],
     }
 
 
@@ -87,30 +116,47 @@ def test_offset_and_drift_of_a_senders_clock_are_found_within_their_uncertainty(
         (folder / "ceilings.toml").write_text('addresses = ["10.77.0.0/24"]')
 
         def compared() -> list[dict[str, Any]]:
-            found = [flow for _ in range(ROUNDS) for flow in compare_clocks(agent, bed.hosts, folder, draw)]
+            found = [
+                flow
+                for _ in range(ROUNDS)
+                for flow in compare_clocks(agent, bed.hosts, folder, draw)
+            ]
             assert len(found) == TRIALS
             assert sum(flow["is_covered"] for flow in found) >= LEAST_COVERED
             return found
 
-        # A machine that stalls holds exchanges up, so that less is known: the better half is judged.
+        # A machine that stalls holds exchanges up, so that less is known: the better half is
+        # judged.
         found = in_quiet_window(compared, tolerated_stall_s=ROUNDS * 0.15 / 4)
     assert not any("clock-uncertain" in flow["cautions"] for flow in found)
-    # Something was known of the clock before the first frame came, so each delay is told, or known to be too short to tell.
-    assert not any(flow["receiving"]["counted"]["stream"]["measured"]["unrelated"] for flow in found)
+    # Something was known of the clock before the first frame came, so each delay is told, or known
+    # to be too short to tell.
+    assert not any(
+        flow["receiving"]["counted"]["stream"]["measured"]["unrelated"] for flow in found
+    )
     for key in ("uncertainty_ns", "delay_uncertainty_ns"):
         values_ns = [flow["clock"][key] for flow in found]
         assert statistics.median(values_ns) <= MOST_UNCERTAIN_NS, sorted(values_ns)
 
 
-def compare_clocks(agent: str, bed_hosts: list[Host], folder: Path, draw: random.Random) -> list[dict[str, Any]]:
-    """Run one test between agents with clocks of their own; return its flows, and of each whether its uncertainty holds."""
+def compare_clocks(
+    agent: str, bed_hosts: list[Host], folder: Path, draw: random.Random
+) -> list[dict[str, Any]]:
+    """Run one test between agents with clocks of their own; return its flows, and of each whether
+    its uncertainty holds.
+    """
     with ExitStack() as stack:
         clocks = {f"{side}{pair}": Clock(draw) for pair in range(PAIRS) for side in "ab"}
         hosts = {"a": bed_hosts[0], "b": bed_hosts[1]}
-        agents = {name: (hosts[name[0]], start(agent, hosts[name[0]], folder, clock, stack)) for name, clock in clocks.items()}
+        agents = {
+            name: (hosts[name[0]], start(agent, hosts[name[0]], folder, clock, stack))
+            for name, clock in clocks.items()
+        }
         file = folder / "test.json"
         file.write_text(json.dumps(describe(agents)))
-        command = bed_hosts[0].command(agent, "measure", str(file), *credentials(folder, "coordinator"))
+        command = bed_hosts[0].command(
+            agent, "measure", str(file), *credentials(folder, "coordinator")
+        )
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
@@ -126,10 +172,17 @@ def compare_clocks(agent: str, bed_hosts: list[Host], folder: Path, draw: random
             continue
         error_ns = found["ahead_ns"] - sender.ahead_of_ns(receiver, found["at_ns"])
         drift_error = found["drift"] - float(sender.rate() / receiver.rate() - 1)
-        # Times on frames are whole nanoseconds, which is in the uncertainty; floats of seconds of them are exact to far less.
-        flow["is_covered"] = abs(error_ns) <= found["uncertainty_ns"] and abs(drift_error) <= found["drift_uncertainty"]
+        # Times on frames are whole nanoseconds, which is in the uncertainty; floats of seconds of
+        # them are exact to far less.
+        flow["is_covered"] = (
+            abs(error_ns) <= found["uncertainty_ns"]
+            and abs(drift_error) <= found["drift_uncertainty"]
+        )
         measured = flow["receiving"]["counted"]["stream"]["measured"]
-        assert measured["delay"]["total"] + measured["before_sent"] + measured["unrelated"] == measured["frames"]
+        assert (
+            measured["delay"]["total"] + measured["before_sent"] + measured["unrelated"]
+            == measured["frames"]
+        )
         # Where the bound of delays is not known, that is told.
         if found["delay_uncertainty_ns"] is None:
             assert "clock-uncertain" in flow["cautions"]

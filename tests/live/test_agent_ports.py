@@ -1,4 +1,6 @@
-"""What flows between agents on hosts of their own can be: raw frames, groups, long datagrams, connections."""
+"""What flows between agents on hosts of their own can be: raw frames, groups, long datagrams,
+connections.
+"""
 
 import json
 import subprocess
@@ -30,19 +32,30 @@ class Laboratory:
     def credentials(self, name: str) -> list[str]:
         """Options of the certificate of one host."""
         files = {"certificate": f"{name}.pem", "key": f"{name}.key", "authority": "authority.pem"}
-        return [word for option, file in files.items() for word in (f"--{option}", str(self.folder / "certificates" / file))]
+        return [
+            word
+            for option, file in files.items()
+            for word in (f"--{option}", str(self.folder / "certificates" / file))
+        ]
 
     def start(self, stack: ExitStack) -> None:
         """Start the agents."""
         names = ",".join(str(host.ipv4) for host in self.hosts)
-        subprocess.run([self.program, "certificates", str(self.folder / "certificates"), "--hosts", names], check=True)
+        subprocess.run(
+            [self.program, "certificates", str(self.folder / "certificates"), "--hosts", names],
+            check=True,
+        )
         ceilings = self.folder / "ceilings.toml"
-        ceilings.write_text('addresses = ["10.77.0.0/24"]\nduration_s = 10\ngroups = ["multicast", "broadcast"]')
+        ceilings.write_text(
+            'addresses = ["10.77.0.0/24"]\nduration_s = 10\ngroups = ["multicast", "broadcast"]'
+        )
         for host in self.hosts:
             address = str(host.ipv4)
             options = [*self.credentials(address), "--ceilings", str(ceilings)]
             command = host.command(self.program, "--listen", f"{address}:4988", *options)
-            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            process = stack.enter_context(
+                subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            )
             stack.callback(process.terminate)
             assert process.stdout is not None
             self.places.append(process.stdout.readline().removeprefix("listening on ").strip())
@@ -62,7 +75,9 @@ class Laboratory:
         }
         file = self.folder / "test.json"
         file.write_text(json.dumps({"seed": 1, "agents": agents, "phases": phases, "flows": flows}))
-        command = self.hosts[0].command(self.program, "measure", str(file), *self.credentials("coordinator"))
+        command = self.hosts[0].command(
+            self.program, "measure", str(file), *self.credentials("coordinator")
+        )
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
         result: dict[str, Any] = json.loads(done.stdout)
@@ -85,7 +100,15 @@ def flow(name: str, port: str, to: str | list[str], **more: object) -> dict[str,
         "frames": {"kind": "fixed", "bits": 512},
         "arrivals": {"kind": "regular", "period_ps": 10**9},
     }
-    base = {"name": name, "from": "h1", "to": to, "port": port, "most_bps": RATE_BPS, "most_frames_per_s": 20_000, "traffic": stream}
+    base = {
+        "name": name,
+        "from": "h1",
+        "to": to,
+        "port": port,
+        "most_bps": RATE_BPS,
+        "most_frames_per_s": 20_000,
+        "traffic": stream,
+    }
     return base | more
 
 
@@ -99,7 +122,9 @@ LONG_ANSWERS = EXCHANGE | {"response": {"frames": {"kind": "fixed", "bits": 8 * 
 
 
 @pytest.mark.root
-def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(laboratory: Laboratory) -> None:
+def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(
+    laboratory: Laboratory,
+) -> None:
     many = ["h2", "h3"]
     flows = [
         flow("packet", "packet", "h2"),
@@ -118,7 +143,8 @@ def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(laborato
     for name in ("packet-many", "packet-all", "udp-many", "udp-all"):
         for host in many:
             receiver = result[name]["receivers"][host]
-            # What no one else's frames push out of a socket's room comes: there is room for seconds of them.
+            # What no one else's frames push out of a socket's room comes: there is room for seconds
+            # of them.
             assert (receiver["sent"], receiver["received"]) == (FRAMES, FRAMES), (name, host)
     for name in ("ask-many", "packet-ask-many"):
         asked = result[name]["sending"]["counted"]
@@ -128,23 +154,31 @@ def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(laborato
     # As the testbed has made it.
     facts = measured["agents"]["h2"]["result"]["provenance"]["interfaces"]["em0"]
     assert (facts["driver"], facts["mtu"]) == ("veth", 1500)
-    assert {name: facts["offloads"][name] for name in ("tso", "gso", "gro")} == {"tso": False, "gso": False, "gro": False}
+    assert {name: facts["offloads"][name] for name in ("tso", "gso", "gro")} == {
+        "tso": False,
+        "gso": False,
+        "gro": False,
+    }
 
 
 def received_octets(measured: dict[str, Any], host: str) -> int:
     """Octets that have come to a host by its interface during a test, without check sequences."""
     samples = measured["agents"][host]["result"]["host"]
     first, last = (
-        next(row["received_octets"] for row in sample["interfaces"] if row["name"] == "em0") for sample in (samples[0], samples[-1])
+        next(row["received_octets"] for row in sample["interfaces"] if row["name"] == "em0")
+        for sample in (samples[0], samples[-1])
     )
     return int(last - first)
 
 
 @pytest.mark.root
 @pytest.mark.parametrize(
-    ("port", "to", "cast"), [("packet", "h2", "unicast"), ("xdp", "h2", "unicast"), ("packet", ["h2", "h3"], "multicast")]
+    ("port", "to", "cast"),
+    [("packet", "h2", "unicast"), ("xdp", "h2", "unicast"), ("packet", ["h2", "h3"], "multicast")],
 )
-def test_short_raw_requests_are_answered_with_the_longest_frames(laboratory: Laboratory, port: str, to: str | list[str], cast: str) -> None:
+def test_short_raw_requests_are_answered_with_the_longest_frames(
+    laboratory: Laboratory, port: str, to: str | list[str], cast: str
+) -> None:
     measured = laboratory.measure([flow("ask", port, to, cast=cast, traffic=LONG_ANSWERS)])
     asked = measured["flows"]["ask"]["sending"]["counted"]
     answers = asked["answered"]
@@ -160,13 +194,17 @@ def test_xdp_ports_send_receive_ask_and_answer(laboratory: Laboratory) -> None:
     result = laboratory.measure([flow("stream", "xdp", "h2")])["flows"]["stream"]
     assert (result["sent"], result["received"]) == (FRAMES, FRAMES)
     assert result["receiving"]["counted"]["mode"]["attachment"] in ("native", "generic")
-    asked = laboratory.measure([flow("ask", "xdp", "h3", traffic=EXCHANGE)])["flows"]["ask"]["sending"]["counted"]
+    asked = laboratory.measure([flow("ask", "xdp", "h3", traffic=EXCHANGE)])["flows"]["ask"][
+        "sending"
+    ]["counted"]
     assert asked["answered"] > 0
     assert asked["answered"] + asked["lost"] == asked["requests"]
 
 
 @pytest.mark.root
-def test_datagrams_longer_than_a_frame_are_counted_whole_and_charged_in_pieces(laboratory: Laboratory) -> None:
+def test_datagrams_longer_than_a_frame_are_counted_whole_and_charged_in_pieces(
+    laboratory: Laboratory,
+) -> None:
     data_octets, pieces, datagrams = 5000, 4, 100
     # Four IP packets with 5008 octets of UDP between them, each in a frame.
     wire_bits = 8 * (data_octets + 8 + pieces * (14 + 20 + 4))
@@ -177,26 +215,41 @@ def test_datagrams_longer_than_a_frame_are_counted_whole_and_charged_in_pieces(l
     }
     # Enough for all of them as they are on the wire, and then for half of them.
     rate_bps = wire_bits * 1000
-    whole = laboratory.measure([flow("long", "udp", "h2", traffic=stream, most_bps=rate_bps)], transmit_ms=3 * datagrams)
-    assert (whole["flows"]["long"]["sent"], whole["flows"]["long"]["received"]) == (datagrams, datagrams)
+    whole = laboratory.measure(
+        [flow("long", "udp", "h2", traffic=stream, most_bps=rate_bps)], transmit_ms=3 * datagrams
+    )
+    assert (whole["flows"]["long"]["sent"], whole["flows"]["long"]["received"]) == (
+        datagrams,
+        datagrams,
+    )
     host = whole["agents"]["h1"]["result"]["host"]
-    sent = [next(row["sent_frames"] for row in sample["interfaces"] if row["name"] == "em0") for sample in (host[0], host[-1])]
+    sent = [
+        next(row["sent_frames"] for row in sample["interfaces"] if row["name"] == "em0")
+        for sample in (host[0], host[-1])
+    ]
     # Other frames, of the coordinator, come on top.
     assert sent[1] - sent[0] >= pieces * datagrams
     saturated = stream | {"arrivals": {"kind": "saturated"}}
     for key, most in (("most_bps", wire_bits * 100), ("most_frames_per_s", pieces * 100)):
-        result = laboratory.measure([flow("held", "udp", "h2", traffic=saturated) | {key: most}])["flows"]["held"]
-        # 100 datagrams a second for the 0.6 s that were permitted, one saved up, and one for rounding.
+        result = laboratory.measure([flow("held", "udp", "h2", traffic=saturated) | {key: most}])[
+            "flows"
+        ]["held"]
+        # 100 datagrams a second for the 0.6 s that were permitted, one saved up, and one for
+        # rounding.
         assert 0 < result["sent"] <= 100 * 0.6 + 2
         assert "consent-limited" in result["cautions"]
 
 
 @pytest.mark.root
-def test_a_connection_fills_a_wire_in_both_directions_and_tells_of_itself(agent: str, in_quiet_window: QuietWindow, tmp_path: Path) -> None:
+def test_a_connection_fills_a_wire_in_both_directions_and_tells_of_itself(
+    agent: str, in_quiet_window: QuietWindow, tmp_path: Path
+) -> None:
     with make_testbed(HOSTS, layout="switch", wires=Wire(RATE_BPS)) as bed, ExitStack() as stack:
         laboratory = Laboratory(agent, list(bed.hosts), tmp_path)
         laboratory.start(stack)
-        there = flow("there", "tcp", "h3", most_bps=2 * RATE_BPS, traffic={"kind": "transfer"}) | {"from": "h2"}
+        there = flow("there", "tcp", "h3", most_bps=2 * RATE_BPS, traffic={"kind": "transfer"}) | {
+            "from": "h2"
+        }
         back = there | {"name": "back", "from": "h3", "to": "h2"}
 
         def data_rates_bps() -> list[float]:
@@ -204,9 +257,10 @@ def test_a_connection_fills_a_wire_in_both_directions_and_tells_of_itself(agent:
             return [connection_data_rate_bps(flows[name]) for name in ("there", "back")]
 
         rates_bps = in_quiet_window(data_rates_bps, tolerated_stall_s=0.15)
-    # A wire carries at most 1448 octets of TCP's payload in a frame of 1518 with 20 around it. Two frames that the shaper has saved up
-    # are 2% of a second and a half; what a stall held up may come in one read. What slow start and the answers of the other direction
-    # take is less than half.
+    # A wire carries at most 1448 octets of TCP's payload in a frame of 1518 with 20 around it. Two
+    # frames that the shaper has saved up are 2% of a second and a half; what a stall held up may
+    # come in one read. What slow start and the answers of the other direction take is less than
+    # half.
     most_bps = RATE_BPS * 1448 / 1538
     for rate_bps in rates_bps:
         assert 0.5 * most_bps < rate_bps < (1.02 + in_quiet_window.stalled_s / 1.5) * most_bps

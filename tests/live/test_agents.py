@@ -27,8 +27,17 @@ def agents(program: str, hosts: list[Host], folder: Path, ceilings: str) -> Iter
     with contextlib.ExitStack() as stack:
         places = []
         for host in hosts:
-            command = host.command(program, "--listen", f"{host.ipv4}:4988", *credentials(folder, str(host.ipv4)), "--ceilings", str(file))
-            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            command = host.command(
+                program,
+                "--listen",
+                f"{host.ipv4}:4988",
+                *credentials(folder, str(host.ipv4)),
+                "--ceilings",
+                str(file),
+            )
+            process = stack.enter_context(
+                subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            )
             stack.callback(process.terminate)
             assert process.stdout is not None
             places.append(process.stdout.readline().removeprefix("listening on ").strip())
@@ -39,14 +48,20 @@ def credentials(folder: Path, name: str) -> list[str]:
     """Options of the certificate of one host."""
     certificates = folder / "certificates"
     files = {"certificate": f"{name}.pem", "key": f"{name}.key", "authority": "authority.pem"}
-    return [word for option, file in files.items() for word in (f"--{option}", str(certificates / file))]
+    return [
+        word for option, file in files.items() for word in (f"--{option}", str(certificates / file))
+    ]
 
 
-def measure(program: str, coordinator: Host, folder: Path, test: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+def measure(
+    program: str, coordinator: Host, folder: Path, test: dict[str, Any]
+) -> subprocess.CompletedProcess[str]:
     """Run one test from a host."""
     file = folder / "test.json"
     file.write_text(json.dumps(test))
-    command = coordinator.command(program, "measure", str(file), *credentials(folder, "coordinator"))
+    command = coordinator.command(
+        program, "measure", str(file), *credentials(folder, "coordinator")
+    )
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -63,7 +78,11 @@ def describe(hosts: list[Host], places: list[str]) -> dict[str, Any]:
         "port": "udp",
         "most_bps": 2 * RATE_BPS,
         "most_frames_per_s": 20_000,
-        "traffic": {"kind": "stream", "frames": {"kind": "fixed", "bits": 8 * FRAME_OCTETS}, "arrivals": {"kind": "saturated"}},
+        "traffic": {
+            "kind": "stream",
+            "frames": {"kind": "fixed", "bits": 8 * FRAME_OCTETS},
+            "arrivals": {"kind": "saturated"},
+        },
     }
     second = 10**9
     phases = {
@@ -77,12 +96,18 @@ def describe(hosts: list[Host], places: list[str]) -> dict[str, Any]:
 
 
 @pytest.mark.root
-def test_agents_on_three_hosts_fill_a_wire_of_10_megabits(agent: str, in_quiet_window: QuietWindow, tmp_path: Path) -> None:
+def test_agents_on_three_hosts_fill_a_wire_of_10_megabits(
+    agent: str, in_quiet_window: QuietWindow, tmp_path: Path
+) -> None:
     with make_testbed(3, layout="switch", wires=Wire(RATE_BPS)) as bed:
         *hosts, coordinator = bed.hosts
         names = ",".join(str(host.ipv4) for host in hosts)
-        subprocess.run([agent, "certificates", str(tmp_path / "certificates"), "--hosts", names], check=True)
-        with agents(agent, hosts, tmp_path, 'addresses = ["10.77.0.0/24"]\nduration_s = 10') as places:
+        subprocess.run(
+            [agent, "certificates", str(tmp_path / "certificates"), "--hosts", names], check=True
+        )
+        with agents(
+            agent, hosts, tmp_path, 'addresses = ["10.77.0.0/24"]\nduration_s = 10'
+        ) as places:
 
             def goodput_bps() -> float:
                 done = measure(agent, coordinator, tmp_path, describe(hosts, places))
@@ -92,10 +117,15 @@ def test_agents_on_three_hosts_fill_a_wire_of_10_megabits(agent: str, in_quiet_w
                 return float(flow["receiving"]["counted"]["stream"]["measured"]["goodput_bps"])
 
             found_bps = in_quiet_window(goodput_bps, tolerated_stall_s=0.1)
-    # What the coordinator says to the receiver meanwhile shares the wire: some ten small segments a second, 0.2% of it. While the machine
-    # stalls, the wire may be idle, of a measured window of a second.
+    # What the coordinator says to the receiver meanwhile shares the wire: some ten small segments a
+    # second, 0.2% of it. While the machine stalls, the wire may be idle, of a measured window of a
+    # second.
     wire_bps = RATE_BPS * PAYLOAD_OCTETS / (FRAME_OCTETS + 20)
-    assert wire_bps * (1 - TOLERANCE - in_quiet_window.stalled_s) <= found_bps <= wire_bps * (1 + TOLERANCE)
+    assert (
+        wire_bps * (1 - TOLERANCE - in_quiet_window.stalled_s)
+        <= found_bps
+        <= wire_bps * (1 + TOLERANCE)
+    )
 
 
 @pytest.mark.root
@@ -103,8 +133,13 @@ def test_an_operator_who_allows_other_addresses_only_is_obeyed(agent: str, tmp_p
     with make_testbed(3, layout="switch") as bed:
         *hosts, coordinator = bed.hosts
         names = ",".join(str(host.ipv4) for host in hosts)
-        subprocess.run([agent, "certificates", str(tmp_path / "certificates"), "--hosts", names], check=True)
+        subprocess.run(
+            [agent, "certificates", str(tmp_path / "certificates"), "--hosts", names], check=True
+        )
         with agents(agent, hosts, tmp_path, f'addresses = ["{hosts[0].ipv4}"]') as places:
             done = measure(agent, coordinator, tmp_path, describe(hosts, places))
             assert done.returncode == 2
-            assert f"rule address: {hosts[1].ipv4} is refused, allowed: {hosts[0].ipv4}/32" in done.stderr
+            assert (
+                f"rule address: {hosts[1].ipv4} is refused, allowed: {hosts[0].ipv4}/32"
+                in done.stderr
+            )

@@ -1,14 +1,17 @@
-"""What is said of every packet and every connection, held against Wireshark and tcptrace on the same captures.
+"""What is said of every packet and every connection, held against Wireshark and tcptrace on the
+same captures.
 
 Every packet's finding is equal to Wireshark's (4.0), but where one of these rules says otherwise:
 
-- *a sample that may be of either*: Wireshark gives the time to an acknowledgement for segments that were sent again too, since the first of
-  them. It is told here as well, marked as ambiguous, and stays out of every distribution (Karn and Partridge 1987).
-- *what had been acknowledged*: a segment that is sent again after its acknowledgement is not under way; Wireshark waits for it again, and
-  takes the next acknowledgement with its number for its.
-- *sent again or late*: Wireshark tells by time only. What was captured before was sent again, and timestamps (RFC 7323) tell of what was
-  not.
-- *duplicate acknowledgements* need something under way (RFC 5681, section 2); Wireshark counts every repetition.
+- *a sample that may be of either*: Wireshark gives the time to an acknowledgement for segments that
+  were sent again too, since the first of them. It is told here as well, marked as ambiguous, and
+  stays out of every distribution (Karn and Partridge 1987).
+- *what had been acknowledged*: a segment that is sent again after its acknowledgement is not under
+  way; Wireshark waits for it again, and takes the next acknowledgement with its number for its.
+- *sent again or late*: Wireshark tells by time only. What was captured before was sent again, and
+  timestamps (RFC 7323) tell of what was not.
+- *duplicate acknowledgements* need something under way (RFC 5681, section 2); Wireshark counts
+  every repetition.
 """
 
 import csv
@@ -27,7 +30,16 @@ from stalls import NewPath, QuietWindow
 pytestmark = pytest.mark.root
 TOLERATED_STALL_S = 0.1
 """Some per cent of what a capture takes."""
-FIELDS = ("ack_rtt", "initial_rtt", "retransmission", "out_of_order", "duplicate_ack", "zero_window", "keep_alive", "lost_segment")
+FIELDS = (
+    "ack_rtt",
+    "initial_rtt",
+    "retransmission",
+    "out_of_order",
+    "duplicate_ack",
+    "zero_window",
+    "keep_alive",
+    "lost_segment",
+)
 FIELDS += ("spurious_retransmission", "acks_frame", "zero_window_probe")
 NAMES = {
     "out_of_order": "late",
@@ -43,7 +55,9 @@ NAMES = {
 
 @pytest.fixture(scope="module", params=captures.TRANSFERS)
 def captured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return captures.capture(captures.TRANSFERS[request.param], tmp_path_factory.mktemp("captures") / "x.pcap")
+    return captures.capture(
+        captures.TRANSFERS[request.param], tmp_path_factory.mktemp("captures") / "x.pcap"
+    )
 
 
 def _wireshark(path: Path) -> dict[int, dict[str, str]]:
@@ -56,9 +70,13 @@ def _wireshark(path: Path) -> dict[int, dict[str, str]]:
 
 
 def _ours(explainer: str, path: Path) -> dict[int, dict[str, str]]:
-    text = subprocess.run([explainer, "--packets", str(path)], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(
+        [explainer, "--packets", str(path)], check=True, capture_output=True, text=True
+    ).stdout
     return {
-        int(words[0]): {name: value for name, _, value in (word.partition("=") for word in words[3:])}
+        int(words[0]): {
+            name: value for name, _, value in (word.partition("=") for word in words[3:])
+        }
         for words in (line.split() for line in text.splitlines())
     }
 
@@ -74,16 +92,22 @@ def _differences(path: Path, explainer: str) -> list[tuple[int, str]]:
     found = []
     for number, said in theirs.items():
         here = ours[number]
-        found += [(number, name) for field, name in NAMES.items() if bool(said[field]) != (name in here)]
+        found += [
+            (number, name) for field, name in NAMES.items() if bool(said[field]) != (name in here)
+        ]
         # To the nanosecond, which is finer than the times of the capture.
-        if (_ns(said["ack_rtt"]) if said["ack_rtt"] else None) != (int(here["after"]) if "after" in here else None):
+        if (_ns(said["ack_rtt"]) if said["ack_rtt"] else None) != (
+            int(here["after"]) if "after" in here else None
+        ):
             found.append((number, "after"))
     handshakes = {_ns(said["initial_rtt"]) for said in theirs.values() if said["initial_rtt"]}
     assert handshakes == {int(here["handshake"]) for here in ours.values() if "handshake" in here}
     return found
 
 
-def test_every_packet_is_found_to_be_what_wireshark_says_of_it(captured: Path, explainer: str) -> None:
+def test_every_packet_is_found_to_be_what_wireshark_says_of_it(
+    captured: Path, explainer: str
+) -> None:
     theirs, ours = _wireshark(captured), _ours(explainer, captured)
     left = []
     for number, name in _differences(captured, explainer):
@@ -92,7 +116,8 @@ def test_every_packet_is_found_to_be_what_wireshark_says_of_it(captured: Path, e
         # The rules above, one by one.
         is_explained = {
             "after": "after" not in here and "needless" in acknowledged,
-            "resent": here.get("resent") in {"seen", "timestamp"} or here.get("late") == "timestamp",
+            "resent": here.get("resent") in {"seen", "timestamp"}
+            or here.get("late") == "timestamp",
             "late": here.get("resent") in {"seen", "timestamp"} or here.get("late") == "timestamp",
             "duplicate": "repeated" in here,
         }
@@ -101,10 +126,15 @@ def test_every_packet_is_found_to_be_what_wireshark_says_of_it(captured: Path, e
     assert left == []
 
 
-def test_the_captures_hold_what_they_are_made_for(explainer: str, captured: Path, request: pytest.FixtureRequest) -> None:
+def test_the_captures_hold_what_they_are_made_for(
+    explainer: str, captured: Path, request: pytest.FixtureRequest
+) -> None:
     kind = request.node.callspec.params["captured"]
     ours = list(_ours(explainer, captured).values())
-    counts = {name: sum(name in here for here in ours) for name in ("after", "resent", "duplicate", "zero", "hole", "ambiguous")}
+    counts = {
+        name: sum(name in here for here in ours)
+        for name in ("after", "resent", "duplicate", "zero", "hole", "ambiguous")
+    }
     assert counts["after"] > 30
     if kind.startswith("lossy"):
         assert counts["resent"] > 20
@@ -114,19 +144,29 @@ def test_the_captures_hold_what_they_are_made_for(explainer: str, captured: Path
 
 
 @pytest.mark.parametrize("kind", captures.TRANSFERS)
-def test_what_each_transfer_was_made_to_wait_for_is_what_limits_it(kind: str, new_path: NewPath, in_quiet_window: QuietWindow) -> None:
-    # What a transfer waits for is a matter of time: a host that stands still is what limits it then.
+def test_what_each_transfer_was_made_to_wait_for_is_what_limits_it(
+    kind: str, new_path: NewPath, in_quiet_window: QuietWindow
+) -> None:
+    # What a transfer waits for is a matter of time: a host that stands still is what limits it
+    # then.
     captured = in_quiet_window(
-        lambda: captures.capture(captures.TRANSFERS[kind], new_path() / "x.pcap"), tolerated_stall_s=TOLERATED_STALL_S
+        lambda: captures.capture(captures.TRANSFERS[kind], new_path() / "x.pcap"),
+        tolerated_stall_s=TOLERATED_STALL_S,
     )
     (connection,) = explain(captured).connections
     expected = {
         "bulk": Limit.SENDER_PACE,  # its own interface is the bottleneck
         "interactive": Limit.TURN_AROUND,
-        # Its queue and its losses take about as long: the link is named for the one, the window that losses keep small for the other.
-        "lossy": Limit.NETWORK if connection.parts["queue"] >= connection.parts["loss"] else Limit.CONGESTION_WINDOW,
-        # A queue between the sender and the capture point looks like the sender's pace, unless the capture is known to be at its other end.
-        "lossy, at the receiver": Limit.NETWORK if connection.vantage is Vantage.RECEIVER else Limit.SENDER_PACE,
+        # Its queue and its losses take about as long: the link is named for the one, the window
+        # that losses keep small for the other.
+        "lossy": Limit.NETWORK
+        if connection.parts["queue"] >= connection.parts["loss"]
+        else Limit.CONGESTION_WINDOW,
+        # A queue between the sender and the capture point looks like the sender's pace, unless the
+        # capture is known to be at its other end.
+        "lossy, at the receiver": Limit.NETWORK
+        if connection.vantage is Vantage.RECEIVER
+        else Limit.SENDER_PACE,
         "queued": Limit.NETWORK,
         "closed windows": Limit.RECEIVER_APPLICATION,
     }
@@ -137,7 +177,12 @@ def test_what_each_transfer_was_made_to_wait_for_is_what_limits_it(kind: str, ne
 
 def _sums(path: Path) -> dict[str, str]:
     """Return tcptrace's numbers of the only connection, by name."""
-    text = subprocess.run(["tcptrace", "-l", "-r", "-n", "--csv", str(path)], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(
+        ["tcptrace", "-l", "-r", "-n", "--csv", str(path)],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     head, row = csv.reader(io.StringIO("\n".join(lines)), skipinitialspace=True)
     return {name.strip(): value.strip() for name, value in zip(head, row, strict=True)}
@@ -145,7 +190,9 @@ def _sums(path: Path) -> dict[str, str]:
 
 def test_every_connections_sums_are_tcptraces(captured: Path, explainer: str) -> None:
     theirs = _sums(captured)
-    text = subprocess.run([explainer, str(captured)], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(
+        [explainer, str(captured)], check=True, capture_output=True, text=True
+    ).stdout
     (connection,) = json.loads(text)["connections"]
     for end, side in zip(connection["ends"], ("a2b", "b2a"), strict=True):
 
@@ -153,7 +200,8 @@ def test_every_connections_sums_are_tcptraces(captured: Path, explainer: str) ->
             return int(theirs[f"{name}_{side}"])
 
         fins_sent = int(theirs[f"SYN/FIN_pkts_sent_{side}"].split("/")[1])
-        # It counts what was captured before as sent again, and calls what was not out of order, whatever it is.
+        # It counts what was captured before as sent again, and calls what was not out of order,
+        # whatever it is.
         ours: dict[str, Any] = {
             "total_packets": end["segments"],
             "actual_data_pkts": end["data_segments"],
@@ -166,15 +214,25 @@ def test_every_connections_sums_are_tcptraces(captured: Path, explainer: str) ->
         assert ours == {name: of(name) for name in ours}
         assert end["resent"] + end["late"] == of("rexmt_data_pkts") + of("outoforder_pkts")
         # Without SYN and FIN. What it thinks was sent once was.
-        assert end["numbers"] - 2 == of("unique_bytes_sent") if side == "a2b" else end["octets"] == of("unique_bytes_sent")
+        assert (
+            end["numbers"] - 2 == of("unique_bytes_sent")
+            if side == "a2b"
+            else end["octets"] == of("unique_bytes_sent")
+        )
         if of("outoforder_pkts") == 0:
             # It counts the number that a FIN takes as an octet.
-            assert end["resent_octets"] <= of("rexmt_data_bytes") <= end["resent_octets"] + max(fins_sent - 1, 0)
+            assert (
+                end["resent_octets"]
+                <= of("rexmt_data_bytes")
+                <= end["resent_octets"] + max(fins_sent - 1, 0)
+            )
             assert end["round_trip"]["count"] == of("RTT_samples")
     assert connection["handshake_ns"] > 0
 
 
-def test_what_wireshark_tells_otherwise_is_what_the_rules_say(tmp_path: Path, explainer: str) -> None:
+def test_what_wireshark_tells_otherwise_is_what_the_rules_say(
+    tmp_path: Path, explainer: str
+) -> None:
     """Each rule has a capture where the two differ, so that none is a loophole."""
     start = captures.opened()
 
@@ -189,13 +247,19 @@ def test_what_wireshark_tells_otherwise_is_what_the_rules_say(tmp_path: Path, ex
     first = [Segment(1000, 0, 1, 1, 100), Segment(1100, 1, 1, 101), Segment(9000, 0, 1, 1, 100)]
     assert found(*first, Segment(9100, 1, 1, 101)) == {(7, "after"), (7, "duplicate")}
     # Captured before, and sent again soon.
-    assert found(Segment(1000, 0, 1, 1, 100), Segment(1010, 0, 101, 1, 100), Segment(1020, 0, 1, 1, 100)) == {(6, "late"), (6, "resent")}
+    assert found(
+        Segment(1000, 0, 1, 1, 100), Segment(1010, 0, 101, 1, 100), Segment(1020, 0, 1, 1, 100)
+    ) == {(6, "late"), (6, "resent")}
     # Fills a hole soon, with a later timestamp; fills it late, with an earlier one.
     assert found(*stamped, Segment(1020, 0, 101, 1, 100, stamp=10)) == {(6, "late"), (6, "resent")}
     assert found(*stamped, Segment(90_000, 0, 101, 1, 100, stamp=8)) == {(6, "late"), (6, "resent")}
     # Repeated without anything under way.
     assert found(Segment(1000, 1, 1, 1), Segment(2000, 1, 1, 1)) == {(5, "duplicate")}
     # A sample of a segment that was sent twice is told by both, and marked here.
-    twice = [Segment(1000, 0, 1, 1, 100), Segment(300_000, 0, 1, 1, 100), Segment(301_000, 1, 1, 101)]
+    twice = [
+        Segment(1000, 0, 1, 1, 100),
+        Segment(300_000, 0, 1, 1, 100),
+        Segment(301_000, 1, 1, 101),
+    ]
     assert found(*twice) == set()
     assert "ambiguous" in _ours(explainer, tmp_path / "x.pcap")[6]

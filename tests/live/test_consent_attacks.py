@@ -1,4 +1,6 @@
-"""Agents under a hostile coordinator with genuine certificates: no more arrives at a receiver than its grants permit."""
+"""Agents under a hostile coordinator with genuine certificates: no more arrives at a receiver than
+its grants permit.
+"""
 
 import contextlib
 import dataclasses
@@ -16,7 +18,19 @@ from typing import Any
 import grpc
 import pytest
 from ethermeter.testbed import Host, Testbed, Wire, make_testbed
-from hostile import MS, Arrived, Reached, S, carry, compiled, forwarded, leased, random_number, rule, strangers
+from hostile import (
+    MS,
+    Arrived,
+    Reached,
+    S,
+    carry,
+    compiled,
+    forwarded,
+    leased,
+    random_number,
+    rule,
+    strangers,
+)
 from stalls import QuietWindow
 
 pytestmark = pytest.mark.root
@@ -39,10 +53,14 @@ class Laboratory:
         self.pb = protocol[0]
         self.sender, self.receiver, self.coordinator, self.stranger = bed.hosts
         assert bed.switch is not None
-        self._before_receiver = dataclasses.replace(self.receiver, namespace=bed.switch, interface="em2")
+        self._before_receiver = dataclasses.replace(
+            self.receiver, namespace=bed.switch, interface="em2"
+        )
         self.certificates = folder / "certificates"
         names = ",".join(f"{host.ipv4}={host.ipv6}" for host in bed.hosts[:2])
-        subprocess.run([program, "certificates", str(self.certificates), "--hosts", names], check=True)
+        subprocess.run(
+            [program, "certificates", str(self.certificates), "--hosts", names], check=True
+        )
         (folder / "ceilings.toml").write_text(CEILINGS)
         self._paths = itertools.count()
 
@@ -55,17 +73,36 @@ class Laboratory:
 
     def spawn(self, host: Host, port: int = 4988) -> subprocess.Popen[str]:
         """Start an agent and wait until it listens."""
-        options = {"certificate": f"{host.ipv4}.pem", "key": f"{host.ipv4}.key", "authority": "authority.pem"}
-        words = [word for name, file in options.items() for word in (f"--{name}", str(self.certificates / file))]
-        command = host.command(self.program, "--listen", f"{host.ipv4}:{port}", *words, "--ceilings", str(self.folder / "ceilings.toml"))
-        process = self.stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        options = {
+            "certificate": f"{host.ipv4}.pem",
+            "key": f"{host.ipv4}.key",
+            "authority": "authority.pem",
+        }
+        words = [
+            word
+            for name, file in options.items()
+            for word in (f"--{name}", str(self.certificates / file))
+        ]
+        command = host.command(
+            self.program,
+            "--listen",
+            f"{host.ipv4}:{port}",
+            *words,
+            "--ceilings",
+            str(self.folder / "ceilings.toml"),
+        )
+        process = self.stack.enter_context(
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        )
         self.stack.callback(process.kill)
         assert process.stdout is not None
         assert process.stdout.readline().startswith("listening on ")
         return process
 
     def arrived(self, way: "Way") -> Arrived:
-        """Count at the receiver's interface; what an XDP socket takes there before any other, where the switch sends it."""
+        """Count at the receiver's interface; what an XDP socket takes there before any other, where
+        the switch sends it.
+        """
         if way.kind == "xdp":
             return Arrived(self._before_receiver, self.sender, leaving=True)
         return Arrived(self.receiver, self.sender)
@@ -99,7 +136,14 @@ class Way:
     """How frames go, and how long they are."""
 
     def __init__(
-        self, kind: str, *, ip: int = 4, cast: str = "unicast", octets: int = 512, bulk: bool = False, most_frames_per_s: int = 0
+        self,
+        kind: str,
+        *,
+        ip: int = 4,
+        cast: str = "unicast",
+        octets: int = 512,
+        bulk: bool = False,
+        most_frames_per_s: int = 0,
     ) -> None:
         self.kind, self.ip, self.cast, self.octets, self.bulk = kind, ip, cast, octets, bulk
         self.rate_bps = 50_000_000 if most_frames_per_s else RATE_BPS
@@ -109,9 +153,14 @@ class Way:
         return host.ipv4 if self.ip == 4 else host.ipv6
 
     def share(self, arrived: Arrived) -> float:
-        """What arrived, as a share of what one grant permits: of bits or of frames, whichever is more."""
+        """What arrived, as a share of what one grant permits: of bits or of frames, whichever is
+        more.
+        """
         seconds = LASTING_NS / S
-        return max(arrived.bits / (self.rate_bps * seconds), arrived.frames / (self.most_frames_per_s * seconds))
+        return max(
+            arrived.bits / (self.rate_bps * seconds),
+            arrived.frames / (self.most_frames_per_s * seconds),
+        )
 
 
 WAYS = {
@@ -132,7 +181,9 @@ WAYS = {
 }
 
 
-def grant(lab: Laboratory, receiver: Reached, experiment: int, way: Way, flow: str = "f", **changes: Any) -> Any:
+def grant(
+    lab: Laboratory, receiver: Reached, experiment: int, way: Way, flow: str = "f", **changes: Any
+) -> Any:
     """Ask a receiver for a grant."""
     asked: dict[str, Any] = {
         "sender": way.address(lab.sender),
@@ -148,7 +199,9 @@ def grant(lab: Laboratory, receiver: Reached, experiment: int, way: Way, flow: s
         "interface": lab.receiver.interface,
     }
     reply = receiver.call("Grant", experiment, **(asked | changes))
-    return lab.pb.SignedGrant(grant=reply.grant, signature=reply.signature, certificate=reply.certificate)
+    return lab.pb.SignedGrant(
+        grant=reply.grant, signature=reply.signature, certificate=reply.certificate
+    )
 
 
 def phases(lab: Laboratory, lasting_ns: int = LASTING_NS) -> Any:
@@ -166,7 +219,10 @@ def sending(lab: Laboratory, way: Way, grants: list[Any], flow: str = "f", **cha
     at = {"flow": flow, "kind": way.kind, "cast": way.cast, "interface": lab.sender.interface}
     if way.bulk:
         return lab.pb.Role(give=lab.pb.Give(block_octets=1 << 16, **common), **at)
-    source = {"frames": {"kind": "fixed", "bits": 8 * way.octets}, "arrivals": {"kind": "saturated"}}
+    source = {
+        "frames": {"kind": "fixed", "bits": 8 * way.octets},
+        "arrivals": {"kind": "saturated"},
+    }
     return lab.pb.Role(send=lab.pb.Send(source_json=json.dumps(source), **common), **at)
 
 
@@ -178,9 +234,15 @@ def sinking(lab: Laboratory, way: Way, flow: str = "f") -> Any:
 
 
 def start(agents: list[Reached], experiment: int, after_ns: int = 300 * MS) -> list[str | None]:
-    """Start a run on all; by which rules they refuse. The calls wait for those that renew leases, and must arrive before the beginning."""
+    """Start a run on all; by which rules they refuse.
+
+    The calls wait for those that renew leases, and must arrive before the beginning.
+    """
     begin_ns = time.monotonic_ns() + after_ns
-    return [rule(lambda agent=agent: agent.call("Start", experiment, begin_ns=begin_ns)) for agent in agents]
+    return [
+        rule(lambda agent=agent: agent.call("Start", experiment, begin_ns=begin_ns))
+        for agent in agents
+    ]
 
 
 def legitimate(lab: Laboratory, sender: Reached, receiver: Reached, way: Way) -> float:
@@ -189,7 +251,9 @@ def legitimate(lab: Laboratory, sender: Reached, receiver: Reached, way: Way) ->
     with lab.arrived(way) as arrived:
         given = grant(lab, receiver, experiment, way)
         # Receivers are there a little longer than their senders.
-        longer = lab.pb.Phases(transmit_ns=LASTING_NS, measure_from_ns=0, measure_to_ns=LASTING_NS, drain_ns=500 * MS)
+        longer = lab.pb.Phases(
+            transmit_ns=LASTING_NS, measure_from_ns=0, measure_to_ns=LASTING_NS, drain_ns=500 * MS
+        )
         receiver.call("Prepare", experiment, phases=longer, roles=[sinking(lab, way)])
         sender.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])])
         carry([sender, receiver], experiment)
@@ -202,12 +266,16 @@ def legitimate(lab: Laboratory, sender: Reached, receiver: Reached, way: Way) ->
 
 
 def is_used(share: float) -> bool:
-    """Whether a grant has been used, and no more than it permits; how much of it depends on the processor time that a sender gets."""
+    """Whether a grant has been used, and no more than it permits; how much of it depends on the
+    processor time that a sender gets.
+    """
     return 0.4 <= share <= 1 + TOLERANCE
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_a_run_gets_what_it_was_granted(lab: Laboratory, way: Way, in_quiet_window: QuietWindow) -> None:
+def test_a_run_gets_what_it_was_granted(
+    lab: Laboratory, way: Way, in_quiet_window: QuietWindow
+) -> None:
     def run() -> float:
         with lab.running() as (sender, receiver):
             share = legitimate(lab, sender, receiver, way)
@@ -219,14 +287,18 @@ def test_a_run_gets_what_it_was_granted(lab: Laboratory, way: Way, in_quiet_wind
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_one_grant_for_many_roles_brings_no_more_than_one_grant_permits(lab: Laboratory, way: Way) -> None:
+def test_one_grant_for_many_roles_brings_no_more_than_one_grant_permits(
+    lab: Laboratory, way: Way
+) -> None:
     experiment = random_number()
     with lab.running() as (sender, receiver), lab.arrived(way) as arrived:
         given = grant(lab, receiver, experiment, way)
         receiver.call("Prepare", experiment, phases=phases(lab), roles=[sinking(lab, way)])
         roles = [sending(lab, way, [given]) for _ in range(60)]
         refused = rule(lambda: sender.call("Prepare", experiment, phases=phases(lab), roles=roles))
-        again = rule(lambda: sender.call("Prepare", experiment, phases=phases(lab), roles=roles[:1]))
+        again = rule(
+            lambda: sender.call("Prepare", experiment, phases=phases(lab), roles=roles[:1])
+        )
         carry([sender, receiver], experiment)
         with leased([sender, receiver], [experiment]):
             started = start([receiver, sender], experiment)
@@ -242,10 +314,23 @@ def test_many_grants_bring_what_they_permit_together_and_each_is_held(lab: Labor
         experiment = random_number()
         with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
             given = {flow: grant(lab, receiver, experiment, way, flow) for flow in flows}
-            receiver.call("Prepare", experiment, phases=phases(lab), roles=[sinking(lab, way, flow) for flow in flows])
+            receiver.call(
+                "Prepare",
+                experiment,
+                phases=phases(lab),
+                roles=[sinking(lab, way, flow) for flow in flows],
+            )
             greedy = sending(lab, way, [given["f4"]], "f4", rate_bps=RATE_BPS + 1)
-            assert rule(lambda: sender.call("Prepare", experiment, phases=phases(lab), roles=[greedy])) == "consent-rate"
-            sender.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given[flow]], flow) for flow in flows])
+            assert (
+                rule(lambda: sender.call("Prepare", experiment, phases=phases(lab), roles=[greedy]))
+                == "consent-rate"
+            )
+            sender.call(
+                "Prepare",
+                experiment,
+                phases=phases(lab),
+                roles=[sending(lab, way, [given[flow]], flow) for flow in flows],
+            )
             carry([sender, receiver], experiment)
             with leased([sender, receiver], [experiment]):
                 start([receiver, sender], experiment)
@@ -263,12 +348,20 @@ def test_a_grant_in_sequence_brings_no_more_than_once(lab: Laboratory) -> None:
         experiment, refused = random_number(), []
         with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
             given = grant(lab, receiver, experiment, way, duration_ns=LASTING_NS)
-            receiver.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)])
+            receiver.call(
+                "Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)]
+            )
             with leased([sender, receiver], [experiment]):
                 start([receiver], experiment)
                 for _ in range(2):
                     roles = [sending(lab, way, [given])]
-                    refused.append(rule(lambda roles=roles: sender.call("Prepare", experiment, phases=phases(lab), roles=roles)))
+                    refused.append(
+                        rule(
+                            lambda roles=roles: sender.call(
+                                "Prepare", experiment, phases=phases(lab), roles=roles
+                            )
+                        )
+                    )
                     carry([sender, receiver], experiment)
                     start([sender], experiment)
                     time.sleep(LASTING_NS / S + 0.4)
@@ -292,11 +385,18 @@ def test_a_grant_outlives_no_restart_of_its_sender(lab: Laboratory) -> None:
         with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
             process, _ = lab.processes
             given = grant(lab, receiver, experiment, way)
-            receiver.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)])
+            receiver.call(
+                "Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)]
+            )
             with leased([receiver], [experiment]):
                 start([receiver], experiment)
                 for _ in range(3):
-                    sender.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])])
+                    sender.call(
+                        "Prepare",
+                        experiment,
+                        phases=phases(lab),
+                        roles=[sending(lab, way, [given])],
+                    )
                     carry([sender, receiver], experiment)
                     with leased([sender, receiver], [experiment]):
                         started += start([sender], experiment)
@@ -322,9 +422,13 @@ def test_copies_of_a_grant_at_two_processes_bring_no_more_than_one(lab: Laborato
             lab.spawn(lab.sender, 4989)
             agents = [sender, lab.reach(lab.sender, 4989), receiver]
             given = grant(lab, receiver, experiment, way)
-            receiver.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)])
+            receiver.call(
+                "Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)]
+            )
             for one in agents[:2]:
-                one.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])])
+                one.call(
+                    "Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])]
+                )
             carry(agents, experiment)
             with leased(agents, [experiment]):
                 started = start(agents, experiment)
@@ -338,24 +442,40 @@ def test_copies_of_a_grant_at_two_processes_bring_no_more_than_one(lab: Laborato
 
 
 SILENT = {("udp", "kill"), ("tcp-bulk", "stop"), ("raw", "silence"), ("multicast", "collect")}
-"""Every kind of port and every end of a receiver once; all others take longer than `make test` should."""
+"""Every kind of port and every end of a receiver once; all others take longer than `make test`
+should.
+"""
 
 
 @pytest.mark.parametrize(
     ("way", "end"),
     [
-        pytest.param(WAYS[way], end, id=f"{way}-{end}", marks=() if (way, end) in SILENT else pytest.mark.long)
+        pytest.param(
+            WAYS[way],
+            end,
+            id=f"{way}-{end}",
+            marks=() if (way, end) in SILENT else pytest.mark.long,
+        )
         for way in ("udp", "tcp-bulk", "raw", "multicast")
         for end in ("stop", "collect", "kill", "silence")
     ],
 )
-def test_a_sender_is_silent_within_a_second_after_its_receiver(lab: Laboratory, way: Way, end: str, in_quiet_window: QuietWindow) -> None:
+def test_a_sender_is_silent_within_a_second_after_its_receiver(
+    lab: Laboratory, way: Way, end: str, in_quiet_window: QuietWindow
+) -> None:
     def attack() -> tuple[int, float]:
         experiment = random_number()
         with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
             given = grant(lab, receiver, experiment, way, duration_ns=20 * S)
-            receiver.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)])
-            sender.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sending(lab, way, [given])])
+            receiver.call(
+                "Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)]
+            )
+            sender.call(
+                "Prepare",
+                experiment,
+                phases=phases(lab, 20 * S),
+                roles=[sending(lab, way, [given])],
+            )
             carry([sender, receiver], experiment)
             with leased([sender, receiver], [experiment]):
                 start([receiver, sender], experiment)
@@ -382,15 +502,24 @@ def test_a_sender_is_silent_within_a_second_after_its_receiver(lab: Laboratory, 
     assert after_s < 1, f"the last frame arrived {after_s:.3f} s after the receiver's end"
 
 
-def test_old_renewals_and_those_of_others_renew_nothing(lab: Laboratory, in_quiet_window: QuietWindow) -> None:
+def test_old_renewals_and_those_of_others_renew_nothing(
+    lab: Laboratory, in_quiet_window: QuietWindow
+) -> None:
     way = WAYS["udp"]
 
     def attack() -> tuple[int, float]:
         experiment = random_number()
         with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
             given = grant(lab, receiver, experiment, way, duration_ns=20 * S)
-            receiver.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)])
-            sender.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sending(lab, way, [given])])
+            receiver.call(
+                "Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)]
+            )
+            sender.call(
+                "Prepare",
+                experiment,
+                phases=phases(lab, 20 * S),
+                roles=[sending(lab, way, [given])],
+            )
             challenges = sender.call("Lease", experiment).challenges
             kept = receiver.call("Lease", experiment, challenges=challenges).renewal
             longer = json.loads(kept.renewal)
@@ -400,7 +529,10 @@ def test_old_renewals_and_those_of_others_renew_nothing(lab: Laboratory, in_quie
                 lab.pb.SignedRenewal(renewal=kept.renewal, signature=given.signature),
                 lab.pb.SignedRenewal(renewal=kept.renewal),
             ]
-            refused = [rule(lambda one=one: sender.call("Lease", experiment, renewals=[one])) for one in forged]
+            refused = [
+                rule(lambda one=one: sender.call("Lease", experiment, renewals=[one]))
+                for one in forged
+            ]
             assert refused == 3 * ["consent-unproven"]
             sender.call("Lease", experiment, renewals=[kept])
             start([receiver, sender], experiment)
@@ -416,7 +548,9 @@ def test_old_renewals_and_those_of_others_renew_nothing(lab: Laboratory, in_quie
     assert after_s < 1
 
 
-def test_a_receivers_rate_is_not_granted_anew_while_a_sender_may_still_use_it(lab: Laboratory) -> None:
+def test_a_receivers_rate_is_not_granted_anew_while_a_sender_may_still_use_it(
+    lab: Laboratory,
+) -> None:
     way = WAYS["udp"]
     (lab.folder / "ceilings.toml").write_text(f"{CEILINGS}\nrate_bps = {RATE_BPS}")
     first = random_number()
@@ -436,7 +570,9 @@ def test_a_receivers_rate_is_not_granted_anew_while_a_sender_may_still_use_it(la
             time.sleep(0.1)
         assert time.monotonic_ns() - renewed_ns > 0.6 * S, "as long as the lease that was given"
         assert set(refused[:-1]) == {"rate-bits"}
-        assert refused[-1] is None or rule(lambda: grant(lab, other, random_number(), way)) is None, "afterwards there is room"
+        assert (
+            refused[-1] is None or rule(lambda: grant(lab, other, random_number(), way)) is None
+        ), "afterwards there is room"
 
 
 @pytest.mark.long
@@ -447,7 +583,9 @@ def test_a_prepared_grant_does_not_outlive_its_minute(lab: Laboratory) -> None:
         for experiment in (ahead, late):
             given = grant(lab, receiver, experiment, way)
             receiver.call("Prepare", experiment, phases=phases(lab), roles=[sinking(lab, way)])
-            sender.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])])
+            sender.call(
+                "Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])]
+            )
             carry([sender, receiver], experiment)
         with leased([sender, receiver], [ahead, late]):
             time.sleep(57)
@@ -455,14 +593,17 @@ def test_a_prepared_grant_does_not_outlive_its_minute(lab: Laboratory) -> None:
             assert start([sender], ahead, 9 * S) == ["consent-expired"]
             time.sleep(5)
             assert start([sender], late) == ["consent-expired"]
-            # The receiver, too, has let it go: it renews no grant that was not begun within the minute.
+            # The receiver, too, has let it go: it renews no grant that was not begun within the
+            # minute.
             assert not carry([sender, receiver], late)[lab.sender.ipv4].is_renewed
             time.sleep(1)
     assert arrived.frames == 0
 
 
 def test_answers_are_held_as_requests_are(lab: Laboratory) -> None:
-    """Short requests bring long answers, within one grant of the asker, whether one answers or several."""
+    """Short requests bring long answers, within one grant of the asker, whether one answers or
+    several.
+    """
     there, back = Way("udp", octets=100), Way("udp", octets=1500)
     most_bps = 10 * RATE_BPS
 
@@ -475,24 +616,43 @@ def test_answers_are_held_as_requests_are(lab: Laboratory) -> None:
             "room_frame_octets": 1500,
             "rate_bps": most_bps,
         }
-        source = json.dumps({"frames": {"kind": "fixed", "bits": 800}, "arrivals": {"kind": "saturated"}})
+        source = json.dumps(
+            {"frames": {"kind": "fixed", "bits": 800}, "arrivals": {"kind": "saturated"}}
+        )
         answers = json.dumps({"frames": {"kind": "fixed", "bits": 8 * 1500}})
         rates = {"rate_frames_per_s": 10_000, "attention": "sleeping"}
 
         def asking(flow: str, given: Any) -> Any:
-            ask = lab.pb.Ask(grants=[given], patience_ns=20 * MS, rate_bps=most_bps, source_json=source, **rates)
-            return lab.pb.Role(flow=flow, kind="udp", cast="unicast", interface=lab.receiver.interface, ask=ask)
+            ask = lab.pb.Ask(
+                grants=[given], patience_ns=20 * MS, rate_bps=most_bps, source_json=source, **rates
+            )
+            return lab.pb.Role(
+                flow=flow, kind="udp", cast="unicast", interface=lab.receiver.interface, ask=ask
+            )
 
         def echo(flow: str, given: Any) -> Any:
             answering = lab.pb.Echo(grant=given, rate_bps=RATE_BPS, answers_json=answers, **rates)
-            return lab.pb.Role(flow=flow, kind="udp", cast="unicast", interface=lab.sender.interface, echo=answering)
+            return lab.pb.Role(
+                flow=flow,
+                kind="udp",
+                cast="unicast",
+                interface=lab.sender.interface,
+                echo=answering,
+            )
 
         with lab.running() as (answerer, asker), Arrived(lab.receiver, lab.sender) as arrived:
             to_asker = [grant(lab, asker, experiment, back, flow) for flow in flows]
             to_answerer = [grant(lab, answerer, experiment, there, flow, **own) for flow in flows]
-            asker.call("Prepare", experiment, phases=phases(lab), roles=list(map(asking, flows, to_answerer)))
+            asker.call(
+                "Prepare",
+                experiment,
+                phases=phases(lab),
+                roles=list(map(asking, flows, to_answerer)),
+            )
             roles = [echo(flow, to_asker[0]) for flow in flows]
-            refused = rule(lambda: answerer.call("Prepare", experiment, phases=phases(lab), roles=roles))
+            refused = rule(
+                lambda: answerer.call("Prepare", experiment, phases=phases(lab), roles=roles)
+            )
             carry([asker, answerer], experiment)
             with leased([asker, answerer], [experiment]):
                 start([answerer, asker], experiment)
@@ -508,24 +668,37 @@ def test_answers_are_held_as_requests_are(lab: Laboratory) -> None:
     assert refused == "consent-spent"
 
 
-def test_what_tcp_sends_again_is_within_the_grant(agent: str, tmp_path: Path, protocol: Protocol) -> None:
+def test_what_tcp_sends_again_is_within_the_grant(
+    agent: str, tmp_path: Path, protocol: Protocol
+) -> None:
     way = WAYS["tcp-bulk"]
     good, lossy = Wire(10_000_000, kind="relay"), Wire(10_000_000, kind="relay", loss=0.1)
     with make_testbed(4, layout="switch", wires=[lossy, good, good, good]) as bed:
         lab, experiment = Laboratory(agent, bed, tmp_path, protocol), random_number()
-        with lab.running() as (sender, receiver), Arrived(lab.sender, lab.sender, leaving=True) as sent:
+        with (
+            lab.running() as (sender, receiver),
+            Arrived(lab.sender, lab.sender, leaving=True) as sent,
+        ):
             given = grant(lab, receiver, experiment, way)
-            receiver.call("Prepare", experiment, phases=phases(lab, 2 * S), roles=[sinking(lab, way)])
-            sender.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])])
+            receiver.call(
+                "Prepare", experiment, phases=phases(lab, 2 * S), roles=[sinking(lab, way)]
+            )
+            sender.call(
+                "Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])]
+            )
             while not carry([sender, receiver], experiment)[lab.sender.ipv4].is_renewed:
                 time.sleep(0.01)
             with leased([sender, receiver], [experiment]):
                 start([receiver, sender], experiment)
                 time.sleep(LASTING_NS / S + 0.7)
-                counted = json.loads(sender.call("Collect", experiment).result_json)["roles"][0]["counted"]
+                counted = json.loads(sender.call("Collect", experiment).result_json)["roles"][0][
+                    "counted"
+                ]
     again = counted["tcp"]["columns"]["sent_again"][-1]
     assert again > 0, "nothing was sent again"
-    assert 0.1 < way.share(sent) <= 1 + TOLERANCE, f"{way.share(sent):.3f} with {again} segments sent again"
+    assert 0.1 < way.share(sent) <= 1 + TOLERANCE, (
+        f"{way.share(sent):.3f} with {again} segments sent again"
+    )
 
 
 def _trickle(sockets: list[socket.socket], is_over: threading.Event) -> None:
@@ -540,7 +713,9 @@ def _trickle(sockets: list[socket.socket], is_over: threading.Event) -> None:
 
 @pytest.mark.parametrize("where", ["elsewhere", "at-the-coordinators-address"])
 @pytest.mark.parametrize("crowd", [1000, 60], ids=["idle", "slow"])
-def test_strangers_neither_keep_out_a_coordinator_nor_end_its_leases(lab: Laboratory, where: str, crowd: int) -> None:
+def test_strangers_neither_keep_out_a_coordinator_nor_end_its_leases(
+    lab: Laboratory, where: str, crowd: int
+) -> None:
     way = WAYS["udp"]
     host = lab.stranger if where == "elsewhere" else lab.coordinator
 
@@ -560,8 +735,12 @@ def test_strangers_neither_keep_out_a_coordinator_nor_end_its_leases(lab: Labora
         thread = threading.Thread(target=come_back)
         with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
             given = grant(lab, receiver, experiment, way)
-            receiver.call("Prepare", experiment, phases=phases(lab, 2 * S), roles=[sinking(lab, way)])
-            sender.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])])
+            receiver.call(
+                "Prepare", experiment, phases=phases(lab, 2 * S), roles=[sinking(lab, way)]
+            )
+            sender.call(
+                "Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])]
+            )
             carry([sender, receiver], experiment)
             with leased([sender, receiver], [experiment]):
                 thread.start()

@@ -18,7 +18,16 @@ TOLERATED_STALL_S = 0.1
 
 def measured(name: str, folder: Path, *words: str) -> list[dict[str, Any]]:
     """Measure a shipped live test in a testbed, and return the points that were measured."""
-    command = [*PROGRAM, "measure", f"live/{name}", "--testbed", "--no-report", "--out", str(folder / "run"), *words]
+    command = [
+        *PROGRAM,
+        "measure",
+        f"live/{name}",
+        "--testbed",
+        "--no-report",
+        "--out",
+        str(folder / "run"),
+        *words,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     points = json.loads((folder / "run" / "estimates.json").read_text())["points"]
@@ -31,55 +40,97 @@ def value(point: dict[str, Any], metric: str) -> float:
 
 def flows_of(folder: Path) -> list[dict[str, Any]]:
     """Return what was counted of the flows of every trial."""
-    return [json.loads(path.read_text())["flows"] for path in sorted((folder / "run" / "live").glob("*/*.json"))]
+    return [
+        json.loads(path.read_text())["flows"]
+        for path in sorted((folder / "run" / "live").glob("*/*.json"))
+    ]
 
 
 @pytest.mark.root
-def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(new_path: NewPath, in_quiet_window: QuietWindow) -> None:
+def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(
+    new_path: NewPath, in_quiet_window: QuietWindow
+) -> None:
     to = ["--set", 'flows.load.to="sink10"', "--set", 'flows.load.from="sparc"']
 
     def rates_bps() -> list[float]:
         folder = new_path()
-        points = measured("erg/simplex", folder, *to, "--set", 'phases.transmit="1.2 s"', "--set", 'phases.measure="last 1 s"')
+        points = measured(
+            "erg/simplex",
+            folder,
+            *to,
+            "--set",
+            'phases.transmit="1.2 s"',
+            "--set",
+            'phases.measure="last 1 s"',
+        )
         assert [value(point, "loss") for point in points] == [0, 0]
         for flows in flows_of(folder):
             # Their phase is random: one more or less in the transmission.
-            assert flows["load"]["sending"]["counted"]["frames"] == pytest.approx(1.2 / 4192e-6, abs=1)
+            assert flows["load"]["sending"]["counted"]["frames"] == pytest.approx(
+                1.2 / 4192e-6, abs=1
+            )
         return [value(point, "data_rate") for point in points]
 
-    # 40000 bits each 4192 us is what the wire carries, and one datagram more may fall into the window of a second. What a stall holds up
-    # comes later, into the window or after it.
+    # 40000 bits each 4192 us is what the wire carries, and one datagram more may fall into the
+    # window of a second. What a stall holds up comes later, into the window or after it.
     wire_bps = 40_000 / 4192e-6
     for rate_bps in in_quiet_window(rates_bps, tolerated_stall_s=TOLERATED_STALL_S):
-        assert rate_bps == pytest.approx(wire_bps, abs=40_000 + wire_bps * in_quiet_window.stalled_s)
+        assert rate_bps == pytest.approx(
+            wire_bps, abs=40_000 + wire_bps * in_quiet_window.stalled_s
+        )
 
 
 @pytest.mark.root
 def test_each_step_of_the_load_comes_through_below_the_wire(tmp_path: Path) -> None:
-    steps = ["--set", 'vary."flows.load.arrivals.regular"=["16.768 ms", "8.384 ms"]', "--set", 'phases.drain="0.2 s"']
+    steps = [
+        "--set",
+        'vary."flows.load.arrivals.regular"=["16.768 ms", "8.384 ms"]',
+        "--set",
+        'phases.drain="0.2 s"',
+    ]
     points = measured("erg/steps", tmp_path, *steps, *SHORT)
-    for point, flows, period_s in zip(points, flows_of(tmp_path), (16.768e-3, 8.384e-3), strict=True):
+    for point, flows, period_s in zip(
+        points, flows_of(tmp_path), (16.768e-3, 8.384e-3), strict=True
+    ):
         assert value(point, "loss") == 0
         # Their phase is random: one more or less in the transmission of 0.6 s.
         assert flows["load"]["received"] == pytest.approx(0.6 / period_s, abs=1)
 
 
 @pytest.mark.root
-def test_on_wires_that_hold_frames_a_round_trip_grows_by_what_the_wires_take_for_an_octet(tmp_path: Path) -> None:
-    sizes = ["--set", 'vary."flows.ping.frames"=["82 B", "530 B", "1042 B", "1518 B"]', "--set", 'network.rate="10 Mb/s"']
-    points = measured("hughesjones2000/latency-direct", tmp_path, *sizes, *SHORT, "--wires", "relay")
+def test_on_wires_that_hold_frames_a_round_trip_grows_by_what_the_wires_take_for_an_octet(
+    tmp_path: Path,
+) -> None:
+    sizes = [
+        "--set",
+        'vary."flows.ping.frames"=["82 B", "530 B", "1042 B", "1518 B"]',
+        "--set",
+        'network.rate="10 Mb/s"',
+    ]
+    points = measured(
+        "hughesjones2000/latency-direct", tmp_path, *sizes, *SHORT, "--wires", "relay"
+    )
     octets = [82, 530, 1042, 1518]
     for point, length in zip(points, octets, strict=True):
-        # There and back, preamble and frame, 0.8 us an octet: no round trip is shorter. Wires may be late, never early; the median is of
-        # buckets narrower than 0.8%.
+        # There and back, preamble and frame, 0.8 us an octet: no round trip is shorter. Wires may
+        # be late, never early; the median is of buckets narrower than 0.8%.
         assert value(point, "round_trip_p50") > 0.992 * 2 * (length + 8) * 0.8e-6
         assert value(point, "timed_out") == 0
 
 
 @pytest.mark.root
-def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_get(tmp_path: Path) -> None:
+def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_get(
+    tmp_path: Path,
+) -> None:
     silent, heard = sorted(
-        measured("hughesjones2000/unlearned", tmp_path, "--set", 'phases.transmit="1 s"', "--set", 'phases.measure="last 0.8 s"'),
+        measured(
+            "hughesjones2000/unlearned",
+            tmp_path,
+            "--set",
+            'phases.transmit="1 s"',
+            "--set",
+            'phases.measure="last 0.8 s"',
+        ),
         key=lambda point: point["point"]["flows.greeting.arrivals.regular"],
     )
     assert silent["point"]["flows.greeting.arrivals.regular"] == "1000 s"
@@ -93,7 +144,9 @@ def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_g
 
 
 @pytest.mark.root
-def test_saturated_hosts_share_one_wire_and_no_more(new_path: NewPath, in_quiet_window: QuietWindow) -> None:
+def test_saturated_hosts_share_one_wire_and_no_more(
+    new_path: NewPath, in_quiet_window: QuietWindow
+) -> None:
     sizes = ["--set", "network.hosts.host.count=2", "--set", 'flows.load.frames="1518 B"']
 
     def message_rate() -> float:
@@ -103,9 +156,12 @@ def test_saturated_hosts_share_one_wire_and_no_more(new_path: NewPath, in_quiet_
         assert all(flow["received"] > 0 for flow in flows.values())
         return value(point, "message_rate")
 
-    # The wire carries one of 1538 octets each 1230.4 us, and is idle only while the machine stalls; one more or less in the window of half
-    # a second.
-    rate, wire_rate = in_quiet_window(message_rate, tolerated_stall_s=TOLERATED_STALL_S), 1 / 1230.4e-6
+    # The wire carries one of 1538 octets each 1230.4 us, and is idle only while the machine stalls;
+    # one more or less in the window of half a second.
+    rate, wire_rate = (
+        in_quiet_window(message_rate, tolerated_stall_s=TOLERATED_STALL_S),
+        1 / 1230.4e-6,
+    )
     assert rate == pytest.approx(wire_rate, abs=2 + wire_rate * in_quiet_window.stalled_s / 0.5)
 
 
@@ -122,30 +178,47 @@ def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path: Path) -> None:
 
 @pytest.mark.root
 @pytest.mark.parametrize("wires", ["shaped", "relay"])
-def test_octets_over_tcp_fill_what_a_wire_leaves_them(new_path: NewPath, in_quiet_window: QuietWindow, wires: str) -> None:
-    words = ["--set", 'network.rate="10 Mb/s"', "--set", 'phases.transmit="1.5 s"', "--wires", wires]
+def test_octets_over_tcp_fill_what_a_wire_leaves_them(
+    new_path: NewPath, in_quiet_window: QuietWindow, wires: str
+) -> None:
+    words = [
+        "--set",
+        'network.rate="10 Mb/s"',
+        "--set",
+        'phases.transmit="1.5 s"',
+        "--wires",
+        wires,
+    ]
     # Segments of 1448 octets in 1538 of the wire.
     most_bps = 10e6 * 1448 / 1538
 
     def octets_of_batches() -> list[int]:
         folder = new_path()
         (point,) = measured("fritz1999/one-way", folder, *words)
-        # Octets are told when they are read: what waited for a segment that was sent again, at most what the queue before the wire held
-        # (150 kB, and what its shaper lets go ahead of time), may come in one read.
+        # Octets are told when they are read: what waited for a segment that was sent again, at most
+        # what the queue before the wire held (150 kB, and what its shaper lets go ahead of time),
+        # may come in one read.
         assert 0 < value(point, "data_rate") <= most_bps + 8 * 160_000
         (flows,) = flows_of(folder)
         assert flows["copy"]["received_octets"] == flows["copy"]["sent_octets"] > 0
         return list(flows["copy"]["receiving"]["counted"]["measured"]["batches"]["octets"])
 
-    # In most batches of the window, of 50 ms, nothing is sent again and nothing stalls: there it is the wire's rate, but for a segment that
-    # is just read or not.
+    # In most batches of the window, of 50 ms, nothing is sent again and nothing stalls: there it is
+    # the wire's rate, but for a segment that is just read or not.
     batches = in_quiet_window(octets_of_batches, tolerated_stall_s=TOLERATED_STALL_S)
     assert statistics.median(batches) == pytest.approx(most_bps / 8 * 0.05, abs=1448)
 
 
 @pytest.mark.root
 def test_talkers_who_have_room_lose_nothing(tmp_path: Path) -> None:
-    words = ["--set", "network.hosts.talker.count=2", "--set", 'phases.transmit="1.5 s"', "--set", 'phases.measure="last 1.4 s"']
+    words = [
+        "--set",
+        "network.hosts.talker.count=2",
+        "--set",
+        'phases.transmit="1.5 s"',
+        "--set",
+        'phases.measure="last 1.4 s"',
+    ]
     (point,) = measured("gonsalves1982/talkers", tmp_path, *words)
     (flows,) = flows_of(tmp_path)
     for flow in flows.values():
@@ -155,14 +228,29 @@ def test_talkers_who_have_room_lose_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packets(new_path: NewPath, in_quiet_window: QuietWindow) -> None:
-    words = ["--set", "network.hosts.listener.count=3", "--set", 'network.links.0.rate="160 kb/s"', "--set", "run.replications=1"]
+def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packets(
+    new_path: NewPath, in_quiet_window: QuietWindow
+) -> None:
+    words = [
+        "--set",
+        "network.hosts.listener.count=3",
+        "--set",
+        'network.links.0.rate="160 kb/s"',
+        "--set",
+        "run.replications=1",
+    ]
     made = 3 * 4 / 125e-6
 
     def sample_loss() -> float:
         folder = new_path()
         (point,) = measured(
-            "gonsalves1982/conversations", folder, *words, "--set", 'phases.transmit="6 s"', "--set", 'phases.measure="last 4 s"'
+            "gonsalves1982/conversations",
+            folder,
+            *words,
+            "--set",
+            'phases.transmit="6 s"',
+            "--set",
+            'phases.measure="last 4 s"',
         )
         assert value(point, "samples_offered") == pytest.approx(made, abs=3)
         assert value(point, "samples_lost_host") == value(point, "samples_lost")
@@ -170,24 +258,50 @@ def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packet
         for flow in flows.values():
             said = flow["sending"]["counted"]["voice"]["measured"]
             assert said["made"] == said["sent"] + said["lost"] + said["left"]
-            assert said["sent"] == flow["receiving"]["counted"]["stream"]["voice"]["measured"]["samples"]
+            assert (
+                said["sent"]
+                == flow["receiving"]["counted"]["stream"]["voice"]["measured"]["samples"]
+            )
         return value(point, "sample_loss")
 
     # 1006 samples of 125 us go in a packet that takes 1044 octets of the wire, 52.2 ms.
     carried = 1006 * 125e-6 / (8 * 1044 / 160e3)
     loss = in_quiet_window(sample_loss, tolerated_stall_s=2 * TOLERATED_STALL_S)
-    # Of each conversation a packet more or less may go in the window. While the machine stalls, the wire is idle.
-    assert loss == pytest.approx(1 - carried / 3, abs=3 * 1006 / made + carried / 3 * in_quiet_window.stalled_s / 4)
+    # Of each conversation a packet more or less may go in the window. While the machine stalls, the
+    # wire is idle.
+    assert loss == pytest.approx(
+        1 - carried / 3, abs=3 * 1006 / made + carried / 3 * in_quiet_window.stalled_s / 4
+    )
 
 
 @pytest.mark.root
 def test_a_study_is_one_run(tmp_path: Path) -> None:
-    command = [*PROGRAM, "measure", "--study", "fritz1999", "--testbed", "--quick", "--set", 'network.rate="10 Mb/s"', "--json"]
-    done = subprocess.run([*command, "--out", str(tmp_path / "run")], capture_output=True, text=True, timeout=100, check=False)
+    command = [
+        *PROGRAM,
+        "measure",
+        "--study",
+        "fritz1999",
+        "--testbed",
+        "--quick",
+        "--set",
+        'network.rate="10 Mb/s"',
+        "--json",
+    ]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path / "run")],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["plan"] == "live-fritz1999"
-    assert {point["series"] for point in said["estimates"]["points"]} == {"one-way", "both-ways", "files"}
+    assert {point["series"] for point in said["estimates"]["points"]} == {
+        "one-way",
+        "both-ways",
+        "files",
+    }
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "<h1>Gigabit choke points (Fritz, 1999), measured live</h1>" in page
     # Nobody counts messages of octets over TCP.
@@ -200,17 +314,28 @@ def test_a_study_is_one_run(tmp_path: Path) -> None:
         ((), "expected an experiment, or --study STUDY"),
         (("wire-live", "--study", "erg"), "expected an experiment, or --study STUDY"),
         (("--study", "metcalfe1976"), "expected one of boggs1988"),
-        (("wire-live", "--quick", "--set", 'vary."phases.transmit"=["1 s", "2 s"]'), "--quick = given with phases.transmit varied"),
+        (
+            ("wire-live", "--quick", "--set", 'vary."phases.transmit"=["1 s", "2 s"]'),
+            "--quick = given with phases.transmit varied",
+        ),
     ],
 )
 def test_what_is_to_be_measured_is_asked_for_in_a_line(words: tuple[str, ...], fault: str) -> None:
-    done = subprocess.run([*PROGRAM, "measure", *words, "--loopback"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [*PROGRAM, "measure", *words, "--loopback"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 2
     assert fault in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_printed(tmp_path: Path) -> None:
+def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_printed(
+    tmp_path: Path,
+) -> None:
     words = [
         "measure",
         "live/erg/simplex-100",
@@ -222,18 +347,31 @@ def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_pr
         "--out",
         str(tmp_path / "run"),
     ]
-    done = subprocess.run([*PROGRAM, *words, "--set", 'run.engines=["live"]'], capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(
+        [*PROGRAM, *words, "--set", 'run.engines=["live"]'],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
-    (trial,) = [json.loads(line) for line in (tmp_path / "run" / "plan.jsonl").read_text(encoding="utf-8").splitlines()]
+    (trial,) = [
+        json.loads(line)
+        for line in (tmp_path / "run" / "plan.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     phases = trial["scenario"]["phases"]
     assert phases["stop_ps"] - phases["begin_ps"] == 600 * 10**9
     assert phases["measure_to_ps"] - phases["measure_from_ps"] == 400 * 10**9
     lines = done.stdout.splitlines()
     (head,) = [at for at, line in enumerate(lines) if line.startswith("claim ")]
     assert [line.split()[0] for line in lines[head + 1 : head + 2]] == ["1-switch"]
-    every = json.loads((tmp_path / "run" / "live-claims.json").read_text(encoding="utf-8"))["claims"]
+    every = json.loads((tmp_path / "run" / "live-claims.json").read_text(encoding="utf-8"))[
+        "claims"
+    ]
     assert sum(claim["verdict"] == "not-run" for claim in every) == len(every) - 1 > 0
-    assert lines[head + 2].startswith(f"{len(every) - 1} published numbers of erg are of other tests or points")
+    assert lines[head + 2].startswith(
+        f"{len(every) - 1} published numbers of erg are of other tests or points"
+    )
     assert "not-run" not in done.stdout
 
 
@@ -249,18 +387,46 @@ def test_an_experiment_that_is_as_short_as_a_quick_one_stays_as_it_is(tmp_path: 
         "--out",
         str(tmp_path / "run"),
     ]
-    short = ["--set", 'run.engines=["live"]', "--set", "phases.transmit=300 ms", "--set", "phases.measure=last 200 ms"]
-    done = subprocess.run([*PROGRAM, *words, *short], capture_output=True, text=True, timeout=100, check=False)
+    short = [
+        "--set",
+        'run.engines=["live"]',
+        "--set",
+        "phases.transmit=300 ms",
+        "--set",
+        "phases.measure=last 200 ms",
+    ]
+    done = subprocess.run(
+        [*PROGRAM, *words, *short], capture_output=True, text=True, timeout=100, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "--quick changes nothing" in done.stderr
-    (trial,) = [json.loads(line) for line in (tmp_path / "run" / "plan.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert trial["scenario"]["phases"]["stop_ps"] - trial["scenario"]["phases"]["begin_ps"] == 300 * 10**9
+    (trial,) = [
+        json.loads(line)
+        for line in (tmp_path / "run" / "plan.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    assert (
+        trial["scenario"]["phases"]["stop_ps"] - trial["scenario"]["phases"]["begin_ps"]
+        == 300 * 10**9
+    )
 
 
 @pytest.mark.root
-def test_what_erg_published_stands_beside_what_was_measured(new_path: NewPath, in_quiet_window: QuietWindow) -> None:
-    path = [f'vary."flows.load.{key}"=["{host}"]' for key, host in (("from", "sparc"), ("to", "sink10"))]
-    words = ["--set", path[0], "--set", path[1], "--set", 'run.engines=["live"]', "--set", 'phases.transmit="1.2 s"']
+def test_what_erg_published_stands_beside_what_was_measured(
+    new_path: NewPath, in_quiet_window: QuietWindow
+) -> None:
+    path = [
+        f'vary."flows.load.{key}"=["{host}"]' for key, host in (("from", "sparc"), ("to", "sink10"))
+    ]
+    words = [
+        "--set",
+        path[0],
+        "--set",
+        path[1],
+        "--set",
+        'run.engines=["live"]',
+        "--set",
+        'phases.transmit="1.2 s"',
+    ]
     words += ["--set", 'phases.measure="last 1 s"', "--replications", "1", "--json"]
 
     def claims() -> dict[str, dict[str, Any]]:
@@ -276,7 +442,9 @@ def test_what_erg_published_stands_beside_what_was_measured(new_path: NewPath, i
     # A measured number is met within 8%.
     found = in_quiet_window(claims, tolerated_stall_s=0.05)
     for name in ("2-unicast-10-10", "2-multicast-10-10"):
-        # A wire of 10 Mb/s has room for 9.542; one datagram more or less in the window of a second is 0.04. What a stall holds up comes
-        # later, into the window or after it.
-        assert found[name]["ours"] == pytest.approx(9.542, abs=0.04 + 9.542 * in_quiet_window.stalled_s)
+        # A wire of 10 Mb/s has room for 9.542; one datagram more or less in the window of a second
+        # is 0.04. What a stall holds up comes later, into the window or after it.
+        assert found[name]["ours"] == pytest.approx(
+            9.542, abs=0.04 + 9.542 * in_quiet_window.stalled_s
+        )
         assert found[name]["verdict"] == "met"

@@ -1,4 +1,6 @@
-"""Measuring from the command line: networks built for it, what agents leave behind, and what goes wrong said in a line."""
+"""Measuring from the command line: networks built for it, what agents leave behind, and what goes
+wrong said in a line.
+"""
 
 import contextlib
 import json
@@ -88,7 +90,9 @@ class Done:
 
 
 def ethermeter(*words: object) -> Done:
-    with subprocess.Popen([*PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [*PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         out, said = process.communicate(timeout=100)
     return Done(process.pid, process.returncode, out, said)
 
@@ -145,7 +149,11 @@ def eventually(holds: Callable[[], Any], seconds: float = 20) -> Any:
 def measuring(*words: object) -> Iterator[subprocess.Popen[str]]:
     """Measure, as a person would who can press Ctrl-C; whatever is left is ended."""
     with subprocess.Popen(
-        [*PROGRAM, "measure", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*PROGRAM, "measure", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as process:
         yield process
         if process.poll() is None:
@@ -153,13 +161,17 @@ def measuring(*words: object) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextlib.contextmanager
-def loopback_agents(folder: Path, count: int = 2) -> Iterator[tuple[Path, list[subprocess.Popen[str]]]]:
+def loopback_agents(
+    folder: Path, count: int = 2
+) -> Iterator[tuple[Path, list[subprocess.Popen[str]]]]:
     """Run agents, and yield a file of hosts with them."""
     with contextlib.ExitStack() as stack:
         agents, lines = [], []
         for number in range(1, count + 1):
             command = [*PROGRAM, "agent", "--listen", f"127.0.78.{number}:0"]
-            agent = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            agent = stack.enter_context(
+                subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            )
             stack.callback(agent.terminate)
             agents.append(agent)
         for name, agent in zip("abc", agents, strict=False):
@@ -177,7 +189,9 @@ def estimates_of(run: Path, engine: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.root
-def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(new_path: NewPath, in_quiet_window: QuietWindow) -> None:
+def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(
+    new_path: NewPath, in_quiet_window: QuietWindow
+) -> None:
     sizes = ["18 B", "400 B", "1472 B"]
     shorter = ["--set", 'phases.transmit="0.9 s"', "--set", 'phases.measure="last 0.5 s"']
     varied = ["--set", f'vary."flows.load.data"={json.dumps(sizes)}']
@@ -188,8 +202,14 @@ def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(new_path: NewPat
         assert done.returncode == 0, done.stderr
         assert not namespaces_of(done.pid)
         compared = json.loads((run / "live-agreement.json").read_text())["comparisons"]
-        rates = [each for each in compared if each["metric"] in ("message_rate", "frame_rate", "goodput", "data_rate")]
-        assert [each["point"]["flows.load.data"] for each in rates] == [size for size in sizes for _ in range(4)]
+        rates = [
+            each
+            for each in compared
+            if each["metric"] in ("message_rate", "frame_rate", "goodput", "data_rate")
+        ]
+        assert [each["point"]["flows.load.data"] for each in rates] == [
+            size for size in sizes for _ in range(4)
+        ]
         assert all(each["live"] == 0 for each in compared if each["metric"] == "loss")
         assert (run / "report.html").is_file()
         assert len(list((run / "live").glob("wire-live/*.json"))) == 3 * len(sizes)
@@ -198,16 +218,23 @@ def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(new_path: NewPat
     # Of nine trials with a window of half a second each.
     for each in in_quiet_window(compared_rates, tolerated_stall_s=0.2):
         assert each["simulation_half_width"] == 0.0  # a saturated wire leaves nothing to chance
-        assert abs(each["difference"]) <= each["half_width"] + each["simulation"] * in_quiet_window.stalled_s / 0.5, each
+        assert (
+            abs(each["difference"])
+            <= each["half_width"] + each["simulation"] * in_quiet_window.stalled_s / 0.5
+        ), each
 
 
 @pytest.mark.root
 def test_a_network_with_a_switch_is_built_measured_and_taken_down(tmp_path: Path) -> None:
-    done = ethermeter("measure", written(tmp_path, SWITCHED), "--testbed", "--out", tmp_path / "run", "--json")
+    done = ethermeter(
+        "measure", written(tmp_path, SWITCHED), "--testbed", "--out", tmp_path / "run", "--json"
+    )
     assert done.returncode == 0, done.stderr
     assert not namespaces_of(done.pid)
     said = json.loads(done.stdout)
-    estimates = {name: of["value"] for name, of in said["estimates"]["points"][0]["estimates"].items()}
+    estimates = {
+        name: of["value"] for name, of in said["estimates"]["points"][0]["estimates"].items()
+    }
     assert estimates["loss"] == 0
     result = json.loads((tmp_path / "run" / "live" / "experiment" / "00000.json").read_text())
     assert result["outcome"] == "complete"
@@ -220,15 +247,22 @@ def test_a_network_with_a_switch_is_built_measured_and_taken_down(tmp_path: Path
 
 
 @pytest.mark.root
-def test_on_relayed_wires_messages_take_the_time_of_their_bits_and_of_the_links(tmp_path: Path) -> None:
-    text = SWITCHED.replace('engines = ["live"]', 'engines = ["simulation", "live"]').replace("100 Mb/s", "10 Mb/s")
-    path = written(tmp_path, text.replace('ends = ["sink", "s"]', 'ends = ["sink", "s"]\ndelay = "2 ms"'))
+def test_on_relayed_wires_messages_take_the_time_of_their_bits_and_of_the_links(
+    tmp_path: Path,
+) -> None:
+    text = SWITCHED.replace('engines = ["live"]', 'engines = ["simulation", "live"]').replace(
+        "100 Mb/s", "10 Mb/s"
+    )
+    path = written(
+        tmp_path, text.replace('ends = ["sink", "s"]', 'ends = ["sink", "s"]\ndelay = "2 ms"')
+    )
     done = ethermeter("measure", path, "--testbed", "--wires", "relay", "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
     assert not namespaces_of(done.pid)
     result = json.loads((tmp_path / "run" / "live" / "experiment" / "00001.json").read_text())
     fastest_ns = result["flows"]["ping"]["sending"]["counted"]["fastest_ns"]
-    # There and back over two wires, each with 8 + 100 octets of 0.8 µs, and 2 ms each way; nothing is faster.
+    # There and back over two wires, each with 8 + 100 octets of 0.8 µs, and 2 ms each way; nothing
+    # is faster.
     assert fastest_ns >= 4 * 108 * 800 + 2 * 2_000_000
     delays = result["flows"]["load sender1"]["receiving"]["counted"]["stream"]["measured"]["delay"]
     # 8 + 546 octets over two wires.
@@ -252,7 +286,9 @@ def test_ctrl_c_and_kill_take_all_down(tmp_path: Path, kill: signal.Signals, cod
 
 
 @pytest.mark.root
-def test_what_a_coordinator_leaves_that_is_killed_at_once_ends_by_itself_or_with_the_next(tmp_path: Path) -> None:
+def test_what_a_coordinator_leaves_that_is_killed_at_once_ends_by_itself_or_with_the_next(
+    tmp_path: Path,
+) -> None:
     path = written(tmp_path, SWITCHED.replace('transmit = "0.6 s"', 'transmit = "30 s"'))
     with measuring(path, "--testbed", "--out", tmp_path / "run") as process:
         agents = eventually(lambda: [pid for pid in descendants(process.pid) if is_agent(pid)])
@@ -265,23 +301,32 @@ def test_what_a_coordinator_leaves_that_is_killed_at_once_ends_by_itself_or_with
     assert not namespaces_of(process.pid)
 
 
-def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interrupted(
+    tmp_path: Path,
+) -> None:
     path = written(tmp_path, LOOPBACK.replace("TRANSMIT", "1 s"))
     with measuring(path, "--loopback", "--out", tmp_path / "run") as process:
         eventually(lambda: list((tmp_path / "run" / "live").glob("*/*.json")))
-        time.sleep(0.5)  # its rows follow at once; what was interrupted between the two would be measured again
+        time.sleep(
+            0.5
+        )  # its rows follow at once; what was interrupted between the two would be measured again
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
     assert process.returncode == 130
-    done_before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run" / "live").glob("*/*.json")}
+    done_before = {
+        path.name: path.stat().st_mtime_ns for path in (tmp_path / "run" / "live").glob("*/*.json")
+    }
     assert 1 <= len(done_before) < 3
     done = ethermeter("measure", path, "--loopback", "--out", tmp_path / "run", "--resume")
     assert done.returncode == 0, done.stderr
-    now = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run" / "live").glob("*/*.json")}
+    now = {
+        path.name: path.stat().st_mtime_ns for path in (tmp_path / "run" / "live").glob("*/*.json")
+    }
     assert len(now) == 3
     assert all(now[name] == at for name, at in done_before.items())
     (point,) = estimates_of(tmp_path / "run", "live")
-    # One a millisecond; its phase is random, so that one more or less falls into the second that is measured.
+    # One a millisecond; its phase is random, so that one more or less falls into the second that is
+    # measured.
     assert point["estimates"]["offered_rate"]["value"] == pytest.approx(1000, abs=1)
     assert point["estimates"]["loss"]["value"] == 0
 
@@ -293,7 +338,9 @@ def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path: Path) ->
         said = json.loads(done.stdout)
         assert [said[name]["faults"] for name in "ab"] == [[], []]
         # One machine has one clock: what is stated holds.
-        assert all(abs(one["clock"]["ahead_ns"]) <= one["clock"]["uncertainty_ns"] for one in said.values())
+        assert all(
+            abs(one["clock"]["ahead_ns"]) <= one["clock"]["uncertainty_ns"] for one in said.values()
+        )
         assert "ready" in ethermeter("hosts", "check", path).stdout
         agents[1].terminate()
         agents[1].wait()
@@ -301,7 +348,12 @@ def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path: Path) ->
         assert done.returncode == 1
         assert re.search(r"^b .*refused", done.stdout, re.MULTILINE)
         measured = ethermeter(
-            "measure", written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")), "--hosts", path, "--out", tmp_path / "run"
+            "measure",
+            written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")),
+            "--hosts",
+            path,
+            "--out",
+            tmp_path / "run",
         )
         assert measured.returncode == 1
         assert of_plain_words(measured.stderr)
@@ -320,12 +372,19 @@ def test_a_trial_in_which_an_agent_is_killed_is_kept_as_such_and_said(tmp_path: 
     assert "was lost" in said
     in_vain = json.loads(out)["in_vain"]
     assert list(in_vain) == ["experiment/00001"]
-    outcomes = [json.loads(path.read_text())["outcome"] for path in sorted((tmp_path / "run" / "live").glob("*/*.json"))]
+    outcomes = [
+        json.loads(path.read_text())["outcome"]
+        for path in sorted((tmp_path / "run" / "live").glob("*/*.json"))
+    ]
     assert outcomes == ["complete", "agent-lost", "complete"]
     import pyarrow.parquet as pq
 
     rows = pq.read_table(tmp_path / "run" / "observations.parquet").to_pylist()
-    rate = {row["trial"]: row["value"] for row in rows if row["metric"] == "message_rate" and row["station"] == -1}
+    rate = {
+        row["trial"]: row["value"]
+        for row in rows
+        if row["metric"] == "message_rate" and row["station"] == -1
+    }
     assert [rate[f"experiment/0000{number}"] > 0 for number in range(3)] == [True, False, True]
 
 
@@ -341,7 +400,14 @@ def test_a_wrong_certificate_is_refused_in_a_line(tmp_path: Path) -> None:
     assert "exists" in again.stderr
     lab = tmp_path / "lab"
     command = [*PROGRAM, "agent", "--listen", "127.0.78.1:0"]
-    command += ["--certificate", str(lab / "a.pem"), "--key", str(lab / "a.key"), "--authority", str(lab / "authority.pem")]
+    command += [
+        "--certificate",
+        str(lab / "a.pem"),
+        "--key",
+        str(lab / "a.key"),
+        "--authority",
+        str(lab / "authority.pem"),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
         try:
             assert agent.stdout is not None
@@ -368,15 +434,25 @@ def test_a_wrong_certificate_is_refused_in_a_line(tmp_path: Path) -> None:
         (("--loopback", "--set", 'run.engines=["simulation"]'), 'expected "live" among them'),
     ],
 )
-def test_where_to_measure_is_asked_for_in_a_line(tmp_path: Path, words: tuple[str, ...], fault: str) -> None:
-    done = ethermeter("measure", written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")), *words, "--out", tmp_path / "run")
+def test_where_to_measure_is_asked_for_in_a_line(
+    tmp_path: Path, words: tuple[str, ...], fault: str
+) -> None:
+    done = ethermeter(
+        "measure",
+        written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")),
+        *words,
+        "--out",
+        tmp_path / "run",
+    )
     assert done.returncode == 2
     assert of_plain_words(done.stderr)
     assert fault in done.stderr
 
 
 def test_run_says_how_to_measure(tmp_path: Path) -> None:
-    done = ethermeter("run", written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")), "--out", tmp_path / "run")
+    done = ethermeter(
+        "run", written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")), "--out", tmp_path / "run"
+    )
     assert done.returncode == 2
     assert "ethermeter measure" in done.stderr
     assert not (tmp_path / "run").exists()
@@ -408,17 +484,27 @@ def measured():
 for times in sys.stdin:
     print(json.dumps([measured() for _ in range(int(times))]), flush=True)
 """
-"""A process that runs tests one after the other, and nothing else: what it keeps is what a coordinator keeps."""
+"""A process that runs tests one after the other, and nothing else: what it keeps is what a
+coordinator keeps.
+"""
 LEAK_KIB = 58
-"""What the histograms of one test take: the least that a test would leave behind if it left a result."""
+"""What the histograms of one test take: the least that a test would leave behind if it left a
+result.
+"""
 
 
 def state_of(pid: int) -> tuple[int, int, int]:
-    """Open files, threads, and KiB of memory that a process has filled itself; pages of files come and go as they are used."""
+    """Open files, threads, and KiB of memory that a process has filled itself; pages of files come
+    and go as they are used.
+    """
     status = Path(f"/proc/{pid}/status").read_text()
     match = re.search(r"RssAnon:\s+(\d+)", status)
     assert match is not None
-    return len(list(Path(f"/proc/{pid}/fd").iterdir())), len(list(Path(f"/proc/{pid}/task").iterdir())), int(match.group(1))
+    return (
+        len(list(Path(f"/proc/{pid}/fd").iterdir())),
+        len(list(Path(f"/proc/{pid}/task").iterdir())),
+        int(match.group(1)),
+    )
 
 
 @pytest.mark.long
@@ -428,13 +514,36 @@ def test_200_tests_in_a_row_leave_nothing_behind(tmp_path: Path) -> None:
     ms = 1_000_000
     with loopback_agents(tmp_path) as (path, agents):
         stations = hosts_file.read(path).stations
-        entries = [{"name": name, "control": station.control, "address": station.address} for name, station in stations.items()]
-        traffic = {"kind": "stream", "frames": {"kind": "fixed", "bits": 8 * 64}, "arrivals": {"kind": "regular", "period_ps": 10**9}}
-        flow = {"name": "x", "from": "a", "to": "b", "port": "udp", "most_bps": 10**7, "most_frames_per_s": 10**4, "traffic": traffic}
-        phases = {"settle_ns": 0, "transmit_ns": 30 * ms, "measure_from_ns": 0, "measure_to_ns": 30 * ms, "drain_ns": 5 * ms}
+        entries = [
+            {"name": name, "control": station.control, "address": station.address}
+            for name, station in stations.items()
+        ]
+        traffic = {
+            "kind": "stream",
+            "frames": {"kind": "fixed", "bits": 8 * 64},
+            "arrivals": {"kind": "regular", "period_ps": 10**9},
+        }
+        flow = {
+            "name": "x",
+            "from": "a",
+            "to": "b",
+            "port": "udp",
+            "most_bps": 10**7,
+            "most_frames_per_s": 10**4,
+            "traffic": traffic,
+        }
+        phases = {
+            "settle_ns": 0,
+            "transmit_ns": 30 * ms,
+            "measure_from_ns": 0,
+            "measure_to_ns": 30 * ms,
+            "drain_ns": 5 * ms,
+        }
         test = json.dumps({"seed": 1, "agents": entries, "phases": phases, "flows": [flow]})
         command = [sys.executable, "-c", COORDINATOR]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as coordinator:
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as coordinator:
 
             def run(times: int) -> None:
                 assert coordinator.stdin is not None

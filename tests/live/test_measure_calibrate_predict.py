@@ -9,7 +9,14 @@ from stalls import NewPath, QuietWindow
 from typer.testing import CliRunner
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "calibration"
-SHORT = ["--set", "phases.settle=100 ms", "--set", "phases.transmit=500 ms", "--set", "phases.measure=last 400 ms"]
+SHORT = [
+    "--set",
+    "phases.settle=100 ms",
+    "--set",
+    "phases.transmit=500 ms",
+    "--set",
+    "phases.measure=last 400 ms",
+]
 RATE_BPS = 10e6
 TOLERATED_STALL_S = 0.1
 """Of a command that takes some seconds, in which windows of 400 ms are measured."""
@@ -31,23 +38,32 @@ def test_a_network_calibrated_on_two_hosts_tells_the_rate_of_four_into_one(
         call("measure", EXAMPLES / "two-hosts.toml", *bed, *SHORT, sizes, "--out", run)
         return run
 
-    # Medians: in a window this short, one message that found the processor taken would move a mean by more than is looked for.
+    # Medians: in a window this short, one message that found the processor taken would move a mean
+    # by more than is looked for.
     model = tmp_path / "model.toml"
     model.write_text(
-        (EXAMPLES / "model.toml").read_text(encoding="utf-8").replace('"one_way_delay"', '"one_way_delay_p50"'), encoding="utf-8"
+        (EXAMPLES / "model.toml")
+        .read_text(encoding="utf-8")
+        .replace('"one_way_delay"', '"one_way_delay_p50"'),
+        encoding="utf-8",
     )
     two = in_quiet_window(two_hosts, tolerated_stall_s=TOLERATED_STALL_S)
     call("calibrate", two, "--model", model, "--out", tmp_path / "calibrated")
-    unknowns = json.loads((tmp_path / "calibrated" / "calibration.json").read_text(encoding="utf-8"))["unknowns"]
+    unknowns = json.loads(
+        (tmp_path / "calibrated" / "calibration.json").read_text(encoding="utf-8")
+    )["unknowns"]
     print(unknowns)
-    # As exact as the slope of latency on relayed wires is, 3% (test_relay.py), and as buckets of histograms are at either end of it, 0.8%.
+    # As exact as the slope of latency on relayed wires is, 3% (test_relay.py), and as buckets of
+    # histograms are at either end of it, 0.8%.
     assert unknowns[0]["value"] * 1e6 == pytest.approx(RATE_BPS, rel=0.046)
 
     network = tmp_path / "calibrated" / "network.toml"
     four = tmp_path / "four.toml"
     # Only the overload: what comes is then what the wire carries, whatever was drawn.
     text = (EXAMPLES / "four-senders.toml").read_text(encoding="utf-8")
-    four.write_text(text.replace('{ poisson = "150 /s" }, { poisson = "230 /s" }, ', ""), encoding="utf-8")
+    four.write_text(
+        text.replace('{ poisson = "150 /s" }, { poisson = "230 /s" }, ', ""), encoding="utf-8"
+    )
     call("predict", four, "--network", network, "--out", tmp_path / "predicted", "--draws", "8")
 
     def four_hosts() -> Path:
@@ -56,9 +72,24 @@ def test_a_network_calibrated_on_two_hosts_tells_the_rate_of_four_into_one(
         return run
 
     measured = in_quiet_window(four_hosts, tolerated_stall_s=TOLERATED_STALL_S)
-    call("predict", four, "--network", network, "--out", tmp_path / "judged", "--draws", "8", "--against", measured)
-    judged = json.loads((tmp_path / "judged" / "prediction.json").read_text(encoding="utf-8"))["judged"]
+    call(
+        "predict",
+        four,
+        "--network",
+        network,
+        "--out",
+        tmp_path / "judged",
+        "--draws",
+        "8",
+        "--against",
+        measured,
+    )
+    judged = json.loads((tmp_path / "judged" / "prediction.json").read_text(encoding="utf-8"))[
+        "judged"
+    ]
     (rate,) = [row for row in judged if row["metric"] == "message_rate"]
-    # A frame at either end of a window of 400 ms, of 1066 octets with all around them, and what the calibration may be off. While the
-    # machine stalls, the wire may be idle.
-    assert rate["relative_error"] == pytest.approx(0, abs=0.046 + 2 * 8 * 1066 / RATE_BPS / 0.4 + in_quiet_window.stalled_s / 0.4)
+    # A frame at either end of a window of 400 ms, of 1066 octets with all around them, and what the
+    # calibration may be off. While the machine stalls, the wire may be idle.
+    assert rate["relative_error"] == pytest.approx(
+        0, abs=0.046 + 2 * 8 * 1066 / RATE_BPS / 0.4 + in_quiet_window.stalled_s / 0.4
+    )

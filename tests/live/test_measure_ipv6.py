@@ -42,7 +42,16 @@ def measured(folder: Path, flow: str, *words: str) -> tuple[dict[str, Any], dict
     """Measure a flow from a to b; what was printed, and what came of the only test."""
     path = folder / "flow.toml"
     path.write_text(EXPERIMENT.replace("FLOW", flow))
-    command = [*PROGRAM, "measure", str(path), *words, "--json", "--no-report", "--out", str(folder / "run")]
+    command = [
+        *PROGRAM,
+        "measure",
+        str(path),
+        *words,
+        "--json",
+        "--no-report",
+        "--out",
+        str(folder / "run"),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     (result,) = (json.loads(of.read_text()) for of in (folder / "run" / "live").glob("*/*.json"))
@@ -60,12 +69,17 @@ def test_datagrams_over_ipv6_are_the_frames_that_the_interface_sent(tmp_path: Pa
     assert result["agents"]["a"]["address"] == "fd77::1"
     flow = result["flows"]["load"]
     assert flow["sent"] == flow["received"] == pytest.approx(50, abs=1)
-    # The kernel counts frames without their check sequence; nothing else is on this interface but what both sides ask for groups.
-    edges = [{of["name"]: of for of in edge["interfaces"]}["em0"] for edge in result["agents"]["a"]["result"]["host"]]
+    # The kernel counts frames without their check sequence; nothing else is on this interface but
+    # what both sides ask for groups.
+    edges = [
+        {of["name"]: of for of in edge["interfaces"]}["em0"]
+        for edge in result["agents"]["a"]["result"]["host"]
+    ]
     frames, octets = (edges[-1][key] - edges[0][key] for key in ("sent_frames", "sent_octets"))
     per_message = value(said, "goodput") / 8 / value(said, "message_rate")
     assert value(said, "frame_rate") == 3 * value(said, "message_rate")
-    # 3008 octets of UDP in two fragments of 1448 and one of 112, each with 40 + 8 of IPv6 and 18 of Ethernet.
+    # 3008 octets of UDP in two fragments of 1448 and one of 112, each with 40 + 8 of IPv6 and 18 of
+    # Ethernet.
     assert per_message == 3008 + 3 * (48 + 18)
     assert frames - 3 * flow["sent"] in range(5)
     assert 0 <= octets - flow["sent"] * (per_message - 3 * 4) < 5 * 150
@@ -73,9 +87,16 @@ def test_datagrams_over_ipv6_are_the_frames_that_the_interface_sent(tmp_path: Pa
 
 @pytest.mark.root
 def test_tcp_and_exchanges_go_over_ipv6(tmp_path: Path) -> None:
-    said, result = measured(tmp_path, "transfer.stream = {}\ntransfer.tcp = { window = '64 kB' }", "--testbed", "--ip", "6")
+    said, result = measured(
+        tmp_path,
+        "transfer.stream = {}\ntransfer.tcp = { window = '64 kB' }",
+        "--testbed",
+        "--ip",
+        "6",
+    )
     assert result["agents"]["b"]["address"] == "fd77::2"
-    # Shaped wires count preamble and gap of bundles once (docs/live-studies.md), and what waited may be read at once.
+    # Shaped wires count preamble and gap of bundles once (docs/live-studies.md), and what waited
+    # may be read at once.
     assert 0 < value(said, "data_rate") < 2 * 100e6
     ping = 'frames = "100 B"\nresponse = {}\narrivals = { regular = "10 ms" }'
     folder = tmp_path / "ping"
@@ -87,8 +108,23 @@ def test_tcp_and_exchanges_go_over_ipv6(tmp_path: Path) -> None:
 
 @pytest.mark.root
 def test_a_testbed_of_so_many_hosts_gives_the_group_what_is_left(tmp_path: Path) -> None:
-    command = [*PROGRAM, "measure", "live/boggs1988/fixed", "--testbed-hosts", "3", "--set", 'flows.load.frames="1518 B"']
-    short = ["--set", 'phases.transmit="300 ms"', "--set", 'phases.measure="last 100 ms"', "--set", 'run.engines=["live"]']
+    command = [
+        *PROGRAM,
+        "measure",
+        "live/boggs1988/fixed",
+        "--testbed-hosts",
+        "3",
+        "--set",
+        'flows.load.frames="1518 B"',
+    ]
+    short = [
+        "--set",
+        'phases.transmit="300 ms"',
+        "--set",
+        'phases.measure="last 100 ms"',
+        "--set",
+        'run.engines=["live"]',
+    ]
     done = subprocess.run(
         [*command, *short, "--json", "--no-report", "--out", str(tmp_path / "run")],
         capture_output=True,
@@ -118,15 +154,31 @@ def test_hosts_that_an_experiment_does_not_have_stand_by(tmp_path: Path) -> None
         (("--testbed", "--ip", "5"), "expected 4 or 6"),
     ],
 )
-def test_places_that_contradict_each_other_are_refused_in_a_line(words: tuple[str, ...], fault: str) -> None:
-    done = subprocess.run([*PROGRAM, "measure", "wire-live", *words], capture_output=True, text=True, timeout=60, check=False)
+def test_places_that_contradict_each_other_are_refused_in_a_line(
+    words: tuple[str, ...], fault: str
+) -> None:
+    done = subprocess.run(
+        [*PROGRAM, "measure", "wire-live", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 2
     assert fault in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_more_hosts_than_a_testbed_has_are_refused(tmp_path: Path) -> None:
-    command = [*PROGRAM, "measure", "live/erg/simplex", "--testbed-hosts", "3", "--out", str(tmp_path / "run")]
+    command = [
+        *PROGRAM,
+        "measure",
+        "live/erg/simplex",
+        "--testbed-hosts",
+        "3",
+        "--out",
+        str(tmp_path / "run"),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert "expected at least 4, the hosts of the experiment" in done.stderr

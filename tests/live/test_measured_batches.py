@@ -1,4 +1,6 @@
-"""What is measured by parts: their sums are the figures of the whole, and one replication has the intervals that follow from them."""
+"""What is measured by parts: their sums are the figures of the whole, and one replication has the
+intervals that follow from them.
+"""
 
 import json
 import subprocess
@@ -61,7 +63,14 @@ engines = ["live"]
 batches = 8
 """
 OF_STREAM = {
-    *(Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE, Metric.MESSAGES, Metric.ONE_WAY_DELAY),
+    *(
+        Metric.MESSAGE_RATE,
+        Metric.FRAME_RATE,
+        Metric.GOODPUT,
+        Metric.DATA_RATE,
+        Metric.MESSAGES,
+        Metric.ONE_WAY_DELAY,
+    ),
     *(Metric.INTER_ARRIVAL, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.REFUSED),
 }
 TOLERATED_STALL_S = 0.04
@@ -98,7 +107,9 @@ def check_sums(flows: dict[str, Any]) -> None:
         (asked["batches"], "since_arrival_sum_ns", "complete", asked["since_arrival"]),
         (copied["batches"], "round_trip_sum_ns", "blocks", copied["round_trip"]),
     ):
-        low_ps, high_ps = (sum(bucket[at] * bucket[2] for bucket in histogram["buckets"]) for at in (0, 1))
+        low_ps, high_ps = (
+            sum(bucket[at] * bucket[2] for bucket in histogram["buckets"]) for at in (0, 1)
+        )
         assert low_ps - 1000 * 8 <= 1000 * sum(parts_[sums]) <= high_ps
         assert sum(parts_[counts]) == histogram["total"]
 
@@ -111,7 +122,15 @@ def test_parts_add_up_and_one_replication_has_the_intervals_that_follow(
         folder = new_path()
         (folder / "x.toml").write_text(FILE, encoding="utf-8")
         out = folder / "run"
-        command = [*PROGRAM, "measure", str(folder / "x.toml"), place, "--out", str(out), "--no-report"]
+        command = [
+            *PROGRAM,
+            "measure",
+            str(folder / "x.toml"),
+            place,
+            "--out",
+            str(out),
+            "--no-report",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
         assert done.returncode == 0, done.stderr
         (path,) = (out / "live").glob("*/*.json")
@@ -120,23 +139,34 @@ def test_parts_add_up_and_one_replication_has_the_intervals_that_follow(
 
     # A stall moves what comes during it into a later part.
     rate = in_quiet_window(message_rate, tolerated_stall_s=TOLERATED_STALL_S)
-    # Poisson arrivals of 500 a second, over 1 s: the error is some 22 a second; by eight parts it is that but for a factor of chi with 7
-    # degrees of freedom, which is from 0.2 to 2.2 with a probability of 0.9999.
+    # Poisson arrivals of 500 a second, over 1 s: the error is some 22 a second; by eight parts it
+    # is that but for a factor of chi with 7 degrees of freedom, which is from 0.2 to 2.2 with a
+    # probability of 0.9999.
     assert 0.2 < rate.error / np.sqrt(500) < 2.2
 
 
 def check_intervals(run: RunDirectory) -> Estimate:
-    """Which metrics have intervals of one replication, and that sums of parts are what was observed; return the rate of messages."""
+    """Which metrics have intervals of one replication, and that sums of parts are what was
+    observed; return the rate of messages.
+    """
     trials, observations = run.trials(), run.observations()
     ((_, sums),) = flow_sums(run.flow_batches(), observations, trials)
     each, (seen,) = of_each(together(sums)), per_station(observations, trials, list(of_each(sums)))
     points = {point.point["stations"]: point.estimates for point in of_flows(run, trials)}
     for flow, (name, metrics) in enumerate(FOLLOWS.items()):
         # What was not seen has a limit, whether it is counted by batch or not.
-        limited = {metric for metric, found in points[name].items() if is_unseen(metric, found.value, "live") and found.has_interval}
-        assert {metric for metric, found in points[name].items() if found.has_interval} == metrics & set(FLOW_METRICS) | limited, name
+        limited = {
+            metric
+            for metric, found in points[name].items()
+            if is_unseen(metric, found.value, "live") and found.has_interval
+        }
+        assert {
+            metric for metric, found in points[name].items() if found.has_interval
+        } == metrics & set(FLOW_METRICS) | limited, name
         for metric in metrics:
-            assert each[metric][0, 0, flow] == pytest.approx(seen[metric][flow], rel=1e-12, abs=1e-15), (name, metric)
+            assert each[metric][0, 0, flow] == pytest.approx(
+                seen[metric][flow], rel=1e-12, abs=1e-15
+            ), (name, metric)
     rate = points["load"][Metric.MESSAGE_RATE]
     assert rate.degrees == 7
     return rate

@@ -35,28 +35,54 @@ engines = ["simulation", "live"]
 """
 
 
-def measured(folder: Path, phase: str) -> tuple[list[str], dict[str, Any], dict[str, dict[str, Any]]]:
+def measured(
+    folder: Path, phase: str
+) -> tuple[list[str], dict[str, Any], dict[str, dict[str, Any]]]:
     """What the command printed, what the agents counted of the flow, and estimates by engine."""
     folder.mkdir(exist_ok=True)
     path = folder / "slow.toml"
     path.write_text(SLOW.replace("PHASE", phase), encoding="utf-8")
-    command = [*PROGRAM, "measure", path, "--loopback", "--no-report", "--force", "--out", folder / "run"]
+    command = [
+        *PROGRAM,
+        "measure",
+        path,
+        "--loopback",
+        "--no-report",
+        "--force",
+        "--out",
+        folder / "run",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    (counted,) = [json.loads(file.read_text())["flows"]["load"] for file in (folder / "run" / "live").glob("*/*.json")]
+    (counted,) = [
+        json.loads(file.read_text())["flows"]["load"]
+        for file in (folder / "run" / "live").glob("*/*.json")
+    ]
     points = json.loads((folder / "run" / "estimates.json").read_text())["points"]
-    return done.stdout.splitlines(), counted, {point["engine"]: point["estimates"] for point in points}
+    return (
+        done.stdout.splitlines(),
+        counted,
+        {point["engine"]: point["estimates"] for point in points},
+    )
 
 
-def test_a_quiet_test_of_slow_frames_has_no_caution_but_that_it_was_done_once(tmp_path: Path, in_quiet_window: QuietWindow) -> None:
+def test_a_quiet_test_of_slow_frames_has_no_caution_but_that_it_was_done_once(
+    tmp_path: Path, in_quiet_window: QuietWindow
+) -> None:
     lines, _, estimates = in_quiet_window(lambda: measured(tmp_path, "random"))
-    assert {word for found in estimates["live"].values() for word in found.get("cautions", ())} <= {"no-samples"}
+    assert {word for found in estimates["live"].values() for word in found.get("cautions", ())} <= {
+        "no-samples"
+    }
     assert not [line for line in lines if "late-send" in line or "[a]" in line]
-    assert [line.partition(":")[0] for line in lines if "replication" in line] == ["one-replication"]
+    assert [line.partition(":")[0] for line in lines if "replication" in line] == [
+        "one-replication"
+    ]
 
 
 @pytest.mark.parametrize(("phase", "frames"), [("0 s", 63), ("8 ms", 62), ("15.999 ms", 62)])
-def test_measured_and_simulated_sources_have_the_phase_that_is_set(tmp_path: Path, phase: str, frames: int) -> None:
+def test_measured_and_simulated_sources_have_the_phase_that_is_set(
+    tmp_path: Path, phase: str, frames: int
+) -> None:
     # In a second there are 63 times 16 ms apart from its begin on, and 62 from 8 ms on.
     _, counted, estimates = measured(tmp_path, phase)
     assert counted["sending"]["counted"]["frames"] == frames

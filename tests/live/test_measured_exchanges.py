@@ -1,4 +1,6 @@
-"""Exchanges and files that are measured: lengths, times and rates against what was asked for, and against their simulation."""
+"""Exchanges and files that are measured: lengths, times and rates against what was asked for, and
+against their simulation.
+"""
 
 import json
 import subprocess
@@ -33,11 +35,22 @@ engines = ["simulation", "live"]
 """
 
 
-def measured(folder: Path, flow: str, *words: str, place: str = "--testbed") -> dict[str, dict[str, Any]]:
+def measured(
+    folder: Path, flow: str, *words: str, place: str = "--testbed"
+) -> dict[str, dict[str, Any]]:
     """Measure and simulate a flow, and return its only point by engine."""
     path = folder / "experiment.toml"
     path.write_text(FILE.replace("FLOW", flow), encoding="utf-8")
-    command = [*PROGRAM, "measure", str(path), place, "--no-report", "--out", str(folder / "run"), *words]
+    command = [
+        *PROGRAM,
+        "measure",
+        str(path),
+        place,
+        "--no-report",
+        "--out",
+        str(folder / "run"),
+        *words,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     points = json.loads((folder / "run" / "estimates.json").read_text())["points"]
@@ -52,7 +65,9 @@ def counted(folder: Path, side: str) -> dict[str, Any]:
 
 
 TOLERATED_STALL_S = 0.1
-"""Of some seconds, in which a second is measured: what is expected are quantiles and sums to a factor of two."""
+"""Of some seconds, in which a second is measured: what is expected are quantiles and sums to a
+factor of two.
+"""
 
 
 def value(estimates: dict[str, Any], metric: str) -> float:
@@ -60,8 +75,11 @@ def value(estimates: dict[str, Any], metric: str) -> float:
 
 
 @pytest.mark.root
-def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(new_path: NewPath, in_quiet_window: QuietWindow) -> None:
-    # An answer takes 4 ms and a request comes each 8 ms on average: half of the time there is one before it.
+def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(
+    new_path: NewPath, in_quiet_window: QuietWindow
+) -> None:
+    # An answer takes 4 ms and a request comes each 8 ms on average: half of the time there is one
+    # before it.
     flow = 'data = "40 B x 1 + 400 B x 1"\narrivals = { poisson = "125 /s" }\nresponse = { data = "1000 B", think = "4 ms" }'
 
     def round_trips_p90_s() -> tuple[float, float]:
@@ -69,22 +87,27 @@ def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(new_p
         found = measured(folder, flow)
         simulated, live = found["simulation"], found["live"]
         asker = counted(folder, "sending")
-        # The same messages are offered to both; of those that come last, some are not answered in time to be counted.
+        # The same messages are offered to both; of those that come last, some are not answered in
+        # time to be counted.
         assert value(live, "offered_rate") == pytest.approx(value(simulated, "offered_rate"), abs=1)
         assert value(live, "exchanges") == asker["complete"] == asker["requests"]
-        # Draws and thinking are the same, and the wire takes 10 µs: hosts can only be slower, but for the buckets' 0.8%.
+        # Draws and thinking are the same, and the wire takes 10 µs: hosts can only be slower, but
+        # for the buckets' 0.8%.
         for metric in ("round_trip_p50", "round_trip_p90"):
             assert value(live, metric) > 0.98 * value(simulated, metric)
         return value(simulated, "round_trip_p90"), value(live, "round_trip_p90")
 
     simulated_s, live_s = in_quiet_window(round_trips_p90_s, tolerated_stall_s=TOLERATED_STALL_S)
-    # Without waiting for each other all would be 4 ms. Hosts that wake up late are late with those that wait, too.
+    # Without waiting for each other all would be 4 ms. Hosts that wake up late are late with those
+    # that wait, too.
     assert simulated_s > 6e-3
     assert live_s < 2 * simulated_s
 
 
 @pytest.mark.root
-def test_round_trips_on_held_wires_grow_with_what_the_answer_takes(new_path: NewPath, in_quiet_window: QuietWindow) -> None:
+def test_round_trips_on_held_wires_grow_with_what_the_answer_takes(
+    new_path: NewPath, in_quiet_window: QuietWindow
+) -> None:
     flow = 'port = "packet"\nframes = "82 B"\narrivals = "saturated"\nresponse = { frames = "1518 B", exchanges = 50 }'
     rate = ["--wires", "relay", "--set", 'network.rate="10 Mb/s"']
     # There 82 + 8 octets of 0.8 µs each, back 1518 + 8.
@@ -122,42 +145,58 @@ def test_answers_over_a_connection_are_thought_about_too(tmp_path: Path) -> None
 
 @pytest.mark.root
 @pytest.mark.parametrize("direction", ["read", "write"])
-def test_a_file_takes_as_long_as_its_blocks_do(new_path: NewPath, in_quiet_window: QuietWindow, direction: str) -> None:
-    job = (
-        f'direction = "{direction}", size = "400 kB", block = "4000 B", request = "64 B", answer = "64 B", client = "1 ms", server = "2 ms"'
-    )
-    # 100 times 2 ms at the server and 1 ms between blocks; the wire of 1 Gb/s adds 35 µs to each in the simulation.
+def test_a_file_takes_as_long_as_its_blocks_do(
+    new_path: NewPath, in_quiet_window: QuietWindow, direction: str
+) -> None:
+    job = f'direction = "{direction}", size = "400 kB", block = "4000 B", request = "64 B", answer = "64 B", client = "1 ms", server = "2 ms"'
+    # 100 times 2 ms at the server and 1 ms between blocks; the wire of 1 Gb/s adds 35 µs to each in
+    # the simulation.
     expected_bps = 8 * 400_000 / (100 * 2e-3 + 99 * 1e-3 + 100 * 40e-6)
 
     def copied() -> tuple[dict[str, Any], dict[str, Any]]:
         folder = new_path()
-        found = measured(folder, f'transfer.file = {{ {job} }}\ntransfer.tcp = {{ window = "64 kB" }}')
+        found = measured(
+            folder, f'transfer.file = {{ {job} }}\ntransfer.tcp = {{ window = "64 kB" }}'
+        )
         simulated, live = found["simulation"], found["live"]
         assert value(simulated, "exchanges") == 100
         assert value(simulated, "transfer_rate") == pytest.approx(expected_bps, rel=0.02)
         # No block is sooner than its server.
         assert value(live, "round_trip_p50") >= 0.992 * 2e-3
         client, server = counted(folder, "sending"), counted(folder, "receiving")
-        assert (server["read_octets"], server["written_octets"]) == (client["written_octets"], client["read_octets"])
+        assert (server["read_octets"], server["written_octets"]) == (
+            client["written_octets"],
+            client["read_octets"],
+        )
         return live, client
 
     live, client = in_quiet_window(copied, tolerated_stall_s=TOLERATED_STALL_S)
     assert value(live, "exchanges") == 100
     assert 0.4 * expected_bps < value(live, "transfer_rate") < 1.02 * expected_bps
     long, short = 100 * 4064, 100 * 64
-    assert (client["written_octets"], client["read_octets"]) == ((short, long) if direction == "read" else (long, short))
+    assert (client["written_octets"], client["read_octets"]) == (
+        (short, long) if direction == "read" else (long, short)
+    )
 
 
 @pytest.mark.parametrize(
     ("flow", "fault"),
     [
-        ('data = "100 B"\narrivals = "saturated"\nresponse = { data = "17 B" }', "response.data = 17 B: expected at least 18 B"),
-        ('frames = "100 B"\nport = "packet"\narrivals = "saturated"\nresponse = { frames = "9019 B" }', "of 64 to 9018 octets"),
+        (
+            'data = "100 B"\narrivals = "saturated"\nresponse = { data = "17 B" }',
+            "response.data = 17 B: expected at least 18 B",
+        ),
+        (
+            'frames = "100 B"\nport = "packet"\narrivals = "saturated"\nresponse = { frames = "9019 B" }',
+            "of 64 to 9018 octets",
+        ),
         ('data = "100 B"\narrivals = "saturated"\nresponse = { exchanges = 0 }', "exchanges = 0"),
     ],
 )
 @pytest.mark.root
-def test_answers_that_cannot_be_measured_are_refused_in_a_line(tmp_path: Path, flow: str, fault: str) -> None:
+def test_answers_that_cannot_be_measured_are_refused_in_a_line(
+    tmp_path: Path, flow: str, fault: str
+) -> None:
     path = tmp_path / "experiment.toml"
     path.write_text(FILE.replace("FLOW", flow).replace('"simulation", ', ""), encoding="utf-8")
     command = [*PROGRAM, "measure", str(path), "--testbed", "--out", str(tmp_path / "run")]

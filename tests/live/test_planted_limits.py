@@ -1,4 +1,6 @@
-"""TCP transfers with planted limits, captured and explained: the limit, the slow end, the losses, and the change that is recommended."""
+"""TCP transfers with planted limits, captured and explained: the limit, the slow end, the losses,
+and the change that is recommended.
+"""
 
 import itertools
 import shutil
@@ -34,7 +36,9 @@ def _tools() -> None:
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_limit_is_named_and_the_estimate_is_met_by_the_change(name: str, tmp_path: Path, in_quiet_window: QuietWindow) -> None:
+def test_a_planted_limit_is_named_and_the_estimate_is_met_by_the_change(
+    name: str, tmp_path: Path, in_quiet_window: QuietWindow
+) -> None:
     plant, (role, host) = JUDGED_ON[name], PLANTED[name]
     numbers = itertools.count()
 
@@ -48,7 +52,9 @@ def test_a_planted_limit_is_named_and_the_estimate_is_met_by_the_change(name: st
     assert verdict is not None
     assert verdict.limit == plant.limit, connection.parts
     assert verdict.role == role
-    assert verdict.end == (None if host is None else (connection.sender, connection.receiver)[host].name)
+    assert verdict.end == (
+        None if host is None else (connection.sender, connection.receiver)[host].name
+    )
     assert connection.vantage is Vantage.SENDER
     # The relay does not see what the port of a switch drops.
     if plant.bottleneck_bps is None:

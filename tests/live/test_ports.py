@@ -24,7 +24,9 @@ def options(port: str, own: Host, other: Host) -> list[str]:
 
 def play(listener: Sequence[str], speaker: Sequence[str]) -> tuple[Any, Any]:
     """Run two stations, the one that listens first; returns what both say."""
-    with subprocess.Popen(listener, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as listening:
+    with subprocess.Popen(
+        listener, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as listening:
         assert listening.stderr is not None
         assert listening.stderr.readline() == "ready\n"
         spoken = subprocess.run(speaker, check=True, capture_output=True, text=True)
@@ -40,16 +42,26 @@ def test_frames_at_a_moderate_pace_arrive_all_in_order_and_once(
 ) -> None:
     with make_testbed(2) as bed:
         one, other = bed.hosts
-        listener = other.command(station, "sink", *options(port, other, one), "seconds=2", f"frames={FRAMES}")
+        listener = other.command(
+            station, "sink", *options(port, other, one), "seconds=2", f"frames={FRAMES}"
+        )
         # 50 us apart is far below what any of them can do: 20 000 frames a second
         speaker = one.command(
-            station, "send", *options(port, one, other), "seconds=10", f"frames={FRAMES}", f"frame={frame_octets}", "arrivals=regular:50"
+            station,
+            "send",
+            *options(port, one, other),
+            "seconds=10",
+            f"frames={FRAMES}",
+            f"frame={frame_octets}",
+            "arrivals=regular:50",
         )
 
         def counts() -> tuple[Any, Any]:
             heard, spoken = play(listener, speaker)
             assert spoken["frames"] == FRAMES
-            assert {heard[key] for key in ("reordered", "duplicate", "late", "strange", "unmarked")} == {0}
+            assert {
+                heard[key] for key in ("reordered", "duplicate", "late", "strange", "unmarked")
+            } == {0}
             return heard, spoken
 
         # Sockets and rings have room for more than the frames of 50 ms.
@@ -60,11 +72,17 @@ def test_frames_at_a_moderate_pace_arrive_all_in_order_and_once(
 
 @pytest.mark.root
 @pytest.mark.parametrize("port", ["udp", "udp6", *RAW])
-def test_what_is_missing_of_a_flood_was_dropped_at_the_socket_or_before_it(station: str, port: str) -> None:
+def test_what_is_missing_of_a_flood_was_dropped_at_the_socket_or_before_it(
+    station: str, port: str
+) -> None:
     with make_testbed(2) as bed:
         one, other = bed.hosts
-        listener = other.command(station, "sink", *options(port, other, one), "seconds=1.5", "collect=1")
-        speaker = one.command(station, "send", *options(port, one, other), "seconds=0.5", "frame=84")
+        listener = other.command(
+            station, "sink", *options(port, other, one), "seconds=1.5", "collect=1"
+        )
+        speaker = one.command(
+            station, "send", *options(port, one, other), "seconds=0.5", "frame=84"
+        )
         before = drops(one) + drops(other)
         heard, spoken = play(listener, speaker)
         dropped_by_interfaces = drops(one) + drops(other) - before
@@ -72,7 +90,8 @@ def test_what_is_missing_of_a_flood_was_dropped_at_the_socket_or_before_it(stati
     # The sink goes on for a second after the last frame, so nothing is left in its ring.
     at_socket = heard["port"]["dropped_at_socket"]
     if port == "xdp":
-        # What its ring has no room for is a redirection that failed, which the interface may count as well.
+        # What its ring has no room for is a redirection that failed, which the interface may count
+        # as well.
         assert max(at_socket, dropped_by_interfaces) <= missing <= at_socket + dropped_by_interfaces
     else:
         assert missing == at_socket + dropped_by_interfaces
@@ -82,39 +101,72 @@ def test_what_is_missing_of_a_flood_was_dropped_at_the_socket_or_before_it(stati
 def test_what_a_small_socket_loses_of_a_flood_is_counted_there(station: str) -> None:
     with make_testbed(2) as bed:
         one, other = bed.hosts
-        listener = other.command(station, "sink", *options("udp", other, one), "seconds=1.5", "collect=1", "room=4096")
-        heard, spoken = play(listener, one.command(station, "send", *options("udp", one, other), "seconds=0.2", "frame=84"))
+        listener = other.command(
+            station, "sink", *options("udp", other, one), "seconds=1.5", "collect=1", "room=4096"
+        )
+        heard, spoken = play(
+            listener,
+            one.command(station, "send", *options("udp", one, other), "seconds=0.2", "frame=84"),
+        )
     assert heard["port"]["dropped_at_socket"] > 0
     assert spoken["frames"] - heard["received"] == heard["port"]["dropped_at_socket"]
 
 
 @pytest.mark.root
 @pytest.mark.parametrize("frame_octets", [64, 260, 261, 1518])
-def test_frames_past_the_queue_arrive_whole_whatever_their_length(station: str, frame_octets: int) -> None:
+def test_frames_past_the_queue_arrive_whole_whatever_their_length(
+    station: str, frame_octets: int
+) -> None:
     frames = 1000  # fewer than the receiver's ring holds
     with make_testbed(2) as bed:
         one, other = bed.hosts
-        listener = other.command(station, "sink", *options("packet", other, one), "seconds=10", f"frames={frames}")
+        listener = other.command(
+            station, "sink", *options("packet", other, one), "seconds=10", f"frames={frames}"
+        )
         words = ("seconds=10", f"frames={frames}", f"frame={frame_octets}", "past-queue=1")
-        heard, spoken = play(listener, one.command(station, "send", *options("packet", one, other), *words))
-    assert (spoken["frames"], heard["received"], heard["missing"], heard["strange"], heard["unmarked"]) == (frames, frames, 0, 0, 0)
+        heard, spoken = play(
+            listener, one.command(station, "send", *options("packet", one, other), *words)
+        )
+    assert (
+        spoken["frames"],
+        heard["received"],
+        heard["missing"],
+        heard["strange"],
+        heard["unmarked"],
+    ) == (frames, frames, 0, 0, 0)
     assert heard["payload_octets"] == spoken["payload_octets"] == frames * (frame_octets - 18)
 
 
 def drops(host: Host) -> int:
     """Frames that a host's interface dropped, in and out."""
-    table = subprocess.run(host.command("cat", "/proc/net/dev"), check=True, capture_output=True, text=True).stdout
-    counts = next(line.split(":")[1].split() for line in table.splitlines() if line.strip().startswith("em0:"))
+    table = subprocess.run(
+        host.command("cat", "/proc/net/dev"), check=True, capture_output=True, text=True
+    ).stdout
+    counts = next(
+        line.split(":")[1].split() for line in table.splitlines() if line.strip().startswith("em0:")
+    )
     return int(counts[3]) + int(counts[11])
 
 
 @pytest.mark.root
 @pytest.mark.parametrize("port", ["udp", "udp6", "packet", "xdp"])
-def test_every_request_is_answered_and_the_clocks_of_one_machine_agree(station: str, in_quiet_window: QuietWindow, port: str) -> None:
+def test_every_request_is_answered_and_the_clocks_of_one_machine_agree(
+    station: str, in_quiet_window: QuietWindow, port: str
+) -> None:
     with make_testbed(2) as bed:
         one, other = bed.hosts
-        listener = other.command(station, "echo", *options(port, other, one), "seconds=3", "frames=1000")
-        speaker = one.command(station, "ask", *options(port, one, other), "seconds=20", "frames=1000", "frame=100", "interval=100")
+        listener = other.command(
+            station, "echo", *options(port, other, one), "seconds=3", "frames=1000"
+        )
+        speaker = one.command(
+            station,
+            "ask",
+            *options(port, one, other),
+            "seconds=20",
+            "frames=1000",
+            "frame=100",
+            "interval=100",
+        )
 
         def answered() -> tuple[int, int]:
             heard, spoken = play(listener, speaker)
@@ -133,13 +185,21 @@ def test_every_request_is_answered_and_the_clocks_of_one_machine_agree(station: 
 def test_xdp_takes_our_frames_only_and_nothing_of_it_stays(station: str) -> None:
     with make_testbed(2) as bed:
         one, other = bed.hosts
-        redirected = other.command(station, "sink", *options("xdp", other, one), "seconds=10", "frames=100")
-        with subprocess.Popen(redirected, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as listening:
+        redirected = other.command(
+            station, "sink", *options("xdp", other, one), "seconds=10", "frames=100"
+        )
+        with subprocess.Popen(
+            redirected, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as listening:
             assert listening.stderr is not None
             assert listening.stderr.readline() == "ready\n"
             assert is_redirected(other)
-            udp = other.command(station, "sink", *options("udp", other, one), "seconds=10", "frames=100")
-            heard, _ = play(udp, one.command(station, "send", *options("udp", one, other), "frames=100"))
+            udp = other.command(
+                station, "sink", *options("udp", other, one), "seconds=10", "frames=100"
+            )
+            heard, _ = play(
+                udp, one.command(station, "send", *options("udp", one, other), "frames=100")
+            )
             raw = one.command(station, "send", *options("packet", one, other), "frames=100")
             subprocess.run(raw, check=True, capture_output=True)
             taken = json.loads(listening.communicate()[0])
@@ -149,15 +209,29 @@ def test_xdp_takes_our_frames_only_and_nothing_of_it_stays(station: str) -> None
 
 
 def is_redirected(host: Host) -> bool:
-    shown = subprocess.run(host.command("ip", "-json", "link", "show", "em0"), check=True, capture_output=True, text=True).stdout
+    shown = subprocess.run(
+        host.command("ip", "-json", "link", "show", "em0"),
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     return "xdp" in json.loads(shown)[0]
 
 
 @pytest.mark.root
 @pytest.mark.parametrize(
-    "words", [["fly"], ["send", "port=token-ring"], ["send", "frame=63"], ["send", "arrivals=never"], ["sink", "local=here"]]
+    "words",
+    [
+        ["fly"],
+        ["send", "port=token-ring"],
+        ["send", "frame=63"],
+        ["send", "arrivals=never"],
+        ["sink", "local=here"],
+    ],
 )
-def test_what_a_station_cannot_do_is_refused_without_a_traceback(station: str, words: list[str]) -> None:
+def test_what_a_station_cannot_do_is_refused_without_a_traceback(
+    station: str, words: list[str]
+) -> None:
     refused = subprocess.run([station, *words], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert refused.stderr.splitlines()[-1].startswith("station: ")

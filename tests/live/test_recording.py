@@ -1,4 +1,6 @@
-"""Captures that are taken while a trial is measured: every frame is in them or counted, and nothing is left of what was interrupted."""
+"""Captures that are taken while a trial is measured: every frame is in them or counted, and nothing
+is left of what was interrupted.
+"""
 
 import json
 import signal
@@ -71,7 +73,13 @@ def written(folder: Path, transmit: str = "0.5 s") -> Path:
 
 
 def ethermeter(*words: object, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*before, *PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run(
+        [*before, *PROGRAM, *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
 
 
 def blocks(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -104,7 +112,11 @@ def ways(path: Path) -> list[int]:
 
 def sent_by_interface(host: Host) -> int:
     """Frames that the interface of a host has counted as sent."""
-    told = subprocess.run(host.command("cat", f"/sys/class/net/{host.interface}/statistics/tx_packets"), check=True, capture_output=True)
+    told = subprocess.run(
+        host.command("cat", f"/sys/class/net/{host.interface}/statistics/tx_packets"),
+        check=True,
+        capture_output=True,
+    )
     return int(told.stdout)
 
 
@@ -115,7 +127,9 @@ def explained(path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.root
-def test_a_capture_has_exactly_the_frames_that_the_senders_interface_counted(tmp_path: Path) -> None:
+def test_a_capture_has_exactly_the_frames_that_the_senders_interface_counted(
+    tmp_path: Path,
+) -> None:
     with make_testbed(2) as made:
         sender, receiver = made.hosts
         paths = [tmp_path / "sender.pcapng", tmp_path / "receiver.pcapng"]
@@ -125,31 +139,47 @@ def test_a_capture_has_exactly_the_frames_that_the_senders_interface_counted(tmp
             for path, host in zip(paths, made.hosts, strict=True)
         ]
         counts.append(sent_by_interface(sender))
-        subprocess.run(sender.command(sys.executable, "-c", STREAM, receiver.ipv4, str(FRAMES)), check=True)
+        subprocess.run(
+            sender.command(sys.executable, "-c", STREAM, receiver.ipv4, str(FRAMES)), check=True
+        )
         counts.append(sent_by_interface(sender))
         accounts = [json.loads(recorder.finish()) for recorder in recorders]
         counts.append(sent_by_interface(sender))
-    # The kernel sends a frame of its own now and then: one while the recorder begins or ends may be in the capture or not.
+    # The kernel sends a frame of its own now and then: one while the recorder begins or ends may be
+    # in the capture or not.
     assert FRAMES <= counts[2] - counts[1] <= ways(paths[0]).count(OUT) <= counts[3] - counts[0]
     for path, account in zip(paths, accounts, strict=True):
         assert account["dropped"] == account["beyond_size"] == 0
         assert explained(path)["dropped"] == {"by_interface": None, "by_system": 0}
         (stream,) = (flow for flow in explained(path)["flows"] if flow["mark"] is not None)
-        assert (stream["packets"], stream["numbers"]["sent"], stream["numbers"]["missing"]) == (FRAMES, FRAMES, 0)
+        assert (stream["packets"], stream["numbers"]["sent"], stream["numbers"]["missing"]) == (
+            FRAMES,
+            FRAMES,
+            0,
+        )
 
 
 @pytest.mark.root
-def test_a_frame_with_a_vlan_tag_is_whole_at_both_ends_though_the_kernel_keeps_the_tag_apart(tmp_path: Path) -> None:
+def test_a_frame_with_a_vlan_tag_is_whole_at_both_ends_though_the_kernel_keeps_the_tag_apart(
+    tmp_path: Path,
+) -> None:
     with make_testbed(2) as made:
         sender, receiver = made.hosts
-        # Priority 3, VLAN 5, EtherType 88B6 (802-2014, table 1: local, and not ours), so that nobody answers.
-        frame = bytes.fromhex(receiver.mac.replace(":", "") + sender.mac.replace(":", "") + "8100" + "6005" + "88b6") + bytes(range(100))
+        # Priority 3, VLAN 5, EtherType 88B6 (802-2014, table 1: local, and not ours), so that
+        # nobody answers.
+        frame = bytes.fromhex(
+            receiver.mac.replace(":", "") + sender.mac.replace(":", "") + "8100" + "6005" + "88b6"
+        ) + bytes(range(100))
         paths = [tmp_path / "sender.pcapng", tmp_path / "receiver.pcapng"]
         recorders = [
-            _core.Recorder(path, host.interface, namespace=NAMESPACES / host.namespace, snap_octets=64)
+            _core.Recorder(
+                path, host.interface, namespace=NAMESPACES / host.namespace, snap_octets=64
+            )
             for path, host in zip(paths, made.hosts, strict=True)
         ]
-        subprocess.run(sender.command(sys.executable, "-c", TAGGED, sender.interface, frame.hex()), check=True)
+        subprocess.run(
+            sender.command(sys.executable, "-c", TAGGED, sender.interface, frame.hex()), check=True
+        )
         for recorder in recorders:
             recorder.finish()
     for path in paths:
@@ -159,7 +189,9 @@ def test_a_frame_with_a_vlan_tag_is_whole_at_both_ends_though_the_kernel_keeps_t
 
 
 @pytest.mark.root
-def test_at_every_host_there_is_a_capture_of_every_trial_with_all_that_agents_sent_and_received(tmp_path: Path) -> None:
+def test_at_every_host_there_is_a_capture_of_every_trial_with_all_that_agents_sent_and_received(
+    tmp_path: Path,
+) -> None:
     run = tmp_path / "run"
     done = ethermeter("measure", written(tmp_path), "--testbed", "--capture", "--out", run)
     assert done.returncode == 0, done.stderr
@@ -169,7 +201,10 @@ def test_at_every_host_there_is_a_capture_of_every_trial_with_all_that_agents_se
         result = json.loads((run / "live" / f"{trial}.json").read_text())
         said = json.loads((run / "captures" / f"{trial}.json").read_text())["hosts"]
         assert list(said) == ["sender1", "sender2", "sink"]
-        assert all(one["dropped"] == 0 and one["beyond_size"] == 0 and one["snap_octets"] == 128 for one in said.values())
+        assert all(
+            one["dropped"] == 0 and one["beyond_size"] == 0 and one["snap_octets"] == 128
+            for one in said.values()
+        )
         for host, one in said.items():
             path = run / "captures" / f"{trial}-{host}.pcapng"
             assert len(ways(path)) == one["frames"]
@@ -177,20 +212,42 @@ def test_at_every_host_there_is_a_capture_of_every_trial_with_all_that_agents_se
             assert all(flow["numbers"]["missing"] == 0 for flow in marked)
             flows = result["flows"].values()
             sent = sum(flow["sent"] for flow in flows if flow["from"] == host)
-            assert sum(flow["packets"] for flow in marked) == sent + sum(flow["received"] for flow in flows if flow["to"] == host)
-            (statistics,) = (options(body, 12) for kind, body in blocks(path) if kind == INTERFACE_STATISTICS)
+            assert sum(flow["packets"] for flow in marked) == sent + sum(
+                flow["received"] for flow in flows if flow["to"] == host
+            )
+            (statistics,) = (
+                options(body, 12) for kind, body in blocks(path) if kind == INTERFACE_STATISTICS
+            )
             # isb_filteraccept, isb_osdrop, isb_usrdeliv
-            assert [struct.unpack("=Q", statistics[code])[0] for code in (6, 7, 8)] == [one["frames"], 0, one["frames"]]
+            assert [struct.unpack("=Q", statistics[code])[0] for code in (6, 7, 8)] == [
+                one["frames"],
+                0,
+                one["frames"],
+            ]
     page = (run / "report.html").read_text(encoding="utf-8")
     assert 'href="captures/experiment/00001-sink.pcapng"' in page
     assert "ethermeter explain captures/experiment/00001-sink.pcapng" in page
 
 
 @pytest.mark.root
-def test_over_loopback_one_host_is_recorded_no_further_than_its_size_and_goes_with_the_run(tmp_path: Path) -> None:
+def test_over_loopback_one_host_is_recorded_no_further_than_its_size_and_goes_with_the_run(
+    tmp_path: Path,
+) -> None:
     run, experiment = tmp_path / "run", written(tmp_path, "1.5 s")
     limits = ["--capture-octets", "1000", "--capture-size", "1"]
-    done = ethermeter("measure", experiment, "--loopback", "--capture-at", "sink", *limits, "--replications", 1, "--json", "--out", run)
+    done = ethermeter(
+        "measure",
+        experiment,
+        "--loopback",
+        "--capture-at",
+        "sink",
+        *limits,
+        "--replications",
+        1,
+        "--json",
+        "--out",
+        run,
+    )
     assert done.returncode == 0, done.stderr
     (told,) = json.loads(done.stdout)["captures"]
     assert told["file"] == "captures/experiment/00000-sink.pcapng"
@@ -198,20 +255,36 @@ def test_over_loopback_one_host_is_recorded_no_further_than_its_size_and_goes_wi
     assert list(said) == ["sink"]
     result = json.loads((run / "live" / "experiment" / "00000.json").read_text())
     # Two streams of 1500 frames of 542 octets are more than a megabyte.
-    assert said["sink"]["frames"] + said["sink"]["beyond_size"] == sum(flow["sent"] for flow in result["flows"].values())
+    assert said["sink"]["frames"] + said["sink"]["beyond_size"] == sum(
+        flow["sent"] for flow in result["flows"].values()
+    )
     assert said["sink"]["beyond_size"] > 0
     assert "--capture-size allows more" in done.stderr
     path = run / "captures" / "experiment" / "00000-sink.pcapng"
     assert said["sink"]["file_octets"] == path.stat().st_size <= 1_000_000
     assert explained(path)["cut"] == 0
-    assert ethermeter("measure", experiment, "--loopback", "--replications", 1, "--force", "--out", run).returncode == 0
+    assert (
+        ethermeter(
+            "measure", experiment, "--loopback", "--replications", 1, "--force", "--out", run
+        ).returncode
+        == 0
+    )
     assert not (run / "captures").exists()
 
 
 @pytest.mark.root
 def test_of_a_trial_that_is_interrupted_no_capture_is_left(tmp_path: Path) -> None:
-    command = ["measure", str(written(tmp_path, "20 s")), "--loopback", "--capture", "--out", str(tmp_path / "run")]
-    with subprocess.Popen([*PROGRAM, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = [
+        "measure",
+        str(written(tmp_path, "20 s")),
+        "--loopback",
+        "--capture",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    with subprocess.Popen(
+        [*PROGRAM, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         until_s = time.monotonic() + 30
         while len(list((tmp_path / "run").glob("captures/experiment/.tmp-*"))) < 3:
             assert time.monotonic() < until_s, "nothing is recorded"
@@ -236,12 +309,17 @@ def test_who_may_not_hear_frames_is_told_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        (("--loopback", "--capture-at", "nobody"), "expected hosts of the experiment: sender1, sender2, sink"),
+        (
+            ("--loopback", "--capture-at", "nobody"),
+            "expected hosts of the experiment: sender1, sender2, sink",
+        ),
         (("--hosts", "hosts.toml", "--capture"), "a capture is taken where the agent runs"),
         (("--loopback", "--capture-size", "5"), "expected with --capture or --capture-at only"),
     ],
 )
-def test_what_cannot_be_recorded_is_said_in_a_line(tmp_path: Path, words: tuple[str, ...], fault: str) -> None:
+def test_what_cannot_be_recorded_is_said_in_a_line(
+    tmp_path: Path, words: tuple[str, ...], fault: str
+) -> None:
     done = ethermeter("measure", written(tmp_path), *words, "--out", tmp_path / "run")
     assert done.returncode == 2
     assert fault in done.stderr

@@ -1,4 +1,6 @@
-"""A relayed wire is a wire for lone frames too: their delay, the rate, the losses; and nothing of it stays."""
+"""A relayed wire is a wire for lone frames too: their delay, the rate, the losses; and nothing of
+it stays.
+"""
 
 import json
 import os
@@ -30,7 +32,9 @@ EXCHANGES = 25
 ROUNDS = 3
 TOLERANCE = 0.005
 TOLERATED_STALL_S = 0.05
-"""While the machine stalls, a saturated wire may be idle; the least that is expected of it is less by as much."""
+"""While the machine stalls, a saturated wire may be idle; the least that is expected of it is less
+by as much.
+"""
 PREFERRED = ("nice", "-n", "-20")
 REAL_TIME = ("chrt", "--fifo", "1")
 INTERVAL_US = 8000
@@ -41,14 +45,29 @@ def relayed(rate_bps: int = RATE_BPS, **more: Any) -> Wire:
     return Wire(rate_bps, kind="relay", **more)
 
 
-def measure(station: str, sender: Host, sink: Host, *sending: str, seconds: float = 1.0) -> tuple[Any, Any]:
+def measure(
+    station: str, sender: Host, sink: Host, *sending: str, seconds: float = 1.0
+) -> tuple[Any, Any]:
     """Send from one host to another; returns what the sink and the sender say.
 
-    The relay takes half of a processor for short frames: a sender must get its share of the rest to saturate, whatever else runs here.
+    The relay takes half of a processor for short frames: a sender must get its share of the rest to
+    saturate, whatever else runs here.
     """
-    listen = sink.command(*PREFERRED, station, "sink", "local=0.0.0.0:5000", f"seconds={seconds + 1}", "collect=1", "stamps=1")
-    send = sender.command(*PREFERRED, station, "send", f"peer={sink.ipv4}:5000", f"seconds={seconds}", *sending)
-    with subprocess.Popen(listen, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as listening:
+    listen = sink.command(
+        *PREFERRED,
+        station,
+        "sink",
+        "local=0.0.0.0:5000",
+        f"seconds={seconds + 1}",
+        "collect=1",
+        "stamps=1",
+    )
+    send = sender.command(
+        *PREFERRED, station, "send", f"peer={sink.ipv4}:5000", f"seconds={seconds}", *sending
+    )
+    with subprocess.Popen(
+        listen, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as listening:
         assert listening.stderr is not None
         assert listening.stderr.readline() == "ready\n"
         sent = subprocess.run(send, check=True, capture_output=True, text=True)
@@ -59,31 +78,62 @@ def measure(station: str, sender: Host, sink: Host, *sending: str, seconds: floa
 def exchange(station: str, bed: Testbed, frame_octets: int) -> Any:
     """Ask and answer with lone frames; returns what the asker says.
 
-    Both sleep while they wait, at real-time priority: what else runs here would hold up the longer ways more, for who waits longer is
-    more likely to have lost his processor.
+    Both sleep while they wait, at real-time priority: what else runs here would hold up the longer
+    ways more, for who waits longer is more likely to have lost his processor.
     """
     one, other = bed.hosts
     seconds = EXCHANGES * INTERVAL_US / 1e6
-    words = (f"frame={frame_octets}", "longest=8972", f"frames={EXCHANGES}", f"interval={INTERVAL_US}", f"seconds={seconds + 1}")
-    serve = ("echo", "longest=8972", "local=0.0.0.0:5000", f"peer={one.ipv4}:5000", f"seconds={seconds + 3}", f"frames={EXCHANGES}")
-    with subprocess.Popen(other.command(*REAL_TIME, station, *serve), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as echo:
+    words = (
+        f"frame={frame_octets}",
+        "longest=8972",
+        f"frames={EXCHANGES}",
+        f"interval={INTERVAL_US}",
+        f"seconds={seconds + 1}",
+    )
+    serve = (
+        "echo",
+        "longest=8972",
+        "local=0.0.0.0:5000",
+        f"peer={one.ipv4}:5000",
+        f"seconds={seconds + 3}",
+        f"frames={EXCHANGES}",
+    )
+    with subprocess.Popen(
+        other.command(*REAL_TIME, station, *serve),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as echo:
         assert echo.stderr is not None
         assert echo.stderr.readline() == "ready\n"
-        command = one.command(*REAL_TIME, station, "ask", f"local={one.ipv4}:5000", f"peer={other.ipv4}:5000", *words)
-        asked = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        command = one.command(
+            *REAL_TIME, station, "ask", f"local={one.ipv4}:5000", f"peer={other.ipv4}:5000", *words
+        )
+        asked = json.loads(
+            subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        )
         echo.communicate()
     return asked
 
 
 def ways(bed: Testbed) -> list[dict[str, Any]]:
-    """Return what happened in each direction of the relayed wires of a testbed that has ended, without the histograms."""
+    """Return what happened in each direction of the relayed wires of a testbed that has ended,
+    without the histograms.
+    """
     assert bed.relay is not None
     assert bed.relay.told is not None
-    return [{key: value for key, value in way.items() if not key.endswith("_ns")} for way in bed.relay.told["directions"]]
+    return [
+        {key: value for key, value in way.items() if not key.endswith("_ns")}
+        for way in bed.relay.told["directions"]
+    ]
 
 
-def latencies_us(station: str, wire: Wire | None, sizes: list[int], in_quiet_window: QuietWindow) -> list[float]:
-    """Half of the smallest round-trip time of a fixed number of exchanges, by size: the latency without waits for processors."""
+def latencies_us(
+    station: str, wire: Wire | None, sizes: list[int], in_quiet_window: QuietWindow
+) -> list[float]:
+    """Half of the smallest round-trip time of a fixed number of exchanges, by size: the latency
+    without waits for processors.
+    """
     with make_testbed(2, layout="switch", wires=wire, mtu=max(sizes) - 18) as bed:
         rounds = in_quiet_window(
             lambda: [[exchange(station, bed, octets) for octets in sizes] for _ in range(ROUNDS)],
@@ -91,7 +141,9 @@ def latencies_us(station: str, wire: Wire | None, sizes: list[int], in_quiet_win
         )
     lost = sum(asked["lost"] for each in rounds for asked in each)
     assert lost == 0, wire and ways(bed)
-    return [min(each[number]["fastest_ns"] for each in rounds) / 2000 for number in range(len(sizes))]
+    return [
+        min(each[number]["fastest_ns"] for each in rounds) / 2000 for number in range(len(sizes))
+    ]
 
 
 def judge_latency(
@@ -103,12 +155,18 @@ def judge_latency(
     *,
     of_hosts_us: float = 0.0,
 ) -> None:
-    """Fit latency against size; what hosts and switch take for an octet stands beside what wires take."""
+    """Fit latency against size; what hosts and switch take for an octet stands beside what wires
+    take.
+    """
     measured_us = latencies_us(station, wire, sizes, in_quiet_window)
     octet_us = 8e6 / wire.rate_bps
-    # No frame is earlier than a wire would have it: preamble and frame on each of the two, and twice the delay.
+    # No frame is earlier than a wire would have it: preamble and frame on each of the two, and
+    # twice the delay.
     least_us = [HOPS * ((8 + octets) * octet_us + wire.delay_ns / 1000) for octets in sizes]
-    assert all(measured >= least for measured, least in zip(measured_us, least_us, strict=True)), (measured_us, least_us)
+    assert all(measured >= least for measured, least in zip(measured_us, least_us, strict=True)), (
+        measured_us,
+        least_us,
+    )
     slope_us, intercept_us = np.polyfit(sizes, measured_us, 1)
     of_wires_us = HOPS * (8 * octet_us + wire.delay_ns / 1000)
     record("slope_us_per_octet", slope_us)
@@ -117,7 +175,8 @@ def judge_latency(
     said += f"; {measured_us}"
     print(said)
     assert slope_us == pytest.approx(HOPS * octet_us + of_hosts_us, rel=0.03), said
-    # What is beyond the wires is the work of hosts, switch and relay; as an order of magnitude, far from what the longest frame takes.
+    # What is beyond the wires is the work of hosts, switch and relay; as an order of magnitude, far
+    # from what the longest frame takes.
     assert of_wires_us < intercept_us < of_wires_us + 200, said
 
 
@@ -132,23 +191,39 @@ def test_latency_against_size_through_two_wires_of_10_megabits_is_the_sum_of_the
 def test_latency_against_size_at_100_megabits_is_that_of_wires_if_they_are_long_enough_to_wake_up_in(
     station: str, in_quiet_window: QuietWindow, record_property: Callable[[str, object], None]
 ) -> None:
-    # The shortest frame takes 5.8 us, less than it takes to wake up; another 100 us are more than that. Of what 1500 octets take, 3% are
-    # 7 us, which hosts vary by: hence longer frames. And copies and checksums of an octet take a noticeable part of what wires take here.
+    # The shortest frame takes 5.8 us, less than it takes to wake up; another 100 us are more than
+    # that. Of what 1500 octets take, 3% are 7 us, which hosts vary by: hence longer frames. And
+    # copies and checksums of an octet take a noticeable part of what wires take here.
     sizes = [64, 1518, 3018, 4518, 6018, 9018]
     of_hosts_us, _ = np.polyfit(sizes, latencies_us(station, None, sizes, in_quiet_window), 1)
     wire = relayed(100_000_000, delay_ns=100_000)
     # Noise may make the fitted slope of hosts negative, which their work for an octet is not.
-    judge_latency(station, wire, sizes, record_property, in_quiet_window, of_hosts_us=max(0.0, float(of_hosts_us)))
+    judge_latency(
+        station,
+        wire,
+        sizes,
+        record_property,
+        in_quiet_window,
+        of_hosts_us=max(0.0, float(of_hosts_us)),
+    )
 
 
-def judge_goodput(goodput_bps: float, expected_bps: float, stalled_s: float, *, seconds: float = 1.0) -> None:
+def judge_goodput(
+    goodput_bps: float, expected_bps: float, stalled_s: float, *, seconds: float = 1.0
+) -> None:
     """A wire is never faster than its rate, and idle no longer than the machine stalled."""
-    assert expected_bps * (1 - TOLERANCE - stalled_s / seconds) <= goodput_bps <= expected_bps * (1 + TOLERANCE)
+    assert (
+        expected_bps * (1 - TOLERANCE - stalled_s / seconds)
+        <= goodput_bps
+        <= expected_bps * (1 + TOLERANCE)
+    )
 
 
 @pytest.mark.root
 @pytest.mark.parametrize("payload_octets", [18, 50, 200, 700, 1472])
-def test_udp_goodput_through_a_relayed_wire_is_that_of_the_framing(station: str, in_quiet_window: QuietWindow, payload_octets: int) -> None:
+def test_udp_goodput_through_a_relayed_wire_is_that_of_the_framing(
+    station: str, in_quiet_window: QuietWindow, payload_octets: int
+) -> None:
     frame_octets = max(64, 14 + 20 + 8 + payload_octets + 4)
     expected_bps = RATE_BPS * payload_octets / (frame_octets + OVERHEAD_OCTETS)
     with make_testbed(2, wires=relayed()) as bed:
@@ -166,13 +241,23 @@ def test_udp_goodput_through_a_relayed_wire_is_that_of_the_framing(station: str,
 
 
 @pytest.mark.root
-def test_both_directions_of_a_relayed_wire_are_full_at_once(station: str, in_quiet_window: QuietWindow) -> None:
+def test_both_directions_of_a_relayed_wire_are_full_at_once(
+    station: str, in_quiet_window: QuietWindow
+) -> None:
     with make_testbed(2, wires=relayed()) as bed:
 
         def goodputs_bps() -> list[float]:
             listening = [
                 subprocess.Popen(
-                    sink.command(*PREFERRED, station, "sink", "local=0.0.0.0:5000", "seconds=2.5", "collect=1", "stamps=1"),
+                    sink.command(
+                        *PREFERRED,
+                        station,
+                        "sink",
+                        "local=0.0.0.0:5000",
+                        "seconds=2.5",
+                        "collect=1",
+                        "stamps=1",
+                    ),
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     text=True,
@@ -184,7 +269,14 @@ def test_both_directions_of_a_relayed_wire_are_full_at_once(station: str, in_qui
                 assert each.stderr.readline() == "ready\n"
             sending = [
                 subprocess.Popen(
-                    sender.command(*PREFERRED, station, "send", f"peer={sink.ipv4}:5000", "frame=1518", "seconds=1"),
+                    sender.command(
+                        *PREFERRED,
+                        station,
+                        "send",
+                        f"peer={sink.ipv4}:5000",
+                        "frame=1518",
+                        "seconds=1",
+                    ),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                 )
@@ -198,13 +290,16 @@ def test_both_directions_of_a_relayed_wire_are_full_at_once(station: str, in_qui
 
 
 @pytest.mark.root
-def test_losses_by_chance_are_within_the_binomial_interval_and_where_the_relay_says(station: str) -> None:
+def test_losses_by_chance_are_within_the_binomial_interval_and_where_the_relay_says(
+    station: str,
+) -> None:
     frames, probability = 5000, 0.02
     with make_testbed(2, wires=relayed(loss=probability, seed=1988)) as bed:
         sunk, sent = measure(station, *bed.hosts, "frame=64", f"frames={frames}", seconds=2)
     assert sent["frames"] == frames
     missing = frames - sunk["received"]
-    # Two sides, 99.99%: the seed is fixed, so this is right or wrong for good, but for frames that the hosts' kernels add.
+    # Two sides, 99.99%: the seed is fixed, so this is right or wrong for good, but for frames that
+    # the hosts' kernels add.
     low, high = stats.binom.interval(0.9999, frames, probability)
     assert low <= missing <= high
     there, _ = ways(bed)
@@ -222,7 +317,9 @@ def test_a_relay_says_meanwhile_what_it_has_counted(station: str) -> None:
         before = bed.relay.count()["directions"]
         measure(station, *bed.hosts, "frame=64", f"frames={frames}", seconds=1)
         after = bed.relay.count()["directions"]
-    assert [(way["from"], way["to"]) for way in before] == [(way["from"], way["to"]) for way in after]
+    assert [(way["from"], way["to"]) for way in before] == [
+        (way["from"], way["to"]) for way in after
+    ]
     for one, other, last in zip(before, after, ways(bed), strict=True):
         for way in (one, other, last):
             assert way["came"] == way["left"] + way["under_way"] + sum(way["dropped"].values())
@@ -245,8 +342,20 @@ def test_who_passes_by_the_shaper_fills_the_queue_and_the_drops_are_counted(stat
     frames = 2000
     with make_testbed(2, wires=relayed(queue_octets=15_000)) as bed:
         one, other = bed.hosts
-        words = ("port=packet", "interface=em0", f"mac={other.mac}", "past-queue=1", "frame=1518", f"frames={frames}", "seconds=5")
-        sent = json.loads(subprocess.run(one.command(station, "send", *words), check=True, capture_output=True, text=True).stdout)
+        words = (
+            "port=packet",
+            "interface=em0",
+            f"mac={other.mac}",
+            "past-queue=1",
+            "frame=1518",
+            f"frames={frames}",
+            "seconds=5",
+        )
+        sent = json.loads(
+            subprocess.run(
+                one.command(station, "send", *words), check=True, capture_output=True, text=True
+            ).stdout
+        )
         time.sleep(0.1)  # what waits, 15 kB and a burst, takes 15 ms
     assert sent["frames"] == frames
     there, _ = ways(bed)
@@ -256,7 +365,9 @@ def test_who_passes_by_the_shaper_fills_the_queue_and_the_drops_are_counted(stat
 
 
 def raw_socket_on(host: Host, program: str, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(host.command(sys.executable, "-c", program, *words), stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        host.command(sys.executable, "-c", program, *words), stdout=subprocess.PIPE, text=True
+    )
 
 
 LISTEN = """
@@ -298,10 +409,15 @@ def test_short_frames_are_padded_and_vlan_tags_stay() -> None:
         with raw_socket_on(other, LISTEN) as listener:
             assert listener.stdout is not None
             assert listener.stdout.readline() == "ready\n"
-            subprocess.run(one.command(sys.executable, "-c", SEND, short.hex(), tagged.hex()), check=True)
+            subprocess.run(
+                one.command(sys.executable, "-c", SEND, short.hex(), tagged.hex()), check=True
+            )
             heard = [line.split() for line in listener.stdout.read().splitlines()]
     assert heard[0] == [(short + bytes(60 - len(short))).hex(), "0"]
-    assert heard[1] == [(addresses + b"\x88\xb5" + bytes(range(100))).hex(), str(0x8100 << 16 | 0x2007)]
+    assert heard[1] == [
+        (addresses + b"\x88\xb5" + bytes(range(100))).hex(),
+        str(0x8100 << 16 | 0x2007),
+    ]
 
 
 SEGMENTS = """
@@ -318,9 +434,13 @@ def test_many_segments_in_one_are_no_frame_of_this_wire() -> None:
         one, other = bed.hosts
         # As somebody might who does not know better.
         offloads = ("tx", "on", "sg", "on", "gso", "on", "tx-udp-segmentation", "on")
-        subprocess.run(one.command("ethtool", "-K", "em0", *offloads), check=True, capture_output=True)
+        subprocess.run(
+            one.command("ethtool", "-K", "em0", *offloads), check=True, capture_output=True
+        )
         subprocess.run(one.command("ip", "link", "set", "em0", "gso_max_segs", "64"), check=True)
-        subprocess.run(one.command("tc", "qdisc", "del", "dev", "em0", "root"), check=True)  # the shaper would cut it up
+        subprocess.run(
+            one.command("tc", "qdisc", "del", "dev", "em0", "root"), check=True
+        )  # the shaper would cut it up
         subprocess.run(one.command(sys.executable, "-c", SEGMENTS, other.ipv4), check=True)
     assert ways(bed)[0]["dropped"]["too_long"] == 1
 
@@ -365,7 +485,12 @@ def test_a_relay_and_its_namespace_go_with_the_testbed(namespaces: Callable[[], 
 
 @pytest.mark.root
 def test_a_relay_ends_with_a_maker_that_is_killed(namespaces: Callable[[], set[str]]) -> None:
-    with subprocess.Popen([sys.executable, "-c", MAKE_AND_WAIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as maker:
+    with subprocess.Popen(
+        [sys.executable, "-c", MAKE_AND_WAIT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as maker:
         assert maker.stdout is not None
         name, pid = maker.stdout.readline().split()
         maker.send_signal(signal.SIGKILL)
@@ -384,17 +509,38 @@ SAY = "import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).send
 
 
 @pytest.mark.root
-def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(namespaces: Callable[[], set[str]]) -> None:
-    code, text, error = invoke("up", "--wire", "relay", "--rate", "10 Mb/s", "--delay", "50 us", "--loss", "0.01", "--json")
+def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(
+    namespaces: Callable[[], set[str]],
+) -> None:
+    code, text, error = invoke(
+        "up", "--wire", "relay", "--rate", "10 Mb/s", "--delay", "50 us", "--loss", "0.01", "--json"
+    )
     assert code == 0, error
     made = json.loads(text)
     try:
-        assert made["wires"][0] | {"kind": "relay", "delay_ns": 50_000, "loss": 0.01} == made["wires"][0]
+        assert (
+            made["wires"][0] | {"kind": "relay", "delay_ns": 50_000, "loss": 0.01}
+            == made["wires"][0]
+        )
         assert "relay, 10 Mb/s, queue 150000 B, delay 50 us, loss 0.01" in invoke("show")[1]
-        pids = subprocess.run(["ip", "netns", "pids", f"{made['name']}-wires"], check=True, capture_output=True, text=True).stdout.split()
+        pids = subprocess.run(
+            ["ip", "netns", "pids", f"{made['name']}-wires"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split()
         assert len(pids) == 1
         first, last = made["hosts"]
-        command = ["ip", "netns", "exec", first["namespace"], sys.executable, "-c", SAY, last["ipv4"]]
+        command = [
+            "ip",
+            "netns",
+            "exec",
+            first["namespace"],
+            sys.executable,
+            "-c",
+            SAY,
+            last["ipv4"],
+        ]
         subprocess.run(command, check=True)
         time.sleep(0.05)
     finally:
@@ -409,12 +555,19 @@ def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(nam
 
 
 @pytest.mark.root
-def test_a_relay_that_stays_and_was_killed_holds_up_nobody(namespaces: Callable[[], set[str]]) -> None:
+def test_a_relay_that_stays_and_was_killed_holds_up_nobody(
+    namespaces: Callable[[], set[str]],
+) -> None:
     made = json.loads(invoke("up", "--wire", "relay", "--rate", "10 Mb/s", "--json")[1])
-    pids = subprocess.run(["ip", "netns", "pids", f"{made['name']}-wires"], check=True, capture_output=True, text=True).stdout.split()
+    pids = subprocess.run(
+        ["ip", "netns", "pids", f"{made['name']}-wires"], check=True, capture_output=True, text=True
+    ).stdout.split()
     os.kill(int(pids[0]), signal.SIGKILL)
     assert ends_within(2, int(pids[0]))
-    assert invoke("down", made["name"], "--json")[:2] == (0, json.dumps({"removed": [made["name"]]}, indent=2) + "\n")
+    assert invoke("down", made["name"], "--json")[:2] == (
+        0,
+        json.dumps({"removed": [made["name"]]}, indent=2) + "\n",
+    )
     assert not list(RECORDS.glob(f"{made['name']}*"))
 
 
@@ -426,7 +579,10 @@ def test_wires_that_cannot_be_played_are_told_and_nothing_stays(
 
     monkeypatch.setattr(build, "_direction", lambda wire, mtu: {"rate_bps": 1})
     before = namespaces()
-    with pytest.raises(TestbedError, match=r"relay of the wires did not begin: wire: plan"), make_testbed(2, wires=relayed()):
+    with (
+        pytest.raises(TestbedError, match=r"relay of the wires did not begin: wire: plan"),
+        make_testbed(2, wires=relayed()),
+    ):
         pass
     assert namespaces() == before
 
@@ -470,6 +626,11 @@ def test_the_command_line_refuses_in_a_line(words: tuple[str, ...], said: str) -
 
 
 def test_the_process_of_wires_refuses_a_plan_in_a_line() -> None:
-    done = subprocess.run([sys.executable, "-m", "ethermeter.testbed.wire", "{}"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "ethermeter.testbed.wire", "{}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("wire: plan")

@@ -1,4 +1,6 @@
-"""What switches of a testbed drop during a measurement: counted at the port, and missed by whose messages passed there."""
+"""What switches of a testbed drop during a measurement: counted at the port, and missed by whose
+messages passed there.
+"""
 
 import json
 import subprocess
@@ -50,15 +52,30 @@ replications = 2
 """
 
 
-def measured(folder: Path, rate: int, *words: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
-    """Measure on a testbed; what the command printed for programs, what came of each trial, and what it said."""
+def measured(
+    folder: Path, rate: int, *words: str
+) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
+    """Measure on a testbed; what the command printed for programs, what came of each trial, and
+    what it said.
+    """
     path = folder / "experiment.toml"
     # What makes no difference here is how many a host can offer: half of a wire is always there.
     path.write_text(CROSSED.replace("RATE", str(rate)), encoding="utf-8")
-    command = [*PROGRAM, "measure", str(path), "--testbed", "--json", "--out", str(folder / "run"), *words]
+    command = [
+        *PROGRAM,
+        "measure",
+        str(path),
+        "--testbed",
+        "--json",
+        "--out",
+        str(folder / "run"),
+        *words,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
-    results = [json.loads(path.read_text()) for path in sorted((folder / "run" / "live").glob("*/*.json"))]
+    results = [
+        json.loads(path.read_text()) for path in sorted((folder / "run" / "live").glob("*/*.json"))
+    ]
     assert len(results) == 2
     return json.loads(done.stdout), results, done.stderr
 
@@ -69,7 +86,9 @@ def missing(result: dict[str, Any], flow: str) -> int:
 
 @pytest.mark.root
 @pytest.mark.parametrize("wires", ["shaped", "relay"])
-def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(tmp_path: Path, wires: str) -> None:
+def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(
+    tmp_path: Path, wires: str
+) -> None:
     # Two times 900 datagrams of 1066 octets with all around them are 15.4 Mb/s for a wire of 10.
     said, results, _ = measured(tmp_path, 900, "--wires", wires)
     for result in results:
@@ -77,11 +96,20 @@ def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(tmp_path
         assert set(dropped) == {"sender1", "sender2", "sink", "other"}
         # A third of what is sent finds no room; a host that offers less of it in time is no matter.
         assert dropped["sink"]["queue"] > 100
-        assert dropped["sink"]["queue"] == missing(result, "load sender1") + missing(result, "load sender2")
+        assert dropped["sink"]["queue"] == missing(result, "load sender1") + missing(
+            result, "load sender2"
+        )
         for flow in ("load sender1", "load sender2"):
             losses = result["flows"][flow]["losses"]
             assert losses["unexplained"] == 0
-            assert losses["between"] == [{"place": "switch", "at": "s", "towards": "sink", "dropped": dropped["sink"]["queue"]}]
+            assert losses["between"] == [
+                {
+                    "place": "switch",
+                    "at": "s",
+                    "towards": "sink",
+                    "dropped": dropped["sink"]["queue"],
+                }
+            ]
             assert ["switch", dropped["sink"]["queue"]] in losses["seen"]
         assert missing(result, "aside") == 0
         assert ("wires" in result) == (wires == "relay")
@@ -89,9 +117,14 @@ def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(tmp_path
             ways = {(row["from"], row["towards"]): row["dropped"] for row in result["wires"]}
             assert len(ways) == 2 * 4
             assert sum(sum(counts.values()) for counts in ways.values()) == 0
-    # In the first trial copies went everywhere until the sink had sent something, and other ports may have dropped some.
+    # In the first trial copies went everywhere until the sink had sent something, and other ports
+    # may have dropped some.
     last = results[-1]
-    assert all(row["dropped"] == {"queue": 0, "interface": 0} for row in last["switches"] if row["towards"] != "sink")
+    assert all(
+        row["dropped"] == {"queue": 0, "interface": 0}
+        for row in last["switches"]
+        if row["towards"] != "sink"
+    )
     # It begins where the others end, and leaves by another port.
     assert "between" not in last["flows"]["aside"]["losses"]
     for trial in said["live_accounts"]["trials"]:
@@ -108,5 +141,8 @@ def test_a_quiet_switch_drops_nothing(tmp_path: Path) -> None:
     said, results, _ = measured(tmp_path, 20)
     for result in results:
         assert all(row["dropped"] == {"queue": 0, "interface": 0} for row in result["switches"])
-        assert all(flow["losses"] == {"missing": 0, "seen": [], "unexplained": 0, "excess": 0} for flow in result["flows"].values())
+        assert all(
+            flow["losses"] == {"missing": 0, "seen": [], "unexplained": 0, "excess": 0}
+            for flow in result["flows"].values()
+        )
     assert [trial["drops"] for trial in said["live_accounts"]["trials"]] == [[], []]

@@ -1,4 +1,6 @@
-"""Talkers before wires of a rate: what they send while there is room, and how packets grow and samples are lost where there is none."""
+"""Talkers before wires of a rate: what they send while there is room, and how packets grow and
+samples are lost where there is none.
+"""
 
 import contextlib
 import json
@@ -19,23 +21,40 @@ SLOW_PS, FAST_PS = 125_000_000, 8_000_000
 """Of samples with two octets each: 128 kb/s and 2 Mb/s."""
 
 
-def talk(program: str, hosts: list[Host], folder: Path, port: str, sample_ps: int) -> dict[str, Any]:
+def talk(
+    program: str, hosts: list[Host], folder: Path, port: str, sample_ps: int
+) -> dict[str, Any]:
     """Let the first host talk to the second; what was counted of it."""
     ceilings = folder / "ceilings.toml"
     ceilings.write_text('addresses = ["10.77.0.0/16"]\n')
     certificates = folder / "certificates"
     addresses = [str(host.ipv4) for host in hosts]
-    subprocess.run([program, "certificates", certificates, "--hosts", ",".join(addresses)], check=True)
+    subprocess.run(
+        [program, "certificates", certificates, "--hosts", ",".join(addresses)], check=True
+    )
 
     def credentials(name: str) -> list[str]:
         files = {"certificate": f"{name}.pem", "key": f"{name}.key", "authority": "authority.pem"}
-        return [word for option, file in files.items() for word in (f"--{option}", str(certificates / file))]
+        return [
+            word
+            for option, file in files.items()
+            for word in (f"--{option}", str(certificates / file))
+        ]
 
     with contextlib.ExitStack() as stack:
         places = []
         for host, address in zip(hosts, addresses, strict=True):
-            command = host.command(program, "--listen", f"{address}:4988", *credentials(address), "--ceilings", str(ceilings))
-            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            command = host.command(
+                program,
+                "--listen",
+                f"{address}:4988",
+                *credentials(address),
+                "--ceilings",
+                str(ceilings),
+            )
+            process = stack.enter_context(
+                subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            )
             stack.callback(process.terminate)
             assert process.stdout is not None
             places.append(process.stdout.readline().removeprefix("listening on ").strip())
@@ -50,7 +69,11 @@ def talk(program: str, hosts: list[Host], folder: Path, port: str, sample_ps: in
 
 def described(places: list[str], addresses: list[str], port: str, sample_ps: int) -> dict[str, Any]:
     """A test of one talker."""
-    lengths = {"overhead_bits": OVERHEAD_OCTETS, "min_bits": octets_of(LEAST_SAMPLES), "max_bits": octets_of(MOST_SAMPLES)}
+    lengths = {
+        "overhead_bits": OVERHEAD_OCTETS,
+        "min_bits": octets_of(LEAST_SAMPLES),
+        "max_bits": octets_of(MOST_SAMPLES),
+    }
     traffic = {
         "kind": "stream",
         "frames": {"kind": "samples", **{name: 8 * octets for name, octets in lengths.items()}},
@@ -58,7 +81,10 @@ def described(places: list[str], addresses: list[str], port: str, sample_ps: int
         # Whatever else the machine does, the wire is not left idle.
         "real_time": True,
     }
-    entries = [{"name": name, "control": place, "address": address} for name, place, address in zip("ab", places, addresses, strict=True)]
+    entries = [
+        {"name": name, "control": place, "address": address}
+        for name, place, address in zip("ab", places, addresses, strict=True)
+    ]
     window_ns = round(WINDOW_S * SECOND_NS)
     return {
         "seed": 1,
@@ -72,7 +98,15 @@ def described(places: list[str], addresses: list[str], port: str, sample_ps: int
             "drain_ns": SECOND_NS,
         },
         "flows": [
-            {"name": "talk", "from": "a", "to": "b", "port": port, "most_bps": 10**7, "most_frames_per_s": 10_000, "traffic": traffic},
+            {
+                "name": "talk",
+                "from": "a",
+                "to": "b",
+                "port": port,
+                "most_bps": 10**7,
+                "most_frames_per_s": 10_000,
+                "traffic": traffic,
+            },
         ],
     }
 
@@ -84,12 +118,19 @@ def octets_of(samples: int) -> int:
 
 def samples_of(flow: dict[str, Any], sample_ps: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a talker and its listener say of samples; every one is accounted for."""
-    said, heard = flow["sending"]["counted"]["voice"], flow["receiving"]["counted"]["stream"]["voice"]
+    said, heard = (
+        flow["sending"]["counted"]["voice"],
+        flow["receiving"]["counted"]["stream"]["voice"],
+    )
     of = said["measured"]
     assert of["made"] == of["sent"] + of["lost"] + of["left"]
     assert of["made"] == pytest.approx(WINDOW_S / sample_ps * 1e12, abs=1)
     # No wire here loses what it was given.
-    assert (said["samples"], of["sent"], of["packets"]) == (heard["samples"], heard["measured"]["samples"], heard["measured"]["packets"])
+    assert (said["samples"], of["sent"], of["packets"]) == (
+        heard["samples"],
+        heard["measured"]["samples"],
+        heard["measured"]["packets"],
+    )
     return said, heard
 
 
@@ -101,7 +142,8 @@ def test_a_talker_whose_wire_has_room_loses_nothing_and_sends_packets_of_the_lea
     # A packet of the least length takes 262 octets, 210 us at 10 Mb/s, each 10 ms.
     with make_testbed(2, wires=Wire(10_000_000)) as testbed:
         said, heard = in_quiet_window(
-            lambda: samples_of(talk(agent, testbed.hosts, new_path(), port, SLOW_PS), SLOW_PS), tolerated_stall_s=0.2
+            lambda: samples_of(talk(agent, testbed.hosts, new_path(), port, SLOW_PS), SLOW_PS),
+            tolerated_stall_s=0.2,
         )
     assert said["measured"]["lost"] == 0
     # What a stall lets wait has some more; most have not.
@@ -113,26 +155,44 @@ def test_a_talker_whose_wire_has_room_loses_nothing_and_sends_packets_of_the_lea
 
 
 @pytest.mark.root
-@pytest.mark.parametrize(("port", "kind"), [("udp", "shaped"), ("packet", "shaped"), ("udp", "relay")])
+@pytest.mark.parametrize(
+    ("port", "kind"), [("udp", "shaped"), ("packet", "shaped"), ("udp", "relay")]
+)
 def test_before_a_wire_slower_than_its_coder_a_talker_loses_what_the_wire_does_not_carry(
-    agent: str, new_path: NewPath, in_quiet_window: QuietWindow, port: str, kind: Literal["shaped", "relay"]
+    agent: str,
+    new_path: NewPath,
+    in_quiet_window: QuietWindow,
+    port: str,
+    kind: Literal["shaped", "relay"],
 ) -> None:
     rate_bps = 1_000_000
     with make_testbed(2, wires=Wire(rate_bps, kind=kind)) as testbed:
         said, heard = in_quiet_window(
-            lambda: samples_of(talk(agent, testbed.hosts, new_path(), port, FAST_PS), FAST_PS), tolerated_stall_s=0.2
+            lambda: samples_of(talk(agent, testbed.hosts, new_path(), port, FAST_PS), FAST_PS),
+            tolerated_stall_s=0.2,
         )
     held_up = in_quiet_window.stalled_s / WINDOW_S
     assert said["most_samples"] == MOST_SAMPLES
-    # A packet of the greatest length takes 1502 octets of the wire, 12 ms, in which 1502 samples are made and 700 go. What the shaper saved
-    # up is gone after the first second. A packet more or less may go in the window; and what coordinator and agents say meanwhile shares
-    # the wire, some ten small segments a second, within a fortieth of it. While the machine stands still, the wire is idle.
+    # A packet of the greatest length takes 1502 octets of the wire, 12 ms, in which 1502 samples
+    # are made and 700 go. What the shaper saved up is gone after the first second. A packet more or
+    # less may go in the window; and what coordinator and agents say meanwhile shares the wire, some
+    # ten small segments a second, within a fortieth of it. While the machine stands still, the wire
+    # is idle.
     packet_s = 8 * (octets_of(MOST_SAMPLES) + AROUND_OCTETS) / rate_bps
     carried = MOST_SAMPLES * FAST_PS / 1e12 / packet_s
     loss = said["measured"]["lost"] / said["measured"]["made"]
-    assert 1 - carried * (1 + packet_s / WINDOW_S) < loss < 1 - carried * (0.975 - packet_s / WINDOW_S - held_up)
-    # After a time in which the machine let the wire idle, the shaper lets packets pass that have not grown.
-    assert heard["measured"]["samples"] / heard["measured"]["packets"] > (0.95 - held_up) * MOST_SAMPLES
-    # The buffer is full when a packet goes, so that its oldest sample is as old as all that it holds took, and then takes the wire's time.
+    assert (
+        1 - carried * (1 + packet_s / WINDOW_S)
+        < loss
+        < 1 - carried * (0.975 - packet_s / WINDOW_S - held_up)
+    )
+    # After a time in which the machine let the wire idle, the shaper lets packets pass that have
+    # not grown.
+    assert (
+        heard["measured"]["samples"] / heard["measured"]["packets"]
+        > (0.95 - held_up) * MOST_SAMPLES
+    )
+    # The buffer is full when a packet goes, so that its oldest sample is as old as all that it
+    # holds took, and then takes the wire's time.
     median_s = heard["measured"]["voice_delay"]["quantiles_ps"]["0.5"] / 1e12
     assert median_s > (MOST_SAMPLES - 1) * FAST_PS / 1e12 + 0.99 * packet_s

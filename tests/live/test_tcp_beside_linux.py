@@ -1,4 +1,6 @@
-"""TCP of Linux over a slow link beside the simulated one: two cells of the table in docs/transfers.md, by `ethermeter measure`."""
+"""TCP of Linux over a slow link beside the simulated one: two cells of the table in
+docs/transfers.md, by `ethermeter measure`.
+"""
 
 import itertools
 import json
@@ -10,14 +12,29 @@ import pytest
 from small_runs import PROGRAM
 from stalls import QuietWindow
 
-AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
+AVAILABLE = (
+    Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
+)
 TOLERATED_STALL_S = 0.1
-"""A stall empties the queue and leaves the link idle: this much is one percent of what is measured."""
+"""A stall empties the queue and leaves the link idle: this much is one percent of what is measured.
+"""
 
 
 def measured(folder: Path, congestion: str, *, sack: bool, queue: int) -> dict[str, Any]:
-    """Measure and simulate one cell, and return what came of both: rates by engine, and what agents told."""
-    command = [*PROGRAM, "measure", "live/tcp/queues", "--testbed", "--wires", "relay", "--no-report", "--out", str(folder)]
+    """Measure and simulate one cell, and return what came of both: rates by engine, and what agents
+    told.
+    """
+    command = [
+        *PROGRAM,
+        "measure",
+        "live/tcp/queues",
+        "--testbed",
+        "--wires",
+        "relay",
+        "--no-report",
+        "--out",
+        str(folder),
+    ]
     for setting in (
         f'vary."flows.bulk.transfer.tcp.congestion"=["{congestion}"]',
         f'vary."flows.bulk.transfer.tcp.sack"=[{str(sack).lower()}]',
@@ -29,25 +46,36 @@ def measured(folder: Path, congestion: str, *, sack: bool, queue: int) -> dict[s
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     points = json.loads((folder / "estimates.json").read_text())["points"]
-    rates_bps = {point["engine"]: float(point["estimates"]["data_rate"]["value"]) for point in points}
+    rates_bps = {
+        point["engine"]: float(point["estimates"]["data_rate"]["value"]) for point in points
+    }
     (result,) = [json.loads(path.read_text()) for path in (folder / "live").glob("*/*.json")]
     return {"rates_bps": rates_bps, "flow": result["flows"]["bulk"], "switches": result["switches"]}
 
 
 @pytest.mark.root
-@pytest.mark.parametrize(("congestion", "sack"), [pytest.param("reno", False, marks=pytest.mark.long), ("cubic", True)])
+@pytest.mark.parametrize(
+    ("congestion", "sack"), [pytest.param("reno", False, marks=pytest.mark.long), ("cubic", True)]
+)
 def test_a_bulk_transfer_of_linux_is_as_fast_as_the_simulated_one(
     tmp_path: Path, in_quiet_window: QuietWindow, *, congestion: str, sack: bool
 ) -> None:
     if congestion not in AVAILABLE:
-        pytest.skip(f"net.ipv4.tcp_available_congestion_control of this kernel has {' '.join(AVAILABLE)}, not {congestion}")
+        pytest.skip(
+            f"net.ipv4.tcp_available_congestion_control of this kernel has {' '.join(AVAILABLE)}, not {congestion}"
+        )
     folders = (tmp_path / str(number) for number in itertools.count())
 
     def measure() -> dict[str, float]:
         found = measured(next(folders), congestion, sack=sack, queue=30)
-        # Laws, whatever the machine did: hosts used what the experiment names, and all that was sent and read is one stream.
+        # Laws, whatever the machine did: hosts used what the experiment names, and all that was
+        # sent and read is one stream.
         sending, receiving = (found["flow"][side]["counted"] for side in ("sending", "receiving"))
-        assert (sending["congestion"], sending["sack"], receiving["sack"]) == (congestion, sack, sack)
+        assert (sending["congestion"], sending["sack"], receiving["sack"]) == (
+            congestion,
+            sack,
+            sack,
+        )
         assert receiving["octets"] <= sending["octets"]
         # The queue was the bottleneck: its drops are what was sent again.
         assert sum(port["dropped"]["queue"] for port in found["switches"]) > 0

@@ -27,7 +27,9 @@ def answer(command: list[str]) -> str:
 
 
 @pytest.mark.root
-def test_a_testbed_and_its_record_are_gone_when_it_is_left(namespaces: Callable[[], set[str]]) -> None:
+def test_a_testbed_and_its_record_are_gone_when_it_is_left(
+    namespaces: Callable[[], set[str]],
+) -> None:
     before = namespaces()
     with make_testbed(3, layout="switch") as bed:
         made = namespaces() - before
@@ -38,15 +40,24 @@ def test_a_testbed_and_its_record_are_gone_when_it_is_left(namespaces: Callable[
 
 
 @pytest.mark.root
-def test_a_testbed_is_removed_when_what_runs_on_it_fails(namespaces: Callable[[], set[str]]) -> None:
+def test_a_testbed_is_removed_when_what_runs_on_it_fails(
+    namespaces: Callable[[], set[str]],
+) -> None:
     with pytest.raises(ZeroDivisionError), make_testbed(2) as bed:
         raise ZeroDivisionError
     assert not any(name.startswith(bed.name) for name in namespaces())
 
 
 @pytest.mark.root
-def test_the_leftover_of_a_killed_process_is_removed_and_the_testbed_of_a_living_one_is_not(namespaces: Callable[[], set[str]]) -> None:
-    with subprocess.Popen([sys.executable, "-c", MAKE_AND_WAIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as maker:
+def test_the_leftover_of_a_killed_process_is_removed_and_the_testbed_of_a_living_one_is_not(
+    namespaces: Callable[[], set[str]],
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", MAKE_AND_WAIT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as maker:
         assert maker.stdout is not None
         name = maker.stdout.readline().strip()
         mine = {f"{name}-h1", f"{name}-h2"}
@@ -60,12 +71,19 @@ def test_the_leftover_of_a_killed_process_is_removed_and_the_testbed_of_a_living
 
 
 @pytest.mark.root
-def test_a_process_left_on_a_host_keeps_no_interface_of_the_testbed(namespaces: Callable[[], set[str]]) -> None:
+def test_a_process_left_on_a_host_keeps_no_interface_of_the_testbed(
+    namespaces: Callable[[], set[str]],
+) -> None:
     with make_testbed(2) as bed:
-        left = subprocess.Popen(bed.hosts[0].command(sys.executable, "-c", "import sys; sys.stdin.read()"), stdin=subprocess.PIPE)
+        left = subprocess.Popen(
+            bed.hosts[0].command(sys.executable, "-c", "import sys; sys.stdin.read()"),
+            stdin=subprocess.PIPE,
+        )
         try:
             links = f"/proc/{left.pid}/net/dev"
-            assert "em0" in Path(links).read_text(encoding="ascii") or answer(bed.hosts[0].command("cat", "/proc/net/dev"))
+            assert "em0" in Path(links).read_text(encoding="ascii") or answer(
+                bed.hosts[0].command("cat", "/proc/net/dev")
+            )
         except BaseException:
             left.kill()
             raise
@@ -80,25 +98,50 @@ def test_a_process_left_on_a_host_keeps_no_interface_of_the_testbed(namespaces: 
 def test_hosts_know_each_other_and_nobody_else() -> None:
     with make_testbed(3, layout="switch") as bed:
         for host in bed.hosts:
-            links = {link["ifname"] for link in json.loads(answer(host.command("ip", "-json", "link")))}
+            links = {
+                link["ifname"] for link in json.loads(answer(host.command("ip", "-json", "link")))
+            }
             assert links == {"lo", "em0"}
-            neighbours = {line.split()[0] for line in answer(host.command("ip", "neigh", "show", "nud", "permanent")).splitlines()}
-            assert neighbours == {address for other in bed.hosts if other is not host for address in (other.ipv4, other.ipv6)}
+            neighbours = {
+                line.split()[0]
+                for line in answer(
+                    host.command("ip", "neigh", "show", "nud", "permanent")
+                ).splitlines()
+            }
+            assert neighbours == {
+                address
+                for other in bed.hosts
+                if other is not host
+                for address in (other.ipv4, other.ipv6)
+            }
 
 
 @pytest.mark.root
 def test_nothing_is_offloaded_that_would_make_few_frames_of_many() -> None:
     with make_testbed(2) as bed:
         offloads = answer(bed.hosts[0].command("ethtool", "-k", "em0"))
-        state = {key.strip(): value.split()[0] for key, _, value in (line.partition(":") for line in offloads.splitlines()[1:])}
-    for offload in ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload", "tx-checksumming"):
+        state = {
+            key.strip(): value.split()[0]
+            for key, _, value in (line.partition(":") for line in offloads.splitlines()[1:])
+        }
+    for offload in (
+        "tcp-segmentation-offload",
+        "generic-segmentation-offload",
+        "generic-receive-offload",
+        "tx-checksumming",
+    ):
         assert state[offload] == "off"
 
 
 @pytest.mark.root
 def test_one_wire_may_be_slower_than_the_other() -> None:
     with make_testbed(2, wires=(Wire(10_000_000), None)) as bed:
-        kinds = [json.loads(answer(host.command("tc", "-json", "qdisc", "show", "dev", "em0")))[0]["kind"] for host in bed.hosts]
+        kinds = [
+            json.loads(answer(host.command("tc", "-json", "qdisc", "show", "dev", "em0")))[0][
+                "kind"
+            ]
+            for host in bed.hosts
+        ]
     assert kinds == ["tbf", "noqueue"]
 
 
@@ -117,7 +160,9 @@ def test_a_record_that_names_others_namespaces_removes_none_of_them(tmp_path: Pa
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"namespaces": 1}', '{"namespaces": [1]}'])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", '{"namespaces": 1}', '{"namespaces": [1]}']
+)
 def test_a_damaged_record_is_removed(tmp_path: Path, content: str) -> None:
     record = Record.make([], tmp_path)
     record.path.write_text(content, encoding="ascii")
@@ -145,7 +190,9 @@ def test_a_record_that_is_held_is_left_alone(tmp_path: Path) -> None:
         ({"wires": Wire(10_000_000, queue_octets=1000)}, "queue_octets"),
     ],
 )
-def test_what_cannot_be_made_is_refused_with_what_can(arguments: dict[str, object], key: str) -> None:
+def test_what_cannot_be_made_is_refused_with_what_can(
+    arguments: dict[str, object], key: str
+) -> None:
     with pytest.raises(InputError, match=f"{key}.* = .*: must be"), make_testbed(**arguments):  # type: ignore[arg-type]
         pass
 
@@ -157,6 +204,10 @@ def test_without_root_it_says_so() -> None:
         "from ethermeter.testbed import TestbedError, make_testbed\n"
         "try:\n    make_testbed(2).__enter__()\nexcept TestbedError as error:\n    print(error)"
     )
-    # Everything is imported before the rights are given up, as the checkout may lie where nobody else may look.
+    # Everything is imported before the rights are given up, as the checkout may lie where nobody
+    # else may look.
     program = "import ethermeter.testbed, json, subprocess\n" + program
-    assert answer([sys.executable, "-c", program]) == "network namespaces need root, this is user 65534\n"
+    assert (
+        answer([sys.executable, "-c", program])
+        == "network namespaces need root, this is user 65534\n"
+    )

@@ -50,7 +50,9 @@ def _nothing_stays() -> Iterator[None]:
 
 
 @pytest.mark.root
-def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(namespaces: Callable[[], set[str]]) -> None:
+def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(
+    namespaces: Callable[[], set[str]],
+) -> None:
     code, text, _ = invoke("up", "--hosts", "3", "--rate", "10 Mb/s", "--json")
     assert code == 0
     made = json.loads(text)

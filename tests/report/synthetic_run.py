@@ -1,4 +1,6 @@
-"""Run directories made of drawn numbers with known statistics: no simulator behind them, only the files of `docs/formats.md`."""
+"""Run directories made of drawn numbers with known statistics: no simulator behind them, only the
+files of `docs/formats.md`.
+"""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +16,13 @@ from ethermeter.observation import Metric
 
 FIXED = ("64 B", "128 B", "256 B", "512 B", "1024 B", "1536 B", "2048 B", "3072 B", "4000 B")
 BIMODAL = ("64 B", *(f"64 B x {8 - longs} + 1536 B x {longs}" for longs in range(1, 8)), "1536 B")
-STUDY = {"I-1": (FIXED, 23, 0.4), "I-2": (FIXED, 24, 1.0), "I-3": (FIXED, 24, 3.0), "I-4": (BIMODAL, 24, 1.1), "I-5": (BIMODAL, 24, 1.0)}
+STUDY = {
+    "I-1": (FIXED, 23, 0.4),
+    "I-2": (FIXED, 24, 1.0),
+    "I-3": (FIXED, 24, 3.0),
+    "I-4": (BIMODAL, 24, 1.1),
+    "I-5": (BIMODAL, 24, 1.0),
+}
 WINDOW_S = 10.0
 BATCHES = 20
 
@@ -33,7 +41,9 @@ def mean_octets(frames: str) -> float:
     """Mean length of a text such as "64 B x 7 + 1536 B x 1"."""
     parts = [part.strip().split(" ") for part in frames.split("+")]
     weights = [float(part[3]) if len(part) > 2 else 1.0 for part in parts]
-    return sum(float(part[0]) * weight for part, weight in zip(parts, weights, strict=True)) / sum(weights)
+    return sum(float(part[0]) * weight for part, weight in zip(parts, weights, strict=True)) / sum(
+        weights
+    )
 
 
 def scenario(count: int, octets: float) -> dict[str, Any]:
@@ -53,7 +63,9 @@ def scenario(count: int, octets: float) -> dict[str, Any]:
 
 
 def efficiency(count: int, octets: float, reach: float) -> float:
-    """A curve of the study's kind: full until three stations, then falling with their number, more for short frames."""
+    """A curve of the study's kind: full until three stations, then falling with their number, more
+    for short frames.
+    """
     cycle_s = (octets + 24) * 8e-7
     if count <= 2:
         return min(0.96, count * cycle_s / (cycle_s + 75e-6))
@@ -68,8 +80,13 @@ def add(recorder: Recorder, identity: str, series: str, point: dict[str, str], c
     cycle_s = (octets + 24) * 8e-7
     share = efficiency(count, octets, reach) / count
     per_batch = share * WINDOW_S / BATCHES / cycle_s
-    uneven = 1 + (0.9 / np.sqrt(count) if count > 2 else 0.0) * 0.6 * rng.standard_normal((BATCHES, count))
-    counted = np.maximum(np.round(per_batch * uneven * count / np.maximum(uneven.sum(axis=1, keepdims=True), 1e-9)), 1)
+    uneven = 1 + (0.9 / np.sqrt(count) if count > 2 else 0.0) * 0.6 * rng.standard_normal(
+        (BATCHES, count)
+    )
+    counted = np.maximum(
+        np.round(per_batch * uneven * count / np.maximum(uneven.sum(axis=1, keepdims=True), 1e-9)),
+        1,
+    )
     delay_s = count * cycle_s / efficiency(count, octets, reach)
     sums = Sums(
         frames=counted,
@@ -105,10 +122,14 @@ def add(recorder: Recorder, identity: str, series: str, point: dict[str, str], c
                             for low, share in ((0.25, 2), (0.5, 4), (1.0, 8), (4.0, 64))]  # fmt: skip
 
 
-def write(recorder: Recorder, path: Path, experiment: str, *, files: dict[str, str] | None = None) -> Path:
+def write(
+    recorder: Recorder, path: Path, experiment: str, *, files: dict[str, str] | None = None
+) -> Path:
     """Write the run directory."""
     path.mkdir(parents=True, exist_ok=True)
-    (path / "plan.jsonl").write_text("".join(json.dumps(line) + "\n" for line in recorder.plan), encoding="utf-8")
+    (path / "plan.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in recorder.plan), encoding="utf-8"
+    )
     (path / "experiment.toml").write_text(experiment, encoding="utf-8")
     for name, text in (files or {}).items():
         target = path / name
@@ -128,7 +149,10 @@ def write(recorder: Recorder, path: Path, experiment: str, *, files: dict[str, s
     pq.write_table(observations, path / "observations.parquet")
     pq.write_table(_batch_table(recorder.batches), path / "batches.parquet")
     names = ("trial", "metric", "low_s", "high_s", "count")
-    pq.write_table(pa.table(dict(zip(names, map(list, zip(*recorder.histograms, strict=True)), strict=True))), path / "histograms.parquet")
+    pq.write_table(
+        pa.table(dict(zip(names, map(list, zip(*recorder.histograms, strict=True)), strict=True))),
+        path / "histograms.parquet",
+    )
     return path
 
 
@@ -147,7 +171,13 @@ def _batch_table(batches: Sequence[tuple[str, Sums]]) -> pa.Table:
     })  # fmt: skip
 
 
-def study(path: Path, *, replications: int = 1, series: Sequence[str] = tuple(STUDY), counts: Sequence[int] | None = None) -> Path:
+def study(
+    path: Path,
+    *,
+    replications: int = 1,
+    series: Sequence[str] = tuple(STUDY),
+    counts: Sequence[int] | None = None,
+) -> Path:
     """A run with the shape of the 1988 study."""
     recorder, rng = Recorder(), np.random.default_rng(1988)
     for name in series:
@@ -156,7 +186,9 @@ def study(path: Path, *, replications: int = 1, series: Sequence[str] = tuple(ST
             for count in counts or range(1, most + 1):
                 for replication in range(replications):
                     identity = f"{name.lower()}/{len(recorder.plan):05d}"
-                    caution = "illegal-frame-length" if frames in ("2048 B", "3072 B", "4000 B") else ""
+                    caution = (
+                        "illegal-frame-length" if frames in ("2048 B", "3072 B", "4000 B") else ""
+                    )
                     add(recorder, identity, name, {"stations.count": str(count), "stations.frames": frames}, count, frames, reach=reach,
                         rng=rng, replication=replication, caution=caution, per_station=replications < 5)  # fmt: skip
     files = {f"experiments/{name.lower()}.toml": EXPERIMENT.replace("@", name) for name in series}
@@ -170,12 +202,31 @@ def other(path: Path, keys: dict[str, tuple[str, ...]]) -> Path:
     for key, values in keys.items():
         points = [{**point, key: value} for point in points for value in values]
     for number, point in enumerate(points):
-        add(recorder, f"other/{number:05d}", "Fish & <chips>", point, 5 + number, "512 B", reach=1.0, rng=rng)
-    return write(recorder, path, 'title = "A <b>bold</b> title"\n[sources]\nsegment = "standard: 802.3"\n')
+        add(
+            recorder,
+            f"other/{number:05d}",
+            "Fish & <chips>",
+            point,
+            5 + number,
+            "512 B",
+            reach=1.0,
+            rng=rng,
+        )
+    return write(
+        recorder, path, 'title = "A <b>bold</b> title"\n[sources]\nsegment = "standard: 802.3"\n'
+    )
 
 
-def parted(path: Path, keys: dict[str, tuple[str, ...]], groups: dict[str, list[int]], *, replications: int = 3) -> Path:
-    """A run whose stations are of several groups or at several places; only their bit rate and delay are observed."""
+def parted(
+    path: Path,
+    keys: dict[str, tuple[str, ...]],
+    groups: dict[str, list[int]],
+    *,
+    replications: int = 3,
+) -> Path:
+    """A run whose stations are of several groups or at several places; only their bit rate and
+    delay are observed.
+    """
     recorder, rng = Recorder(), np.random.default_rng(7)
     points: list[dict[str, str]] = [{}]
     for key, values in keys.items():
@@ -183,14 +234,28 @@ def parted(path: Path, keys: dict[str, tuple[str, ...]], groups: dict[str, list[
     count = sum(map(len, groups.values()))
     for point in points:
         for replication in range(replications):
-            add(recorder, f"parted/{len(recorder.plan):05d}", "parted", point, count, "512 B", reach=1.0, rng=rng, replication=replication)
+            add(
+                recorder,
+                f"parted/{len(recorder.plan):05d}",
+                "parted",
+                point,
+                count,
+                "512 B",
+                reach=1.0,
+                rng=rng,
+                replication=replication,
+            )
             trial = recorder.plan[-1]
             host = trial["scenario"]["groups"][0]
-            trial["scenario"]["groups"] = [{**host, "name": name, "places": places} for name, places in groups.items()]
+            trial["scenario"]["groups"] = [
+                {**host, "name": name, "places": places} for name, places in groups.items()
+            ]
             identity, stations, order, numbers, caution = recorder.observations[-1]
             for metric, scale in (("bit_rate", 1e6), ("transmission_delay", 1e-3)):
                 stations = np.concatenate([stations, np.arange(count, dtype=np.int32)])
-                numbers = np.concatenate([numbers, scale * (1 + np.arange(count) + 0.1 * rng.random(count))])
+                numbers = np.concatenate(
+                    [numbers, scale * (1 + np.arange(count) + 0.1 * rng.random(count))]
+                )
                 order = [*order, *[metric] * count]
             recorder.observations[-1] = (identity, stations, order, numbers, caution)
     return write(recorder, path, 'title = "Parts"\n')
@@ -205,9 +270,11 @@ def located(
     key: str = "stations.per_cluster",
     study: str | None = None,
 ) -> Path:
-    """A run with stations along a cable without taps: a station's bit rate is 0.1 Mb/s and 0.01 Mb/s for every µs from its first place.
+    """A run with stations along a cable without taps: a station's bit rate is 0.1 Mb/s and 0.01
+    Mb/s for every µs from its first place.
 
-    Its delay is 1 ms and 0.1 ms for every µs; the three replications are 0.9, 1 and 1.1 times as much.
+    Its delay is 1 ms and 0.1 ms for every µs; the three replications are 0.9, 1 and 1.1 times as
+    much.
     """
     recorder, rng = Recorder(), np.random.default_rng(11)
     for length in frames:
@@ -227,19 +294,29 @@ def located(
                     replication=replication,
                 )
                 segment = recorder.plan[-1]["scenario"]["segment"]
-                segment["delay_ps"] = [[round(1e6 * abs(here - there)) for there in coordinates_us] for here in coordinates_us]
+                segment["delay_ps"] = [
+                    [round(1e6 * abs(here - there)) for there in coordinates_us]
+                    for here in coordinates_us
+                ]
                 recorder.plan[-1]["scenario"]["groups"][0]["places"] = places
                 identity, stations, order, numbers, caution = recorder.observations[-1]
                 at_us = np.array([coordinates_us[place] for place in places])
-                for metric, base, slope in (("bit_rate", 1e5, 1e4), ("transmission_delay", 1e-3, 1e-4)):
+                for metric, base, slope in (
+                    ("bit_rate", 1e5, 1e4),
+                    ("transmission_delay", 1e-3, 1e-4),
+                ):
                     stations = np.concatenate([stations, np.arange(count, dtype=np.int32)])
-                    numbers = np.concatenate([numbers, (base + slope * at_us) * (0.9 + 0.1 * replication)])
+                    numbers = np.concatenate(
+                        [numbers, (base + slope * at_us) * (0.9 + 0.1 * replication)]
+                    )
                     order = [*order, *[metric] * count]
                 recorder.observations[-1] = (identity, stations, order, numbers, caution)
     write(recorder, path, 'title = "Located"\n')
     if study:
         provenance = json.loads((path / "provenance.json").read_text(encoding="utf-8"))
-        (path / "provenance.json").write_text(json.dumps({**provenance, "study": study}), encoding="utf-8")
+        (path / "provenance.json").write_text(
+            json.dumps({**provenance, "study": study}), encoding="utf-8"
+        )
     return path
 
 

@@ -1,4 +1,6 @@
-"""The report in a real browser: offline, without an error, with every figure, at two widths, on screen and on paper."""
+"""The report in a real browser: offline, without an error, with every figure, at two widths, on
+screen and on paper.
+"""
 
 import re
 from pathlib import Path
@@ -21,7 +23,9 @@ def url(study_run: Path) -> str:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "light"), (390, "dark")])
-def test_every_figure_renders_without_a_request_an_error_or_sideways_scrolling(browser: object, url: str, width: int, scheme: str) -> None:
+def test_every_figure_renders_without_a_request_an_error_or_sideways_scrolling(
+    browser: object, url: str, width: int, scheme: str
+) -> None:
     visit = Visit(browser, url, width, scheme)
     visit.expect_quiet_and_no_wider()
     assert visit.page.locator(f".plot[data-rendered={scheme}]").count() == 60
@@ -37,18 +41,36 @@ def test_every_figure_renders_without_a_request_an_error_or_sideways_scrolling(b
     "keys",
     [
         {"segment.length": ("100 m", "500 m", "1 km")},
-        {"stations.count": ("4", "8", "12"), "stations.backoff": ("exponential", "linear"), "b": ("on", "off")},
+        {
+            "stations.count": ("4", "8", "12"),
+            "stations.backoff": ("exponential", "linear"),
+            "b": ("on", "off"),
+        },
     ],
 )
-def test_any_run_renders_without_a_complaint(browser: object, tmp_path: Path, keys: dict[str, tuple[str, ...]]) -> None:
-    visit = Visit(browser, report.write(synthetic_run.other(tmp_path / "other", keys)).resolve().as_uri(), 1280, "light")
+def test_any_run_renders_without_a_complaint(
+    browser: object, tmp_path: Path, keys: dict[str, tuple[str, ...]]
+) -> None:
+    visit = Visit(
+        browser,
+        report.write(synthetic_run.other(tmp_path / "other", keys)).resolve().as_uri(),
+        1280,
+        "light",
+    )
     assert visit.page.locator(".plot").count() > 5
     assert visit.complaints == []
     visit.page.close()
 
 
 @pytest.mark.parametrize("groups", [{"odd": [0], "others": [1, 1, 2, 2]}, {"host": [0, 1]}])
-@pytest.mark.parametrize("keys", [{"a.b": ("x", "y"), "c.d": ("1 us", "2 us")}, {"a.b": tuple(f"{at / 10:g}" for at in range(9))}, {}])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"a.b": ("x", "y"), "c.d": ("1 us", "2 us")},
+        {"a.b": tuple(f"{at / 10:g}" for at in range(9))},
+        {},
+    ],
+)
 def test_parts_render_without_a_complaint(
     browser: object, tmp_path: Path, groups: dict[str, list[int]], keys: dict[str, tuple[str, ...]]
 ) -> None:
@@ -61,9 +83,13 @@ def test_parts_render_without_a_complaint(
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_stations_along_the_cable_render_without_a_complaint(browser: object, tmp_path: Path, width: int) -> None:
+def test_stations_along_the_cable_render_without_a_complaint(
+    browser: object, tmp_path: Path, width: int
+) -> None:
     distributions = {"[1, 3]": [0, 2, 2, 2], "[2, 2]": [0, 0, 2, 2]}
-    run = synthetic_run.located(tmp_path / "run", distributions, (0.0, 4.0, 10.0), study=gonsalves_tobagi1986.STUDY)
+    run = synthetic_run.located(
+        tmp_path / "run", distributions, (0.0, 4.0, 10.0), study=gonsalves_tobagi1986.STUDY
+    )
     positions.write(run)
     gonsalves_tobagi1986.write_claims(run)
     visit = Visit(browser, report.write(run).resolve().as_uri(), width, "light")
@@ -79,10 +105,14 @@ def test_stations_along_the_cable_render_without_a_complaint(browser: object, tm
     visit.page.close()
 
 
-def test_hovering_a_point_shows_its_value_with_its_interval(browser: object, url: str, study_run: Path) -> None:
+def test_hovering_a_point_shows_its_value_with_its_interval(
+    browser: object, url: str, study_run: Path
+) -> None:
     visit = Visit(browser, url, 1280, "light")
     found = next(
-        p for p in estimates.read(study_run) if p.series == "I-2" and p.point == {"stations.count": "12", "stations.frames": "64 B"}
+        p
+        for p in estimates.read(study_run)
+        if p.series == "I-2" and p.point == {"stations.count": "12", "stations.frames": "64 B"}
     )
     plot = visit.page.locator("#series-I-2 .plot").first
     plot.scroll_into_view_if_needed()
@@ -97,7 +127,9 @@ def test_hovering_a_point_shows_its_value_with_its_interval(browser: object, url
     ends = re.search(r"95% interval\s+([\d.]+) to ([\d.]+) Mb/s", text)
     assert ends is not None
     # Five digits are shown.
-    assert [float(end) for end in ends.groups()] == pytest.approx([estimate.low / 1e6, estimate.high / 1e6], rel=5e-5)
+    assert [float(end) for end in ends.groups()] == pytest.approx(
+        [estimate.low / 1e6, estimate.high / 1e6], rel=5e-5
+    )
     for expected in ("Mb/s", "95% interval", "Number of hosts", "12", "64 B"):
         assert expected in text
     assert visit.complaints == []
@@ -107,7 +139,9 @@ def test_hovering_a_point_shows_its_value_with_its_interval(browser: object, url
 def test_paper_is_light_and_has_every_figure(browser: object, url: str) -> None:
     visit = Visit(browser, url, 1280, "dark")
     visit.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    visit.page.wait_for_function("document.querySelectorAll('.plot[data-rendered=light]').length === 60", timeout=120_000)
+    visit.page.wait_for_function(
+        "document.querySelectorAll('.plot[data-rendered=light]').length === 60", timeout=120_000
+    )
     assert visit.page.pdf()[:5] == b"%PDF-"
     assert visit.complaints == []
     visit.page.close()
@@ -120,12 +154,16 @@ def test_sections_can_be_reached_by_keyboard(browser: object, url: str) -> None:
     visit.page.keyboard.press("Enter")
     assert visit.page.evaluate("location.hash") == "#content"
     assert visit.page.locator("h1").count() == 1
-    assert visit.page.evaluate("[...document.querySelectorAll('main > section')].every(s => s.querySelector('h2'))")
+    assert visit.page.evaluate(
+        "[...document.querySelectorAll('main > section')].every(s => s.querySelector('h2'))"
+    )
     visit.page.close()
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_theory_its_world_and_the_segment_stand_side_by_side(browser: object, tmp_path: Path, width: int) -> None:
+def test_a_theory_its_world_and_the_segment_stand_side_by_side(
+    browser: object, tmp_path: Path, width: int
+) -> None:
     (tmp_path / "x.toml").write_text(THREE_WAYS, encoding="utf-8")
     run = api.load(tmp_path / "x.toml").run(out=tmp_path / "run", report=True)
     visit = Visit(browser, (run.path / "report.html").resolve().as_uri(), width, "light")
@@ -137,29 +175,43 @@ def test_a_theory_its_world_and_the_segment_stand_side_by_side(browser: object, 
     assert "known-queue: stations with queues of their own" in shown
     # The table of steps has a value after each, and the marks of what is beyond chance.
     assert visit.page.locator("#agreement strong").count() > 3
-    drawn = [figure for figure in visit.page.locator(".plot svg").all_text_contents() if "Utilisation" in figure]
+    drawn = [
+        figure
+        for figure in visit.page.locator(".plot svg").all_text_contents()
+        if "Utilisation" in figure
+    ]
     assert "metcalfe-boggs-1976, its world" in drawn[0]
     assert "simulation" in drawn[0]
     visit.page.close()
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_voice_among_data_renders_without_a_complaint(browser: object, tmp_path: Path, width: int) -> None:
+def test_voice_among_data_renders_without_a_complaint(
+    browser: object, tmp_path: Path, width: int
+) -> None:
     (tmp_path / "x.toml").write_text(VOICE, encoding="utf-8")
     run = api.load(tmp_path / "x.toml").run(out=tmp_path / "run", report=True)
     visit = Visit(browser, (run.path / "report.html").resolve().as_uri(), width, "light")
     assert visit.complaints == []
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
-    against = visit.page.locator("h3:text-is('Against offered voice load') + .lead + .grid .plot svg")
+    against = visit.page.locator(
+        "h3:text-is('Against offered voice load') + .lead + .grid .plot svg"
+    )
     assert against.count() == 4
     for drawn, axis in zip(
-        against.all(), ("Voice delay (ms)", "Delay of a sample (ms)", "Loss of samples (%)", "Voice utilisation"), strict=True
+        against.all(),
+        ("Voice delay (ms)", "Delay of a sample (ms)", "Loss of samples (%)", "Voice utilisation"),
+        strict=True,
     ):
         assert axis in drawn.text_content()
         assert "Offered voice load" in drawn.text_content()
     # Only talkers have a voice delay; of data the figure says so.
-    by_group = visit.page.locator("h3:text-is('By group of stations') ~ .grid, h3:text-is('By group of stations') ~ h4 ~ .grid")
-    assert "No value where there is no voice, or nothing was delivered: data." in "".join(by_group.all_inner_texts())
+    by_group = visit.page.locator(
+        "h3:text-is('By group of stations') ~ .grid, h3:text-is('By group of stations') ~ h4 ~ .grid"
+    )
+    assert "No value where there is no voice, or nothing was delivered: data." in "".join(
+        by_group.all_inner_texts()
+    )
     visit.page.close()
 
 

@@ -29,8 +29,15 @@ def _lossy() -> bytes:
 
 
 def _datagrams() -> bytes:
-    marks = [bytes([0xE3, 0x10, 0, 1, 0, 2]) + number.to_bytes(6, "big") + bytes(48) for number in range(500) if number % 10]
-    frames = [(at * 1000, bytes.fromhex("020000000001 020000000002 88b5") + mark) for at, mark in enumerate(marks)]
+    marks = [
+        bytes([0xE3, 0x10, 0, 1, 0, 2]) + number.to_bytes(6, "big") + bytes(48)
+        for number in range(500)
+        if number % 10
+    ]
+    frames = [
+        (at * 1000, bytes.fromhex("020000000001 020000000002 88b5") + mark)
+        for at, mark in enumerate(marks)
+    ]
     arp = [(600_000, bytes.fromhex("ffffffffffff 020000000002 0806") + bytes(46))]
     return captures.pcap([*frames, *arp])
 
@@ -64,7 +71,9 @@ def test_a_transfer_is_drawn_without_a_request_an_error_or_sideways_scrolling(
 
 def test_flows_and_warnings_are_shown(browser: object, tmp_path: Path) -> None:
     whole = _datagrams()
-    (tmp_path / "x.pcap").write_bytes(whole + struct.pack("<IIII", 1_700_000_009, 0, 60, 60) + b"cut")
+    (tmp_path / "x.pcap").write_bytes(
+        whole + struct.pack("<IIII", 1_700_000_009, 0, 60, 60) + b"cut"
+    )
     found = explain(tmp_path / "x.pcap")
     path = capture.write(found, tmp_path / "x.html")
     with Visit(browser, path.resolve().as_uri(), 1280) as visit:

@@ -16,7 +16,9 @@ from ethermeter.report.compare import compare, render
 def run(path: Path, value: float, error: float, *, counts: tuple[int, ...] = (2,)) -> Path:
     path.mkdir()
     found = {Metric.TRANSMISSION_DELAY: Estimate(value, error, 4)}
-    points = [Point("A", {"stations.count": str(count)}, "simulation", 5, found) for count in counts]
+    points = [
+        Point("A", {"stations.count": str(count)}, "simulation", 5, found) for count in counts
+    ]
     (path / "estimates.json").write_text(estimates.to_json(points), encoding="utf-8")
     return path
 
@@ -45,7 +47,10 @@ def test_interval_of_the_difference_by_hand(tmp_path: Path) -> None:
 
 
 def test_points_of_one_run_only_are_listed(tmp_path: Path) -> None:
-    rows = compare(run(tmp_path / "a", 0.01, 1e-4, counts=(1, 2)), run(tmp_path / "b", 0.01, 1e-4, counts=(2, 3)))
+    rows = compare(
+        run(tmp_path / "a", 0.01, 1e-4, counts=(1, 2)),
+        run(tmp_path / "b", 0.01, 1e-4, counts=(2, 3)),
+    )
     assert [row["verdict"] for row in rows] == ["only in first", "same", "only in second"]
 
 
@@ -69,7 +74,10 @@ def test_a_value_with_a_caution_is_marked_and_explained_below(tmp_path: Path) ->
     (tmp_path / "b").mkdir()
     points = estimates.read(one)
     moved = {Metric.TRANSMISSION_DELAY: Estimate(0.0112, 1e-4, 4, ("few-samples", "no-samples"))}
-    changed = [replace(points[0], estimates=moved), replace(points[1], estimates={Metric.TRANSMISSION_DELAY: Estimate(0.02, 1e-4, 4)})]
+    changed = [
+        replace(points[0], estimates=moved),
+        replace(points[1], estimates={Metric.TRANSMISSION_DELAY: Estimate(0.02, 1e-4, 4)}),
+    ]
     (tmp_path / "b" / "estimates.json").write_text(estimates.to_json(changed), encoding="utf-8")
     rows = compare(one, tmp_path / "b")
     assert [row["cautions"] for row in rows] == [["no-samples", "few-samples"], []]
@@ -89,6 +97,8 @@ def test_a_run_compared_with_itself_is_the_same(study_run: Path) -> None:
 
 
 def test_a_missing_interval_is_null_in_the_file() -> None:
-    point = Point("A", {}, "theory", 1, {Metric.UTILISATION: replace(Estimate(0.5, 0.1, 3), error=math.nan)})
+    point = Point(
+        "A", {}, "theory", 1, {Metric.UTILISATION: replace(Estimate(0.5, 0.1, 3), error=math.nan)}
+    )
     entry = json.loads(estimates.to_json([point]))["points"][0]["estimates"]["utilisation"]
     assert (entry["value"], entry["low"], entry["high"]) == (0.5, None, None)

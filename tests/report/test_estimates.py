@@ -18,70 +18,121 @@ from ethermeter.observation import Metric
 
 @pytest.fixture(scope="module")
 def replicated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return synthetic_run.study(tmp_path_factory.mktemp("runs") / "five", replications=5, series=("I-2",), counts=(1, 2, 5, 9))
+    return synthetic_run.study(
+        tmp_path_factory.mktemp("runs") / "five",
+        replications=5,
+        series=("I-2",),
+        counts=(1, 2, 5, 9),
+    )
 
 
 def whole(run: Path, trial: str, metric: Metric) -> float:
     rows = pq.read_table(run / "observations.parquet").to_pylist()
-    found = [row["value"] for row in rows if row["trial"] == trial and row["metric"] == metric.value and row["station"] == -1]
+    found = [
+        row["value"]
+        for row in rows
+        if row["trial"] == trial and row["metric"] == metric.value and row["station"] == -1
+    ]
     return float(found[0])
 
 
 def test_five_replications_give_students_interval(replicated: Path) -> None:
-    point = next(p for p in estimates.compute(replicated) if p.point == {"stations.count": "9", "stations.frames": "512 B"})
-    plan = [json.loads(line) for line in (replicated / "plan.jsonl").read_text(encoding="utf-8").splitlines()]
+    point = next(
+        p
+        for p in estimates.compute(replicated)
+        if p.point == {"stations.count": "9", "stations.frames": "512 B"}
+    )
+    plan = [
+        json.loads(line)
+        for line in (replicated / "plan.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     trials = [line["id"] for line in plan if line["point"] == point.point]
     values = np.array([whole(replicated, trial, Metric.BIT_RATE) for trial in trials])
     found = point.estimates[Metric.BIT_RATE]
     assert point.replications == len(values) == 5
     assert found.value == pytest.approx(values.mean(), rel=1e-12)
-    assert found.half_width == pytest.approx(2.776445 * values.std(ddof=1) / math.sqrt(5), rel=1e-6)  # t(4) = 2.776445
+    assert found.half_width == pytest.approx(
+        2.776445 * values.std(ddof=1) / math.sqrt(5), rel=1e-6
+    )  # t(4) = 2.776445
     assert found.cautions == ()
 
 
 def test_one_replication_takes_its_interval_from_batches(study_run: Path) -> None:
-    point = next(p for p in estimates.compute(study_run) if p.series == "I-2" and p.point["stations.count"] == "9")
-    delay, percentile = point.estimates[Metric.TRANSMISSION_DELAY], point.estimates[Metric.DELAY_P99]
+    point = next(
+        p
+        for p in estimates.compute(study_run)
+        if p.series == "I-2" and p.point["stations.count"] == "9"
+    )
+    delay, percentile = (
+        point.estimates[Metric.TRANSMISSION_DELAY],
+        point.estimates[Metric.DELAY_P99],
+    )
     assert delay.degrees == synthetic_run.BATCHES - 1
     assert delay.has_interval
     assert not percentile.has_interval
     assert delay.cautions == percentile.cautions == ()
 
 
-def test_fewer_than_three_replications_are_a_caution_of_the_run_once_and_of_no_value(study_run: Path) -> None:
+def test_fewer_than_three_replications_are_a_caution_of_the_run_once_and_of_no_value(
+    study_run: Path,
+) -> None:
     points = estimates.compute(study_run)
     assert estimates.run_cautions(points) == ["one-replication"]
     written = estimates.to_json(points)
     assert json.loads(written)["cautions"] == ["one-replication"]
     assert written.count("one-replication") == 1
-    words = {word for point in points for found in point.estimates.values() for word in found.cautions}
+    words = {
+        word for point in points for found in point.estimates.values() for word in found.cautions
+    }
     assert words <= {"illegal-frame-length", "correlated-batches"}
     three = [replace(point, replications=3) for point in points]
     assert estimates.run_cautions(three) == json.loads(estimates.to_json(three))["cautions"] == []
     # A formula has no replications that it could lack.
-    assert estimates.run_cautions([*three, replace(points[0], engine="theory/lam-1980", replications=1)]) == []
+    assert (
+        estimates.run_cautions(
+            [*three, replace(points[0], engine="theory/lam-1980", replications=1)]
+        )
+        == []
+    )
 
 
 def test_batch_interval_equals_leaving_batches_out_by_hand(study_run: Path) -> None:
     points = estimates.compute(study_run)
-    point = next(p for p in points if p.series == "I-2" and p.point == {"stations.count": "5", "stations.frames": "1536 B"})
-    plan = [json.loads(line) for line in (study_run / "plan.jsonl").read_text(encoding="utf-8").splitlines()]
-    trial = next(line["id"] for line in plan if line["series"] == "I-2" and line["point"] == point.point)
-    rows = [row for row in pq.read_table(study_run / "batches.parquet").to_pylist() if row["trial"] == trial]
+    point = next(
+        p
+        for p in points
+        if p.series == "I-2" and p.point == {"stations.count": "5", "stations.frames": "1536 B"}
+    )
+    plan = [
+        json.loads(line)
+        for line in (study_run / "plan.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    trial = next(
+        line["id"] for line in plan if line["series"] == "I-2" and line["point"] == point.point
+    )
+    rows = [
+        row
+        for row in pq.read_table(study_run / "batches.parquet").to_pylist()
+        if row["trial"] == trial
+    ]
 
     def mean_delay(kept: list[dict[str, float]]) -> float:
         return sum(row["delay_sum_s"] for row in kept) / sum(row["frames"] for row in kept)
 
     def half_width(parts: int) -> float:
         """Of Student's t interval with neighbours merged into as many batches, by pseudo-values."""
-        without = np.array([mean_delay([row for row in rows if row["batch"] != batch]) for batch in range(20)])
+        without = np.array(
+            [mean_delay([row for row in rows if row["batch"] != batch]) for batch in range(20)]
+        )
         influence = (19 * (without.mean() - without)).reshape(parts, -1).mean(axis=1)
         return float(influence.std(ddof=1)) / math.sqrt(parts) * quantile(parts - 1)
 
     found = point.estimates[Metric.TRANSMISSION_DELAY]
     t_half = found.error * quantile(found.degrees)
     assert t_half >= max(half_width(parts) for parts in (20, 10, 5)) * (1 - 1e-9)
-    assert t_half == pytest.approx(max(half_width(parts) for parts in (20, 10, 5)), rel=0.5), "and little more, for batches are independent"
+    assert t_half == pytest.approx(max(half_width(parts) for parts in (20, 10, 5)), rel=0.5), (
+        "and little more, for batches are independent"
+    )
     assert min(found.value - found.low, found.high - found.value) == pytest.approx(t_half, rel=1e-9)
 
 
@@ -98,7 +149,9 @@ def test_order_of_rows_does_not_matter(study_run: Path, tmp_path: Path) -> None:
     for name in ("observations.parquet", "batches.parquet", "histograms.parquet"):
         table = pq.read_table(study_run / name)
         pq.write_table(table.take(pa.array(rng.permutation(table.num_rows))), tmp_path / name)
-    assert estimates.to_json(estimates.compute(tmp_path)) == estimates.to_json(estimates.compute(study_run))
+    assert estimates.to_json(estimates.compute(tmp_path)) == estimates.to_json(
+        estimates.compute(study_run)
+    )
 
 
 def test_cautions_reach_their_points_only(study_run: Path) -> None:
@@ -126,4 +179,6 @@ def test_analysis_of_the_study_takes_well_under_a_second_of_processor_time(study
     estimates.compute(study_run)
     before = time.process_time()
     estimates.write(study_run)
-    assert time.process_time() - before < 3  # measured 0.4 s; three seconds leave room for a slow and busy machine
+    assert (
+        time.process_time() - before < 3
+    )  # measured 0.4 s; three seconds leave room for a slow and busy machine

@@ -22,7 +22,11 @@ from hypothesis import strategies as st
 
 @pytest.fixture(scope="module")
 def validator() -> Any:
-    schema = json.loads((Path(altair.__file__).parent / "vegalite" / "v6" / "schema" / "vega-lite-schema.json").read_text(encoding="utf-8"))
+    schema = json.loads(
+        (
+            Path(altair.__file__).parent / "vegalite" / "v6" / "schema" / "vega-lite-schema.json"
+        ).read_text(encoding="utf-8")
+    )
     return jsonschema.Draft7Validator(schema)
 
 
@@ -31,18 +35,38 @@ def test_every_figure_of_the_study_is_valid_vega_lite(study_run: Path, validator
     for series in ("I-2", "I-5"):
         members = [point for point in points if point.series == series]
         chosen = axes.choose(members)
-        drawn = [chart.lines(panel, metric, chosen) for metric in labels.STUDY_GRAPHS for panel in axes.panels(members, chosen, metric)]
-        drawn.append(chart.breakdown([p for p in members if p.point["stations.count"] == "24"], "stations.frames", title="Frame length"))
+        drawn = [
+            chart.lines(panel, metric, chosen)
+            for metric in labels.STUDY_GRAPHS
+            for panel in axes.panels(members, chosen, metric)
+        ]
+        drawn.append(
+            chart.breakdown(
+                [p for p in members if p.point["stations.count"] == "24"],
+                "stations.frames",
+                title="Frame length",
+            )
+        )
         assert len(drawn) == 9
         for spec in drawn:
             validator.validate({**spec, "config": theme.config("dark", font="sans-serif")})
 
 
-def test_figures_of_parts_and_distributions_are_valid_vega_lite(tmp_path: Path, validator: Any) -> None:
-    keys = {"stations.odd.backoff": ("exponential", "{ linear = { limit = 10 } }"), "a.load": ("0.1", "0.2", "0.3", "0.4", "0.5")}
+def test_figures_of_parts_and_distributions_are_valid_vega_lite(
+    tmp_path: Path, validator: Any
+) -> None:
+    keys = {
+        "stations.odd.backoff": ("exponential", "{ linear = { limit = 10 } }"),
+        "a.load": ("0.1", "0.2", "0.3", "0.4", "0.5"),
+    }
     run = synthetic_run.parted(tmp_path / "run", keys, {"odd": [0], "others": [1, 1, 2, 2]})
     text = report.write(run).read_text(encoding="utf-8")
-    specs = [json.loads(found) for found in re.findall(r'<script type="application/json" id="figure-\d+-spec">(.*?)</script>', text)]
+    specs = [
+        json.loads(found)
+        for found in re.findall(
+            r'<script type="application/json" id="figure-\d+-spec">(.*?)</script>', text
+        )
+    ]
     assert len(specs) > 15
     for spec in specs:
         validator.validate({**spec, "config": theme.config("light", font="sans-serif")})
@@ -51,7 +75,9 @@ def test_figures_of_parts_and_distributions_are_valid_vega_lite(tmp_path: Path, 
 def test_a_time_of_nothing_has_no_place_on_a_logarithmic_axis() -> None:
     of = Distribution(np.array([0.0, 1e-9, 2e-9, 3e-9]), np.array([1.0, 0.9, 0.2, 0.0]), 10)
     assert distribution._thinned(of) == [(1e-9, 0.9), (2e-9, 0.2)]
-    assert distribution._thinned(Distribution(np.array([0.0, 1e-9]), np.array([1.0, 0.0]), 10)) == []
+    assert (
+        distribution._thinned(Distribution(np.array([0.0, 1e-9]), np.array([1.0, 0.0]), 10)) == []
+    )
 
 
 def test_a_thinned_distribution_stays_within_a_pixel() -> None:
@@ -61,23 +87,33 @@ def test_a_thinned_distribution_stays_within_a_pixel() -> None:
     assert kept[0] == (value_s[0], 1.0)
     assert kept[-1] == (value_s[-1], share[-1])
     assert len(kept) < 1500
-    between = np.exp(np.interp(np.log(value_s), np.log([x for x, _ in kept]), np.log([y for _, y in kept])))
+    between = np.exp(
+        np.interp(np.log(value_s), np.log([x for x, _ in kept]), np.log([y for _, y in kept]))
+    )
     assert np.abs(np.log(between / share)).max() < 2 * distribution.STEP
 
 
 @pytest.mark.parametrize("series", ["I-2", None])
-def test_exported_specification_is_valid(study_run: Path, validator: Any, series: str | None) -> None:
+def test_exported_specification_is_valid(
+    study_run: Path, validator: Any, series: str | None
+) -> None:
     validator.validate(figures.spec(study_run, "utilisation", series))
 
 
-@pytest.mark.parametrize(("suffix", "start"), [(".svg", b"<svg"), (".png", b"\x89PNG"), (".pdf", b"%PDF")])
-def test_export_writes_what_the_suffix_says(study_run: Path, tmp_path: Path, suffix: str, start: bytes) -> None:
+@pytest.mark.parametrize(
+    ("suffix", "start"), [(".svg", b"<svg"), (".png", b"\x89PNG"), (".pdf", b"%PDF")]
+)
+def test_export_writes_what_the_suffix_says(
+    study_run: Path, tmp_path: Path, suffix: str, start: bytes
+) -> None:
     out = figures.export(study_run, "bit_rate", tmp_path / f"figure{suffix}", "I-2")
     assert out.read_bytes().startswith(start)
 
 
 def test_exported_figure_names_units_and_curves(study_run: Path, tmp_path: Path) -> None:
-    text = figures.export(study_run, "transmission_delay", tmp_path / "figure.svg").read_text(encoding="utf-8")
+    text = figures.export(study_run, "transmission_delay", tmp_path / "figure.svg").read_text(
+        encoding="utf-8"
+    )
     for expected in ("Transmission delay (ms)", "Number of hosts", "1536 B", "7/1", "I-5"):
         assert expected in text
 
@@ -90,7 +126,9 @@ def test_exported_figure_names_units_and_curves(study_run: Path, tmp_path: Path)
         ("utilisation", None, "a.gif", r"suffix = \.gif: expected one of \.png, \.pdf, \.svg"),
     ],
 )
-def test_export_refuses(study_run: Path, tmp_path: Path, metric: str, series: str | None, name: str, message: str) -> None:
+def test_export_refuses(
+    study_run: Path, tmp_path: Path, metric: str, series: str | None, name: str, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         figures.export(study_run, metric, tmp_path / name, series)
     assert not (tmp_path / name).exists()
@@ -105,7 +143,17 @@ def test_axes_of_the_study_are_hosts_and_lengths(study_run: Path) -> None:
 
 
 def test_mixes_are_named_as_the_study_names_them() -> None:
-    assert list(axes.curve_names(synthetic_run.BIMODAL[::-1]).values()) == ["8/0", "7/1", "6/2", "5/3", "4/4", "3/5", "2/6", "1/7", "0/8"]
+    assert list(axes.curve_names(synthetic_run.BIMODAL[::-1]).values()) == [
+        "8/0",
+        "7/1",
+        "6/2",
+        "5/3",
+        "4/4",
+        "3/5",
+        "2/6",
+        "1/7",
+        "0/8",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -114,20 +162,34 @@ def test_mixes_are_named_as_the_study_names_them() -> None:
      ("10 Mb/s", (1e7, "b/s")), ("50%", (0.5, "")), ("-3 ms", (-0.003, "s")), ("64 B x 7 + 1536 B x 1", None), ("poisson", None)],
 )  # fmt: skip
 def test_quantity(text: str, found: tuple[float, str] | None) -> None:
-    assert axes.quantity(text) == (pytest.approx(found[0]), found[1]) if found else axes.quantity(text) is None
+    assert (
+        axes.quantity(text) == (pytest.approx(found[0]), found[1])
+        if found
+        else axes.quantity(text) is None
+    )
 
 
 @given(st.lists(st.floats(0, 1, allow_nan=False), min_size=1, max_size=12), st.floats(0, 1))
 @example([1.0], 1.0)
 @example([0.0, 0.0], 0.0)
 @example([0.6], 1.0)
-def test_labels_keep_their_order_and_distance_within_the_figure(values: list[float], zero: float) -> None:
+def test_labels_keep_their_order_and_distance_within_the_figure(
+    values: list[float], zero: float
+) -> None:
     from ethermeter.analysis.interval import exact
 
-    curves = tuple(axes.Curve(f"c{at}", ((0.0, exact(zero)), (1.0, exact(value)))) for at, value in enumerate(values))
-    spec = chart.lines(axes.Panel("", curves, is_ordered=False), Metric.JAIN_INDEX, axes.Axes("x", "", "c", ()))
+    curves = tuple(
+        axes.Curve(f"c{at}", ((0.0, exact(zero)), (1.0, exact(value))))
+        for at, value in enumerate(values)
+    )
+    spec = chart.lines(
+        axes.Panel("", curves, is_ordered=False), Metric.JAIN_INDEX, axes.Axes("x", "", "c", ())
+    )
     low, high = spec["layer"][1]["encoding"]["y"]["scale"]["domain"]
-    placed = sorted((row["y"] - low) / (high - low) * chart.HEIGHT for row in spec["layer"][-1]["data"]["values"])
+    placed = sorted(
+        (row["y"] - low) / (high - low) * chart.HEIGHT
+        for row in spec["layer"][-1]["data"]["values"]
+    )
     assert low <= min([*values, zero]) <= max([*values, zero]) <= high
     assert placed[0] >= -1e-6
     assert placed[-1] <= chart.HEIGHT + 1e-6
@@ -136,11 +198,17 @@ def test_labels_keep_their_order_and_distance_within_the_figure(values: list[flo
 
 @pytest.mark.parametrize("ground", ["light", "dark"])
 @pytest.mark.parametrize(("count", "is_ordered"), [(1, True), (9, True), (24, True), (12, False)])
-def test_curves_stand_out_from_the_ground(ground: theme.Ground, count: int, is_ordered: bool) -> None:  # noqa: FBT001
+def test_curves_stand_out_from_the_ground(
+    ground: theme.Ground,
+    count: int,
+    is_ordered: bool,  # noqa: FBT001
+) -> None:
     # WCAG 2.1, 1.4.11: graphical objects need a contrast of 3:1.
     def luminance(colour: str) -> float:
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        linear = [
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        ]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     paper = luminance({"light": "#ffffff", "dark": "#171d23"}[ground])

@@ -1,4 +1,6 @@
-"""The report on file transfer, of a whole run: in a real browser, offline, with the study's figures and numbers."""
+"""The report on file transfer, of a whole run: in a real browser, offline, with the study's figures
+and numbers.
+"""
 
 import json
 import re
@@ -20,7 +22,9 @@ FIGURES = {"throughput": 1, "acknowledgements": 1, "remedies": 1}
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     loaded = api.load(*STUDIES["fritz1999"].experiments, name="fritz1999")
     directory = tmp_path_factory.mktemp("runs") / "files"
-    execute(loaded.plan(), loaded.experiments, directory=directory, manner=Manner(study="fritz1999"))
+    execute(
+        loaded.plan(), loaded.experiments, directory=directory, manner=Manner(study="fritz1999")
+    )
     evaluate(directory)
     return directory
 
@@ -32,12 +36,19 @@ def page(run_dir: Path) -> str:
 
 def test_the_sections_of_the_study_stand_after_its_claims(page: str) -> None:
     order = re.findall(r'<section id="([^"]+)"', page)
-    assert order[:5] == ["claims", *(f"files-{name}" for name in ("throughput", "time", "acknowledgements", "remedies"))]
+    assert order[:5] == [
+        "claims",
+        *(f"files-{name}" for name in ("throughput", "time", "acknowledgements", "remedies")),
+    ]
     assert not [name for name in order if name.startswith("series-")]
 
 
 def test_the_bars_are_the_numbers_that_claims_are_judged_by(run_dir: Path, page: str) -> None:
-    spec = json.loads(re.search(r'<script type="application/json" id="figure-1-spec">(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
+    spec = json.loads(
+        re.search(
+            r'<script type="application/json" id="figure-1-spec">(.*?)</script>', page, re.DOTALL
+        )[1]
+    )  # type: ignore[index]
     drawn = {(row["x"], row["c"]): row["y"] for row in spec["data"]["values"]}
     found = claims.read(run_dir)
     assert found is not None
@@ -58,15 +69,24 @@ def test_no_claim_of_the_whole_study_lacks_its_points(run_dir: Path) -> None:
 
 def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path: Path) -> None:
     loaded = api.load("fritz1999/copies", name="part")
-    execute(loaded.plan(), loaded.experiments, directory=tmp_path / "run", manner=Manner(study="fritz1999"))
+    execute(
+        loaded.plan(),
+        loaded.experiments,
+        directory=tmp_path / "run",
+        manner=Manner(study="fritz1999"),
+    )
     evaluate(tmp_path / "run")
-    order = re.findall(r'<section id="([^"]+)"', (tmp_path / "run" / "report.html").read_text(encoding="utf-8"))
+    order = re.findall(
+        r'<section id="([^"]+)"', (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    )
     assert order[:4] == ["claims", "files-throughput", "files-acknowledgements", "parameters"]
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_the_page_is_drawn_without_a_request_an_error_or_sideways_scrolling(browser: Any, run_dir: Path, width: int, scheme: str) -> None:
+def test_the_page_is_drawn_without_a_request_an_error_or_sideways_scrolling(
+    browser: Any, run_dir: Path, width: int, scheme: str
+) -> None:
     with Visit(browser, (run_dir / "report.html").resolve().as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
         for name, count in FIGURES.items():
@@ -76,8 +96,13 @@ def test_the_page_is_drawn_without_a_request_an_error_or_sideways_scrolling(brow
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_of_all_studies_asks_for_nothing_and_fits(browser: Any, run_dir: Path, tmp_path: Path, width: int) -> None:
-    entries = [report.Reproduced("fritz1999", run_dir), report.Reproduced("myths", None, "runs/x: no space left on device")]
+def test_the_page_of_all_studies_asks_for_nothing_and_fits(
+    browser: Any, run_dir: Path, tmp_path: Path, width: int
+) -> None:
+    entries = [
+        report.Reproduced("fritz1999", run_dir),
+        report.Reproduced("myths", None, "runs/x: no space left on device"),
+    ]
     path = report.write_index(tmp_path / "studies.html", entries, quick=True)
     with Visit(browser, path.resolve().as_uri(), width) as visit:
         visit.expect_quiet_and_no_wider()

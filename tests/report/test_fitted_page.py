@@ -13,14 +13,34 @@ from visiting import Visit
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_data_fit_doubts_and_tables_are_shown(browser: Any, tmp_path: Path, width: int, scheme: str) -> None:
+def test_data_fit_doubts_and_tables_are_shown(
+    browser: Any, tmp_path: Path, width: int, scheme: str
+) -> None:
     points = tuple(
-        Point("", {"flows.ping.frames": f"{octets} B"}, engine, 1, {Metric.ONE_WAY_DELAY: Estimate(value * octets, error, 9.0)})
+        Point(
+            "",
+            {"flows.ping.frames": f"{octets} B"},
+            engine,
+            1,
+            {Metric.ONE_WAY_DELAY: Estimate(value * octets, error, 9.0)},
+        )
         for octets in (64, 512, 1518)
         for engine, value, error in (("measured", 1.01e-8, 1e-7), ("fitted", 1e-8, 0.0))
     )
-    listing = Listing("Unknowns", "What the data say.", ("Unknown", "Value"), (("software <b>", "8.7"), ("nic", "4.2")))
-    content = Fitted("A calibration", "ethermeter calibration", (("Data", "3"),), ("A doubt & more",), points, (listing,))
+    listing = Listing(
+        "Unknowns",
+        "What the data say.",
+        ("Unknown", "Value"),
+        (("software <b>", "8.7"), ("nic", "4.2")),
+    )
+    content = Fitted(
+        "A calibration",
+        "ethermeter calibration",
+        (("Data", "3"),),
+        ("A doubt & more",),
+        points,
+        (listing,),
+    )
     path = tmp_path / "page.html"
     path.write_text(fitted_page(content), encoding="utf-8")
     with Visit(browser, path.resolve().as_uri(), width, scheme) as visit:

@@ -86,7 +86,13 @@ def points(**varied: int) -> list[Point]:
     for key, count in varied.items():
         found = [{**point, key: f"{at}"} for point in found for at in range(1, count + 1)]
     return [
-        Point("s", point, "simulation", 1, {Metric.UTILISATION: Estimate(9.0 if at == len(found) // 2 + 1 else 0.5, 0.1, 19.0)})
+        Point(
+            "s",
+            point,
+            "simulation",
+            1,
+            {Metric.UTILISATION: Estimate(9.0 if at == len(found) // 2 + 1 else 0.5, 0.1, 19.0)},
+        )
         for at, point in enumerate(found)
     ]
 
@@ -118,8 +124,12 @@ def test_very_many_panels_are_thinned_and_their_curves_keep_some_places() -> Non
 
 
 def test_the_x_axis_is_the_key_that_makes_figures_of_all_points() -> None:
-    assert choose(points(**{"stations.count": 7, "frames": 100})) == Axes("frames", "", "stations.count", ())
-    assert choose(points(**{"stations.count": 7, "frames": 10})) == Axes("stations.count", "", "frames", ())
+    assert choose(points(**{"stations.count": 7, "frames": 100})) == Axes(
+        "frames", "", "stations.count", ()
+    )
+    assert choose(points(**{"stations.count": 7, "frames": 10})) == Axes(
+        "stations.count", "", "frames", ()
+    )
 
 
 def test_of_a_long_table_rows_at_even_distances_are_shown_and_counted() -> None:
@@ -138,7 +148,9 @@ LENGTHS = ", ".join(f'"{octets} B"' for octets in range(64, 64 + 1429))
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of 10 003 points without its report."""
     folder = tmp_path_factory.mktemp("large")
-    text = EXPERIMENT.replace('["64 B", "1536 B"]', f"[{LENGTHS}]").replace("[1, 2, 5]", "[1, 2, 3, 4, 5, 6, 7]")
+    text = EXPERIMENT.replace('["64 B", "1536 B"]', f"[{LENGTHS}]").replace(
+        "[1, 2, 5]", "[1, 2, 3, 4, 5, 6, 7]"
+    )
     path = write_experiment(folder, text=text.replace("replications = 5", "replications = 1"))
     ended = call(fake("run", path, "--out", folder / "run", "--no-report"))
     assert ended.returncode == 0, ended.stderr
@@ -150,14 +162,21 @@ def large_network(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of 10 003 points of a network with three flows, of which two share, without its report."""
     folder = tmp_path_factory.mktemp("large-network")
     path = write_experiment(folder, text=NETWORK.replace("LENGTHS", LENGTHS))
-    ended = subprocess.run(real("run", path, "--out", folder / "run", "--no-report"), capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        real("run", path, "--out", folder / "run", "--no-report"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert ended.returncode == 0, ended.stderr
     return folder / "run"
 
 
 def report_within_half_a_gigabyte(run: Path) -> str:
     """Write the report of a run in a process of its own, whose largest memory is judged; the page."""
-    ended = subprocess.run([sys.executable, "-c", REPORT, str(run)], capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", REPORT, str(run)], capture_output=True, text=True, check=True
+    )
     assert int(ended.stdout.splitlines()[-1]) * 1024 < 500e6
     page = (run / "report.html").read_bytes()
     assert len(page) < 10e6
@@ -165,7 +184,9 @@ def report_within_half_a_gigabyte(run: Path) -> str:
 
 
 @pytest.mark.long
-def test_ten_thousand_points_make_a_page_of_less_than_ten_megabytes_in_less_than_half_a_gigabyte(large: Path) -> None:
+def test_ten_thousand_points_make_a_page_of_less_than_ten_megabytes_in_less_than_half_a_gigabyte(
+    large: Path,
+) -> None:
     text = report_within_half_a_gigabyte(large)
     assert "These are 10,003 points, more than a page can show." in text
     assert "500 of 10,003 rows, at even distances." in text
@@ -178,16 +199,26 @@ def test_ten_thousand_points_of_a_network_do_so_too(large_network: Path) -> None
     assert "These are 10,003 points, more than a page can show." in text
     found = json.loads((large_network / "flows.json").read_text(encoding="utf-8"))
     assert len(found["fairness"]) == 10_003, "the two flows of load, at every point"
-    assert {len(line["octets"]) for line in found["lines"] if line["metric"] == "round_trip"} == {1429}
+    assert {len(line["octets"]) for line in found["lines"] if line["metric"] == "round_trip"} == {
+        1429
+    }
 
 
 @pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_of_ten_thousand_points_draws_every_figure(browser: object, large: Path, width: int) -> None:
-    subprocess.run([sys.executable, "-m", "ethermeter", "report", str(large)], capture_output=True, check=True)
+def test_the_page_of_ten_thousand_points_draws_every_figure(
+    browser: object, large: Path, width: int
+) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "ethermeter", "report", str(large)], capture_output=True, check=True
+    )
     visit = Visit(browser, (large / "report.html").resolve().as_uri(), width, "light")
     visit.expect_quiet_and_no_wider()
-    assert visit.page.locator(".plot").count() == visit.page.locator(".plot[data-rendered=light]").count() > 5
+    assert (
+        visit.page.locator(".plot").count()
+        == visit.page.locator(".plot[data-rendered=light]").count()
+        > 5
+    )
     assert visit.page.locator(".lead", has_text="10,003 points").is_visible()
     visit.page.close()

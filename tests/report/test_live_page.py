@@ -1,4 +1,6 @@
-"""What agents told in the report: a run measured on loopback, and one whose agents told of losses, clocks and several machines."""
+"""What agents told in the report: a run measured on loopback, and one whose agents told of losses,
+clocks and several machines.
+"""
 
 import json
 import shutil
@@ -75,7 +77,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
 
 
 @pytest.fixture(scope="module")
-def troubled(measured: tuple[Path, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def troubled(
+    measured: tuple[Path, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The same run, with hosts of their own, losses and clocks that were compared."""
     run = tmp_path_factory.mktemp("troubled") / "run"
     shutil.copytree(measured[0], run)
@@ -89,15 +93,27 @@ def troubled(measured: tuple[Path, dict[str, Any]], tmp_path_factory: pytest.Tem
         one["losses"] = {"missing": 10, "seen": [["sender-queue", 4], ["switch", 2], ["socket", 3]], "unexplained": 1, "excess": 0,
                          "between": between}  # fmt: skip
         result["switches"] = [
-            {"switch": "s", "towards": towards, "is_before_host": True, "dropped": {"queue": dropped, "interface": 0}}
+            {
+                "switch": "s",
+                "towards": towards,
+                "is_before_host": True,
+                "dropped": {"queue": dropped, "interface": 0},
+            }
             for towards, dropped in (("server", 2), ("client1", 0))
         ]
         other["sent"], other["received"] = 100, 99
-        other["losses"] = {"missing": 1, "seen": [["sender-queue", 6]], "unexplained": 0, "excess": 5}
+        other["losses"] = {
+            "missing": 1,
+            "seen": [["sender-queue", 6]],
+            "unexplained": 0,
+            "excess": 5,
+        }
         one["clock"] = {"ahead_ns": 2_500_000, "uncertainty_ns": 1500, "drift": 2e-5, "drift_uncertainty": 1e-6,
                         "delay_uncertainty_ns": None, "contradictions": 1}  # fmt: skip
         path.write_text(json.dumps(result))
-    write_provenance(run, {key: value for key, value in read_provenance(run).items() if key != "sha256"})
+    write_provenance(
+        run, {key: value for key, value in read_provenance(run).items() if key != "sha256"}
+    )
     report.write(run)
     return run
 
@@ -116,7 +132,11 @@ def test_programs_are_told_what_the_page_shows(measured: tuple[Path, dict[str, A
             assert 0 <= sum(processor.values()) <= 1
         (connection,) = trial["connections"]
         assert connection["data_rate_bps"] > 0
-        assert connection["round_trip_least_s"] <= connection["round_trip_s"] <= connection["round_trip_most_s"]
+        assert (
+            connection["round_trip_least_s"]
+            <= connection["round_trip_s"]
+            <= connection["round_trip_most_s"]
+        )
         for loss in trial["losses"]:
             assert loss["missing"] == loss["sent"] - loss["received"]
         assert {of["flow"] for of in trial["pacing"]} == {"load client1", "load client2"}
@@ -124,7 +144,9 @@ def test_programs_are_told_what_the_page_shows(measured: tuple[Path, dict[str, A
     assert {each["flows"] for each in said["flows"]["fairness"]} == {"load"}
 
 
-def test_the_page_is_well_formed_and_has_every_section(measured: tuple[Path, dict[str, Any]], troubled: Path) -> None:
+def test_the_page_is_well_formed_and_has_every_section(
+    measured: tuple[Path, dict[str, Any]], troubled: Path
+) -> None:
     for run in (measured[0], troubled):
         elements = Elements()
         elements.feed((run / "report.html").read_text(encoding="utf-8"))
@@ -140,12 +162,17 @@ def test_losses_stand_by_their_places(troubled: Path) -> None:
     cells = [cell.split("<")[0] for cell in row.split("<td>")[1:]]
     # Sent, missing, of sent, the six places, unexplained, excess.
     assert cells == ["100", "10", "10.0%", "4", "0", "0", "2", "0", "3", "1", "0"]
-    # All flows of a point together: 11 missing, 5 in excess; by flow, the second has more excess than it misses.
+    # All flows of a point together: 11 missing, 5 in excess; by flow, the second has more excess
+    # than it misses.
     assert "sender" in section(troubled, "losses")
 
 
-def test_ports_that_dropped_stand_in_a_table_of_their_own(measured: tuple[Path, dict[str, Any]], troubled: Path) -> None:
-    table = section(troubled, "losses").split('aria-label="Drops between hosts"')[1].split("<tbody>")[1]
+def test_ports_that_dropped_stand_in_a_table_of_their_own(
+    measured: tuple[Path, dict[str, Any]], troubled: Path
+) -> None:
+    table = (
+        section(troubled, "losses").split('aria-label="Drops between hosts"')[1].split("<tbody>")[1]
+    )
     (row, _) = table.split("<tr>")[1:]
     cells = [cell.split("<")[0] for cell in row.split("<td>")[1:]]
     assert cells == ["2", "queue 2", "10"]
@@ -170,7 +197,9 @@ def test_hosts_that_are_machines_of_their_own_have_a_row_each(troubled: Path) ->
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_every_figure_is_drawn_within_its_box(browser: Any, troubled: Path, width: int, scheme: str) -> None:
+def test_every_figure_is_drawn_within_its_box(
+    browser: Any, troubled: Path, width: int, scheme: str
+) -> None:
     with Visit(browser, (troubled / "report.html").resolve().as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
         visit.expect_drawn("tcp", 6)
@@ -185,7 +214,9 @@ def test_every_figure_is_drawn_within_its_box(browser: Any, troubled: Path, widt
 
 
 @pytest.mark.browser
-def test_figures_say_what_is_pointed_at(browser: Any, measured: tuple[Path, dict[str, Any]]) -> None:
+def test_figures_say_what_is_pointed_at(
+    browser: Any, measured: tuple[Path, dict[str, Any]]
+) -> None:
     with Visit(browser, (measured[0] / "report.html").resolve().as_uri(), 1280) as visit:
         visit.expect_tip(visit.page.locator("#tcp .plot").first, "Throughput", "Mb/s", "time (s)")
         fairness = visit.page.locator("h3:text-is('Fairness') ~ .grid .plot").first

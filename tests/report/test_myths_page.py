@@ -1,4 +1,6 @@
-"""The report on the myths, of a short run: in a real browser, offline, with the figures of every pitfall, and their numbers beside them."""
+"""The report on the myths, of a short run: in a real browser, offline, with the figures of every
+pitfall, and their numbers beside them.
+"""
 
 import re
 from pathlib import Path
@@ -31,7 +33,9 @@ def page(run_dir: Path) -> str:
     return (run_dir / "report.html").read_text(encoding="utf-8")
 
 
-def test_claims_are_written_and_shown_before_the_pitfalls_and_these_before_the_series(run_dir: Path, page: str) -> None:
+def test_claims_are_written_and_shown_before_the_pitfalls_and_these_before_the_series(
+    run_dir: Path, page: str
+) -> None:
     found = claims.read(run_dir)
     assert found is not None
     study, every = found
@@ -69,7 +73,16 @@ def test_every_pitfall_is_drawn_without_a_request_an_error_or_sideways_scrolling
 
 
 @pytest.mark.browser
-def test_pointing_at_a_point_shows_value_interval_and_where_it_comes_from(browser: Any, run_dir: Path) -> None:
+def test_pointing_at_a_point_shows_value_interval_and_where_it_comes_from(
+    browser: Any, run_dir: Path
+) -> None:
     with Visit(browser, (run_dir / "report.html").resolve().as_uri(), 1280) as visit:
-        words = ("Utilisation", "95% interval", "Number of hosts", "64", "1536 B", "simulation of the segment")
+        words = (
+            "Utilisation",
+            "95% interval",
+            "Number of hosts",
+            "64",
+            "1536 B",
+            "simulation of the segment",
+        )
         visit.expect_tip(visit.page.locator("#myth-37 .plot").last, *words)

@@ -13,7 +13,14 @@ from ethermeter.report.parameters import Experiment
 from test_page import Elements
 from visiting import Visit
 
-SHIPPED = ("switched-saturation", "request-response", "streaming", "pause", "hub-and-switch", "clock-comparison")
+SHIPPED = (
+    "switched-saturation",
+    "request-response",
+    "streaming",
+    "pause",
+    "hub-and-switch",
+    "clock-comparison",
+)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +40,14 @@ def test_every_report_is_well_formed_and_names_the_busiest_link(runs: dict[str, 
         elements = Elements()
         elements.feed(text)
         assert elements.open == [], name
-        for heading in ("The network", "Flows", "Busiest links", "Ports", "How long messages take", "Parameters"):
+        for heading in (
+            "The network",
+            "Flows",
+            "Busiest links",
+            "Ports",
+            "How long messages take",
+            "Parameters",
+        ):
             assert f">{heading}" in text, (name, heading)
         assert "Busiest: " in text
     saturated = (runs["switched-saturation"] / "report.html").read_text(encoding="utf-8")
@@ -50,7 +64,10 @@ def test_drops_are_shown_at_the_port_that_dropped(runs: dict[str, Path]) -> None
 
 def test_parameters_have_their_sources_by_name_number_and_for_all() -> None:
     content = {
-        "network": {"hosts": [{"name": "a", "model": "x"}, {"name": "b", "model": "y"}], "links": [{"rate": "1 Gb/s"}, {"rate": "1 Gb/s"}]},
+        "network": {
+            "hosts": [{"name": "a", "model": "x"}, {"name": "b", "model": "y"}],
+            "links": [{"rate": "1 Gb/s"}, {"rate": "1 Gb/s"}],
+        },
         "flows": [{"name": "f", "frames": "64 B"}, {"name": "g", "frames": "64 B", "queue": 5}],
         "sources": {
             "network.hosts.b.model": "study: b",
@@ -70,7 +87,11 @@ def test_parameters_have_their_sources_by_name_number_and_for_all() -> None:
 
 def network(hosts: int) -> dict[str, object]:
     nodes = [{"name": f"host{n}", "kind": {"host": {}}} for n in range(1, hosts + 1)]
-    nodes += [{"name": "s", "kind": {"switch": {}}}, {"name": "r<1>", "kind": {"router": {}}}, {"name": "alone", "kind": {"hub": {}}}]
+    nodes += [
+        {"name": "s", "kind": {"switch": {}}},
+        {"name": "r<1>", "kind": {"router": {}}},
+        {"name": "alone", "kind": {"hub": {}}},
+    ]
     links = [{"ends": [{"node": node["name"]}, {"node": "s"}]} for node in nodes[:hosts]]
     links.append({"ends": [{"node": "s"}, {"node": "r<1>"}]})
     return {"nodes": nodes, "links": links}
@@ -79,12 +100,18 @@ def network(hosts: int) -> dict[str, object]:
 @pytest.mark.parametrize("hosts", [1, 4, 5, 200])
 def test_a_drawing_is_xml_that_shows_every_node_and_marks_the_busiest_link(hosts: int) -> None:
     made = network(hosts)
-    shares = {2 * link + side: 0.25 * side for link in range(hosts + 1) for side in (0, 1)} | {1: 1.0}
+    shares = {2 * link + side: 0.25 * side for link in range(hosts + 1) for side in (0, 1)} | {
+        1: 1.0
+    }
     box = ET.fromstring(drawing.drawn(made, shares, busiest=0))
     titles = [element.text or "" for element in box.iter("title")]
     assert (
         sum(title.startswith("host host") for title in titles)
-        + sum(int(title.split()[0]) for title in titles if " hosts, host" in title and title[0].isdigit())
+        + sum(
+            int(title.split()[0])
+            for title in titles
+            if " hosts, host" in title and title[0].isdigit()
+        )
         == hosts
     )
     assert "router r<1>" in titles
@@ -100,12 +127,16 @@ def test_a_drawing_is_xml_that_shows_every_node_and_marks_the_busiest_link(hosts
 def test_a_chain_of_a_thousand_switches_is_drawn() -> None:
     nodes = [{"name": f"s{n}", "kind": {"switch": {}}} for n in range(1000)]
     links = [{"ends": [{"node": f"s{n}"}, {"node": f"s{n + 1}"}]} for n in range(999)]
-    assert drawing.drawn({"nodes": nodes, "links": links}, {}, busiest=0).count('class="node switch"') == 1000
+    assert (
+        drawing.drawn({"nodes": nodes, "links": links}, {}, busiest=0).count('class="node switch"')
+        == 1000
+    )
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize(
-    ("name", "width", "scheme"), [("pause", 1280, "light"), ("hub-and-switch", 390, "dark"), ("streaming", 390, "light")]
+    ("name", "width", "scheme"),
+    [("pause", 1280, "light"), ("hub-and-switch", 390, "dark"), ("streaming", 390, "light")],
 )
 def test_every_figure_and_the_drawing_are_seen_without_a_complaint(
     browser: Any, runs: dict[str, Path], name: str, width: int, scheme: str
@@ -117,10 +148,15 @@ def test_every_figure_and_the_drawing_are_seen_without_a_complaint(
         assert box is not None
         # A row at least, in a box that scrolls by itself where it is too narrow.
         assert box["height"] >= drawing.ROW
-        assert visit.page.evaluate("document.querySelector('svg.network').parentElement.clientWidth") <= width
+        assert (
+            visit.page.evaluate("document.querySelector('svg.network').parentElement.clientWidth")
+            <= width
+        )
 
 
-def test_streams_as_fast_as_they_go_are_shown_at_the_ceiling_of_their_wire(runs: dict[str, Path]) -> None:
+def test_streams_as_fast_as_they_go_are_shown_at_the_ceiling_of_their_wire(
+    runs: dict[str, Path],
+) -> None:
     text = (runs["streaming"] / "report.html").read_text(encoding="utf-8")
     section = text.split(">Ceilings along the path<")[1].split("<h3>")[0]
     found = re.search(r"Nearest ceiling: (wire [^;,]+), .*? a margin of ([0-9.]+)", section)

@@ -14,13 +14,19 @@ LONG = "Calls and receive interrupts, frames of 1518 octets"
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (390, "dark")])
-def test_a_roofline_is_drawn_whole_on_wide_and_narrow_screens(browser: Any, tmp_path: Path, width: int, scheme: str) -> None:
+def test_a_roofline_is_drawn_whole_on_wide_and_narrow_screens(
+    browser: Any, tmp_path: Path, width: int, scheme: str
+) -> None:
     stages = (
         Stage("Disk, read", Estimate(8e9, 3e9, 4.0), "measured"),
         Stage("Wire", exact(1e8), "computed"),
         Stage(LONG, exact(5e9), "measured"),
     )
-    page = export("A path", [Roofline("Path", "octets of data", stages, Estimate(9e7, 1e6, 4.0))], tmp_path / "path.html")
+    page = export(
+        "A path",
+        [Roofline("Path", "octets of data", stages, Estimate(9e7, 1e6, 4.0))],
+        tmp_path / "path.html",
+    )
     with Visit(browser, page.as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
         visit.expect_drawn("rooflines", 1)

@@ -1,4 +1,6 @@
-"""Reports on the studies of switched networks, of quick runs: in a real browser, with their tables and their published points."""
+"""Reports on the studies of switched networks, of quick runs: in a real browser, with their tables
+and their published points.
+"""
 
 import json
 import re
@@ -51,7 +53,12 @@ def study(request: pytest.FixtureRequest) -> str:
 def run_dir(study: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     loaded = api.load(*STUDIES[study].experiments, overrides=SHORT[study], name=study)
     directory = tmp_path_factory.mktemp("runs") / study
-    execute(loaded.plan(replications=1), loaded.experiments, directory=directory, manner=Manner(study=study))
+    execute(
+        loaded.plan(replications=1),
+        loaded.experiments,
+        directory=directory,
+        manner=Manner(study=study),
+    )
     evaluate(directory)
     return directory
 
@@ -65,11 +72,17 @@ def page(run_dir: Path) -> str:
 def specs(page: str) -> dict[str, dict[str, Any]]:
     """Specifications of the figures by their titles."""
     titles = dict(re.findall(r'<figure id="(figure-\d+)"><figcaption>([^<]*)<', page))
-    found = re.findall(r'<script type="application/json" id="(figure-\d+)-spec">(.*?)</script>', page, flags=re.DOTALL)
+    found = re.findall(
+        r'<script type="application/json" id="(figure-\d+)-spec">(.*?)</script>',
+        page,
+        flags=re.DOTALL,
+    )
     return {titles[identity]: json.loads(text) for identity, text in found}
 
 
-def test_tables_and_figures_of_the_study_stand_between_its_claims_and_the_series(study: str, page: str) -> None:
+def test_tables_and_figures_of_the_study_stand_between_its_claims_and_the_series(
+    study: str, page: str
+) -> None:
     order = re.findall(r'<section id="([^"]+)"', page)
     assert order[: len(FIGURES[study]) + 1] == ["claims", *FIGURES[study]]
     series = {name.removeprefix("series-") for name in order if name.startswith("series-")}
@@ -78,33 +91,50 @@ def test_tables_and_figures_of_the_study_stand_between_its_claims_and_the_series
     assert series < files
 
 
-def test_every_figure_has_its_numbers_and_every_table_of_the_study_is_there(study: str, page: str) -> None:
+def test_every_figure_has_its_numbers_and_every_table_of_the_study_is_there(
+    study: str, page: str
+) -> None:
     for name, count in FIGURES[study].items():
         text = page.split(f'<section id="{name}">')[1].split("</section>")[0]
         assert text.count("<figure ") == count
         assert text.count("<table") == (count or TABLES[study])
 
 
-def test_tables_show_what_was_published_and_what_came_out(run_dir: Path, study: str, page: str) -> None:
+def test_tables_show_what_was_published_and_what_came_out(
+    run_dir: Path, study: str, page: str
+) -> None:
     found = claims.read(run_dir)
     assert found is not None
     by = {claim.id: claim for claim in found[1]}
     text = page.split(f'<section id="{next(iter(FIGURES[study]))}">')[1].split("</section>")[0]
-    for identity in {"erg": ("1-switch", "3-10-100"), "hughesjones2000": ("t4.2-8-1024", "t3.1-two-gigabit-slope")}[study]:
+    for identity in {
+        "erg": ("1-switch", "3-10-100"),
+        "hughesjones2000": ("t4.2-8-1024", "t3.1-two-gigabit-slope"),
+    }[study]:
         assert f"{by[identity].published:g} → {by[identity].ours:.4g}" in text
 
 
 def test_the_published_points_are_drawn(study: str, specs: dict[str, dict[str, Any]]) -> None:
     found = {
-        title: [row for layer in specs[title]["layer"] if "data" in layer for row in layer["data"]["values"]] for title in DIAMONDS[study]
+        title: [
+            row
+            for layer in specs[title]["layer"]
+            if "data" in layer
+            for row in layer["data"]["values"]
+        ]
+        for title in DIAMONDS[study]
     }
     assert {title: len(rows) for title, rows in found.items()} == DIAMONDS[study]
     if study == "hughesjones2000":
         # 26.32 + 0.0235 b at 1500 B; 38.3 + 0.1614 b at 64 B.
         assert {"x": 1500, "y": pytest.approx(61.57), "c": "direct"} in found["1 Gb/s"]
-        assert {"x": 64, "y": pytest.approx(48.6296), "c": "one switch, one module"} in found["100 Mb/s"]
+        assert {"x": 64, "y": pytest.approx(48.6296), "c": "one switch, one module"} in found[
+            "100 Mb/s"
+        ]
     else:
-        assert {"x": 100, "y": 24.5, "c": "whole datagrams"} in found["Through the router, by what is offered"]
+        assert {"x": 100, "y": 24.5, "c": "whole datagrams"} in found[
+            "Through the router, by what is offered"
+        ]
 
 
 def test_the_report_can_be_written_anew_and_is_the_same(run_dir: Path, page: str) -> None:
@@ -113,10 +143,20 @@ def test_the_report_can_be_written_anew_and_is_the_same(run_dir: Path, page: str
 
 def test_a_part_of_a_study_has_the_figures_that_it_holds(tmp_path: Path) -> None:
     loaded = api.load("hughesjones2000/gigabit-latency", name="part")
-    execute(loaded.plan(), loaded.experiments, directory=tmp_path / "run", manner=Manner(study="hughesjones2000"))
+    execute(
+        loaded.plan(),
+        loaded.experiments,
+        directory=tmp_path / "run",
+        manner=Manner(study="hughesjones2000"),
+    )
     evaluate(tmp_path / "run")
     text = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert re.findall(r'<section id="([^"]+)"', text)[:4] == ["claims", "hj-tables", "hj-latency", "series-gigabit-latency"]
+    assert re.findall(r'<section id="([^"]+)"', text)[:4] == [
+        "claims",
+        "hj-tables",
+        "hj-latency",
+        "series-gigabit-latency",
+    ]
     found = claims.read(tmp_path / "run")
     assert found is not None
     run = {claim.id for claim in found[1] if claim.verdict != "not-run"}

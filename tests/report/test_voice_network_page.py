@@ -1,4 +1,6 @@
-"""The shipped experiment with voice in a network, run whole: what must hold, and what its report shows of it."""
+"""The shipped experiment with voice in a network, run whole: what must hold, and what its report
+shows of it.
+"""
 
 import re
 from pathlib import Path
@@ -21,17 +23,29 @@ MOST = 960
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return api.load("voice-network").run(out=tmp_path_factory.mktemp("voice") / "run", report=True).path
+    return (
+        api.load("voice-network")
+        .run(out=tmp_path_factory.mktemp("voice") / "run", report=True)
+        .path
+    )
 
 
 @pytest.fixture(scope="module")
 def points(run: Path) -> dict[tuple[int, str], Point]:
-    return {(int(point.point["network.hosts.talker.count"]), point.point["network.links.0.rate"]): point for point in estimates.read(run)}
+    return {
+        (int(point.point["network.hosts.talker.count"]), point.point["network.links.0.rate"]): point
+        for point in estimates.read(run)
+    }
 
 
 @pytest.fixture(scope="module")
 def page(run: Path) -> str:
-    return re.sub(r"<script.*?</script>", "", (run / "report.html").read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.sub(
+        r"<script.*?</script>",
+        "",
+        (run / "report.html").read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
 
 
 def test_five_calls_fit_and_six_do_where_packets_grow(points: dict[tuple[int, str], Point]) -> None:
@@ -41,7 +55,9 @@ def test_five_calls_fit_and_six_do_where_packets_grow(points: dict[tuple[int, st
         assert (point.estimates[Metric.MOS].value > 4) == (loss == 0)
 
 
-def test_the_shared_wire_carries_no_more_than_its_rate(points: dict[tuple[int, str], Point]) -> None:
+def test_the_shared_wire_carries_no_more_than_its_rate(
+    points: dict[tuple[int, str], Point],
+) -> None:
     for (talkers, own), point in points.items():
         found = point.estimates
         # Frames, and 20 octets of preamble and gap each; at the window's edges a packet more.
@@ -49,7 +65,8 @@ def test_the_shared_wire_carries_no_more_than_its_rate(points: dict[tuple[int, s
         assert carried_bps <= RATE_BPS + (AROUND + MOST) * 8 / WINDOW_S
         if talkers == 8:
             assert carried_bps >= RATE_BPS * 0.99
-        # Wires of talkers are never fuller than full, and samples then go in packets of so many as leave room for headers.
+        # Wires of talkers are never fuller than full, and samples then go in packets of so many as
+        # leave room for headers.
         if own == "80 kb/s":
             samples = CODER_BPS / 8 * talkers / found[Metric.MESSAGE_RATE].value
             assert samples >= AROUND * CODER_BPS / (OWN_BPS - CODER_BPS) * 0.98 or talkers > 6
@@ -59,11 +76,18 @@ def test_every_sample_has_its_fate(points: dict[tuple[int, str], Point]) -> None
     for (talkers, _), point in points.items():
         offered, *fates = (
             point.estimates[metric].value
-            for metric in (Metric.SAMPLES_OFFERED, Metric.SAMPLES_DELIVERED, Metric.SAMPLES_LOST, Metric.SAMPLES_BUFFERED)
+            for metric in (
+                Metric.SAMPLES_OFFERED,
+                Metric.SAMPLES_DELIVERED,
+                Metric.SAMPLES_LOST,
+                Metric.SAMPLES_BUFFERED,
+            )
         )
         assert offered == pytest.approx(sum(fates))
         assert offered == talkers * WINDOW_S * CODER_BPS / 8
-        assert point.estimates[Metric.SAMPLES_LOST_HOST].value == 0  # a wire of 80 kb/s carries packets short enough
+        assert (
+            point.estimates[Metric.SAMPLES_LOST_HOST].value == 0
+        )  # a wire of 80 kb/s carries packets short enough
 
 
 def test_points_of_three_replications_have_intervals(points: dict[tuple[int, str], Point]) -> None:
@@ -74,7 +98,10 @@ def test_points_of_three_replications_have_intervals(points: dict[tuple[int, str
 
 
 def test_the_report_shows_voice_first_and_each_call(page: str) -> None:
-    order = [page.index(f">{title}<") for title in ("Loss of samples", "Rating R", "Mean opinion score", "Messages received")]
+    order = [
+        page.index(f">{title}<")
+        for title in ("Loss of samples", "Rating R", "Mean opinion score", "Messages received")
+    ]
     assert order == sorted(order)
     for text in (
         "the packet’s coming to the application",

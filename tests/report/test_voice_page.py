@@ -1,4 +1,6 @@
-"""The shipped experiment with voice, run whole: what must hold whatever is fitted, and what its report shows of it."""
+"""The shipped experiment with voice, run whole: what must hold whatever is fitted, and what its
+report shows of it.
+"""
 
 import re
 from pathlib import Path
@@ -17,7 +19,11 @@ MOST_SAMPLES = (1024 - 6) * 8 // 16
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return api.load("voice-experimental").run(out=tmp_path_factory.mktemp("voice") / "run", report=True).path
+    return (
+        api.load("voice-experimental")
+        .run(out=tmp_path_factory.mktemp("voice") / "run", report=True)
+        .path
+    )
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +33,17 @@ def points(run: Path) -> dict[int, Point]:
 
 @pytest.fixture(scope="module")
 def page(run: Path) -> str:
-    return re.sub(r"<script.*?</script>", "", (run / "report.html").read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.sub(
+        r"<script.*?</script>",
+        "",
+        (run / "report.html").read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
 
 
 def test_a_host_alone_waits_for_its_frame_to_fill_and_to_be_sent(points: dict[int, Point]) -> None:
-    # Wanted with the 29th sample, the first that fills 58 B beside 6 of overhead. One more is made while the sync bit and 528 bits leave.
+    # Wanted with the 29th sample, the first that fills 58 B beside 6 of overhead. One more is made
+    # while the sync bit and 528 bits leave.
     delay_s = 28 * SAMPLE_S + 529 * BIT_S
     for metric in (Metric.VOICE_DELAY, Metric.SAMPLE_DELAY):
         assert points[1].estimates[metric].value == pytest.approx(delay_s, rel=1e-9)
@@ -39,26 +51,41 @@ def test_a_host_alone_waits_for_its_frame_to_fill_and_to_be_sent(points: dict[in
 
 def test_offered_load_is_what_coders_make(points: dict[int, Point]) -> None:
     for count, point in points.items():
-        assert point.estimates[Metric.VOICE_LOAD].value == pytest.approx(count * 16 * BIT_S / SAMPLE_S, rel=1e-12)
+        assert point.estimates[Metric.VOICE_LOAD].value == pytest.approx(
+            count * 16 * BIT_S / SAMPLE_S, rel=1e-12
+        )
         # Each of the hosts to one sample, by where the window begins.
-        assert abs(point.estimates[Metric.SAMPLES_OFFERED].value - count * WINDOW_S / SAMPLE_S) <= count
+        assert (
+            abs(point.estimates[Metric.SAMPLES_OFFERED].value - count * WINDOW_S / SAMPLE_S)
+            <= count
+        )
 
 
 def test_what_is_offered_and_not_lost_is_carried(points: dict[int, Point]) -> None:
     for count, point in points.items():
-        load, loss = point.estimates[Metric.VOICE_LOAD].value, point.estimates[Metric.SAMPLES_LOST].value
+        load, loss = (
+            point.estimates[Metric.VOICE_LOAD].value,
+            point.estimates[Metric.SAMPLES_LOST].value,
+        )
         expected = load - loss * 16 * BIT_S / WINDOW_S
-        # What is in a buffer at either end of the window belongs to it or does not: at most a full one for each host.
+        # What is in a buffer at either end of the window belongs to it or does not: at most a full
+        # one for each host.
         slack = count * (MOST_SAMPLES + 1) * 16 * BIT_S / WINDOW_S
         assert abs(point.estimates[Metric.VOICE_UTILISATION].value - expected) <= slack
 
 
 def test_no_frame_is_older_than_its_buffer_is_long(points: dict[int, Point]) -> None:
     for point in points.values():
-        delay, of_samples = point.estimates[Metric.VOICE_DELAY].value, point.estimates[Metric.SAMPLE_DELAY].value
+        delay, of_samples = (
+            point.estimates[Metric.VOICE_DELAY].value,
+            point.estimates[Metric.SAMPLE_DELAY].value,
+        )
         # Old frames are long ones, so that samples wait at least as long as frames do.
         assert delay <= of_samples * (1 + 1e-12) <= MOST_SAMPLES * SAMPLE_S
-        least, most = point.estimates[Metric.VOICE_DELAY_RATIO_MIN].value, point.estimates[Metric.VOICE_DELAY_RATIO_MAX].value
+        least, most = (
+            point.estimates[Metric.VOICE_DELAY_RATIO_MIN].value,
+            point.estimates[Metric.VOICE_DELAY_RATIO_MAX].value,
+        )
         assert least <= 1 <= most
 
 
@@ -69,7 +96,12 @@ def test_beyond_the_line_rate_samples_must_be_lost(points: dict[int, Point]) -> 
 
 
 def test_voice_has_intervals_like_all_else(points: dict[int, Point]) -> None:
-    for metric in (Metric.VOICE_DELAY, Metric.SAMPLE_LOSS, Metric.VOICE_UTILISATION, Metric.SAMPLE_DELAY_P99):
+    for metric in (
+        Metric.VOICE_DELAY,
+        Metric.SAMPLE_LOSS,
+        Metric.VOICE_UTILISATION,
+        Metric.SAMPLE_DELAY_P99,
+    ):
         assert points[30].estimates[metric].has_interval
         assert points[30].estimates[metric].degrees == 2
 
@@ -85,9 +117,14 @@ def test_the_page_shows_voice_against_hosts_and_against_load(page: str) -> None:
 
 
 def test_the_page_shows_three_distributions_and_what_each_counts(page: str) -> None:
-    titles = [title for title in re.findall(r"<figcaption>([^<]+)", page) if title.startswith("Distribution")]
+    titles = [
+        title
+        for title in re.findall(r"<figcaption>([^<]+)", page)
+        if title.startswith("Distribution")
+    ]
     assert titles == [
-        f"Distribution of the {delay} by number of hosts" for delay in ("transmission delay", "voice delay", "delay of samples")
+        f"Distribution of the {delay} by number of hosts"
+        for delay in ("transmission delay", "voice delay", "delay of samples")
     ]
     assert "Share of samples whose delay is larger" in page
     assert "99.9%</th>" in page

@@ -15,7 +15,9 @@ def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"])
+        opened = running.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
+        )
         yield opened
         opened.close()
 
@@ -41,7 +43,9 @@ class Visit:
         self.page.close()
 
     def expect_quiet_and_no_wider(self) -> None:
-        """Assert that nothing but the page was asked for, nobody complained, and nothing makes it scroll sideways."""
+        """Assert that nothing but the page was asked for, nobody complained, and nothing makes it
+        scroll sideways.
+        """
         assert self.requests == [self.url]
         assert self.complaints == []
         assert self.page.evaluate("document.documentElement.scrollWidth") <= self.width
@@ -51,7 +55,9 @@ class Visit:
         assert self.page.locator(f"#{section} .plot[data-rendered={self.scheme}]").count() == plots
 
     def expect_within_boxes(self, sections: str) -> None:
-        """Assert that every drawing of the sections whose id begins so stays within its box, and every word of its legend too."""
+        """Assert that every drawing of the sections whose id begins so stays within its box, and
+        every word of its legend too.
+        """
         assert self.page.evaluate(
             f"[...document.querySelectorAll('[id^={sections}] .plot')].every(p => {{ const right = p.getBoundingClientRect().right + 1;"
             " return [...p.querySelectorAll('svg, .mark-text text')].every(e => e.getBoundingClientRect().right <= right); })"

@@ -52,7 +52,9 @@ made.close()
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """What is captured: `bulk` sends, `ask` asks 64 octets at a time and is answered with 320, `slow` reads slowly."""
+    """What is captured: `bulk` sends, `ask` asks 64 octets at a time and is answered with 320,
+    `slow` reads slowly.
+    """
 
     kind: str
     octets: int
@@ -67,7 +69,9 @@ TRANSFERS = {
     "interactive": Transfer("ask", 40 * 64),
     # The switch drops what its queue has no room for, behind the capture point.
     "lossy": Transfer("bulk", 1_500_000, (None, Wire(20_000_000, 15_000)), "switch"),
-    "lossy, at the receiver": Transfer("bulk", 1_500_000, (None, Wire(20_000_000, 15_000)), "switch", at=1),
+    "lossy, at the receiver": Transfer(
+        "bulk", 1_500_000, (None, Wire(20_000_000, 15_000)), "switch", at=1
+    ),
     "queued": Transfer("bulk", 1_500_000, (None, Wire(20_000_000)), "switch"),
     "closed windows": Transfer("slow", 300_000),
 }
@@ -78,19 +82,41 @@ def capture(transfer: Transfer, path: Path) -> Path:
     with testbed.make_testbed(2, layout=transfer.layout, wires=transfer.wires) as made:
         sender, receiver = made.hosts
         at = made.hosts[transfer.at]
-        command = ["dumpcap", "-q", "-P", "-s", "128", "-i", at.interface, "-f", "tcp", "-w", str(path)]
+        command = [
+            "dumpcap",
+            "-q",
+            "-P",
+            "-s",
+            "128",
+            "-i",
+            at.interface,
+            "-f",
+            "tcp",
+            "-w",
+            str(path),
+        ]
         capturing = subprocess.Popen(at.command(*command), stderr=subprocess.PIPE, text=True)
         assert capturing.stderr is not None
         try:
             # It says which file it writes when it has begun.
-            assert any(line.startswith("File:") for line in capturing.stderr), "dumpcap has not begun"
-            serving = subprocess.Popen(receiver.command(sys.executable, "-c", SERVER, transfer.kind), stdout=subprocess.PIPE, text=True)
+            assert any(line.startswith("File:") for line in capturing.stderr), (
+                "dumpcap has not begun"
+            )
+            serving = subprocess.Popen(
+                receiver.command(sys.executable, "-c", SERVER, transfer.kind),
+                stdout=subprocess.PIPE,
+                text=True,
+            )
             assert serving.stdout is not None
             with serving:
                 assert serving.stdout.readline() == "ready\n"
                 host = receiver.ipv4.partition("/")[0]
                 subprocess.run(
-                    sender.command(sys.executable, "-c", CLIENT, transfer.kind, host, str(transfer.octets)), check=True, timeout=60
+                    sender.command(
+                        sys.executable, "-c", CLIENT, transfer.kind, host, str(transfer.octets)
+                    ),
+                    check=True,
+                    timeout=60,
                 )
                 serving.wait(timeout=60)
             # What the interface has seen is on its way to the file until it stops growing.
@@ -124,7 +150,10 @@ def pcap(packets: Iterable[tuple[int, bytes]], *, link: int = 1, keep: int = 65_
     """Write packets, each with its time in µs, as a classic capture file with microseconds."""
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, keep, link)
     return head + b"".join(
-        struct.pack("<IIII", 1_700_000_000 + at_us // 10**6, at_us % 10**6, min(len(data), keep), len(data)) + data[:keep]
+        struct.pack(
+            "<IIII", 1_700_000_000 + at_us // 10**6, at_us % 10**6, min(len(data), keep), len(data)
+        )
+        + data[:keep]
         for at_us, data in packets
     )
 
@@ -138,10 +167,24 @@ def frame(of: Segment) -> bytes:
         options += bytes([1, 1, 8, 10]) + struct.pack(">II", of.stamp, 0)
     bits = sum(1 << "FSRPA".index(flag) for flag in of.flags)
     ports = (of.port, 80) if of.end == 0 else (80, of.port)
-    tcp = struct.pack(">HHIIBBHHH", *ports, of.sequence, of.acknowledgment, (20 + len(options)) // 4 << 4, bits, of.window, 0, 0)
+    tcp = struct.pack(
+        ">HHIIBBHHH",
+        *ports,
+        of.sequence,
+        of.acknowledgment,
+        (20 + len(options)) // 4 << 4,
+        bits,
+        of.window,
+        0,
+        0,
+    )
     addresses = (bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2]))
     whole = tcp + options + bytes(of.octets)
-    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(whole), 0, 0x4000, 64, 6, 0) + addresses[of.end] + addresses[1 - of.end]
+    ip = (
+        struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(whole), 0, 0x4000, 64, 6, 0)
+        + addresses[of.end]
+        + addresses[1 - of.end]
+    )
     return bytes(6) + bytes(5) + b"\x01" + b"\x08\x00" + ip + whole
 
 
@@ -151,7 +194,9 @@ def segments(of: Iterable[Segment]) -> bytes:
 
 
 def opened(*, window: int = 500, round_trip_us: int = 200, port: int = 5000) -> list[Segment]:
-    """Return a handshake that is seen near its beginner: numbers begin at 1, and windows are in units of 128."""
+    """Return a handshake that is seen near its beginner: numbers begin at 1, and windows are in
+    units of 128.
+    """
     syn = min(window << 7, 65_535)
     return [
         Segment(0, 0, 0, 0, flags="S", window=syn, port=port),
@@ -160,7 +205,9 @@ def opened(*, window: int = 500, round_trip_us: int = 200, port: int = 5000) -> 
     ]
 
 
-def rounds(count: int, *, window: int, round_trip_us: int = 10_000, size: int = 1460, port: int = 5000) -> bytes:
+def rounds(
+    count: int, *, window: int, round_trip_us: int = 10_000, size: int = 1460, port: int = 5000
+) -> bytes:
     """Return a transfer in rounds of ten segments, each acknowledged a round trip later."""
     found = opened(window=window, round_trip_us=round_trip_us, port=port)
     now, number = round_trip_us + 30, 1
@@ -172,5 +219,7 @@ def rounds(count: int, *, window: int, round_trip_us: int = 10_000, size: int = 
         found.append(Segment(now, 1, 1, number, window=window, port=port))
         now += 20
     found.append(Segment(now, 0, number, 1, flags="FA", window=window, port=port))
-    found.append(Segment(now + round_trip_us, 1, 1, number + 1, flags="FA", window=window, port=port))
+    found.append(
+        Segment(now + round_trip_us, 1, 1, number + 1, flags="FA", window=window, port=port)
+    )
     return segments(found)

@@ -1,4 +1,6 @@
-"""A stand-in for the compiled core: same table of results, made-up numbers that depend on the trial alone."""
+"""A stand-in for the compiled core: same table of results, made-up numbers that depend on the trial
+alone.
+"""
 
 import json
 import time
@@ -25,10 +27,23 @@ def simulate(line, watch=None, *, sleep_s=0.0):
     delay = rng.exponential(1e-3, (b, n))
     total = min(int(frames.sum()) * charged, window_ps)
     count = np.array([1, 2, 3], np.uint64)
-    buckets = (np.array([10**6, 10**7, 10**8], np.uint64), np.array([10**7, 10**8, 10**9], np.uint64), count)
+    buckets = (
+        np.array([10**6, 10**7, 10**8], np.uint64),
+        np.array([10**7, 10**8, 10**9], np.uint64),
+        count,
+    )
     result = {
         f"station_{name}": rng.integers(0, 9, n).astype(np.uint64)
-        for name in ("attempts", "collisions", "late_collisions", "discarded", "resumed", "offered", "dropped", "damaged")
+        for name in (
+            "attempts",
+            "collisions",
+            "late_collisions",
+            "discarded",
+            "resumed",
+            "offered",
+            "dropped",
+            "damaged",
+        )
     }
     result |= {
         f"station_{name}": rng.exponential(1e-3, n)

@@ -1,4 +1,6 @@
-"""`ethermeter` with the stand-in core, as a process of its own: `python fake_ethermeter.py SECONDS_A_TRIAL ARGUMENTS...`."""
+"""`ethermeter` with the stand-in core, as a process of its own: `python fake_ethermeter.py
+SECONDS_A_TRIAL ARGUMENTS...`.
+"""
 
 import functools
 import sys

@@ -8,5 +8,13 @@ from ethermeter.analysis.flow_sums import FlowSums
 
 def together(sums: FlowSums) -> FlowSums:
     """Sum all batches, from sums by batch; there is one of them then."""
-    total = {name: np.asarray(values.sum(axis=1, keepdims=True), np.float64) for name, values in sums.sums.items()}
-    return replace(sums, sums=total, counted_s=sums.counted_s[:, :1] * sums.counted_s.shape[1], window_s=sums.window_s[:, :1])
+    total = {
+        name: np.asarray(values.sum(axis=1, keepdims=True), np.float64)
+        for name, values in sums.sums.items()
+    }
+    return replace(
+        sums,
+        sums=total,
+        counted_s=sums.counted_s[:, :1] * sums.counted_s.shape[1],
+        window_s=sums.window_s[:, :1],
+    )

@@ -1,7 +1,8 @@
 """A coordinator that keeps to no rule, and an account of what arrives at an interface.
 
-It speaks the agents' protocol by itself, compiled from `crates/agent/proto/agent.proto`, with genuine certificates. All hosts of a
-testbed share the clock of this machine, so the times of agents are those of `time.monotonic_ns`.
+It speaks the agents' protocol by itself, compiled from `crates/agent/proto/agent.proto`, with
+genuine certificates. All hosts of a testbed share the clock of this machine, so the times of agents
+are those of `time.monotonic_ns`.
 """
 
 import contextlib
@@ -126,23 +127,45 @@ def forwarded(host: Host, address: str, port: int, path: Path) -> Iterator[None]
 class Reached:
     """An agent, as the coordinator reaches it."""
 
-    def __init__(self, protocol: tuple[types.ModuleType, types.ModuleType], target: str, name: str, certificates: Path) -> None:
+    def __init__(
+        self,
+        protocol: tuple[types.ModuleType, types.ModuleType],
+        target: str,
+        name: str,
+        certificates: Path,
+    ) -> None:
         self.pb, calls = protocol
-        read = [(certificates / file).read_bytes() for file in ("authority.pem", "coordinator.key", "coordinator.pem")]
-        options = [("grpc.ssl_target_name_override", name), ("grpc.enable_retries", 0), ("grpc.use_local_subchannel_pool", 1)]
+        read = [
+            (certificates / file).read_bytes()
+            for file in ("authority.pem", "coordinator.key", "coordinator.pem")
+        ]
+        options = [
+            ("grpc.ssl_target_name_override", name),
+            ("grpc.enable_retries", 0),
+            ("grpc.use_local_subchannel_pool", 1),
+        ]
         self._channel = grpc.secure_channel(target, grpc.ssl_channel_credentials(*read), options)
         self._calls = calls.AgentStub(self._channel)
         self._counter = 0
         self._lock = threading.Lock()
         self.address = name
-        self.session = self._calls.Hello(self.pb.HelloRequest(), timeout=5, wait_for_ready=True).session
+        self.session = self._calls.Hello(
+            self.pb.HelloRequest(), timeout=5, wait_for_ready=True
+        ).session
 
     def call(self, name: str, experiment: int, **fields: Any) -> Any:
         """Make a stamped call; calls arrive in the order of their numbers."""
         with self._lock:
             self._counter += 1
-            stamp = self.pb.Stamp(session=self.session, experiment=experiment, counter=self._counter, made_ns=time.monotonic_ns())
-            return getattr(self._calls, name)(getattr(self.pb, f"{name}Request")(stamp=stamp, **fields), timeout=10)
+            stamp = self.pb.Stamp(
+                session=self.session,
+                experiment=experiment,
+                counter=self._counter,
+                made_ns=time.monotonic_ns(),
+            )
+            return getattr(self._calls, name)(
+                getattr(self.pb, f"{name}Request")(stamp=stamp, **fields), timeout=10
+            )
 
     def close(self) -> None:
         """End the connection."""
@@ -162,7 +185,9 @@ def rule(call: Callable[[], Any]) -> str | None:
 
 
 def carry(agents: Iterable[Reached], experiment: int) -> dict[str, Any]:
-    """Renew leases, and carry challenges to receivers and renewals back; returns the last reply of each agent that knows the experiment."""
+    """Renew leases, and carry challenges to receivers and renewals back; returns the last reply of
+    each agent that knows the experiment.
+    """
     replies: dict[int, Any] = {}
     known = {agent.session: agent for agent in agents}
 
@@ -174,7 +199,11 @@ def carry(agents: Iterable[Reached], experiment: int) -> dict[str, Any]:
         replies[id(agent)] = reply
         return reply
 
-    asked = [(agent, challenge) for agent in known.values() for challenge in getattr(lease(agent), "challenges", ())]
+    asked = [
+        (agent, challenge)
+        for agent in known.values()
+        for challenge in getattr(lease(agent), "challenges", ())
+    ]
     for session, receiver in known.items():
         mine = [(sender, challenge) for sender, challenge in asked if challenge.session == session]
         answer = lease(receiver, challenges=[challenge for _, challenge in mine]) if mine else None
@@ -185,7 +214,9 @@ def carry(agents: Iterable[Reached], experiment: int) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def leased(agents: list[Reached], experiments: list[int], *, every_s: float = 0.15) -> Iterator[None]:
+def leased(
+    agents: list[Reached], experiments: list[int], *, every_s: float = 0.15
+) -> Iterator[None]:
     """Keep leases of experiments, whatever is refused."""
     is_over = threading.Event()
 
@@ -204,7 +235,8 @@ def leased(agents: list[Reached], experiments: list[int], *, every_s: float = 0.
 
 
 class Arrived:
-    """Frames of one sender that arrive at a host's interface, or leave it, but those of control connections.
+    """Frames of one sender that arrive at a host's interface, or leave it, but those of control
+    connections.
 
     Bits are those from destination address to FCS.
     """
@@ -215,7 +247,9 @@ class Arrived:
         self.last_ns = 0
         self._source = bytes.fromhex(sender.mac.replace(":", ""))
         self._leaving = leaving
-        self._socket = on_host(at, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)))  # ETH_P_ALL
+        self._socket = on_host(
+            at, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        )  # ETH_P_ALL
         self._socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
         self._socket.bind((at.interface, 3))
         self._socket.settimeout(0.05)
@@ -230,7 +264,9 @@ class Arrived:
         time.sleep(0.1)
         self._is_over.set()
         self._thread.join()
-        dropped = struct.unpack("II", self._socket.getsockopt(263, 6, 8))[1]  # SOL_PACKET, PACKET_STATISTICS
+        dropped = struct.unpack("II", self._socket.getsockopt(263, 6, 8))[
+            1
+        ]  # SOL_PACKET, PACKET_STATISTICS
         self._socket.close()
         assert dropped == 0, f"the account missed {dropped} frames"
 
@@ -240,7 +276,11 @@ class Arrived:
                 frame, (_, _, kind, *_) = self._socket.recvfrom(1 << 16)
             except TimeoutError:
                 continue
-            if frame[6:12] == self._source and (kind == socket.PACKET_OUTGOING) == self._leaving and not _is_control(frame):
+            if (
+                frame[6:12] == self._source
+                and (kind == socket.PACKET_OUTGOING) == self._leaving
+                and not _is_control(frame)
+            ):
                 self.frames += 1
                 self.bits += 8 * (max(len(frame), 60) + 4)
                 self.last_ns = time.monotonic_ns()

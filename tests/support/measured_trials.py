@@ -11,11 +11,19 @@ from ethermeter.experiment import load
 
 def loopback(addresses: str = "127.0.0.") -> Laboratory:
     """Two hosts, a and b, whose addresses begin so and end in 1 and 2."""
-    return Laboratory({name: Station(name, f"127.0.0.{at}:4988", f"{addresses}{at}") for at, name in enumerate("ab", 1)}, "loopback")
+    return Laboratory(
+        {
+            name: Station(name, f"127.0.0.{at}:4988", f"{addresses}{at}")
+            for at, name in enumerate("ab", 1)
+        },
+        "loopback",
+    )
 
 
 def only_trial(folder: Path, text: str, *more: tuple[str, str]) -> dict[str, Any]:
-    """The only trial of an experiment file, in which each first text, which must be there, is replaced by the second."""
+    """The only trial of an experiment file, in which each first text, which must be there, is
+    replaced by the second.
+    """
     for old, new in more:
         assert old in text
         text = text.replace(old, new)

@@ -15,7 +15,9 @@ def half_unit(text: str) -> float:
 
 
 def off(value: float, text: str) -> float:
-    """How far a value is from a printed one, in half units of its last digit; at most 1 if it rounds to it."""
+    """How far a value is from a printed one, in half units of its last digit; at most 1 if it
+    rounds to it.
+    """
     return abs(float(value) - float(text)) / half_unit(text)
 
 

@@ -51,7 +51,12 @@ def write_experiment(directory, *, text=EXPERIMENT):
 
 def fake(*arguments, seconds_a_trial=0.0):
     """Command line of `ethermeter` with the stand-in core."""
-    return [sys.executable, str(SUPPORT / "fake_ethermeter.py"), str(seconds_a_trial), *map(str, arguments)]
+    return [
+        sys.executable,
+        str(SUPPORT / "fake_ethermeter.py"),
+        str(seconds_a_trial),
+        *map(str, arguments),
+    ]
 
 
 def real(*arguments):
@@ -59,13 +64,25 @@ def real(*arguments):
 
 
 def call(command, *, cwd=None, env=None):
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120, env={**os.environ, **(env or {})}, check=False)
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=120,
+        env={**os.environ, **(env or {})},
+        check=False,
+    )
 
 
 @contextmanager
 def started(command, *, env=None):
-    """A process under way; killed and awaited at the end of the block, so that a test that fails leaves nothing to others."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    """A process under way; killed and awaited at the end of the block, so that a test that fails
+    leaves nothing to others.
+    """
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+    )
     try:
         yield process
     finally:

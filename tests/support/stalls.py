@@ -1,11 +1,14 @@
 """Stalls of the machine, and measurements taken in windows without them.
 
-A virtual machine may lose its processors for tens of milliseconds at any moment, and other programs may use them. Then a rate is too low
-and a delay too long, whatever was built. A witness process on each processor sleeps for a short time, over and over, at a priority above
-all that tests do, and counts how much later than asked it woke up. The processor time of other programs is what the system has counted.
+A virtual machine may lose its processors for tens of milliseconds at any moment, and other programs
+may use them. Then a rate is too low and a delay too long, whatever was built. A witness process on
+each processor sleeps for a short time, over and over, at a priority above all that tests do, and
+counts how much later than asked it woke up. The processor time of other programs is what the system
+has counted.
 
-Laws (counts, conservation, order, octets) hold on any machine: tests assert them once. An expectation of a time or a rate is asserted on a
-measurement from a quiet window. Whether a window was quiet is decided by stalls and other programs alone, never by what was measured.
+Laws (counts, conservation, order, octets) hold on any machine: tests assert them once. An
+expectation of a time or a rate is asserted on a measurement from a quiet window. Whether a window
+was quiet is decided by stalls and other programs alone, never by what was measured.
 """
 
 import contextlib
@@ -29,16 +32,25 @@ NewPath = Callable[[], Path]
 CALLS = 3
 """Windows that are tried at most."""
 TOLERATED_STALL_S = 0.005
-"""Sum of all stalls in a quiet window: a twentieth of the shortest window in which tests measure."""
+"""Sum of all stalls in a quiet window: a twentieth of the shortest window in which tests measure.
+"""
 TOLERATED_OTHERS = 0.1
-"""Processor time of other programs in a quiet window, in processors. A machine that does nothing else uses some hundredths of one."""
+"""Processor time of other programs in a quiet window, in processors.
+
+A machine that does nothing else uses some hundredths of one.
+"""
 BUSY_OTHERS = 0.5
-"""Processor time of other programs, in processors, beyond which no further window is tried: such work goes on for longer than a test."""
+"""Processor time of other programs, in processors, beyond which no further window is tried: such
+work goes on for longer than a test.
+"""
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 INCONCLUSIVE = "inconclusive: "
 """Begins the reason of a test that found no quiet window."""
 KERNEL_THREADS = 2
-"""The process that makes all threads of the kernel. What they do is work for some process, as likely of a test as of others."""
+"""The process that makes all threads of the kernel.
+
+What they do is work for some process, as likely of a test as of others.
+"""
 
 
 class Witnesses:
@@ -51,7 +63,9 @@ class Witnesses:
         self._paths = [folder / str(processor) for processor in sorted(os.sched_getaffinity(0))]
         for path in self._paths:
             path.touch()
-            process = self._stack.enter_context(subprocess.Popen([sys.executable, "-I", "-S", witness.__file__, path.name, path]))
+            process = self._stack.enter_context(
+                subprocess.Popen([sys.executable, "-I", "-S", witness.__file__, path.name, path])
+            )
             self._stack.callback(process.kill)
             self._processes.append(process)
         until_s = time.monotonic() + 30
@@ -70,7 +84,9 @@ class Witnesses:
             process.wait()
 
     def stalled_s(self) -> float:
-        """Sum of all stalls of all processors since the witnesses began, those that have not ended included."""
+        """Sum of all stalls of all processors since the witnesses began, those that have not ended
+        included.
+        """
         now_s, total_s = time.monotonic(), 0.0
         for path in self._paths:
             stalled_s, due_s = witness.STATE.unpack(path.read_bytes())
@@ -80,13 +96,16 @@ class Witnesses:
 
 
 def others() -> dict[int, float]:
-    """Processor time that processes other than this one, its descendants and the kernel's threads have used, in seconds, by their ids."""
+    """Processor time that processes other than this one, its descendants and the kernel's threads
+    have used, in seconds, by their ids.
+    """
     parents, used_s = {}, {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             fields = path.read_text().rpartition(")")[2].split()
             parents[int(path.parent.name)] = int(fields[1])
-            # Of the process and of its children that have ended, so that nothing is lost when one ends.
+            # Of the process and of its children that have ended, so that nothing is lost when one
+            # ends.
             used_s[int(path.parent.name)] = sum(map(int, fields[11:15])) * TICK_S
     ours, found = {os.getpid(), KERNEL_THREADS}, True
     while found:
@@ -108,17 +127,23 @@ class QuietWindow:
     """Takes measurements in quiet windows; the fixture `in_quiet_window`."""
 
     stalled_s: float
-    """Sum of all stalls in the window that was quiet enough, for expectations that are less exact by as much."""
+    """Sum of all stalls in the window that was quiet enough, for expectations that are less exact
+    by as much.
+    """
 
     def __init__(self, usage: Callable[[], Usage]) -> None:
         self._usage = usage
 
-    def __call__(self, measure: Callable[[], T], *, tolerated_stall_s: float = TOLERATED_STALL_S) -> T:
-        """Return what `measure` returns in the first quiet window of at most three; of one on a busy machine.
+    def __call__(
+        self, measure: Callable[[], T], *, tolerated_stall_s: float = TOLERATED_STALL_S
+    ) -> T:
+        """Return what `measure` returns in the first quiet window of at most three; of one on a
+        busy machine.
 
         Args:
-            measure: Called for each window. Files it writes must be new each time. A law that it asserts fails the test at once.
-            tolerated_stall_s: Sum of stalls that what is expected of the result allows for.
+            measure: Called for each window. Files it writes must be new each time. A law that it
+            asserts fails the test at once. tolerated_stall_s: Sum of stalls that what is expected
+            of the result allows for.
 
         Raises:
             pytest.skip.Exception: No window was quiet: the test is inconclusive.
@@ -138,7 +163,9 @@ class QuietWindow:
             if others_s > BUSY_OTHERS * lasted_s:
                 break
         allowed = f"{1e3 * tolerated_stall_s:g} ms and {TOLERATED_OTHERS:.0%} of a processor"
-        pytest.skip(f"{INCONCLUSIVE}stalls of the machine and work of other programs took {', '.join(seen)}; allowed are {allowed}")
+        pytest.skip(
+            f"{INCONCLUSIVE}stalls of the machine and work of other programs took {', '.join(seen)}; allowed are {allowed}"
+        )
 
 
 def usage_by(witnesses: Witnesses) -> Callable[[], Usage]:

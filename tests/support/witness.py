@@ -1,4 +1,7 @@
-"""A process that notices when its processor stalls. Run as a script, so that it starts soon and uses little."""
+"""A process that notices when its processor stalls.
+
+Run as a script, so that it starts soon and uses little.
+"""
 
 import contextlib
 import os
@@ -9,17 +12,26 @@ from pathlib import Path
 
 SLEEP_S = 0.002
 STALL_S = 0.001
-"""A witness that wakes up later than this was stalled. Interrupts, and the work they defer, take some tenths of it."""
+"""A witness that wakes up later than this was stalled.
+
+Interrupts, and the work they defer, take some tenths of it.
+"""
 STATE = struct.Struct("dd")
-"""What its file holds: the sum of all stalls, and when it is due to wake up next by the monotonic clock, both in seconds."""
+"""What its file holds: the sum of all stalls, and when it is due to wake up next by the monotonic
+clock, both in seconds.
+"""
 
 
 def run(processor: int, path: Path) -> None:
-    """Sleep on one processor, over and over, and keep the state in a file; end with the process that started this one."""
+    """Sleep on one processor, over and over, and keep the state in a file; end with the process
+    that started this one.
+    """
     parent, stalled_s = os.getppid(), 0.0
     os.sched_setaffinity(0, {processor})
     with contextlib.suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_max(os.SCHED_FIFO) - 1))
+        os.sched_setscheduler(
+            0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_max(os.SCHED_FIFO) - 1)
+        )
     with path.open("r+b", buffering=0) as file:
         while os.getppid() == parent:
             due_s = time.monotonic() + SLEEP_S

@@ -1,8 +1,10 @@
-"""Calls that are admitted or not, against Erlang, Poisson, hand values, and a simulation of calls one by one.
+"""Calls that are admitted or not, against Erlang, Poisson, hand values, and a simulation of calls
+one by one.
 
-The simulation is independent of the chain: it has a list of calls that end, and each decision is made by what the rule does (count those
-that are heard, measure a load), not by its a_n. Seeded; a comparison fails by chance with probability 1e-4, so that all of them together do
-with less than 1%: Student's t over the replications.
+The simulation is independent of the chain: it has a list of calls that end, and each decision is
+made by what the rule does (count those that are heard, measure a load), not by its a_n. Seeded; a
+comparison fails by chance with probability 1e-4, so that all of them together do with less than 1%:
+Student's t over the replications.
 """
 
 import heapq
@@ -31,8 +33,14 @@ ROUNDING = 1e-12
 
 
 def is_within(samples: NDArray[np.float64], value: float) -> bool:
-    """Whether a value is in the interval of the mean of independent samples, at the error probability of this file."""
-    half = student_t.ppf(1 - ERROR / 2, samples.size - 1) * samples.std(ddof=1) / math.sqrt(samples.size)
+    """Whether a value is in the interval of the mean of independent samples, at the error
+    probability of this file.
+    """
+    half = (
+        student_t.ppf(1 - ERROR / 2, samples.size - 1)
+        * samples.std(ddof=1)
+        / math.sqrt(samples.size)
+    )
     return bool(abs(samples.mean() - value) <= half)
 
 
@@ -47,7 +55,9 @@ class Seen:
     crowded: float
 
 
-def simulate(offered: float, decide: Decision, durations: Durations, loss: NDArray[np.float64], seed: int) -> Seen:
+def simulate(
+    offered: float, decide: Decision, durations: Durations, loss: NDArray[np.float64], seed: int
+) -> Seen:
     """Let calls come and go, mean duration 1; measure from the 1000th on."""
     rng = np.random.default_rng(seed)
     arrivals, warm = 9000, 1000
@@ -104,10 +114,17 @@ DURATIONS: dict[str, Durations] = {
 @pytest.mark.parametrize("rule", RULES)
 def test_calls_one_by_one_fare_as_the_chain_says(rule: str, durations: str) -> None:
     admit, decide = RULES[rule]
-    seen = [simulate(OFFERED, decide, DURATIONS[durations], LOSS, seed) for seed in range(REPLICATIONS)]
+    seen = [
+        simulate(OFFERED, decide, DURATIONS[durations], LOSS, seed) for seed in range(REPLICATIONS)
+    ]
     chain = voice.occupancy(OFFERED, admit=admit)
     lot = voice.call_time(chain.distribution, loss=LOSS, limit=LIMIT, most=MOST)
-    expected = {"blocking": chain.blocking, "mean_calls": chain.mean_calls, "beyond": lot.beyond, "mean_loss": lot.mean_loss}
+    expected = {
+        "blocking": chain.blocking,
+        "mean_calls": chain.mean_calls,
+        "beyond": lot.beyond,
+        "mean_loss": lot.mean_loss,
+    }
     if rule == "central":
         # Nobody is beyond the threshold: chance has no part in it, and there is no interval.
         assert {each.crowded for each in seen} == {0.0}
@@ -124,7 +141,9 @@ def test_a_server_that_counts_leaves_erlangs_loss(offered: float, most: int, mor
     found = voice.occupancy(offered, admit=voice.central(most, places=most + more))
     blocked = voice.erlang_b(offered, places=most)
     assert found.blocking == pytest.approx(blocked, abs=ROUNDING)
-    assert found.mean_calls == pytest.approx(offered * (1 - blocked), abs=ROUNDING * max(offered, 1))
+    assert found.mean_calls == pytest.approx(
+        offered * (1 - blocked), abs=ROUNDING * max(offered, 1)
+    )
     assert not found.distribution[most + 1 :].any()
 
 
@@ -141,7 +160,8 @@ def test_nothing_overflows() -> None:
     found = voice.occupancy([0.0, 1e-300, 1e9], admit=voice.unlimited(10_000))
     assert found.distribution.shape == (3, 10_001)
     assert found.distribution[:2, 0].tolist() == [1, 1]
-    # Far more offered than there is room for: all places are taken, and 1 - places / offered are refused, to 1 / offered.
+    # Far more offered than there is room for: all places are taken, and 1 - places / offered are
+    # refused, to 1 / offered.
     assert found.blocking[2] == pytest.approx(1 - 1e-5, abs=1e-9)
     assert np.isfinite(found.distribution).all()
 
@@ -177,13 +197,18 @@ def test_where_nobody_is_admitted_there_is_no_call_time() -> None:
 def test_as_many_calls_end_as_are_admitted(offered: float, admit: list[float]) -> None:
     found = voice.occupancy(offered, admit=admit)
     assert found.distribution.sum() == pytest.approx(1, abs=ROUNDING)
-    assert found.mean_calls == pytest.approx(offered * (1 - found.blocking), abs=ROUNDING * max(1, offered))
+    assert found.mean_calls == pytest.approx(
+        offered * (1 - found.blocking), abs=ROUNDING * max(1, offered)
+    )
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.8, 1.0])
 def test_who_counts_refuses_when_enough_are_heard(share: float) -> None:
     rule = voice.by_count(3, heard=share, places=8)
-    exact = [sum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(min(n, 2) + 1)) for n in range(8)]
+    exact = [
+        sum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(min(n, 2) + 1))
+        for n in range(8)
+    ]
     assert rule.tolist() == pytest.approx(exact, abs=ROUNDING)
 
 
@@ -215,7 +240,8 @@ def test_talkers_one_by_one_are_heard_as_often_as_the_formula_says(listen_s: flo
         starts = np.arange(windows) * apart_s
         missed = np.ones(windows, dtype=bool)
         for _ in range(2):
-            # Silences and spurts in turn from long before the first window on; who is silent at its start and until its end is missed.
+            # Silences and spurts in turn from long before the first window on; who is silent at its
+            # start and until its end is missed.
             count = int(1.2 * windows * apart_s / (talk_s + silence_s)) + 200
             silences, spurts = rng.exponential(silence_s, count), rng.exponential(talk_s, count)
             ends_s = np.cumsum(silences + spurts) - spurts - 100.0
@@ -224,33 +250,74 @@ def test_talkers_one_by_one_are_heard_as_often_as_the_formula_says(listen_s: flo
             of = np.searchsorted(ends_s, starts)
             missed &= (begins_s[of] <= starts) & (ends_s[of] >= starts + listen_s)
         shares.append(1 - missed.mean())
-    assert is_within(np.array(shares), float(voice.heard(listen_s, talk_s=talk_s, silence_s=silence_s)))
+    assert is_within(
+        np.array(shares), float(voice.heard(listen_s, talk_s=talk_s, silence_s=silence_s))
+    )
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: voice.occupancy(-1, admit=[1.0]), "occupancy: offered_erlangs = -1: a number from 0 to 1e+09"),
+        (
+            lambda: voice.occupancy(-1, admit=[1.0]),
+            "occupancy: offered_erlangs = -1: a number from 0 to 1e+09",
+        ),
         (lambda: voice.occupancy(math.nan, admit=[1.0]), "occupancy: offered_erlangs = nan: "),
-        (lambda: voice.occupancy(1, admit=[1.0, 1.5]), "occupancy: admit = 1.5: a number from 0 to 1"),
-        (lambda: voice.occupancy(1, admit=1.0), "occupancy: admit = an array of shape (): from 1 to 10000 places"),
+        (
+            lambda: voice.occupancy(1, admit=[1.0, 1.5]),
+            "occupancy: admit = 1.5: a number from 0 to 1",
+        ),
+        (
+            lambda: voice.occupancy(1, admit=1.0),
+            "occupancy: admit = an array of shape (): from 1 to 10000 places",
+        ),
         (lambda: voice.occupancy(1, admit=[]), "occupancy: admit = an array of shape (0,): "),
-        (lambda: voice.occupancy(1, admit=np.ones(10_001)), "occupancy: admit = an array of shape (10001,): "),
-        (lambda: voice.occupancy([1, 2], admit=np.ones((3, 4))), "occupancy: offered_erlangs, admit = arrays of shapes (2, 1), (3, 4): "),
+        (
+            lambda: voice.occupancy(1, admit=np.ones(10_001)),
+            "occupancy: admit = an array of shape (10001,): ",
+        ),
+        (
+            lambda: voice.occupancy([1, 2], admit=np.ones((3, 4))),
+            "occupancy: offered_erlangs, admit = arrays of shapes (2, 1), (3, 4): ",
+        ),
         (lambda: voice.unlimited(0), "unlimited: places = 0: a whole number from 1 to 10000"),
         (lambda: voice.unlimited("many"), 'unlimited: places = "many": '),
-        (lambda: voice.central(2.5, places=3), "central: most = 2.5: a whole number from 0 to 10000"),
+        (
+            lambda: voice.central(2.5, places=3),
+            "central: most = 2.5: a whole number from 0 to 10000",
+        ),
         (lambda: voice.central([1, 2], places=3), "central: most = an array of shape (2,): "),
-        (lambda: voice.by_count(2, heard=1.1, places=3), "by-count: heard = 1.1: a number from 0 to 1"),
+        (
+            lambda: voice.by_count(2, heard=1.1, places=3),
+            "by-count: heard = 1.1: a number from 0 to 1",
+        ),
         (lambda: voice.by_count(-2, heard=0.5, places=3), "by-count: most = -2: "),
         (lambda: voice.by_load([0.1, 2.0], deviation=0.1, threshold=0.5), "by-load: mean = 2: "),
-        (lambda: voice.by_load([0.1, 0.2], deviation=-0.1, threshold=0.5), "by-load: deviation = -0.1: "),
-        (lambda: voice.by_load([0.1, 0.2], deviation=[0.1] * 3, threshold=0.5), "by-load: mean, deviation, threshold = arrays of shapes "),
-        (lambda: voice.heard(-1, talk_s=1, silence_s=1), "heard: listen_s = -1: a number from 0 to 1e+06"),
+        (
+            lambda: voice.by_load([0.1, 0.2], deviation=-0.1, threshold=0.5),
+            "by-load: deviation = -0.1: ",
+        ),
+        (
+            lambda: voice.by_load([0.1, 0.2], deviation=[0.1] * 3, threshold=0.5),
+            "by-load: mean, deviation, threshold = arrays of shapes ",
+        ),
+        (
+            lambda: voice.heard(-1, talk_s=1, silence_s=1),
+            "heard: listen_s = -1: a number from 0 to 1e+06",
+        ),
         (lambda: voice.heard(1, talk_s=0, silence_s=1), "heard: talk_s = 0: "),
-        (lambda: voice.call_time(0.5, loss=[0.0], limit=0.1, most=1), "call-time: distribution = one number: "),
-        (lambda: voice.call_time([0.5, 0.5], loss=[0.0, 2.0], limit=0.1, most=1), "call-time: loss = 2: "),
-        (lambda: voice.call_time([0.5, 0.5], loss=[0.0] * 3, limit=0.1, most=1), "call-time: distribution, loss, limit, most = arrays of "),
+        (
+            lambda: voice.call_time(0.5, loss=[0.0], limit=0.1, most=1),
+            "call-time: distribution = one number: ",
+        ),
+        (
+            lambda: voice.call_time([0.5, 0.5], loss=[0.0, 2.0], limit=0.1, most=1),
+            "call-time: loss = 2: ",
+        ),
+        (
+            lambda: voice.call_time([0.5, 0.5], loss=[0.0] * 3, limit=0.1, most=1),
+            "call-time: distribution, loss, limit, most = arrays of ",
+        ),
     ],
 )
 def test_what_cannot_be_is_named(call: Callable[[], object], said: str) -> None:

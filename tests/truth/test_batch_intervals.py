@@ -1,12 +1,14 @@
-"""Intervals from the batches of one replication cover the truth, of segments and of networks; `pytest -s` prints the coverage.
+"""Intervals from the batches of one replication cover the truth, of segments and of networks;
+`pytest -s` prints the coverage.
 
-Each of 400 seeds, of segments 200, gives one replication and its interval for every metric that has one. The truth is what queueing
-theory says of a wire, and the mean over the replications of a segment, which is uncertain by 7% of the standard deviation of one: too
-little to matter.
+Each of 400 seeds, of segments 200, gives one replication and its interval for every metric that has
+one. The truth is what queueing theory says of a wire, and the mean over the replications of a
+segment, which is uncertain by 7% of the standard deviation of one: too little to matter.
 
-Acceptance: at least 92% of the intervals hold the truth, at every load and length, for every metric. Their number is binomial: of a
-method that covers exactly 95%, fewer than 368 of 400 hold it once in 265, and fewer than 184 of 200 once in 42; ours is meant to be a
-little wide. Seeds are fixed, so it is decided once. What the plain jackknife of 20 batches would cover stands beside it.
+Acceptance: at least 92% of the intervals hold the truth, at every load and length, for every
+metric. Their number is binomial: of a method that covers exactly 95%, fewer than 368 of 400 hold it
+once in 265, and fewer than 184 of 200 once in 42; ours is meant to be a little wide. Seeds are
+fixed, so it is decided once. What the plain jackknife of 20 batches would cover stands beside it.
 """
 
 import math
@@ -54,7 +56,10 @@ drain = "0 s"
 replications = {cases}
 batches = 20
 """
-POISSON = {"arrivals": "{ poisson_load = 0.3 }", "vary": '"stations.arrivals.poisson_load" = [0.3, 0.6, 0.9]'}
+POISSON = {
+    "arrivals": "{ poisson_load = 0.3 }",
+    "vary": '"stations.arrivals.poisson_load" = [0.3, 0.6, 0.9]',
+}
 SEGMENTS = {
     "saturated": {"arrivals": '"saturated"', "vary": "", "queue": ""},
     "poisson, queues of 16": {**POISSON, "queue": "queue = 16"},
@@ -93,22 +98,33 @@ batches = 20
 """
 
 
-def coverage(run: em.Run, truths: Mapping[Metric, float] | None = None) -> dict[tuple[str, Metric], tuple[float, float, float]]:
-    """Find by point and metric the shares of replications, each by itself, whose intervals hold the truth.
+def coverage(
+    run: em.Run, truths: Mapping[Metric, float] | None = None
+) -> dict[tuple[str, Metric], tuple[float, float, float]]:
+    """Find by point and metric the shares of replications, each by itself, whose intervals hold the
+    truth.
 
     Returns
     -------
     :
-        The share, that of the plain jackknife, and the share of replications that carry the caution `correlated-batches`.
+        The share, that of the plain jackknife, and the share of replications that carry the caution
+        `correlated-batches`.
     """
     trials = run.trials()
     # Each trial a series of its own, so that none is a replication of another.
     alone = [replace(trial, series=f"{at}") for at, trial in enumerate(trials)]
-    batches, observations, flow_batches = run.directory.batches(), run.directory.observations(), run.directory.flow_batches()
+    batches, observations, flow_batches = (
+        run.directory.batches(),
+        run.directory.observations(),
+        run.directory.flow_batches(),
+    )
     points = estimate(alone, observations, batches, flow_batches)
     assert len(points) == len(trials)
     by_batch = [(at, graphs(left_out(sums))) for at, sums in batch_sums(batches, trials)]
-    by_batch += [(at, of_all(flows_left_out(sums))) for at, sums in flow_sums(flow_batches, observations, trials)]
+    by_batch += [
+        (at, of_all(flows_left_out(sums)))
+        for at, sums in flow_sums(flow_batches, observations, trials)
+    ]
     ((_, left),) = by_batch
     found = {}
     places = [" ".join(trial.point.values()) for trial in trials]
@@ -121,7 +137,9 @@ def coverage(run: em.Run, truths: Mapping[Metric, float] | None = None) -> dict[
             truth = truths[metric] if truths else float(value.mean())
             low, high = np.array([each.low for each in of]), np.array([each.high for each in of])
             without = left[metric][rows]
-            jackknife = np.sqrt(19 / 20 * np.square(without - without.mean(axis=1, keepdims=True)).sum(axis=1)) * quantile(19)
+            jackknife = np.sqrt(
+                19 / 20 * np.square(without - without.mean(axis=1, keepdims=True)).sum(axis=1)
+            ) * quantile(19)
             found[place, metric] = (
                 float(np.mean((low <= truth) & (truth <= high))),
                 float(np.mean(np.abs(value - truth) <= jackknife)),
@@ -142,7 +160,9 @@ def judge(name: str, found: Mapping[tuple[str, Metric], tuple[float, float, floa
 @pytest.mark.long
 @pytest.mark.parametrize("kind", SEGMENTS)
 def test_intervals_of_a_segment_cover_the_mean_over_replications(tmp_path: Path, kind: str) -> None:
-    (tmp_path / "x.toml").write_text(SEGMENT.format(cases=OF_SEGMENTS, **SEGMENTS[kind]), encoding="utf-8")
+    (tmp_path / "x.toml").write_text(
+        SEGMENT.format(cases=OF_SEGMENTS, **SEGMENTS[kind]), encoding="utf-8"
+    )
     found = coverage(em.load(tmp_path / "x.toml").run(out=tmp_path / "run", jobs=2))
     assert {metric for _, metric in found} >= {
         Metric.UTILISATION,
@@ -155,23 +175,41 @@ def test_intervals_of_a_segment_cover_the_mean_over_replications(tmp_path: Path,
 
 def network(folder: Path, frames: str, load: float, *, more: str = "") -> em.Run:
     """Simulate ten thousand messages, once the wire has forgotten that it began empty."""
-    service_s = sum(share * (octets + AROUND) * OCTET_S for octets, share in LENGTHS[frames].items())
+    service_s = sum(
+        share * (octets + AROUND) * OCTET_S for octets, share in LENGTHS[frames].items()
+    )
     rate = load / service_s
     measure_us = round(10_000 / rate * 1e6)
-    # The memory of such a queue is some 1 / (1 - load)^2 services (Whitt, Management Science 35(11), 1989): twenty times that.
+    # The memory of such a queue is some 1 / (1 - load)^2 services (Whitt, Management Science
+    # 35(11), 1989): twenty times that.
     settle_us = round(20 * service_s / (1 - load) ** 2 * 1e6)
-    text = NETWORK.format(frames=frames, rate=rate, more=more, transmit=measure_us + settle_us, measure=measure_us, cases=CASES)
+    text = NETWORK.format(
+        frames=frames,
+        rate=rate,
+        more=more,
+        transmit=measure_us + settle_us,
+        measure=measure_us,
+        cases=CASES,
+    )
     (folder / "x.toml").write_text(text, encoding="utf-8")
     return em.load(folder / "x.toml").run(out=folder / "run", jobs=2)
 
 
 @pytest.mark.parametrize("load", [0.5, 0.9, 0.95])
 @pytest.mark.parametrize("frames", LENGTHS)
-def test_intervals_of_a_wire_cover_the_wait_of_pollaczek_and_khinchine(tmp_path: Path, frames: str, load: float) -> None:
-    # The wire is an output queue with one server: wait = rate E[S^2] / (2 (1 - load)); then preamble and frame are sent.
+def test_intervals_of_a_wire_cover_the_wait_of_pollaczek_and_khinchine(
+    tmp_path: Path, frames: str, load: float
+) -> None:
+    # The wire is an output queue with one server: wait = rate E[S^2] / (2 (1 - load)); then
+    # preamble and frame are sent.
     services_s = {(octets + AROUND) * OCTET_S: share for octets, share in LENGTHS[frames].items()}
     mean_s = sum(share * each for each, share in services_s.items())
-    wait_s = load / mean_s * sum(share * each**2 for each, share in services_s.items()) / (2 * (1 - load))
+    wait_s = (
+        load
+        / mean_s
+        * sum(share * each**2 for each, share in services_s.items())
+        / (2 * (1 - load))
+    )
     truths = {
         Metric.ONE_WAY_DELAY: wait_s + mean_s - 12 * OCTET_S,
         Metric.MESSAGE_RATE: load / mean_s,
@@ -181,28 +219,52 @@ def test_intervals_of_a_wire_cover_the_wait_of_pollaczek_and_khinchine(tmp_path:
 
 
 def test_intervals_of_a_wire_cover_the_loss_of_erlang(tmp_path: Path) -> None:
-    # Room for the message being sent only: Erlang's B of one server, load / (1 + load), whatever the lengths (Gross and Harris, 2.4).
+    # Room for the message being sent only: Erlang's B of one server, load / (1 + load), whatever
+    # the lengths (Gross and Harris, 2.4).
     frames, load = "64 B x 3 + 1518 B x 1", 0.5
-    judge("loss", coverage(network(tmp_path, frames, load, more="queue = 1"), {Metric.LOSS: load / (1 + load)}))
+    judge(
+        "loss",
+        coverage(
+            network(tmp_path, frames, load, more="queue = 1"), {Metric.LOSS: load / (1 + load)}
+        ),
+    )
 
 
 def test_without_a_loss_the_interval_holds_a_small_one(tmp_path: Path) -> None:
-    # A queue of four at a load of 0.2 loses one message of some thousands. Most windows of 2000 see no loss; they must not say [0, 0].
+    # A queue of four at a load of 0.2 loses one message of some thousands. Most windows of 2000 see
+    # no loss; they must not say [0, 0].
     service_s = (64 + AROUND) * OCTET_S
     rate = 0.2 / service_s
     measure_us = round(2000 / rate * 1e6)
-    text = NETWORK.format(frames="64 B", rate=rate, more="queue = 4", transmit=2 * measure_us, measure=measure_us, cases=CASES)
+    text = NETWORK.format(
+        frames="64 B",
+        rate=rate,
+        more="queue = 4",
+        transmit=2 * measure_us,
+        measure=measure_us,
+        cases=CASES,
+    )
     (tmp_path / "x.toml").write_text(text, encoding="utf-8")
     run = em.load(tmp_path / "x.toml").run(out=tmp_path / "run", jobs=2)
     alone = [replace(trial, series=f"{at}") for at, trial in enumerate(run.trials())]
-    points = estimate(alone, run.directory.observations(), run.directory.batches(), run.directory.flow_batches())
+    points = estimate(
+        alone, run.directory.observations(), run.directory.batches(), run.directory.flow_batches()
+    )
     found = [point.estimates[Metric.LOSS] for point in points]
     truth = float(np.mean([each.value for each in found]))
     none = [each for each in found if each.value == 0]
     print(f"\nloss {truth:.2e}, none seen in {len(none) / CASES:.0%} of runs")
     assert truth > 0
     assert 0.5 * CASES < len(none) < CASES
-    assert all(each.low == 0 and math.isclose(each.high, 3 / 2000, rel_tol=0.15) and each.high > truth for each in none)
+    assert all(
+        each.low == 0 and math.isclose(each.high, 3 / 2000, rel_tol=0.15) and each.high > truth
+        for each in none
+    )
     # All replications together lost some, so that Student's t interval applies again.
-    (together,) = estimate(run.trials(), run.directory.observations(), run.directory.batches(), run.directory.flow_batches())
+    (together,) = estimate(
+        run.trials(),
+        run.directory.observations(),
+        run.directory.batches(),
+        run.directory.flow_batches(),
+    )
     assert together.estimates[Metric.LOSS].ends is None

@@ -1,7 +1,7 @@
 """Intervals against scipy, hand calculations and their own promise: 95% of them cover the truth.
 
-Tolerances of coverage: the number of covering intervals among n is binomial; n p +- 4 sqrt(n p q), which a correct method leaves once in
-16 000 seeds, and the seed is fixed.
+Tolerances of coverage: the number of covering intervals among n is binomial; n p +- 4 sqrt(n p q),
+which a correct method leaves once in 16 000 seeds, and the seed is fixed.
 """
 
 import math
@@ -82,8 +82,9 @@ def left_out(samples: np.ndarray) -> np.ndarray:
 
 
 def test_the_widest_interval_of_merged_batches_is_taken() -> None:
-    # Of five merged batches 1, 3, 5, 7, 9 the standard error is 1/sqrt(2) * 2 = sqrt(2), and the half width t(4) sqrt(2) = 3.926. Pairs of
-    # twenty that swing about them by 6 have a standard error of sqrt((8 + 36) / 19) and neighbours that do not correlate.
+    # Of five merged batches 1, 3, 5, 7, 9 the standard error is 1/sqrt(2) * 2 = sqrt(2), and the
+    # half width t(4) sqrt(2) = 3.926. Pairs of twenty that swing about them by 6 have a standard
+    # error of sqrt((8 + 36) / 19) and neighbours that do not correlate.
     samples = np.repeat([1.0, 3.0, 5.0, 7.0, 9.0], 4) + np.tile([6.0, -6.0], 10)
     found = within(left_out(samples))
     by_hand = {5: 2.776445 * math.sqrt(10 / 5), 20: 2.093024 * math.sqrt((8 + 36) / 19)}
@@ -95,8 +96,9 @@ def test_the_widest_interval_of_merged_batches_is_taken() -> None:
 
 
 def test_correlation_of_neighbours_widens() -> None:
-    # Ten low batches, then ten high ones: the correlation of neighbours is (18 - 1) / 20 = 0.85, corrected 0.85 + 3.55/20, and cut at 0.8,
-    # so that the standard error sqrt(1/76) is multiplied by sqrt(1.8/0.2) = 3: a ninth of the batches tells as much.
+    # Ten low batches, then ten high ones: the correlation of neighbours is (18 - 1) / 20 = 0.85,
+    # corrected 0.85 + 3.55/20, and cut at 0.8, so that the standard error sqrt(1/76) is multiplied
+    # by sqrt(1.8/0.2) = 3: a ninth of the batches tells as much.
     found = within(left_out(np.repeat([0.0, 1.0], 10)))
     assert float(found.error) == pytest.approx(3 / math.sqrt(76), rel=1e-9)
     assert float(found.independent) == pytest.approx(20 / 9)
@@ -115,13 +117,17 @@ def test_a_batch_that_stands_out_moves_the_end_on_its_side_only() -> None:
     samples[7] = 1.0
     found = within(left_out(samples))
     low, high = ends(np.asarray(0.05), found.error, found.degrees, found.skewness)
-    t_low, t_high = 0.05 - quantile(19) * float(found.error), 0.05 + quantile(19) * float(found.error)
+    t_low, t_high = (
+        0.05 - quantile(19) * float(found.error),
+        0.05 + quantile(19) * float(found.error),
+    )
     assert float(low) == pytest.approx(t_low)
     assert float(high) > t_high + 0.05
     mirrored = within(left_out(-samples))
-    assert [float(end) for end in ends(np.asarray(-0.05), mirrored.error, mirrored.degrees, mirrored.skewness)] == pytest.approx(
-        [-float(high), -float(low)]
-    )
+    assert [
+        float(end)
+        for end in ends(np.asarray(-0.05), mirrored.error, mirrored.degrees, mirrored.skewness)
+    ] == pytest.approx([-float(high), -float(low)])
 
 
 def test_the_rule_of_three_is_the_exact_limit() -> None:
@@ -131,7 +137,9 @@ def test_the_rule_of_three_is_the_exact_limit() -> None:
         assert (found.value, found.low) == (0.0, 0.0)
         assert (1 - found.high) ** trials == pytest.approx(0.05, rel=1e-5)
         assert no_success(trials).low == pytest.approx(1 - found.high)
-    assert no_failure(30).high == pytest.approx(stats.binomtest(0, 30, alternative="less").proportion_ci(0.95).high, rel=1e-9)
+    assert no_failure(30).high == pytest.approx(
+        stats.binomtest(0, 30, alternative="less").proportion_ci(0.95).high, rel=1e-9
+    )
     assert no_failure(3000).high == pytest.approx(3 / 3000, rel=2e-3)
     assert no_event(4).high == pytest.approx(-math.log(0.05) / 4)
     assert stats.poisson(no_event(1).high).pmf(0) == pytest.approx(0.05)
@@ -141,7 +149,10 @@ def test_the_rule_of_three_is_the_exact_limit() -> None:
 
 def test_a_difference_of_limits_uses_their_ends() -> None:
     # Equation 1 of Zou and Donner by hand: 0.3 in 0.2 to 0.5, less 0 in 0 to 0.4.
-    found = difference(Estimate(0.3, math.nan, math.nan, ends=(0.2, 0.5)), Estimate(0.0, math.nan, math.nan, ends=(0.0, 0.4)))
+    found = difference(
+        Estimate(0.3, math.nan, math.nan, ends=(0.2, 0.5)),
+        Estimate(0.0, math.nan, math.nan, ends=(0.0, 0.4)),
+    )
     assert found.low == pytest.approx(0.3 - math.hypot(0.1, 0.4))
     assert found.high == pytest.approx(0.3 + 0.2)
     assert found.has_interval
@@ -154,11 +165,20 @@ def test_student_intervals_cover(replications: int) -> None:
     assert covered / CASES == pytest.approx(0.95, abs=TOLERANCE)
 
 
-@pytest.mark.parametrize("metric", [Metric.TRANSMISSION_DELAY, Metric.TRANSMISSION_DELAY_SD, Metric.PACKET_RATE, Metric.EXCESS_DELAY])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        Metric.TRANSMISSION_DELAY,
+        Metric.TRANSMISSION_DELAY_SD,
+        Metric.PACKET_RATE,
+        Metric.EXCESS_DELAY,
+    ],
+)
 def test_batch_intervals_cover(metric: Metric) -> None:
-    # 2000 measurements of 20 batches and 4 stations. Counts are Poisson(200); delays are exponential with mean 1 ms, so that the sums of
-    # n of them and of their squares are drawn exactly. Truth: mean and standard deviation 1 ms, 4 * 200 frames a 0.5 s batch, and each
-    # frame charged 1 us, so an excess of 1 ms - 4 us.
+    # 2000 measurements of 20 batches and 4 stations. Counts are Poisson(200); delays are
+    # exponential with mean 1 ms, so that the sums of n of them and of their squares are drawn
+    # exactly. Truth: mean and standard deviation 1 ms, 4 * 200 frames a 0.5 s batch, and each frame
+    # charged 1 us, so an excess of 1 ms - 4 us.
     rng = np.random.default_rng(88)
     frames = rng.poisson(200, (CASES, 20, 4))
     sums = np.zeros(frames.shape)
@@ -169,10 +189,17 @@ def test_batch_intervals_cover(metric: Metric) -> None:
         starts = np.concatenate([[0], stops])
         sums[case] = np.add.reduceat(delays, starts).reshape(20, 4)
         squares[case] = np.add.reduceat(delays**2, starts).reshape(20, 4)
-    by_batch = Sums(frames.astype(float), frames * 1e-6, sums, squares, np.full(CASES, 0.5), np.full(CASES, 1e7))
+    by_batch = Sums(
+        frames.astype(float), frames * 1e-6, sums, squares, np.full(CASES, 0.5), np.full(CASES, 1e7)
+    )
     total = Sums(*(values.sum(axis=1) for values in (by_batch.frames, by_batch.charged_s, sums, squares)), np.full(CASES, 10.0),
                  by_batch.line_rate_bps)  # fmt: skip
-    truth = {Metric.TRANSMISSION_DELAY: 1e-3, Metric.TRANSMISSION_DELAY_SD: 1e-3, Metric.PACKET_RATE: 1600.0, Metric.EXCESS_DELAY: 996e-6}
+    truth = {
+        Metric.TRANSMISSION_DELAY: 1e-3,
+        Metric.TRANSMISSION_DELAY_SD: 1e-3,
+        Metric.PACKET_RATE: 1600.0,
+        Metric.EXCESS_DELAY: 996e-6,
+    }
     value = graphs(total)[metric]
     found = within(graphs(one_left_out(by_batch))[metric])
     low, high = ends(value, found.error, found.degrees, found.skewness)
@@ -202,7 +229,10 @@ def test_ratio_to_zero_is_undefined() -> None:
 
 def test_ratio_intervals_cover() -> None:
     rng = np.random.default_rng(11)
-    covered = sum(covers(ratio(student(rng.normal(8, 0.4, 10)), student(rng.normal(4, 0.2, 10))), 2.0) for _ in range(CASES))
+    covered = sum(
+        covers(ratio(student(rng.normal(8, 0.4, 10)), student(rng.normal(4, 0.2, 10))), 2.0)
+        for _ in range(CASES)
+    )
     assert covered / CASES == pytest.approx(0.95, abs=TOLERANCE)
 
 

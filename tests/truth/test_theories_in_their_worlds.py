@@ -1,7 +1,8 @@
 """Every model against a simulation of exactly what it assumes, at twenty points and more.
 
-The rule is that of `ethermeter.analysis.agreement`: no difference beyond what chance leaves in one of a thousand runs, all comparisons of a
-run together. Where a model says itself that it approximates, its own error is allowed besides.
+The rule is that of `ethermeter.analysis.agreement`: no difference beyond what chance leaves in one
+of a thousand runs, all comparisons of a run together. Where a model says itself that it
+approximates, its own error is allowed besides.
 """
 
 import math
@@ -20,22 +21,54 @@ THINKING = '["400 ms", "200 ms", "100 ms", "50 ms", "25 ms", "12.5 ms", "6 ms"]'
 THINKS = 'arrivals = "saturated"\nservice = { exponential = { offset = "0 s", mean = "100 ms" } }'
 
 WORLDS = {
-    "metcalfe-boggs-1976": ('arrivals = "saturated"', '"stations.count" = [2, 3, 5, 8, 16, 32, 64]'),
-    "almes-lazowska-1979": ("arrivals = { poisson_load = 0.1 }", f'"stations.arrivals.poisson_load" = {POISSON_LOADS}'),
-    "tobagi-hunt-1980-non-persistent": ("arrivals = { poisson_load = 0.1 }", f'"stations.arrivals.poisson_load" = {POISSON_LOADS}'),
-    "tobagi-hunt-1980-one-persistent": ("arrivals = { poisson_load = 0.1 }", f'"stations.arrivals.poisson_load" = {POISSON_LOADS}'),
-    "tobagi-hunt-1980-p-persistent": ("arrivals = { poisson_load = 0.1 }", f'"stations.arrivals.poisson_load" = {POISSON_LOADS}'),
-    "lam-1980": ("arrivals = { poisson_load = 0.1 }", f'"stations.arrivals.poisson_load" = {POISSON_LOADS}'),
-    "bux-1981-token-ring": ("arrivals = { poisson_load = 0.1 }", f'"stations.arrivals.poisson_load" = {POISSON_LOADS}'),
-    "takagi-kleinrock-1985": ("arrivals = { poisson_load = 0.1 }", f'"stations.arrivals.poisson_load" = {POISSON_LOADS}'),
+    "metcalfe-boggs-1976": (
+        'arrivals = "saturated"',
+        '"stations.count" = [2, 3, 5, 8, 16, 32, 64]',
+    ),
+    "almes-lazowska-1979": (
+        "arrivals = { poisson_load = 0.1 }",
+        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
+    ),
+    "tobagi-hunt-1980-non-persistent": (
+        "arrivals = { poisson_load = 0.1 }",
+        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
+    ),
+    "tobagi-hunt-1980-one-persistent": (
+        "arrivals = { poisson_load = 0.1 }",
+        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
+    ),
+    "tobagi-hunt-1980-p-persistent": (
+        "arrivals = { poisson_load = 0.1 }",
+        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
+    ),
+    "lam-1980": (
+        "arrivals = { poisson_load = 0.1 }",
+        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
+    ),
+    "bux-1981-token-ring": (
+        "arrivals = { poisson_load = 0.1 }",
+        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
+    ),
+    "takagi-kleinrock-1985": (
+        "arrivals = { poisson_load = 0.1 }",
+        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
+    ),
     "tobagi-hunt-1980-finite": (THINKS, f'"stations.service.exponential.mean" = {THINKING}'),
     "coyle-liu-1983": (THINKS, f'"stations.service.exponential.mean" = {THINKING}'),
     "takagi-kleinrock-1985-finite": (THINKS, f'"stations.service.exponential.mean" = {THINKING}'),
-    "tasaka-1986": ("arrivals = { poisson_load = 0.1 }\nqueue = 1", f'"stations.arrivals.poisson_load" = {POISSON_LOADS}'),
+    "tasaka-1986": (
+        "arrivals = { poisson_load = 0.1 }\nqueue = 1",
+        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
+    ),
 }
 
-# The chain of Tasaka's model replaces who has how much by a mean; with one buffer it is within 0.1% in throughput and 1% in delay.
-OWN_ERROR = {("tasaka-1986", Metric.UTILISATION): 1e-3, ("tasaka-1986", Metric.RESPONSE_TIME): 1e-2, ("tasaka-1986", Metric.LOSS): 1e-2}
+# The chain of Tasaka's model replaces who has how much by a mean; with one buffer it is within 0.1%
+# in throughput and 1% in delay.
+OWN_ERROR = {
+    ("tasaka-1986", Metric.UTILISATION): 1e-3,
+    ("tasaka-1986", Metric.RESPONSE_TIME): 1e-2,
+    ("tasaka-1986", Metric.LOSS): 1e-2,
+}
 
 
 def experiment(model, hosts, varied):
@@ -76,27 +109,49 @@ def test_a_model_agrees_with_the_world_that_it_assumes(tmp_path, model):
     judged = [each for each in found if each.idealised_verdict in ("agrees", "differs")]
     assert len(judged) >= 20
 
-    # Nothing but what has no value, such as a delay beyond the load that a model carries, goes unjudged.
+    # Nothing but what has no value, such as a delay beyond the load that a model carries, goes
+    # unjudged.
     assert all(math.isnan(each.theory) or each in judged for each in found)
 
     def allowed(each):
-        return each.idealised.half_width + OWN_ERROR.get((model, each.metric), 0.0) * abs(each.theory)
+        return each.idealised.half_width + OWN_ERROR.get((model, each.metric), 0.0) * abs(
+            each.theory
+        )
 
-    wrong = [each for each in judged if each.idealised_verdict == "differs" and abs(each.idealised.value - each.theory) > allowed(each)]
+    wrong = [
+        each
+        for each in judged
+        if each.idealised_verdict == "differs"
+        and abs(each.idealised.value - each.theory) > allowed(each)
+    ]
     assert [(each.point, str(each.metric), each.theory, each.idealised) for each in wrong] == []
 
 
 def test_bux_s_correction_is_the_world_of_lam_without_its_wait_for_a_slot(tmp_path):
-    # t_f without half a propagation is Lam's delay to the last bit at the sender, less one propagation: the mean wait for a slot. The form
-    # that Bux prints has an exponential contention where Lam's has a geometric one; that moves it by less than 1% up to 0.8 of capacity.
+    # t_f without half a propagation is Lam's delay to the last bit at the sender, less one
+    # propagation: the mean wait for a slot. The form that Bux prints has an exponential contention
+    # where Lam's has a geometric one; that moves it by less than 1% up to 0.8 of capacity.
     path = tmp_path / "world.toml"
     loads = "[0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5]"
-    text = experiment("lam-1980", "arrivals = { poisson_load = 0.1 }", f'"stations.arrivals.poisson_load" = {loads}')
-    path.write_text(text.replace('models = ["lam-1980"]', 'models = ["lam-1980", "bux-1981-csma-cd"]'), encoding="utf-8")
+    text = experiment(
+        "lam-1980",
+        "arrivals = { poisson_load = 0.1 }",
+        f'"stations.arrivals.poisson_load" = {loads}',
+    )
+    path.write_text(
+        text.replace('models = ["lam-1980"]', 'models = ["lam-1980", "bux-1981-csma-cd"]'),
+        encoding="utf-8",
+    )
     run = api.load(path).run(out=tmp_path / "run")
-    found = {(each.engine, *each.point.values()): each.estimates[Metric.RESPONSE_TIME] for each in estimates.read(run.path)}
+    found = {
+        (each.engine, *each.point.values()): each.estimates[Metric.RESPONSE_TIME]
+        for each in estimates.read(run.path)
+    }
     worlds = {key[1:]: value for key, value in found.items() if key[0] == "idealised/lam-1980"}
     assert len(worlds) >= 20
     for point, simulated in worlds.items():
         predicted = found["theory/bux-1981-csma-cd", *point].value
-        assert abs(predicted + PROPAGATION_S - simulated.value) < 0.01 * predicted + 2 * simulated.half_width, point
+        assert (
+            abs(predicted + PROPAGATION_S - simulated.value)
+            < 0.01 * predicted + 2 * simulated.half_width
+        ), point

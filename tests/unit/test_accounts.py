@@ -13,7 +13,9 @@ S = 1_000_000_000
 IDLE = {"user": 0, "system": 0, "interrupts": 0, "soft_interrupts": 0, "stolen": 0, "idle": 0}
 
 
-def sample(at_ns: int, *processors: dict[str, int], switches: int = 0, memory: int = 4_000_000_000) -> dict[str, Any]:
+def sample(
+    at_ns: int, *processors: dict[str, int], switches: int = 0, memory: int = 4_000_000_000
+) -> dict[str, Any]:
     host = {
         "processors": [{**IDLE, **of} for of in processors],
         "context_switches": switches,
@@ -29,7 +31,15 @@ def agent(boot: str) -> dict[str, Any]:
     edges = [
         {"at": "begin", **sample(0, {}, {})},
         {"at": "measure_from", **sample(S, {"user": 10, "idle": 90}, {"idle": 100}, switches=1000)},
-        {"at": "measure_to", **sample(3 * S, {"user": 60, "system": 20, "soft_interrupts": 30, "idle": 190}, {"idle": 300}, switches=5000)},
+        {
+            "at": "measure_to",
+            **sample(
+                3 * S,
+                {"user": 60, "system": 20, "soft_interrupts": 30, "idle": 190},
+                {"idle": 300},
+                switches=5000,
+            ),
+        },
     ]
     columns = {
         "user": [[0, 5, 10], [0, 0, 0]],
@@ -42,7 +52,11 @@ def agent(boot: str) -> dict[str, Any]:
         "interrupts": [0, 10, 20],
         "memory_available_octets": [5_000_000_000, 3_000_000_000, 3_500_000_000],
     }
-    series = {"at_ns": [-100_000_000, 0, 100_000_000], "columns": columns, "cost": {"processor_ns": 2_000_000}}
+    series = {
+        "at_ns": [-100_000_000, 0, 100_000_000],
+        "columns": columns,
+        "cost": {"processor_ns": 2_000_000},
+    }
     return {"boot": boot, "result": {"host": edges, "host_series": series}}
 
 
@@ -50,10 +64,20 @@ def test_shares_of_processors_are_those_of_the_ticks_between_the_edges_of_the_wi
     (machine,) = hosts.machines({"agents": {"a": agent("x"), "b": agent("x")}})
     assert machine.hosts == ("a", "b")
     # 50 + 20 + 30 of 200 ticks, and 0 of 200.
-    assert machine.processors[0] == {"user": 0.25, "system": 0.1, "interrupts": 0.0, "soft_interrupts": 0.15, "stolen": 0.0}
+    assert machine.processors[0] == {
+        "user": 0.25,
+        "system": 0.1,
+        "interrupts": 0.0,
+        "soft_interrupts": 0.15,
+        "stolen": 0.0,
+    }
     assert machine.busiest == (0, 0.5)
     assert machine.shares["user"] == 0.125
-    assert (machine.context_switches, machine.interrupts, machine.soft_interrupts) == (2000, 4000, 6000)
+    assert (machine.context_switches, machine.interrupts, machine.soft_interrupts) == (
+        2000,
+        4000,
+        6000,
+    )
     assert machine.memory_least_octets == 3_000_000_000
     assert machine.backlog_dropped == 40
     # Two agents looked, each for 2 of 200 ms.
@@ -66,7 +90,12 @@ def test_hosts_of_several_kernels_are_several_machines() -> None:
 
 
 def test_a_machine_that_told_no_edges_is_left_out() -> None:
-    assert hosts.machines({"agents": {"a": {"boot": "x", "result": None}, "b": {"result": {"host": []}}}}) == ()
+    assert (
+        hosts.machines(
+            {"agents": {"a": {"boot": "x", "result": None}, "b": {"result": {"host": []}}}}
+        )
+        == ()
+    )
 
 
 def test_the_course_of_a_machine_is_what_grew_in_each_step() -> None:
@@ -94,14 +123,26 @@ def tcp_flow() -> dict[str, Any]:
         "buffer_limited_us": [0, 0, 1000],
     }
     # The first value stood for 1 s, the second for 3 s; the last had no time to stand.
-    given = {"tcp": {"at_ns": [0, S, 4 * S], "columns": columns}, "congestion": "cubic", "sack": False}
+    given = {
+        "tcp": {"at_ns": [0, S, 4 * S], "columns": columns},
+        "congestion": "cubic",
+        "sack": False,
+    }
     progress = {"at_ns": [0, 2 * S, 4 * S], "columns": {"octets": [0, 1_000_000, 3_000_000]}}
     taken = {"measured": {"data_rate_bps": 8e6}, "progress": progress}
-    return {"from": "a", "to": "b", "port": "tcp", "sending": {"counted": given}, "receiving": {"counted": taken}}
+    return {
+        "from": "a",
+        "to": "b",
+        "port": "tcp",
+        "sending": {"counted": given},
+        "receiving": {"counted": taken},
+    }
 
 
 def test_means_of_a_connection_weigh_each_value_by_how_long_it_stood() -> None:
-    (found,) = connections.connections({"flows": {"copy": tcp_flow(), "load": {"from": "a", "to": "b", "sending": None}}})
+    (found,) = connections.connections(
+        {"flows": {"copy": tcp_flow(), "load": {"from": "a", "to": "b", "sending": None}}}
+    )
     assert found.round_trip_s == pytest.approx((100 * 1 + 300 * 3) / 4 * 1e-6)
     assert found.round_trip_most_s == pytest.approx(500e-6)
     # TCP says 0 before it knows.
@@ -125,8 +166,17 @@ def test_of_a_file_the_end_that_sent_the_data_speaks() -> None:
     server = {**flow["sending"]["counted"]}
     server["tcp"]["columns"]["acknowledged_octets"] = [0, 10_000, 27_000]
     few = {key: [0, 0, 0] for key in server["tcp"]["columns"]}
-    client = {"tcp": {"at_ns": [0, S, 2 * S], "columns": few}, "measured": {"octets": 25_000, "blocks": 5}}
-    file = {"from": "a", "to": "b", "port": "tcp", "sending": {"counted": client}, "receiving": {"counted": server}}
+    client = {
+        "tcp": {"at_ns": [0, S, 2 * S], "columns": few},
+        "measured": {"octets": 25_000, "blocks": 5},
+    }
+    file = {
+        "from": "a",
+        "to": "b",
+        "port": "tcp",
+        "sending": {"counted": client},
+        "receiving": {"counted": server},
+    }
     result = {"flows": {"copy": file}, "phases": {"measure_from_ns": S, "measure_to_ns": 3 * S}}
     (found,) = connections.connections(result)
     assert (found.sender, found.receiver, found.sent_octets) == ("b", "a", 30_000)
@@ -136,19 +186,38 @@ def test_of_a_file_the_end_that_sent_the_data_speaks() -> None:
     assert float((course.read_bps * 4 / course.read_s.size).sum()) == pytest.approx(8 * 27_000)
 
 
-def stream(sent: int, received: int, seen: list[list[Any]], unexplained: int, excess: int) -> dict[str, Any]:
-    counted = {"missing": sent - received, "seen": seen, "unexplained": unexplained, "excess": excess}
+def stream(
+    sent: int, received: int, seen: list[list[Any]], unexplained: int, excess: int
+) -> dict[str, Any]:
+    counted = {
+        "missing": sent - received,
+        "seen": seen,
+        "unexplained": unexplained,
+        "excess": excess,
+    }
     return {"sent": sent, "received": received, "losses": counted, "clock": {"shared": True}}
 
 
 def test_missing_messages_are_the_places_and_the_unexplained_less_the_excess() -> None:
     flows = {
-        "one": {"from": "a", "to": "b", **stream(100, 80, [["sender-queue", 12], ["socket", 5]], 3, 0)},
-        "group": {"from": "a", "to": ["b", "c"], "receivers": {"b": stream(10, 10, [], 0, 0), "c": stream(10, 6, [["socket", 7]], 0, 3)}},
+        "one": {
+            "from": "a",
+            "to": "b",
+            **stream(100, 80, [["sender-queue", 12], ["socket", 5]], 3, 0),
+        },
+        "group": {
+            "from": "a",
+            "to": ["b", "c"],
+            "receivers": {"b": stream(10, 10, [], 0, 0), "c": stream(10, 6, [["socket", 7]], 0, 3)},
+        },
         "ping": {"from": "a", "to": "b"},
     }
     found = losses.losses({"flows": flows})
-    assert [(loss.flow, loss.receiver) for loss in found] == [("one", "b"), ("group", "b"), ("group", "c")]
+    assert [(loss.flow, loss.receiver) for loss in found] == [
+        ("one", "b"),
+        ("group", "b"),
+        ("group", "c"),
+    ]
     for loss in (*found, losses.total(found, flow="", receiver="")):
         assert loss.missing == sum(loss.places.values()) + loss.unexplained - loss.excess
     assert losses.total(found, flow="", receiver="").places == {"sender-queue": 12, "socket": 12}
@@ -168,8 +237,12 @@ def paced(buckets: list[list[int]], worst_ns: int, share: float) -> dict[str, An
 
 
 def test_lateness_of_replications_together_is_that_of_all_their_messages() -> None:
-    one = pacing.pacings({"flows": {"load": paced([[0, 1_000_000, 99], [9_000_000, 10_000_000, 1]], 9_500, 0.99)}})
-    other = pacing.pacings({"flows": {"load": paced([[0, 1_000_000, 50], [20_000_000, 21_000_000, 50]], 20_100, 0.5)}})
+    one = pacing.pacings(
+        {"flows": {"load": paced([[0, 1_000_000, 99], [9_000_000, 10_000_000, 1]], 9_500, 0.99)}}
+    )
+    other = pacing.pacings(
+        {"flows": {"load": paced([[0, 1_000_000, 50], [20_000_000, 21_000_000, 50]], 20_100, 0.5)}}
+    )
     both = pacing.together([*one, *other])
     assert both.messages == 200
     assert both.on_time == pytest.approx((99 + 50) / 200)
@@ -181,13 +254,22 @@ def test_lateness_of_replications_together_is_that_of_all_their_messages() -> No
 
 
 def test_saturated_senders_have_no_pacing_and_exchanges_no_clocks() -> None:
-    flows = {"load": {"from": "a", "to": "b", "sending": {"counted": {"pacing": {"frames": 0}}}}, "ping": {"from": "a", "to": "b"}}
+    flows = {
+        "load": {"from": "a", "to": "b", "sending": {"counted": {"pacing": {"frames": 0}}}},
+        "ping": {"from": "a", "to": "b"},
+    }
     assert pacing.pacings({"flows": flows}) == ()
     assert pacing.clocks({"flows": flows}) == ()
 
 
 def test_clocks_are_shared_compared_or_unknown() -> None:
-    relation = {"ahead_ns": -5e8, "uncertainty_ns": 2000, "drift": 1e-5, "drift_uncertainty": 1e-7, "contradictions": 0}
+    relation = {
+        "ahead_ns": -5e8,
+        "uncertainty_ns": 2000,
+        "drift": 1e-5,
+        "drift_uncertainty": 1e-7,
+        "contradictions": 0,
+    }
     flows = {
         "shared": {"from": "a", "to": "b", "clock": {"shared": True}},
         "compared": {"from": "a", "to": "b", "clock": {**relation, "delay_uncertainty_ns": None}},
@@ -195,7 +277,11 @@ def test_clocks_are_shared_compared_or_unknown() -> None:
     }
     shared, compared, unknown = pacing.clocks({"flows": flows})
     assert shared.is_shared
-    assert (compared.ahead_s, compared.ahead_bound_s, compared.drift) == (pytest.approx(-0.5), pytest.approx(2e-6), 1e-5)
+    assert (compared.ahead_s, compared.ahead_bound_s, compared.drift) == (
+        pytest.approx(-0.5),
+        pytest.approx(2e-6),
+        1e-5,
+    )
     assert math.isnan(compared.delay_bound_s)
     assert not unknown.is_shared
     assert math.isnan(unknown.ahead_s)
@@ -205,7 +291,10 @@ def run_directory(folder: Path, result: str) -> Path:
     """A directory with a plan of one measured trial, and what came of it."""
     import ethermeter as em
 
-    plan = em.load("wire-live", overrides=["run.replications=1", 'run.engines=["live"]', 'vary."flows.load.data"=["18 B"]']).plan()
+    plan = em.load(
+        "wire-live",
+        overrides=["run.replications=1", 'run.engines=["live"]', 'vary."flows.load.data"=["18 B"]'],
+    ).plan()
     (folder / "plan.jsonl").write_text(plan.to_jsonl())
     path = folder / "live" / f"{plan.trials[0].id}.json"
     path.parent.mkdir(parents=True)
@@ -214,7 +303,13 @@ def run_directory(folder: Path, result: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"agents": {}}', '{"outcome": "complete", "agents": {"a": {"result": {"host": [{}]}}}, "flows": {}}']
+    "text",
+    [
+        "",
+        "[]",
+        '{"agents": {}}',
+        '{"outcome": "complete", "agents": {"a": {"result": {"host": [{}]}}}, "flows": {}}',
+    ],
 )
 def test_a_file_that_is_no_result_is_named(tmp_path: Path, text: str) -> None:
     path = run_directory(tmp_path, text)
@@ -228,7 +323,9 @@ def test_a_file_that_is_no_result_is_named(tmp_path: Path, text: str) -> None:
 def test_a_course_that_cannot_be_drawn_is_a_fault_of_its_file(tmp_path: Path) -> None:
     broken = agent("x")
     del broken["result"]["host_series"]["columns"]["user"]
-    path = run_directory(tmp_path, json.dumps({"outcome": "complete", "agents": {"a": broken}, "flows": {}}))
+    path = run_directory(
+        tmp_path, json.dumps({"outcome": "complete", "agents": {"a": broken}, "flows": {}})
+    )
     with pytest.raises(InputError, match="the result of a test") as raised:
         accounts.read(tmp_path)
     assert raised.value.faults[0].file == str(path)
@@ -243,7 +340,11 @@ def test_a_trial_in_vain_or_without_its_file_has_no_account(tmp_path: Path) -> N
 
 def test_undefined_numbers_are_null(tmp_path: Path) -> None:
     clock = {"shared": False}
-    result = {"outcome": "complete", "agents": {"a": agent("x")}, "flows": {"load": {"from": "a", "to": "b", "clock": clock}}}
+    result = {
+        "outcome": "complete",
+        "agents": {"a": agent("x")},
+        "flows": {"load": {"from": "a", "to": "b", "clock": clock}},
+    }
     run_directory(tmp_path, json.dumps(result))
     (told,) = json.loads(accounts.to_json(accounts.read(tmp_path)))["trials"]
     assert told["clocks"][0]["ahead_s"] is None

@@ -17,29 +17,47 @@ from ethermeter.voice import erlang_b
 from small_runs import call, real
 from typer.testing import CliRunner
 
-SHORT = ("phases.settle='0 s'", "phases.transmit='500 ms'", "phases.measure='last 400 ms'", "run.batches=8")
+SHORT = (
+    "phases.settle='0 s'",
+    "phases.transmit='500 ms'",
+    "phases.measure='last 400 ms'",
+    "run.batches=8",
+)
 HELD = {"stations.frames.samples.least": "64 B"}
 ROUNDING = 1e-12
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with a series that varies two things, one that varies the number of stations, one with one number, and one without voice."""
+    """A run with a series that varies two things, one that varies the number of stations, one with
+    one number, and one without voice.
+    """
     names = ("minimum", "rate-84", "fairness", "data-load")
     out = tmp_path_factory.mktemp("study") / "run"
-    return em.load(*(f"gonsalves1982/{name}" for name in names), overrides=SHORT, name="study").run(out=out, jobs=1).path
+    return (
+        em.load(*(f"gonsalves1982/{name}" for name in names), overrides=SHORT, name="study")
+        .run(out=out, jobs=1)
+        .path
+    )
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with one series, measured from the start."""
     out = tmp_path_factory.mktemp("plain") / "run"
-    overrides = ("vary.stations.count=[12, 16, 20, 22, 24, 28, 30]", "phases.transmit='500 ms'", "phases.measure='all'", "run.batches=10")
+    overrides = (
+        "vary.stations.count=[12, 16, 20, 22, 24, 28, 30]",
+        "phases.transmit='500 ms'",
+        "phases.measure='all'",
+        "run.batches=10",
+    )
     return em.load("voice-experimental", overrides=overrides).run(out=out, jobs=1).path
 
 
 def made(**change: Any) -> ByCalls:
-    """Numbers of a run of 0 to 8 calls that loses 1% of the samples with 5 calls, and 1% more with each."""
+    """Numbers of a run of 0 to 8 calls that loses 1% of the samples with 5 calls, and 1% more with
+    each.
+    """
     calls = np.arange(9)
     loss = np.maximum(calls - 4, 0) / 100
     given: dict[str, Any] = {
@@ -65,7 +83,9 @@ def outcome(rule: str, offered: float, by_calls: ByCalls, **change: Any) -> Outc
 
 def test_what_was_simulated_is_taken_and_the_rest_lies_between(plain: Path) -> None:
     found = read(plain)
-    points = {int(point.point["stations.count"]): point.estimates for point in estimates.read(plain)}
+    points = {
+        int(point.point["stations.count"]): point.estimates for point in estimates.read(plain)
+    }
     assert found.simulated == (12, 16, 20, 22, 24, 28, 30)
     assert found.loss.shape == (31,)
     for calls, of in points.items():
@@ -82,9 +102,14 @@ def test_the_load_is_that_of_batches_in_which_all_stations_send(plain: Path) -> 
     found = read(plain)
     rows = em.open(plain).directory.batches().to_pandas()
     trials = {trial.id: trial for trial in em.open(plain).trials()}
-    at_24 = rows[rows["trial"].map(lambda name: trials[name].point["stations.count"] == "24").to_numpy()]
-    # Ten batches of 50 ms; stations begin within the first 100 ms, so that two batches of each trial are left out.
-    load = at_24[at_24["batch"] >= 2].groupby(["trial", "batch"], observed=True)["charged_ps"].sum() / (found.window_s * 1e12)
+    at_24 = rows[
+        rows["trial"].map(lambda name: trials[name].point["stations.count"] == "24").to_numpy()
+    ]
+    # Ten batches of 50 ms; stations begin within the first 100 ms, so that two batches of each
+    # trial are left out.
+    load = at_24[at_24["batch"] >= 2].groupby(["trial", "batch"], observed=True)[
+        "charged_ps"
+    ].sum() / (found.window_s * 1e12)
     assert (len(load), found.window_s) == (24, pytest.approx(0.05))
     assert found.load[24] == pytest.approx(load.mean())
     assert found.deviation[24] == pytest.approx(load.std(ddof=1))
@@ -96,18 +121,25 @@ def test_a_run_that_measures_later_is_not_from_the_start(study: Path) -> None:
 
 
 def test_other_keys_of_a_series_are_held(study: Path) -> None:
-    short, long = (read(study, series="minimum", at=HELD | {"stations.frames.samples.least": least}) for least in ("64 B", "512 B"))
+    short, long = (
+        read(study, series="minimum", at=HELD | {"stations.frames.samples.least": least})
+        for least in ("64 B", "512 B")
+    )
     assert short.simulated == long.simulated
     (point,) = (
         point
         for point in estimates.read(study)
-        if point.series == "minimum" and point.point == {"stations.frames.samples.least": "512 B", "stations.count": "30"}
+        if point.series == "minimum"
+        and point.point == {"stations.frames.samples.least": "512 B", "stations.count": "30"}
     )
     assert long.loss[30] == point.estimates[Metric.SAMPLE_LOSS].value
     assert long.loss[30] != short.loss[30]
 
 
-@pytest.mark.parametrize(("limit", "most"), [(0.0, 3), (0.001, 3), (0.002, 4), (0.011, 4), (0.012, 5), (0.042, 8), (1.0, 8)])
+@pytest.mark.parametrize(
+    ("limit", "most"),
+    [(0.0, 3), (0.001, 3), (0.002, 4), (0.011, 4), (0.012, 5), (0.042, 8), (1.0, 8)],
+)
 def test_most_calls_are_those_whose_interval_is_within_the_limit(limit: float, most: int) -> None:
     # Half a rounding of the interval's end more, so that an end at the limit is within it.
     assert made().most_within(limit + ROUNDING) == most
@@ -131,10 +163,13 @@ def test_without_rule_and_with_a_server_it_is_erlangs_formula(offered: float) ->
 def test_the_ends_of_the_intervals_give_ends_of_the_share_beyond_the_limit() -> None:
     found = outcome("none", 4.0, made())
     weights = [4.0**n / np.prod(np.arange(1.0, n + 1)) * n for n in range(9)]
-    # 1% is lost with 5 calls: within the limit, beyond it at the upper end. With 6 it is beyond at both.
+    # 1% is lost with 5 calls: within the limit, beyond it at the upper end. With 6 it is beyond at
+    # both.
     above = [sum(weights[n:]) / sum(weights) for n in (5, 6)]
     assert found.beyond == pytest.approx(above[1], abs=ROUNDING)
-    assert (found.beyond_low, found.beyond_high) == pytest.approx((above[1], above[0]), abs=ROUNDING)
+    assert (found.beyond_low, found.beyond_high) == pytest.approx(
+        (above[1], above[0]), abs=ROUNDING
+    )
     without = outcome("none", 4.0, made(loss_low=np.full(9, np.nan), loss_high=np.full(9, np.nan)))
     assert without.beyond == found.beyond
     assert np.isnan([without.beyond_low, without.beyond_high]).all()
@@ -167,16 +202,34 @@ def answer(*words: object) -> Mapping[str, Any]:
 
 
 def test_the_command_answers_for_each_load_and_rule(plain: Path) -> None:
-    found = answer(plain, "--offered", "10,20", "--most", "22", "--limit", "0.5%", "--listen", "2 s", "--pattern", "p59")
+    found = answer(
+        plain,
+        "--offered",
+        "10,20",
+        "--most",
+        "22",
+        "--limit",
+        "0.5%",
+        "--listen",
+        "2 s",
+        "--pattern",
+        "p59",
+    )
     by_calls = read(plain)
-    assert [(each["offered"], each["rule"]) for each in found["outcomes"]] == [(offered, rule) for offered in (10, 20) for rule in RULES]
+    assert [(each["offered"], each["rule"]) for each in found["outcomes"]] == [
+        (offered, rule) for offered in (10, 20) for rule in RULES
+    ]
     heard = em.voice.heard(2.0, talk_s=1.004, silence_s=1.587)
     assert (found["most"], found["limit"]) == (22, 0.005)
     assert found["count"] == {"listen_s": 2.0, "pattern": "p59", "heard": heard}
     assert found["load"] == {"listen_s": by_calls.window_s, "threshold": by_calls.load[22]}
-    expected = outcomes([10.0, 20.0], by_calls, Thresholds(0.005, 22, float(heard), float(by_calls.load[22])))
+    expected = outcomes(
+        [10.0, 20.0], by_calls, Thresholds(0.005, 22, float(heard), float(by_calls.load[22]))
+    )
     assert [each["blocking"] for each in found["outcomes"]] == [each.blocking for each in expected]
-    assert [each["beyond_limit"]["value"] for each in found["outcomes"]] == [each.beyond for each in expected]
+    assert [each["beyond_limit"]["value"] for each in found["outcomes"]] == [
+        each.beyond for each in expected
+    ]
     assert [each["loss"] for each in found["calls"]] == by_calls.loss.tolist()
 
 
@@ -186,18 +239,31 @@ def test_thresholds_are_those_of_the_run_unless_given(plain: Path) -> None:
     assert found["most"] == by_calls.most_within(0.03) < by_calls.largest
     assert found["load"]["threshold"] == by_calls.load[found["most"]]
     assert found["count"]["listen_s"] == by_calls.window_s
-    assert answer(plain, "--offered", "10", "--limit", "3%", "--load", "60%")["load"]["threshold"] == 0.6
+    assert (
+        answer(plain, "--offered", "10", "--limit", "3%", "--load", "60%")["load"]["threshold"]
+        == 0.6
+    )
 
 
 def test_a_table_has_a_row_for_each_load_and_rule_and_says_what_the_rules_are(plain: Path) -> None:
     code, text, _ = invoke(plain, "--offered", "20,200", "--most", "22")
     assert code == 0
     lines = text.splitlines()
-    assert [line.split()[:2] for line in lines[1:9]] == [[offered, rule] for offered in ("20", "200") for rule in RULES]
+    assert [line.split()[:2] for line in lines[1:9]] == [
+        [offered, rule] for offered in ("20", "200") for rule in RULES
+    ]
     assert lines[0].endswith("over 22 %  caution")
     assert lines[5].endswith("outside-model-range")
     assert not lines[6].endswith("outside-model-range")
-    assert sum(line.startswith(("central: ", "count: ", "load: ", "beyond limit: ", "outside-model-range: ")) for line in lines) == 5
+    assert (
+        sum(
+            line.startswith(
+                ("central: ", "count: ", "load: ", "beyond limit: ", "outside-model-range: ")
+            )
+            for line in lines
+        )
+        == 5
+    )
     assert "measures from before all stations have begun" in text
     assert "caution" not in invoke(plain, "--offered", "5")[1]
 
@@ -213,7 +279,11 @@ def test_of_several_series_one_is_chosen_and_its_other_keys_held(study: Path) ->
 
 def test_without_intervals_the_threshold_has_to_be_given(tmp_path: Path) -> None:
     overrides = ("vary.stations.count=[20, 30]", *SHORT)
-    run = em.load("voice-experimental", overrides=overrides).run(out=tmp_path / "run", replications=1, jobs=1).path
+    run = (
+        em.load("voice-experimental", overrides=overrides)
+        .run(out=tmp_path / "run", replications=1, jobs=1)
+        .path
+    )
     code, _, said = invoke(run, "--offered", "20")
     assert (code, "command line: --most = not given: a number from 1 to 30" in said) == (2, True)
     found = answer(run, "--offered", "20", "--most", "25")["outcomes"][0]["beyond_limit"]
@@ -225,7 +295,10 @@ def test_a_limit_that_no_number_keeps_is_refused(tmp_path: Path) -> None:
     overrides = ("vary.stations.count=[40, 50]", *SHORT, "run.replications=3")
     run = em.load("voice-experimental", overrides=overrides).run(out=tmp_path / "run", jobs=1).path
     code, _, said = invoke(run, "--offered", "20", "--limit", "0.1%")
-    assert (code, "command line: --limit = 0.1%: one that is kept with 40 calls" in said) == (2, True)
+    assert (code, "command line: --limit = 0.1%: one that is kept with 40 calls" in said) == (
+        2,
+        True,
+    )
     assert answer(run, "--offered", "20", "--limit", "0.1%", "--most", "45")["most"] == 45
 
 
@@ -236,7 +309,11 @@ def test_stations_without_voice_are_no_calls(tmp_path: Path) -> None:
     head, _, tail = text.partition("[vary]\n")
     file = tmp_path / "mixed.toml"
     file.write_text(head + data + tail.partition("\n")[2], encoding="utf-8")
-    run = em.load(file, overrides=("stations.host.count=10", *SHORT)).run(out=tmp_path / "run", jobs=1).path
+    run = (
+        em.load(file, overrides=("stations.host.count=10", *SHORT))
+        .run(out=tmp_path / "run", jobs=1)
+        .path
+    )
     code, _, said = invoke(run, "--offered", "20")
     assert (code, "stations.data.count = not the number of voice stations" in said) == (2, True)
 
@@ -252,8 +329,17 @@ def test_a_directory_without_a_finished_run_is_refused(plain: Path, tmp_path: Pa
 
 
 def test_a_run_without_voice_is_refused(tmp_path: Path) -> None:
-    overrides = ("vary={}", "vary.stations.count=[2, 3]", "phases.transmit='20 ms'", "phases.measure='last 10 ms'")
-    run = em.load("poisson-load", overrides=overrides).run(out=tmp_path / "run", jobs=1, replications=1).path
+    overrides = (
+        "vary={}",
+        "vary.stations.count=[2, 3]",
+        "phases.transmit='20 ms'",
+        "phases.measure='last 10 ms'",
+    )
+    run = (
+        em.load("poisson-load", overrides=overrides)
+        .run(out=tmp_path / "run", jobs=1, replications=1)
+        .path
+    )
     code, _, said = invoke(run, "--offered", "20")
     assert (code, "one with voice that varies the number of stations" in said) == (2, True)
 
@@ -262,13 +348,31 @@ def test_a_run_without_voice_is_refused(tmp_path: Path) -> None:
     ("words", "said"),
     [
         ((), "--series = not given: one of minimum, rate-84"),
-        (("--series", "maximum"), "--series = maximum: one of minimum, rate-84, fairness, data-load"),
-        (("--series", "data-load"), "--series = data-load: one with voice that varies the number of stations: minimum, rate-84"),
+        (
+            ("--series", "maximum"),
+            "--series = maximum: one of minimum, rate-84, fairness, data-load",
+        ),
+        (
+            ("--series", "data-load"),
+            "--series = data-load: one with voice that varies the number of stations: minimum, rate-84",
+        ),
         (("--series", "fairness"), "--series = fairness: one with voice that varies the number"),
-        (("--series", "minimum"), "--at = stations.frames.samples.least not given: stations.frames.samples.least=VALUE with one of 64 B, "),
-        (("--series", "minimum", "--at", "stations.frames.samples.least=65 B"), "--at = stations.frames.samples.least=65 B: one of 64 B, "),
-        (("--series", "minimum", "--at", "segment.deaf=1 us"), "--at = segment.deaf=1 us: KEY=VALUE with one of the keys "),
-        (("--series", "rate-84", "--at", "stations.count=8"), "--at = stations.count: a number of stations that is left to vary"),
+        (
+            ("--series", "minimum"),
+            "--at = stations.frames.samples.least not given: stations.frames.samples.least=VALUE with one of 64 B, ",
+        ),
+        (
+            ("--series", "minimum", "--at", "stations.frames.samples.least=65 B"),
+            "--at = stations.frames.samples.least=65 B: one of 64 B, ",
+        ),
+        (
+            ("--series", "minimum", "--at", "segment.deaf=1 us"),
+            "--at = segment.deaf=1 us: KEY=VALUE with one of the keys ",
+        ),
+        (
+            ("--series", "rate-84", "--at", "stations.count=8"),
+            "--at = stations.count: a number of stations that is left to vary",
+        ),
         (("--series", "rate-84", "--at", "nonsense"), "--at = nonsense: KEY=VALUE"),
         (("--series", "rate-84", "--at", "a=1", "--at", "a=2"), "--at = a=2: a once"),
         (("--series", "rate-84", "--most", "41"), "--most = 41: from 1 to 40"),
@@ -287,7 +391,9 @@ def test_a_run_without_voice_is_refused(tmp_path: Path) -> None:
         (("--offered", "0..1/20000"), "--offered = 0..1/20000: at most 10000 values"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_line_that_names_it(study: Path, words: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_is_refused_in_a_line_that_names_it(
+    study: Path, words: tuple[str, ...], said: str
+) -> None:
     code, text, errors = invoke(study, "--offered", "20", *words)
     assert (code, text) == (2, "")
     assert any(line.startswith("command line: " + said) for line in errors.splitlines()), errors
@@ -301,6 +407,8 @@ def test_the_program_ends_with_2_and_without_a_traceback() -> None:
 
 def test_the_help_ends_with_examples() -> None:
     code, text, _ = invoke("--help")
-    examples = [line.strip() for line in text.partition("Examples:")[2].splitlines() if line.strip()]
+    examples = [
+        line.strip() for line in text.partition("Examples:")[2].splitlines() if line.strip()
+    ]
     assert code == 0
     assert sum(line.startswith("ethermeter admission") for line in examples) >= 4

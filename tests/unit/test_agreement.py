@@ -21,7 +21,14 @@ def theory(value, **more):
 
 
 def test_a_value_within_chance_agrees_and_one_beyond_differs():
-    found = agreements([theory(0.5), point("simulation", 0.52), theory(0.5, x="2"), point("simulation", 0.6, x="2")])
+    found = agreements(
+        [
+            theory(0.5),
+            point("simulation", 0.52),
+            theory(0.5, x="2"),
+            point("simulation", 0.6, x="2"),
+        ]
+    )
     # Student's t with nine degrees of freedom: 2 and 10 standard errors.
     assert [each.verdict for each in found] == ["agrees", "differs"]
     assert [each.simulation.value for each in found] == [0.52, 0.6]
@@ -29,27 +36,50 @@ def test_a_value_within_chance_agrees_and_one_beyond_differs():
 
 
 def test_one_of_many_comparisons_may_lie_outside_its_own_interval():
-    # 2.5 standard errors: beyond the 95% interval of a single comparison, not beyond that of forty together.
+    # 2.5 standard errors: beyond the 95% interval of a single comparison, not beyond that of forty
+    # together.
     alone = agreements([theory(0.5), point("simulation", 0.525)])
-    together = agreements([each for x in range(40) for each in (theory(0.5, x=str(x)), point("simulation", 0.525, x=str(x)))])
+    together = agreements(
+        [
+            each
+            for x in range(40)
+            for each in (theory(0.5, x=str(x)), point("simulation", 0.525, x=str(x)))
+        ]
+    )
     assert [each.verdict for each in alone] == ["differs"]
     assert {each.verdict for each in together} == {"agrees"}
 
 
 def test_without_simulation_or_interval_nothing_is_said():
-    found = agreements([theory(0.5), theory(0.5, x="2"), point("simulation", 0.5, math.nan, x="2"), theory(math.nan, x="3")])
+    found = agreements(
+        [
+            theory(0.5),
+            theory(0.5, x="2"),
+            point("simulation", 0.5, math.nan, x="2"),
+            theory(math.nan, x="3"),
+        ]
+    )
     assert [each.verdict for each in found] == ["not-run", "no-value"]
     assert [each.idealised_verdict for each in found] == ["not-run", "not-run"]
 
 
 def test_values_without_any_spread_agree_only_if_they_are_equal():
-    found = agreements([theory(1.0), point("simulation", 1.0, 0.0), theory(1.0, x="2"), point("simulation", 1.0001, 0.0, x="2")])
+    found = agreements(
+        [
+            theory(1.0),
+            point("simulation", 1.0, 0.0),
+            theory(1.0, x="2"),
+            point("simulation", 1.0001, 0.0, x="2"),
+        ]
+    )
     assert [each.verdict for each in found] == ["agrees", "differs"]
 
 
 def way(*values, last):
     steps = ["known-queue", "slotted", "no-overhead"]
-    made = [point(f"switched/{MODEL}/{step}", value) for step, value in zip(steps, values, strict=False)]
+    made = [
+        point(f"switched/{MODEL}/{step}", value) for step, value in zip(steps, values, strict=False)
+    ]
     return [point("simulation", last), theory(0.5), point(f"idealised/{MODEL}", 0.5), *made]
 
 

@@ -47,7 +47,9 @@ def test_one_page_has_every_claim_and_the_way_to_the_report(run: Run, tmp_path: 
     result = run("all", "--out", "all", "--jobs", "1", studies={"fritz1999": COPIES})
     assert result.exit_code == 0, result.output
     page = (tmp_path / "all" / "studies.html").read_text(encoding="utf-8")
-    claims = json.loads((tmp_path / "all" / "fritz1999" / "claims.json").read_text(encoding="utf-8"))["claims"]
+    claims = json.loads(
+        (tmp_path / "all" / "fritz1999" / "claims.json").read_text(encoding="utf-8")
+    )["claims"]
     assert claims
     assert all(claim["what"].replace("'", "&#x27;") in page for claim in claims)
     (link,) = set(re.findall(r'href="([^"#]*report\.html)"', page))
@@ -57,8 +59,12 @@ def test_one_page_has_every_claim_and_the_way_to_the_report(run: Run, tmp_path: 
     assert not re.findall(r'(?:src|href)="(?:https?:)?//', page)
 
 
-def test_the_failure_of_one_study_does_not_hide_the_others_and_shows_in_the_exit_code(run: Run, tmp_path: Path) -> None:
-    result = run("all", "--out", "all", "--jobs", "1", studies={"broken": ABSENT, "fritz1999": COPIES})
+def test_the_failure_of_one_study_does_not_hide_the_others_and_shows_in_the_exit_code(
+    run: Run, tmp_path: Path
+) -> None:
+    result = run(
+        "all", "--out", "all", "--jobs", "1", studies={"broken": ABSENT, "fritz1999": COPIES}
+    )
     assert result.exit_code == 1
     assert "broken:" in result.stderr
     assert "Traceback" not in result.output
@@ -88,7 +94,9 @@ def test_what_is_finished_is_not_run_again(run: Run, tmp_path: Path) -> None:
         (("all", "--set", "seed=1"), "--set = seed=1: not with all"),
     ],
 )
-def test_bad_words_are_named_with_what_was_allowed(run: Run, words: tuple[str, ...], said: str) -> None:
+def test_bad_words_are_named_with_what_was_allowed(
+    run: Run, words: tuple[str, ...], said: str
+) -> None:
     result = run(*words)
     assert result.exit_code == 2
     assert said in result.stderr

@@ -1,4 +1,6 @@
-"""What theories see of an experiment, which of them apply, and the worlds they are compared in; against hand calculation."""
+"""What theories see of an experiment, which of them apply, and the worlds they are compared in;
+against hand calculation.
+"""
 
 import json
 import math
@@ -20,7 +22,11 @@ US = 1e-6
 
 
 def told(
-    tmp_path, stations='count = 4\nframes = "64 B"\narrivals = "saturated"', *, segment='round_trip = "12 us"\nclusters = 2', theory=""
+    tmp_path,
+    stations='count = 4\nframes = "64 B"\narrivals = "saturated"',
+    *,
+    segment='round_trip = "12 us"\nclusters = 2',
+    theory="",
 ):
     """Scenario with assumptions of one point, as an engine is told."""
     path = tmp_path / "x.toml"
@@ -57,12 +63,18 @@ def test_a_situation_counts_preamble_and_gap_with_the_packet(tmp_path):
 
 
 def test_the_slot_of_the_standard_can_be_the_contention_slot(tmp_path):
-    assert seen(tmp_path, theory='contention_slot = "slot time"')[0].contention_slot_s == pytest.approx(51.2 * US)
-    assert seen(tmp_path, theory='contention_slot = "20 us"')[0].contention_slot_s == pytest.approx(20 * US)
+    assert seen(tmp_path, theory='contention_slot = "slot time"')[
+        0
+    ].contention_slot_s == pytest.approx(51.2 * US)
+    assert seen(tmp_path, theory='contention_slot = "20 us"')[0].contention_slot_s == pytest.approx(
+        20 * US
+    )
 
 
 def test_poisson_loads_add_up_and_mixes_count_by_frames(tmp_path):
-    situation, _ = seen(tmp_path, 'count = 4\nframes = "64 B x 3 + 1518 B x 1"\narrivals = { poisson_load = 0.4 }')
+    situation, _ = seen(
+        tmp_path, 'count = 4\nframes = "64 B x 3 + 1518 B x 1"\narrivals = { poisson_load = 0.4 }'
+    )
     assert situation.load == pytest.approx(0.4, rel=1e-6)
     assert situation.packet_s == pytest.approx((3 * 67.2 + 1230.4) / 4 * US, rel=1e-9)
 
@@ -71,7 +83,9 @@ def test_models_of_saturation_apply_to_saturated_stations_and_say_why_else_not(t
     situation, _ = seen(tmp_path)
     assert applicable(situation) == ("metcalfe-boggs-1976",)
     assert judge("lam-1980", situation).obstacles == ("needs Poisson arrivals; they are saturated",)
-    assert {verdict.model: verdict.applies for verdict in judge_all(situation)}["metcalfe-boggs-1976"]
+    assert {verdict.model: verdict.applies for verdict in judge_all(situation)}[
+        "metcalfe-boggs-1976"
+    ]
 
 
 def test_differences_name_what_is_there(tmp_path):
@@ -90,14 +104,19 @@ def test_a_host_that_cannot_keep_up_is_outside_the_range_of_saturation(tmp_path)
 
 
 def test_metcalfe_and_boggs_as_in_the_table_of_1988(tmp_path):
-    # THEORY.md, section 1: 24 stations, 64 B without FCS charged with 24 B, T = 12 us: 0.779; 51.2 us: 0.453.
+    # THEORY.md, section 1: 24 stations, 64 B without FCS charged with 24 B, T = 12 us: 0.779; 51.2
+    # us: 0.453.
     stations = 'count = 24\nframes = "64 B"\nframes_include_fcs = false\narrivals = "saturated"'
     values = judge("metcalfe-boggs-1976", seen(tmp_path, stations)[0]).values
     assert values[Metric.UTILISATION] == pytest.approx(0.779, abs=5e-4)
     assert values[Metric.TRANSMISSION_DELAY] == pytest.approx(24 / values[Metric.PACKET_RATE])
-    slow = judge("metcalfe-boggs-1976", seen(tmp_path, stations, theory='contention_slot = "slot time"')[0]).values
+    slow = judge(
+        "metcalfe-boggs-1976", seen(tmp_path, stations, theory='contention_slot = "slot time"')[0]
+    ).values
     # Its table has 0.453 for packets that are charged as in the study.
-    assert slow[Metric.UTILISATION] == pytest.approx(70.4 / (70.4 + 51.2 * ((1 - 1 / 24) ** -23 - 1)), rel=1e-12)
+    assert slow[Metric.UTILISATION] == pytest.approx(
+        70.4 / (70.4 + 51.2 * ((1 - 1 / 24) ** -23 - 1)), rel=1e-12
+    )
 
 
 def test_another_protocol_carries_its_caution(tmp_path):
@@ -126,17 +145,29 @@ def test_a_theory_of_attempts_carries_what_arrives(tmp_path):
     world = ideal("tobagi-hunt-1980-one-persistent", situation, scenario)
     per_slot = world.scenario["idealised"]["population"]["infinite"]["attempts_per_slot"]
     # Each frame is sent G / S times.
-    assert per_slot * situation.packet_slots / 0.5 == pytest.approx(values[Metric.ATTEMPTS_PER_FRAME], rel=1e-9)
+    assert per_slot * situation.packet_slots / 0.5 == pytest.approx(
+        values[Metric.ATTEMPTS_PER_FRAME], rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("model", [model for model in MODELS if model != "bux-1981-csma-cd"])
 def test_the_bits_of_a_world_are_those_of_the_frames_again(tmp_path, model):
-    thinks = 'arrivals = "saturated"\nservice = { exponential = { offset = "0 s", mean = "50 ms" } }'
-    arrives = "arrivals = { poisson_load = 0.3 }\nqueue = 4" if model == "tasaka-1986" else "arrivals = { poisson_load = 0.3 }"
+    thinks = (
+        'arrivals = "saturated"\nservice = { exponential = { offset = "0 s", mean = "50 ms" } }'
+    )
+    arrives = (
+        "arrivals = { poisson_load = 0.3 }\nqueue = 4"
+        if model == "tasaka-1986"
+        else "arrivals = { poisson_load = 0.3 }"
+    )
     arrivals = {"metcalfe-boggs-1976": 'arrivals = "saturated"'}.get(
         model, thinks if "finite" in model or model.startswith("coyle") else arrives
     )
-    situation, scenario = seen(tmp_path, f'count = 9\nframes = "1518 B"\n{arrivals}', theory='sensing_interval = "5 ms"\npersistence = 0.5')
+    situation, scenario = seen(
+        tmp_path,
+        f'count = 9\nframes = "1518 B"\n{arrivals}',
+        theory='sensing_interval = "5 ms"\npersistence = 0.5',
+    )
     assert model in applicable(situation)
     world = ideal(model, situation, scenario)
     bits = world.scenario["groups"][0]["frames"]["bits"] * world.frame_bits - world.overhead_bits
@@ -155,11 +186,16 @@ def test_the_bits_of_a_world_are_those_of_the_frames_again(tmp_path, model):
         ("metcalfe-boggs-1976", 'arrivals = "saturated"\nservice = "80 us"'),
         ("metcalfe-boggs-1976", 'arrivals = "saturated"'),
         ("lam-1980", "arrivals = { poisson_load = 0.3 }"),
-        ("coyle-liu-1983", 'arrivals = "saturated"\nservice = { exponential = { offset = "0 s", mean = "50 ms" } }'),
+        (
+            "coyle-liu-1983",
+            'arrivals = "saturated"\nservice = { exponential = { offset = "0 s", mean = "50 ms" } }',
+        ),
     ],
 )
 def test_the_last_step_is_the_experiment_itself(tmp_path, model, stations):
-    situation, scenario = seen(tmp_path, f'count = 9\nframes = "512 B"\n{stations}', theory='sensing_interval = "5 ms"')
+    situation, scenario = seen(
+        tmp_path, f'count = 9\nframes = "512 B"\n{stations}', theory='sensing_interval = "5 ms"'
+    )
     way = steps(model, situation)
     assert len(way) >= 4
     last = way[-1].make(situation, scenario)
@@ -170,14 +206,22 @@ def test_the_last_step_is_the_experiment_itself(tmp_path, model, stations):
 
 
 def test_what_the_steps_give_up_is_what_the_model_assumes(tmp_path):
-    situation, _ = seen(tmp_path, 'count = 9\nframes = "512 B"\narrivals = "saturated"\nservice = "80 us"')
-    given_up = {assumption for step in steps("metcalfe-boggs-1976", situation) for assumption in step.gives_up}
+    situation, _ = seen(
+        tmp_path, 'count = 9\nframes = "512 B"\narrivals = "saturated"\nservice = "80 us"'
+    )
+    given_up = {
+        assumption
+        for step in steps("metcalfe-boggs-1976", situation)
+        for assumption in step.gives_up
+    }
     assert set(ENTRIES["metcalfe-boggs-1976"].assumes) <= given_up
 
 
 def test_without_overhead_a_packet_is_as_long_as_before(tmp_path):
     situation, scenario = seen(tmp_path, 'count = 9\nframes = "64 B"\narrivals = "saturated"')
-    world = next(step for step in steps("metcalfe-boggs-1976", situation) if step.name == "slotted").make(situation, scenario)
+    world = next(
+        step for step in steps("metcalfe-boggs-1976", situation) if step.name == "slotted"
+    ).make(situation, scenario)
     segment, group = world.scenario["segment"], world.scenario["groups"][0]
     assert group["frames"]["bits"] + segment["gap_bits"] + segment["preamble_bits"] == 672
     assert group["frames"]["bits"] - world.overhead_bits == 512
@@ -208,21 +252,33 @@ def test_no_theory_knows_of_a_deaf_time_and_each_says_so(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(DEAF, encoding="utf-8")
     trials = expand([load(path)]).trials
-    assert {trial.engine.split("/")[0] for trial in trials} == {"simulation", "theory", "idealised", "switched"}
+    assert {trial.engine.split("/")[0] for trial in trials} == {
+        "simulation",
+        "theory",
+        "idealised",
+        "switched",
+    }
     for trial in trials:
         assert answer(trial.line).stations == 4
     scenario = next(trial.scenario for trial in trials if trial.engine.startswith("theory/"))
     situation = situation_of(scenario, scenario["theory"])
-    assert "15 us of deaf time" in judge("metcalfe-boggs-1976", situation).differences[Assumption.NO_OVERHEAD]
+    assert (
+        "15 us of deaf time"
+        in judge("metcalfe-boggs-1976", situation).differences[Assumption.NO_OVERHEAD]
+    )
     assert "deaf_ps" not in ideal("metcalfe-boggs-1976", situation, scenario).scenario["segment"]
-    way = {step.name: step.make(situation, scenario).scenario["segment"].get("deaf_ps") for step in steps("metcalfe-boggs-1976", situation)}
+    way = {
+        step.name: step.make(situation, scenario).scenario["segment"].get("deaf_ps")
+        for step in steps("metcalfe-boggs-1976", situation)
+    }
     assert (way["slotted"], way["no-overhead"]) == (None, 15_000_000)
 
 
 def test_no_theory_applies_to_voice_and_a_frame_of_it_counts_with_the_shortest_length(tmp_path):
     coder = '{ coder = { sample = "16 bit", every = "152.32 us", talk = "1 s", silence = "3 s" } }'
     text = DEAF.split("[run]")[0].replace(
-        'frames = "128 B"', 'frames = { samples = { least = "65 B", most = "1024 B", overhead = "6 B" } }'
+        'frames = "128 B"',
+        'frames = { samples = { least = "65 B", most = "1024 B", overhead = "6 B" } }',
     )
     path = tmp_path / "x.toml"
     path.write_text(text.replace('"saturated"', coder), encoding="utf-8")
@@ -237,9 +293,13 @@ def test_no_theory_applies_to_voice_and_a_frame_of_it_counts_with_the_shortest_l
 def test_no_theory_applies_where_stations_wait_for_others_of_higher_priority(tmp_path):
     path = tmp_path / "x.toml"
     for wait, applies in (("0 us", True), ("51.2 us", False)):
-        text = DEAF.split("[run]")[0].replace("count = 4\n", f'count = 4\npriority_wait = "{wait}"\n')
+        text = DEAF.split("[run]")[0].replace(
+            "count = 4\n", f'count = 4\npriority_wait = "{wait}"\n'
+        )
         path.write_text(text, encoding="utf-8")
         situation = situation_of(expand([load(path)]).trials[0].scenario, told(tmp_path)["theory"])
         verdicts = judge_all(situation)
         assert any(verdict.applies for verdict in verdicts) == applies
-        assert all(any("priority waits" in text for text in verdict.obstacles) for verdict in verdicts) == (not applies)
+        assert all(
+            any("priority waits" in text for text in verdict.obstacles) for verdict in verdicts
+        ) == (not applies)

@@ -10,14 +10,33 @@ from ethermeter._core import simulate, simulate_network
 from benches import live, peers, switched
 from benches.__main__ import main
 from benches.children import ChildError, run_child
-from benches.scenario import LENGTHS, LONG, LONG_NET, NETS, PEERS_NET, PS_PER_US, SHORT, Length, Net, line_1988, line_for_peers
+from benches.scenario import (
+    LENGTHS,
+    LONG,
+    LONG_NET,
+    NETS,
+    PEERS_NET,
+    PS_PER_US,
+    SHORT,
+    Length,
+    Net,
+    line_1988,
+    line_for_peers,
+)
 from benches.speed import Effort, measure_reference, target, time_trial
 from benches.study import Case, measure_study
 from benches.switched import doubt, line_switched, offered_frames, time_of_frames
 from benches.tables import print_results
 
 ROOT = Path(__file__).parents[2]
-INSTANT = Effort(runs=1, simulated_s={SHORT: 1, LONG: 1}, reference_s=1, peers_cpu_s=0.1, switched_frames=20_000, judged=False)
+INSTANT = Effort(
+    runs=1,
+    simulated_s={SHORT: 1, LONG: 1},
+    reference_s=1,
+    peers_cpu_s=0.1,
+    switched_frames=20_000,
+    judged=False,
+)
 
 
 def ignore(step: str) -> None:
@@ -27,17 +46,23 @@ def ignore(step: str) -> None:
 @pytest.mark.parametrize("net", [*NETS, PEERS_NET], ids=lambda net: net.name)
 def test_the_ends_of_a_net_are_half_its_round_trip_apart(net: Net) -> None:
     delays_ps = net.delay_ps
-    assert max(max(row) for row in delays_ps) == pytest.approx(net.round_trip_us * PS_PER_US / 2, abs=net.places)
+    assert max(max(row) for row in delays_ps) == pytest.approx(
+        net.round_trip_us * PS_PER_US / 2, abs=net.places
+    )
     assert delays_ps == [list(column) for column in zip(*delays_ps, strict=True)]
 
 
 @pytest.mark.parametrize("length", LENGTHS, ids=lambda length: length.name)
 @pytest.mark.parametrize("stations", [1, 24])
 @pytest.mark.parametrize("net", NETS, ids=lambda net: net.name)
-def test_the_core_accepts_and_delivers_what_is_timed(net: Net, stations: int, length: Length) -> None:
+def test_the_core_accepts_and_delivers_what_is_timed(
+    net: Net, stations: int, length: Length
+) -> None:
     outcome = simulate(line_1988(net, stations=stations, length=length, simulated_s=1))
     assert len(outcome["station_frames"]) == stations
-    assert outcome["station_bits"].sum() == outcome["station_frames"].sum() * (length.octets + 4) * 8
+    assert (
+        outcome["station_bits"].sum() == outcome["station_frames"].sum() * (length.octets + 4) * 8
+    )
     assert outcome["station_frames"].sum() > 0
 
 
@@ -63,12 +88,21 @@ def test_targets_are_set_on_the_long_net_only() -> None:
 def test_both_implementations_deliver_the_same_frames_before_they_are_compared() -> None:
     row = measure_reference(INSTANT, follow=ignore)
     assert row["frames"] > 0
-    assert row["ratio"] == pytest.approx(row["fast_frames_per_cpu_s"] / row["reference_frames_per_cpu_s"])
+    assert row["ratio"] == pytest.approx(
+        row["fast_frames_per_cpu_s"] / row["reference_frames_per_cpu_s"]
+    )
 
 
 def test_a_child_that_fails_is_named_with_its_last_words() -> None:
     with pytest.raises(ChildError, match="ended with 3: out of luck"):
-        run_child([sys.executable, "-c", "import sys; print('out of luck', file=sys.stderr); sys.exit(3)"], limit_s=60)
+        run_child(
+            [
+                sys.executable,
+                "-c",
+                "import sys; print('out of luck', file=sys.stderr); sys.exit(3)",
+            ],
+            limit_s=60,
+        )
     with pytest.raises(ChildError, match="no-such-program: No such file"):
         run_child(["no-such-program"], limit_s=60)
     with pytest.raises(ChildError, match="not finished after"):
@@ -85,7 +119,9 @@ def test_a_childs_cpu_time_is_its_own() -> None:
 
 
 def test_a_study_that_fails_says_so_and_has_no_times() -> None:
-    (row,) = measure_study([Case("bad", ("--replications", "0"), "trials_wall_s", 1.0)], follow=ignore)
+    (row,) = measure_study(
+        [Case("bad", ("--replications", "0"), "trials_wall_s", 1.0)], follow=ignore
+    )
     assert row["status"].startswith("failed: ")
     assert row["trials_wall_s"] is None
     assert row["met"] is None
@@ -150,18 +186,31 @@ def test_a_peer_that_delivers_nothing_has_failed() -> None:
 
 @pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed")
 def test_ns2_simulates_the_same_segment_as_we_do() -> None:
-    # Two models that order what happens at the same instant differently; they agree on what the segment carries.
+    # Two models that order what happens at the same instant differently; they agree on what the
+    # segment carries.
     with peers.ns2("lean") as peer:
         out = run_child(peer.command(2, SHORT, 5), limit_s=60).out
     ours = simulate(line_for_peers(stations=2, length=SHORT, simulated_s=5))
-    assert int(out.rsplit("frames ", 1)[1]) == pytest.approx(int(ours["station_frames"].sum()), rel=0.01)
+    assert int(out.rsplit("frames ", 1)[1]) == pytest.approx(
+        int(ours["station_frames"].sum()), rel=0.01
+    )
 
 
 @pytest.mark.parametrize(("hosts", "frame_octets"), [(2, 64), (8, 64), (8, 1518), (24, 64)])
 def test_a_full_switch_delivers_what_is_offered(hosts: int, frame_octets: int) -> None:
     simulated_us = time_of_frames(1000, frame_octets=frame_octets)
-    outcome = simulate_network(line_switched(hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us))
-    assert doubt(int(outcome["flow_messages"].sum()), hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us) is None
+    outcome = simulate_network(
+        line_switched(hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us)
+    )
+    assert (
+        doubt(
+            int(outcome["flow_messages"].sum()),
+            hosts=hosts,
+            frame_octets=frame_octets,
+            simulated_us=simulated_us,
+        )
+        is None
+    )
     lost = dict(zip(outcome["losses"], outcome["flow_lost"].sum(axis=0).tolist(), strict=True))
     assert {cause for cause, copies in lost.items() if copies > 0} <= {"ignored"}
 
@@ -173,9 +222,13 @@ def test_full_links_carry_a_frame_its_preamble_and_its_gap_at_a_time() -> None:
 
 
 def test_frames_that_are_missing_or_too_many_are_told() -> None:
-    # 119 040 are offered. Of each of 8 hosts 6 copies of others, 2 frames on links and a part of one may be in the way.
+    # 119 040 are offered. Of each of 8 hosts 6 copies of others, 2 frames on links and a part of
+    # one may be in the way.
     assert doubt(119_040 - 72, hosts=8, frame_octets=64, simulated_us=10_000) is None
-    assert doubt(119_040 - 73, hosts=8, frame_octets=64, simulated_us=10_000) == "delivered 118967 frames of 119040 offered in 10000 us"
+    assert (
+        doubt(119_040 - 73, hosts=8, frame_octets=64, simulated_us=10_000)
+        == "delivered 118967 frames of 119040 offered in 10000 us"
+    )
     assert doubt(119_040 + 9, hosts=8, frame_octets=64, simulated_us=10_000) is not None
 
 
@@ -191,7 +244,9 @@ def test_a_bridge_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch
     assert all(row["ratio"] is None and row["ours_frames_per_cpu_s"] > 0 for row in rows)
 
 
-@pytest.mark.skipif(not Path("/usr/include/ns3/bridge-module.h").exists(), reason="ns-3 is not installed")
+@pytest.mark.skipif(
+    not Path("/usr/include/ns3/bridge-module.h").exists(), reason="ns-3 is not installed"
+)
 def test_ns3_delivers_the_frames_that_we_deliver() -> None:
     with peers.ns3_program("switch", "bridge", libraries=switched.LIBRARIES) as program:
         out = run_child([program, "8", "64", "1000", "duplex"], limit_s=60).out
@@ -201,24 +256,38 @@ def test_ns3_delivers_the_frames_that_we_deliver() -> None:
     printed = {name: int(count) for name, count in (line.split() for line in out.splitlines())}
     assert doubt(printed["frames"], hosts=8, frame_octets=64, simulated_us=1000) is None
     assert printed["dropped"] == 0
-    # One end of a channel sends at a time: for the 512 ns of a frame and at least 100 ns of delay, and a frame passes two channels.
+    # One end of a channel sends at a time: for the 512 ns of a frame and at least 100 ns of delay,
+    # and a frame passes two channels.
     assert 0 < int(half.split()[1]) <= 8 * 1_000_000 / (512 + 100) / 2
     ours = simulate_network(line_switched(hosts=8, frame_octets=64, simulated_us=1000))
     # Sent whole there, begun here: at most one frame of each host.
     assert 0 <= int(ours["flow_sent"].sum()) - printed["sent"] <= 8
 
 
-def test_json_has_all_that_was_promised_and_nothing_else_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_all_that_was_promised_and_nothing_else_on_stdout(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     words = [sys.executable, "-m", "benches", "--quick", "--no-peers", "--json"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)
     assert set(results) == {"machine", "quick", "speed", "reference", "switched", "study", "peers"}
-    assert set(results["machine"]) == {"cpu", "processors", "system", "python", "ethermeter", "load", "load_at_end"}
+    assert set(results["machine"]) == {
+        "cpu",
+        "processors",
+        "system",
+        "python",
+        "ethermeter",
+        "load",
+        "load_at_end",
+    }
     assert results["quick"] is True
     assert results["peers"] is None
     assert {(row["round_trip_us"], row["stations"], row["length"]) for row in results["speed"]} == {
-        (net.round_trip_us, stations, length.name) for net in NETS for stations in (1, 2, 5, 24) for length in LENGTHS
+        (net.round_trip_us, stations, length.name)
+        for net in NETS
+        for stations in (1, 2, 5, 24)
+        for length in LENGTHS
     }
     for row in results["speed"]:
         assert 0 < row["median_frames_per_cpu_s"] <= row["best_frames_per_cpu_s"]
@@ -229,7 +298,9 @@ def test_json_has_all_that_was_promised_and_nothing_else_on_stdout(capsys: pytes
     assert [(row["hosts"], row["frame_octets"], row["status"]) for row in results["switched"]] == [
         (hosts, octets, "not asked for") for hosts in (8, 24) for octets in (64, 1518)
     ]
-    assert all(row["ours_frames_per_cpu_s"] > 0 and row["ratio"] is None for row in results["switched"])
+    assert all(
+        row["ours_frames_per_cpu_s"] > 0 and row["ratio"] is None for row in results["switched"]
+    )
     (study,) = results["study"]
     assert study["status"] == "measured"
     assert 0 < study["trials_wall_s"] < study["command_wall_s"]
@@ -245,7 +316,15 @@ def test_json_has_all_that_was_promised_and_nothing_else_on_stdout(capsys: pytes
 
 
 def _missing_peer() -> dict[str, object]:
-    numbers = ("frames", "cpu_s", "frames_per_cpu_s", "frames_per_simulated_s", "ratio", "version", "note")
+    numbers = (
+        "frames",
+        "cpu_s",
+        "frames_per_cpu_s",
+        "frames_per_simulated_s",
+        "ratio",
+        "version",
+        "note",
+    )
     return {
         **dict.fromkeys(numbers),
         "peer": "ns-2",
@@ -273,7 +352,11 @@ def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_ratios_to_a_peer_are_of_the_two_runs_of_a_round() -> None:
     ours = [{"sender": 100.0}, {"sender": 210.0}, {"sender": 90.0}]
-    theirs = [{"sender": 100.0, "lost": 0.0}, {"sender": 200.0, "lost": 0.0}, {"sender": 100.0, "lost": 0.0}]
+    theirs = [
+        {"sender": 100.0, "lost": 0.0},
+        {"sender": 200.0, "lost": 0.0},
+        {"sender": 100.0, "lost": 0.0},
+    ]
     row = live.compared(ours, theirs)
     assert row["ours"] == {"sender": 100.0}
     assert row["theirs"] == {"sender": 100.0, "lost": 0.0}
@@ -284,11 +367,22 @@ def test_ratios_to_a_peer_are_of_the_two_runs_of_a_round() -> None:
 
 @pytest.mark.parametrize(("median", "judged"), [(1.0, "PASS"), (0.999, "MISS")])
 def test_a_median_ratio_below_that_of_a_peer_is_a_miss(median: float, judged: str) -> None:
-    ratio = {"sender": {"median": 1.2, "low": 1.1, "high": 1.3}, "both": {"median": median, "low": 0.9, "high": 1.1}}
+    ratio = {
+        "sender": {"median": 1.2, "low": 1.1, "high": 1.3},
+        "both": {"median": median, "low": 0.9, "high": 1.1},
+    }
     is_met = live.met(ratio, ("sender", "both"))
     assert is_met == {"sender": True, "both": judged == "PASS"}
     run = {"sender": 2e6, "both": 1e6}
-    row = {"what": "UDP", "peer": "iperf3", "status": "measured", "ours": run, "theirs": run, "ratio": ratio, "met": is_met}
+    row = {
+        "what": "UDP",
+        "peer": "iperf3",
+        "status": "measured",
+        "ours": run,
+        "theirs": run,
+        "ratio": ratio,
+        "met": is_met,
+    }
     shown = live.line(row, {"sender": 1e-3, "both": 1e-3}, "k")
     assert f"1.200 [1.100 to 1.300] PASS, {median:.3f} [0.900 to 1.100] {judged}" in shown
 

@@ -1,4 +1,6 @@
-"""Claims: a world that bears every one of them out, and for each a change of that world that does not."""
+"""Claims: a world that bears every one of them out, and for each a change of that world that does
+not.
+"""
 
 import json
 import math
@@ -22,12 +24,18 @@ def ideal(series: str, hosts: int, frames: str, metric: Metric) -> float:
     """Return numbers that agree with everything the text says."""
     octets = sum(o * w for o, w in lengths(frames)) / sum(w for _, w in lengths(frames))
     if metric is Metric.UTILISATION:
-        loss = {"I-1": 0.3, "I-4": 1 + 0.011 * 0.85 / 0.15}.get(series, 1.0) if octets == 64 else {"I-1": 0.3}.get(series, 1.0)
+        loss = (
+            {"I-1": 0.3, "I-4": 1 + 0.011 * 0.85 / 0.15}.get(series, 1.0)
+            if octets == 64
+            else {"I-1": 0.3}.get(series, 1.0)
+        )
         return 1 - loss * {64: 0.15, 1536: 0.03}.get(int(octets), 6 / octets)
     if metric is Metric.PACKET_RATE:
         return {1: 7000.0, 2: 13500.0}.get(hosts, 13000 - 10.0 * hosts)
     if metric is Metric.TRANSMISSION_DELAY:
-        return hosts * 31e-3 / 24 * octets / 1536 * (1.015 if series == "I-4" and octets == 64 else 1)
+        return (
+            hosts * 31e-3 / 24 * octets / 1536 * (1.015 if series == "I-4" and octets == 64 else 1)
+        )
     if metric is Metric.TRANSMISSION_DELAY_SD:
         return 2 * hosts * 31e-3 / 24 * octets / 1536
     if metric is Metric.EXCESS_DELAY:
@@ -42,31 +50,60 @@ def ideal(series: str, hosts: int, frames: str, metric: Metric) -> float:
 def scenario(frames: str, window_s: float) -> dict[str, object]:
     return {
         "segment": {"bit_ps": 100000, "preamble_bits": 64, "gap_bits": 96},
-        "groups": [{"places": [0] * 24, "frames": {"kind": "fixed", "bits": int((lengths(frames)[0][0] + 4) * 8)}}],
+        "groups": [
+            {
+                "places": [0] * 24,
+                "frames": {"kind": "fixed", "bits": int((lengths(frames)[0][0] + 4) * 8)},
+            }
+        ],
         "phases": {"measure_from_ps": 10**13, "measure_to_ps": 10**13 + round(window_s * 1e12)},
     }
 
 
 def judged(
-    world: World, *, error: float = 1e-4, replications: int = 5, window_s: float = 10.0, clusters: World | None = None
+    world: World,
+    *,
+    error: float = 1e-4,
+    replications: int = 5,
+    window_s: float = 10.0,
+    clusters: World | None = None,
 ) -> dict[str, claims.Claim]:
     used = [Metric.UTILISATION, Metric.PACKET_RATE, Metric.TRANSMISSION_DELAY, Metric.TRANSMISSION_DELAY_SD, Metric.EXCESS_DELAY,
             Metric.BIT_RATE_SD, Metric.PACKET_RATE_SD, Metric.UTILISATION_SD_OVER_MEAN, Metric.COLLISIONS_PER_FRAME]  # fmt: skip
     points, trials = [], []
     for series in ("I-1", "I-2", "I-4", "I-5"):
-        for frames in MIXED if series in ("I-4", "I-5") else tuple(f"{octets} B" for octets in FIXED):
+        for frames in (
+            MIXED if series in ("I-4", "I-5") else tuple(f"{octets} B" for octets in FIXED)
+        ):
             for hosts in range(1, 25):
                 point = {"stations.count": str(hosts), "stations.frames": frames}
                 values = {metric: world(series, hosts, frames, metric) for metric in used}
-                found = {m: Estimate(v, abs(v) * error, replications - 1) for m, v in values.items()}
+                found = {
+                    m: Estimate(v, abs(v) * error, replications - 1) for m, v in values.items()
+                }
                 points.append(Point(series, point, "simulation", replications, found))
-            trials.append(SimpleNamespace(series=series, point=point, scenario=scenario(frames, window_s)))
+            trials.append(
+                SimpleNamespace(series=series, point=point, scenario=scenario(frames, window_s))
+            )
     for series, number in (("I-4", "2"), ("I-5", "4")) if clusters else ():
         for frames in ("64 B", "1536 B"):
-            point = {"segment.clusters": number, "stations.frames": frames}  # the scenario says how many hosts there are
+            point = {
+                "segment.clusters": number,
+                "stations.frames": frames,
+            }  # the scenario says how many hosts there are
             values = {metric: clusters(series, 24, frames, metric) for metric in used}
-            points.append(Point("clusters", point, "simulation", 20, {m: Estimate(v, abs(v) * error, 19) for m, v in values.items()}))
-            trials.append(SimpleNamespace(series="clusters", point=point, scenario=scenario(frames, window_s)))
+            points.append(
+                Point(
+                    "clusters",
+                    point,
+                    "simulation",
+                    20,
+                    {m: Estimate(v, abs(v) * error, 19) for m, v in values.items()},
+                )
+            )
+            trials.append(
+                SimpleNamespace(series="clusters", point=point, scenario=scenario(frames, window_s))
+            )
     return {claim.id: claim for claim in boggs1988.claims(points, trials)}
 
 
@@ -89,30 +126,68 @@ def test_every_claim_is_borne_out_by_a_world_that_agrees() -> None:
     [
         ("achieved-packet-rate", Metric.PACKET_RATE, lambda s, n, f, v: v * 0.96),
         ("packet-rate-peak", Metric.PACKET_RATE, lambda s, n, f, v: 13501.0 if n == 3 else v),
-        ("no-collisions-up-to-two", Metric.COLLISIONS_PER_FRAME, lambda s, n, f, v: 1e-6 if n == 2 else v),
+        (
+            "no-collisions-up-to-two",
+            Metric.COLLISIONS_PER_FRAME,
+            lambda s, n, f, v: 1e-6 if n == 2 else v,
+        ),
         ("efficiency-long-packets", Metric.UTILISATION, lambda s, n, f, v: v * 0.96),
         ("delay-long-packets", Metric.TRANSMISSION_DELAY, lambda s, n, f, v: v * 1.04),
         ("excess-delay-long-packets", Metric.EXCESS_DELAY, lambda s, n, f, v: v * 1.6),
         ("efficiency-short-packets", Metric.UTILISATION, lambda s, n, f, v: v * 1.04),
         ("unfairness-20-hosts", Metric.UTILISATION_SD_OVER_MEAN, lambda s, n, f, v: v * 1.3),
         ("delay-spread-worst-case", Metric.TRANSMISSION_DELAY_SD, lambda s, n, f, v: v * 1.6),
-        ("delay-grows-linearly", Metric.TRANSMISSION_DELAY, lambda s, n, f, v: v * n**2 if f == "64 B" else v),
+        (
+            "delay-grows-linearly",
+            Metric.TRANSMISSION_DELAY,
+            lambda s, n, f, v: v * n**2 if f == "64 B" else v,
+        ),
         ("delay-spread-grows-linearly", Metric.TRANSMISSION_DELAY_SD, lambda s, n, f, v: -v),
         ("excess-delay-grows-linearly", Metric.EXCESS_DELAY, lambda s, n, f, v: math.exp(n)),
         ("unfairness-bit-rate", Metric.BIT_RATE_SD, lambda s, n, f, v: 1 / v),
         ("unfairness-packet-rate", Metric.PACKET_RATE_SD, lambda s, n, f, v: 1 / v),
         ("unfairness-relative", Metric.UTILISATION_SD_OVER_MEAN, lambda s, n, f, v: 1 / v),
-        ("unfairness-relative", Metric.UTILISATION_SD_OVER_MEAN, lambda s, n, f, v: v * 2 if n == 5 else v),
-        ("two-clusters-delay", Metric.TRANSMISSION_DELAY, lambda s, n, f, v: v * 1.001 if s == "I-4" else v),
-        ("two-clusters-utilisation", Metric.UTILISATION, lambda s, n, f, v: v * 1.001 if s == "I-4" else v),
-        ("two-clusters-long-packets", Metric.UTILISATION, lambda s, n, f, v: v * 0.99 if s == "I-4" else v),
+        (
+            "unfairness-relative",
+            Metric.UTILISATION_SD_OVER_MEAN,
+            lambda s, n, f, v: v * 2 if n == 5 else v,
+        ),
+        (
+            "two-clusters-delay",
+            Metric.TRANSMISSION_DELAY,
+            lambda s, n, f, v: v * 1.001 if s == "I-4" else v,
+        ),
+        (
+            "two-clusters-utilisation",
+            Metric.UTILISATION,
+            lambda s, n, f, v: v * 1.001 if s == "I-4" else v,
+        ),
+        (
+            "two-clusters-long-packets",
+            Metric.UTILISATION,
+            lambda s, n, f, v: v * 0.99 if s == "I-4" else v,
+        ),
         ("one-long-in-eight", Metric.UTILISATION, lambda s, n, f, v: 0.88 if "+" in f else v),
-        ("shorter-net-more-efficient", Metric.UTILISATION, lambda s, n, f, v: 0.85 if (s, n, f) == ("I-1", 9, "64 B") else v),
-        ("shorter-net-more-efficient", Metric.UTILISATION, lambda s, n, f, v: 0.97 if (s, f) == ("I-1", "1536 B") else v),
-        ("shorter-net-short-packets", Metric.UTILISATION, lambda s, n, f, v: v + 0.2 if (s, f) == ("I-1", "512 B") else v),
+        (
+            "shorter-net-more-efficient",
+            Metric.UTILISATION,
+            lambda s, n, f, v: 0.85 if (s, n, f) == ("I-1", 9, "64 B") else v,
+        ),
+        (
+            "shorter-net-more-efficient",
+            Metric.UTILISATION,
+            lambda s, n, f, v: 0.97 if (s, f) == ("I-1", "1536 B") else v,
+        ),
+        (
+            "shorter-net-short-packets",
+            Metric.UTILISATION,
+            lambda s, n, f, v: v + 0.2 if (s, f) == ("I-1", "512 B") else v,
+        ),
     ],
 )
-def test_every_claim_can_fail(claim: str, metric: Metric, change: Callable[[str, int, str, float], float]) -> None:
+def test_every_claim_can_fail(
+    claim: str, metric: Metric, change: Callable[[str, int, str, float], float]
+) -> None:
     found = judged(changed(metric, change))[claim]
     assert found.verdict in ("missed", "fails")
     assert "likeliest cause" in found.note
@@ -126,7 +201,9 @@ def test_a_wide_interval_decides_nothing_for_a_difference() -> None:
 def test_a_line_may_scatter_within_its_intervals() -> None:
     scattered = changed(Metric.EXCESS_DELAY, lambda s, n, f, v: v * (1 + 0.3 * (-1) ** n))
     assert judged(scattered)["excess-delay-grows-linearly"].verdict == "fails"
-    assert judged(scattered, error=0.2)["excess-delay-grows-linearly"].verdict == "holds"  # 0.2 x t(4) = 0.56 of each value
+    assert (
+        judged(scattered, error=0.2)["excess-delay-grows-linearly"].verdict == "holds"
+    )  # 0.2 x t(4) = 0.56 of each value
 
 
 def test_a_partial_run_leaves_claims_not_run() -> None:
@@ -142,7 +219,9 @@ def test_theory_comes_from_the_scenario_by_hand() -> None:
 def test_difference_of_two_series_by_hand() -> None:
     found = judged(ideal)["two-clusters-delay"]
     assert found.ours == pytest.approx(0.015)
-    assert found.high - found.ours == pytest.approx(1.015 * math.sqrt(2) * 1e-4 * 2.306, rel=1e-3)  # t(8) = 2.306
+    assert found.high - found.ours == pytest.approx(
+        1.015 * math.sqrt(2) * 1e-4 * 2.306, rel=1e-3
+    )  # t(8) = 2.306
 
 
 def shifted(series: str, hosts: int, frames: str, metric: Metric) -> float:
@@ -151,13 +230,19 @@ def shifted(series: str, hosts: int, frames: str, metric: Metric) -> float:
 
 
 def test_a_single_difference_may_lie_where_single_runs_do() -> None:
-    # Mean difference 0, relative standard error of a mean of 5 runs 0.003: a single run's s is 0.003 sqrt(5), that of the difference of two
-    # sqrt(2) times as much, and a further one lies within t(8) s sqrt(1 + 1/5) = 2.306 x 0.003 x sqrt(2 x 6) = 0.02396 of 0.
+    # Mean difference 0, relative standard error of a mean of 5 runs 0.003: a single run's s is
+    # 0.003 sqrt(5), that of the difference of two sqrt(2) times as much, and a further one lies
+    # within t(8) s sqrt(1 + 1/5) = 2.306 x 0.003 x sqrt(2 x 6) = 0.02396 of 0.
     found = judged(shifted, error=0.003)["two-clusters-utilisation"]
     assert found.verdict == "met"
     assert found.prediction == (pytest.approx(-0.02396, rel=1e-3), pytest.approx(0.02396, rel=1e-3))
-    assert "between -2.40% and 2.40% (95% prediction interval from 5 replications each of I-4 and I-5)" in found.note
-    assert found.high - found.low == pytest.approx(2 * 2.306 * 0.003 * math.sqrt(2), rel=1e-3)  # the mean's own is narrower
+    assert (
+        "between -2.40% and 2.40% (95% prediction interval from 5 replications each of I-4 and I-5)"
+        in found.note
+    )
+    assert found.high - found.low == pytest.approx(
+        2 * 2.306 * 0.003 * math.sqrt(2), rel=1e-3
+    )  # the mean's own is narrower
     narrow = judged(shifted, error=0.0005)["two-clusters-utilisation"]
     assert (narrow.verdict, narrow.basis) == ("missed", "fitted")
 
@@ -169,8 +254,12 @@ def test_a_prediction_needs_replications_of_the_studys_window(change: dict[str, 
 
 
 def test_little_s_law_links_delay_and_utilisation() -> None:
-    # 24 hosts, 12760 packets a second: a cycle of 24 / 12760 s = 1.8809 ms, of which 1.2917 ms are delay.
-    assert "= 1.46 times the utilisation’s fall, so that the published 1.5% and 1.1%" in judged(ideal)["two-clusters-delay"].note
+    # 24 hosts, 12760 packets a second: a cycle of 24 / 12760 s = 1.8809 ms, of which 1.2917 ms are
+    # delay.
+    assert (
+        "= 1.46 times the utilisation’s fall, so that the published 1.5% and 1.1%"
+        in judged(ideal)["two-clusters-delay"].note
+    )
 
 
 def test_the_series_made_for_two_clusters_goes_before_the_figures() -> None:
@@ -192,7 +281,9 @@ def test_claims_survive_their_file(tmp_path: Path) -> None:
 
 
 def test_a_broken_claims_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "claims.json").write_text(json.dumps({"study": "x", "claims": [{}]}), encoding="utf-8")
+    (tmp_path / "claims.json").write_text(
+        json.dumps({"study": "x", "claims": [{}]}), encoding="utf-8"
+    )
     with pytest.raises(ValueError, match=r"claims\.json: content = .*: not a claims file"):
         claims.read(tmp_path)
 

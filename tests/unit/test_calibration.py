@@ -1,4 +1,6 @@
-"""Calibration: from latencies to the stages of hosts, from these to another scenario; and what users may get wrong."""
+"""Calibration: from latencies to the stages of hosts, from these to another scenario; and what
+users may get wrong.
+"""
 
 import csv
 import json
@@ -102,20 +104,32 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def latencies(tmp_path: Path) -> Path:
-    """The line that Hughes-Jones and Saka (2000) fitted to two PCs directly connected: 26.32 + 0.0235 b us, b octets of user data."""
+    """The line that Hughes-Jones and Saka (2000) fitted to two PCs directly connected: 26.32 +
+    0.0235 b us, b octets of user data.
+    """
     path = tmp_path / "latency.csv"
     with path.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["flows.ping.frames", "metric", "value", "error"])
         for data in range(64, 1501, 159):
-            rows.writerow([f"{data + OVERHEAD} B", "one_way_delay", f"{26.32 + 0.0235 * data:.6f} us", "0.01 us"])
+            rows.writerow(
+                [
+                    f"{data + OVERHEAD} B",
+                    "one_way_delay",
+                    f"{26.32 + 0.0235 * data:.6f} us",
+                    "0.01 us",
+                ]
+            )
     return path
 
 
-def test_the_sums_of_equation_2_1_come_out_of_the_published_line(model: Path, latencies: Path) -> None:
+def test_the_sums_of_equation_2_1_come_out_of_the_published_line(
+    model: Path, latencies: Path
+) -> None:
     found = calibrate(read_model(model), read_data([latencies], metrics=()))
     by_name = dict(zip(found.names, found.fit.values, strict=True))
-    # Slope: R_net + 2 R_pci = 0.0235 us; values are whole picoseconds an octet, and the pull of the starting values moves less than that.
+    # Slope: R_net + 2 R_pci = 0.0235 us; values are whole picoseconds an octet, and the pull of the
+    # starting values moves less than that.
     assert by_name["pci"] == pytest.approx((23.5 - 8) / 2, abs=1.5e-3)
     # Constant: 2 t_sw + 2 t_nic + 26 R_net + 28 R_pci = 26.32 us.
     (total,) = found.fit.combinations
@@ -124,7 +138,9 @@ def test_the_sums_of_equation_2_1_come_out_of_the_published_line(model: Path, la
     assert found.doubts == ()
 
 
-def test_a_network_file_is_read_back_and_carries_its_sources(tmp_path: Path, model: Path, latencies: Path) -> None:
+def test_a_network_file_is_read_back_and_carries_its_sources(
+    tmp_path: Path, model: Path, latencies: Path
+) -> None:
     found = calibrate(read_model(model), read_data([latencies], metrics=()))
     path = tmp_path / "network.toml"
     path.write_text(network_text(found), encoding="utf-8")
@@ -137,39 +153,63 @@ def test_a_network_file_is_read_back_and_carries_its_sources(tmp_path: Path, mod
     assert "95% interval" in sources["network.models.pc.send.pci.per_byte"]
 
 
-def test_a_prediction_holds_what_the_same_network_does_and_another_network_is_outside(tmp_path: Path, model: Path, latencies: Path) -> None:
+def test_a_prediction_holds_what_the_same_network_does_and_another_network_is_outside(
+    tmp_path: Path, model: Path, latencies: Path
+) -> None:
     network = tmp_path / "network.toml"
-    network.write_text(network_text(calibrate(read_model(model), read_data([latencies], metrics=()))), encoding="utf-8")
+    network.write_text(
+        network_text(calibrate(read_model(model), read_data([latencies], metrics=()))),
+        encoding="utf-8",
+    )
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(SCENARIO, encoding="utf-8")
     found = predict(scenario, read_network(network), draws=40)
-    delay = {row.point["flows.load.frames"]: row for row in found.rows if row.metric == "one_way_delay"}
-    # Nothing is said of where the constant time is spent, and under load this matters: so the interval is wide, and to the right.
+    delay = {
+        row.point["flows.load.frames"]: row for row in found.rows if row.metric == "one_way_delay"
+    }
+    # Nothing is said of where the constant time is spent, and under load this matters: so the
+    # interval is wide, and to the right.
     assert delay["64 B"].low < delay["64 B"].value < delay["64 B"].high
 
     # The truth: another seed, and the constant divided as the study divides it.
     models = MODEL.split("[network.models.pc]")[1].split("[[network.hosts]]")[0]
     for slow, outside in (
-        (models.replace("8 us", "8.6975 us").replace("4 us", "4.25 us").replace("7 ns", "7.75 ns"), False),
+        (
+            models.replace("8 us", "8.6975 us")
+            .replace("4 us", "4.25 us")
+            .replace("7 ns", "7.75 ns"),
+            False,
+        ),
         (models.replace("7 ns", "30 ns"), True),
     ):
         true = tmp_path / "true.toml"
-        true.write_text(SCENARIO.replace("[[network.hosts]]", f"[network.models.pc]{slow}[[network.hosts]]", 1), encoding="utf-8")
+        true.write_text(
+            SCENARIO.replace("[[network.hosts]]", f"[network.models.pc]{slow}[[network.hosts]]", 1),
+            encoding="utf-8",
+        )
         run = api.load(str(true)).run(out=tmp_path / f"run-{outside}", seed=99, replications=3)
-        verdicts = {(each.predicted.point["flows.load.frames"], each.predicted.metric): each.verdict for each in judge(found, run.path)}
+        verdicts = {
+            (each.predicted.point["flows.load.frames"], each.predicted.metric): each.verdict
+            for each in judge(found, run.path)
+        }
         assert verdicts["1518 B", "one_way_delay"] == ("outside" if outside else "inside")
         assert verdicts["1518 B", "loss"] == "inside"
 
 
 def test_a_run_is_data_as_well(tmp_path: Path, model: Path) -> None:
-    varied = MODEL.split("[calibrate]")[0].replace("7 ns", "9 ns") + '[vary]\n"flows.ping.frames" = ["64 B", "512 B", "1024 B", "1518 B"]\n'
+    varied = (
+        MODEL.split("[calibrate]")[0].replace("7 ns", "9 ns")
+        + '[vary]\n"flows.ping.frames" = ["64 B", "512 B", "1024 B", "1518 B"]\n'
+    )
     (tmp_path / "run.toml").write_text(varied, encoding="utf-8")
     run = api.load(str(tmp_path / "run.toml")).run(out=tmp_path / "run")
     known = read_model(model)
 
     def calibrated() -> bool:
         found = calibrate(known, read_data([run.path], metrics=known.metrics))
-        assert dict(zip(found.names, found.fit.values, strict=True))["pci"] == pytest.approx(9.0, abs=1.5e-3)
+        assert dict(zip(found.names, found.fit.values, strict=True))["pci"] == pytest.approx(
+            9.0, abs=1.5e-3
+        )
         return found.are_errors_known
 
     assert calibrated(), "from batches"
@@ -186,15 +226,32 @@ def test_a_run_is_data_as_well(tmp_path: Path, model: Path) -> None:
             ("[calibrate.unknown.nic]", "[calibrate.unknown.nic]\nless = 1"),
             "calibrate.unknown.nic.less = 1: unknown key; allowed: keys, from",
         ),
-        (("send.nic.delay", "send.card.delay"), "expected one of software, pci, nic, or a number below 3, where the key says card"),
-        (('start = "4.25 us"', 'start = "42 us"'), "expected from below to, and start between them"),
-        (('to = "20 us"', 'to = "20 B"'), 'expected a time or a bit rate such as "12 us" or "100 Mb/s"'),
-        (('metrics = ["one_way_delay"]', 'metrics = ["speed"]'), "expected a list of metrics of flows"),
-        (("[calibrate.unknown.pci]\nkeys", "[calibrate.unknown.pci]\nkey"), "calibrate.unknown.pci.keys = (missing)"),
+        (
+            ("send.nic.delay", "send.card.delay"),
+            "expected one of software, pci, nic, or a number below 3, where the key says card",
+        ),
+        (
+            ('start = "4.25 us"', 'start = "42 us"'),
+            "expected from below to, and start between them",
+        ),
+        (
+            ('to = "20 us"', 'to = "20 B"'),
+            'expected a time or a bit rate such as "12 us" or "100 Mb/s"',
+        ),
+        (
+            ('metrics = ["one_way_delay"]', 'metrics = ["speed"]'),
+            "expected a list of metrics of flows",
+        ),
+        (
+            ("[calibrate.unknown.pci]\nkeys", "[calibrate.unknown.pci]\nkey"),
+            "calibrate.unknown.pci.keys = (missing)",
+        ),
         (('frames = "64 B"', 'frames = "64 miles"'), "flows.0.frames"),
     ],
 )
-def test_a_wrong_model_is_refused_with_its_key(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
+def test_a_wrong_model_is_refused_with_its_key(
+    tmp_path: Path, change: tuple[str, str], expected: str
+) -> None:
     path = tmp_path / "model.toml"
     assert change[0] in MODEL
     path.write_text(MODEL.replace(*change), encoding="utf-8")
@@ -224,7 +281,9 @@ def test_wrong_data_are_refused_with_their_line(tmp_path: Path, text: str, expec
     assert expected in str(error.value)
 
 
-def test_data_of_keys_that_the_model_has_not_or_of_what_it_cannot_say_are_refused(tmp_path: Path, model: Path) -> None:
+def test_data_of_keys_that_the_model_has_not_or_of_what_it_cannot_say_are_refused(
+    tmp_path: Path, model: Path
+) -> None:
     path = tmp_path / "data.csv"
     path.write_text("flows.pong.frames,metric,value\n64 B,one_way_delay,12 us\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"flows\.pong\.frames"):
@@ -234,7 +293,9 @@ def test_data_of_keys_that_the_model_has_not_or_of_what_it_cannot_say_are_refuse
         calibrate(read_model(model), read_data([path], metrics=()))
 
 
-def test_the_commands_write_network_report_and_json(tmp_path: Path, model: Path, latencies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_write_network_report_and_json(
+    tmp_path: Path, model: Path, latencies: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
     runner = CliRunner()
@@ -242,15 +303,25 @@ def test_the_commands_write_network_report_and_json(tmp_path: Path, model: Path,
     assert done.exit_code == 0, done.output
     tree = json.loads(done.stdout)
     assert [each["sum"] for each in tree["combinations"]] == ["software + nic"]
-    assert tree == json.loads((tmp_path / "calibrated" / "calibration.json").read_text(encoding="utf-8"))
+    assert tree == json.loads(
+        (tmp_path / "calibrated" / "calibration.json").read_text(encoding="utf-8")
+    )
     again = runner.invoke(app, ["calibrate", str(latencies), "--model", str(model)])
     assert again.exit_code == 2
     assert "--force" in again.output
-    done = runner.invoke(app, ["predict", "scenario.toml", "--network", "calibrated/network.toml", "--draws", "2"])
+    done = runner.invoke(
+        app, ["predict", "scenario.toml", "--network", "calibrated/network.toml", "--draws", "2"]
+    )
     assert done.exit_code == 0, done.output
     assert "one_way_delay" in done.stdout
-    assert {path.name for path in (tmp_path / "predicted").iterdir()} == {"scenario.toml", "prediction.json", "report.html"}
+    assert {path.name for path in (tmp_path / "predicted").iterdir()} == {
+        "scenario.toml",
+        "prediction.json",
+        "report.html",
+    }
     assert runner.invoke(app, ["validate", "predicted/scenario.toml"]).exit_code == 0
-    done = runner.invoke(app, ["predict", "scenario.toml", "--network", str(model), "--out", "other"])
+    done = runner.invoke(
+        app, ["predict", "scenario.toml", "--network", str(model), "--out", "other"]
+    )
     assert done.exit_code == 2
     assert "expected a file that `ethermeter calibrate` wrote" in done.output

@@ -22,9 +22,14 @@ MS = 10**9
 
 
 def rows(response: Mapping[int, int], *, discarded: float = 0, dropped: float = 0) -> TrialRows:
-    """Return a trial whose packets took so many milliseconds, buckets of 1 ms; a bucket ends at its time."""
+    """Return a trial whose packets took so many milliseconds, buckets of 1 ms; a bucket ends at its
+    time.
+    """
     values = np.zeros(len(METRICS))
-    values[METRICS.index(Metric.DISCARDED)], values[METRICS.index(Metric.DROPPED)] = discarded, dropped
+    values[METRICS.index(Metric.DISCARDED)], values[METRICS.index(Metric.DROPPED)] = (
+        discarded,
+        dropped,
+    )
     values[METRICS.index(Metric.UTILISATION)] = 0.5
     none, ends = np.zeros(0, np.int64), np.array(list(response)) * MS
     return TrialRows(
@@ -45,7 +50,13 @@ def rows(response: Mapping[int, int], *, discarded: float = 0, dropped: float = 
 
 
 def rated(trial: TrialRows, **change: Any) -> Quality:
-    asked: dict[str, Any] = {"codec": "g711", "packet_s": 0.02, "buffer_s": None, "beyond_s": 0.0, "wanted": Wanted(mos=4.0)}
+    asked: dict[str, Any] = {
+        "codec": "g711",
+        "packet_s": 0.02,
+        "buffer_s": None,
+        "beyond_s": 0.0,
+        "wanted": Wanted(mos=4.0),
+    }
     return quality(trial, **(asked | change))
 
 
@@ -70,7 +81,8 @@ def test_what_was_given_up_or_refused_is_lost_whatever_the_buffer() -> None:
 
 
 def test_the_best_buffer_weighs_delay_against_loss() -> None:
-    # One packet in a thousand is later by 400 ms: waiting for it costs far more than losing it, as the E-model says of both.
+    # One packet in a thousand is later by 400 ms: waiting for it costs far more than losing it, as
+    # the E-model says of both.
     found = rated(rows({1: 999, 401: 1}))
     assert found.loss == pytest.approx(0.001)
     assert found.buffer_s == 0.001
@@ -121,7 +133,9 @@ def margins(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 25, 26, 27, 51, 52])
-def test_the_search_finds_the_largest_number_that_is_good_enough(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+def test_the_search_finds_the_largest_number_that_is_good_enough(
+    monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
     margins(monkeypatch, limit)
     found = most_calls(Question(SEGMENT, codec="g711", packet_s=0.02), Wanted(mos=4.0))
     assert (found.calls, found.sure, found.possible) == (limit, limit, limit)
@@ -141,7 +155,9 @@ def test_few_calls_are_as_good_as_the_codec_and_far_too_many_as_bad_as_can_be() 
 
 
 def test_the_same_seed_gives_the_same_answer_on_any_number_of_threads() -> None:
-    question = Question(SEGMENT, codec="g729a", packet_s=0.02, duration_s=0.5, replications=2, seed=7)
+    question = Question(
+        SEGMENT, codec="g729a", packet_s=0.02, duration_s=0.5, replications=2, seed=7
+    )
     one, two = (most_calls(question, Wanted(mos=3.6), jobs=jobs) for jobs in (1, 2))
     assert one == two
 
@@ -153,7 +169,16 @@ def invoke(*words: str) -> tuple[int, str, str]:
 
 def test_the_command_answers_and_writes_an_experiment_that_can_be_run(tmp_path: Path) -> None:
     file = tmp_path / "found.toml"
-    words = ("--duration", "500 ms", "--mos", "4.0", "--segment", "schools-hub", "--write", str(file))
+    words = (
+        "--duration",
+        "500 ms",
+        "--mos",
+        "4.0",
+        "--segment",
+        "schools-hub",
+        "--write",
+        str(file),
+    )
     code, text, _ = invoke(*words, "--json")
     assert code == 0
     answer = json.loads(text)
@@ -184,7 +209,9 @@ def test_the_command_answers_and_writes_an_experiment_that_can_be_run(tmp_path: 
         (("--ip", "ipx"), "--ip"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_line_that_names_it(words: tuple[str, ...], key: str) -> None:
+def test_what_cannot_be_is_refused_in_a_line_that_names_it(
+    words: tuple[str, ...], key: str
+) -> None:
     code, _, said = invoke(*words)
     assert code == 2
     assert key in said

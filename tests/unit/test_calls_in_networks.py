@@ -1,4 +1,6 @@
-"""How many calls fit between hosts of a network: by hand, beside other traffic, and what cannot be asked."""
+"""How many calls fit between hosts of a network: by hand, beside other traffic, and what cannot be
+asked.
+"""
 
 import json
 import math
@@ -45,7 +47,8 @@ measure = "last 1 s"
 [run]
 engines = ["simulation"]
 """
-# G.711 of 20 ms: 218 octets of frame, 8 of preamble and 12 of gap are 238 octets, 0.952 ms at 2 Mb/s, each 20 ms and way.
+# G.711 of 20 ms: 218 octets of frame, 8 of preamble and 12 of gap are 238 octets, 0.952 ms at 2
+# Mb/s, each 20 ms and way.
 ROOM = 21
 
 
@@ -59,20 +62,35 @@ def written(folder: Path, *changes: tuple[str, str]) -> Path:
     return path
 
 
-def asked(folder: Path, *changes: tuple[str, str], callers: str = "left1", called: str = "right1", **more: Any) -> NetworkQuestion:
+def asked(
+    folder: Path,
+    *changes: tuple[str, str],
+    callers: str = "left1",
+    called: str = "right1",
+    **more: Any,
+) -> NetworkQuestion:
     found = load(written(folder, *changes))
     pairs = pairs_of(found.document, found.path, callers=callers, called=called)
-    speech: dict[str, Any] = {"codec": "g711", "packet_s": 0.02, "duration_s": 1.0, "replications": 2}
+    speech: dict[str, Any] = {
+        "codec": "g711",
+        "packet_s": 0.02,
+        "duration_s": 1.0,
+        "replications": 2,
+    }
     return NetworkQuestion(document=found.document, path=found.path, pairs=pairs, **(speech | more))
 
 
-def test_a_full_duplex_link_carries_as_many_calls_as_packets_fit_into_their_interval(tmp_path: Path) -> None:
+def test_a_full_duplex_link_carries_as_many_calls_as_packets_fit_into_their_interval(
+    tmp_path: Path,
+) -> None:
     found = most_calls(asked(tmp_path), Wanted(loss=0.0, delay_s=0.2), jobs=1)
     assert math.floor(20 / 0.952) == ROOM
     assert (found.calls, found.is_limited_by_stations) == (ROOM, True)
 
 
-def test_a_half_duplex_link_carries_half_as_many_and_streams_of_one_way_as_many_again(tmp_path: Path) -> None:
+def test_a_half_duplex_link_carries_half_as_many_and_streams_of_one_way_as_many_again(
+    tmp_path: Path,
+) -> None:
     half = ('rate = "2 Mb/s"', 'rate = "2 Mb/s"\nhalf_duplex = true')
     question = asked(tmp_path, half)
     assert question.most == ROOM // 2
@@ -81,12 +99,14 @@ def test_a_half_duplex_link_carries_half_as_many_and_streams_of_one_way_as_many_
 
 
 def test_other_traffic_of_the_file_takes_its_room(tmp_path: Path) -> None:
-    # 1538 octets each 12.304 ms are 1 Mb/s, half of the link towards the right: ten calls of 95.2 kb/s are left.
+    # 1538 octets each 12.304 ms are 1 Mb/s, half of the link towards the right: ten calls of 95.2
+    # kb/s are left.
     busy = ('regular = "1000 s"', 'regular = "12304 us"')
     found = most_calls(asked(tmp_path, busy), Wanted(loss=0.0, delay_s=0.2), jobs=1)
     assert found.calls == 10
     over = next(each for each in found.tried if each.calls == 11)
-    # More than the link carries: enough for a short trial, and no answer, for delays grow as long as it lasts.
+    # More than the link carries: enough for a short trial, and no answer, for delays grow as long
+    # as it lasts.
     assert over.cautions == ("unbounded-queue",)
     assert not over.is_enough
 
@@ -108,7 +128,10 @@ def test_calls_go_round_the_hosts_of_groups(tmp_path: Path) -> None:
     assert flows[1::2] == [(to, source) for source, to in flows[0::2]]
     among = asked(tmp_path, callers="left", called="left")
     assert among.pairs == (("left1", "left2"), ("left2", "left1"))
-    assert asked(tmp_path, callers="left1", called="right").pairs == (("left1", "right1"), ("left1", "right2"))
+    assert asked(tmp_path, callers="left1", called="right").pairs == (
+        ("left1", "right1"),
+        ("left1", "right2"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +142,9 @@ def test_calls_go_round_the_hosts_of_groups(tmp_path: Path) -> None:
         ("left1", "left1", '--to = "left1": expected another host than left1'),
     ],
 )
-def test_hosts_that_cannot_call_each_other_are_refused(tmp_path: Path, callers: str, called: str, fault: str) -> None:
+def test_hosts_that_cannot_call_each_other_are_refused(
+    tmp_path: Path, callers: str, called: str, fault: str
+) -> None:
     with pytest.raises(InputError) as caught:
         asked(tmp_path, callers=callers, called=called)
     assert fault in str(caught.value)
@@ -131,12 +156,22 @@ def invoke(*words: str) -> tuple[int, str, str]:
 
 
 def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path: Path) -> None:
-    words = ("--network", str(written(tmp_path, ('regular = "1000 s"', 'regular = "12304 us"'))), "--from", "left1", "--to", "right1")
+    words = (
+        "--network",
+        str(written(tmp_path, ('regular = "1000 s"', 'regular = "12304 us"'))),
+        "--from",
+        "left1",
+        "--to",
+        "right1",
+    )
     words += ("--loss", "0.1%", "--delay", "200 ms", "--duration", "1 s", "--replications", "2")
     code, text, _ = invoke(*words)
     assert code == 0
     lines = text.splitlines()
-    assert "10 calls of g711: at most 0.1% not in time, 200 ms from mouth to ear, on the mean of 2 trials" in lines
+    assert (
+        "10 calls of g711: at most 0.1% not in time, 200 ms from mouth to ear, on the mean of 2 trials"
+        in lines
+    )
     path = "left1–s 100 Mb/s full duplex, s–t 2 Mb/s full duplex, t–right1 100 Mb/s full duplex"
     assert f"left1 to right1 over {path}; beside 1 other flow" in lines
     assert any(line.startswith("[a] unbounded-queue: ") for line in lines)
@@ -147,16 +182,43 @@ def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path: Path) -> Non
 
 
 def test_an_answer_about_a_standard_says_that_it_is_of_one_half_duplex_segment() -> None:
-    words = ("--segment", "ieee-100", "--codec", "g729", "--packet", "60 ms", "--mos", "3.5", "--duration", "100 ms", "--replications", "1")
+    words = (
+        "--segment",
+        "ieee-100",
+        "--codec",
+        "g729",
+        "--packet",
+        "60 ms",
+        "--mos",
+        "3.5",
+        "--duration",
+        "100 ms",
+        "--replications",
+        "1",
+    )
     code, text, _ = invoke(*words)
     assert code == 0
-    assert "on one shared segment of 100 Mb/s, half duplex (CSMA/CD): ieee-100, round trip 5.12 us; without other traffic" in text
+    assert (
+        "on one shared segment of 100 Mb/s, half duplex (CSMA/CD): ieee-100, round trip 5.12 us; without other traffic"
+        in text
+    )
     assert "one shared segment" in json.loads(invoke(*words, "--json")[1])["subject"]
 
 
 def test_the_experiment_of_the_answer_can_be_run(tmp_path: Path) -> None:
     file = tmp_path / "found.toml"
-    words = ("--network", str(written(tmp_path)), "--from", "left", "--to", "right", "--duration", "500 ms", "--replications", "1")
+    words = (
+        "--network",
+        str(written(tmp_path)),
+        "--from",
+        "left",
+        "--to",
+        "right",
+        "--duration",
+        "500 ms",
+        "--replications",
+        "1",
+    )
     code, _, said = invoke(*words, "--write", str(file))
     assert code == 0, said
     assert CliRunner().invoke(app, ["validate", str(file)]).exit_code == 0
@@ -165,20 +227,55 @@ def test_the_experiment_of_the_answer_can_be_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        (("--segment", "FILE"), "of this network: --network FILE --from HOST --to HOST, of left, right"),
-        (("--network", "FILE"), "--from = (missing): a host or a group of hosts of FILE: left, right"),
+        (
+            ("--segment", "FILE"),
+            "of this network: --network FILE --from HOST --to HOST, of left, right",
+        ),
+        (
+            ("--network", "FILE"),
+            "--from = (missing): a host or a group of hosts of FILE: left, right",
+        ),
         (("--network", "FILE", "--from", "left"), "--to = (missing)"),
-        (("--network", "FILE", "--segment", "ieee-10", "--from", "left1", "--to", "right1"), "one of --segment and --network"),
-        (("--network", "schools-hub", "--from", "a", "--to", "b"), "of a segment: --segment schools-hub"),
-        (("--network", "nowhere", "--from", "a", "--to", "b"), "--network = nowhere: a file, or a shipped experiment"),
+        (
+            ("--network", "FILE", "--segment", "ieee-10", "--from", "left1", "--to", "right1"),
+            "one of --segment and --network",
+        ),
+        (
+            ("--network", "schools-hub", "--from", "a", "--to", "b"),
+            "of a segment: --segment schools-hub",
+        ),
+        (
+            ("--network", "nowhere", "--from", "a", "--to", "b"),
+            "--network = nowhere: a file, or a shipped experiment",
+        ),
         (("--from", "a"), "--from = a: with --network"),
-        (("--network", "switched-saturation", "--from", "sender", "--to", "sink"), "network.hosts.sender.count varied: one point: --set"),
-        (("--network", "FILE", "--from", "left1", "--to", "right1", "--set", "network.rate=fast"), "network.rate"),
-        (("--segment", "maximum-10base5"), "segment.round_trip varied: one point: --set segment.round_trip=… with one of 3 us"),
+        (
+            ("--network", "switched-saturation", "--from", "sender", "--to", "sink"),
+            "network.hosts.sender.count varied: one point: --set",
+        ),
+        (
+            (
+                "--network",
+                "FILE",
+                "--from",
+                "left1",
+                "--to",
+                "right1",
+                "--set",
+                "network.rate=fast",
+            ),
+            "network.rate",
+        ),
+        (
+            ("--segment", "maximum-10base5"),
+            "segment.round_trip varied: one point: --set segment.round_trip=… with one of 3 us",
+        ),
         (("--segment", "ieee-10", "--set", "segment.length=1 m"), "a standard has no keys"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_a_line(tmp_path: Path, words: tuple[str, ...], fault: str) -> None:
+def test_what_cannot_be_asked_is_refused_in_a_line(
+    tmp_path: Path, words: tuple[str, ...], fault: str
+) -> None:
     file = str(written(tmp_path))
     code, text, said = invoke(*(word.replace("FILE", file) for word in words))
     assert (code, text) == (2, "")

@@ -25,10 +25,23 @@ def test_captures_come_in_the_order_of_trials_and_a_run_without_has_none(tmp_pat
     assert [(each.trial, each.host) for each in read(tmp_path)] == [
         ("x/00000", "b"), ("x/00000", "a"), ("x/00001", "b"), ("x/00001", "a")
     ]  # fmt: skip
-    assert read(tmp_path)[0] == Captured("x/00000", "b", "captures/x/00000-b.pcapng", 12_345, 6, 7, 890_000)
+    assert read(tmp_path)[0] == Captured(
+        "x/00000", "b", "captures/x/00000-b.pcapng", 12_345, 6, 7, 890_000
+    )
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"hosts": 1}', '{"hosts": {"a": {}}}', '{"hosts": {"a": {"frames": "x"}}}', "\x00"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"hosts": 1}',
+        '{"hosts": {"a": {}}}',
+        '{"hosts": {"a": {"frames": "x"}}}',
+        "\x00",
+    ],
+)
 def test_an_account_that_is_none_is_refused_by_its_name(tmp_path: Path, content: str) -> None:
     write(tmp_path, "x/00000", content)
     with pytest.raises(InputError, match=r"captures/x/00000\.json"):
@@ -41,11 +54,16 @@ def test_a_host_of_any_name_has_a_file_within_the_run_and_a_command_that_a_shell
         assert Path(file).parent == Path("captures/x")
         page = recorded_section([Captured("x/00000", host, file, 1, 0, 0, 1)])
         assert "<i>" not in page
-    assert Captured("x/1", "a", "captures/x y/1-a.pcapng", 1, 0, 0, 1).command == "ethermeter explain 'captures/x y/1-a.pcapng'"
+    assert (
+        Captured("x/1", "a", "captures/x y/1-a.pcapng", 1, 0, 0, 1).command
+        == "ethermeter explain 'captures/x y/1-a.pcapng'"
+    )
 
 
 def test_the_report_says_what_each_capture_lacks() -> None:
-    page = recorded_section([Captured("x/00000", "b", "captures/x/00000-b.pcapng", 12_345, 6, 7, 890_000)])
+    page = recorded_section(
+        [Captured("x/00000", "b", "captures/x/00000-b.pcapng", 12_345, 6, 7, 890_000)]
+    )
     assert 'href="captures/x/00000-b.pcapng"' in page
     cells = [cell for cell in ("12,345", ">6<", ">7<", "0.89 MB") if cell not in page]
     assert not cells

@@ -1,4 +1,6 @@
-"""Cautions in the terminal: marks at values, explained once below the table, and none where there is nothing to doubt."""
+"""Cautions in the terminal: marks at values, explained once below the table, and none where there
+is nothing to doubt.
+"""
 
 import json
 import math
@@ -26,8 +28,15 @@ def test_every_caution_is_explained_in_one_sentence() -> None:
 
 def test_marks_are_letters_in_the_order_of_the_list_and_of_several_cautions_together() -> None:
     marks = Marks([["late-send"], ["few-samples", "late-send"], []])
-    assert (marks.at(["late-send"]), marks.at(["late-send", "few-samples"]), marks.at([])) == ("[b]", "[ab]", "")
-    assert [line.partition(":")[0] for line in marks.legend()] == ["[a] few-samples", "[b] late-send"]
+    assert (marks.at(["late-send"]), marks.at(["late-send", "few-samples"]), marks.at([])) == (
+        "[b]",
+        "[ab]",
+        "",
+    )
+    assert [line.partition(":")[0] for line in marks.legend()] == [
+        "[a] few-samples",
+        "[b] late-send",
+    ]
 
 
 def test_a_caution_of_all_values_is_said_once_and_marks_none() -> None:
@@ -47,7 +56,9 @@ def test_what_has_no_samples_is_a_dash_and_needs_no_mark() -> None:
 
 
 def test_a_mark_does_not_move_the_digits_of_its_column(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table(["load", "delay s"], [["5", "0.25[a]"], ["10", "1.25"], ["20", "–"], ["40", "12.5[ab]"]])
+    print_table(
+        ["load", "delay s"], [["5", "0.25[a]"], ["10", "1.25"], ["20", "–"], ["40", "12.5[ab]"]]
+    )
     assert capsys.readouterr().out.splitlines() == [
         "load   delay s",
         "   5  0.25[a]",
@@ -58,31 +69,74 @@ def test_a_mark_does_not_move_the_digits_of_its_column(capsys: pytest.CaptureFix
 
 
 def point(replications: int, **cautions: list[str]) -> dict[str, Any]:
-    found = {"message_rate": 100.0, "goodput": 6.4e5, "one_way_delay": 0.001, "round_trip": None, "loss": 0.0}
-    estimates = {metric: {"value": value, "cautions": cautions.get(metric, [])} for metric, value in found.items()}
+    found = {
+        "message_rate": 100.0,
+        "goodput": 6.4e5,
+        "one_way_delay": 0.001,
+        "round_trip": None,
+        "loss": 0.0,
+    }
+    estimates = {
+        metric: {"value": value, "cautions": cautions.get(metric, [])}
+        for metric, value in found.items()
+    }
     estimates["round_trip"]["cautions"] = ["no-samples"]
-    return {"series": "x", "point": {"load": "1"}, "engine": "live", "replications": replications, "estimates": estimates}
+    return {
+        "series": "x",
+        "point": {"load": "1"},
+        "engine": "live",
+        "replications": replications,
+        "estimates": estimates,
+    }
 
 
-def test_the_table_of_a_run_marks_values_to_doubt_and_says_what_the_marks_mean(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_of_a_run_marks_values_to_doubt_and_says_what_the_marks_mean(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     metrics = {metric: {"unit": ""} for metric in point(3)["estimates"]}
     quiet = {"metrics": metrics, "cautions": [], "points": [point(3)]}
     running.print_points(quiet)
     running.print_run_cautions(quiet)
     assert len(capsys.readouterr().out.splitlines()) == 2
-    doubtful = {**quiet, "cautions": ["one-replication"], "points": [point(1), point(1, one_way_delay=["late-send", "clock-uncertain"])]}
+    doubtful = {
+        **quiet,
+        "cautions": ["one-replication"],
+        "points": [point(1), point(1, one_way_delay=["late-send", "clock-uncertain"])],
+    }
     running.print_points(doubtful)
     running.print_run_cautions(doubtful)
     lines = capsys.readouterr().out.splitlines()
     assert "0.001[ab]" in lines[2]
     assert "[" not in lines[1]
-    assert [line.partition(":")[0] for line in lines[3:]] == ["[a] late-send", "[b] clock-uncertain", "one-replication"]
+    assert [line.partition(":")[0] for line in lines[3:]] == [
+        "[a] late-send",
+        "[b] clock-uncertain",
+        "one-replication",
+    ]
 
 
-def test_the_table_of_measured_against_simulated_marks_its_verdicts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    one = {"point": {}, "metric": "loss", "live": 0.1, "simulation": 0.1, "difference": 0.0, "half_width": 0.01, "verdict": "agrees"}
-    found = {"metrics": {"loss": {"unit": ""}}, "comparisons": [{**one, "cautions": ["late-send"]}, {**one, "cautions": []}]}
-    running.print_live_agreement({"live_agreement": json.loads(json.dumps(found)), "files": {"live_agreement": str(tmp_path)}})
+def test_the_table_of_measured_against_simulated_marks_its_verdicts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    one = {
+        "point": {},
+        "metric": "loss",
+        "live": 0.1,
+        "simulation": 0.1,
+        "difference": 0.0,
+        "half_width": 0.01,
+        "verdict": "agrees",
+    }
+    found = {
+        "metrics": {"loss": {"unit": ""}},
+        "comparisons": [{**one, "cautions": ["late-send"]}, {**one, "cautions": []}],
+    }
+    running.print_live_agreement(
+        {
+            "live_agreement": json.loads(json.dumps(found)),
+            "files": {"live_agreement": str(tmp_path)},
+        }
+    )
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[-1] for line in lines[1:3]] == ["[a]", "agrees"]
     assert lines[3].startswith("[a] late-send: messages left so long after")
@@ -91,17 +145,33 @@ def test_the_table_of_measured_against_simulated_marks_its_verdicts(capsys: pyte
 def test_theories_that_do_not_hold_say_what_their_cautions_mean() -> None:
     result = CliRunner().invoke(app, ["theory", "choose", "poisson-load"])
     assert result.exit_code == 0
-    named = {word for word in Caution if f"({word}" in result.stdout or f", {word})" in result.stdout}
+    named = {
+        word for word in Caution if f"({word}" in result.stdout or f", {word})" in result.stdout
+    }
     assert named
     lines = result.stdout.splitlines()
-    assert {line.partition(": ")[0] for line in lines if line in {f"{word}: {word.meaning}" for word in Caution}} == set(named)
+    assert {
+        line.partition(": ")[0]
+        for line in lines
+        if line in {f"{word}: {word.meaning}" for word in Caution}
+    } == set(named)
 
 
 def test_the_report_says_a_caution_of_the_run_once_and_marks_no_value_that_is_not_there() -> None:
-    dash, doubtful = Estimate(math.nan, math.nan, math.nan, ("no-samples",)), Estimate(1.0, 0.1, 3, ("late-send",))
+    dash, doubtful = (
+        Estimate(math.nan, math.nan, math.nan, ("no-samples",)),
+        Estimate(1.0, 0.1, 3, ("late-send",)),
+    )
     one = Point("x", {}, "live", 1, {Metric.ROUND_TRIP: dash, Metric.MESSAGE_RATE: doubtful})
     assert results.cautions_of_run([one]).count("one-replication") == 1
     table = results.cautions_table([one])
-    assert ("late-send" in table, "no-samples" in table, "one-replication" in table) == (True, False, False)
+    assert ("late-send" in table, "no-samples" in table, "one-replication" in table) == (
+        True,
+        False,
+        False,
+    )
     quiet = Point("x", {}, "live", 3, {Metric.ROUND_TRIP: dash})
-    assert (results.cautions_of_run([quiet]), "carries a caution" in results.cautions_table([quiet])) == ("", True)
+    assert (
+        results.cautions_of_run([quiet]),
+        "carries a caution" in results.cautions_table([quiet]),
+    ) == ("", True)

@@ -1,4 +1,6 @@
-"""Ceilings of a host: what is worked out, what is read, what is left out, and what the command says."""
+"""Ceilings of a host: what is worked out, what is read, what is left out, and what the command
+says.
+"""
 
 import json
 import os
@@ -17,7 +19,8 @@ def run(*words: str) -> Result:
 
 
 def test_framing_leaves_what_the_wire_was_measured_to_carry() -> None:
-    # docs/live.md, Testbeds: 10 Mb/s carries UDP data of 1472 octets at 9.57 Mb/s and of 18 octets at 2.14 Mb/s, to the printed digits.
+    # docs/live.md, Testbeds: 10 Mb/s carries UDP data of 1472 octets at 9.57 Mb/s and of 18 octets
+    # at 2.14 Mb/s, to the printed digits.
     assert 10 * constants.data_share(1472 + 46, "udp") == pytest.approx(9.57, abs=0.005)
     assert 10 * constants.data_share(18 + 46, "udp") == pytest.approx(2.14, abs=0.005)
 
@@ -29,7 +32,8 @@ def test_a_frame_without_room_for_data_carries_none_and_a_runt_is_refused() -> N
 
 
 def test_the_old_bus_takes_as_long_for_an_octet_as_its_users_reckoned() -> None:
-    # Hughes-Jones and Saka 2000, section 3.1.1: 0.00758 us/byte at 33 MHz; the printed 33 stands for 32.5 to 33.5.
+    # Hughes-Jones and Saka 2000, section 3.1.1: 0.00758 us/byte at 33 MHz; the printed 33 stands
+    # for 32.5 to 33.5.
     ns_per_octet = 8e9 / constants.pci_33().estimate.value
     assert 0.00758e3 * 33 / 33.5 <= ns_per_octet <= 0.00758e3 * 33 / 32.5
 
@@ -48,9 +52,15 @@ def device(folder: Path, **texts: str) -> Path:
 
 def test_bus_and_line_rate_of_a_device_are_read(tmp_path: Path) -> None:
     survey = Survey()
-    interfaces.look(survey, device(tmp_path, speed="1000", current_link_speed="2.5 GT/s PCIe", current_link_width="1"))
+    interfaces.look(
+        survey,
+        device(tmp_path, speed="1000", current_link_speed="2.5 GT/s PCIe", current_link_width="1"),
+    )
     # PCIe 1.x: a lane of 2.5 GT/s with 8b/10b carries 2 Gb/s.
-    assert {each.name: each.estimate.value for each in survey.ceilings} == {"bus-eth9": 2e9, "nic-eth9": 1e9}
+    assert {each.name: each.estimate.value for each in survey.ceilings} == {
+        "bus-eth9": 2e9,
+        "nic-eth9": 1e9,
+    }
 
 
 def test_what_a_virtual_device_does_not_tell_is_left_out_with_the_reason(tmp_path: Path) -> None:
@@ -75,14 +85,30 @@ def test_rings_are_those_in_use_and_not_the_largest() -> None:
 
 def test_offloads_are_read_without_their_parts() -> None:
     text = "Features for eth0:\nrx-checksumming: on [fixed]\ntx-checksumming: off\n\ttx-checksum-ipv4: on\ntcp-segmentation-offload: on\n"
-    assert interfaces.offloads_of(text) == {"rx-checksumming": True, "tx-checksumming": False, "tcp-segmentation-offload": True}
+    assert interfaces.offloads_of(text) == {
+        "rx-checksumming": True,
+        "tx-checksumming": False,
+        "tcp-segmentation-offload": True,
+    }
 
 
 def test_every_stage_is_measured_told_computed_or_left_out_with_its_reason() -> None:
-    found = json.loads(run("--quick", "--rate", "100 Mb/s", "--round-trip", "10 ms", "--window", "64 kB", "--json").stdout)
+    found = json.loads(
+        run(
+            "--quick", "--rate", "100 Mb/s", "--round-trip", "10 ms", "--window", "64 kB", "--json"
+        ).stdout
+    )
     by_name = {each["name"]: each for each in found["ceilings"]}
     left = {each["name"]: each["why"] for each in found["left_out"]}
-    for name in ("disk-read-cached", "memory-copy", "checksum", "system-call", "udp-stack-18", "tcp-loopback", "disk-write-synced"):
+    for name in (
+        "disk-read-cached",
+        "memory-copy",
+        "checksum",
+        "system-call",
+        "udp-stack-18",
+        "tcp-loopback",
+        "disk-write-synced",
+    ):
         each = by_name[name]
         assert each["basis"] == "measured"
         assert each["low_bit_per_s"] <= each["bit_per_s"] <= each["high_bit_per_s"]
@@ -113,7 +139,9 @@ def test_without_root_only_the_virtual_wire_is_left_out(monkeypatch: pytest.Monk
         (["--roofline", "/tmp", "--quick"], "measures nothing"),
     ],
 )
-def test_what_cannot_be_used_is_told_in_a_line_with_exit_code_2(words: list[str], says: str) -> None:
+def test_what_cannot_be_used_is_told_in_a_line_with_exit_code_2(
+    words: list[str], says: str
+) -> None:
     ended = run(*words)
     assert ended.exit_code == 2
     assert says in ended.stderr

@@ -1,4 +1,6 @@
-"""Choke points: the verdict on samples of known cause, what is changed of a transfer, its file, and what the command refuses."""
+"""Choke points: the verdict on samples of known cause, what is changed of a transfer, its file, and
+what the command refuses.
+"""
 
 import json
 import math
@@ -19,7 +21,9 @@ from typer.testing import CliRunner
 Floats = NDArray[np.float64]
 
 
-def noisy(rate: float, random: np.random.Generator, *, rounds: int = 5, spread: float = 0.02) -> Floats:
+def noisy(
+    rate: float, random: np.random.Generator, *, rounds: int = 5, spread: float = 0.02
+) -> Floats:
     return rate * np.exp(spread * random.standard_normal(rounds))
 
 
@@ -36,17 +40,27 @@ def one_after_the_other(**ceilings: float) -> float:
 def test_of_stages_at_the_same_time_the_slowest_is_named() -> None:
     random = np.random.default_rng(1)
     stages = {"source": 40e6, "wire": 20e6, "window": 60e6}
-    tried = [Tried(name, 2, noisy(slowest_of(**{**stages, name: 2 * rate}), random)) for name, rate in stages.items()]
+    tried = [
+        Tried(name, 2, noisy(slowest_of(**{**stages, name: 2 * rate}), random))
+        for name, rate in stages.items()
+    ]
     found = judge(noisy(20e6, random), tried)
     assert found.choke_point == "wire"
-    assert {each.stage: round(each.interval.value) for each in found.responses} == {"source": 0, "wire": 1, "window": 0}
+    assert {each.stage: round(each.interval.value) for each in found.responses} == {
+        "source": 0,
+        "wire": 1,
+        "window": 0,
+    }
 
 
 def test_of_stages_in_turn_each_response_is_about_its_share_of_the_time() -> None:
     random = np.random.default_rng(2)
     stages = {"turn-around": 10e6, "wire": 90e6}
     tried = [
-        Tried(name, 1.1, noisy(one_after_the_other(**{**stages, name: 1.1 * rate}), random, spread=0)) for name, rate in stages.items()
+        Tried(
+            name, 1.1, noisy(one_after_the_other(**{**stages, name: 1.1 * rate}), random, spread=0)
+        )
+        for name, rate in stages.items()
     ]
     found = judge(noisy(9e6, random, spread=0), tried)
     assert found.choke_point == "turn-around"
@@ -57,7 +71,10 @@ def test_of_stages_in_turn_each_response_is_about_its_share_of_the_time() -> Non
 def test_two_stages_that_hold_it_back_alike_are_not_told_apart() -> None:
     random = np.random.default_rng(3)
     stages = {"turn-around": 20e6, "wire": 20e6}
-    tried = [Tried(name, 2, noisy(one_after_the_other(**{**stages, name: 2 * rate}), random)) for name, rate in stages.items()]
+    tried = [
+        Tried(name, 2, noisy(one_after_the_other(**{**stages, name: 2 * rate}), random))
+        for name, rate in stages.items()
+    ]
     found = judge(noisy(10e6, random), tried)
     assert found.choke_point is None
     assert "cannot be told apart" in found.why
@@ -65,7 +82,10 @@ def test_two_stages_that_hold_it_back_alike_are_not_told_apart() -> None:
 
 def test_more_connections_are_evidence_and_never_the_choke_point() -> None:
     random = np.random.default_rng(4)
-    tried = [Tried("wire", 2, noisy(1e7, random)), Tried("connections", 2, noisy(2e7, random), is_evidence_only=True)]
+    tried = [
+        Tried("wire", 2, noisy(1e7, random)),
+        Tried("connections", 2, noisy(2e7, random), is_evidence_only=True),
+    ]
     found = judge(noisy(1e7, random), tried)
     assert found.choke_point is None
     assert found.why == "nothing that was changed moves the throughput"
@@ -74,7 +94,10 @@ def test_more_connections_are_evidence_and_never_the_choke_point() -> None:
 def test_a_stage_that_could_only_be_tightened_is_named_if_it_alone_is_followed() -> None:
     random = np.random.default_rng(5)
     wire = Tried("wire", 2, noisy(1e7, random))
-    sender, receiver = (Tried(name, 0.5, noisy(rate, random)) for name, rate in (("sender-processor", 0.5e7), ("receiver-processor", 1e7)))
+    sender, receiver = (
+        Tried(name, 0.5, noisy(rate, random))
+        for name, rate in (("sender-processor", 0.5e7), ("receiver-processor", 1e7))
+    )
     assert judge(noisy(1e7, random), [wire, sender, receiver]).choke_point == "sender-processor"
     half = Tried("receiver-processor", 0.5, noisy(0.5e7, random))
     both = judge(noisy(1e7, random), [wire, sender, half])
@@ -84,14 +107,21 @@ def test_a_stage_that_could_only_be_tightened_is_named_if_it_alone_is_followed()
 
 def test_a_tightened_stage_that_costs_a_little_has_only_a_small_margin_and_is_not_named() -> None:
     random = np.random.default_rng(6)
-    found = judge(noisy(1e7, random), [Tried("frames", 0.5, noisy(0.9e7, random)), Tried("wire", 2, noisy(1e7, random))])
+    found = judge(
+        noisy(1e7, random),
+        [Tried("frames", 0.5, noisy(0.9e7, random)), Tried("wire", 2, noisy(1e7, random))],
+    )
     assert found.choke_point is None
 
 
 def test_noise_makes_it_undecided() -> None:
     random = np.random.default_rng(7)
     found = judge(
-        noisy(1e7, random, spread=1), [Tried("wire", 2, noisy(2e7, random, spread=1)), Tried("queue", 2, noisy(1e7, random, spread=1))]
+        noisy(1e7, random, spread=1),
+        [
+            Tried("wire", 2, noisy(2e7, random, spread=1)),
+            Tried("queue", 2, noisy(1e7, random, spread=1)),
+        ],
     )
     assert found.choke_point is None
     assert "too uncertain" in found.why
@@ -100,7 +130,11 @@ def test_noise_makes_it_undecided() -> None:
 def test_a_transfer_in_which_nothing_came_is_no_number_that_breaks_the_verdict() -> None:
     found = judge(np.array([1e7, 0.0, 1e7]), [Tried("wire", 2, np.array([2e7, 2e7, 0.0]))])
     assert found.choke_point is None
-    assert all(math.isfinite(end) for each in found.responses for end in (each.interval.low, each.interval.high))
+    assert all(
+        math.isfinite(end)
+        for each in found.responses
+        for end in (each.interval.low, each.interval.high)
+    )
 
 
 def test_where_no_stage_matters_one_is_named_no_more_often_than_the_stated_error() -> None:
@@ -110,9 +144,12 @@ def test_where_no_stage_matters_one_is_named_no_more_often_than_the_stated_error
     for _ in range(trials):
         # A common disturbance of each round falls out, whatever its size.
         common = np.exp(0.2 * random.standard_normal(5))
-        tried = [Tried(f"stage {at}", 2, common * noisy(1e7, random, spread=0.3)) for at in range(6)]
+        tried = [
+            Tried(f"stage {at}", 2, common * noisy(1e7, random, spread=0.3)) for at in range(6)
+        ]
         wrong += judge(common * noisy(1e7, random, spread=0.3), tried).choke_point is not None
-    # Even if the true rate were the stated one, more than 4.9 standard deviations above it have a probability below 1e-6.
+    # Even if the true rate were the stated one, more than 4.9 standard deviations above it have a
+    # probability below 1e-6.
     assert wrong <= trials * ERROR + 4.9 * math.sqrt(trials * ERROR * (1 - ERROR))
 
 
@@ -123,7 +160,9 @@ def test_rounds_that_are_too_few_or_do_not_fit_are_refused(base: Floats, samples
 
 
 @pytest.mark.parametrize("name", list(plants()))
-def test_every_shipped_transfer_has_its_planted_stage_relieved_and_says_of_each_stage_what_is_done(name: str) -> None:
+def test_every_shipped_transfer_has_its_planted_stage_relieved_and_says_of_each_stage_what_is_done(
+    name: str,
+) -> None:
     document = load(name)
     changes, missing = interventions(document.setup())
     ways = {change.stage: change for change in changes}
@@ -137,7 +176,9 @@ def test_an_intervention_changes_nothing_but_its_stage(tmp_path: Path) -> None:
     setup = load("receiver-window").setup()
     changes, _ = interventions(setup)
     for change in changes:
-        differing = {name for name in setup.__slots__ if getattr(setup, name) != getattr(change.setup, name)}
+        differing = {
+            name for name in setup.__slots__ if getattr(setup, name) != getattr(change.setup, name)
+        }
         allowed = {
             "window": {"receive_octets"},
             "frames": {"segment_octets"},
@@ -153,7 +194,9 @@ def test_an_intervention_changes_nothing_but_its_stage(tmp_path: Path) -> None:
 def test_a_segment_is_lengthened_no_further_than_the_packet_has_room(tmp_path: Path) -> None:
     file = tmp_path / "t.toml"
     file.write_text('title = "t"\n[transfer]\nduration = "1 s"\nsegment = "1000 B"\n')
-    change = next(change for change in interventions(load(str(file)).setup())[0] if change.stage == "frames")
+    change = next(
+        change for change in interventions(load(str(file)).setup())[0] if change.stage == "frames"
+    )
     assert change.setup.segment_octets == LONGEST_SEGMENT_OCTETS
     assert change.factor == pytest.approx(1.46)
 
@@ -168,27 +211,65 @@ def test_small_shares_of_a_processor_have_longer_periods_so_that_the_kernel_can_
         ('[transfer]\nduration = "1 s"', "title", "required: what it is"),
         ('title = "t"', "transfer", "required"),
         ('title = "t"\n[transfer]', "transfer", "one of duration and size"),
-        ('title = "t"\n[transfer]\nduration = "1 s"\nsize = "1 MB"', "transfer", "one of duration and size"),
-        ('title = "t"\n[transfer]\nduration = "1 s"\nspeed = 1', "transfer.speed", "unknown key; allowed: duration, size"),
-        ('title = "t"\n[transfer]\nduration = "1 s"\n[wire]\ncolour = 1', "wire.colour", "unknown key; allowed: rate"),
+        (
+            'title = "t"\n[transfer]\nduration = "1 s"\nsize = "1 MB"',
+            "transfer",
+            "one of duration and size",
+        ),
+        (
+            'title = "t"\n[transfer]\nduration = "1 s"\nspeed = 1',
+            "transfer.speed",
+            "unknown key; allowed: duration, size",
+        ),
+        (
+            'title = "t"\n[transfer]\nduration = "1 s"\n[wire]\ncolour = 1',
+            "wire.colour",
+            "unknown key; allowed: rate",
+        ),
         ('title = "t"\n[transfer]\nduration = "1 hour"', "transfer.duration", "expected"),
         ('title = "t"\n[transfer]\nduration = "60 s"', "transfer.duration", "at most"),
-        ('title = "t"\n[transfer]\nduration = "1 s"\nsource = "tape"', "transfer.source", 'expected "memory"'),
+        (
+            'title = "t"\n[transfer]\nduration = "1 s"\nsource = "tape"',
+            "transfer.source",
+            'expected "memory"',
+        ),
         (
             'title = "t"\n[transfer]\nduration = "1 s"\nsource = { slow = "1 Mb/s", file = "x" }',
             "transfer.source.file",
             'expected "memory"',
         ),
-        ('title = "t"\n[transfer]\nduration = "1 s"\nsource = { file = "/no/such" }', "transfer.source.file", "a file that exists"),
-        ('title = "t"\n[transfer]\nduration = "1 s"\ncongestion = "hope"', "transfer.congestion", "one that this system has: "),
-        ('title = "t"\n[transfer]\nduration = "1 s"\nsegment = "40 B"', "transfer.segment", "at least 88 B"),
-        ('title = "t"\n[transfer]\nduration = "1 s"\nreceiver = { processor = 2 }', "transfer.receiver.processor", "expected a number"),
-        ('title = "t"\n[transfer]\nduration = "1 s"\n[wire]\nrate = "1 kb/s"', "wire.rate", "64 kb/s to 10 Gb/s"),
+        (
+            'title = "t"\n[transfer]\nduration = "1 s"\nsource = { file = "/no/such" }',
+            "transfer.source.file",
+            "a file that exists",
+        ),
+        (
+            'title = "t"\n[transfer]\nduration = "1 s"\ncongestion = "hope"',
+            "transfer.congestion",
+            "one that this system has: ",
+        ),
+        (
+            'title = "t"\n[transfer]\nduration = "1 s"\nsegment = "40 B"',
+            "transfer.segment",
+            "at least 88 B",
+        ),
+        (
+            'title = "t"\n[transfer]\nduration = "1 s"\nreceiver = { processor = 2 }',
+            "transfer.receiver.processor",
+            "expected a number",
+        ),
+        (
+            'title = "t"\n[transfer]\nduration = "1 s"\n[wire]\nrate = "1 kb/s"',
+            "wire.rate",
+            "64 kb/s to 10 Gb/s",
+        ),
         ('title = "t"\nrepetitions = 2\n[transfer]\nduration = "1 s"', "repetitions", "at least 3"),
         ("title = ", "line 1", "TOML"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told_with_its_key(tmp_path: Path, text: str, key: str, says: str) -> None:
+def test_what_is_wrong_with_a_file_is_told_with_its_key(
+    tmp_path: Path, text: str, key: str, says: str
+) -> None:
     file = tmp_path / "t.toml"
     file.write_text(text)
     with pytest.raises(InputError) as refused:
@@ -198,10 +279,16 @@ def test_what_is_wrong_with_a_file_is_told_with_its_key(tmp_path: Path, text: st
 
 def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
     file = tmp_path / "t.toml"
-    file.write_text('title = 1\n[transfer]\nduration = "1 s"\nconnections = 0\nsource = { slow = "x" }\n')
+    file.write_text(
+        'title = 1\n[transfer]\nduration = "1 s"\nconnections = 0\nsource = { slow = "x" }\n'
+    )
     with pytest.raises(InputError) as refused:
         load(str(file))
-    assert {fault.key for fault in refused.value.faults} == {"title", "transfer.connections", "transfer.source.slow"}
+    assert {fault.key for fault in refused.value.faults} == {
+        "title",
+        "transfer.connections",
+        "transfer.source.slow",
+    }
 
 
 @pytest.mark.parametrize(
@@ -213,7 +300,9 @@ def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
         (["wire", "--testbed", "--out", "a.gif"], "ending in one of"),
     ],
 )
-def test_what_cannot_be_used_is_told_in_a_line_with_exit_code_2(words: list[str], says: str) -> None:
+def test_what_cannot_be_used_is_told_in_a_line_with_exit_code_2(
+    words: list[str], says: str
+) -> None:
     ended = CliRunner().invoke(app, ["choke", *words])
     assert ended.exit_code == 2
     assert says in ended.stderr
@@ -239,4 +328,8 @@ def test_the_documented_file_is_one(tmp_path: Path) -> None:
     file = tmp_path / "t.toml"
     file.write_text(text.partition("```toml\n")[2].partition("```")[0])
     setup = load(str(file)).setup()
-    assert (setup.receive_octets, setup.frame_ns, setup.receiver.work_ps_per_octet) == (16_000, 200_000, 50_000)
+    assert (setup.receive_octets, setup.frame_ns, setup.receiver.work_ps_per_octet) == (
+        16_000,
+        200_000,
+        50_000,
+    )

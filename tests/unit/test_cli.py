@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 from small_runs import EXPERIMENT, call, fake, real, write_experiment
 
-COMMANDS = ("run", "reproduce", "validate", "plan", "experiments", "schema", "report", "figures", "compare")
+COMMANDS = (
+    "run",
+    "reproduce",
+    "validate",
+    "plan",
+    "experiments",
+    "schema",
+    "report",
+    "figures",
+    "compare",
+)
 
 
 @pytest.fixture(scope="module")
@@ -55,16 +65,37 @@ def test_the_table_of_a_run_has_a_row_a_point(finished):
 def test_the_provenance_says_what_made_the_run(finished):
     experiment, out, _ = finished
     provenance = json.loads((out / "provenance.json").read_text())
-    assert provenance["command"] == ["ethermeter", "run", str(experiment), "--out", str(out), "--no-report", "--json"]
+    assert provenance["command"] == [
+        "ethermeter",
+        "run",
+        str(experiment),
+        "--out",
+        str(out),
+        "--no-report",
+        "--json",
+    ]
     assert provenance["seeds"] == {"small": 7}
     assert provenance["trials"] == 30
     assert provenance["events"] > 0
-    assert {"ethermeter", "python", "kernel", "cpu", "jobs", "plan_hash", "started", "finished", "simulation_s"} <= set(provenance)
+    assert {
+        "ethermeter",
+        "python",
+        "kernel",
+        "cpu",
+        "jobs",
+        "plan_hash",
+        "started",
+        "finished",
+        "simulation_s",
+    } <= set(provenance)
     assert {"numpy", "pyarrow"} <= set(provenance["libraries"])
 
 
 def test_the_default_directory_is_named_after_the_plan(tmp_path):
-    ended = call(fake("run", write_experiment(tmp_path), "--no-report", "--json", "--replications", 1), cwd=tmp_path)
+    ended = call(
+        fake("run", write_experiment(tmp_path), "--no-report", "--json", "--replications", 1),
+        cwd=tmp_path,
+    )
     summary = json.loads(ended.stdout)
     assert summary["run"] == f"runs/small-{summary['plan_hash']}"
     assert (tmp_path / summary["run"] / "observations.parquet").is_file()
@@ -83,7 +114,10 @@ def test_options_change_the_plan(tmp_path):
     assert len(plain) == 30
     assert len(plan("--replications", 2)) == 12
     assert plan("--seed", 8)[0]["seed"] != plain[0]["seed"]
-    assert plan("--set", "stations.0.attempt_limit=3")[0]["scenario"]["groups"][0]["attempt_limit"] == 3
+    assert (
+        plan("--set", "stations.0.attempt_limit=3")[0]["scenario"]["groups"][0]["attempt_limit"]
+        == 3
+    )
 
 
 def test_faults_are_a_line_each_and_exit_2(tmp_path):
@@ -136,13 +170,25 @@ def test_bad_input_is_said_on_stderr_and_exits_2(tmp_path, arguments, said):
 def test_a_trial_that_breaks_off_is_one_line_and_exits_1(tmp_path):
     code = "from ethermeter import _core\ndef fail(line, watch): raise ValueError('scenario.groups: no\\nsecond line')\n"
     code += "_core.simulate = fail\nfrom ethermeter.cli import main\nmain()\n"
-    ended = call([sys.executable, "-c", code, "run", str(write_experiment(tmp_path)), "--out", str(tmp_path / "run")])
+    ended = call(
+        [
+            sys.executable,
+            "-c",
+            code,
+            "run",
+            str(write_experiment(tmp_path)),
+            "--out",
+            str(tmp_path / "run"),
+        ]
+    )
     assert ended.returncode == 1
     assert ended.stderr == "ethermeter: trial small/00000: scenario.groups: no\n"
 
 
 def test_an_unforeseen_error_is_one_line_unless_asked_for_more(tmp_path):
-    code = "from ethermeter import api\ndef fail(*a, **k): raise KeyError('lost')\napi.load = fail\n"
+    code = (
+        "from ethermeter import api\ndef fail(*a, **k): raise KeyError('lost')\napi.load = fail\n"
+    )
     code += "from ethermeter.cli import main\nmain()\n"
     ended = call([sys.executable, "-c", code, "run", "x.toml"])
     assert ended.returncode == 1
@@ -167,7 +213,9 @@ def test_a_closed_pipe_is_quiet(tmp_path):
     # Unbuffered, Python itself would not notice that only a part was taken.
     buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
     command = real("plan", "boggs1988/i-2", "--json")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=buffered) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=buffered
+    ) as process:
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == ""
@@ -199,7 +247,9 @@ def test_every_help_ends_with_examples_of_its_own(command):
 
 
 def test_the_help_lists_every_command_and_comes_without_numpy_or_arrow():
-    code = "import sys\nfrom ethermeter.cli.app import app\napp(['--help'], standalone_mode=False)\n"
+    code = (
+        "import sys\nfrom ethermeter.cli.app import app\napp(['--help'], standalone_mode=False)\n"
+    )
     code += "print(sorted({'numpy', 'pyarrow', 'scipy', 'pandas', 'distributed', 'vl_convert'} & set(sys.modules)), file=sys.stderr)"
     ended = call([sys.executable, "-c", code])
     assert all(f"  {command} " in ended.stdout for command in COMMANDS)
@@ -207,11 +257,25 @@ def test_the_help_lists_every_command_and_comes_without_numpy_or_arrow():
 
 
 def test_the_help_waits_for_no_large_library():
-    # What takes its time to import is imported by the commands that need it. Loaded libraries tell, whatever else the machine does.
+    # What takes its time to import is imported by the commands that need it. Loaded libraries tell,
+    # whatever else the machine does.
     code = "import sys; from ethermeter.cli.app import app\ntry: app(['--help'])\n"
     code += "except SystemExit: print(sorted(sys.modules), file=sys.stderr)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr
-    slow = ("altair", "distributed", "numpy", "pandas", "pyarrow", "pydantic", "pyroute2", "rich", "scipy", "ethermeter._core")
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stderr
+    slow = (
+        "altair",
+        "distributed",
+        "numpy",
+        "pandas",
+        "pyarrow",
+        "pydantic",
+        "pyroute2",
+        "rich",
+        "scipy",
+        "ethermeter._core",
+    )
     assert [name for name in slow if f"'{name}'" in loaded] == []
 
 
@@ -225,9 +289,20 @@ def test_progress_on_a_terminal_shows_a_bar_and_leaves_stdout_alone(tmp_path):
     import pty
 
     leader, follower = pty.openpty()
-    command = fake("run", write_experiment(tmp_path), "--out", tmp_path / "run", "--no-report", "--json", seconds_a_trial=0.02)
+    command = fake(
+        "run",
+        write_experiment(tmp_path),
+        "--out",
+        tmp_path / "run",
+        "--no-report",
+        "--json",
+        seconds_a_trial=0.02,
+    )
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=follower, env={**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=follower,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
     ) as process:
         os.close(follower)
         printed = process.stdout.read()
@@ -252,14 +327,20 @@ def test_the_documentation_uses_commands_and_options_that_there_are():
     lines = [line.split() for line in text.splitlines() if line.startswith("ethermeter ")]
     assert len(lines) > 10
     assert {words[1] for words in lines} >= set(COMMANDS) - {"schema"}
-    helps = {command: call(real(command, "--help")).stdout for command in {words[1] for words in lines}}
+    helps = {
+        command: call(real(command, "--help")).stdout for command in {words[1] for words in lines}
+    }
     for words in lines:
         for option in (word for word in words if word.startswith("--")):
-            assert f"{option} " in helps[words[1]] or f"{option}\n" in helps[words[1]], f"{words}: {option}"
+            assert f"{option} " in helps[words[1]] or f"{option}\n" in helps[words[1]], (
+                f"{words}: {option}"
+            )
 
 
 def test_of_very_many_faults_some_are_printed_and_the_others_counted(tmp_path):
-    path = write_experiment(tmp_path, text="\n".join(f"k{at} = {at}" for at in range(1000)) + "\n" + EXPERIMENT)
+    path = write_experiment(
+        tmp_path, text="\n".join(f"k{at} = {at}" for at in range(1000)) + "\n" + EXPERIMENT
+    )
     for command in ("validate", "run"):
         ended = call(real(command, path))
         assert ended.returncode == 2

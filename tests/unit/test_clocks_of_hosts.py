@@ -1,4 +1,6 @@
-"""Clocks of hosts in simulated networks: what files may say of them, their rows by hand, and that nothing else is otherwise for them."""
+"""Clocks of hosts in simulated networks: what files may say of them, their rows by hand, and that
+nothing else is otherwise for them.
+"""
 
 import hashlib
 import math
@@ -68,25 +70,36 @@ def test_a_plan_says_of_clocks_what_the_file_says_and_else_nothing(tmp_path: Pat
         found: dict[str, Any] = loaded(tmp_path, text).plan().trials[0].scenario["network"]
         return found
 
-    assert network(TWO)["nodes"][0]["kind"]["host"] == {"clock": {"offset_ps": -250_000_000_000, "drift_ppb": 0}}
+    assert network(TWO)["nodes"][0]["kind"]["host"] == {
+        "clock": {"offset_ps": -250_000_000_000, "drift_ppb": 0}
+    }
     assert "clocks" not in network(TWO)
     assert network(COMPARED)["clocks"] == "compared"
     assert "clock" not in loaded(tmp_path, WITHOUT).plan().to_jsonl()
     spread = TWO.replace(
-        '{ offset = "-250 ms", drift = "0 ppm" }', '{ drift = "-1.5 ppm", offset_spread = "1 s", drift_spread = "20 ppm" }'
+        '{ offset = "-250 ms", drift = "0 ppm" }',
+        '{ drift = "-1.5 ppm", offset_spread = "1 s", drift_spread = "20 ppm" }',
     )
-    clock = {"offset_ps": 0, "drift_ppb": -1500, "offset_spread_ps": 10**12, "drift_spread_ppb": 20_000}
-    assert network(spread)["nodes"][0]["kind"]["host"]["clock"] == clock
-    assert network(TWO.replace('{ offset = "-250 ms", drift = "0 ppm" }', "{}"))["nodes"][0]["kind"]["host"] == {
-        "clock": {"offset_ps": 0, "drift_ppb": 0}
+    clock = {
+        "offset_ps": 0,
+        "drift_ppb": -1500,
+        "offset_spread_ps": 10**12,
+        "drift_spread_ppb": 20_000,
     }
+    assert network(spread)["nodes"][0]["kind"]["host"]["clock"] == clock
+    assert network(TWO.replace('{ offset = "-250 ms", drift = "0 ppm" }', "{}"))["nodes"][0][
+        "kind"
+    ]["host"] == {"clock": {"offset_ps": 0, "drift_ppb": 0}}
 
 
 def test_clocks_are_varied_by_their_keys(tmp_path: Path) -> None:
     vary = '[vary]\n"network.hosts.a.clock.offset" = { from = "-1 s", to = "1 s", step = "1 s" }\n'
     vary += '"network.clocks" = ["compared", "not compared"]\n'
     trials = loaded(tmp_path, TWO + vary).plan().trials
-    offsets = [trial.scenario["network"]["nodes"][0]["kind"]["host"]["clock"]["offset_ps"] for trial in trials[::4]]
+    offsets = [
+        trial.scenario["network"]["nodes"][0]["kind"]["host"]["clock"]["offset_ps"]
+        for trial in trials[::4]
+    ]
     assert offsets == [-(10**12), 0, 10**12]
     assert {clocks_of(trial.scenario) for trial in trials} == {1, 2}
 
@@ -96,15 +109,41 @@ def test_clocks_are_varied_by_their_keys(tmp_path: Path) -> None:
     [
         ('"-250 ms"', '"-10.1 s"', "network.hosts.0.clock.offset", "-10.1 s", "from -10 s to 10 s"),
         ('"-250 ms"', '"1 m"', "network.hosts.0.clock.offset", "1 m", "a time"),
-        ('"0 ppm"', '"1001 ppm"', "network.hosts.0.clock.drift", "1001 ppm", "from -1000 ppm to 1000 ppm"),
+        (
+            '"0 ppm"',
+            '"1001 ppm"',
+            "network.hosts.0.clock.drift",
+            "1001 ppm",
+            "from -1000 ppm to 1000 ppm",
+        ),
         ('"0 ppm"', '"0.5 ppb"', "network.hosts.0.clock.drift", "0.5 ppb", "whole number of ppb"),
-        ('"0 ppm"', '"0 ppm", offset_spread = "-1 s"', "network.hosts.0.clock.offset_spread", "-1 s", "must not be negative"),
-        ('"0 ppm"', '"0 ppm", drift_spread = "2000 ppm"', "network.hosts.0.clock.drift_spread", "2000 ppm", "at most 1000 ppm"),
+        (
+            '"0 ppm"',
+            '"0 ppm", offset_spread = "-1 s"',
+            "network.hosts.0.clock.offset_spread",
+            "-1 s",
+            "must not be negative",
+        ),
+        (
+            '"0 ppm"',
+            '"0 ppm", drift_spread = "2000 ppm"',
+            "network.hosts.0.clock.drift_spread",
+            "2000 ppm",
+            "at most 1000 ppm",
+        ),
         ('"0 ppm"', '"0 ppm", skew = "1 ppm"', "network.hosts.0.clock.skew", "1 ppm", "drift"),
-        ("[network]\n", '[network]\nclocks = "always"\n', "network.clocks", "always", "not compared"),
+        (
+            "[network]\n",
+            '[network]\nclocks = "always"\n',
+            "network.clocks",
+            "always",
+            "not compared",
+        ),
     ],
 )
-def test_what_no_clock_can_be_is_refused_with_its_key(tmp_path: Path, old: str, new: str, key: str, value: str, allowed: str) -> None:
+def test_what_no_clock_can_be_is_refused_with_its_key(
+    tmp_path: Path, old: str, new: str, key: str, value: str, allowed: str
+) -> None:
     with pytest.raises(em.InputError) as caught:
         loaded(tmp_path, TWO.replace(old, new)).plan()
     (fault,) = caught.value.faults
@@ -122,9 +161,12 @@ def test_clocks_that_differ_shift_delays_and_change_no_other_row(tmp_path: Path)
     run = loaded(tmp_path / "with", TWO).run(out=tmp_path / "with" / "run", jobs=1)
     bare = loaded(tmp_path / "without", WITHOUT).run(out=tmp_path / "without" / "run", jobs=1)
     found = values(run, flow=0)
-    # The sender is 250 ms behind; the receiver reads as much more. Quantiles are those of the same messages in buckets as wide.
+    # The sender is 250 ms behind; the receiver reads as much more. Quantiles are those of the same
+    # messages in buckets as wide.
     for name in ("", "_p50", "_p90", "_p99", "_p999", "_max"):
-        assert found[f"clock_delay{name}"] == pytest.approx(0.25 + found[f"one_way_delay{name}"], rel=1e-13)
+        assert found[f"clock_delay{name}"] == pytest.approx(
+            0.25 + found[f"one_way_delay{name}"], rel=1e-13
+        )
     # Of all flows together only the stream is read: the other is a question and its answer.
     assert values(run)["clock_delay"] == found["clock_delay"]
     assert math.isnan(values(run, flow=1)["clock_delay"])
@@ -132,11 +174,18 @@ def test_clocks_that_differ_shift_delays_and_change_no_other_row(tmp_path: Path)
     assert cautions(run, "clock_delay") == set()
     ours, theirs = run.to_pandas(), bare.to_pandas()
     kept = ours[~ours["metric"].astype(str).str.startswith("clock")].reset_index(drop=True)
-    assert kept.astype({"metric": str, "caution": str}).equals(theirs.astype({"metric": str, "caution": str}))
-    histograms, others = (run.directory.histograms().to_pandas(), bare.directory.histograms().to_pandas())
+    assert kept.astype({"metric": str, "caution": str}).equals(
+        theirs.astype({"metric": str, "caution": str})
+    )
+    histograms, others = (
+        run.directory.histograms().to_pandas(),
+        bare.directory.histograms().to_pandas(),
+    )
     kept = histograms[histograms["metric"] != "clock_delay"].reset_index(drop=True)
     assert kept.astype({"metric": str}).equals(others.astype({"metric": str}))
-    assert (tmp_path / "with" / "run" / "ports.parquet").read_bytes() == (tmp_path / "without" / "run" / "ports.parquet").read_bytes()
+    assert (tmp_path / "with" / "run" / "ports.parquet").read_bytes() == (
+        tmp_path / "without" / "run" / "ports.parquet"
+    ).read_bytes()
 
 
 def test_rows_of_clocks_follow_those_of_flows(tmp_path: Path) -> None:
@@ -145,25 +194,38 @@ def test_rows_of_clocks_follow_those_of_flows(tmp_path: Path) -> None:
         run = loaded(folder, text).run(out=folder / "run", jobs=1)
         rows = run.to_pandas()
         rows = rows[rows["trial"] == run.trials()[0].id]
-        expected = [m for block in (FLOW_METRICS, more) for m in (*block, *(m for m in block for _ in range(2)))]
+        expected = [
+            m
+            for block in (FLOW_METRICS, more)
+            for m in (*block, *(m for m in block for _ in range(2)))
+        ]
         assert list(rows["metric"].astype(str)) == [m.value for m in expected]
-        assert list(rows["station"]) == [s for block in (FLOW_METRICS, more) for s in ([-1] * len(block) + [0, 1] * len(block))]
-    assert {*CLOCK_METRICS, *COMPARED_METRICS} == {metric for metric in Metric if metric.definition.of_clocks}
+        assert list(rows["station"]) == [
+            s for block in (FLOW_METRICS, more) for s in ([-1] * len(block) + [0, 1] * len(block))
+        ]
+    assert {*CLOCK_METRICS, *COMPARED_METRICS} == {
+        metric for metric in Metric if metric.definition.of_clocks
+    }
 
 
 def test_what_is_compared_is_as_wrong_as_is_stated_at_most(tmp_path: Path) -> None:
-    run = loaded(tmp_path, COMPARED.replace('"0 ppm"', '"40 ppm"')).run(out=tmp_path / "run", jobs=1)
+    run = loaded(tmp_path, COMPARED.replace('"0 ppm"', '"40 ppm"')).run(
+        out=tmp_path / "run", jobs=1
+    )
     found = values(run, flow=0)
     assert found["clock_ahead"] == pytest.approx(-0.25, abs=1e-3)
     # At 0.32 s the sender has gained 12.8 us of its 250 ms.
     assert abs(found["clock_ahead"] - (-0.25 + 12.8e-6)) <= found["clock_ahead_uncertainty"] + 2e-9
     assert abs(found["clock_drift"] - 40e-6) <= found["clock_drift_uncertainty"]
-    # The bound is of the relation of two clocks; a delay of some ms by a clock that is wrong by nothing adds nothing, rounding 2 ns.
+    # The bound is of the relation of two clocks; a delay of some ms by a clock that is wrong by
+    # nothing adds nothing, rounding 2 ns.
     assert 0 < found["delay_error"] <= found["delay_uncertainty"] + 2e-9
     assert abs(found["compared_delay"] - found["one_way_delay"]) <= found["delay_error"]
     assert values(run)["delay_error"] == found["delay_error"]
     histogram = run.directory.histograms().to_pandas()
-    of = histogram[(histogram["metric"] == "compared_delay") & (histogram["trial"] == run.trials()[0].id)]
+    of = histogram[
+        (histogram["metric"] == "compared_delay") & (histogram["trial"] == run.trials()[0].id)
+    ]
     assert of["count"].sum() == found["messages"]
     assert (of["low_s"] < of["high_s"]).all()
     # Exchanges that reach farther apart tell the drift better.
@@ -173,7 +235,9 @@ def test_what_is_compared_is_as_wrong_as_is_stated_at_most(tmp_path: Path) -> No
 
 
 def test_nothing_is_told_before_anything_is_known(tmp_path: Path) -> None:
-    run = loaded(tmp_path, COMPARED.replace('settle = "120 ms"', 'settle = "0 s"')).run(out=tmp_path / "run", jobs=1)
+    run = loaded(tmp_path, COMPARED.replace('settle = "120 ms"', 'settle = "0 s"')).run(
+        out=tmp_path / "run", jobs=1
+    )
     found = values(run, flow=0)
     assert math.isnan(found["delay_uncertainty"])
     assert found["delay_error"] > 0
@@ -184,19 +248,30 @@ def test_nothing_is_told_before_anything_is_known(tmp_path: Path) -> None:
 
 def test_clocks_of_a_group_differ_and_so_do_those_of_replications(tmp_path: Path) -> None:
     text = TWO.replace(
-        'name = "a"\nclock = { offset = "-250 ms", drift = "0 ppm" }', 'name = "a"\ncount = 3\nclock = { offset_spread = "1 s" }'
+        'name = "a"\nclock = { offset = "-250 ms", drift = "0 ppm" }',
+        'name = "a"\ncount = 3\nclock = { offset_spread = "1 s" }',
     )
-    text = text.replace('ends = ["a", "b"]', 'ends = ["a", "s"]\n[[network.links]]\nends = ["b", "s"]\n[[network.switches]]\nname = "s"')
+    text = text.replace(
+        'ends = ["a", "b"]',
+        'ends = ["a", "s"]\n[[network.links]]\nends = ["b", "s"]\n[[network.switches]]\nname = "s"',
+    )
     text = text.replace('from = "b"\nto = "a"', 'from = "b"\nto = "a1"')
     run = loaded(tmp_path, text).run(out=tmp_path / "run", jobs=1)
-    delays = [values(run, trial=trial, flow=flow)["clock_delay"] for trial in range(2) for flow in range(3)]
-    # Uniform within a second either way, and a delay of some ms: six draws closer than 10 us happen once in 7 000 seeds.
+    delays = [
+        values(run, trial=trial, flow=flow)["clock_delay"]
+        for trial in range(2)
+        for flow in range(3)
+    ]
+    # Uniform within a second either way, and a delay of some ms: six draws closer than 10 us happen
+    # once in 7 000 seeds.
     assert np.min(np.abs(np.subtract.outer(delays, delays)) + np.eye(6)) > 1e-5
     assert np.max(np.abs(delays)) < 1.1
     # Of all flows together: the mean over messages, and the largest.
     each = [values(run, flow=flow) for flow in range(3)]
     weights = [found["messages"] for found in each]
-    assert values(run)["clock_delay"] == pytest.approx(np.average(delays[:3], weights=weights), rel=1e-9)
+    assert values(run)["clock_delay"] == pytest.approx(
+        np.average(delays[:3], weights=weights), rel=1e-9
+    )
     assert values(run)["clock_delay_max"] == max(found["clock_delay_max"] for found in each)
 
 
@@ -206,22 +281,33 @@ def test_threads_change_no_byte_of_what_is_read(tmp_path: Path) -> None:
         return [hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names]
 
     experiment = loaded(tmp_path, COMPARED)
-    one, two = (digest(experiment.run(out=tmp_path / f"run{jobs}", jobs=jobs).path) for jobs in (1, 3))
+    one, two = (
+        digest(experiment.run(out=tmp_path / f"run{jobs}", jobs=jobs).path) for jobs in (1, 3)
+    )
     assert one == two
 
 
 def test_a_trial_that_is_measured_has_no_simulated_clocks(tmp_path: Path) -> None:
-    plan = loaded(tmp_path, COMPARED.replace("[run]\n", '[run]\nengines = ["simulation", "live"]\n')).plan()
-    assert {(trial.engine, clocks_of(trial.scenario)) for trial in plan.trials} == {("simulation", 2), ("live", 0)}
+    plan = loaded(
+        tmp_path, COMPARED.replace("[run]\n", '[run]\nengines = ["simulation", "live"]\n')
+    ).plan()
+    assert {(trial.engine, clocks_of(trial.scenario)) for trial in plan.trials} == {
+        ("simulation", 2),
+        ("live", 0),
+    }
 
 
 def test_the_shipped_comparison_errs_by_no_more_than_it_states_in_any_trial(tmp_path: Path) -> None:
     run = em.load("clock-comparison").run(out=tmp_path / "run", jobs=1)
     table = run.to_pandas()
     table = table[table["station"] == 0]
-    found = {name: table[table["metric"] == name]["value"].to_numpy() for name in ("delay_error", "delay_uncertainty", "one_way_delay")}
+    found = {
+        name: table[table["metric"] == name]["value"].to_numpy()
+        for name in ("delay_error", "delay_uncertainty", "one_way_delay")
+    }
     assert len(found["delay_error"]) == 50
-    # No delay is wrong by the receiver's clock, which is true; the sender's goes 50 ppm faster, and as does a bound by it; and rounding.
+    # No delay is wrong by the receiver's clock, which is true; the sender's goes 50 ppm faster, and
+    # as does a bound by it; and rounding.
     assert (found["delay_error"] <= 1.00005 * found["delay_uncertainty"] + 2e-9).all()
     points = run.estimates()["points"]
     of = {tuple(point["point"].values()): point["estimates"] for point in points}

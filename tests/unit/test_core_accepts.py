@@ -99,13 +99,24 @@ def some_of(table: dict[str, list[object]]) -> st.SearchStrategy[dict[str, objec
     st.sampled_from(["0 s", "1 ms"]),
 )
 def test_the_simulator_runs_whatever_the_reader_lets_through(
-    topology: dict[str, object], segment: dict[str, object], group: dict[str, object], standard: str, count: int, spread: str
+    topology: dict[str, object],
+    segment: dict[str, object],
+    group: dict[str, object],
+    standard: str,
+    count: int,
+    spread: str,
 ) -> None:
     tree = {
         "title": "t",
         "segment": {"standard": standard, **topology, **segment},
         "stations": [{"count": count, "frames": "64 B", "arrivals": "saturated", **group}],
-        "phases": {"settle": "1 ms", "transmit": "1 ms", "measure": "all", "drain": "1 ms", "spread": spread},
+        "phases": {
+            "settle": "1 ms",
+            "transmit": "1 ms",
+            "measure": "all",
+            "drain": "1 ms",
+            "spread": spread,
+        },
     }
     found = outcome_of_load(toml_text.document(tree).encode())
     assume(isinstance(found, Experiment))
@@ -124,14 +135,18 @@ CODERS = [
     {"sample": "16 bit", "every": "152.32 us"},
     {"sample": "4096 bit", "every": "1 s"},
     {"sample": "1 bit", "every": "2.5 us"},
-    # 5.44 us of the experimental Ethernet, and a picosecond more than those are of a clock that is 1% too fast.
+    # 5.44 us of the experimental Ethernet, and a picosecond more than those are of a clock that is
+    # 1% too fast.
     {"sample": "16 bit", "every": "5494951 ps"},
     {"sample": "8 bit", "rate": "64 kb/s"},
     {"sample": "8 bit", "rate": "8 b/s"},
     {"sample": "8 bit", "every": "125 us", "talk": "125 us", "silence": "1000 s"},
     {"sample": "8 bit", "every": "125 us", "talk": "1000 s", "silence": "125 us"},
 ]
-VOICE_HOST = {key: GROUP[key] for key in ("frames_include_fcs", "service", "clock_error", "backoff", "attempt_limit")}
+VOICE_HOST = {
+    key: GROUP[key]
+    for key in ("frames_include_fcs", "service", "clock_error", "backoff", "attempt_limit")
+}
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -144,12 +159,19 @@ VOICE_HOST = {key: GROUP[key] for key in ("frames_include_fcs", "service", "cloc
     st.integers(1, 5),
 )
 def test_the_simulator_runs_whatever_voice_the_reader_lets_through(
-    segment: dict[str, object], group: dict[str, object], frames: dict[str, object], coder: dict[str, object], standard: str, count: int
+    segment: dict[str, object],
+    group: dict[str, object],
+    frames: dict[str, object],
+    coder: dict[str, object],
+    standard: str,
+    count: int,
 ) -> None:
     tree = {
         "title": "t",
         "segment": {"standard": standard, "length": "550 m", **segment},
-        "stations": [{"count": count, "frames": {"samples": frames}, "arrivals": {"coder": coder}, **group}],
+        "stations": [
+            {"count": count, "frames": {"samples": frames}, "arrivals": {"coder": coder}, **group}
+        ],
         "phases": {"settle": "1 ms", "transmit": "1 ms", "measure": "all", "drain": "1 ms"},
     }
     found = outcome_of_load(toml_text.document(tree).encode())
@@ -157,4 +179,6 @@ def test_the_simulator_runs_whatever_voice_the_reader_lets_through(
     (trial,) = expand([found]).trials  # type: ignore[list-item]
     result = _core.simulate(trial.line)
     fates = ("delivered", "lost", "buffered")
-    assert (result["station_samples"] == sum(result[f"station_samples_{fate}"] for fate in fates)).all()
+    assert (
+        result["station_samples"] == sum(result[f"station_samples_{fate}"] for fate in fates)
+    ).all()

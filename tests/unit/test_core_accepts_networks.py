@@ -1,4 +1,6 @@
-"""Any network that a file may describe is one that the core simulates, or a fault of the file before anything runs."""
+"""Any network that a file may describe is one that the core simulates, or a fault of the file
+before anything runs.
+"""
 
 import json
 from pathlib import Path
@@ -25,7 +27,10 @@ STAGE = st.fixed_dictionaries(
         "resource": st.just("bus"),
     },
 )
-RECEIVING = st.one_of(STAGE, STAGE.map(lambda stage: {key: stage[key] for key in stage if key != "resource"} | {"queue": 5}))
+RECEIVING = st.one_of(
+    STAGE,
+    STAGE.map(lambda stage: {key: stage[key] for key in stage if key != "resource"} | {"queue": 5}),
+)
 HOST = st.fixed_dictionaries(
     {},
     optional={
@@ -33,13 +38,17 @@ HOST = st.fixed_dictionaries(
         "receive": st.lists(RECEIVING, max_size=2),
         "ring": st.integers(1, 20),
         "overlap": st.just("14 B"),
-        "buffer": st.sampled_from([{"size": "4 kB"}, {"size": "64 kB", "pause": {"high": "20 kB", "low": "10 kB"}}]),
+        "buffer": st.sampled_from(
+            [{"size": "4 kB"}, {"size": "64 kB", "pause": {"high": "20 kB", "low": "10 kB"}}]
+        ),
     },
 )
 FABRIC = st.one_of(
     st.just("ideal"),
     STAGE.map(lambda stage: {"shared": stage}),
-    st.tuples(STAGE, STAGE).map(lambda stages: {"crossbar": {"inward": stages[0], "outward": stages[1]}}),
+    st.tuples(STAGE, STAGE).map(
+        lambda stages: {"crossbar": {"inward": stages[0], "outward": stages[1]}}
+    ),
 )
 SWITCH = st.fixed_dictionaries(
     {},
@@ -49,7 +58,12 @@ SWITCH = st.fixed_dictionaries(
         "fabric": FABRIC,
         "queue": st.integers(1, 30),
         "queue_size": st.sampled_from(["2 kB", "64 kB"]),
-        "buffer": st.sampled_from([{"size": "2 kB"}, {"size": "64 kB", "pause": {"high": "20 kB", "low": "10 kB", "quanta": 65535}}]),
+        "buffer": st.sampled_from(
+            [
+                {"size": "2 kB"},
+                {"size": "64 kB", "pause": {"high": "20 kB", "low": "10 kB", "quanta": 65535}},
+            ]
+        ),
     },
 )
 ARRIVALS = st.sampled_from(
@@ -74,7 +88,16 @@ def documents(draw: Any) -> dict[str, Any]:
         links.append({"ends": [name, names[draw(st.integers(0, at - 1))]]})
     net: dict[str, Any] = {"rate": draw(st.sampled_from(["10 Mb/s", "100 Mb/s"])), "switches": core}
     if draw(st.booleans()):
-        net["routers"] = [{"name": "r", **draw(st.sampled_from([{}, {"forward": {"name": "forward", "fixed": "20 us"}, "queue": 5}]))}]
+        net["routers"] = [
+            {
+                "name": "r",
+                **draw(
+                    st.sampled_from(
+                        [{}, {"forward": {"name": "forward", "fixed": "20 us"}, "queue": 5}]
+                    )
+                ),
+            }
+        ]
         links.append({"ends": ["r", draw(st.sampled_from(names))]})
         names.append("r")
     if draw(st.booleans()):
@@ -83,7 +106,13 @@ def documents(draw: Any) -> dict[str, Any]:
         names.append("h")
     groups = []
     for at in range(draw(st.integers(1, 3))):
-        groups.append({"name": f"g{at}", "count": draw(st.sampled_from([2, 3, 1])), **draw(st.sampled_from([{}, {"model": "pc"}]))})
+        groups.append(
+            {
+                "name": f"g{at}",
+                "count": draw(st.sampled_from([2, 3, 1])),
+                **draw(st.sampled_from([{}, {"model": "pc"}])),
+            }
+        )
         link: dict[str, Any] = {"ends": [f"g{at}", draw(st.sampled_from(names))]}
         if draw(st.booleans()):
             link["length"] = "50 m"
@@ -101,11 +130,26 @@ def documents(draw: Any) -> dict[str, Any]:
             data: draw(SIZES),
             "arrivals": draw(ARRIVALS),
         }
-        flow |= draw(st.sampled_from([{"pairs": "all"}, {"pairs": "all"}, {"cast": "multicast"}, {"cast": "broadcast"}, {}]))
+        flow |= draw(
+            st.sampled_from(
+                [
+                    {"pairs": "all"},
+                    {"pairs": "all"},
+                    {"cast": "multicast"},
+                    {"cast": "broadcast"},
+                    {},
+                ]
+            )
+        )
         if draw(st.booleans()):
             flow["response"] = {data: "100 B", "think": draw(TIMES), "timeout": "1 ms"}
         flows.append(flow)
-    return {"title": "t", "network": net, "flows": flows, "phases": {"transmit": "3 ms", "measure": "last 2 ms", "drain": "1 ms"}}
+    return {
+        "title": "t",
+        "network": net,
+        "flows": flows,
+        "phases": {"transmit": "3 ms", "measure": "last 2 ms", "drain": "1 ms"},
+    }
 
 
 EXPECTED = (
@@ -124,14 +168,19 @@ def read(path: Path) -> tuple[Experiment | None, list[str]]:
         return None, [str(fault) for fault in error.faults]
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(document=documents())
-def test_what_a_file_is_allowed_to_say_the_core_simulates_and_every_row_follows(document: dict[str, Any], tmp_path_factory: Any) -> None:
+def test_what_a_file_is_allowed_to_say_the_core_simulates_and_every_row_follows(
+    document: dict[str, Any], tmp_path_factory: Any
+) -> None:
     path: Path = tmp_path_factory.getbasetemp() / "drawn.toml"
     path.write_text(toml_text.document(document), encoding="utf-8")
     experiment, faults = read(path)
     if experiment is None:
-        # Only what a drawn file can really do wrong: nobody to send to, or PAUSE where it cannot be.
+        # Only what a drawn file can really do wrong: nobody to send to, or PAUSE where it cannot
+        # be.
         assert faults
         assert all(any(word in fault for word in EXPECTED) for fault in faults), faults
         return
@@ -141,8 +190,13 @@ def test_what_a_file_is_allowed_to_say_the_core_simulates_and_every_row_follows(
     assert np.array_equal(result["flow_sent"] + result["flow_copied"], ended)
     rows = network.observe(json.loads(trial.line)["scenario"], result, core_s=0.0)
     flows = len(trial.scenario["flows"])
-    loss = rows.values[[metric.value for metric in network.FLOW_METRICS].index("loss") * flows + len(network.FLOW_METRICS) :][:flows]
+    loss = rows.values[
+        [metric.value for metric in network.FLOW_METRICS].index("loss") * flows
+        + len(network.FLOW_METRICS) :
+    ][:flows]
     assert ((loss >= 0) & (loss <= 1) | np.isnan(loss)).all()
     assert (rows.ports >= 0).all()
-    came = result["flow_arrived"] <= result["flow_offered"] * [len(flow["to"]) for flow in trial.scenario["flows"]]
+    came = result["flow_arrived"] <= result["flow_offered"] * [
+        len(flow["to"]) for flow in trial.scenario["flows"]
+    ]
     assert came.all()

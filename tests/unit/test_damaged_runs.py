@@ -1,6 +1,8 @@
-"""Damaged run directories: every file of a finished run, damaged in every way, under every command that reads it.
+"""Damaged run directories: every file of a finished run, damaged in every way, under every command
+that reads it.
 
-Either the command names the damaged file in a line and exits 2, or it makes the file again from what it is derived from.
+Either the command names the damaged file in a line and exits 2, or it makes the file again from
+what it is derived from.
 """
 
 import random
@@ -13,11 +15,23 @@ from ethermeter.cli.app import app
 from small_runs import EXPERIMENT
 from typer.testing import CliRunner
 
-SEGMENT = EXPERIMENT.replace('"stations.count" = [1, 2, 5]\n"stations.frames" = ["64 B", "1536 B"]', '"stations.count" = [2, 5]').replace(
-    "replications = 5", 'replications = 1\nengines = ["simulation", "theory"]'
+SEGMENT = EXPERIMENT.replace(
+    '"stations.count" = [1, 2, 5]\n"stations.frames" = ["64 B", "1536 B"]',
+    '"stations.count" = [2, 5]',
+).replace("replications = 5", 'replications = 1\nengines = ["simulation", "theory"]')
+NETWORK = (
+    Path(__file__).parents[2] / "python/ethermeter/experiments/request-response.toml"
+).read_text(encoding="utf-8")
+OVERRIDES = (
+    "--set",
+    "run.replications=1",
+    "--set",
+    'phases.transmit="20 ms"',
+    "--set",
+    'phases.measure="last 10 ms"',
+    "--set",
+    "vary={}",
 )
-NETWORK = (Path(__file__).parents[2] / "python/ethermeter/experiments/request-response.toml").read_text(encoding="utf-8")
-OVERRIDES = ("--set", "run.replications=1", "--set", 'phases.transmit="20 ms"', "--set", 'phases.measure="last 10 ms"', "--set", "vary={}")
 
 
 def _flipped(content: bytes) -> bytes:
@@ -48,7 +62,9 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "empty": _rewritten(lambda _: b""),
     "half": _rewritten(lambda content: content[: len(content) // 2]),
     "a flipped bit": _rewritten(_flipped),
-    "a flipped bit at the end": _rewritten(lambda content: content[:-2] + bytes([content[-2] ^ 1]) + content[-1:]),
+    "a flipped bit at the end": _rewritten(
+        lambda content: content[:-2] + bytes([content[-2] ^ 1]) + content[-1:]
+    ),
     "random bytes": _rewritten(lambda content: random.Random(1).randbytes(len(content))),
     "null": _rewritten(lambda _: b"null"),
     "no file": lambda path: path.unlink(),
@@ -64,7 +80,9 @@ def undamaged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for kind, text, more in (("segment", SEGMENT, ()), ("network", NETWORK, OVERRIDES)):
         folder = tmp_path_factory.mktemp(kind)
         (folder / "small.toml").write_text(text, encoding="utf-8")
-        ended = CliRunner().invoke(app, ["run", str(folder / "small.toml"), "--out", str(folder / "run"), *more])
+        ended = CliRunner().invoke(
+            app, ["run", str(folder / "small.toml"), "--out", str(folder / "run"), *more]
+        )
         assert ended.exit_code == 0, ended.output
         found[kind] = folder
     return found
@@ -72,19 +90,45 @@ def undamaged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def _files(kind: str) -> tuple[str, ...]:
     tables = ("observations.parquet", "batches.parquet", "histograms.parquet")
-    made = ("experiment.toml", "plan.jsonl", "provenance.json", *tables, "estimates.json", "report.html")
-    return (*made, "agreement.json") if kind == "segment" else (*made, "ports.parquet", "flow-batches.parquet", "flows.json")
+    made = (
+        "experiment.toml",
+        "plan.jsonl",
+        "provenance.json",
+        *tables,
+        "estimates.json",
+        "report.html",
+    )
+    return (
+        (*made, "agreement.json")
+        if kind == "segment"
+        else (*made, "ports.parquet", "flow-batches.parquet", "flows.json")
+    )
 
 
-CASES = [(kind, file, damage) for kind in ("segment", "network") for file in _files(kind) for damage in DAMAGES]
+CASES = [
+    (kind, file, damage)
+    for kind in ("segment", "network")
+    for file in _files(kind)
+    for damage in DAMAGES
+]
 
 
 @pytest.mark.parametrize(("kind", "file", "damage"), CASES)
-def test_a_damaged_file_is_named_or_made_again(undamaged: dict[str, Path], tmp_path: Path, kind: str, file: str, damage: str) -> None:
+def test_a_damaged_file_is_named_or_made_again(
+    undamaged: dict[str, Path], tmp_path: Path, kind: str, file: str, damage: str
+) -> None:
     folder = undamaged[kind]
     more = OVERRIDES if kind == "network" else ()
     commands = {
-        "run": ["run", str(folder / "small.toml"), "--out", "RUN", *more, "--resume", "--no-report"],
+        "run": [
+            "run",
+            str(folder / "small.toml"),
+            "--out",
+            "RUN",
+            *more,
+            "--resume",
+            "--no-report",
+        ],
         "report": ["report", "RUN"],
         "compare": ["compare", "RUN", str(folder / "run")],
         "agreement": ["agreement", "RUN"],

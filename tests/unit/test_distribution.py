@@ -12,7 +12,15 @@ ROWS = [
     ("c", "transmission_delay", 1.0, 2.0, 5),
     ("other", "transmission_delay", 0.5, 1.0, 7),
 ]
-TABLE = pa.table(dict(zip(("trial", "metric", "low_s", "high_s", "count"), map(list, zip(*ROWS, strict=True)), strict=True)))
+TABLE = pa.table(
+    dict(
+        zip(
+            ("trial", "metric", "low_s", "high_s", "count"),
+            map(list, zip(*ROWS, strict=True)),
+            strict=True,
+        )
+    )
+)
 
 
 def test_frames_of_all_trials_of_a_group_count_alike() -> None:
@@ -20,7 +28,11 @@ def test_frames_of_all_trials_of_a_group_count_alike() -> None:
     assert first.frames == 10
     assert first.value_s.tolist() == [1.0, 2.0, 4.0, 8.0]
     assert first.exceeding.tolist() == [1.0, 0.4, 0.3, 0.0]
-    assert (second.frames, second.value_s.tolist(), second.exceeding.tolist()) == (5, [1.0, 2.0], [1.0, 0.0])
+    assert (second.frames, second.value_s.tolist(), second.exceeding.tolist()) == (
+        5,
+        [1.0, 2.0],
+        [1.0, 0.0],
+    )
 
 
 def test_a_group_without_frames_is_empty() -> None:

@@ -7,7 +7,18 @@ from pathlib import Path
 from ethermeter.experiment import load, shipped
 from ethermeter.experiment.coder import Coder
 from ethermeter.experiment.complaints import fields_of
-from ethermeter.experiment.components import Buffer, Burst, Coalesce, Component, Learns, Model, Modules, Pause, Stage, shipped_models
+from ethermeter.experiment.components import (
+    Buffer,
+    Burst,
+    Coalesce,
+    Component,
+    Learns,
+    Model,
+    Modules,
+    Pause,
+    Stage,
+    shipped_models,
+)
 from ethermeter.experiment.document import Document
 from ethermeter.experiment.flows import Flow, Response
 from ethermeter.experiment.frames import Growth
@@ -29,7 +40,13 @@ def test_every_key_is_documented() -> None:
 
 
 def test_every_unit_and_shipped_file_is_documented() -> None:
-    assert {unit for unit in UNITS if f"{unit} " not in TEXT and f"{unit}`" not in TEXT} <= {"μs", "kbit/s", "Mbit/s", "Gbit/s", "bit/s"}
+    assert {unit for unit in UNITS if f"{unit} " not in TEXT and f"{unit}`" not in TEXT} <= {
+        "μs",
+        "kbit/s",
+        "Mbit/s",
+        "Gbit/s",
+        "bit/s",
+    }
     for name in shipped():
         assert name in TEXT or name.startswith("boggs1988/i-")
 
@@ -42,7 +59,13 @@ def test_every_example_is_sound(tmp_path: Path) -> None:
     base = whole.split("[vary]")[0]
     talking = re.sub('frames = "1518 B"\narrivals = "saturated"\n', voice, base)
     assert voice in talking
-    for number, block in enumerate([whole, talking, *(base + part.replace("segment.round_trip", "segment.length") for part in parts)]):
+    for number, block in enumerate(
+        [
+            whole,
+            talking,
+            *(base + part.replace("segment.round_trip", "segment.length") for part in parts),
+        ]
+    ):
         path = tmp_path / f"{number}.toml"
         path.write_text(block, encoding="utf-8")
         assert tomllib.loads(block)
@@ -82,15 +105,32 @@ def test_every_example_of_networks_is_sound(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text(whole, encoding="utf-8")
     assert load(path).points == 16
-    path.write_text(whole.replace('name = "sink"', 'name = "sink"\nmodel = "pc"') + model, encoding="utf-8")
+    path.write_text(
+        whole.replace('name = "sink"', 'name = "sink"\nmodel = "pc"') + model, encoding="utf-8"
+    )
     assert load(path).points == 16
     table, host = clocks.split("[[network.hosts]]")
     clocked = whole.replace("[network]\n", table).replace('name = "sender"', host.strip(), 1)
     assert table in clocked
     path.write_text(clocked, encoding="utf-8")
     assert load(path).points == 16
-    talkers = whole.replace('name = "sender"', 'name = "talker"').replace('"sender', '"talker').replace('"sink"', '"listener"')
-    path.write_text(talkers.split("[[flows]]")[0] + voice + "[phases]\n" + talkers.split("[phases]\n")[1], encoding="utf-8")
+    talkers = (
+        whole.replace('name = "sender"', 'name = "talker"')
+        .replace('"sender', '"talker')
+        .replace('"sink"', '"listener"')
+    )
+    path.write_text(
+        talkers.split("[[flows]]")[0] + voice + "[phases]\n" + talkers.split("[phases]\n")[1],
+        encoding="utf-8",
+    )
     assert load(path).points == 1
-    for name in ("voice-network", "switched-saturation", "request-response", "streaming", "pause", "hub-and-switch", "clock-comparison"):
+    for name in (
+        "voice-network",
+        "switched-saturation",
+        "request-response",
+        "streaming",
+        "pause",
+        "hub-and-switch",
+        "clock-comparison",
+    ):
         assert f"`{name}`" in NETWORKS

@@ -1,4 +1,6 @@
-"""The documentation against the program: commands, options, names of experiments, metrics and cautions, links, and TOML in it."""
+"""The documentation against the program: commands, options, names of experiments, metrics and
+cautions, links, and TOML in it.
+"""
 
 import ast
 import re
@@ -20,7 +22,11 @@ from ethermeter.observation import DEFINITIONS, Caution, Metric
 ROOT = Path(__file__).parents[2]
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-    for path in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for path in [
+        ROOT / "README.md",
+        ROOT / "ARCHITECTURE.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ]
 }
 PROGRAM = typer.main.get_command(app)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -47,7 +53,12 @@ def leaves(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 COMMANDS = dict(leaves(PROGRAM))
-OPTIONS = {option for command in COMMANDS.values() for given in command.params for option in (*given.opts, *given.secondary_opts)}
+OPTIONS = {
+    option
+    for command in COMMANDS.values()
+    for given in command.params
+    for option in (*given.opts, *given.secondary_opts)
+}
 OPTIONS |= {"--help", "-h", "--version", "--debug"}
 
 
@@ -76,7 +87,9 @@ def command_lines() -> list[tuple[str, str]]:
     for names, command in COMMANDS.items():
         for line in (command.epilog or "").splitlines():
             if line.strip().startswith("ethermeter "):
-                found.append((f"{' '.join(names)} --help", line.strip().split(" | ")[0].split(" > ")[0]))
+                found.append(
+                    (f"{' '.join(names)} --help", line.strip().split(" | ")[0].split(" > ")[0])
+                )
     return found
 
 
@@ -89,7 +102,11 @@ def test_every_command_that_is_shown_is_one_that_the_program_takes(page: str, li
 @pytest.mark.parametrize(("page", "line"), command_lines())
 def test_every_experiment_in_a_command_is_shipped_or_somebodys_file(page: str, line: str) -> None:
     names, _, _ = leaf_of(shlex.split(line, comments=True)[1:])
-    if names[0] not in {"run", "measure", "validate", "plan", "theory"} or names[1:] in {("eval",), ("show",), ("list",)}:
+    if names[0] not in {"run", "measure", "validate", "plan", "theory"} or names[1:] in {
+        ("eval",),
+        ("show",),
+        ("list",),
+    }:
         return
     given = parsed(line).params
     for key in ("experiment", "files", "experiments"):
@@ -99,7 +116,11 @@ def test_every_experiment_in_a_command_is_shipped_or_somebodys_file(page: str, l
 
 
 def test_every_command_has_examples() -> None:
-    assert [" ".join(names) for names, command in COMMANDS.items() if "ethermeter" not in (command.epilog or "")] == []
+    assert [
+        " ".join(names)
+        for names, command in COMMANDS.items()
+        if "ethermeter" not in (command.epilog or "")
+    ] == []
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -108,7 +129,11 @@ def test_every_command_and_option_in_a_sentence_exists(page: str) -> None:
     for code in INLINE.findall(prose(PAGES[page])):
         if re.match(r"ethermeter [a-z]", code):
             words = code.replace("…", " ").split()[1:]
-            if words[0] in {names[0] for names in COMMANDS} and len(words) > 1 and (words[0],) not in COMMANDS:
+            if (
+                words[0] in {names[0] for names in COMMANDS}
+                and len(words) > 1
+                and (words[0],) not in COMMANDS
+            ):
                 known = tuple(words[:2]) in COMMANDS
             else:
                 known = (words[0],) in COMMANDS or words[0] in {names[0] for names in COMMANDS}
@@ -117,7 +142,12 @@ def test_every_command_and_option_in_a_sentence_exists(page: str) -> None:
                 continue
             options = [word.partition("=")[0] for word in words if word.startswith("--")]
             several = [command for names, command in COMMANDS.items() if names[0] == words[0]]
-            there = {option for command in several for parameter in command.params for option in parameter.opts} | {"--help"}
+            there = {
+                option
+                for command in several
+                for parameter in command.params
+                for option in parameter.opts
+            } | {"--help"}
             wrong += [f"{code}: {option}" for option in options if option not in there]
         elif re.match(r"--[a-z]", code) and page not in OTHER_PROGRAMS:
             option = re.split(r"[ =]", code)[0]
@@ -137,17 +167,39 @@ AGENT_OPTIONS = {
 
 
 def test_every_option_of_the_agents_commands_is_one_that_it_knows() -> None:
-    lines = [line for text in PAGES.values() for block in blocks(text, "sh") for line in block.splitlines()]
-    shown = {option for line in lines if line.startswith("ethermeter-agent ") for option in re.findall(r"--[a-z][a-z-]+", line)}
+    lines = [
+        line
+        for text in PAGES.values()
+        for block in blocks(text, "sh")
+        for line in block.splitlines()
+    ]
+    shown = {
+        option
+        for line in lines
+        if line.startswith("ethermeter-agent ")
+        for option in re.findall(r"--[a-z][a-z-]+", line)
+    }
     assert shown
     assert shown <= AGENT_OPTIONS
 
 
 def test_every_make_target_that_is_shown_exists() -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    lines = [line for text in PAGES.values() for block in blocks(text, "sh") for line in block.splitlines()]
+    targets = set(
+        re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    lines = [
+        line
+        for text in PAGES.values()
+        for block in blocks(text, "sh")
+        for line in block.splitlines()
+    ]
     shown = {line.split()[1] for line in lines if line.startswith("make ")}
-    shown |= {code.split()[1] for text in PAGES.values() for code in INLINE.findall(prose(text)) if re.fullmatch(r"make [a-z-]+", code)}
+    shown |= {
+        code.split()[1]
+        for text in PAGES.values()
+        for code in INLINE.findall(prose(text))
+        if re.fullmatch(r"make [a-z-]+", code)
+    }
     assert shown
     assert shown <= targets
 
@@ -167,14 +219,21 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist(page: str) -> None:
             continue
         path, _, anchor = target.partition("#")
         file = (ROOT / page).parent / path if path else ROOT / page
-        if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file.read_text(encoding="utf-8"))):
+        if not file.exists() or (
+            anchor
+            and file.suffix == ".md"
+            and anchor not in anchors(file.read_text(encoding="utf-8"))
+        ):
             wrong.append(target)
     assert wrong == []
 
 
 def test_what_is_simulated_of_tcp_is_not_said_to_be_left_out() -> None:
     assert "transfer" in Flow.model_fields
-    assert not re.search(r"knows no TCP|Not modelled:[^;]*\bTCP\b", PAGES["docs/networks.md"] + PAGES["docs/model.md"])
+    assert not re.search(
+        r"knows no TCP|Not modelled:[^;]*\bTCP\b",
+        PAGES["docs/networks.md"] + PAGES["docs/model.md"],
+    )
     assert "| TCP |" in PAGES["docs/model.md"]
 
 
@@ -184,10 +243,16 @@ def test_decisions_are_called_by_the_number_of_their_file() -> None:
         found = re.match(r"# (\d+)\. ", head)
         assert found, path.name
         assert int(path.name[:4]) == int(found[1]), f"{path.name}: {head}"
-    sources = [*ROOT.glob("crates/*/src/**/*.rs"), *ROOT.glob("crates/*/tests/*.rs"), *ROOT.glob("python/**/*.py")]
+    sources = [
+        *ROOT.glob("crates/*/src/**/*.rs"),
+        *ROOT.glob("crates/*/tests/*.rs"),
+        *ROOT.glob("python/**/*.py"),
+    ]
     texts = {**PAGES, **{path.as_posix(): path.read_text(encoding="utf-8") for path in sources}}
     for page, text in texts.items():
-        for number, name in re.findall(r"\[[Dd]ecision (\d+)\]\([^)]*?(\d{4}-[a-z0-9-]+\.md)\)", text):
+        for number, name in re.findall(
+            r"\[[Dd]ecision (\d+)\]\([^)]*?(\d{4}-[a-z0-9-]+\.md)\)", text
+        ):
             assert int(number) == int(name[:4]), (page, name)
         for name in re.findall(r"decisions/(\d{4}-[a-z0-9-]+\.md)", text):
             assert (ROOT / "docs" / "decisions" / name).exists(), (page, name)
@@ -199,7 +264,11 @@ def test_every_name_of_a_study_of_shipped_experiments_exists(page: str) -> None:
     pattern = re.compile(rf"(?:{'|'.join(sorted(studies))})/[a-z0-9/-]+")
     wrong = []
     for code in INLINE.findall(prose(PAGES[page])):
-        if pattern.fullmatch(code) and code not in shipped() and not any(name.startswith(code.rstrip("/") + "/") for name in shipped()):
+        if (
+            pattern.fullmatch(code)
+            and code not in shipped()
+            and not any(name.startswith(code.rstrip("/") + "/") for name in shipped())
+        ):
             wrong.append(code)
     assert wrong == []
 
@@ -209,7 +278,9 @@ def test_every_block_of_toml_is_toml_and_every_whole_experiment_is_sound(tmp_pat
     for page, text in PAGES.items():
         for number, block in enumerate(blocks(text, "toml")):
             read = tomllib.loads(block)
-            if not {"title", "segment"} <= set(read) and not {"title", "network", "flows"} <= set(read):
+            if not {"title", "segment"} <= set(read) and not {"title", "network", "flows"} <= set(
+                read
+            ):
                 continue
             path = tmp_path / f"{Path(page).stem}-{number}.toml"
             path.write_text(block, encoding="utf-8")
@@ -222,7 +293,11 @@ def test_every_block_of_python_speaks_of_what_the_package_has() -> None:
     for page, text in PAGES.items():
         for block in blocks(text, "python"):
             for node in ast.walk(ast.parse(block)):
-                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "em":
+                if (
+                    isinstance(node, ast.Attribute)
+                    and isinstance(node.value, ast.Name)
+                    and node.value.id == "em"
+                ):
                     assert hasattr(em, node.attr), (page, node.attr)
 
 
@@ -230,13 +305,19 @@ def test_every_block_of_python_speaks_of_what_the_package_has() -> None:
 def test_every_caution_that_is_named_exists(page: str) -> None:
     known = set(Caution) | set(captures.Caution)
     word = r"`[a-z-]+`(?: \([^()]*\))?"
-    named = re.findall(rf"[Cc]autions?:? ({word}(?:(?:,| and|; live also) {word})*)", prose(PAGES[page]))
+    named = re.findall(
+        rf"[Cc]autions?:? ({word}(?:(?:,| and|; live also) {word})*)", prose(PAGES[page])
+    )
     for words in named:
         assert set(re.findall(r"`([a-z]+-[a-z-]+)`", words)) <= known, words
 
 
 def test_every_caution_and_every_metric_is_documented() -> None:
-    assert [caution for caution in Caution if f"| `{caution}` | {caution.meaning} |" not in PAGES["docs/formats.md"]] == []
+    assert [
+        caution
+        for caution in Caution
+        if f"| `{caution}` | {caution.meaning} |" not in PAGES["docs/formats.md"]
+    ] == []
     text = PAGES["docs/formats.md"]
     for metric, definition in DEFINITIONS.items():
         if definition.of_flows or definition.of_flow_voice or definition.of_clocks:
@@ -249,8 +330,14 @@ def test_every_caution_and_every_metric_is_documented() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_metric_in_the_first_column_of_a_table_of_metrics_exists(page: str) -> None:
     wrong = []
-    for table in re.findall(r"^\| metric[^\n]*\n\|[-| :]+\n((?:\|[^\n]*\n)+)", PAGES[page], re.MULTILINE):
+    for table in re.findall(
+        r"^\| metric[^\n]*\n\|[-| :]+\n((?:\|[^\n]*\n)+)", PAGES[page], re.MULTILINE
+    ):
         for row in table.splitlines():
             cells = re.split(r"(?<!\\)\|", row)[1]
-            wrong += [name for name in re.findall(r"`([a-z][a-z_0-9]+)`", cells) if name not in set(Metric)]
+            wrong += [
+                name
+                for name in re.findall(r"`([a-z][a-z_0-9]+)`", cells)
+                if name not in set(Metric)
+            ]
     assert wrong == []

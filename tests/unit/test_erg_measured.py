@@ -27,16 +27,44 @@ def run_of(
     overrides: tuple[str, ...] = (),
 ) -> Path:
     """A run of ERG's live tests in which every flow came at the same rate."""
-    plan = em.load(*names, overrides=["run.replications=1", 'run.engines=["live"]', *overrides], name="live-erg").plan()
-    rows = [(trial.id, flow, Metric.DATA_RATE.value, rate_bps, "") for trial in plan.trials for flow in range(len(trial.scenario["flows"]))]
-    columns = dict(zip(("trial", "station", "metric", "value", "caution"), map(list, zip(*rows, strict=True)), strict=True))
+    plan = em.load(
+        *names,
+        overrides=["run.replications=1", 'run.engines=["live"]', *overrides],
+        name="live-erg",
+    ).plan()
+    rows = [
+        (trial.id, flow, Metric.DATA_RATE.value, rate_bps, "")
+        for trial in plan.trials
+        for flow in range(len(trial.scenario["flows"]))
+    ]
+    columns = dict(
+        zip(
+            ("trial", "station", "metric", "value", "caution"),
+            map(list, zip(*rows, strict=True)),
+            strict=True,
+        )
+    )
     folder.mkdir(exist_ok=True)
     (folder / "plan.jsonl").write_text(plan.to_jsonl())
-    (folder / "provenance.json").write_text(json.dumps({"measured": place, "live_study": "erg", "finished": "now"}))
-    pq.write_table(pa.table({**columns, "station": pa.array(columns["station"], pa.int32())}), folder / "observations.parquet")
-    types = {"trial": pa.string(), "metric": pa.string(), "low_s": pa.float64(), "high_s": pa.float64(), "count": pa.int64()}
+    (folder / "provenance.json").write_text(
+        json.dumps({"measured": place, "live_study": "erg", "finished": "now"})
+    )
+    pq.write_table(
+        pa.table({**columns, "station": pa.array(columns["station"], pa.int32())}),
+        folder / "observations.parquet",
+    )
+    types = {
+        "trial": pa.string(),
+        "metric": pa.string(),
+        "low_s": pa.float64(),
+        "high_s": pa.float64(),
+        "count": pa.int64(),
+    }
     for name in ("histograms", "batches"):
-        pq.write_table(pa.table({key: pa.array([], of) for key, of in types.items()}), folder / f"{name}.parquet")
+        pq.write_table(
+            pa.table({key: pa.array([], of) for key, of in types.items()}),
+            folder / f"{name}.parquet",
+        )
     return folder
 
 
@@ -44,25 +72,41 @@ def by_id(run: Path) -> dict[str, Claim]:
     return {claim.id: claim for claim in measured.claims("erg", run)}
 
 
-def test_numbers_that_a_wire_of_the_studys_rate_limits_are_judged_and_no_others(tmp_path: Path) -> None:
+def test_numbers_that_a_wire_of_the_studys_rate_limits_are_judged_and_no_others(
+    tmp_path: Path,
+) -> None:
     found = by_id(run_of(tmp_path))
     judged = {name for name, claim in found.items() if claim.verdict == "met"}
-    assert judged == {"2-unicast-10-10", "2-unicast-100-10", "2-unicast-10-100", "2-multicast-10-10", "2-multicast-10-100"}
-    assert {claim.verdict for name, claim in found.items() if name not in judged} == {"not-compared"}
+    assert judged == {
+        "2-unicast-10-10",
+        "2-unicast-100-10",
+        "2-unicast-10-100",
+        "2-multicast-10-10",
+        "2-multicast-10-100",
+    }
+    assert {claim.verdict for name, claim in found.items() if name not in judged} == {
+        "not-compared"
+    }
     assert all(claim.note for name, claim in found.items() if name not in judged)
     assert {claim.basis for claim in found.values()} == {"measured"}
 
 
 def test_what_was_published_is_that_of_the_study(tmp_path: Path) -> None:
-    published = {entry["id"]: entry["published"] for entry in erg.published() if "published" in entry}
+    published = {
+        entry["id"]: entry["published"] for entry in erg.published() if "published" in entry
+    }
     for name, claim in by_id(run_of(tmp_path)).items():
         assert claim.published == published[name]
         # Both ways together twice as much as one way.
         assert claim.ours == pytest.approx(ROOM_BPS * 1e-6 * (2 if name == "3-sum" else 1))
 
 
-@pytest.mark.parametrize(("share", "verdict"), [(0.921, "met"), (1.079, "met"), (0.919, "missed"), (1.081, "missed")])
-def test_a_measured_number_is_met_within_eight_percent(tmp_path: Path, share: float, verdict: str) -> None:
+@pytest.mark.parametrize(
+    ("share", "verdict"), [(0.921, "met"), (1.079, "met"), (0.919, "missed"), (1.081, "missed")]
+)
+def test_a_measured_number_is_met_within_eight_percent(
+    tmp_path: Path, share: float, verdict: str
+) -> None:
     assert by_id(run_of(tmp_path, rate_bps=9.4e6 * share))["2-unicast-10-10"].verdict == verdict
 
 

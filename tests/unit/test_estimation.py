@@ -1,4 +1,6 @@
-"""Least squares between bounds: intervals that hold what they say, sums that are determined though their parts are not, and knees."""
+"""Least squares between bounds: intervals that hold what they say, sums that are determined though
+their parts are not, and knees.
+"""
 
 import numpy as np
 import pytest
@@ -19,7 +21,15 @@ def latency(at: Floats) -> Floats:
 
 def fit(data: Floats, *, error: float = 0.05, are_known: bool = True) -> Fit:
     errors = np.full(data.shape, error)
-    return estimation.estimate(latency, data, errors, low=LOW, high=HIGH, start=np.array([10.0, 4.0, 5.0]), are_errors_known=are_known)
+    return estimation.estimate(
+        latency,
+        data,
+        errors,
+        low=LOW,
+        high=HIGH,
+        start=np.array([10.0, 4.0, 5.0]),
+        are_errors_known=are_known,
+    )
 
 
 def test_what_occurs_only_together_is_determined_as_a_sum_and_said_in_words() -> None:
@@ -27,7 +37,8 @@ def test_what_occurs_only_together_is_determined_as_a_sum_and_said_in_words() ->
     assert found.is_determined.tolist() == [False, False, True]
     (one,) = found.combinations
     assert in_words(["software", "nic", "bus"], one.factors) == "software + nic"
-    # Differences of a model that is linear are exact, and there is no noise: what is left is the pull of the starting values.
+    # Differences of a model that is linear are exact, and there is no noise: what is left is the
+    # pull of the starting values.
     assert one.estimate.value == pytest.approx(12.5, abs=1e-4)
     assert found.values[2] == pytest.approx(7.75, abs=1e-4)
     assert not found.estimates[0].has_interval
@@ -35,7 +46,8 @@ def test_what_occurs_only_together_is_determined_as_a_sum_and_said_in_words() ->
 
 def test_what_is_not_determined_is_nearest_to_where_the_search_began() -> None:
     found = fit(latency(np.array([9.0, 3.5, 7.75]) / HIGH))
-    # From 10 and 4 to the line of sum 12.5, at a right angle where ranges are the unit: both moves in proportion to their ranges squared.
+    # From 10 and 4 to the line of sum 12.5, at a right angle where ranges are the unit: both moves
+    # in proportion to their ranges squared.
     moved = found.values[:2] - np.array([10.0, 4.0])
     assert moved / moved.sum() == pytest.approx(np.array([2500, 400]) / 2900, abs=1e-3)
 
@@ -52,16 +64,20 @@ def test_intervals_hold_the_truth_as_often_as_they_say(are_known: bool) -> None:
             abs(total.estimate.value - 12.5) <= total.estimate.half_width,
             abs(found.values[2] - 7.75) <= found.estimates[2].half_width,
         ]
-    # One such test in a million fails by chance. Birge's ratio only widens, so that more than 95% may hold.
+    # One such test in a million fails by chance. Birge's ratio only widens, so that more than 95%
+    # may hold.
     least = int(binom.ppf(0.5e-6, trials, 0.95))
     assert (inside >= least).all(), inside
 
 
 def test_errors_that_are_too_small_are_found_out_and_the_intervals_widened() -> None:
     random = np.random.default_rng(3)
-    found = fit(latency(np.array([9.0, 3.5, 7.75]) / HIGH) + random.normal(0, 0.5, SIZES.size), error=0.05)
+    found = fit(
+        latency(np.array([9.0, 3.5, 7.75]) / HIGH) + random.normal(0, 0.5, SIZES.size), error=0.05
+    )
     assert found.misfit < 1e-6
-    # The mean square is 100 on average; of ten free residuals between a third and twice and a half of it but once in ten thousand.
+    # The mean square is 100 on average; of ten free residuals between a third and twice and a half
+    # of it but once in ten thousand.
     assert 5 < found.scale < 17
 
 
@@ -74,7 +90,13 @@ def test_a_slower_stage_from_some_size_on_tells_both_stages() -> None:
 
     data = separation(np.array([12.5, 21.0]) / 50)
     found = estimation.estimate(
-        separation, data, np.full(16, 0.1), low=np.zeros(2), high=np.full(2, 50.0), start=np.array([20.0, 15.0]), are_errors_known=True
+        separation,
+        data,
+        np.full(16, 0.1),
+        low=np.zeros(2),
+        high=np.full(2, 50.0),
+        start=np.array([20.0, 15.0]),
+        are_errors_known=True,
     )
     assert found.is_determined.all()
     assert found.values == pytest.approx([12.5, 21.0], abs=1e-3)
@@ -87,10 +109,18 @@ def test_three_that_only_occur_in_two_sums_give_two_combinations() -> None:
 
     data = answer(np.array([0.3, 0.4, 0.5]))
     found = estimation.estimate(
-        answer, data, np.full(5, 0.01), low=np.zeros(3), high=np.full(3, 10.0), start=np.array([5.0, 1.0, 5.0]), are_errors_known=True
+        answer,
+        data,
+        np.full(5, 0.01),
+        low=np.zeros(3),
+        high=np.full(3, 10.0),
+        start=np.array([5.0, 1.0, 5.0]),
+        are_errors_known=True,
     )
     assert [in_words("abc", each.factors) for each in found.combinations] == ["a - c", "b + c"]
-    assert [each.estimate.value for each in found.combinations] == pytest.approx([-2.0, 9.0], abs=1e-3)
+    assert [each.estimate.value for each in found.combinations] == pytest.approx(
+        [-2.0, 9.0], abs=1e-3
+    )
 
 
 def test_what_data_do_not_touch_keeps_its_value_and_is_in_no_sum() -> None:

@@ -19,7 +19,13 @@ SHIPPED = shipped()
 
 def test_an_experiment_keeps_what_its_file_says(small: Path) -> None:
     experiment = load(small)
-    assert (experiment.title, experiment.series, experiment.seed, experiment.replications, experiment.batches) == (
+    assert (
+        experiment.title,
+        experiment.series,
+        experiment.seed,
+        experiment.replications,
+        experiment.batches,
+    ) == (
         "Two stations",
         "small",
         1,
@@ -50,7 +56,11 @@ def test_overrides_set_values_and_the_text_says_so(small: Path) -> None:
 
 
 def test_the_text_after_overrides_gives_the_same_plan(small: Path, tmp_path: Path) -> None:
-    overrides = ['vary."stations.count"={ from = 1, to = 3 }', "segment.gap=9.6 us", "stations.0.backoff={ linear = { limit = 3 } }"]
+    overrides = [
+        'vary."stations.count"={ from = 1, to = 3 }',
+        "segment.gap=9.6 us",
+        "stations.0.backoff={ linear = { limit = 3 } }",
+    ]
     experiment = load(small, overrides=overrides)
     again = tmp_path / "again" / "small.toml"
     again.parent.mkdir()
@@ -59,9 +69,19 @@ def test_the_text_after_overrides_gives_the_same_plan(small: Path, tmp_path: Pat
 
 
 def test_a_key_that_is_set_is_no_longer_varied(small: Path) -> None:
-    varied = load(small, overrides=['vary."stations.count"=[1, 2, 3]', "vary.stations.frames=['64 B', '65 B']"])
+    varied = load(
+        small,
+        overrides=['vary."stations.count"=[1, 2, 3]', "vary.stations.frames=['64 B', '65 B']"],
+    )
     assert varied.points == 6
-    fixed = load(small, overrides=['vary."stations.count"=[1, 2, 3]', "vary.stations.frames=['64 B', '65 B']", "stations.0.count=9"])
+    fixed = load(
+        small,
+        overrides=[
+            'vary."stations.count"=[1, 2, 3]',
+            "vary.stations.frames=['64 B', '65 B']",
+            "stations.0.count=9",
+        ],
+    )
     assert [sweep.key for sweep in fixed.sweeps] == ["stations.frames"]
     assert fixed.document["stations"][0]["count"] == 9
 
@@ -81,7 +101,9 @@ def test_a_key_that_is_set_is_no_longer_varied(small: Path) -> None:
         ("title=" + "x" * 20_000, "title", "key.path=value"),
     ],
 )
-def test_overrides_that_lead_nowhere_are_refused(small: Path, override: str, key: str, allowed: str) -> None:
+def test_overrides_that_lead_nowhere_are_refused(
+    small: Path, override: str, key: str, allowed: str
+) -> None:
     faults = faults_of(lambda: load(small, overrides=[override]))
     assert [(fault.file, fault.key) for fault in faults] == [("--set", key)]
     assert allowed in faults[0].allowed
@@ -89,7 +111,11 @@ def test_overrides_that_lead_nowhere_are_refused(small: Path, override: str, key
 
 @pytest.mark.parametrize(
     ("value", "allowed"),
-    [("0x" + "f" * 9000, "at most 9223372036854775807"), ("[" * 300 + "]" * 300, "an integer"), ("[" * 4000, "an integer")],
+    [
+        ("0x" + "f" * 9000, "at most 9223372036854775807"),
+        ("[" * 300 + "]" * 300, "an integer"),
+        ("[" * 4000, "an integer"),
+    ],
 )
 def test_monstrous_override_values_are_refused(small: Path, value: str, allowed: str) -> None:
     (fault,) = faults_of(lambda: load(small, overrides=[f"seed={value}"]))
@@ -124,7 +150,9 @@ trees = st.recursive(
 @given(st.dictionaries(st.text(), trees, max_size=6))
 def test_toml_text_reads_back_as_what_was_written(tree: dict[str, object]) -> None:
     # Compared as text, for a NaN equals nothing.
-    assert repr(sorted(tomllib.loads(toml_text.document(tree)).items())) == repr(sorted(tree.items()))
+    assert repr(sorted(tomllib.loads(toml_text.document(tree)).items())) == repr(
+        sorted(tree.items())
+    )
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -132,9 +160,13 @@ def test_every_shipped_file_is_sound_and_says_where_its_numbers_come_from(name: 
     experiment = load(SHIPPED[name])
     assert experiment.notes.strip()
     trials = expand([experiment]).trials
-    assert experiment.trials == len(trials) or (set(experiment.engines) != {"simulation"} and experiment.trials < len(trials))
+    assert experiment.trials == len(trials) or (
+        set(experiment.engines) != {"simulation"} and experiment.trials < len(trials)
+    )
     for sweep in experiment.sweeps:
-        said = [key for key in experiment.sources if sweep.key == key or sweep.key.startswith(f"{key}.")]
+        said = [
+            key for key in experiment.sources if sweep.key == key or sweep.key.startswith(f"{key}.")
+        ]
         assert said, f"{sweep.key} has no source"
     described = " ".join(experiment.sources)
     for key in ("segment.standard",):
@@ -143,7 +175,11 @@ def test_every_shipped_file_is_sound_and_says_where_its_numbers_come_from(name: 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_schema_accepts_every_shipped_file(name: str) -> None:
-    jsonschema.validate(tomllib.loads(SHIPPED[name].read_text(encoding="utf-8")), json_schema(), cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(
+        tomllib.loads(SHIPPED[name].read_text(encoding="utf-8")),
+        json_schema(),
+        cls=jsonschema.Draft202012Validator,
+    )
 
 
 def test_the_schema_is_valid_and_refuses_what_the_reader_refuses() -> None:
@@ -156,11 +192,19 @@ def test_the_schema_is_valid_and_refuses_what_the_reader_refuses() -> None:
     assert not validator.is_valid({**sound, "colour": 1})
     assert not validator.is_valid({**sound, "segment": {**sound["segment"], "length": 5}})
     assert not validator.is_valid({**sound, "segment": {**sound["segment"], "standard": "token"}})
-    assert not validator.is_valid({**sound, "stations": [{**sound["stations"][0], "arrivals": {"bursts": 1}}]})
+    assert not validator.is_valid(
+        {**sound, "stations": [{**sound["stations"][0], "arrivals": {"bursts": 1}}]}
+    )
     assert not validator.is_valid({**sound, "vary": {"stations.count": 3}})
-    assert validator.is_valid({**sound, "stations": [{**sound["stations"][0], "clock_error": "50 ppm"}]})
-    assert not validator.is_valid({**sound, "stations": [{**sound["stations"][0], "clock_error": "50 us"}]})
-    assert not validator.is_valid({**sound, "stations": [{**sound["stations"][0], "clock_error": 50}]})
+    assert validator.is_valid(
+        {**sound, "stations": [{**sound["stations"][0], "clock_error": "50 ppm"}]}
+    )
+    assert not validator.is_valid(
+        {**sound, "stations": [{**sound["stations"][0], "clock_error": "50 us"}]}
+    )
+    assert not validator.is_valid(
+        {**sound, "stations": [{**sound["stations"][0], "clock_error": 50}]}
+    )
 
 
 def test_the_study_has_its_five_experiments_and_there_are_eight_more() -> None:
@@ -173,8 +217,13 @@ def test_the_study_has_its_five_experiments_and_there_are_eight_more() -> None:
     assert len(SHIPPED) >= 13
 
 
-@pytest.mark.parametrize(("name", "counts", "frames"), [("i-1", 23, 10), ("i-2", 24, 10), ("i-3", 24, 10), ("i-4", 24, 9), ("i-5", 24, 9)])
-def test_the_study_covers_every_number_of_hosts_and_every_length(name: str, counts: int, frames: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "counts", "frames"),
+    [("i-1", 23, 10), ("i-2", 24, 10), ("i-3", 24, 10), ("i-4", 24, 9), ("i-5", 24, 9)],
+)
+def test_the_study_covers_every_number_of_hosts_and_every_length(
+    name: str, counts: int, frames: int
+) -> None:
     experiment = load(SHIPPED[f"boggs1988/{name}"])
     assert experiment.series == name.upper()
     assert experiment.points == counts * frames

@@ -1,4 +1,6 @@
-"""`ethermeter explain`: what it prints of captures made here, and what it says of files that are none."""
+"""`ethermeter explain`: what it prints of captures made here, and what it says of files that are
+none.
+"""
 
 import json
 import re
@@ -34,13 +36,22 @@ def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
 
 def datagrams() -> bytes:
-    """Return a stream of marked frames of which one is lost and two change places, and two that carry no mark."""
-    marked = [bytes([0xE3, 0x10, 0, 1, 0, 2]) + number.to_bytes(6, "big") + bytes(48) for number in (0, 1, 3, 2, 5)]
+    """Return a stream of marked frames of which one is lost and two change places, and two that
+    carry no mark.
+    """
+    marked = [
+        bytes([0xE3, 0x10, 0, 1, 0, 2]) + number.to_bytes(6, "big") + bytes(48)
+        for number in (0, 1, 3, 2, 5)
+    ]
     ethernet = bytes.fromhex("020000000001 020000000002")
     packets = [(at * 1000, ethernet + b"\x88\xb5" + mark) for at, mark in enumerate(marked)]
     udp = struct.pack(">HHHH", 7, 9, 8 + 100, 0) + bytes(100)
-    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + bytes([10, 0, 0, 1, 10, 0, 0, 2])
-    return captures.pcap([*packets, *((10_000 + at * 500, ethernet + b"\x08\x00" + ip + udp) for at in range(2))])
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + bytes(
+        [10, 0, 0, 1, 10, 0, 0, 2]
+    )
+    return captures.pcap(
+        [*packets, *((10_000 + at * 500, ethernet + b"\x08\x00" + ip + udp) for at in range(2))]
+    )
 
 
 def test_the_table_tells_what_limited_each_connection(ask, tmp_path):
@@ -53,7 +64,10 @@ def test_the_table_tells_what_limited_each_connection(ask, tmp_path):
     assert row.split()[1:5] == ["10.0.0.1:5000", "10.0.0.2:80", "292", "kB"]
     assert "receiver's window" in row
     # 19 times 10.02 ms of 220.6 ms; for what comes after the last round, a FIN, there was room.
-    assert "1: 86% of the time: 10.0.0.1:5000 had used up the window of 10.0.0.2:80 (at most 14.7 kB)" in out
+    assert (
+        "1: 86% of the time: 10.0.0.1:5000 had used up the window of 10.0.0.2:80 (at most 14.7 kB)"
+        in out
+    )
 
 
 def test_json_has_everything_the_core_says_and_what_limited_each(ask, tmp_path):
@@ -63,14 +77,23 @@ def test_json_has_everything_the_core_says_and_what_limited_each(ask, tmp_path):
     assert (code, found["format"], found["kinds"]["tcp"]) == (0, "ethermeter-explanation/1", 225)
     (connection,) = found["connections"]
     limited = connection["limited"]
-    assert (limited["by"], limited["end"], limited["role"]) == ("send-buffer", "10.0.0.1:5000", "sender host")
+    assert (limited["by"], limited["end"], limited["role"]) == (
+        "send-buffer",
+        "10.0.0.1:5000",
+        "sender host",
+    )
     assert (limited["losses"], limited["vantage"]) == (0, "near the sender")
     assert sum(connection["limited"]["shares"].values()) == pytest.approx(1)
-    # Twenty round trips from the last segment of a round to its acknowledgement, and 20 µs each until the sender goes on.
+    # Twenty round trips from the last segment of a round to its acknowledgement, and 20 µs each
+    # until the sender goes on.
     assert connection["limits_ns"]["send_buffer"] == 20 * (ROUND_TRIP_US + 20) * 1000
     assert sum(connection["limits_ns"].values()) == connection["duration_ns"]
     delays = connection["ends"][0]["ack_delay"]
-    assert (delays["count"], delays["least_ns"], delays["most_ns"]) == (200, ROUND_TRIP_US * 1000, (ROUND_TRIP_US + 9) * 1000)
+    assert (delays["count"], delays["least_ns"], delays["most_ns"]) == (
+        200,
+        ROUND_TRIP_US * 1000,
+        (ROUND_TRIP_US + 9) * 1000,
+    )
 
 
 def test_flows_have_rates_gaps_and_where_they_are_ours_losses(ask, tmp_path):
@@ -94,7 +117,10 @@ def test_one_connection_is_told_at_length(ask, tmp_path):
     assert "receiver's window" in out
     code, out, err = ask("x.pcap", "--connection", "7")
     assert (code, out) == (2, "")
-    assert err == "command line: --connection = 7: the number of a connection that is listed, from 1 to 1\n"
+    assert (
+        err
+        == "command line: --connection = 7: the number of a connection that is listed, from 1 to 1\n"
+    )
 
 
 @pytest.mark.parametrize("cut", [1, 16, 40, 1000])
@@ -124,16 +150,24 @@ def test_what_may_not_hold_is_said():
         assert cautions(body, path) == (Caution.NO_HANDSHAKE,)
         assert cautions([*captures.opened(), *body], path) == ()
         assert cautions(body[:1], path) == (Caution.NO_HANDSHAKE, Caution.ONE_WAY)
-        far = [Segment(0, 0, 0, 0, flags="S"), Segment(50, 1, 0, 1, flags="SA"), Segment(50_000, 0, 1, 1)]
+        far = [
+            Segment(0, 0, 0, 0, flags="S"),
+            Segment(50, 1, 0, 1, flags="SA"),
+            Segment(50_000, 0, 1, 1),
+        ]
         assert cautions([*far, *body], path) == (Caution.NEAR_RECEIVER,)
-        assert cautions([*captures.opened(), *body, Segment(200_000, 1, 1, 9001)], path) == (Caution.UNCAPTURED,)
+        assert cautions([*captures.opened(), *body, Segment(200_000, 1, 1, 9001)], path) == (
+            Caution.UNCAPTURED,
+        )
         late = [*body, Segment(100_200, 0, 2001, 1, 1000), Segment(100_250, 0, 1001, 1, 1000)]
         assert cautions([*captures.opened(), *late], path) == (Caution.GUESSED,)
 
 
 def test_every_cause_caution_and_key_is_documented(tmp_path):
     docs = Path(__file__).parents[2] / "docs"
-    rules, formats = ((docs / name).read_text(encoding="utf-8") for name in ("captures.md", "formats.md"))
+    rules, formats = (
+        (docs / name).read_text(encoding="utf-8") for name in ("captures.md", "formats.md")
+    )
     for name, rule in RULES.items():
         assert f"| `{name}` | {rule} |" in rules
     assert set(RULES) == set(PARTS)
@@ -141,13 +175,22 @@ def test_every_cause_caution_and_key_is_documented(tmp_path):
         assert f"`{name}`" in rules or f"| {name} |" in rules
     (tmp_path / "x.pcap").write_bytes(captures.rounds(1, window=115) + datagrams()[24:])
     found = explain(tmp_path / "x.pcap")
-    for table in (found.of, found.of["connections"][0], found.of["connections"][0]["ends"][0], found.of["flows"][0]):
+    for table in (
+        found.of,
+        found.of["connections"][0],
+        found.of["connections"][0]["ends"][0],
+        found.of["flows"][0],
+    ):
         for key in table:
             assert f"`{key}`" in formats or key in {"address", "port", "ends"}, key
 
 
 def test_segments_that_the_interface_cuts_are_told(tmp_path):
-    (tmp_path / "x.pcap").write_bytes(captures.segments([*captures.opened(), Segment(1000, 0, 1, 1, 2920), Segment(2000, 1, 1, 2921)]))
+    (tmp_path / "x.pcap").write_bytes(
+        captures.segments(
+            [*captures.opened(), Segment(1000, 0, 1, 1, 2920), Segment(2000, 1, 1, 2921)]
+        )
+    )
     (found,) = explain(tmp_path / "x.pcap").connections
     assert found.cautions == (Caution.CUT_BY_INTERFACE,)
 
@@ -224,7 +267,9 @@ def _section(order: str, *blocks: tuple[int, bytes]) -> bytes:
         length = struct.pack(order + "I", 12 + len(body))
         return struct.pack(order + "I", kind) + length + body + length
 
-    return block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1)) + b"".join(block(*each) for each in blocks)
+    return block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1)) + b"".join(
+        block(*each) for each in blocks
+    )
 
 
 def _statistics(order: str, *counts: tuple[int, int]) -> tuple[int, bytes]:
@@ -234,9 +279,21 @@ def _statistics(order: str, *counts: tuple[int, int]) -> tuple[int, bytes]:
 
 def _blocks(order: str, *after: tuple[int, bytes]) -> bytes:
     """Return a transfer as pcapng, with these blocks at its end."""
-    frames = [captures.frame(each) for each in (*captures.opened(), Segment(100_000, 0, 1, 1, 1000), Segment(100_100, 1, 1, 1001))]
+    frames = [
+        captures.frame(each)
+        for each in (
+            *captures.opened(),
+            Segment(100_000, 0, 1, 1, 1000),
+            Segment(100_100, 1, 1, 1001),
+        )
+    ]
     packets = [
-        (6, struct.pack(order + "IIIII", 0, 0, at * 1000, len(frame), len(frame)) + frame + bytes(-len(frame) % 4))
+        (
+            6,
+            struct.pack(order + "IIIII", 0, 0, at * 1000, len(frame), len(frame))
+            + frame
+            + bytes(-len(frame) % 4),
+        )
         for at, frame in enumerate(frames)
     ]
     return _section(order, (1, struct.pack(order + "HHI", 1, 0, 0)), *packets, *after)
@@ -244,7 +301,9 @@ def _blocks(order: str, *after: tuple[int, bytes]) -> bytes:
 
 @pytest.mark.parametrize("order", "<>")
 def test_what_the_capture_itself_dropped_is_told_with_a_caution(ask, tmp_path, order):
-    (tmp_path / "x.pcapng").write_bytes(_blocks(order, _statistics(order, (4, 9999), (5, 2), (6, 8888), (7, 40), (8, 7777))))
+    (tmp_path / "x.pcapng").write_bytes(
+        _blocks(order, _statistics(order, (4, 9999), (5, 2), (6, 8888), (7, 40), (8, 7777)))
+    )
     code, out, err = ask("x.pcapng", "--output", "x.html")
     assert code == 0
     assert "\ndropped by the capture itself: 42 packets\n" in out
@@ -259,7 +318,9 @@ def test_what_the_capture_itself_dropped_is_told_with_a_caution(ask, tmp_path, o
     assert told["connections"][0]["limited"]["cautions"] == ["dropped-by-capture"]
 
 
-def test_a_capture_that_dropped_nothing_says_so_and_one_that_does_not_say_is_not_asked(ask, tmp_path):
+def test_a_capture_that_dropped_nothing_says_so_and_one_that_does_not_say_is_not_asked(
+    ask, tmp_path
+):
     (tmp_path / "none.pcapng").write_bytes(_blocks("<", _statistics("<", (7, 0))))
     code, out, err = ask("none.pcapng")
     assert (code, err) == (0, "")
@@ -272,7 +333,10 @@ def test_a_capture_that_dropped_nothing_says_so_and_one_that_does_not_say_is_not
         assert (code, err) == (0, "")
         assert "dropped" not in out
         assert "Dropped by the capture" not in (tmp_path / "x.html").read_text(encoding="utf-8")
-        assert json.loads(ask(name, "--json")[1])["dropped"] == {"by_interface": None, "by_system": None}
+        assert json.loads(ask(name, "--json")[1])["dropped"] == {
+            "by_interface": None,
+            "by_system": None,
+        }
 
 
 def _malformed() -> Iterator[tuple[str, bytes]]:
@@ -305,14 +369,19 @@ def _malformed() -> Iterator[tuple[str, bytes]]:
     yield "empty", b""
     yield from ((f"a header cut at {cut}", good[:cut]) for cut in range(4, 24, 2))
     yield "a header and nothing else", good[:24]
-    yield from ((f"its first packet cut at {cut}", good[: 24 + cut]) for cut in (1, 8, 15, 16, 40, 73))
+    yield from (
+        (f"its first packet cut at {cut}", good[: 24 + cut]) for cut in (1, 8, 15, 16, 40, 73)
+    )
     yield from (
         (f"link type {link}", captures.pcap([(0, bytes(60))], link=link))
         for link in (2, 6, 7, 9, 50, 104, 105, 117, 127, 147, 189, 192, 195, 230)
     )
     for length in (262_145, 1 << 20, 1 << 31, (1 << 32) - 1):
         for at in (32, 24 + 16 + len(captures.frame(captures.opened()[0])) + 8):
-            yield f"captured length {length} at {at}", good[:at] + struct.pack("<I", length) + good[at + 4 :]
+            yield (
+                f"captured length {length} at {at}",
+                good[:at] + struct.pack("<I", length) + good[at + 4 :],
+            )
     for order in "<>":
         interface = (1, struct.pack(order + "HHI", 1, 0, 0))
         whole = (6, struct.pack(order + "IIIII", 0, 0, 0, 4, 4) + b"abcd")
@@ -320,26 +389,52 @@ def _malformed() -> Iterator[tuple[str, bytes]]:
         yield f"{told}: no packet", _section(order, interface)
         yield f"{told}: no block", _section(order)
         yield f"{told}: an interface that is not there", _section(order, whole)
-        yield f"{told}: another interface", _section(order, interface, (6, struct.pack(order + "IIIII", 5, 0, 0, 0, 0)))
+        yield (
+            f"{told}: another interface",
+            _section(order, interface, (6, struct.pack(order + "IIIII", 5, 0, 0, 0, 0))),
+        )
         yield (
             f"{told}: more captured than there is",
-            _section(order, interface, (6, struct.pack(order + "IIIII", 0, 0, 0, 400, 400) + b"abcd")),
+            _section(
+                order, interface, (6, struct.pack(order + "IIIII", 0, 0, 0, 400, 400) + b"abcd")
+            ),
         )
         yield f"{told}: a packet's block too short", _section(order, interface, (6, bytes(16)))
         yield f"{told}: an interface's block too short", _section(order, (1, bytes(4)))
-        yield f"{told}: an option beyond its block", _section(order, (1, struct.pack(order + "HHIHH", 1, 0, 0, 2, 99)))
-        yield f"{told}: statistics of another interface", _section(order, interface, (5, struct.pack(order + "IQ", 1, 0)))
+        yield (
+            f"{told}: an option beyond its block",
+            _section(order, (1, struct.pack(order + "HHIHH", 1, 0, 0, 2, 99))),
+        )
+        yield (
+            f"{told}: statistics of another interface",
+            _section(order, interface, (5, struct.pack(order + "IQ", 1, 0))),
+        )
         yield f"{told}: statistics too short", _section(order, interface, (5, bytes(8)))
-        yield f"{told}: a statistic beyond its block", _section(order, interface, (5, struct.pack(order + "IQHH", 0, 0, 7, 8)))
-        yield f"{told}: places of a time", _section(order, (1, struct.pack(order + "HHIHHI", 1, 0, 0, 9, 1, 0x7F7F7F7F)))
-        yield f"{told}: only of link 147", _section(order, (1, struct.pack(order + "HHI", 147, 0, 0)), whole)
+        yield (
+            f"{told}: a statistic beyond its block",
+            _section(order, interface, (5, struct.pack(order + "IQHH", 0, 0, 7, 8))),
+        )
+        yield (
+            f"{told}: places of a time",
+            _section(order, (1, struct.pack(order + "HHIHHI", 1, 0, 0, 9, 1, 0x7F7F7F7F))),
+        )
+        yield (
+            f"{told}: only of link 147",
+            _section(order, (1, struct.pack(order + "HHI", 147, 0, 0)), whole),
+        )
         start = _section(order, interface, whole)
         for length in (0, 4, 8, 11, 13, 30, (16 << 20) + 4, (1 << 32) - 4):
-            yield f"{told}: a block of {length}", start + struct.pack(order + "II", 6, length) + bytes(64)
+            yield (
+                f"{told}: a block of {length}",
+                start + struct.pack(order + "II", 6, length) + bytes(64),
+            )
         yield f"{told}: a closing length", start[:-4] + struct.pack(order + "I", 99)
         yield f"{told}: a section's byte order", b"\n\r\r\n" + bytes(24)
         for length in (12, 24, 29, 1 << 30):
-            yield f"{told}: a section of {length}", start[:4] + struct.pack(order + "I", length) + start[8:]
+            yield (
+                f"{told}: a section of {length}",
+                start[:4] + struct.pack(order + "I", length) + start[8:],
+            )
 
 
 MALFORMED = dict(_malformed())
@@ -370,5 +465,7 @@ def test_what_is_no_file_is_said(ask, tmp_path):
 def test_a_link_that_is_not_read_is_named(tmp_path):
     path = tmp_path / "x.pcap"
     path.write_bytes(captures.pcap([(0, bytes(60))], link=147))
-    with pytest.raises(InputError, match="link type = 147: Ethernet, IP, Linux cooked capture or BSD loopback"):
+    with pytest.raises(
+        InputError, match="link type = 147: Ethernet, IP, Linux cooked capture or BSD loopback"
+    ):
         explain(path)

@@ -5,12 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 
 
 def test_a_fault_names_file_key_value_and_what_was_allowed() -> None:
-    assert str(Fault("a.toml", "run.batches", "1", "expected at least 2")) == "a.toml: run.batches = 1: expected at least 2"
+    assert (
+        str(Fault("a.toml", "run.batches", "1", "expected at least 2"))
+        == "a.toml: run.batches = 1: expected at least 2"
+    )
 
 
 def test_line_breaks_and_controls_are_written_as_escapes() -> None:

@@ -26,7 +26,9 @@ def test_line_agrees_with_scipy() -> None:
 
 def test_line_through_points_on_a_line_is_exact() -> None:
     found = line(np.array([1.0, 2.0, 3.0]), np.array([3.0, 5.0, 7.0]))
-    assert (found.slope.value, found.intercept.value, found.determination) == pytest.approx((2, 1, 1))
+    assert (found.slope.value, found.intercept.value, found.determination) == pytest.approx(
+        (2, 1, 1)
+    )
     assert found.slope.half_width == pytest.approx(0, abs=1e-12)
 
 
@@ -37,12 +39,18 @@ def test_line_slope_intervals_cover() -> None:
     for _ in range(cases):
         slope = line(x, 3 * x + rng.normal(0, 1, 10)).slope
         covered += slope.low <= 3 <= slope.high
-    assert covered / cases == pytest.approx(0.95, abs=4 * math.sqrt(0.95 * 0.05 / cases))  # binomial, as in tests/truth
+    assert covered / cases == pytest.approx(
+        0.95, abs=4 * math.sqrt(0.95 * 0.05 / cases)
+    )  # binomial, as in tests/truth
 
 
 @pytest.mark.parametrize(
     ("x", "y", "message"),
-    [([1, 2], [1, 2], "three points"), ([2, 2, 2], [1, 2, 3], "two different x"), ([1, 2, 3], [1, math.nan, 3], "finite")],
+    [
+        ([1, 2], [1, 2], "three points"),
+        ([2, 2, 2], [1, 2, 3], "two different x"),
+        ([1, 2, 3], [1, math.nan, 3], "finite"),
+    ],
 )
 def test_line_refuses(x: list[float], y: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -108,6 +116,9 @@ def test_a_rise_begins_where_the_floor_ends_whatever_follows_the_top() -> None:
     assert rise(load * 3, delay * 1e-3).x == pytest.approx(2.1)  # units do not matter
 
 
-@pytest.mark.parametrize("y", [[1, 2, 3, 4], [1, 4, 5, 5.5], [5, 4, 3, 2], [1, 1, 1, 1], [1, float("nan"), float("nan"), 2]])
+@pytest.mark.parametrize(
+    "y",
+    [[1, 2, 3, 4], [1, 4, 5, 5.5], [5, 4, 3, 2], [1, 1, 1, 1], [1, float("nan"), float("nan"), 2]],
+)
 def test_a_line_a_concave_curve_and_a_fall_have_no_rise(y: list[float]) -> None:
     assert rise(np.array([1.0, 2.0, 3.0, 4.0]), np.array(y, dtype=float)) is None

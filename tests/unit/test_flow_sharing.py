@@ -1,4 +1,6 @@
-"""How fairly flows share, and what a run says of its flows in a file, by hand and of a simulated network."""
+"""How fairly flows share, and what a run says of its flows in a file, by hand and of a simulated
+network.
+"""
 
 import json
 from pathlib import Path
@@ -53,7 +55,11 @@ def trial(number: int, *names: str, transfer: bool = False, response: bool = Fal
 
 
 def table(rates: list[list[float]], metric: Metric = Metric.DATA_RATE) -> pa.Table:
-    rows = [(f"t/{at}", flow, metric.value, rate, "") for at, of in enumerate(rates) for flow, rate in enumerate(of)]
+    rows = [
+        (f"t/{at}", flow, metric.value, rate, "")
+        for at, of in enumerate(rates)
+        for flow, rate in enumerate(of)
+    ]
     names = ("trial", "station", "metric", "value", "caution")
     columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     return pa.table({**columns, "station": pa.array(columns["station"], pa.int32())})
@@ -63,7 +69,9 @@ def test_shares_are_of_the_rates_of_one_table_and_the_index_is_jains() -> None:
     trials = [trial(at, "load a", "load b", "greeting") for at in range(3)]
     (found,) = sharing(trials, table([[3.0, 1.0, 99.0], [2.0, 2.0, 99.0], [4.0, 0.0, 99.0]]))
     assert found.flows == "load"
-    assert {name: share.value for name, share in found.shares.items()} == pytest.approx({"load a": 0.75, "load b": 0.25})
+    assert {name: share.value for name, share in found.shares.items()} == pytest.approx(
+        {"load a": 0.75, "load b": 0.25}
+    )
     # (3 + 1)² / 2 (9 + 1) = 0.8, 1, and 1/2.
     assert found.jain_index.value == pytest.approx((0.8 + 1 + 0.5) / 3)
     assert found.jain_index.has_interval
@@ -100,8 +108,11 @@ def test_a_run_of_a_network_leaves_lines_and_fairness_in_a_file(tmp_path: Path) 
     assert {line["flow"] for line in one_way} == {"load sender1", "load sender2", "load sender3"}
     for line in one_way:
         assert line["octets"] == [64, 512, 1024, 1518]
-        # Each length lies as far from the line as is told, and least squares leave a mean of nothing.
-        fitted = line["intercept_s"]["value"] + line["slope_s_per_octet"]["value"] * np.array(line["octets"])
+        # Each length lies as far from the line as is told, and least squares leave a mean of
+        # nothing.
+        fitted = line["intercept_s"]["value"] + line["slope_s_per_octet"]["value"] * np.array(
+            line["octets"]
+        )
         assert np.array(line["times_s"]) - fitted == pytest.approx(line["residuals_s"], abs=1e-15)
         assert sum(line["residuals_s"]) == pytest.approx(0, abs=1e-12)
         # Two wires of 0.8 µs an octet, and queues besides.
@@ -109,7 +120,14 @@ def test_a_run_of_a_network_leaves_lines_and_fairness_in_a_file(tmp_path: Path) 
     assert len(told["fairness"]) == 4
     rows = run.to_pandas(metric="data_rate")
     for each in told["fairness"]:
-        at = rows[(rows["flows.load.frames"] == each["point"]["flows.load.frames"]) & (rows["station"] >= 0)]
-        by_replication = [of.sort_values("station")["value"].to_numpy() for _, of in at.groupby("replication")]
-        assert each["jain_index"]["value"] == pytest.approx(float(np.mean([jain_index(of) for of in by_replication])))
+        at = rows[
+            (rows["flows.load.frames"] == each["point"]["flows.load.frames"])
+            & (rows["station"] >= 0)
+        ]
+        by_replication = [
+            of.sort_values("station")["value"].to_numpy() for _, of in at.groupby("replication")
+        ]
+        assert each["jain_index"]["value"] == pytest.approx(
+            float(np.mean([jain_index(of) for of in by_replication]))
+        )
         assert sum(share["value"] for share in each["shares"].values()) == pytest.approx(1)

@@ -1,4 +1,6 @@
-"""What follows from the sums of flows by batch: the observations themselves, intervals by hand, and what runs without batches say."""
+"""What follows from the sums of flows by batch: the observations themselves, intervals by hand, and
+what runs without batches say.
+"""
 
 import json
 import math
@@ -18,7 +20,8 @@ from ethermeter.observation import Metric
 from ethermeter.store import tables
 from flow_totals import together
 
-# Streams of which a queue loses some and a source refuses some, requests of which some are not answered in time, a group, and a transfer.
+# Streams of which a queue loses some and a source refuses some, requests of which some are not
+# answered in time, a group, and a transfer.
 NETWORK = """\
 title = "All kinds of flows"
 [network]
@@ -71,8 +74,23 @@ replications = 2
 batches = 7
 """
 FROM_SUMS = {
-    *(Metric.OFFERED_RATE, Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE, Metric.LOSS, Metric.ONE_WAY_DELAY),
-    *(Metric.ROUND_TRIP, Metric.INTER_ARRIVAL, Metric.MESSAGES, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.REFUSED),
+    *(
+        Metric.OFFERED_RATE,
+        Metric.MESSAGE_RATE,
+        Metric.FRAME_RATE,
+        Metric.GOODPUT,
+        Metric.DATA_RATE,
+        Metric.LOSS,
+        Metric.ONE_WAY_DELAY,
+    ),
+    *(
+        Metric.ROUND_TRIP,
+        Metric.INTER_ARRIVAL,
+        Metric.MESSAGES,
+        Metric.EXCHANGES,
+        Metric.TIMED_OUT,
+        Metric.REFUSED,
+    ),
 }
 
 
@@ -93,28 +111,57 @@ def test_all_batches_together_say_what_is_observed(run: em.Run) -> None:
     assert set(each) == {*FROM_SUMS, Metric.ACKNOWLEDGEMENT_DELAY}
     observed = whole_segment(observations, trials)
     for metric, values in whole.items():
-        assert values[:, 0] == pytest.approx(observed.values[:, observed.metrics.index(metric)], rel=1e-12, abs=1e-15), metric
+        assert values[:, 0] == pytest.approx(
+            observed.values[:, observed.metrics.index(metric)], rel=1e-12, abs=1e-15
+        ), metric
     for metric, values in each.items():
         expected = [of[metric] for of in per_station(observations, trials, [metric])]
-        assert values[:, 0] == pytest.approx(np.array(expected), rel=1e-12, abs=1e-15, nan_ok=True), metric
+        assert values[:, 0] == pytest.approx(
+            np.array(expected), rel=1e-12, abs=1e-15, nan_ok=True
+        ), metric
     # All that can happen did.
     assert all(np.nanmin(whole[metric]) > 0 for metric in FROM_SUMS)
 
 
 def test_a_jackknife_of_a_rate_a_mean_and_a_loss_by_hand() -> None:
-    # One flow, two batches of 1 s: 10 and 30 messages of 20 and 40 offered, 10 s and 90 s of delays. With one left out the rates are 30 and
-    # 10 a second, and the error of two is half of their difference: 10; delays are 3 s and 1 s, so 1 s; losses 1/4 and 1/2, so 1/8.
+    # One flow, two batches of 1 s: 10 and 30 messages of 20 and 40 offered, 10 s and 90 s of
+    # delays. With one left out the rates are 30 and 10 a second, and the error of two is half of
+    # their difference: 10; delays are 3 s and 1 s, so 1 s; losses 1/4 and 1/2, so 1/8.
     columns = dict.fromkeys(
-        ("refused", "frames", "octets", "data_octets", "moved_octets", "completed", "timed_out", "arrivals_between", "acknowledged"),
+        (
+            "refused",
+            "frames",
+            "octets",
+            "data_octets",
+            "moved_octets",
+            "completed",
+            "timed_out",
+            "arrivals_between",
+            "acknowledged",
+        ),
         (0.0, 0.0),
     )
-    columns |= dict.fromkeys(("round_trip_s", "between_arrivals_s", "acknowledgement_s"), (0.0, 0.0))
-    columns |= {"offered": (20.0, 40.0), "arrived": (10.0, 30.0), "messages": (10.0, 30.0), "one_way_s": (10.0, 90.0)}
+    columns |= dict.fromkeys(
+        ("round_trip_s", "between_arrivals_s", "acknowledgement_s"), (0.0, 0.0)
+    )
+    columns |= {
+        "offered": (20.0, 40.0),
+        "arrived": (10.0, 30.0),
+        "messages": (10.0, 30.0),
+        "one_way_s": (10.0, 90.0),
+    }
     cube = {name: np.array(values).reshape(1, 2, 1) for name, values in columns.items()}
 
     def errors(*, is_lossless: bool) -> dict[Metric, float]:
         one = np.ones((1, 2))
-        sums = FlowSums(cube, one, 2 * one, np.ones((1, 1)), np.zeros((1, 1), np.bool_), np.full((1, 1), is_lossless))
+        sums = FlowSums(
+            cube,
+            one,
+            2 * one,
+            np.ones((1, 1)),
+            np.zeros((1, 1), np.bool_),
+            np.full((1, 1), is_lossless),
+        )
         found = estimates.errors_within([(np.array([1]), of_all(left_out(sums)))], 2)
         assert all(math.isnan(of.error[0]) and math.isnan(of.degrees[0]) for of in found.values())
         assert all(math.isnan(of.error[1]) or of.degrees[1] == 1 for of in found.values())
@@ -130,20 +177,34 @@ def test_a_jackknife_of_a_rate_a_mean_and_a_loss_by_hand() -> None:
     assert errors(is_lossless=True)[Metric.LOSS] == 0
 
 
-def test_two_replications_have_intervals_of_what_follows_from_sums_and_of_nothing_else(run: em.Run) -> None:
+def test_two_replications_have_intervals_of_what_follows_from_sums_and_of_nothing_else(
+    run: em.Run,
+) -> None:
     (point,) = estimates.compute(run.path)
-    assert {metric for metric, found in point.estimates.items() if math.isfinite(found.error)} == FROM_SUMS
+    assert {
+        metric for metric, found in point.estimates.items() if math.isfinite(found.error)
+    } == FROM_SUMS
     # What was not seen has a limit; that no frame came late or twice is no chance.
     limits = {metric for metric, found in point.estimates.items() if found.has_interval} - FROM_SUMS
     assert limits == {Metric.LOST_ATTEMPTS, Metric.LOST_BUFFER, Metric.FILTERED, Metric.TIMEOUTS}
-    assert all(point.estimates[metric].high == pytest.approx(-math.log(0.05) / 2) for metric in limits)
-    ((_, sums),) = flow_sums(run.directory.flow_batches(), run.directory.observations(), run.trials())
+    assert all(
+        point.estimates[metric].high == pytest.approx(-math.log(0.05) / 2) for metric in limits
+    )
+    ((_, sums),) = flow_sums(
+        run.directory.flow_batches(), run.directory.observations(), run.trials()
+    )
     delays = of_all(left_out(sums))[Metric.ONE_WAY_DELAY]
     variances = [6 / 7 * np.square(of - of.mean()).sum() for of in delays]
     found = point.estimates[Metric.ONE_WAY_DELAY]
-    assert (found.error, found.degrees) == (pytest.approx(math.sqrt(sum(variances)) / 2, rel=1e-12), 12)
+    assert (found.error, found.degrees) == (
+        pytest.approx(math.sqrt(sum(variances)) / 2, rel=1e-12),
+        12,
+    )
     assert found.cautions == ()
-    by_flow = {each.point["stations"]: each.estimates for each in flows.of_flows(run.directory, run.trials())}
+    by_flow = {
+        each.point["stations"]: each.estimates
+        for each in flows.of_flows(run.directory, run.trials())
+    }
     assert by_flow["load sender1"][Metric.ONE_WAY_DELAY].has_interval
     assert by_flow["copy"][Metric.ACKNOWLEDGEMENT_DELAY].has_interval
     assert not by_flow["load sender1"][Metric.ROUND_TRIP].has_interval
@@ -152,9 +213,14 @@ def test_two_replications_have_intervals_of_what_follows_from_sums_and_of_nothin
 def test_three_replications_are_students_whatever_the_batches(tmp_path: Path) -> None:
     for batches in (2, 50):
         path = tmp_path / "x.toml"
-        path.write_text(NETWORK.replace("replications = 2", "replications = 3").replace("= 7", f"= {batches}"), encoding="utf-8")
+        path.write_text(
+            NETWORK.replace("replications = 2", "replications = 3").replace("= 7", f"= {batches}"),
+            encoding="utf-8",
+        )
         em.load(path).run(out=tmp_path / str(batches), jobs=1)
-    assert estimates.to_json(estimates.compute(tmp_path / "2")) == estimates.to_json(estimates.compute(tmp_path / "50"))
+    assert estimates.to_json(estimates.compute(tmp_path / "2")) == estimates.to_json(
+        estimates.compute(tmp_path / "50")
+    )
     assert estimates.compute(tmp_path / "2")[0].estimates[Metric.ONE_WAY_DELAY].degrees == 2
 
 
@@ -162,7 +228,10 @@ def test_how_fairly_flows_share_has_intervals_from_batches(run: em.Run) -> None:
     tables = run.directory.observations(), run.directory.flow_batches()
     (found,) = flows.sharing(run.trials(), *tables)
     assert found.flows == "load"
-    assert (found.jain_index.degrees, set(found.shares)) == (12, {"load sender1", "load sender2", "load sender3"})
+    assert (found.jain_index.degrees, set(found.shares)) == (
+        12,
+        {"load sender1", "load sender2", "load sender3"},
+    )
     ((_, sums),) = flow_sums(tables[1], tables[0], run.trials())
     rates = of_each(left_out(sums))[Metric.DATA_RATE][:, :, :3]
     shares = rates[..., 0] / rates.sum(axis=-1)
@@ -174,9 +243,14 @@ def test_how_fairly_flows_share_has_intervals_from_batches(run: em.Run) -> None:
     assert not without.jain_index.has_interval
 
 
-def test_the_size_of_blocks_changes_no_octet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_blocks_changes_no_octet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "x.toml"
-    path.write_text(NETWORK + '[vary]\n"flows.ping.frames" = ["64 B", "128 B", "256 B", "512 B", "1024 B"]\n', encoding="utf-8")
+    path.write_text(
+        NETWORK + '[vary]\n"flows.ping.frames" = ["64 B", "128 B", "256 B", "512 B", "1024 B"]\n',
+        encoding="utf-8",
+    )
     run = em.load(path).run(out=tmp_path / "run", jobs=1).directory
     assert len(list(estimates.in_blocks(run.trials()))) == 1
 
@@ -191,10 +265,16 @@ def test_the_size_of_blocks_changes_no_octet(tmp_path: Path, monkeypatch: pytest
     assert written() == together
     content = json.loads(together[1])
     assert together[1].decode() == json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-    assert [len(content[name]) > 0 for name in ("lines", "differences", "fairness")] == [True, False, True]
+    assert [len(content[name]) > 0 for name in ("lines", "differences", "fairness")] == [
+        True,
+        False,
+        True,
+    ]
 
 
-def test_trials_are_read_from_the_row_groups_that_have_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trials_are_read_from_the_row_groups_that_have_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tables, "GROUP_ROWS", 1)
     path = tmp_path / "x.toml"
     path.write_text(NETWORK, encoding="utf-8")
@@ -222,13 +302,21 @@ def test_estimates_are_the_same_as_numbers() -> None:
         Metric.MESSAGES: Estimate(math.nan, math.nan, math.nan),
     }
     kept = estimates.Estimates(found)
-    assert (len(kept), list(kept), Metric.LOSS in kept, Metric.FRAMES in kept) == (3, list(found), True, False)
+    assert (len(kept), list(kept), Metric.LOSS in kept, Metric.FRAMES in kept) == (
+        3,
+        list(found),
+        True,
+        False,
+    )
     assert (kept[Metric.LOSS], kept[Metric.GOODPUT]) == (found[Metric.LOSS], found[Metric.GOODPUT])
     assert str(kept[Metric.MESSAGES]) == str(found[Metric.MESSAGES])
 
 
 def test_a_run_and_a_plan_of_an_older_version_are_read(run: em.Run, tmp_path: Path) -> None:
-    lines = [line.replace(',"batches":7}', "}") for line in (run.path / "plan.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [
+        line.replace(',"batches":7}', "}")
+        for line in (run.path / "plan.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     (tmp_path / "plan.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for name in ("observations.parquet", "batches.parquet", "histograms.parquet", "ports.parquet"):
         (tmp_path / name).write_bytes((run.path / name).read_bytes())

@@ -14,17 +14,24 @@ UDP = 8
         (False, 1472, [1518]),
         (False, 1473, [1518, 64]),
         (True, 1452, [1518]),
-        # 1453 + 8 octets do not fit into 1460; fragments have 1448 at most: 1500 - 40 - 8 is 1452, and offsets are in units of 8.
+        # 1453 + 8 octets do not fit into 1460; fragments have 1448 at most: 1500 - 40 - 8 is 1452,
+        # and offsets are in units of 8.
         (True, 1453, [1514, 79]),
         (True, 18, [84]),
     ],
 )
-def test_fragments_are_those_of_the_standards(octets: int, frames: list[int], *, is_ipv6: bool) -> None:
+def test_fragments_are_those_of_the_standards(
+    octets: int, frames: list[int], *, is_ipv6: bool
+) -> None:
     assert frame_octets({"udp": {"mtu_octets": 1500}}, octets, is_ipv6=is_ipv6) == frames
 
 
 @given(st.integers(18, 65_000), st.sampled_from([1280, 1500, 9000]), st.booleans())
-def test_fragments_carry_the_datagram_and_are_no_longer_than_the_mtu_allows(octets: int, mtu: int, is_ipv6: bool) -> None:  # noqa: FBT001
+def test_fragments_carry_the_datagram_and_are_no_longer_than_the_mtu_allows(
+    octets: int,
+    mtu: int,
+    is_ipv6: bool,  # noqa: FBT001
+) -> None:
     found = frame_octets({"udp": {"mtu_octets": mtu}}, octets, is_ipv6=is_ipv6)
     around = 18 + (20 if not is_ipv6 else 40 if len(found) == 1 else 48)
     assert max(found) <= mtu + 18

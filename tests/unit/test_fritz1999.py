@@ -1,4 +1,6 @@
-"""Files over Fast and Gigabit Ethernet: the study's files, its rules, and what comes out of a short run of it."""
+"""Files over Fast and Gigabit Ethernet: the study's files, its rules, and what comes out of a short
+run of it.
+"""
 
 import json
 import math
@@ -27,7 +29,9 @@ def flows(name: str) -> list[Mapping[str, Any]]:
 
 
 def sources_of(name: str) -> dict[str, str]:
-    found: dict[str, str] = tomllib.loads(Path(shipped()[name]).read_text(encoding="utf-8"))["sources"]
+    found: dict[str, str] = tomllib.loads(Path(shipped()[name]).read_text(encoding="utf-8"))[
+        "sources"
+    ]
     return found
 
 
@@ -73,7 +77,9 @@ def test_a_constant_time_an_octet_gives_the_numbers_of_the_formula() -> None:
 
 
 def copies(rates: Mapping[tuple[str, str], float]) -> Copies:
-    """Every pair as fast as the point says, in Mb/s, and 100 µs to acknowledgements at 100 Mb/s, 40 at 1 Gb/s."""
+    """Every pair as fast as the point says, in Mb/s, and 100 µs to acknowledgements at 100 Mb/s, 40
+    at 1 Gb/s.
+    """
     names = [f"{pair}-{way}" for pair in PAIRS for way in ("read", "write")]
     delays = {FAST: 100e-6, GIGABIT: 40e-6}
     return Copies(
@@ -93,7 +99,15 @@ def verdicts(of: Copies) -> dict[str, Claim]:
 
 def test_numbers_are_met_within_what_their_entries_allow() -> None:
     found = verdicts(copies({("copies", FAST): 18.0, ("copies", GIGABIT): 25.0}))
-    assert {name: found[name].verdict for name in ("fast-novell-win95", "gigabit-novell-win95", "fast-nt-nt", "gigabit-win95-win95")} == {
+    assert {
+        name: found[name].verdict
+        for name in (
+            "fast-novell-win95",
+            "gigabit-novell-win95",
+            "fast-nt-nt",
+            "gigabit-win95-win95",
+        )
+    } == {
         "fast-novell-win95": "met",
         "gigabit-novell-win95": "met",
         "fast-nt-nt": "missed",
@@ -103,8 +117,15 @@ def test_numbers_are_met_within_what_their_entries_allow() -> None:
 
 
 @pytest.mark.parametrize(("gigabit", "verdict"), [(30.0, "holds"), (30.1, "fails")])
-def test_the_ceiling_of_gigabit_ethernet_is_three_percent_by_the_letter(gigabit: float, verdict: str) -> None:
-    assert verdicts(copies({("copies", FAST): 25.0, ("copies", GIGABIT): gigabit}))["gigabit-ceiling"].verdict == verdict
+def test_the_ceiling_of_gigabit_ethernet_is_three_percent_by_the_letter(
+    gigabit: float, verdict: str
+) -> None:
+    assert (
+        verdicts(copies({("copies", FAST): 25.0, ("copies", GIGABIT): gigabit}))[
+            "gigabit-ceiling"
+        ].verdict
+        == verdict
+    )
 
 
 def test_delays_of_acknowledgements_are_compared_pair_by_pair() -> None:
@@ -116,7 +137,15 @@ def test_delays_of_acknowledgements_are_compared_pair_by_pair() -> None:
 
 
 def test_a_remedy_that_brings_nothing_fails() -> None:
-    found = verdicts(copies({("remedies", "pc"): 20.0, ("remedies", "larger-fifo"): 20.0, ("remedies", "no-stack"): 22.0}))
+    found = verdicts(
+        copies(
+            {
+                ("remedies", "pc"): 20.0,
+                ("remedies", "larger-fifo"): 20.0,
+                ("remedies", "no-stack"): 22.0,
+            }
+        )
+    )
     assert (found["larger-fifo"].verdict, found["no-stack"].verdict) == ("fails", "holds")
     assert found["no-stack"].ours == pytest.approx(10.0)
 
@@ -141,7 +170,9 @@ def test_host_times_give_fast_ethernet_to_the_tenth(ran: dict[str, Claim]) -> No
         assert claim.ours == pytest.approx(claim.published, rel=1e-3)
 
 
-def test_gigabit_ethernet_lies_below_what_a_constant_time_alone_would_give(ran: dict[str, Claim]) -> None:
+def test_gigabit_ethernet_lies_below_what_a_constant_time_alone_would_give(
+    ran: dict[str, Claim],
+) -> None:
     # The chain hides a part of the wire of Fast Ethernet, and none of what it adds becomes faster.
     for pair in PAIRS:
         fast, gigabit = ran[f"fast-{pair}"].ours, ran[f"gigabit-{pair}"].ours

@@ -17,7 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 FILES = [SMALL.encode(), *(path.read_bytes() for path in shipped().values())]
-LINES = expand([found]).to_jsonl().encode() if isinstance(found := outcome_of_load(SMALL.encode()), Experiment) else b""
+LINES = (
+    expand([found]).to_jsonl().encode()
+    if isinstance(found := outcome_of_load(SMALL.encode()), Experiment)
+    else b""
+)
 
 quantities = st.builds(
     lambda number, unit: f"{number} {unit}",
@@ -25,7 +29,18 @@ quantities = st.builds(
     st.sampled_from(["us", "s", "ps", "m", "ft", "B", "bit", "Mb/s", "/s", "", "furlong"]),
 )
 words = st.sampled_from(
-    ["saturated", "exponential", "none", "resume", "unlimited", "middle 1 s", "all", "64 B x 7 + 1 B x 0", "ieee-10", "x"]
+    [
+        "saturated",
+        "exponential",
+        "none",
+        "resume",
+        "unlimited",
+        "middle 1 s",
+        "all",
+        "64 B x 7 + 1 B x 0",
+        "ieee-10",
+        "x",
+    ]
 )
 keys = st.sampled_from(
     [
@@ -67,8 +82,17 @@ keys = st.sampled_from(
     ]
 )
 values = st.recursive(
-    quantities | words | st.integers(-3, 2000) | st.integers() | st.floats() | st.booleans() | st.text(max_size=20) | st.dates(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys | st.text(max_size=8), inner, max_size=4),
+    quantities
+    | words
+    | st.integers(-3, 2000)
+    | st.integers()
+    | st.floats()
+    | st.booleans()
+    | st.text(max_size=20)
+    | st.dates(),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(keys | st.text(max_size=8), inner, max_size=4)
+    ),
     max_leaves=10,
 )
 
@@ -85,7 +109,12 @@ def test_any_text(text: str) -> None:
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
-    st.sampled_from(FILES), st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 12), st.binary(max_size=12)), min_size=1, max_size=4)
+    st.sampled_from(FILES),
+    st.lists(
+        st.tuples(st.integers(0, 10**6), st.integers(0, 12), st.binary(max_size=12)),
+        min_size=1,
+        max_size=4,
+    ),
 )
 def test_mutated_files(data: bytes, cuts: list[tuple[int, int, bytes]]) -> None:
     for at, gone, put in cuts:
@@ -98,7 +127,7 @@ def test_mutated_files(data: bytes, cuts: list[tuple[int, int, bytes]]) -> None:
             count = len(expand([found]).trials)
             assert count == found.trials or set(found.engines) != {"simulation"}
         except InputError as error:
-            assert error.faults  # noqa: PT017 - both outcomes are right
+            assert error.faults
 
 
 @given(st.dictionaries(keys, values, max_size=8))
@@ -128,7 +157,13 @@ def test_any_bytes_as_a_plan(data: bytes) -> None:
     outcome_of_read(data)
 
 
-@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 12), st.binary(max_size=12)), min_size=1, max_size=4))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 10**6), st.integers(0, 12), st.binary(max_size=12)),
+        min_size=1,
+        max_size=4,
+    )
+)
 def test_mutated_plans(cuts: list[tuple[int, int, bytes]]) -> None:
     data = LINES
     for at, gone, put in cuts:
@@ -141,11 +176,19 @@ def test_mutated_plans(cuts: list[tuple[int, int, bytes]]) -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
 
-@given(st.dictionaries(st.sampled_from(["id", "series", "replication", "seed", "engine", "point", "scenario"]), json_values, min_size=1))
+@given(
+    st.dictionaries(
+        st.sampled_from(["id", "series", "replication", "seed", "engine", "point", "scenario"]),
+        json_values,
+        min_size=1,
+    )
+)
 def test_plans_with_any_values(changes: dict[str, object]) -> None:
     outcome_of_read(json.dumps({**json.loads(LINES), **changes}).encode())

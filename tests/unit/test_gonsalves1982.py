@@ -1,4 +1,6 @@
-"""Claims about packet voice: a world made of the study's own numbers bears them out, and for each rule a change of that world does not."""
+"""Claims about packet voice: a world made of the study's own numbers bears them out, and for each
+rule a change of that world does not.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -24,7 +26,12 @@ WHOLE = (
     Metric.SAMPLE_LOSS, Metric.SAMPLE_DELAY, Metric.VOICE_DELAY, Metric.GOODPUT, Metric.PACKET_RATE, Metric.VOICE_LOAD,
     Metric.SAMPLE_DELAY_P99, Metric.SAMPLE_DELAY_MAX, Metric.FRAMES,
 )  # fmt: skip
-COUNT, LEAST, MOST, FRAMES = "stations.count", "stations.frames.samples.least", "stations.frames.samples.most", "stations.frames"
+COUNT, LEAST, MOST, FRAMES = (
+    "stations.count",
+    "stations.frames.samples.least",
+    "stations.frames.samples.most",
+    "stations.frames",
+)
 BIT_S = 340e-9
 PACKETS = 100.0
 """Packets a second of the made-up world, with 48 bits of header each."""
@@ -32,27 +39,51 @@ PACKETS = 100.0
 # The tables as they are printed; `~` of hosts left out.
 TABLE_4_1A = {"64 B": (5.4, 72, 22), "128 B": (10.4, 82, 24), "512 B": (40.7, 95, 27)}
 """Shortest delay in ms, throughput in % and hosts at the knee."""
-TABLE_4_1B = {"64 B": ((33, 45), (84, 89), (25, 27)), "128 B": ((29, 43), (87, 90), (26, 27)), "512 B": ((45, 48), (95, 95), (27, 28))}
+TABLE_4_1B = {
+    "64 B": ((33, 45), (84, 89), (25, 27)),
+    "128 B": ((29, 43), (87, 90), (26, 27)),
+    "512 B": ((45, 48), (95, 95), (27, 28)),
+}
 """Delay in ms, throughput in % and hosts, each at losses of 1 and 5%."""
 TABLE_4_2 = {"64 B": ((63.7, 65.5), (18, 19)), "128 B": ((64.5, 66.0), (18, 19)), "256 B": ((66.0, 68.0), (19, 20)),
              "512 B": ((68.0, 75.0), (19, 22))}  # fmt: skip
 """Throughput in % and hosts, each at losses of 1 and 5%."""
-TABLE_4_3 = {"70": ((6.3, 7.8), (86.8, 92.6)), "84": ((6.6, 7.8), (88.5, 90.8)), "105": ((6.3, 7.9), (84.8, 88.0))}
+TABLE_4_3 = {
+    "70": ((6.3, 7.8), (86.8, 92.6)),
+    "84": ((6.6, 7.8), (88.5, 90.8)),
+    "105": ((6.3, 7.9), (84.8, 88.0)),
+}
 """Normalised delay and throughput in %, each at losses of 1 and 3%."""
 FAIRNESS = (0.975, 1.032)
-TABLE_4_2_WITHIN_ITS_ROUNDING = {**TABLE_4_2, "64 B": ((63.7, 65.3), (18, 19)), "128 B": ((64.5, 66.2), (18, 19))}
-"""As printed, 5% of loss gain 1.8, 1.5, 2.0 and 7.0 points, which do not rise from 64 to 128 B; within a quarter of a point they may."""
+TABLE_4_2_WITHIN_ITS_ROUNDING = {
+    **TABLE_4_2,
+    "64 B": ((63.7, 65.3), (18, 19)),
+    "128 B": ((64.5, 66.2), (18, 19)),
+}
+"""As printed, 5% of loss gain 1.8, 1.5, 2.0 and 7.0 points, which do not rise from 64 to 128 B;
+within a quarter of a point they may.
+"""
 DATA = {"64 B": 0.85, "128 B": 0.9, "256 B": 0.93, "512 B": 0.95}
-KB_S = {"minimum": 105, "maximum": 105, "fairness": 105, "rate-70": 70, "rate-84": 84, "conversations": 64}
+KB_S = {
+    "minimum": 105,
+    "maximum": 105,
+    "fairness": 105,
+    "rate-70": 70,
+    "rate-84": 84,
+    "conversations": 64,
+}
 SHORTEST_MS = {"rate-70": 7.49, "rate-84": 6.28}
-"""512 / (1 - R / C) / R with R = 16 bit / (6 or 5 x 38.08 us) and C = 1 / 340 ns, to three digits."""
+"""512 / (1 - R / C) / R with R = 16 bit / (6 or 5 x 38.08 us) and C = 1 / 340 ns, to three digits.
+"""
 
 
 @pytest.fixture(scope="module")
 def trials() -> list[Trial]:
     """The study as it is shipped."""
     files = shipped()
-    return list(plan.expand([load(files[name]) for name in STUDIES[paper.STUDY].experiments]).trials)
+    return list(
+        plan.expand([load(files[name]) for name in STUDIES[paper.STUDY].experiments]).trials
+    )
 
 
 def along(hosts: float, *anchors: tuple[float, float]) -> float:
@@ -61,11 +92,15 @@ def along(hosts: float, *anchors: tuple[float, float]) -> float:
 
 
 def anchors(series: str, point: Mapping[str, str]) -> dict[str, list[tuple[float, float]]]:
-    """Return the corners of a curve of the made-up world: loss, delay in ms and throughput in %, against the number of hosts."""
+    """Return the corners of a curve of the made-up world: loss, delay in ms and throughput in %,
+    against the number of hosts.
+    """
     if series in ("minimum", "fairness"):
         text = point.get(LEAST, "64 B")
         (d_min, t_knee, n_knee), (d, t, n) = TABLE_4_1A[text], TABLE_4_1B[text]
-        knee = min(n_knee, n[0] - 1)  # with 512 B the knee and a loss of 1% are at the same number of hosts
+        knee = min(
+            n_knee, n[0] - 1
+        )  # with 512 B the knee and a loss of 1% are at the same number of hosts
         return {
             "loss": [(n[0] - 1, 0.0), (n[0], 0.01), (n[1], 0.05), (n[1] + 4, 0.25)],
             "delay": [(knee, d_min), (n[0], d[0]), (n[1], d[1]), (32, 78)],
@@ -80,11 +115,26 @@ def anchors(series: str, point: Mapping[str, str]) -> dict[str, list[tuple[float
         (d1, d3), (t1, t3) = TABLE_4_3[series.removeprefix("rate-")]
         more, shortest = 105 / KB_S[series], SHORTEST_MS[series]
         return {
-            "loss": [(24 * more, 0.0), (25 * more, 0.01), (26 * more, 0.03), (27 * more, 0.05), (31 * more, 0.25)],
-            "delay": [(22 * more, shortest), (25 * more, d1 * shortest), (26 * more, d3 * shortest), (32 * more, 14 * shortest)],
+            "loss": [
+                (24 * more, 0.0),
+                (25 * more, 0.01),
+                (26 * more, 0.03),
+                (27 * more, 0.05),
+                (31 * more, 0.25),
+            ],
+            "delay": [
+                (22 * more, shortest),
+                (25 * more, d1 * shortest),
+                (26 * more, d3 * shortest),
+                (32 * more, 14 * shortest),
+            ],
             "throughput": [(1, 3), (25 * more, t1), (26 * more, t3), (32 * more, 95)],
         }
-    return {"loss": [(37, 0.0), (40, 0.01), (46, 0.05)], "delay": [(1, 9)], "throughput": [(1, 2), (40, 87)]}
+    return {
+        "loss": [(37, 0.0), (40, 0.01), (46, 0.05)],
+        "delay": [(1, 9)],
+        "throughput": [(1, 2), (40, 87)],
+    }
 
 
 def ideal(series: str, point: Mapping[str, str], metric: Metric) -> float:
@@ -115,14 +165,21 @@ def ideal(series: str, point: Mapping[str, str], metric: Metric) -> float:
 
 
 def ideal_stations(series: str, stations: int, metric: Metric) -> Floats:
-    """Return numbers of single hosts: their least and largest delays are the study's, and they have equal shares."""
+    """Return numbers of single hosts: their least and largest delays are the study's, and they have
+    equal shares.
+    """
     if series != "fairness" or metric is Metric.BIT_RATE:
         return np.ones(stations)
     return np.array([*FAIRNESS, *[(stations - sum(FAIRNESS)) / (stations - 2)] * (stations - 2)])
 
 
 def judged(
-    trials: list[Trial], world: World = ideal, stations: StationWorld = ideal_stations, *, noise: float = 1e-4, replications: int = 3
+    trials: list[Trial],
+    world: World = ideal,
+    stations: StationWorld = ideal_stations,
+    *,
+    noise: float = 1e-4,
+    replications: int = 3,
 ) -> dict[str, claims.Claim]:
     """Judge a world: replications differ by a known pattern of relative size `noise`."""
     kept = [trial for trial in trials if trial.replication < replications]
@@ -135,7 +192,12 @@ def judged(
         shake = 1 + noise * (trial.replication - (replications - 1) / 2)
         rows.append(np.array(known[key]) * shake)
         count = sum(len(group["places"]) for group in trial.scenario["groups"])
-        single.append({m: stations(trial.series, count, m) for m in (Metric.SAMPLE_DELAY, Metric.VOICE_DELAY, Metric.BIT_RATE)})
+        single.append(
+            {
+                m: stations(trial.series, count, m)
+                for m in (Metric.SAMPLE_DELAY, Metric.VOICE_DELAY, Metric.BIT_RATE)
+            }
+        )
     values = np.array(rows).reshape(len(kept), len(WHOLE))
     whole = WholeSegment(WHOLE, values, np.isfinite(values), ())
     return {claim.id: claim for claim in paper.claims(kept, whole, single)}
@@ -143,17 +205,28 @@ def judged(
 
 def test_every_claim_is_borne_out_by_a_world_of_the_published_numbers(trials: list[Trial]) -> None:
     found = judged(trials)
-    assert {name: (claim.ours, claim.note) for name, claim in found.items() if claim.verdict not in ("met", "holds")} == {}
+    assert {
+        name: (claim.ours, claim.note)
+        for name, claim in found.items()
+        if claim.verdict not in ("met", "holds")
+    } == {}
     assert len(found) == 70
 
 
-def test_the_shipped_plan_holds_every_point_in_three_replications_or_more(trials: list[Trial]) -> None:
-    # Judged with what the plan has, nothing is missing; the knees and losses in between are within its numbers of hosts.
+def test_the_shipped_plan_holds_every_point_in_three_replications_or_more(
+    trials: list[Trial],
+) -> None:
+    # Judged with what the plan has, nothing is missing; the knees and losses in between are within
+    # its numbers of hosts.
     counts: dict[tuple[object, ...], int] = {}
     for trial in trials:
-        counts[trial.series, *sorted(trial.point.items())] = counts.get((trial.series, *sorted(trial.point.items())), 0) + 1
+        counts[trial.series, *sorted(trial.point.items())] = (
+            counts.get((trial.series, *sorted(trial.point.items())), 0) + 1
+        )
     assert set(counts.values()) == {3}
-    assert {entry["series"] for entry in paper.published() if "series" in entry} <= {trial.series for trial in trials}
+    assert {entry["series"] for entry in paper.published() if "series" in entry} <= {
+        trial.series for trial in trials
+    }
 
 
 def test_fewer_than_three_replications_and_no_run_decide_nothing(trials: list[Trial]) -> None:
@@ -162,8 +235,13 @@ def test_fewer_than_three_replications_and_no_run_decide_nothing(trials: list[Tr
     assert {claim.verdict for claim in paper.claims((), nothing, ())} == {"not-run"}
 
 
-@pytest.mark.parametrize("series", ["minimum", "maximum", "rate-70", "fairness", "conversations", "data-load", "data-queued"])
-def test_a_run_without_a_series_leaves_its_claims_not_run_and_judges_the_others(trials: list[Trial], series: str) -> None:
+@pytest.mark.parametrize(
+    "series",
+    ["minimum", "maximum", "rate-70", "fairness", "conversations", "data-load", "data-queued"],
+)
+def test_a_run_without_a_series_leaves_its_claims_not_run_and_judges_the_others(
+    trials: list[Trial], series: str
+) -> None:
     found = judged([trial for trial in trials if trial.series != series])
     for entry in paper.published():
         needs = {entry["series"]} if "series" in entry else {name for name, _ in entry["curves"]}
@@ -171,8 +249,13 @@ def test_a_run_without_a_series_leaves_its_claims_not_run_and_judges_the_others(
 
 
 def test_a_loss_that_is_never_reached_leaves_its_claims_not_run(trials: list[Trial]) -> None:
-    found = judged(trials, lambda s, p, m: 0.02 if m is Metric.SAMPLE_LOSS and s == "maximum" else ideal(s, p, m))
-    assert {claim.verdict for name, claim in found.items() if name.startswith("4.2-")} == {"not-run"}
+    found = judged(
+        trials,
+        lambda s, p, m: 0.02 if m is Metric.SAMPLE_LOSS and s == "maximum" else ideal(s, p, m),
+    )
+    assert {claim.verdict for name, claim in found.items() if name.startswith("4.2-")} == {
+        "not-run"
+    }
 
 
 # The study's numbers
@@ -183,21 +266,41 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 def test_the_published_numbers_are_those_of_the_tables() -> None:
-    printed: dict[str, float] = {"4.1-convergence-throughput": 95, "4.1-convergence-delay": 78, "5-40-loss": 40, "5-35-longest": 120}
+    printed: dict[str, float] = {
+        "4.1-convergence-throughput": 95,
+        "4.1-convergence-delay": 78,
+        "5-40-loss": 40,
+        "5-35-longest": 120,
+    }
     printed |= {"4.1-fairness-least": 97.5, "4.1-fairness-largest": 103.2}
     for text, (d_min, t_knee, n_knee) in TABLE_4_1A.items():
         octets = text.removesuffix(" B")
-        printed |= {f"4.1a-dmin-{octets}": d_min, f"4.1a-t-knee-{octets}": t_knee, f"4.1a-n-knee-{octets}": n_knee}
+        printed |= {
+            f"4.1a-dmin-{octets}": d_min,
+            f"4.1a-t-knee-{octets}": t_knee,
+            f"4.1a-n-knee-{octets}": n_knee,
+        }
     for text, columns in TABLE_4_1B.items():
         for letter, of in zip("dtn", columns, strict=True):
-            printed |= {f"4.1b-{letter}-{text.removesuffix(' B')}-l{loss}": value for loss, value in zip((1, 5), of, strict=True)}
+            printed |= {
+                f"4.1b-{letter}-{text.removesuffix(' B')}-l{loss}": value
+                for loss, value in zip((1, 5), of, strict=True)
+            }
     for text, columns in TABLE_4_2.items():
         for letter, pair in zip("tn", columns, strict=True):
-            printed |= {f"4.2-{letter}-{text.removesuffix(' B')}-l{loss}": value for loss, value in zip((1, 5), pair, strict=True)}
+            printed |= {
+                f"4.2-{letter}-{text.removesuffix(' B')}-l{loss}": value
+                for loss, value in zip((1, 5), pair, strict=True)
+            }
     for rate, columns in TABLE_4_3.items():
         for letter, pair in zip("dt", columns, strict=True):
-            printed |= {f"4.3-{letter}-{rate}-l{loss}": value for loss, value in zip((1, 3), pair, strict=True)}
-    assert {name: entry["published"] for name, entry in entries().items() if "published" in entry} == printed
+            printed |= {
+                f"4.3-{letter}-{rate}-l{loss}": value
+                for loss, value in zip((1, 3), pair, strict=True)
+            }
+    assert {
+        name: entry["published"] for name, entry in entries().items() if "published" in entry
+    } == printed
 
 
 def test_an_entry_reads_what_its_name_says() -> None:
@@ -205,18 +308,35 @@ def test_an_entry_reads_what_its_name_says() -> None:
         if not (found := re.fullmatch(r"(4\.[123])b?-([dtn])-(\d+)-l(\d)", name)):
             continue
         table, letter, number, percent = found.groups()
-        key, series = {"4.1": (LEAST, "minimum"), "4.2": (MOST, "maximum"), "4.3": ("", f"rate-{number}")}[table]
+        key, series = {
+            "4.1": (LEAST, "minimum"),
+            "4.2": (MOST, "maximum"),
+            "4.3": ("", f"rate-{number}"),
+        }[table]
         at = {key: f"{number} B"} if key else {}
         if name.startswith("4.3") and number == "105":
             series, at = "minimum", {LEAST: "64 B"}
-        assert (entry["rule"], entry["series"], entry["at"], entry["loss"]) == ("at_loss", series, at, int(percent) / 100)
-        quantities = {"n": "hosts", "d": "delay" if table == "4.1" else "normalised_delay", "t": "data_throughput"}
-        assert entry["quantity"] == ("throughput" if (table, letter) == ("4.2", "t") else quantities[letter])
+        assert (entry["rule"], entry["series"], entry["at"], entry["loss"]) == (
+            "at_loss",
+            series,
+            at,
+            int(percent) / 100,
+        )
+        quantities = {
+            "n": "hosts",
+            "d": "delay" if table == "4.1" else "normalised_delay",
+            "t": "data_throughput",
+        }
+        assert entry["quantity"] == (
+            "throughput" if (table, letter) == ("4.2", "t") else quantities[letter]
+        )
 
 
 def test_only_the_tables_that_were_fitted_to_say_so() -> None:
     fitted = {entry["id"] for entry in paper.published() if entry["basis"] == "fitted"}
-    assert {name for name in fitted if not name.startswith(("4.1a-", "4.1b-"))} == {"4.1-convergence-throughput"}
+    assert {name for name in fitted if not name.startswith(("4.1a-", "4.1b-"))} == {
+        "4.1-convergence-throughput"
+    }
     assert {name for name in entries() if name.startswith(("4.1a-", "4.1b-"))} <= fitted
 
 
@@ -225,7 +345,9 @@ def test_limits_are_the_same_for_every_number_of_a_kind() -> None:
     for entry in paper.published():
         if "quantity" in entry and "published" in entry:
             kind = "shortest" if "dmin" in entry["id"] else entry["quantity"].removeprefix("data_")
-            kinds.setdefault((kind, entry["unit"]), set()).add((entry.get("within"), entry.get("near")))
+            kinds.setdefault((kind, entry["unit"]), set()).add(
+                (entry.get("within"), entry.get("near"))
+            )
     assert kinds == {
         ("shortest", "ms"): {(0.4, None)},
         ("throughput", "%"): {(3, None)},
@@ -253,7 +375,9 @@ def test_the_documentation_has_every_number_of_the_tables_in_their_rows() -> Non
 
 
 def moved(entry: Mapping[str, Any], *, up: bool) -> World:
-    """Return the ideal world but for the curves of an entry, on which its quantity lies twice its limit from the ideal."""
+    """Return the ideal world but for the curves of an entry, on which its quantity lies twice its
+    limit from the ideal.
+    """
     sign = 1 if up else -1
 
     def world(series: str, point: Mapping[str, str], metric: Metric) -> float:
@@ -264,7 +388,11 @@ def moved(entry: Mapping[str, Any], *, up: bool) -> World:
         quantity, hosts = entry["quantity"], float(point.get(COUNT, 32))
         if quantity == "hosts":
             carries = Metric.SAMPLE_DELAY if entry["rule"] == "at_knee" else Metric.SAMPLE_LOSS
-            return ideal(series, {**point, COUNT: str(hosts - sign * 2)}, metric) if metric is carries else found
+            return (
+                ideal(series, {**point, COUNT: str(hosts - sign * 2)}, metric)
+                if metric is carries
+                else found
+            )
         if quantity.endswith("throughput"):
             return found + sign * 0.06 / BIT_S if metric is Metric.GOODPUT else found
         if metric is not Metric.SAMPLE_DELAY:
@@ -275,10 +403,23 @@ def moved(entry: Mapping[str, Any], *, up: bool) -> World:
 
 
 @pytest.mark.parametrize("up", [False, True], ids=["lower", "higher"])
-@pytest.mark.parametrize("entry", [e for e in paper.published() if "quantity" in e and "published" in e], ids=lambda entry: entry["id"])
-def test_a_number_is_missed_by_a_world_beyond_its_limit(trials: list[Trial], entry: dict[str, Any], up: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize(
+    "entry",
+    [e for e in paper.published() if "quantity" in e and "published" in e],
+    ids=lambda entry: entry["id"],
+)
+def test_a_number_is_missed_by_a_world_beyond_its_limit(
+    trials: list[Trial],
+    entry: dict[str, Any],
+    up: bool,  # noqa: FBT001
+) -> None:
     at = ({entry["series"]}, {entry["at"].get(LEAST), entry["at"].get(MOST)})
-    kept = [t for t in trials if t.series in at[0] and (entry.get("key") or {t.point.get(LEAST), t.point.get(MOST)} <= {None, *at[1]})]
+    kept = [
+        t
+        for t in trials
+        if t.series in at[0]
+        and (entry.get("key") or {t.point.get(LEAST), t.point.get(MOST)} <= {None, *at[1]})
+    ]
     found = judged(kept, moved(entry, up=up))[entry["id"]]
     assert found.verdict == "missed"
     assert (found.ours > found.published) == up
@@ -303,26 +444,37 @@ def test_a_number_is_missed_by_a_world_beyond_its_limit(trials: list[Trial], ent
         ("2.3-longer", lambda s, p, m, v: DATA["256 B"] / BIT_S if p.get(FRAMES) == "128 B" and m is Metric.GOODPUT else v),
     ],
 )  # fmt: skip
-def test_a_statement_fails_by_one_curve_or_point_alone(trials: list[Trial], claim: str, change: Callable[..., float]) -> None:
+def test_a_statement_fails_by_one_curve_or_point_alone(
+    trials: list[Trial], claim: str, change: Callable[..., float]
+) -> None:
     found = judged(trials, lambda s, p, m: change(s, p, m, ideal(s, p, m)))[claim]
     assert found.verdict == "fails"
 
 
 @pytest.mark.parametrize(("claim", "noise"), [("5-35-delay", 0.05), ("5-35-longest", 0.1)])
-def test_a_statement_is_not_kept_by_a_wide_interval(trials: list[Trial], claim: str, noise: float) -> None:
-    # Three replications that spread by `noise`: a half width of t(2) noise / sqrt(3) = 2.5 noise, and 9.5 (1 + 0.12) is above 10.
+def test_a_statement_is_not_kept_by_a_wide_interval(
+    trials: list[Trial], claim: str, noise: float
+) -> None:
+    # Three replications that spread by `noise`: a half width of t(2) noise / sqrt(3) = 2.5 noise,
+    # and 9.5 (1 + 0.12) is above 10.
     assert judged(trials, noise=noise)[claim].verdict == "fails"
 
 
 def test_unequal_shares_are_unfair(trials: list[Trial]) -> None:
     def stations(series: str, count: int, metric: Metric) -> Floats:
         # Alternately 0.89 and 1.11: the standard deviation of many is 0.11.
-        return 1 + 0.11 * (-1.0) ** np.arange(count) if metric is Metric.BIT_RATE else ideal_stations(series, count, metric)
+        return (
+            1 + 0.11 * (-1.0) ** np.arange(count)
+            if metric is Metric.BIT_RATE
+            else ideal_stations(series, count, metric)
+        )
 
     assert judged(trials, stations=stations)["2.3-fair"].verdict == "fails"
 
 
-@pytest.mark.parametrize(("place", "claim"), [(0, "4.1-fairness-least"), (1, "4.1-fairness-largest")])
+@pytest.mark.parametrize(
+    ("place", "claim"), [(0, "4.1-fairness-least"), (1, "4.1-fairness-largest")]
+)
 def test_fairness_is_missed_by_one_host_alone(trials: list[Trial], place: int, claim: str) -> None:
     def stations(series: str, count: int, metric: Metric) -> Floats:
         found = ideal_stations(series, count, metric)
@@ -339,8 +491,18 @@ def test_fairness_is_missed_by_one_host_alone(trials: list[Trial], place: int, c
 
 
 def test_readings_of_a_point_by_hand(trials: list[Trial]) -> None:
-    kept = [trial for trial in trials if trial.series == "minimum" and trial.point == {LEAST: "64 B", COUNT: "24"}]
-    row = {Metric.SAMPLE_DELAY: 0.02, Metric.VOICE_DELAY: 0.01, Metric.GOODPUT: 2e6, Metric.PACKET_RATE: 1000.0, Metric.VOICE_LOAD: 0.857}
+    kept = [
+        trial
+        for trial in trials
+        if trial.series == "minimum" and trial.point == {LEAST: "64 B", COUNT: "24"}
+    ]
+    row = {
+        Metric.SAMPLE_DELAY: 0.02,
+        Metric.VOICE_DELAY: 0.01,
+        Metric.GOODPUT: 2e6,
+        Metric.PACKET_RATE: 1000.0,
+        Metric.VOICE_LOAD: 0.857,
+    }
     values = np.array([list(row.values())] * 3)
     curves = Curves(kept, WholeSegment(tuple(row), values, np.isfinite(values), ()))
 
@@ -354,32 +516,45 @@ def test_readings_of_a_point_by_hand(trials: list[Trial]) -> None:
     # 2 Mb/s and 2 Mb/s - 48 kb/s of 1 / 340 ns.
     assert read("throughput") == pytest.approx(68.0)
     assert read("data_throughput") == pytest.approx(66.368)
-    # R = 16 bit / 152.32 us, R / C = 16 x 0.34 / 152.32 = 1 / 28: P' = 512 x 28 / 27 bit, of which one takes 9.52 us.
+    # R = 16 bit / 152.32 us, R / C = 16 x 0.34 / 152.32 = 1 / 28: P' = 512 x 28 / 27 bit, of which
+    # one takes 9.52 us.
     assert read("normalised_delay") == pytest.approx(0.02 / (512 * 28 / 27 * 9.52e-6))
     with pytest.raises(ValueError, match="one of the study's, got colour"):
         read("colour")
 
 
-def test_claims_are_written_with_the_limit_they_are_met_within(tmp_path: Path, trials: list[Trial]) -> None:
+def test_claims_are_written_with_the_limit_they_are_met_within(
+    tmp_path: Path, trials: list[Trial]
+) -> None:
     found = judged(trials)
-    (tmp_path / claims.FILE).write_text(claims.to_json(paper.STUDY, tuple(found.values())), encoding="utf-8")
+    (tmp_path / claims.FILE).write_text(
+        claims.to_json(paper.STUDY, tuple(found.values())), encoding="utf-8"
+    )
     study, again = claims.read(tmp_path) or ("", ())
     assert study == paper.STUDY
     near = {claim.id: claim.near for claim in again}
     assert near == {name: claim.near for name, claim in found.items()}
     # 1 of 25 hosts, 3 of 84 points, 10%, and 3% where an entry allows nothing else.
-    assert [near[name] for name in ("4.1b-n-64-l1", "4.1b-t-64-l1", "4.1b-d-64-l1", "4.1-fairness-least")] == [1 / 25, 3 / 84, 0.1, 0.03]
+    assert [
+        near[name]
+        for name in ("4.1b-n-64-l1", "4.1b-t-64-l1", "4.1b-d-64-l1", "4.1-fairness-least")
+    ] == [1 / 25, 3 / 84, 0.1, 0.03]
     text = re.sub(r'\n *"near": [^\n]*', "", (tmp_path / claims.FILE).read_text(encoding="utf-8"))
     assert '"near"' not in text
     (tmp_path / claims.FILE).write_text(text, encoding="utf-8")
-    assert {claim.near for claim in (claims.read(tmp_path) or ("", ()))[1]} == {claims.NEAR}, "as before the key was there"
+    assert {claim.near for claim in (claims.read(tmp_path) or ("", ()))[1]} == {claims.NEAR}, (
+        "as before the key was there"
+    )
 
 
 def test_numbers_of_hosts_of_the_plan_are_close_where_curves_are_read(trials: list[Trial]) -> None:
-    # A reading is on the straight line between two numbers of hosts; around the losses there is none but every one.
+    # A reading is on the straight line between two numbers of hosts; around the losses there is
+    # none but every one.
     for series, key, values in (("minimum", LEAST, TABLE_4_1B), ("maximum", MOST, TABLE_4_2)):
         for text, columns in values.items():
-            counts = sorted({int(t.point[COUNT]) for t in trials if t.series == series and t.point[key] == text})
+            counts = sorted(
+                {int(t.point[COUNT]) for t in trials if t.series == series and t.point[key] == text}
+            )
             low, high = columns[-1]
             near = [count for count in counts if low - 2 <= count <= high + 2]
             assert all(after - before == 1 for before, after in pairwise(near))
@@ -387,8 +562,11 @@ def test_numbers_of_hosts_of_the_plan_are_close_where_curves_are_read(trials: li
 
 
 def test_no_loss_is_below_a_limit_only_if_enough_packets_came(trials: list[Trial]) -> None:
-    # The rule of three: 0.1% takes three thousand packets, and three replications have 15 000, or 900.
+    # The rule of three: 0.1% takes three thousand packets, and three replications have 15 000, or
+    # 900.
     assert judged(trials)["5-35-loss"].verdict == "holds"
-    few = judged(trials, lambda s, p, m: 300.0 if m is Metric.FRAMES else ideal(s, p, m))["5-35-loss"]
+    few = judged(trials, lambda s, p, m: 300.0 if m is Metric.FRAMES else ideal(s, p, m))[
+        "5-35-loss"
+    ]
     assert few.verdict == "fails"
     assert few.high == pytest.approx(100 * (1 - 0.05 ** (1 / 900)), rel=1e-3)

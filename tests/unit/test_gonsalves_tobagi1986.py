@@ -1,4 +1,6 @@
-"""Claims about station location: a world that bears every one of them out, and for each a change of that world that does not."""
+"""Claims about station location: a world that bears every one of them out, and for each a change of
+that world that does not.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +21,9 @@ from ethermeter.papers.evidence import MissingError
 
 Whole = Callable[[str, Mapping[str, str], Metric], float]
 Factor = Callable[[str, Mapping[str, str], Metric, str], float]
-"""What a part of the stations has over the others: the middle over the ends, the larger over the smaller, the isolated over the others."""
+"""What a part of the stations has over the others: the middle over the ends, the larger over the
+smaller, the isolated over the others.
+"""
 WHOLE = (Metric.UTILISATION, Metric.LOSS, Metric.RESPONSE_TIME)
 CLUSTER, BACKOFF, QUEUE = "stations.per_cluster", "stations.backoff", "stations.queue"
 FRAMES, LOAD = "stations.frames", "stations.arrivals.poisson_load"
@@ -31,17 +35,25 @@ CHECKS = {("[1, 23]", "1536 B"): 0.67, ("[2, 22]", "1536 B"): 0.785, ("[6, 18]",
 def trials() -> list[Trial]:
     """The study as it is shipped."""
     files = shipped()
-    return list(plan.expand([load(files[name]) for name in STUDIES[paper.STUDY].experiments]).trials)
+    return list(
+        plan.expand([load(files[name]) for name in STUDIES[paper.STUDY].experiments]).trials
+    )
 
 
 def ideal_whole(series: str, point: Mapping[str, str], metric: Metric) -> float:
     """Return numbers of the whole segment that agree with every claim."""
     if series == "buffers":
         gain = 0.01 * np.log2(float(point[QUEUE]))
-        return {Metric.UTILISATION: 0.5 + gain, Metric.LOSS: 0.3 - gain, Metric.RESPONSE_TIME: 0.001 + gain}[metric]
+        return {
+            Metric.UTILISATION: 0.5 + gain,
+            Metric.LOSS: 0.3 - gain,
+            Metric.RESPONSE_TIME: 0.001 + gain,
+        }[metric]
     if series == "backoff":
         return 0.7 if point[BACKOFF] == "exponential" else 0.75
-    return {"[2, 22]": 0.93, "24": 0.92}.get(point.get(CLUSTER, point.get("segment.clusters", "")), 0.9)
+    return {"[2, 22]": 0.93, "24": 0.92}.get(
+        point.get(CLUSTER, point.get("segment.clusters", "")), 0.9
+    )
 
 
 def ideal_factor(series: str, point: Mapping[str, str], metric: Metric, division: str) -> float:
@@ -59,7 +71,12 @@ def division_of(trial: Trial) -> str:
 
 
 def judged(
-    trials: list[Trial], whole: Whole = ideal_whole, factor: Factor = ideal_factor, *, noise: float = 1e-4, replications: int = 5
+    trials: list[Trial],
+    whole: Whole = ideal_whole,
+    factor: Factor = ideal_factor,
+    *,
+    noise: float = 1e-4,
+    replications: int = 5,
 ) -> dict[str, claims.Claim]:
     """Judge a world: replications differ by a known pattern of relative size `noise`."""
     kept = [trial for trial in trials if trial.replication < replications]
@@ -69,7 +86,10 @@ def judged(
         key = (trial.series, *sorted(trial.point.items()))
         if key not in points:
             values = {metric: whole(trial.series, trial.point, metric) for metric in WHOLE}
-            found = {metric: Estimate(value, abs(value) * noise, replications - 1) for metric, value in values.items()}
+            found = {
+                metric: Estimate(value, abs(value) * noise, replications - 1)
+                for metric, value in values.items()
+            }
             points[key] = Point(trial.series, trial.point, "simulation", replications, found)
         division = division_of(trial)
         try:
@@ -85,7 +105,9 @@ def judged(
 
 def test_every_claim_is_borne_out_by_a_world_that_agrees(trials: list[Trial]) -> None:
     found = judged(trials)
-    assert {name: claim.note for name, claim in found.items() if claim.verdict not in ("met", "holds")} == {}
+    assert {
+        name: claim.note for name, claim in found.items() if claim.verdict not in ("met", "holds")
+    } == {}
     assert len(found) == 30
 
 
@@ -108,14 +130,24 @@ def changed(at: Callable[[str, Mapping[str, str], Metric], bool], value: float) 
     return factor
 
 
-@pytest.mark.parametrize("entry", [entry for entry in paper.published() if entry["rule"] == "contrast"], ids=lambda entry: entry["id"])
-@pytest.mark.parametrize(("value", "said"), [(1.0, "too close to tell"), (None, "the other way round")])
-def test_a_contrast_fails_by_its_last_point_alone(trials: list[Trial], entry: dict[str, Any], value: float | None, said: str) -> None:
+@pytest.mark.parametrize(
+    "entry",
+    [entry for entry in paper.published() if entry["rule"] == "contrast"],
+    ids=lambda entry: entry["id"],
+)
+@pytest.mark.parametrize(
+    ("value", "said"), [(1.0, "too close to tell"), (None, "the other way round")]
+)
+def test_a_contrast_fails_by_its_last_point_alone(
+    trials: list[Trial], entry: dict[str, Any], value: float | None, said: str
+) -> None:
     last = shares.combinations(entry["at"])[-1]
     contrary = 0.99 if entry["better"] == "higher" else 1.01
 
     def at(series: str, point: Mapping[str, str], metric: Metric) -> bool:
-        return series == entry["series"] and dict(point) == last and metric is Metric(entry["metric"])
+        return (
+            series == entry["series"] and dict(point) == last and metric is Metric(entry["metric"])
+        )
 
     found = judged(trials, factor=changed(at, value or contrary))[entry["id"]]
     assert found.verdict == "fails"
@@ -126,31 +158,73 @@ def test_a_contrast_fails_by_its_last_point_alone(trials: list[Trial], entry: di
 @pytest.mark.parametrize(
     ("claim", "at", "value"),
     [
-        ("slight-against-significant", {"series": "unequal-load", CLUSTER: "[4, 20]", FRAMES: "512 B"}, 1.05),
+        (
+            "slight-against-significant",
+            {"series": "unequal-load", CLUSTER: "[4, 20]", FRAMES: "512 B"},
+            1.05,
+        ),
         ("check-1-23-1536", {"series": "unequal", CLUSTER: "[1, 23]", FRAMES: "1536 B"}, 1 / 0.71),
         ("check-12-12-64", {"series": "unequal", CLUSTER: "[12, 12]"}, 1.1),
     ],
 )
-def test_other_shares_can_fail(trials: list[Trial], claim: str, at: dict[str, str], value: float) -> None:
-    found = judged(trials, factor=changed(lambda s, p, m: {**p, "series": s}.items() >= at.items(), value))[claim]
+def test_other_shares_can_fail(
+    trials: list[Trial], claim: str, at: dict[str, str], value: float
+) -> None:
+    found = judged(
+        trials, factor=changed(lambda s, p, m: {**p, "series": s}.items() >= at.items(), value)
+    )[claim]
     assert found.verdict in ("fails", "missed")
 
 
 @pytest.mark.parametrize(
     ("claim", "change"),
     [
-        ("aggregate-uniform", lambda s, p, m, v: 0.9 if p.get("segment.clusters") == "24" and p[FRAMES] == "64 B" else v),
-        ("aggregate-unequal", lambda s, p, m, v: 0.9 if p.get(CLUSTER) == "[2, 22]" and p[FRAMES] == "64 B" else v),
-        ("buffers-loss", lambda s, p, m, v: 0.295 if s == "buffers" and m is Metric.LOSS and p[QUEUE] == "4" and p[LOAD] == "0.4" else v),
-        ("buffers-loss", lambda s, p, m, v: 0.3 if s == "buffers" and m is Metric.LOSS and p[LOAD] == "1.2" else v),
+        (
+            "aggregate-uniform",
+            lambda s, p, m, v: (
+                0.9 if p.get("segment.clusters") == "24" and p[FRAMES] == "64 B" else v
+            ),
+        ),
+        (
+            "aggregate-unequal",
+            lambda s, p, m, v: 0.9 if p.get(CLUSTER) == "[2, 22]" and p[FRAMES] == "64 B" else v,
+        ),
+        (
+            "buffers-loss",
+            lambda s, p, m, v: (
+                0.295
+                if s == "buffers" and m is Metric.LOSS and p[QUEUE] == "4" and p[LOAD] == "0.4"
+                else v
+            ),
+        ),
+        (
+            "buffers-loss",
+            lambda s, p, m, v: (
+                0.3 if s == "buffers" and m is Metric.LOSS and p[LOAD] == "1.2" else v
+            ),
+        ),
         ("buffers-throughput", lambda s, p, m, v: 0.5 if s == "buffers" and p[QUEUE] == "8" else v),
-        ("buffers-delay", lambda s, p, m, v: 0.001 if s == "buffers" and m is Metric.RESPONSE_TIME and p[QUEUE] == "16" else v),
-        ("modified-backoff-limit", lambda s, p, m, v: 0.7 if s == "backoff" and p[FRAMES] == "64 B" else v),
-        ("modified-backoff-constant", lambda s, p, m, v: 0.6 if s == "backoff" and "constant" in p[BACKOFF] else v),
+        (
+            "buffers-delay",
+            lambda s, p, m, v: (
+                0.001 if s == "buffers" and m is Metric.RESPONSE_TIME and p[QUEUE] == "16" else v
+            ),
+        ),
+        (
+            "modified-backoff-limit",
+            lambda s, p, m, v: 0.7 if s == "backoff" and p[FRAMES] == "64 B" else v,
+        ),
+        (
+            "modified-backoff-constant",
+            lambda s, p, m, v: 0.6 if s == "backoff" and "constant" in p[BACKOFF] else v,
+        ),
     ],
 )
-def test_claims_of_the_whole_segment_can_fail(trials: list[Trial], claim: str, change: Callable[..., float]) -> None:
-    # A loss that rises by 0.005 from two buffers to four is a step back, though 16 lose less than one.
+def test_claims_of_the_whole_segment_can_fail(
+    trials: list[Trial], claim: str, change: Callable[..., float]
+) -> None:
+    # A loss that rises by 0.005 from two buffers to four is a step back, though 16 lose less than
+    # one.
     found = judged(trials, whole=lambda s, p, m: change(s, p, m, ideal_whole(s, p, m)))[claim]
     assert found.verdict == "fails"
 
@@ -174,7 +248,8 @@ def test_a_ratio_is_that_of_means_of_pairs_by_hand() -> None:
         {Metric.BIT_RATE: np.array([3.0, np.nan, 8.0])},
     ])  # fmt: skip
     found = of.contrast("s", {}, Metric.BIT_RATE, "larger")
-    # Means of the larger 3, 4, 8, of the smaller 1, 2, 3: 15 / 6; residuals 0.5, -1, 0.5 give sqrt(1.5 / 2 / 3) / 2.
+    # Means of the larger 3, 4, 8, of the smaller 1, 2, 3: 15 / 6; residuals 0.5, -1, 0.5 give
+    # sqrt(1.5 / 2 / 3) / 2.
     assert found.value == pytest.approx(2.5)
     assert found.error == pytest.approx(0.25)
     assert found.degrees == 2
@@ -185,13 +260,18 @@ def test_a_ratio_is_that_of_means_of_pairs_by_hand() -> None:
 def stand_in(number: int) -> Any:
     class Stand:
         id, series, engine, point = str(number), "s", "simulation", {}
-        scenario = {"groups": [{"places": [0, 1, 1]}], "segment": {"delay_ps": [[0, 9], [9, 2]]}}  # noqa: RUF012
+        scenario = {"groups": [{"places": [0, 1, 1]}], "segment": {"delay_ps": [[0, 9], [9, 2]]}}
 
     return Stand()
 
 
 def test_a_part_that_delivered_nothing_has_no_ratio() -> None:
-    nothing = [{Metric.BIT_RATE: np.array([0.0, 2.0, 4.0]), Metric.TRANSMISSION_DELAY: np.array([np.nan, 1.0, 1.0])}] * 3
+    nothing = [
+        {
+            Metric.BIT_RATE: np.array([0.0, 2.0, 4.0]),
+            Metric.TRANSMISSION_DELAY: np.array([np.nan, 1.0, 1.0]),
+        }
+    ] * 3
     of = shares.Shares((), [stand_in(number) for number in range(3)], nothing)
     with pytest.raises(MissingError, match="is zero"):
         of.contrast("s", {}, Metric.BIT_RATE, "larger")
@@ -223,18 +303,32 @@ def test_isolated_stations_are_alone_at_their_place() -> None:
 
 
 def test_a_check_of_ours_is_met_where_single_runs_lie(trials: list[Trial]) -> None:
-    # Ours 0.80 with relative spread 0.1: replications 1 +- 0.1, 0.2 about it, s = 0.158; t(4) s sqrt(6/5) = 0.48 relative.
+    # Ours 0.80 with relative spread 0.1: replications 1 +- 0.1, 0.2 about it, s = 0.158; t(4) s
+    # sqrt(6/5) = 0.48 relative.
     def factor(series: str, point: Mapping[str, str], metric: Metric, division: str) -> float:
-        return 1.25 if series == "unequal" and metric is Metric.BIT_RATE else ideal_factor(series, point, metric, division)
+        return (
+            1.25
+            if series == "unequal" and metric is Metric.BIT_RATE
+            else ideal_factor(series, point, metric, division)
+        )
 
     found = judged(trials, factor=factor, noise=0.1)["check-1-23-1536"]
     half = 2.7764 * 0.1 * np.sqrt(2.5) * np.sqrt(6 / 5)
     assert found.verdict == "met"
-    assert found.prediction == (pytest.approx(0.8 * (1 - half), rel=1e-3), pytest.approx(0.8 * (1 + half), rel=1e-3))
+    assert found.prediction == (
+        pytest.approx(0.8 * (1 - half), rel=1e-3),
+        pytest.approx(0.8 * (1 + half), rel=1e-3),
+    )
     assert judged(trials, factor=factor)["check-1-23-1536"].verdict == "missed"
 
 
 def test_references_are_no_claims_of_the_paper() -> None:
     for entry in paper.published():
-        assert (entry["basis"] == "reference") == entry["id"].startswith("check-") == ("published" in entry)
-        assert re.search("2.4.[78] of Boggs|abstract of the paper|none: an earlier simulation", entry["where"])
+        assert (
+            (entry["basis"] == "reference")
+            == entry["id"].startswith("check-")
+            == ("published" in entry)
+        )
+        assert re.search(
+            "2.4.[78] of Boggs|abstract of the paper|none: an earlier simulation", entry["where"]
+        )

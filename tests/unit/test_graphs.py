@@ -9,8 +9,16 @@ from ethermeter.observation import Metric
 
 
 def two_stations() -> Sums:
-    # Station 0: 3 frames with delays 1, 2, 3 s; station 1: 1 frame with delay 2 s; a frame is charged 0.5 s; 4 s at 10 bit/s.
-    return Sums(np.array([3.0, 1.0]), np.array([1.5, 0.5]), np.array([6.0, 2.0]), np.array([14.0, 4.0]), np.array(4.0), np.array(10.0))
+    # Station 0: 3 frames with delays 1, 2, 3 s; station 1: 1 frame with delay 2 s; a frame is
+    # charged 0.5 s; 4 s at 10 bit/s.
+    return Sums(
+        np.array([3.0, 1.0]),
+        np.array([1.5, 0.5]),
+        np.array([6.0, 2.0]),
+        np.array([14.0, 4.0]),
+        np.array(4.0),
+        np.array(10.0),
+    )
 
 
 @pytest.mark.parametrize(
@@ -22,7 +30,10 @@ def two_stations() -> Sums:
         (Metric.PACKET_RATE, 1.0),
         (Metric.PACKET_RATE_SD, 0.5 / math.sqrt(2)),  # 0.75 and 0.25 per s
         (Metric.TRANSMISSION_DELAY, 2.0),
-        (Metric.TRANSMISSION_DELAY_SD, math.sqrt(2 / 3)),  # 1, 2, 3, 2: squares off the mean sum to 2, over n - 1 = 3
+        (
+            Metric.TRANSMISSION_DELAY_SD,
+            math.sqrt(2 / 3),
+        ),  # 1, 2, 3, 2: squares off the mean sum to 2, over n - 1 = 3
         (Metric.EXCESS_DELAY, 2.0 - 2 * 0.5),
         (Metric.UTILISATION_SD_OVER_MEAN, math.sqrt(2) / 2),
         (Metric.JAIN_INDEX, 0.8),  # (3 + 1)^2 / (2 * 10)
@@ -33,7 +44,14 @@ def test_every_graph_by_hand(metric: Metric, value: float) -> None:
 
 
 def test_one_station_has_no_spread_over_stations() -> None:
-    one = Sums(np.array([2.0]), np.array([1.0]), np.array([2.0]), np.array([3.0]), np.array(4.0), np.array(10.0))
+    one = Sums(
+        np.array([2.0]),
+        np.array([1.0]),
+        np.array([2.0]),
+        np.array([3.0]),
+        np.array(4.0),
+        np.array(10.0),
+    )
     values = graphs(one)
     assert math.isnan(float(values[Metric.BIT_RATE_SD]))
     assert math.isnan(float(values[Metric.UTILISATION_SD_OVER_MEAN]))
@@ -50,10 +68,25 @@ def test_nothing_delivered_is_undefined_without_a_warning() -> None:
 def test_leaving_a_batch_out_equals_measuring_the_others() -> None:
     rng = np.random.default_rng(1)
     frames = rng.integers(1, 50, (2, 5, 3)).astype(float)
-    sums = Sums(frames, frames * 0.1, frames * 2.0, frames * 7.0, np.array([10.0, 20.0]), np.array([1e6, 1e7]))
+    sums = Sums(
+        frames,
+        frames * 0.1,
+        frames * 2.0,
+        frames * 7.0,
+        np.array([10.0, 20.0]),
+        np.array([1e6, 1e7]),
+    )
     found = graphs(left_out(sums))
     others = np.delete(frames[1], 2, axis=0).sum(axis=0)
-    direct = graphs(Sums(others, others * 0.1, others * 2.0, others * 7.0, np.array(80.0), np.array(1e7)))
-    for metric in (Metric.BIT_RATE, Metric.PACKET_RATE_SD, Metric.TRANSMISSION_DELAY_SD, Metric.EXCESS_DELAY, Metric.JAIN_INDEX):
+    direct = graphs(
+        Sums(others, others * 0.1, others * 2.0, others * 7.0, np.array(80.0), np.array(1e7))
+    )
+    for metric in (
+        Metric.BIT_RATE,
+        Metric.PACKET_RATE_SD,
+        Metric.TRANSMISSION_DELAY_SD,
+        Metric.EXCESS_DELAY,
+        Metric.JAIN_INDEX,
+    ):
         assert found[metric].shape == (2, 5)
         assert float(found[metric][1, 2]) == pytest.approx(float(direct[metric]))

@@ -20,13 +20,24 @@ SCENARIO = {
 
 def trials(count: int, scenario: dict[str, Any] = SCENARIO) -> list[Any]:
     return [
-        SimpleNamespace(id=f"t{at}", series="s", engine="simulation", point={"x": "1"}, scenario=scenario, replication=at)
+        SimpleNamespace(
+            id=f"t{at}",
+            series="s",
+            engine="simulation",
+            point={"x": "1"},
+            scenario=scenario,
+            replication=at,
+        )
         for at in range(count)
     ]
 
 
 def observed(values: list[list[float]], metric: Metric = Metric.BIT_RATE) -> pa.Table:
-    rows = [(f"t{at}", station, value) for at, of in enumerate(values) for station, value in [(-1, 99.0), *enumerate(of)]]
+    rows = [
+        (f"t{at}", station, value)
+        for at, of in enumerate(values)
+        for station, value in [(-1, 99.0), *enumerate(of)]
+    ]
     return pa.table(
         {
             "trial": [row[0] for row in rows],
@@ -68,22 +79,33 @@ def of(points: tuple[Point, ...], part: str) -> Point:
 
 
 def test_stations_are_numbered_through_the_groups_in_order() -> None:
-    assert {name: members.tolist() for name, members in groups.by_group(SCENARIO).items()} == {"odd": [0], "others": [1, 2, 3]}
+    assert {name: members.tolist() for name, members in groups.by_group(SCENARIO).items()} == {
+        "odd": [0],
+        "others": [1, 2, 3],
+    }
     places = {name: members.tolist() for name, members in groups.by_place(SCENARIO).items()}
     assert places == {"odd, place 2": [0], "others, place 1": [1, 3], "others, place 2": [2]}
 
 
 def test_one_group_needs_no_name_for_its_places() -> None:
-    assert list(groups.by_place({"groups": [{"name": "host", "places": [0, 1, 0]}]})) == ["place 1", "place 2"]
+    assert list(groups.by_place({"groups": [{"name": "host", "places": [0, 1, 0]}]})) == [
+        "place 1",
+        "place 2",
+    ]
 
 
 def test_a_group_is_the_mean_of_its_stations_with_student_s_interval() -> None:
     table = observed([[8.0, 1.0, 2.0, 3.0], [9.0, 2.0, 3.0, 4.0], [10.0, 3.0, 4.0, 5.0]])
     found = groups.estimate(trials(3), table, NO_BATCHES, groups.by_group)
-    assert [point.point for point in found] == [{"x": "1", "stations": "odd"}, {"x": "1", "stations": "others"}]
+    assert [point.point for point in found] == [
+        {"x": "1", "stations": "odd"},
+        {"x": "1", "stations": "others"},
+    ]
     others = of(found, "others").estimates[Metric.BIT_RATE]
     assert (others.value, others.degrees, others.cautions) == (3.0, 2.0, ())
-    assert others.half_width == pytest.approx(4.30265 / math.sqrt(3), rel=1e-5)  # trial means 2, 3, 4: s = 1, t(2) = 4.30265
+    assert others.half_width == pytest.approx(
+        4.30265 / math.sqrt(3), rel=1e-5
+    )  # trial means 2, 3, 4: s = 1, t(2) = 4.30265
     assert of(found, "odd").estimates[Metric.BIT_RATE].value == 9.0
 
 
@@ -101,7 +123,8 @@ def test_one_replication_has_an_interval_from_batches_where_they_say_something()
     table = pa.concat_tables([observed([[1.2e6] * 4]), observed([[0.1] * 4], Metric.LOSS)])
     found = of(groups.estimate(trials(1), table, batched(charged), groups.by_group), "others")
     rate = found.estimates[Metric.BIT_RATE]
-    # The jackknife of a mean is its standard error: batch rates are 0.4, 0.8, 1.2 and 2.4 Mb/s in a batch of 0.25 s.
+    # The jackknife of a mean is its standard error: batch rates are 0.4, 0.8, 1.2 and 2.4 Mb/s in a
+    # batch of 0.25 s.
     assert rate.error == pytest.approx(np.std([0.4e6, 0.8e6, 1.2e6, 2.4e6], ddof=1) / 2)
     assert (rate.degrees, rate.cautions) == (3.0, ())
     assert not found.estimates[Metric.LOSS].has_interval
@@ -118,9 +141,15 @@ def test_observations_in_any_order_give_the_same() -> None:
 def test_capture_that_changes_sides_is_fair_over_the_window_only() -> None:
     pair = {**SCENARIO, "groups": [{"name": "host", "places": [0, 1]}]}
     swings = [[9, 1], [1, 9], [9, 1], [1, 9]]
-    found = capture.larger_shares(trials(3, pair), batched([swings, swings, [[3, 1], [3, 1], [3, 1], [3, 1]]]))
-    assert of(found, "the window").estimates[Metric.UTILISATION].value == pytest.approx((0.5 + 0.5 + 0.75) / 3)
-    assert of(found, "one batch").estimates[Metric.UTILISATION].value == pytest.approx((0.9 + 0.9 + 0.75) / 3)
+    found = capture.larger_shares(
+        trials(3, pair), batched([swings, swings, [[3, 1], [3, 1], [3, 1], [3, 1]]])
+    )
+    assert of(found, "the window").estimates[Metric.UTILISATION].value == pytest.approx(
+        (0.5 + 0.5 + 0.75) / 3
+    )
+    assert of(found, "one batch").estimates[Metric.UTILISATION].value == pytest.approx(
+        (0.9 + 0.9 + 0.75) / 3
+    )
     alone = capture.larger_shares(trials(1, pair), batched([[[9, 1], [7, 3], [5, 5]]]))
     batch = of(alone, "one batch").estimates[Metric.UTILISATION]
     assert batch.value == pytest.approx(0.7)

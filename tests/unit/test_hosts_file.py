@@ -36,7 +36,9 @@ interface = "eth1"
 
 
 def test_loopback_needs_no_certificates(tmp_path: Path) -> None:
-    laboratory = hosts_file.read(written(tmp_path, '[hosts.a]\ncontrol = "127.0.0.1:4988"\n')).laboratory()
+    laboratory = hosts_file.read(
+        written(tmp_path, '[hosts.a]\ncontrol = "127.0.0.1:4988"\n')
+    ).laboratory()
     assert laboratory.credentials is None
     assert laboratory.is_one_machine
 
@@ -81,4 +83,8 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     text = 'wires = 1\n[hosts.a]\ncontrol = "x"\n[hosts.b]\ncontrol = "127.0.0.1:1"\naddress = 7\n'
     with pytest.raises(InputError) as caught:
         hosts_file.read(written(tmp_path, text))
-    assert [fault.key for fault in caught.value.faults] == ["wires", "hosts.a.control", "hosts.b.address"]
+    assert [fault.key for fault in caught.value.faults] == [
+        "wires",
+        "hosts.a.control",
+        "hosts.b.address",
+    ]

@@ -21,14 +21,23 @@ def point(series: str, flow: str, times: Mapping[Metric, float], **varied: str) 
 
 def ping(series: str, flow: str, intercept_s: float, slope_s: float) -> list[Point]:
     return [
-        point(series, flow, {Metric.ROUND_TRIP: intercept_s + slope_s * octets}, **{"flows.ping.frames": f"{octets:g} B"})
+        point(
+            series,
+            flow,
+            {Metric.ROUND_TRIP: intercept_s + slope_s * octets},
+            **{"flows.ping.frames": f"{octets:g} B"},
+        )
         for octets in OCTETS.tolist()
     ]
 
 
 def test_a_switch_is_the_difference_of_the_lines_with_it_and_without() -> None:
-    direct, switched = of_lengths([*ping("direct", "ping", 50e-6, 24e-9), *ping("switched", "ping", 60e-6, 35.5e-9)])
-    assert (direct.whole.intercept.value, direct.whole.slope.value) == pytest.approx((50e-6, 24e-9), rel=1e-9)
+    direct, switched = of_lengths(
+        [*ping("direct", "ping", 50e-6, 24e-9), *ping("switched", "ping", 60e-6, 35.5e-9)]
+    )
+    assert (direct.whole.intercept.value, direct.whole.slope.value) == pytest.approx(
+        (50e-6, 24e-9), rel=1e-9
+    )
     assert abs(direct.residuals_s).max() < 1e-15  # a sum of 1e-4 s in doubles
     assert direct.pieces == ()
     (extra,) = extras([direct, switched])
@@ -37,7 +46,9 @@ def test_a_switch_is_the_difference_of_the_lines_with_it_and_without() -> None:
 
 
 def test_paths_beside_each_other_in_one_network_are_set_against_the_first() -> None:
-    lines = of_lengths([*ping("x", "ping a1 to b1", 1e-6, 1e-9), *ping("x", "ping a2 to b2", 3e-6, 1e-9)])
+    lines = of_lengths(
+        [*ping("x", "ping a1 to b1", 1e-6, 1e-9), *ping("x", "ping a2 to b2", 3e-6, 1e-9)]
+    )
     (extra,) = extras(lines)
     assert extra.one.flow == "ping a2 to b2"
     assert extra.intercept.value == pytest.approx(2e-6, rel=1e-9)
@@ -55,7 +66,12 @@ def test_a_length_is_laid_against_times_of_its_own_flow_only() -> None:
 
 def test_two_of_four_lengths_without_a_value_are_no_line() -> None:
     points = [
-        point("x", "ping", {Metric.ROUND_TRIP: math.nan if octets < 200 else 1e-6}, **{"flows.ping.frames": f"{octets} B"})
+        point(
+            "x",
+            "ping",
+            {Metric.ROUND_TRIP: math.nan if octets < 200 else 1e-6},
+            **{"flows.ping.frames": f"{octets} B"},
+        )
         for octets in (64, 128, 256, 512)
     ]
     assert of_lengths(points) == []
@@ -69,12 +85,18 @@ def test_a_line_that_breaks_is_divided_where_it_does() -> None:
 
 
 @pytest.mark.parametrize("times_s", [50e-6 + 24e-9 * OCTETS, np.full(8, 34.7e-6)])
-def test_what_lies_on_a_line_is_not_divided(times_s: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> None:
+def test_what_lies_on_a_line_is_not_divided(
+    times_s: "np.ndarray[tuple[int], np.dtype[np.float64]]",
+) -> None:
     assert broken(OCTETS, times_s)[0] == ()
 
 
 def test_chance_alone_divides_a_line_no_more_often_than_said() -> None:
     rng, cases = np.random.default_rng(7), 2000
-    divided = sum(bool(broken(OCTETS, OCTETS + rng.normal(0, 10, OCTETS.size))[0]) for _ in range(cases))
+    divided = sum(
+        bool(broken(OCTETS, OCTETS + rng.normal(0, 10, OCTETS.size))[0]) for _ in range(cases)
+    )
     # Bonferroni is a bound; four standard errors of a share of 2000.
-    assert divided / cases <= BREAK_PROBABILITY + 4 * math.sqrt(BREAK_PROBABILITY * (1 - BREAK_PROBABILITY) / cases)
+    assert divided / cases <= BREAK_PROBABILITY + 4 * math.sqrt(
+        BREAK_PROBABILITY * (1 - BREAK_PROBABILITY) / cases
+    )

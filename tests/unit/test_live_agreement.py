@@ -1,4 +1,6 @@
-"""What was measured against what was simulated: in pairs of one seed, with intervals that follow from these alone."""
+"""What was measured against what was simulated: in pairs of one seed, with intervals that follow
+from these alone.
+"""
 
 import json
 import math
@@ -19,13 +21,18 @@ def trial(engine: str, seed: int, kind: str = "poisson") -> Trial:
     return Trial(f"x/{seed:05d}", "x", seed, seed, engine, {}, scenario, "")
 
 
-def compared(live: list[float], simulated: list[float], *, kind: str = "poisson", messages: float = 1000.0) -> dict[str, Any]:
+def compared(
+    live: list[float], simulated: list[float], *, kind: str = "poisson", messages: float = 1000.0
+) -> dict[str, Any]:
     """Rates of trials of seeds 0, 1 and so on; simulations in the opposite order."""
     trials = [trial("live", seed, kind) for seed in range(len(live))]
     trials += [trial("simulation", seed, kind) for seed in reversed(range(len(simulated)))]
     rates = [*live, *reversed(simulated)]
     values = np.array([[rate, rate / 1e6, messages] for rate in rates])
-    return {each.metric.value: each for each in comparisons(trials, WholeSegment(METRICS, values, np.isfinite(values), ()))}
+    return {
+        each.metric.value: each
+        for each in comparisons(trials, WholeSegment(METRICS, values, np.isfinite(values), ()))
+    }
 
 
 def test_trials_of_one_seed_are_compared_whatever_their_order() -> None:
@@ -56,7 +63,9 @@ def test_without_three_pairs_there_is_no_interval_and_no_verdict() -> None:
 
 
 def test_a_trial_in_vain_takes_its_simulation_with_it() -> None:
-    found = compared([math.nan, 2000.0, 3000.0, 4000.0], [0.0, 2000.0, 3000.0, 4000.0])["message_rate"]
+    found = compared([math.nan, 2000.0, 3000.0, 4000.0], [0.0, 2000.0, 3000.0, 4000.0])[
+        "message_rate"
+    ]
     assert (found.live, found.simulation, found.verdict) == (3000.0, 3000.0, "agrees")
 
 

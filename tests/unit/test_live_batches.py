@@ -1,4 +1,6 @@
-"""What agents count by parts of what they measure: asked for, as rows, and what follows from it and what does not."""
+"""What agents count by parts of what they measure: asked for, as rows, and what follows from it and
+what does not.
+"""
 
 import copy
 import json
@@ -22,7 +24,8 @@ from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, FLOW_METRICS, NOT_CO
 from flow_totals import together
 from measured_trials import loopback, only_trial
 
-# A stream of lengths that differ, requests, a stream of octets and a file; measured for 1 s in four parts.
+# A stream of lengths that differ, requests, a stream of octets and a file; measured for 1 s in four
+# parts.
 FILE = """\
 title = "all kinds"
 [network]
@@ -66,7 +69,13 @@ batches = 4
 """
 OF_STREAM = {
     *(Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE, Metric.MESSAGES),
-    *(Metric.ONE_WAY_DELAY, Metric.INTER_ARRIVAL, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.REFUSED),
+    *(
+        Metric.ONE_WAY_DELAY,
+        Metric.INTER_ARRIVAL,
+        Metric.EXCHANGES,
+        Metric.TIMED_OUT,
+        Metric.REFUSED,
+    ),
 }
 OF_EXCHANGE = {Metric.ROUND_TRIP, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.REFUSED}
 OF_FILE = {Metric.DATA_RATE, Metric.ROUND_TRIP, Metric.EXCHANGES}
@@ -82,7 +91,9 @@ def histogram(count: int) -> dict[str, Any]:
 
 
 def result() -> dict[str, Any]:
-    """What agents would say: 10 messages of 1300 octets and their marks, 40 exchanges of which 3 failed, and 5 blocks."""
+    """What agents would say: 10 messages of 1300 octets and their marks, 40 exchanges of which 3
+    failed, and 5 blocks.
+    """
     again = {"tcp": {"columns": {"sent_again": [0]}}}
     stream = {
         "frames": [1, 4, 2, 3],
@@ -101,8 +112,16 @@ def result() -> dict[str, Any]:
         "spacing": histogram(9),
         "batches": stream,
     }
-    asked = {"requests": [10, 10, 12, 8], "complete": [10, 8, 12, 7], "since_arrival_sum_ns": [100_500, 80_100, 120_900, 70_200]}
-    blocks = {"octets": [4000, 8000, 4000, 4000], "blocks": [1, 2, 1, 1], "round_trip_sum_ns": [10_010, 20_030, 10_020, 10_050]}
+    asked = {
+        "requests": [10, 10, 12, 8],
+        "complete": [10, 8, 12, 7],
+        "since_arrival_sum_ns": [100_500, 80_100, 120_900, 70_200],
+    }
+    blocks = {
+        "octets": [4000, 8000, 4000, 4000],
+        "blocks": [1, 2, 1, 1],
+        "round_trip_sum_ns": [10_010, 20_030, 10_020, 10_050],
+    }
     file = {"octets": 20_000, "blocks": 5, "round_trip": histogram(5), "batches": blocks}
     taken = {"octets": 900, "data_rate_bps": 6400.0, "batches": {"octets": [100, 200, 300, 300]}}
     sides: dict[str, tuple[Any, Any]] = {
@@ -111,7 +130,14 @@ def result() -> dict[str, Any]:
             {"stream": {"received": 20, "reordered": 0, "duplicate": 0, "measured": measured}},
         ),
         "ping": (
-            {"requests": 40, "answered": 37, "lost": 3, "unasked": 0, "since_arrival": histogram(37), "batches": asked},
+            {
+                "requests": 40,
+                "answered": 37,
+                "lost": 3,
+                "unasked": 0,
+                "since_arrival": histogram(37),
+                "batches": asked,
+            },
             {"requests": 40, "request_octets": 40 * 58},
         ),
         "bulk": ({"octets": 2000, **again}, {"octets": 2000, "last_ns": 5, "measured": taken}),
@@ -121,7 +147,11 @@ def result() -> dict[str, Any]:
         name: {"cautions": [], "sending": {"counted": sending}, "receiving": {"counted": receiving}}
         for name, (sending, receiving) in sides.items()
     }
-    return {"outcome": "complete", "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}}, "flows": flows}
+    return {
+        "outcome": "complete",
+        "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}},
+        "flows": flows,
+    }
 
 
 def sums_of(rows: TrialRows, flows: slice = slice(None)) -> FlowSums:
@@ -133,7 +163,9 @@ def sums_of(rows: TrialRows, flows: slice = slice(None)) -> FlowSums:
     cube |= {name: sums_s[None, :, :, at] for at, name in enumerate(BATCH_SUMS)}
     one = np.ones((1, len(counts)))
     kinds = np.array([[False, False, True, True]])[:, flows]
-    return FlowSums(cube, one / len(counts), one, np.ones(kinds.shape), kinds, np.zeros(kinds.shape, np.bool_))
+    return FlowSums(
+        cube, one / len(counts), one, np.ones(kinds.shape), kinds, np.zeros(kinds.shape, np.bool_)
+    )
 
 
 def observed(rows: TrialRows, metric: Metric, flow: int | None = None) -> float:
@@ -143,11 +175,16 @@ def observed(rows: TrialRows, metric: Metric, flow: int | None = None) -> float:
 
 def told(rows: TrialRows, flow: int) -> set[Metric]:
     """Metrics of a flow that have an error from batches."""
-    errors = {metric: within(values[:, :, flow]).error for metric, values in of_each(left_out(sums_of(rows))).items()}
+    errors = {
+        metric: within(values[:, :, flow]).error
+        for metric, values in of_each(left_out(sums_of(rows))).items()
+    }
     return {metric for metric, error in errors.items() if np.isfinite(error).all()}
 
 
-def test_agents_are_told_how_many_parts_there_are_and_a_plan_of_an_older_version_asks_for_none(tmp_path: Path) -> None:
+def test_agents_are_told_how_many_parts_there_are_and_a_plan_of_an_older_version_asks_for_none(
+    tmp_path: Path,
+) -> None:
     trial = trial_of(tmp_path)
     assert list(trial["scenario"]) == ["network", "flows", "phases", "batches", "live"]
     text = describe(trial, loopback(), {})
@@ -163,20 +200,28 @@ def test_agents_are_told_how_many_parts_there_are_and_a_plan_of_an_older_version
 
 
 @pytest.mark.parametrize("batches", [0, 1001])
-def test_a_number_of_parts_that_nobody_counts_is_refused_with_what_is_allowed(tmp_path: Path, batches: int) -> None:
+def test_a_number_of_parts_that_nobody_counts_is_refused_with_what_is_allowed(
+    tmp_path: Path, batches: int
+) -> None:
     test = json.loads(describe(trial_of(tmp_path), loopback(), {}))
     test["phases"] |= {"batches": batches, "measure_to_ns": 9_000_000_000}
-    with pytest.raises(ValueError, match=rf"within the 2000000000 ns.*batches = {batches}: must be from 1 to 1000"):
+    with pytest.raises(
+        ValueError, match=rf"within the 2000000000 ns.*batches = {batches}: must be from 1 to 1000"
+    ):
         _core.check_test(json.dumps(test))
 
 
-def test_all_parts_together_say_what_is_observed_of_what_follows_from_them_and_nothing_else_has_an_error(tmp_path: Path) -> None:
+def test_all_parts_together_say_what_is_observed_of_what_follows_from_them_and_nothing_else_has_an_error(
+    tmp_path: Path,
+) -> None:
     rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=1.0)
     each = of_each(together(sums_of(rows)))
     for flow, metrics in enumerate((OF_STREAM, OF_EXCHANGE, {Metric.EXCHANGES}, OF_FILE)):
         assert told(rows, flow) == metrics, flow
         for metric in metrics:
-            assert each[metric][0, 0, flow] == pytest.approx(observed(rows, metric, flow), rel=1e-12, abs=1e-15), (metric, flow)
+            assert each[metric][0, 0, flow] == pytest.approx(
+                observed(rows, metric, flow), rel=1e-12, abs=1e-15
+            ), (metric, flow)
     # By hand: sums, not the middles of buckets; 46 octets are around the data of each message.
     assert observed(rows, Metric.ONE_WAY_DELAY, 0) == pytest.approx(100_270e-9 / 10, rel=1e-12)
     assert observed(rows, Metric.ROUND_TRIP, 1) == pytest.approx(371_700e-9 / 37, rel=1e-12)
@@ -199,7 +244,9 @@ def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path:
     assert {metric for metric, of in alone.items() if math.isfinite(of.error[0])} == OF_STREAM
     # With one part of a quarter of a second left out: 9, 6, 8 and 7 messages in 0.75 s.
     rates = np.array([9, 6, 8, 7]) / 0.75
-    assert alone[Metric.MESSAGE_RATE].error[0] == pytest.approx(math.sqrt(3 / 4 * np.square(rates - 10).sum()), rel=1e-12)
+    assert alone[Metric.MESSAGE_RATE].error[0] == pytest.approx(
+        math.sqrt(3 / 4 * np.square(rates - 10).sum()), rel=1e-12
+    )
     assert alone[Metric.MESSAGE_RATE].degrees[0] == 3
 
 
@@ -223,10 +270,16 @@ def test_what_was_not_counted_by_part_of_a_stream_has_no_error(tmp_path: Path) -
     assert "one_way_s" not in voice
 
 
-def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_them(tmp_path: Path) -> None:
+def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_them(
+    tmp_path: Path,
+) -> None:
     scenario, said = trial_of(tmp_path)["scenario"], result()
     del said["flows"]["load"]["receiving"]["counted"]["stream"]["measured"]["batches"]
-    said["flows"]["ping"]["sending"]["counted"]["batches"] = {"requests": [40], "complete": [37], "since_arrival_sum_ns": [371_700]}
+    said["flows"]["ping"]["sending"]["counted"]["batches"] = {
+        "requests": [40],
+        "complete": [37],
+        "since_arrival_sum_ns": [371_700],
+    }
     rows = observe(scenario, said, took_s=1.0)
     assert [told(rows, flow) for flow in range(4)] == [set(), set(), {Metric.EXCHANGES}, OF_FILE]
     # Of one part the mean is exact all the same; without any it is that of the buckets.
@@ -238,15 +291,22 @@ def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_t
 
 def test_several_receivers_are_counted_together() -> None:
     batches = result()["flows"]["load"]["receiving"]["counted"]["stream"]["measured"]["batches"]
-    found = of_stream([{"batches": batches}, {"batches": batches}], is_voice=False, is_refused=False)
+    found = of_stream(
+        [{"batches": batches}, {"batches": batches}], is_voice=False, is_refused=False
+    )
     assert found is not None
     assert found["messages"].tolist() == [2, 8, 4, 6]
-    assert found["one_way_s"].tolist() == pytest.approx([20_020e-9, 80_240e-9, 40_100e-9, 60_180e-9])
+    assert found["one_way_s"].tolist() == pytest.approx(
+        [20_020e-9, 80_240e-9, 40_100e-9, 60_180e-9]
+    )
     assert of_stream([{"batches": batches}, {}], is_voice=False, is_refused=False) is None
 
 
-def test_flows_of_a_table_have_an_interval_together_only_if_batches_tell_of_each_that_has_a_value() -> None:
-    # Three flows in two batches: one known in both, one that nobody counted by batch, one of which there is nothing.
+def test_flows_of_a_table_have_an_interval_together_only_if_batches_tell_of_each_that_has_a_value() -> (
+    None
+):
+    # Three flows in two batches: one known in both, one that nobody counted by batch, one of which
+    # there is nothing.
     values = np.array([[[1.0, np.nan, np.nan], [3.0, np.nan, np.nan]]])
     known = np.array([[True, False, False]])
     assert _means_of_known(values, known).tolist() == [[1.0, 3.0]]

@@ -10,7 +10,12 @@ import pytest
 from ethermeter import _core, plan
 from ethermeter.cli.measure import QUICK, STUDIES
 from ethermeter.engines.live import Laboratory, Station
-from ethermeter.engines.live.description import LINGER_NS, describe, flow_names, selective_acknowledgements
+from ethermeter.engines.live.description import (
+    LINGER_NS,
+    describe,
+    flow_names,
+    selective_acknowledgements,
+)
 from ethermeter.engines.live.observed import in_vain, observe
 from ethermeter.engines.live.places import Local, mtu_octets
 from ethermeter.engines.work import Work
@@ -53,7 +58,9 @@ engines = ["live"]
 LABORATORY = loopback()
 
 
-def trial_of(folder: Path, data: str = 'data = "100 B"', more: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:
+def trial_of(
+    folder: Path, data: str = 'data = "100 B"', more: tuple[tuple[str, str], ...] = ()
+) -> dict[str, Any]:
     return only_trial(folder, FILE, ("DATA", data), *more)
 
 
@@ -72,10 +79,15 @@ def test_a_trial_becomes_a_test_that_the_coordinator_takes(tmp_path: Path) -> No
         "batches": 20,
     }
     load_, ping = test["flows"]
-    # 100 octets of data and what is around them: 14 + 20 + 8 + 4 (802.3-2022 § 3.2, RFC 791, RFC 768).
+    # 100 octets of data and what is around them: 14 + 20 + 8 + 4 (802.3-2022 § 3.2, RFC 791, RFC
+    # 768).
     assert load_["traffic"]["frames"] == {"kind": "fixed", "bits": 8 * 146}
     assert load_["traffic"]["arrivals"] == {"kind": "poisson", "mean_ps": 1e9}
-    asked = {"frames": {"kind": "fixed", "bits": 8 * 76}, "arrivals": {"kind": "saturated"}, "patience_ns": 10_000_000}
+    asked = {
+        "frames": {"kind": "fixed", "bits": 8 * 76},
+        "arrivals": {"kind": "saturated"},
+        "patience_ns": 10_000_000,
+    }
     assert ping["traffic"] == {"kind": "exchange", **asked}
 
 
@@ -90,22 +102,30 @@ def test_answers_of_another_length_that_are_thought_about_become_a_response(tmp_
     traffic = json.loads(text)["flows"][1]["traffic"]
     assert traffic["frames"] == {"kind": "mix", "bits": [8 * 86, 8 * 146], "weights": [1.0, 1.0]}
     assert traffic["arrivals"]["kind"] == "poisson"
-    assert traffic["response"] == {"frames": {"kind": "fixed", "bits": 8 * 1046}, "think": {"kind": "constant", "ps": 1_000_000_000}}
+    assert traffic["response"] == {
+        "frames": {"kind": "fixed", "bits": 8 * 1046},
+        "think": {"kind": "constant", "ps": 1_000_000_000},
+    }
 
 
-def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(tmp_path: Path) -> None:
+def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(
+    tmp_path: Path,
+) -> None:
     said = {
         "a": {"ceilings": {"rate_bps": 10_000_000, "rate_frames_per_s": 2000}},
         "b": {"ceilings": {"rate_bps": 3_000_000, "rate_frames_per_s": 5000}},
     }
     flows = json.loads(describe(trial_of(tmp_path), LABORATORY, said))["flows"]
-    # From a to b there are two, the stream and an exchange's answers; from b to a its requests. The stream's clocks are compared by a
-    # thousand frames of 96 octets a second.
+    # From a to b there are two, the stream and an exchange's answers; from b to a its requests. The
+    # stream's clocks are compared by a thousand frames of 96 octets a second.
     assert [(flow["most_bps"], flow["most_frames_per_s"]) for flow in flows] == [
         ((3_000_000 - 768_000) // 2, 500),
         (3_000_000 - 768_000, 1000),
     ]
-    assert (flows[1]["most_answer_bps"], flows[1]["most_answer_frames_per_s"]) == ((3_000_000 - 768_000) // 2, 500)
+    assert (flows[1]["most_answer_bps"], flows[1]["most_answer_frames_per_s"]) == (
+        (3_000_000 - 768_000) // 2,
+        500,
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +139,11 @@ def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(tmp
             "response.frames = 63 B: expected at least 64 B",
         ),
         ('data = "100 B"', (('drain = "0.2 s"', 'spread = "1 s"'),), "phases.spread"),
-        ('data = "3000 B"\nport = "packet"', (), 'expected data that fits into a frame with port = "packet"'),
+        (
+            'data = "3000 B"\nport = "packet"',
+            (),
+            'expected data that fits into a frame with port = "packet"',
+        ),
     ],
 )
 def test_what_cannot_be_measured_is_refused_with_key_and_value(
@@ -140,10 +164,18 @@ def test_a_host_that_the_laboratory_lacks_is_named(tmp_path: Path) -> None:
     ("kind", "data", "old", "new", "fault"),
     [
         ("loopback", 'frames = "64 B"\nport = "packet"', "", "", "port of flow load = packet"),
-        ("testbed", 'data = "100 B"', 'ends = ["a", "b"]', 'ends = ["a", "b"]\nhalf_duplex = true', "a - b = half duplex"),
+        (
+            "testbed",
+            'data = "100 B"',
+            'ends = ["a", "b"]',
+            'ends = ["a", "b"]\nhalf_duplex = true',
+            "a - b = half duplex",
+        ),
     ],
 )
-def test_what_cannot_be_built_on_this_machine_is_refused(tmp_path: Path, kind: str, data: str, old: str, new: str, fault: str) -> None:
+def test_what_cannot_be_built_on_this_machine_is_refused(
+    tmp_path: Path, kind: str, data: str, old: str, new: str, fault: str
+) -> None:
     trial = trial_of(tmp_path, data, ((old, new),) if old else ())
     with pytest.raises(InputError) as caught:
         Local(kind).check([Work(0, trial["id"], json.dumps(trial))])
@@ -163,11 +195,16 @@ def test_flows_whose_names_are_too_long_for_a_test_are_numbered(tmp_path: Path) 
 
 
 def histogram(*buckets: tuple[int, int, int]) -> dict[str, Any]:
-    return {"total": sum(count for _, _, count in buckets), "buckets": [list(bucket) for bucket in buckets]}
+    return {
+        "total": sum(count for _, _, count in buckets),
+        "buckets": [list(bucket) for bucket in buckets],
+    }
 
 
 def result() -> dict[str, Any]:
-    """What agents would say of the trial: 2000 messages sent, 1990 came, 1000 in the window of 1 s; 500 exchanges, 2 of them in vain."""
+    """What agents would say of the trial: 2000 messages sent, 1990 came, 1000 in the window of 1 s;
+    500 exchanges, 2 of them in vain.
+    """
     stream = {
         "received": 1990,
         "reordered": 3,
@@ -181,7 +218,12 @@ def result() -> dict[str, Any]:
             "spacing": histogram((999_999_999, 1_000_000_001, 999)),
         },
     }
-    pacing = {"frames": 2000, "share_on_time": 0.995, "worst_ns": 9_000, "lateness": histogram((900_000, 907_000, 2000))}
+    pacing = {
+        "frames": 2000,
+        "share_on_time": 0.995,
+        "worst_ns": 9_000,
+        "lateness": histogram((900_000, 907_000, 2000)),
+    }
     return {
         "outcome": "complete",
         "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}},
@@ -242,15 +284,24 @@ def test_rows_are_what_the_agents_counted_over_the_time_in_which_they_did(tmp_pa
 
 def test_what_nobody_counted_has_no_value_and_says_so(tmp_path: Path) -> None:
     rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=3.0)
-    for metric, flow in (("round_trip", 0), ("one_way_delay", 1), ("lost_queue", 0), ("ignored", None)):
+    for metric, flow in (
+        ("round_trip", 0),
+        ("one_way_delay", 1),
+        ("lost_queue", 0),
+        ("ignored", None),
+    ):
         found, cautions = value(rows, metric, flow)
         assert math.isnan(found)
         assert cautions == "no-samples"
 
 
 @pytest.mark.parametrize(("wanted", "caution"), [(498, ""), (499, "few-samples")])
-def test_fewer_exchanges_than_were_wanted_are_a_caution_of_what_they_tell(tmp_path: Path, wanted: int, caution: str) -> None:
-    scenario = trial_of(tmp_path, more=(('timeout = "10 ms"', f'timeout = "10 ms", exchanges = {wanted}'),))["scenario"]
+def test_fewer_exchanges_than_were_wanted_are_a_caution_of_what_they_tell(
+    tmp_path: Path, wanted: int, caution: str
+) -> None:
+    scenario = trial_of(
+        tmp_path, more=(('timeout = "10 ms"', f'timeout = "10 ms", exchanges = {wanted}'),)
+    )["scenario"]
     assert scenario["live"] == {"ports": ["udp", "udp"], "exchanges": [None, wanted]}
     rows = observe(scenario, result(), took_s=3.0)
     for metric in ("exchanges", "round_trip", "round_trip_p99"):
@@ -272,7 +323,9 @@ def test_a_doubtful_clock_is_a_caution_of_delays_only(tmp_path: Path) -> None:
         (lambda flow: flow.update(cautions=["consent-limited"]), "consent-limited"),
     ],
 )
-def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(tmp_path: Path, change: Any, caution: str) -> None:
+def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(
+    tmp_path: Path, change: Any, caution: str
+) -> None:
     changed = copy.deepcopy(result())
     change(changed["flows"]["load"])
     rows = observe(trial_of(tmp_path)["scenario"], changed, took_s=3.0)
@@ -290,15 +343,29 @@ def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(tmp_path: Path, chang
         (0, 200, ""),
     ],
 )
-def test_what_was_taken_of_a_processor_is_a_caution_of_all_there_is(tmp_path: Path, stolen: int, others: int, caution: str) -> None:
+def test_what_was_taken_of_a_processor_is_a_caution_of_all_there_is(
+    tmp_path: Path, stolen: int, others: int, caution: str
+) -> None:
     def edge(at: str, *processors: dict[str, int]) -> dict[str, Any]:
         return {"at": at, "host": {"processors": processors}}
 
-    idle, before, after = {"stolen": 7, "user": 1}, {"stolen": 100, "user": 5}, {"stolen": 100 + stolen, "user": 5 + others}
+    idle, before, after = (
+        {"stolen": 7, "user": 1},
+        {"stolen": 100, "user": 5},
+        {"stolen": 100 + stolen, "user": 5 + others},
+    )
     changed = copy.deepcopy(result())
     before_it = edge("transmit", idle, {"stolen": 0, "user": 0})
-    edges = [before_it, edge("measure_from", idle, before), edge("measure_to", {"stolen": 7, "user": 900}, after)]
-    changed["agents"] = {"a": {"result": {"host": []}}, "b": {"result": {"host": edges}}, "c": {"result": None}}
+    edges = [
+        before_it,
+        edge("measure_from", idle, before),
+        edge("measure_to", {"stolen": 7, "user": 900}, after),
+    ]
+    changed["agents"] = {
+        "a": {"result": {"host": []}},
+        "b": {"result": {"host": edges}},
+        "c": {"result": None},
+    }
     rows = observe(trial_of(tmp_path)["scenario"], changed, took_s=3.0)
     for flow in (0, 1, None):
         assert value(rows, "message_rate", flow)[1] == caution
@@ -320,7 +387,11 @@ MS_PS = 10**9
     ],
 )
 def test_messages_that_left_late_are_a_caution_of_what_their_lateness_changes(
-    tmp_path: Path, lateness: tuple[tuple[int, int, int], ...], worst_ns: int, of_times: str, of_counts: str
+    tmp_path: Path,
+    lateness: tuple[tuple[int, int, int], ...],
+    worst_ns: int,
+    of_times: str,
+    of_counts: str,
 ) -> None:
     changed = copy.deepcopy(result())
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
@@ -332,13 +403,18 @@ def test_messages_that_left_late_are_a_caution_of_what_their_lateness_changes(
             assert value(rows, metric, flow)[1] == of_times, metric
         for metric in ("message_rate", "goodput", "data_rate", "messages", "offered_rate"):
             assert value(rows, metric, flow)[1] == of_counts, metric
-    assert value(rows, "one_way_delay", 0)[1] == " ".join(word for word in (of_times, "clock-uncertain") if word)
+    assert value(rows, "one_way_delay", 0)[1] == " ".join(
+        word for word in (of_times, "clock-uncertain") if word
+    )
     assert value(rows, "round_trip", 1)[1] == ""
 
 
 @pytest.mark.parametrize(("period", "caution"), [("20 us", "late-send"), ("60 us", "")])
-def test_what_pacing_cannot_do_better_on_an_idle_host_is_not_late(tmp_path: Path, period: str, caution: str) -> None:
-    # A tenth of 20 µs is less than 5 µs, within which an idle host sends; a tenth of 60 µs is more than the 5.5 of these messages.
+def test_what_pacing_cannot_do_better_on_an_idle_host_is_not_late(
+    tmp_path: Path, period: str, caution: str
+) -> None:
+    # A tenth of 20 µs is less than 5 µs, within which an idle host sends; a tenth of 60 µs is more
+    # than the 5.5 of these messages.
     text = (('{ poisson = "1000 /s" }', f'{{ regular = "{period}" }}'),)
     changed = copy.deepcopy(result())
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
@@ -359,8 +435,16 @@ def test_a_saturated_source_has_no_times_that_it_could_miss(tmp_path: Path) -> N
 
 def test_drops_that_were_tried_again_limit_nobody(tmp_path: Path) -> None:
     changed = copy.deepcopy(result())
-    changed["flows"]["load"]["losses"] = {"missing": 0, "seen": [["socket", 10]], "unexplained": 0, "excess": 10}
-    assert value(observe(trial_of(tmp_path)["scenario"], changed, took_s=3.0), "message_rate", 0)[1] == ""
+    changed["flows"]["load"]["losses"] = {
+        "missing": 0,
+        "seen": [["socket", 10]],
+        "unexplained": 0,
+        "excess": 10,
+    }
+    assert (
+        value(observe(trial_of(tmp_path)["scenario"], changed, took_s=3.0), "message_rate", 0)[1]
+        == ""
+    )
 
 
 def test_a_trial_in_vain_has_no_values_at_all(tmp_path: Path) -> None:
@@ -371,7 +455,9 @@ def test_a_trial_in_vain_has_no_values_at_all(tmp_path: Path) -> None:
 
 
 def test_an_answer_of_which_nothing_is_said_is_as_long_as_its_request(tmp_path: Path) -> None:
-    (_, ping) = trial_of(tmp_path, more=(('response = { frames = "76 B", ', "response = { "),))["scenario"]["flows"]
+    (_, ping) = trial_of(tmp_path, more=(('response = { frames = "76 B", ', "response = { "),))[
+        "scenario"
+    ]["flows"]
     assert ping["response"]["frames"] == ping["frames"] == {"kind": "fixed", "bits": 8 * 76}
 
 
@@ -386,7 +472,13 @@ def test_every_live_test_of_a_study_is_one_that_agents_can_be_asked_for(study: s
             experiment = load(shipped()[name], overrides=overrides)
             assert "live" in experiment.engines
             trials = plan.expand([experiment]).trials
-            Local("testbed").check([Work(at, trial.id, trial.line) for at, trial in enumerate(trials) if trial.engine == "live"])
+            Local("testbed").check(
+                [
+                    Work(at, trial.id, trial.line)
+                    for at, trial in enumerate(trials)
+                    if trial.engine == "live"
+                ]
+            )
         series |= {trial.series for trial in trials}
     assert len(series) == len(names)
 
@@ -421,8 +513,13 @@ def transfer_of(folder: Path, job: str) -> dict[str, Any]:
     return dict(json.loads(trial.line))
 
 
-@pytest.mark.parametrize(("job", "octets"), [("stream = {}", {}), ('stream = { size = "36 MB" }', {"octets": 36_000_000})])
-def test_a_stream_of_octets_becomes_a_transfer_over_tcp(tmp_path: Path, job: str, octets: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    ("job", "octets"),
+    [("stream = {}", {}), ('stream = { size = "36 MB" }', {"octets": 36_000_000})],
+)
+def test_a_stream_of_octets_becomes_a_transfer_over_tcp(
+    tmp_path: Path, job: str, octets: dict[str, int]
+) -> None:
     trial = transfer_of(tmp_path, job)
     text = describe(trial, LABORATORY, {})
     _core.check_test(text)
@@ -442,13 +539,17 @@ def test_transfers_of_older_plans_leave_congestion_control_to_the_hosts(tmp_path
     assert selective_acknowledgements(trial["scenario"]) is None
 
 
-def test_hosts_of_a_testbed_acknowledge_selectively_or_not_for_all_transfers(tmp_path: Path) -> None:
+def test_hosts_of_a_testbed_acknowledge_selectively_or_not_for_all_transfers(
+    tmp_path: Path,
+) -> None:
     scenario = transfer_of(tmp_path, "stream = {}")["scenario"]
     assert selective_acknowledgements(scenario) is True
     other = copy.deepcopy(scenario["flows"][0])
     other["transfer"]["tcp"]["sack"] = False
     assert selective_acknowledgements({**scenario, "flows": [other]}) is False
-    with pytest.raises(InputError, match=r"flows\.\*\.transfer\.tcp\.sack = true and false: expected the same"):
+    with pytest.raises(
+        InputError, match=r"flows\.\*\.transfer\.tcp\.sack = true and false: expected the same"
+    ):
         selective_acknowledgements({**scenario, "flows": [*scenario["flows"], other]})
 
 
@@ -464,7 +565,11 @@ def test_a_file_becomes_one_over_tcp_with_consent_both_ways(tmp_path: Path, dire
     assert (flow["port"], flow["most_answer_bps"]) == ("tcp", flow["most_bps"])
     assert flow["traffic"]["kind"] == "file"
     file = flow["traffic"]["file"]
-    assert (file["direction"], file["octets"], file["block_octets"]) == (direction, 36_000_000, 4000)
+    assert (file["direction"], file["octets"], file["block_octets"]) == (
+        direction,
+        36_000_000,
+        4000,
+    )
     assert file["server"] == {"kind": "constant", "ps": 1_000_000_000}
 
 
@@ -472,7 +577,11 @@ def test_what_a_file_brought_is_blocks_and_the_time_of_all(tmp_path: Path) -> No
     def end(again: int) -> dict[str, Any]:
         return {"tcp": {"columns": {"sent_again": [0, again]}}}
 
-    measured = {"octets": 2_000_000, "blocks": 500, "round_trip": histogram((2_000_000_000, 2_000_000_002, 500))}
+    measured = {
+        "octets": 2_000_000,
+        "blocks": 500,
+        "round_trip": histogram((2_000_000_000, 2_000_000_002, 500)),
+    }
     outcome = {
         "outcome": "complete",
         "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}},
@@ -488,7 +597,9 @@ def test_what_a_file_brought_is_blocks_and_the_time_of_all(tmp_path: Path) -> No
     rows = observe(scenario, outcome, took_s=2.0)
 
     def at(metric: str) -> float:
-        return float(rows.values[len(FLOW_METRICS) + [str(name) for name in FLOW_METRICS].index(metric)])
+        return float(
+            rows.values[len(FLOW_METRICS) + [str(name) for name in FLOW_METRICS].index(metric)]
+        )
 
     assert at("data_rate") == pytest.approx(8 * 2_000_000, rel=1e-12)  # in a window of a second
     assert at("transfer_rate") == pytest.approx(8 * 36_000_000 / 1.8, rel=1e-12)
@@ -499,8 +610,14 @@ def test_what_a_file_brought_is_blocks_and_the_time_of_all(tmp_path: Path) -> No
 
 
 def test_rates_of_a_transfer_are_those_from_the_first_read_to_the_last(tmp_path: Path) -> None:
-    counted = {"sending": {"counted": {"octets": 2_000_000, "tcp": {"columns": {"sent_again": [0, 3]}}}}}
-    taken = {"octets": 2_000_000, "last_ns": 1_900_000_000, "measured": {"octets": 1_000_000, "data_rate_bps": 9_400_000.0}}
+    counted = {
+        "sending": {"counted": {"octets": 2_000_000, "tcp": {"columns": {"sent_again": [0, 3]}}}}
+    }
+    taken = {
+        "octets": 2_000_000,
+        "last_ns": 1_900_000_000,
+        "measured": {"octets": 1_000_000, "data_rate_bps": 9_400_000.0},
+    }
     outcome = {
         "outcome": "complete",
         "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}},

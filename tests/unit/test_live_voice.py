@@ -1,4 +1,6 @@
-"""The live engine's voice without a network: coders as agents are told them, and what agents counted of samples as rows."""
+"""The live engine's voice without a network: coders as agents are told them, and what agents
+counted of samples as rows.
+"""
 
 import json
 import math
@@ -50,7 +52,12 @@ def trial_of(folder: Path, *more: tuple[str, str]) -> dict[str, Any]:
 
 
 def samples(overhead: int, least: int, most: int) -> dict[str, Any]:
-    return {"kind": "samples", "overhead_bits": 8 * overhead, "min_bits": 8 * least, "max_bits": 8 * most}
+    return {
+        "kind": "samples",
+        "overhead_bits": 8 * overhead,
+        "min_bits": 8 * least,
+        "max_bits": 8 * most,
+    }
 
 
 @pytest.mark.parametrize(
@@ -60,8 +67,19 @@ def samples(overhead: int, least: int, most: int) -> dict[str, Any]:
         ("127.0.0.", (), 46),
         ("fd00::", (), 66),
         # Raw frames as long as those of UDP over IPv4.
-        ("127.0.0.", (('overhead = "12 B" } }\n', 'overhead = "12 B" } }\nport = "packet"\n'),), 46),
-        ("127.0.0.", (("data = { samples", "frames = { samples"), ('overhead = "12 B"', 'overhead = "30 B"')), 0),
+        (
+            "127.0.0.",
+            (('overhead = "12 B" } }\n', 'overhead = "12 B" } }\nport = "packet"\n'),),
+            46,
+        ),
+        (
+            "127.0.0.",
+            (
+                ("data = { samples", "frames = { samples"),
+                ('overhead = "12 B"', 'overhead = "30 B"'),
+            ),
+            0,
+        ),
     ],
 )
 def test_a_coder_becomes_a_stream_of_frames_of_samples_that_the_coordinator_takes(
@@ -80,7 +98,10 @@ def test_a_coder_becomes_a_stream_of_frames_of_samples_that_the_coordinator_take
 @pytest.mark.parametrize(
     ("more", "fault"),
     [
-        ((('least = "172 B"', 'least = "28 B"'),), "data.samples.least = 28 B: expected at least 29 B"),
+        (
+            (('least = "172 B"', 'least = "28 B"'),),
+            "data.samples.least = 28 B: expected at least 29 B",
+        ),
         (
             (
                 ('data = { samples = { least = "172 B"', 'frames = { samples = { least = "74 B"'),
@@ -91,14 +112,19 @@ def test_a_coder_becomes_a_stream_of_frames_of_samples_that_the_coordinator_take
         ((('overhead = "12 B" } }\n', 'overhead = "12 B" } }\nport = "tcp"\n'),), '"tcp"'),
     ],
 )
-def test_voice_that_cannot_be_measured_is_refused_with_key_and_value(tmp_path: Path, more: tuple[tuple[str, str], ...], fault: str) -> None:
+def test_voice_that_cannot_be_measured_is_refused_with_key_and_value(
+    tmp_path: Path, more: tuple[tuple[str, str], ...], fault: str
+) -> None:
     with pytest.raises(InputError) as caught:
         describe(trial_of(tmp_path, *more), loopback("127.0.0."), {})
     assert fault in str(caught.value)
 
 
 def histogram(*buckets: tuple[int, int, int]) -> dict[str, Any]:
-    return {"total": sum(count for _, _, count in buckets), "buckets": [list(bucket) for bucket in buckets]}
+    return {
+        "total": sum(count for _, _, count in buckets),
+        "buckets": [list(bucket) for bucket in buckets],
+    }
 
 
 def stream(frames: int) -> dict[str, Any]:
@@ -114,14 +140,25 @@ def stream(frames: int) -> dict[str, Any]:
 
 
 def result() -> dict[str, Any]:
-    """8000 samples made in the window: 7000 sent, 900 lost at the talker, 100 left; 6500 came, in packets that took 30 or 50 ms."""
-    pacing = {"frames": 80, "share_on_time": 1.0, "worst_ns": 1000, "lateness": histogram((1_000_000, 1_000_002, 80))}
+    """8000 samples made in the window: 7000 sent, 900 lost at the talker, 100 left; 6500 came, in
+    packets that took 30 or 50 ms.
+    """
+    pacing = {
+        "frames": 80,
+        "share_on_time": 1.0,
+        "worst_ns": 1000,
+        "lateness": histogram((1_000_000, 1_000_002, 80)),
+    }
     said = {"made": 8000, "sent": 7000, "lost": 900, "left": 100, "packets": 35}
     heard = {
         "packets": 33,
         "samples": 6500,
-        "voice_delay": histogram((30_000_000_000, 30_000_000_002, 30), (50_000_000_000, 50_000_000_002, 3)),
-        "sample_delay": histogram((30_000_000_000, 30_000_000_002, 6000), (50_000_000_000, 50_000_000_002, 500)),
+        "voice_delay": histogram(
+            (30_000_000_000, 30_000_000_002, 30), (50_000_000_000, 50_000_000_002, 3)
+        ),
+        "sample_delay": histogram(
+            (30_000_000_000, 30_000_000_002, 6000), (50_000_000_000, 50_000_000_002, 500)
+        ),
     }
     talk, load_ = stream(40), stream(1000)
     talk["voice"] = {"packets": 80, "samples": 15_000, "measured": heard}
@@ -150,8 +187,12 @@ def result() -> dict[str, Any]:
 def value(rows: TrialRows, metric: str, flow: int | None = None) -> tuple[float, str]:
     """Value and cautions of a metric of a flow, or of both; those of voice follow all others."""
     tables = [[str(name) for name in metrics] for metrics in (FLOW_METRICS, FLOW_VOICE_METRICS)]
-    begin, names = next((3 * len(tables[0]) * at, names) for at, names in enumerate(tables) if metric in names)
-    place = begin + (names.index(metric) if flow is None else len(names) + names.index(metric) * 2 + flow)
+    begin, names = next(
+        (3 * len(tables[0]) * at, names) for at, names in enumerate(tables) if metric in names
+    )
+    place = begin + (
+        names.index(metric) if flow is None else len(names) + names.index(metric) * 2 + flow
+    )
     return float(rows.values[place]), caution_text(int(rows.cautions[place]))
 
 

@@ -1,4 +1,6 @@
-"""Every malformed file, as a user meets it: exit code 2, nothing on stdout, one line a fault that begins with its file."""
+"""Every malformed file, as a user meets it: exit code 2, nothing on stdout, one line a fault that
+begins with its file.
+"""
 
 import sys
 
@@ -11,7 +13,12 @@ from ethermeter import cli
 
 FILES = {
     f"{module.__name__}: {name}": text
-    for module in (test_malformed, test_malformed_segment, test_malformed_stations, test_malformed_voice)
+    for module in (
+        test_malformed,
+        test_malformed_segment,
+        test_malformed_stations,
+        test_malformed_voice,
+    )
     for name, (text, *_) in module.MALFORMED.items()
 }
 
@@ -22,7 +29,9 @@ def test_there_are_more_than_enough_of_them():
 
 @pytest.mark.parametrize("text", FILES.values(), ids=FILES)
 @pytest.mark.parametrize("command", ["validate", "run"])
-def test_a_malformed_file_ends_with_2_and_a_line_for_each_fault(tmp_path, monkeypatch, capsys, command, text):
+def test_a_malformed_file_ends_with_2_and_a_line_for_each_fault(
+    tmp_path, monkeypatch, capsys, command, text
+):
     path = tmp_path / "x.toml"
     path.write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)

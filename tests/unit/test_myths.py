@@ -1,4 +1,6 @@
-"""Myths: formulas against reference values, and a made-up world that bears out the claims about runs, then one that does not."""
+"""Myths: formulas against reference values, and a made-up world that bears out the claims about
+runs, then one that does not.
+"""
 
 import math
 from collections.abc import Callable, Mapping
@@ -14,7 +16,18 @@ from ethermeter.experiment import load, shipped
 from ethermeter.observation import Metric
 from ethermeter.papers import myths, myths_curves, myths_theory
 from ethermeter.papers.claims import Claim
-from ethermeter.papers.myths_runs import CSMA_CD, FRAMES, KNEES, LOAD, RING, SATURATED, SIMULATED, Runs, knees, regime
+from ethermeter.papers.myths_runs import (
+    CSMA_CD,
+    FRAMES,
+    KNEES,
+    LOAD,
+    RING,
+    SATURATED,
+    SIMULATED,
+    Runs,
+    knees,
+    regime,
+)
 from ethermeter.papers.myths_theory import FORMULAS
 from ethermeter.plan import Plan, expand
 
@@ -69,9 +82,16 @@ def ideal(series: str, engine: str, point: Mapping[str, str], metric: Metric) ->
 
 
 def made_up(world: World, *, error: float = 1e-4) -> Runs:
-    """Fill every trial of the plan with a world's numbers; the points have intervals, the replications are alike."""
+    """Fill every trial of the plan with a world's numbers; the points have intervals, the
+    replications are alike.
+    """
     trials = plan().trials
-    values = {metric: np.array([world(trial.series, trial.engine, trial.point, metric) for trial in trials]) for metric in USED}
+    values = {
+        metric: np.array(
+            [world(trial.series, trial.engine, trial.point, metric) for trial in trials]
+        )
+        for metric in USED
+    }
     points = {}
     for at, trial in enumerate(trials):
         key = (trial.series, trial.engine, *sorted(trial.point.items()))
@@ -83,7 +103,11 @@ def made_up(world: World, *, error: float = 1e-4) -> Runs:
 
 def judged(world: World, *, error: float = 1e-4) -> dict[str, Claim]:
     about_runs = {entry["id"] for entry in myths.published() if simulated(entry)}
-    return {claim.id: claim for claim in myths.claims(made_up(world, error=error)) if claim.id in about_runs}
+    return {
+        claim.id: claim
+        for claim in myths.claims(made_up(world, error=error))
+        if claim.id in about_runs
+    }
 
 
 def simulated(entry: Mapping[str, object]) -> bool:
@@ -112,7 +136,8 @@ def test_the_files_make_one_plan_of_eight_series() -> None:
 
 def test_every_claim_about_runs_is_borne_out_by_a_world_that_agrees() -> None:
     verdicts = {name: claim.verdict for name, claim in judged(ideal).items()}
-    # Its knees: with all delays on one slope beyond the corner, both axes put the knee at the corner.
+    # Its knees: with all delays on one slope beyond the corner, both axes put the knee at the
+    # corner.
     assert verdicts.pop("knee-lower-against-throughput") == "fails"
     assert set(verdicts.values()) == {"met", "holds"}
     assert len(verdicts) == len(SIMULATED) - 1
@@ -121,18 +146,52 @@ def test_every_claim_about_runs_is_borne_out_by_a_world_that_agrees() -> None:
 @pytest.mark.parametrize(
     ("claim", "metric", "change"),
     [
-        ("minimal-packets-simulated", Metric.UTILISATION, lambda s, e, p, v: 0.39 if s == "one slot" else v),
-        ("minimal-frames-above-37", Metric.UTILISATION, lambda s, e, p, v: 0.36 if s == SATURATED else v),
-        ("nominal-capacity", Metric.UTILISATION, lambda s, e, p, v: 0.94 if s == SATURATED and p[FRAMES] == "1536 B" else v),
-        ("not-saturated-at-37", Metric.LOSS, lambda s, e, p, v: 0.02 if s == KNEES and float(p[LOAD]) > 0.35 else v),
-        ("stable-with-backoff", Metric.UTILISATION, lambda s, e, p, v: v - 0.04 if s == CSMA_CD and p[LOAD] == "2.0" else v),
+        (
+            "minimal-packets-simulated",
+            Metric.UTILISATION,
+            lambda s, e, p, v: 0.39 if s == "one slot" else v,
+        ),
+        (
+            "minimal-frames-above-37",
+            Metric.UTILISATION,
+            lambda s, e, p, v: 0.36 if s == SATURATED else v,
+        ),
+        (
+            "nominal-capacity",
+            Metric.UTILISATION,
+            lambda s, e, p, v: 0.94 if s == SATURATED and p[FRAMES] == "1536 B" else v,
+        ),
+        (
+            "not-saturated-at-37",
+            Metric.LOSS,
+            lambda s, e, p, v: 0.02 if s == KNEES and float(p[LOAD]) > 0.35 else v,
+        ),
+        (
+            "stable-with-backoff",
+            Metric.UTILISATION,
+            lambda s, e, p, v: v - 0.04 if s == CSMA_CD and p[LOAD] == "2.0" else v,
+        ),
         ("spread-grows-faster", Metric.TRANSMISSION_DELAY_SD, lambda s, e, p, v: 1e-3),
-        ("assumptions-too-pessimistic", Metric.UTILISATION, lambda s, e, p, v: 0.6 if s == "assumptions" else v),
-        ("delay-is-not-throughput", Metric.RESPONSE_TIME, lambda s, e, p, v: 1e-3 if s == RING else v),
-        ("typical-load-is-light", Metric.TRANSMISSION_DELAY, lambda s, e, p, v: 5e-4 if s == "regime" else v),
+        (
+            "assumptions-too-pessimistic",
+            Metric.UTILISATION,
+            lambda s, e, p, v: 0.6 if s == "assumptions" else v,
+        ),
+        (
+            "delay-is-not-throughput",
+            Metric.RESPONSE_TIME,
+            lambda s, e, p, v: 1e-3 if s == RING else v,
+        ),
+        (
+            "typical-load-is-light",
+            Metric.TRANSMISSION_DELAY,
+            lambda s, e, p, v: 5e-4 if s == "regime" else v,
+        ),
     ],
 )
-def test_every_claim_about_runs_can_fail(claim: str, metric: Metric, change: Callable[[str, str, Mapping[str, str], float], float]) -> None:
+def test_every_claim_about_runs_can_fail(
+    claim: str, metric: Metric, change: Callable[[str, str, Mapping[str, str], float], float]
+) -> None:
     assert judged(changed(metric, change))[claim].verdict in ("missed", "fails")
 
 
@@ -152,13 +211,19 @@ def test_a_wide_interval_does_not_keep_a_limit() -> None:
         ({}, exact(1.0), None),
     ],
 )
-def test_a_limit_is_kept_by_the_whole_interval(entry: dict[str, float], ours: Estimate, holds: bool | None) -> None:  # noqa: FBT001
+def test_a_limit_is_kept_by_the_whole_interval(
+    entry: dict[str, float],
+    ours: Estimate,
+    holds: bool | None,  # noqa: FBT001
+) -> None:
     assert myths.decide(entry, ours, "").holds is holds
 
 
 def test_a_partial_run_leaves_its_claims_not_run_and_formulas_judged() -> None:
     about_runs = {entry["id"] for entry in myths.published() if simulated(entry)}
-    assert {claim.id for claim in myths.claims(Runs([], [], {})) if claim.verdict == "not-run"} == about_runs
+    assert {
+        claim.id for claim in myths.claims(Runs([], [], {})) if claim.verdict == "not-run"
+    } == about_runs
 
 
 # Values of THEORY.md and of docs of the theories, to half a unit of their last digit.
@@ -226,17 +291,28 @@ def test_the_three_figures_draw_the_same_trials() -> None:
     for offered, throughput, queue in zip(by_load, by_throughput, by_queue, strict=True):
         members = list(runs.members(KNEES, frames=offered.name))
         assert [y for _, y in offered.points] == [y for _, y in throughput.points]
-        assert [x for x, _ in throughput.points] == [point.estimates[Metric.UTILISATION].value for point in members]
+        assert [x for x, _ in throughput.points] == [
+            point.estimates[Metric.UTILISATION].value for point in members
+        ]
         assert [y.value for _, y in queue.points] == sorted(x for x, _ in throughput.points)
         assert len(offered.points) == len(members) == 25
 
 
 def test_worlds_are_drawn_where_their_attempts_carry_what_arrives() -> None:
     traces = myths_curves.against_attempts(made_up(ideal))
-    without = next(trace for trace in traces if trace.kind == "world" and trace.name == myths_curves.NO_DETECTION)
-    formula = next(trace for trace in traces if trace.kind == "theory" and trace.name == myths_curves.NO_DETECTION)
+    without = next(
+        trace
+        for trace in traces
+        if trace.kind == "world" and trace.name == myths_curves.NO_DETECTION
+    )
+    formula = next(
+        trace
+        for trace in traces
+        if trace.kind == "theory" and trace.name == myths_curves.NO_DETECTION
+    )
     places, values = zip(*((x, y.value) for x, y in formula.points), strict=True)
-    # 0.1 to 0.5 are carried; beyond the capacity there is one more point, at G = 1 to two digits (KT 1975).
+    # 0.1 to 0.5 are carried; beyond the capacity there is one more point, at G = 1 to two digits
+    # (KT 1975).
     at = [x for x, _ in without.points]
     assert np.interp(at[:5], places, values) == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5], rel=0.01)
     assert len(at) == 6
@@ -247,7 +323,9 @@ def test_steps_lead_from_the_formula_to_the_segment() -> None:
     places, traces = myths_curves.steps(made_up(ideal))
     assert (places[0], places[-1], len(places)) == ("formula of 1976", "hosts take time", 8)
     assert all([x for x, _ in trace.points] == places for trace in traces)
-    assert all((trace.points[0][1].value, trace.points[-1][1].value) == (0.6, 0.9) for trace in traces)
+    assert all(
+        (trace.points[0][1].value, trace.points[-1][1].value) == (0.6, 0.9) for trace in traces
+    )
 
 
 def test_the_ring_carries_its_packets_and_one_turn_of_a_bit_by_hand() -> None:
@@ -258,5 +336,12 @@ def test_the_ring_carries_its_packets_and_one_turn_of_a_bit_by_hand() -> None:
 
 
 def test_regimes_have_names() -> None:
-    arrivals = dict.fromkeys(trial.point["stations.arrivals"] for trial in plan().trials if trial.series == "regime")
-    assert [regime(text) for text in arrivals] == ["5%, smooth", "5%, in bursts", "50%, smooth", "saturated"]
+    arrivals = dict.fromkeys(
+        trial.point["stations.arrivals"] for trial in plan().trials if trial.series == "regime"
+    )
+    assert [regime(text) for text in arrivals] == [
+        "5%, smooth",
+        "5%, in bursts",
+        "50%, smooth",
+        "saturated",
+    ]

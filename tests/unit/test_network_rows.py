@@ -80,7 +80,8 @@ def ran(folder: Path, text: str, **manner: object) -> em.Run:
 
 @pytest.mark.parametrize("user", [64, 512, 1500])
 def test_two_pcs_give_equation_2_1_of_hughes_jones_and_saka(tmp_path: Path, user: int) -> None:
-    # T(b) = 26.32 + 0.0235 b us, b octets of user data in a frame of b + 18; the simulator's times are exact, means are rounded once.
+    # T(b) = 26.32 + 0.0235 b us, b octets of user data in a frame of b + 18; the simulator's times
+    # are exact, means are rounded once.
     run = ran(tmp_path, PING.replace("82 B", f"{user + 18} B"))
     one_way_s = (26.32 + 0.0235 * user) * 1e-6
     for flow in (-1, 0):
@@ -94,23 +95,49 @@ def test_two_pcs_give_equation_2_1_of_hughes_jones_and_saka(tmp_path: Path, user
         assert found["goodput"] == pytest.approx(8 * (user + 18) * found["message_rate"], rel=1e-12)
         assert found["data_rate"] == pytest.approx(8 * user * found["message_rate"], rel=1e-12)
         assert found["loss"] == 0
-        assert found["timed_out"] == found["refused"] == found["reordered"] == found["duplicates"] == 0
+        assert (
+            found["timed_out"] == found["refused"] == found["reordered"] == found["duplicates"] == 0
+        )
 
 
-def test_a_datagram_in_fragments_counts_once_and_its_frames_and_data_as_they_are(tmp_path: Path) -> None:
-    text = PING.replace("hughes-jones-saka-pc", "ideal").replace('response = { frames = "82 B" }', "")
-    found = values(ran(tmp_path, text.replace('frames = "82 B"', 'data = "5000 B"').replace('"saturated"', '{ regular = "100 us" }')))
+def test_a_datagram_in_fragments_counts_once_and_its_frames_and_data_as_they_are(
+    tmp_path: Path,
+) -> None:
+    text = PING.replace("hughes-jones-saka-pc", "ideal").replace(
+        'response = { frames = "82 B" }', ""
+    )
+    found = values(
+        ran(
+            tmp_path,
+            text.replace('frames = "82 B"', 'data = "5000 B"').replace(
+                '"saturated"', '{ regular = "100 us" }'
+            ),
+        )
+    )
     assert frame_octets({"udp": {"mtu_octets": 1500}}, 5000) == [1518, 1518, 1518, 606]
     assert found["frame_rate"] == 4 * found["message_rate"]
-    assert found["goodput"] == pytest.approx(8 * (3 * 1518 + 606) * found["message_rate"], rel=1e-12)
+    assert found["goodput"] == pytest.approx(
+        8 * (3 * 1518 + 606) * found["message_rate"], rel=1e-12
+    )
     assert found["data_rate"] == pytest.approx(8 * 5000 * found["message_rate"], rel=1e-12)
     # 3 x 1518 + 606 octets, four preambles and three gaps at 8 ns each.
-    assert found["one_way_delay"] == pytest.approx((3 * 1518 + 606 + 4 * 8 + 3 * 12) * 8e-9, rel=1e-12)
+    assert found["one_way_delay"] == pytest.approx(
+        (3 * 1518 + 606 + 4 * 8 + 3 * 12) * 8e-9, rel=1e-12
+    )
 
 
 def test_the_data_of_a_padded_datagram_is_its_data(tmp_path: Path) -> None:
-    text = PING.replace("hughes-jones-saka-pc", "ideal").replace('response = { frames = "82 B" }', "")
-    found = values(ran(tmp_path, text.replace('frames = "82 B"', 'data = "1 B"').replace('"saturated"', '{ regular = "100 us" }')))
+    text = PING.replace("hughes-jones-saka-pc", "ideal").replace(
+        'response = { frames = "82 B" }', ""
+    )
+    found = values(
+        ran(
+            tmp_path,
+            text.replace('frames = "82 B"', 'data = "1 B"').replace(
+                '"saturated"', '{ regular = "100 us" }'
+            ),
+        )
+    )
     assert found["goodput"] == pytest.approx(8 * 64 * found["message_rate"], rel=1e-12)
     assert found["data_rate"] == pytest.approx(8 * found["message_rate"], rel=1e-12)
 
@@ -119,7 +146,8 @@ def test_what_a_full_port_loses_is_what_did_not_come(tmp_path: Path) -> None:
     run = ran(tmp_path, SATURATED)
     alone, together = values(run, trial=0), values(run, trial=3)
     assert alone["loss"] == 0
-    # Three times 50000 frames of 84 octets a second are 1.008 of 100 Mb/s each third; the wire takes 148809.5 in all.
+    # Three times 50000 frames of 84 octets a second are 1.008 of 100 Mb/s each third; the wire
+    # takes 148809.5 in all.
     line_rate = 1e8 / (84 * 8)
     offered = together["offered_rate"]
     assert offered == pytest.approx(150_000, abs=4 * np.sqrt(150_000 / 0.03))
@@ -132,15 +160,24 @@ def test_what_a_full_port_loses_is_what_did_not_come(tmp_path: Path) -> None:
     assert together["loss"] == pytest.approx(lost / offered, rel=1e-12)
 
 
-def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(tmp_path: Path) -> None:
+def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(
+    tmp_path: Path,
+) -> None:
     run = ran(tmp_path, SATURATED)
     table = run.to_pandas()
     for trial in run.trials():
         rows = table[table["trial"] == trial.id]
         flows = len(trial.scenario["flows"])
-        assert list(rows["metric"].astype(str)) == [m.value for m in FLOW_METRICS] + [m.value for m in FLOW_METRICS for _ in range(flows)]
-        assert list(rows["station"]) == [-1] * len(FLOW_METRICS) + list(range(flows)) * len(FLOW_METRICS)
-    assert set(FLOW_DEFINITIONS) == {m for m in Metric if m.definition.of_flows} | {Metric.GOODPUT, Metric.LOSS}
+        assert list(rows["metric"].astype(str)) == [m.value for m in FLOW_METRICS] + [
+            m.value for m in FLOW_METRICS for _ in range(flows)
+        ]
+        assert list(rows["station"]) == [-1] * len(FLOW_METRICS) + list(range(flows)) * len(
+            FLOW_METRICS
+        )
+    assert set(FLOW_DEFINITIONS) == {m for m in Metric if m.definition.of_flows} | {
+        Metric.GOODPUT,
+        Metric.LOSS,
+    }
 
 
 def test_ports_balance_with_what_came(tmp_path: Path) -> None:
@@ -151,7 +188,9 @@ def test_ports_balance_with_what_came(tmp_path: Path) -> None:
     last = frame[frame["trial"] == run.trials()[3].id]
     links = run.trials()[3].scenario["network"]["links"]
     assert list(last["port"]) == list(range(2 * len(links)))
-    (bottleneck,) = [2 * at + 1 for at, link in enumerate(links) if link["ends"][0]["node"] == "sink"]
+    (bottleneck,) = [
+        2 * at + 1 for at, link in enumerate(links) if link["ends"][0]["node"] == "sink"
+    ]
     out = last[last["port"] == bottleneck].iloc[0]
     # Frames that left by the window's end came to the sink a propagation time of 0 later.
     assert out["frames"] == values(run, trial=3)["messages"]
@@ -166,7 +205,11 @@ def test_histograms_are_of_each_flow(tmp_path: Path) -> None:
     trial = run.trials()[3].id
     table = run.directory.histograms().to_pandas()
     for flow in range(3):
-        of = table[(table["trial"] == trial) & (table["station"] == flow) & (table["metric"] == "one_way_delay")]
+        of = table[
+            (table["trial"] == trial)
+            & (table["station"] == flow)
+            & (table["metric"] == "one_way_delay")
+        ]
         assert of["count"].sum() == values(run, trial=3, flow=flow)["messages"]
 
 
@@ -178,7 +221,14 @@ def test_threads_and_resumption_change_no_byte(tmp_path: Path) -> None:
     assert plan.to_jsonl() == em.load(path).plan().to_jsonl()
 
     def digest(folder: Path) -> dict[str, str]:
-        names = ("observations.parquet", "batches.parquet", "histograms.parquet", "ports.parquet", "flow-batches.parquet", "estimates.json")
+        names = (
+            "observations.parquet",
+            "batches.parquet",
+            "histograms.parquet",
+            "ports.parquet",
+            "flow-batches.parquet",
+            "estimates.json",
+        )
         return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
 
     whole = digest(loaded.run(out=tmp_path / "one", jobs=1).path)
@@ -192,7 +242,13 @@ def test_threads_and_resumption_change_no_byte(tmp_path: Path) -> None:
             raise StopError
 
     with pytest.raises(StopError):
-        execute(plan, loaded.experiments, directory=tmp_path / "three", manner=Manner(jobs=1), follow=follow)
+        execute(
+            plan,
+            loaded.experiments,
+            directory=tmp_path / "three",
+            manner=Manner(jobs=1),
+            follow=follow,
+        )
     assert not (tmp_path / "three" / "observations.parquet").exists()
     assert digest(loaded.run(out=tmp_path / "three", jobs=2).path) == whole
 
@@ -214,7 +270,14 @@ def test_segments_and_networks_can_be_run_as_one_plan(tmp_path: Path) -> None:
 def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit() -> None:
     def scenario(queue: int | None, mean_ps: float) -> dict[str, Any]:
         nodes = [{"name": "a", "kind": {"host": {}}}, {"name": "b", "kind": {"host": {}}}]
-        nodes.append({"name": "s", "kind": {"switch": {"learning": "known", **({"queue_frames": queue} if queue else {})}}})
+        nodes.append(
+            {
+                "name": "s",
+                "kind": {
+                    "switch": {"learning": "known", **({"queue_frames": queue} if queue else {})}
+                },
+            }
+        )
         links = [
             {"ends": [{"node": "a"}, {"node": "s"}], "ps_per_octet": 8000},
             {"ends": [{"node": "b"}, {"node": "s"}], "ps_per_octet": 80000},
@@ -226,13 +289,16 @@ def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit() -> None:
             "frames": {"kind": "fixed", "bits": 512},
             "arrivals": {"kind": "poisson", "mean_ps": mean_ps},
         }
-        return json.loads(json.dumps({"network": {"nodes": nodes, "links": links}, "flows": [flow]}))
+        return json.loads(
+            json.dumps({"network": {"nodes": nodes, "links": links}, "flows": [flow]})
+        )
 
     # A frame of 64 octets takes 84 octets of the slower link: 6.72 us.
     assert overloaded(scenario(None, 6.71e6)).tolist() == [True]
     assert overloaded(scenario(None, 6.73e6)).tolist() == [False]
     assert overloaded(scenario(50, 6.71e6)).tolist() == [False]
-    # A saturated source fills its own, faster link and so the slower one; a thinking or an answered one need not.
+    # A saturated source fills its own, faster link and so the slower one; a thinking or an answered
+    # one need not.
     full = scenario(None, 1.0)
     full["flows"][0]["arrivals"] = {"kind": "saturated"}
     assert overloaded(full).tolist() == [True]
@@ -240,7 +306,10 @@ def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit() -> None:
     assert overloaded(full).tolist() == [False]
     full["flows"][0]["service"]["mean_ps"] = 6.0e6
     assert overloaded(full).tolist() == [True]
-    full["flows"][0]["response"] = {"frames": {"kind": "fixed", "bits": 512}, "think": {"kind": "constant", "ps": 0}}
+    full["flows"][0]["response"] = {
+        "frames": {"kind": "fixed", "bits": 512},
+        "think": {"kind": "constant", "ps": 0},
+    }
     assert overloaded(full).tolist() == [False]
 
 
@@ -251,7 +320,9 @@ def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
 
 
 def test_cautions_say_why_a_value_should_be_looked_at(tmp_path: Path) -> None:
-    alone = PING.replace("hughes-jones-saka-pc", "ideal").replace('response = { frames = "82 B" }\n', "")
+    alone = PING.replace("hughes-jones-saka-pc", "ideal").replace(
+        'response = { frames = "82 B" }\n', ""
+    )
 
     def of(text: str, name: str) -> em.Run:
         (tmp_path / name).mkdir()
@@ -265,12 +336,16 @@ def test_cautions_say_why_a_value_should_be_looked_at(tmp_path: Path) -> None:
     assert cautions(few, "one_way_delay") == {"few-samples"}
     assert cautions(few, "one_way_delay_p99", flow=0) == {"few-samples"}
     assert cautions(few, "offered_rate") == set()
-    assert cautions(of(alone.replace("82 B", "40 B"), "short"), "goodput") == {"illegal-frame-length"}
+    assert cautions(of(alone.replace("82 B", "40 B"), "short"), "goodput") == {
+        "illegal-frame-length"
+    }
     over = of(alone.replace('"saturated"', "{ poisson_load = 1.5 }"), "over")
     assert cautions(over, "one_way_delay") == {"unbounded-queue"}
     # Nothing was lost: what did not come waits.
     assert values(over)["loss"] == 0
-    full = of(SATURATED.replace('drain = "10 ms"', 'drain = "0 s"').replace("[1, 3]", "[3]"), "full")
+    full = of(
+        SATURATED.replace('drain = "10 ms"', 'drain = "0 s"').replace("[1, 3]", "[3]"), "full"
+    )
     assert cautions(full, "loss", flow=0) == {"under-way"}
     assert cautions(full, "loss") == {"under-way"}
 

@@ -12,7 +12,10 @@ from ethermeter.experiment import load, shipped
 from faults_at import faults_of
 from files import SMALL
 
-VARIED = SMALL + '[vary]\n"stations.count" = [1, 2, 3]\n"stations.frames" = ["64 B", "65 B"]\n[run]\nreplications = 2\n'
+VARIED = (
+    SMALL
+    + '[vary]\n"stations.count" = [1, 2, 3]\n"stations.frames" = ["64 B", "65 B"]\n[run]\nreplications = 2\n'
+)
 
 
 @pytest.fixture
@@ -31,7 +34,9 @@ def test_all_combinations_are_run_the_last_key_changing_fastest(varied: Path) ->
         ("varied/00003", 1, {"stations.count": "1", "stations.frames": "65 B"}),
     ]
     assert len(made.trials) == 12
-    assert [len(trial.scenario["groups"][0]["places"]) for trial in made.trials] == [1] * 4 + [2] * 4 + [3] * 4
+    assert [len(trial.scenario["groups"][0]["places"]) for trial in made.trials] == [1] * 4 + [
+        2
+    ] * 4 + [3] * 4
 
 
 def test_a_line_is_the_compact_json_of_its_trial(varied: Path) -> None:
@@ -49,7 +54,12 @@ def test_the_keys_of_a_line_are_those_of_the_contract() -> None:
     (trial, *_) = plan.expand([load(shipped()["boggs1988/i-2"])]).trials
     ours = json.loads(trial.line)
     assert list(ours) == list(documented)
-    for path in (("scenario",), ("scenario", "segment"), ("scenario", "phases"), ("scenario", "groups", 0)):
+    for path in (
+        ("scenario",),
+        ("scenario", "segment"),
+        ("scenario", "phases"),
+        ("scenario", "groups", 0),
+    ):
         mine, theirs = ours, documented
         for part in path:
             mine, theirs = mine[part], theirs[part]
@@ -71,7 +81,10 @@ def test_a_seed_is_what_the_documented_hash_gives() -> None:
 def test_adding_points_changes_no_other_point(varied: Path) -> None:
     def seeds(overrides: list[str]) -> dict[tuple[str, int], int]:
         made = plan.expand([load(varied, overrides=overrides)])
-        return {(json.dumps(sorted(trial.point.items())), trial.replication): trial.seed for trial in made.trials}
+        return {
+            (json.dumps(sorted(trial.point.items())), trial.replication): trial.seed
+            for trial in made.trials
+        }
 
     few = seeds([])
     many = seeds(['vary."stations.count"=[9, 3, 2, 1]', "run.replications=5"])
@@ -84,14 +97,23 @@ def test_seed_replications_and_name_can_be_replaced(varied: Path) -> None:
     made = plan.expand([experiment], name="My Plan!", seed=5, replications=1)
     assert made.name == "my-plan"
     assert len(made.trials) == 6
-    assert made.trials[0].seed == plan.trial_seed(5, series="varied", point=made.trials[0].point, replication=0)
+    assert made.trials[0].seed == plan.trial_seed(
+        5, series="varied", point=made.trials[0].point, replication=0
+    )
     assert plan.expand([experiment]).name == "varied"
 
 
-@pytest.mark.parametrize(("arguments", "key"), [({"seed": -1}, "seed"), ({"seed": 2**63}, "seed"), ({"replications": 0}, "replications")])
-def test_replacements_out_of_range_are_refused(varied: Path, arguments: dict[str, int], key: str) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [({"seed": -1}, "seed"), ({"seed": 2**63}, "seed"), ({"replications": 0}, "replications")],
+)
+def test_replacements_out_of_range_are_refused(
+    varied: Path, arguments: dict[str, int], key: str
+) -> None:
     experiment = load(varied)
-    assert [fault.key for fault in faults_of(lambda: plan.expand([experiment], **arguments))] == [key]
+    assert [fault.key for fault in faults_of(lambda: plan.expand([experiment], **arguments))] == [
+        key
+    ]
 
 
 def test_two_experiments_need_two_series(varied: Path, small: Path) -> None:
@@ -108,13 +130,17 @@ def test_a_series_needs_a_letter(small: Path) -> None:
 
 
 def test_more_trials_than_a_plan_may_have_are_refused_with_their_number(varied: Path) -> None:
-    experiment = load(varied, overrides=['vary."stations.count"={ from = 1, to = 1000 }', "segment.clusters=2"])
+    experiment = load(
+        varied, overrides=['vary."stations.count"={ from = 1, to = 1000 }', "segment.clusters=2"]
+    )
     (fault,) = faults_of(lambda: plan.expand([experiment], replications=60))
     assert (fault.key, fault.value) == ("vary", "120000")
 
 
 def test_more_delays_than_fit_in_memory_are_refused_before_they_are_made(varied: Path) -> None:
-    (fault,) = faults_of(lambda: load(varied, overrides=['vary."stations.count"={ from = 1, to = 1000 }']))
+    (fault,) = faults_of(
+        lambda: load(varied, overrides=['vary."stations.count"={ from = 1, to = 1000 }'])
+    )
     assert fault.key == "segment"
     assert "at most 4000000 delays" in fault.allowed
 
@@ -125,7 +151,9 @@ def test_nothing_to_plan_is_a_mistake_of_the_caller() -> None:
 
 
 def test_the_whole_study_is_planned_in_a_moment() -> None:
-    experiments = [load(path) for name, path in shipped().items() if name in STUDIES["boggs1988"].experiments]
+    experiments = [
+        load(path) for name, path in shipped().items() if name in STUDIES["boggs1988"].experiments
+    ]
     # CPU time of this process, for other processes share the machine.
     before_s = time.process_time()
     made = plan.expand(experiments)
@@ -159,12 +187,20 @@ GOOD = (
         ("[1]", "line 1", "JSON object"),
         ("{", "line 1", "as JSON"),
         ("[" * 100_000, "line 1", "as JSON"),
-        (GOOD.replace('"segment":{}', '"segment":' + "[" * 900 + "]" * 900), "line 1", "RecursionError"),
+        (
+            GOOD.replace('"segment":{}', '"segment":' + "[" * 900 + "]" * 900),
+            "line 1",
+            "RecursionError",
+        ),
         ("9" * 10_000, "line 1", "as JSON"),
         (GOOD.replace('"seed":1', '"seed":NaN'), "line 1", "NaN is no number"),
         (GOOD.replace('"seed":1', '"seed":9223372036854775808'), "line 1", "seed as an integer"),
         (GOOD.replace('"seed":1', '"seed":true'), "line 1", "seed as an integer"),
-        (GOOD.replace('"replication":0', '"replication":-1'), "line 1", "replication as an integer"),
+        (
+            GOOD.replace('"replication":0', '"replication":-1'),
+            "line 1",
+            "replication as an integer",
+        ),
         (GOOD.replace("x/00000", "../00000"), "line 1", "id as"),
         (GOOD.replace("simulation", "live"), "line 1", "engine as"),
         (GOOD.replace('"point":{}', '"point":{"a":1}'), "line 1", "point as texts"),
@@ -175,7 +211,9 @@ GOOD = (
         (GOOD + "\n" + GOOD, "line 2, id", "no line before has"),
     ],
 )
-def test_a_malformed_plan_is_refused_with_its_line(tmp_path: Path, text: str, key: str, allowed: str) -> None:
+def test_a_malformed_plan_is_refused_with_its_line(
+    tmp_path: Path, text: str, key: str, allowed: str
+) -> None:
     path = tmp_path / "plan.jsonl"
     path.write_text(text, encoding="utf-8")
     faults = faults_of(lambda: plan.read(path))

@@ -27,7 +27,9 @@ def run(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished / "run", tmp_path / "run"))
 
 
-def test_a_report_is_not_written_through_a_planted_temporary_file(run: Path, tmp_path: Path) -> None:
+def test_a_report_is_not_written_through_a_planted_temporary_file(
+    run: Path, tmp_path: Path
+) -> None:
     (run / ".tmp-report.html").symlink_to(tmp_path / "precious")
     ended = call(fake("report", run))
     assert ended.returncode == 2
@@ -37,7 +39,9 @@ def test_a_report_is_not_written_through_a_planted_temporary_file(run: Path, tmp
 
 @pytest.mark.parametrize("name", ["parts", "experiments", "live", "captures"])
 @pytest.mark.parametrize("way", ["--resume", "--force"])
-def test_a_run_writes_nothing_through_a_planted_folder(finished: Path, tmp_path: Path, name: str, way: str) -> None:
+def test_a_run_writes_nothing_through_a_planted_folder(
+    finished: Path, tmp_path: Path, name: str, way: str
+) -> None:
     out, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
     out.mkdir()
     elsewhere.mkdir()
@@ -67,7 +71,10 @@ def test_a_run_with_a_link_in_it_is_refused(run: Path, tmp_path: Path, command: 
     (run / "observations.parquet").symlink_to(tmp_path / "moved")
     ended = call(fake(command, run, *([run] if command == "compare" else [])))
     assert ended.returncode == 2
-    assert f"{run}/observations.parquet: file = a link: expected files and folders of the run itself; remove the link" in ended.stderr
+    assert (
+        f"{run}/observations.parquet: file = a link: expected files and folders of the run itself; remove the link"
+        in ended.stderr
+    )
 
 
 def test_a_link_deep_in_a_run_is_refused_too(run: Path, tmp_path: Path) -> None:
@@ -105,10 +112,16 @@ def test_a_folder_that_becomes_a_link_at_the_last_moment_is_not_followed(tmp_pat
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
-def test_temporary_names_cannot_be_foreseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_names_cannot_be_foreseen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names: list[str] = []
     replace = os.replace
-    monkeypatch.setattr(os, "replace", lambda source, *rest, **more: (names.append(str(source)), replace(source, *rest, **more)))
+    monkeypatch.setattr(
+        os,
+        "replace",
+        lambda source, *rest, **more: (names.append(str(source)), replace(source, *rest, **more)),
+    )
     for _ in range(2):
         write_whole(tmp_path / "x", "ours")
     assert len(set(names)) == 2

@@ -53,7 +53,9 @@ def ran(folder: Path) -> em.Run:
     return em.load(path).run(out=folder / "run", jobs=1)
 
 
-def test_a_medium_is_as_busy_as_all_that_share_it_and_a_saturated_wire_wholly(tmp_path: Path) -> None:
+def test_a_medium_is_as_busy_as_all_that_share_it_and_a_saturated_wire_wholly(
+    tmp_path: Path,
+) -> None:
     run = ran(tmp_path)
     table = run.directory.ports()
     (point,) = ports.estimate(run.trials(), table)
@@ -62,9 +64,14 @@ def test_a_medium_is_as_busy_as_all_that_share_it_and_a_saturated_wire_wholly(tm
     # Preamble, frame and gap of 532 octets at 800 ns.
     for port in point.ports:
         of = frame[frame["port"] == port.number]
-        assert port.share.value == pytest.approx(of["frames"].mean() * 532 * 8e-7 / 0.1, abs=532 * 8e-7 / 0.1)
+        assert port.share.value == pytest.approx(
+            of["frames"].mean() * 532 * 8e-7 / 0.1, abs=532 * 8e-7 / 0.1
+        )
     shared = [port for port in point.ports if "h" in (port.node, port.peer)]
-    assert all(port.medium.value == pytest.approx(sum(other.share.value for other in shared), rel=1e-12) for port in shared)
+    assert all(
+        port.medium.value == pytest.approx(sum(other.share.value for other in shared), rel=1e-12)
+        for port in shared
+    )
     alone = [port for port in point.ports if "h" not in (port.node, port.peer)]
     assert [port.medium.value for port in alone] == [port.share.value for port in alone]
     assert point.busiest.node == "b1"
@@ -75,7 +82,11 @@ def test_a_medium_is_as_busy_as_all_that_share_it_and_a_saturated_wire_wholly(tm
 def test_intervals_are_over_replications_and_mosts_over_all(tmp_path: Path) -> None:
     run = ran(tmp_path)
     (point,) = ports.estimate(run.trials(), run.directory.ports())
-    busy = run.directory.ports().to_pandas().pivot(index="trial", columns="port", values=["busy_ps", "frames"])
+    busy = (
+        run.directory.ports()
+        .to_pandas()
+        .pivot(index="trial", columns="port", values=["busy_ps", "frames"])
+    )
     first = (busy["busy_ps"][0] + busy["frames"][0] * 12 * 800_000) / 1e11
     assert point.ports[0].share.value == pytest.approx(first.mean(), rel=1e-12)
     assert point.ports[0].share.error == pytest.approx(first.std() / np.sqrt(3), rel=1e-9)
@@ -86,8 +97,14 @@ def test_rows_may_come_in_any_order_and_trials_without_ports_are_left_out(tmp_pa
     run = ran(tmp_path)
     table = run.directory.ports()
     shuffled = table.take(np.random.default_rng(1).permutation(len(table)))
-    assert json.dumps(ports.estimate(run.trials(), shuffled), default=str) == json.dumps(ports.estimate(run.trials(), table), default=str)
+    assert json.dumps(ports.estimate(run.trials(), shuffled), default=str) == json.dumps(
+        ports.estimate(run.trials(), table), default=str
+    )
     empty = pa.table(
-        {"trial": pa.array([], pa.string()), "port": pa.array([], pa.int32()), **{n: pa.array([], pa.int64()) for n in PORT_COLUMNS}}
+        {
+            "trial": pa.array([], pa.string()),
+            "port": pa.array([], pa.int32()),
+            **{n: pa.array([], pa.int64()) for n in PORT_COLUMNS},
+        }
     )
     assert ports.estimate(run.trials(), empty) == ()

@@ -1,4 +1,6 @@
-"""Positions along a line: found from delays by hand, estimated from drawn numbers, and kept in their file."""
+"""Positions along a line: found from delays by hand, estimated from drawn numbers, and kept in
+their file.
+"""
 
 import math
 from pathlib import Path
@@ -22,9 +24,13 @@ METRICS = {Metric.BIT_RATE: 1e6, Metric.TRANSMISSION_DELAY: 1e-3}
     st.integers(0, 500_000),
     st.lists(st.booleans(), min_size=24),
 )
-def test_positions_of_a_cable_come_back_from_its_delays_alone(points: list[int], tap_ps: int, shared: list[bool]) -> None:
+def test_positions_of_a_cable_come_back_from_its_delays_alone(
+    points: list[int], tap_ps: int, shared: list[bool]
+) -> None:
     stations = [2 if shared[place] else 1 for place in range(len(points))]
-    found = positions.along_a_line(topology.settled(topology.cable(points, tap_ps=tap_ps), stations=stations))
+    found = positions.along_a_line(
+        topology.settled(topology.cable(points, tap_ps=tap_ps), stations=stations)
+    )
     ends = sorted([points.index(min(points)), points.index(max(points))])
     assert found == tuple(abs(point - points[ends[0]]) for point in points)
 
@@ -32,7 +38,10 @@ def test_positions_of_a_cable_come_back_from_its_delays_alone(points: list[int],
 @pytest.mark.parametrize(
     ("delays", "expected"),
     [
-        ([[0, 7], [7, 0]], (0, 7)),  # one station at either end: taps and cable cannot be told apart
+        (
+            [[0, 7], [7, 0]],
+            (0, 7),
+        ),  # one station at either end: taps and cable cannot be told apart
         ([[2, 7], [7, 0]], (0, 5)),  # two stations of a place are two taps apart
         ([[2, 2], [2, 2]], None),  # no extent
         ([[0, 5, 9], [5, 0, 6], [9, 6, 0]], (0, 3, 7)),  # 5 + 6 - 9 = 2 are taps
@@ -43,14 +52,32 @@ def test_positions_of_a_cable_come_back_from_its_delays_alone(points: list[int],
         ([[0, 1, 2]], None),
     ],
 )
-def test_delays_are_those_of_a_line_or_of_none(delays: list[list[int]], expected: tuple[int, ...] | None) -> None:
+def test_delays_are_those_of_a_line_or_of_none(
+    delays: list[list[int]], expected: tuple[int, ...] | None
+) -> None:
     assert positions.along_a_line(delays) == expected
 
 
-def trial(number: int, places: list[int], *, series: str = "s", point: dict[str, str] | None = None, delays: Any = None) -> Any:
+def trial(
+    number: int,
+    places: list[int],
+    *,
+    series: str = "s",
+    point: dict[str, str] | None = None,
+    delays: Any = None,
+) -> Any:
     delay_ps = [[2_000_000, 7_000_000], [7_000_000, 2_000_000]] if delays is None else delays
-    scenario = {"segment": {"delay_ps": delay_ps, "bit_ps": 100000}, "groups": [{"name": "host", "places": places}]}
-    return SimpleNamespace(id=f"{series}/{number}", series=series, engine="simulation", point=point or {"a": "1"}, scenario=scenario)
+    scenario = {
+        "segment": {"delay_ps": delay_ps, "bit_ps": 100000},
+        "groups": [{"name": "host", "places": places}],
+    }
+    return SimpleNamespace(
+        id=f"{series}/{number}",
+        series=series,
+        engine="simulation",
+        point=point or {"a": "1"},
+        scenario=scenario,
+    )
 
 
 def tables(trials: list[Any], values: list[list[float]]) -> tuple[pa.Table, pa.Table]:
@@ -69,9 +96,16 @@ def tables(trials: list[Any], values: list[list[float]]) -> tuple[pa.Table, pa.T
 
 def test_a_place_has_the_mean_of_its_stations_with_student_s_interval() -> None:
     trials = [trial(number, [0, 1, 1]) for number in range(3)]
-    (line,) = positions.estimate(trials, *tables(trials, [[1.0, 2.0, 4.0], [1.0, 3.0, 5.0], [1.0, 4.0, 6.0]]))
+    (line,) = positions.estimate(
+        trials, *tables(trials, [[1.0, 2.0, 4.0], [1.0, 3.0, 5.0], [1.0, 4.0, 6.0]])
+    )
     first, second = line.places
-    assert (first.position_s, first.stations, second.position_s, second.stations) == (0.0, 1, pytest.approx(5e-6), 2)
+    assert (first.position_s, first.stations, second.position_s, second.stations) == (
+        0.0,
+        1,
+        pytest.approx(5e-6),
+        2,
+    )
     rate = second.estimates[Metric.BIT_RATE]
     # Means 3, 4, 5: s = 1, over sqrt(3), times t(2) = 4.3027.
     assert rate.value == pytest.approx(4e6)
@@ -97,7 +131,9 @@ def test_stations_that_are_not_along_a_line_have_no_positions(places: list[int])
 
 def test_positions_survive_their_file(tmp_path: Path) -> None:
     trials = [trial(number, [0, 1, 1]) for number in range(3)]
-    found = positions.estimate(trials, *tables(trials, [[1.0, 2.0, 4.0], [1.5, math.nan, math.nan], [1.0, 4.0, 6.0]]))
+    found = positions.estimate(
+        trials, *tables(trials, [[1.0, 2.0, 4.0], [1.5, math.nan, math.nan], [1.0, 4.0, 6.0]])
+    )
     text = positions.to_json(found)
     (tmp_path / positions.FILE).write_text(text, encoding="utf-8")
     assert positions.read(tmp_path) == found
@@ -110,7 +146,13 @@ def test_a_run_without_the_file_has_no_positions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"lines": [{}]}', '{"lines": [{"series": 1, "point": {}, "engine": "", "replications": 1, "places": [7]}]}']
+    "text",
+    [
+        "{",
+        "[]",
+        '{"lines": [{}]}',
+        '{"lines": [{"series": 1, "point": {}, "engine": "", "replications": 1, "places": [7]}]}',
+    ],
 )
 def test_a_broken_positions_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / positions.FILE).write_text(text, encoding="utf-8")

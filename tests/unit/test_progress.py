@@ -9,7 +9,9 @@ from ethermeter.cli.progress import ActivityDisplay, ProgressDisplay
 from ethermeter.run import Progress
 
 
-def test_an_activity_that_takes_long_is_named_again_and_again(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_activity_that_takes_long_is_named_again_and_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(progress, "LINE_EVERY_S", 0.01)
     with ActivityDisplay("small") as activity:
         for what in ("writing estimates.json", "writing report.html"):
@@ -32,5 +34,10 @@ def test_a_line_has_the_trials_the_long_ones_and_the_time_that_is_left(
 ) -> None:
     monkeypatch.setattr(progress, "LINE_EVERY_S", 0.0)
     with ProgressDisplay("small") as display:
-        display(Progress(trials=1, done=0, share=0.25, elapsed_s=30.0, phase="trial small/00000 at 25%"))
-    assert capsys.readouterr().err == "small: 0 of 1 trials, trial small/00000 at 25%, 1 min 30 s left\n"
+        display(
+            Progress(trials=1, done=0, share=0.25, elapsed_s=30.0, phase="trial small/00000 at 25%")
+        )
+    assert (
+        capsys.readouterr().err
+        == "small: 0 of 1 trials, trial small/00000 at 25%, 1 min 30 s left\n"
+    )

@@ -57,15 +57,17 @@ def test_the_tables_hold_every_row_in_the_order_of_the_plan(out, plan):
     finished(out, plan)
     run = RunDirectory(out)
     observations = run.observations().to_pylist()
-    assert [row["trial"] for row in observations if row["metric"] == "frames" and row["station"] == -1] == [
-        trial.id for trial in plan.trials
-    ]
+    assert [
+        row["trial"] for row in observations if row["metric"] == "frames" and row["station"] == -1
+    ] == [trial.id for trial in plan.trials]
     for trial in plan.trials:
         rows = rows_of(trial)
         mine = [row for row in observations if row["trial"] == trial.id]
         assert np.array([row["value"] for row in mine]).tobytes() == rows.values.tobytes()
         assert [row["metric"] for row in mine[: len(METRICS)]] == list(METRICS)
-    batches = run.batches().filter(np.array(run.batches()["trial"].to_pylist()) == plan.trials[-1].id)
+    batches = run.batches().filter(
+        np.array(run.batches()["trial"].to_pylist()) == plan.trials[-1].id
+    )
     assert batches["frames"].to_pylist() == rows.batch_frames.tolist()
     assert batches["batch"].to_pylist() == np.repeat(np.arange(20), 5).tolist()
     assert batches["station"].to_pylist() == np.tile(np.arange(5), 20).tolist()
@@ -157,7 +159,9 @@ def test_a_finished_run_is_left_alone(out, plan):
     assert contents(out) == before
 
 
-def test_parts_left_by_a_kill_after_the_last_word_are_removed_when_the_run_is_asked_for_again(out, plan):
+def test_parts_left_by_a_kill_after_the_last_word_are_removed_when_the_run_is_asked_for_again(
+    out, plan
+):
     finished(out, plan)
     (out / "parts").mkdir()
     (out / "parts" / "00001.parquet").write_bytes(b"left")
@@ -208,7 +212,12 @@ def test_force_removes_what_a_run_left_and_nothing_else(out, plan):
     for name in (*DERIVED, "notes.txt"):
         (out / name).write_text("old")
     with opened(out, plan, force=True):
-        assert {entry.name for entry in out.iterdir()} == {"experiment.toml", "notes.txt", "parts", "plan.jsonl"}
+        assert {entry.name for entry in out.iterdir()} == {
+            "experiment.toml",
+            "notes.txt",
+            "parts",
+            "plan.jsonl",
+        }
 
 
 def test_a_file_is_no_run_directory(out, plan):
@@ -218,7 +227,10 @@ def test_a_file_is_no_run_directory(out, plan):
 
 def test_several_experiments_are_kept_side_by_side(out, plan):
     with Recorder(out, plan, experiments={"a": "x = 1\n", "b": "x = 2\n"}, version="1"):
-        assert {file.name: file.read_text() for file in (out / "experiments").iterdir()} == {"a.toml": "x = 1\n", "b.toml": "x = 2\n"}
+        assert {file.name: file.read_text() for file in (out / "experiments").iterdir()} == {
+            "a.toml": "x = 1\n",
+            "b.toml": "x = 2\n",
+        }
 
 
 def test_a_run_does_not_end_before_its_last_trial(out, plan):
@@ -229,7 +241,9 @@ def test_a_run_does_not_end_before_its_last_trial(out, plan):
 
 
 def fill_up(out, plan, places, **manner):
-    """Record trials, and finish, on a disk that takes no file above a kilobyte once they are simulated."""
+    """Record trials, and finish, on a disk that takes no file above a kilobyte once they are
+    simulated.
+    """
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     with opened(out, plan, **manner) as recorder:
         record(recorder, plan, places)
@@ -245,7 +259,10 @@ def fill_up(out, plan, places, **manner):
 def test_a_disk_that_takes_no_more_is_one_line_and_costs_nothing_stored(out, plan, tmp_path):
     expected = finished(tmp_path / "undisturbed", plan)
     interrupted(out, plan)
-    with pytest.raises(RunError, match=r"cannot write .*File too large; 15 finished trials are kept, continue with --resume"):
+    with pytest.raises(
+        RunError,
+        match=r"cannot write .*File too large; 15 finished trials are kept, continue with --resume",
+    ):
         fill_up(out, plan, range(15, 30), resume=True)
     with opened(out, plan, resume=True) as recorder:
         assert recorder.pending == tuple(range(15, 30))
@@ -280,7 +297,9 @@ def test_several_row_groups_read_as_one_table(out, plan, monkeypatch):
     finished(out, plan)
     assert pq.ParquetFile(out / "observations.parquet").num_row_groups > 3
     observations = RunDirectory(out).observations()
-    assert list(dict.fromkeys(observations["trial"].to_pylist())) == [trial.id for trial in plan.trials]
+    assert list(dict.fromkeys(observations["trial"].to_pylist())) == [
+        trial.id for trial in plan.trials
+    ]
 
 
 def test_what_is_no_run_is_refused(tmp_path):
@@ -291,7 +310,11 @@ def test_what_is_no_run_is_refused(tmp_path):
 
 def test_an_unfinished_run_has_no_tables(out, plan):
     interrupted(out, plan)
-    for read in (RunDirectory(out).observations, RunDirectory(out).batches, RunDirectory(out).histograms):
+    for read in (
+        RunDirectory(out).observations,
+        RunDirectory(out).batches,
+        RunDirectory(out).histograms,
+    ):
         with pytest.raises(InputError, match="unfinished"):
             read()
 
@@ -315,11 +338,23 @@ def test_provenance_of_a_continued_run_keeps_its_first_start():
     from ethermeter import provenance
 
     first = provenance.begun(
-        ethermeter="1", plan_name="p", plan_hash="h", trials=1, seeds={"p": 1}, command=["x"], jobs=2, cluster=None
+        ethermeter="1",
+        plan_name="p",
+        plan_hash="h",
+        trials=1,
+        seeds={"p": 1},
+        command=["x"],
+        jobs=2,
+        cluster=None,
     ) | {"started": "long ago"}
     second = provenance.resumed({**first, "started": "now", "jobs": 1}, first)
     third = provenance.resumed(second, second)
-    assert (second["started"], second["sessions"], second["jobs"], third["sessions"]) == ("long ago", 2, 1, 3)
+    assert (second["started"], second["sessions"], second["jobs"], third["sessions"]) == (
+        "long ago",
+        2,
+        1,
+        3,
+    )
     done = provenance.finished(third, wall_s=1.23456, core_s=2, events=3)
     assert (done["wall_s"], done["simulation_s"], done["events"]) == (1.235, 2, 3)
     assert json.loads(json.dumps(done)) == done

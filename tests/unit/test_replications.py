@@ -27,12 +27,18 @@ class Stand:
     scenario: Mapping[str, Any] = field(default_factory=lambda: {"segment": {"bit_ps": 340_000}})
 
 
-def curves(*trials: Stand, values: list[float] | None = None, metric: Metric = Metric.SAMPLE_LOSS) -> Curves:
-    column = np.array(values if values is not None else range(len(trials)), dtype=np.float64).reshape(-1, 1)
+def curves(
+    *trials: Stand, values: list[float] | None = None, metric: Metric = Metric.SAMPLE_LOSS
+) -> Curves:
+    column = np.array(
+        values if values is not None else range(len(trials)), dtype=np.float64
+    ).reshape(-1, 1)
     return Curves(trials, WholeSegment((metric,), column, np.isfinite(column), ()))
 
 
-def replicated(series: str, point: Mapping[str, str], *, times: int = 3, **others: Any) -> list[Stand]:
+def replicated(
+    series: str, point: Mapping[str, str], *, times: int = 3, **others: Any
+) -> list[Stand]:
     return [Stand(f"{series}/{point}/{number}", series, point, **others) for number in range(times)]
 
 
@@ -52,7 +58,9 @@ def test_a_crossing_is_the_first_one() -> None:
     assert crossing(x, y, 2.5) == pytest.approx(3.75)
 
 
-@pytest.mark.parametrize("y", [[0.02, 0.03, 0.04], [0.0, 0.001, 0.002], [0.01, 0.01, 0.01], [0.0, np.nan, np.nan]])
+@pytest.mark.parametrize(
+    "y", [[0.02, 0.03, 0.04], [0.0, 0.001, 0.002], [0.01, 0.01, 0.01], [0.0, np.nan, np.nan]]
+)
 def test_a_level_that_is_passed_before_or_beyond_all_points_is_missing(y: list[float]) -> None:
     with pytest.raises(MissingError, match=r"does not pass 0\.01"):
         crossing(np.array([1.0, 2.0, 3.0]), np.array(y), 0.01)
@@ -87,7 +95,11 @@ def test_a_takeoff_needs_three_points_and_a_rise() -> None:
 
 
 def test_values_are_those_of_the_replications_of_a_point_in_the_plans_order() -> None:
-    found = curves(*replicated("a", {COUNT: "1"}), *replicated("b", {COUNT: "1"}), *replicated("a", {COUNT: "2"}))
+    found = curves(
+        *replicated("a", {COUNT: "1"}),
+        *replicated("b", {COUNT: "1"}),
+        *replicated("a", {COUNT: "2"}),
+    )
     assert found.values("a", {COUNT: "2"}, Metric.SAMPLE_LOSS).tolist() == [6, 7, 8]
     assert found.trials("b", {COUNT: "1"}) == [3, 4, 5]
     assert found.bit_ps("a", {COUNT: "1"}) == 340_000
@@ -101,7 +113,9 @@ def test_points_of_other_engines_are_no_replications() -> None:
 
 def test_two_replications_are_too_few_and_a_metric_that_was_not_seen_is_missing() -> None:
     with pytest.raises(MissingError, match="fewer than 3"):
-        curves(*replicated("a", {COUNT: "1"}, times=2)).values("a", {COUNT: "1"}, Metric.SAMPLE_LOSS)
+        curves(*replicated("a", {COUNT: "1"}, times=2)).values(
+            "a", {COUNT: "1"}, Metric.SAMPLE_LOSS
+        )
     with pytest.raises(MissingError, match="no goodput"):
         curves(*replicated("a", {COUNT: "1"})).values("a", {COUNT: "1"}, Metric.GOODPUT)
 

@@ -18,14 +18,32 @@ WINDOW_PS = 200_000_000_000
 
 
 def chain(frame_octets: int, *, pci_ps: int = 7750, **flow: Any) -> dict[str, Any]:
-    """Return hosts as of Hughes-Jones and Saka 2000 (equation 2.1) at a store-and-forward switch of 1 Gb/s with a backplane."""
+    """Return hosts as of Hughes-Jones and Saka 2000 (equation 2.1) at a store-and-forward switch of
+    1 Gb/s with a backplane.
+    """
     pci = {"name": "pci", "ps_per_octet": pci_ps, "extra_octets": -4}
     return {
         "network": {
             "nodes": [
-                {"name": "a", "kind": {"host": {"send": [{"name": "software", "fixed_ps": 8_697_500}, pci]}}},
-                {"name": "b", "kind": {"host": {"receive": [{**pci, "burst": {"octets": 380, "ps": 100_000}}]}}},
-                {"name": "s", "kind": {"switch": {"learning": "known", "fabric": {"shared": {"name": "backplane", "ps_per_octet": 3500}}}}},
+                {
+                    "name": "a",
+                    "kind": {"host": {"send": [{"name": "software", "fixed_ps": 8_697_500}, pci]}},
+                },
+                {
+                    "name": "b",
+                    "kind": {
+                        "host": {"receive": [{**pci, "burst": {"octets": 380, "ps": 100_000}}]}
+                    },
+                },
+                {
+                    "name": "s",
+                    "kind": {
+                        "switch": {
+                            "learning": "known",
+                            "fabric": {"shared": {"name": "backplane", "ps_per_octet": 3500}},
+                        }
+                    },
+                },
             ],
             "links": [
                 {"ends": [{"node": "a"}, {"node": "s"}], "ps_per_octet": 8000},
@@ -70,33 +88,58 @@ def test_ceilings_are_bits_over_the_time_of_each_stage() -> None:
     assert found.margin is None
 
 
-@pytest.mark.parametrize(("frame_octets", "pci_ps", "nearest"), [(64, 7750, "software"), (1518, 7750, "wire a"), (1518, 20_000, "b pci")])
-def test_a_saturated_chain_runs_at_its_lowest_ceiling(frame_octets: int, pci_ps: int, nearest: str) -> None:
+@pytest.mark.parametrize(
+    ("frame_octets", "pci_ps", "nearest"),
+    [(64, 7750, "software"), (1518, 7750, "wire a"), (1518, 20_000, "b pci")],
+)
+def test_a_saturated_chain_runs_at_its_lowest_ceiling(
+    frame_octets: int, pci_ps: int, nearest: str
+) -> None:
     scenario = chain(frame_octets, pci_ps=pci_ps)
-    trial = {"id": "t/0", "series": "t", "replication": 0, "seed": 1, "engine": "simulation", "point": {}, "scenario": scenario}
+    trial = {
+        "id": "t/0",
+        "series": "t",
+        "replication": 0,
+        "seed": 1,
+        "engine": "simulation",
+        "point": {},
+        "scenario": scenario,
+    }
     outcome = simulate_network(json.dumps(trial))
     achieved = float(outcome["flow_octets"][0]) * 8 / (WINDOW_PS * 1e-12)
     found = of_scenario(scenario, 0, exact(achieved))
     assert nearest in found.nearest.name
     # The edges of the window cut off less than a frame at each end.
-    assert found.margin == pytest.approx(1, abs=2 * frame_octets * 8 / (achieved * WINDOW_PS * 1e-12))
+    assert found.margin == pytest.approx(
+        1, abs=2 * frame_octets * 8 / (achieved * WINDOW_PS * 1e-12)
+    )
 
 
 def test_a_datagram_goes_in_fragments_that_each_take_their_time() -> None:
-    # 3000 octets of data and 8 of header over an MTU of 1500: 1480, 1480 and 48 octets, in frames of 1518, 1518 and 86.
+    # 3000 octets of data and 8 of header over an MTU of 1500: 1480, 1480 and 48 octets, in frames
+    # of 1518, 1518 and 86.
     scenario = chain(3000, framing={"udp": {"mtu_octets": 1500}})
-    wire = next(stage for stage in of_scenario(scenario, 0, None).stages if stage.name.startswith("wire"))
-    assert wire.ceiling.value == pytest.approx((1518 + 1518 + 86) * 8 / (8000 * (1538 + 1538 + 106)) * 1e12)
+    wire = next(
+        stage for stage in of_scenario(scenario, 0, None).stages if stage.name.startswith("wire")
+    )
+    assert wire.ceiling.value == pytest.approx(
+        (1518 + 1518 + 86) * 8 / (8000 * (1538 + 1538 + 106)) * 1e12
+    )
 
 
 def test_stages_say_how_many_flows_pass() -> None:
     scenario = chain(1518)
     scenario["flows"].append({**scenario["flows"][0], "name": "other", "from": "b", "to": ["a"]})
-    assert {stage.name: stage.flows for stage in of_scenario(scenario, 0, None).stages}["s backplane"] == 2
+    assert {stage.name: stage.flows for stage in of_scenario(scenario, 0, None).stages}[
+        "s backplane"
+    ] == 2
 
 
 def test_what_was_written_is_read_back() -> None:
-    stages = (Stage("disk", Estimate(8e9, 1e8, 4.0), "measured"), Stage("wire", exact(1e8), "computed", 2))
+    stages = (
+        Stage("disk", Estimate(8e9, 1e8, 4.0), "measured"),
+        Stage("wire", exact(1e8), "computed", 2),
+    )
     first = Roofline("Path", "octets", stages, Estimate(9e7, 1e6, 4.0))
     assert read(json.loads(json.dumps(first.as_json())), file="f") == first
     assert verdict(first) == "Nearest ceiling: wire, 100 Mb/s; achieved: 90 Mb/s, a margin of 1.11."
@@ -144,11 +187,16 @@ def network_run(folder: Path) -> Path:
         "caution": ["", "", "", ""],
     }
     for name in ("observations", "batches", "histograms"):
-        pq.write_table(pa.table(columns if name == "observations" else {"trial": []}), folder / f"{name}.parquet")
+        pq.write_table(
+            pa.table(columns if name == "observations" else {"trial": []}),
+            folder / f"{name}.parquet",
+        )
     return folder
 
 
-def test_a_run_of_a_network_has_a_roofline_for_each_flow_with_the_mean_of_its_replications(tmp_path: Path) -> None:
+def test_a_run_of_a_network_has_a_roofline_for_each_flow_with_the_mean_of_its_replications(
+    tmp_path: Path,
+) -> None:
     (found,) = rooflines(network_run(tmp_path))
     assert found.achieved is not None
     assert found.achieved.value == 7.9e8
@@ -173,9 +221,16 @@ def test_a_result_with_a_roofline_in_it_will_do(tmp_path: Path) -> None:
     assert found.nearest.name == "wire a – s"
 
 
-@pytest.mark.parametrize(("achieved_bps", "is_said"), [(0.9e8, False), (1.001e8, False), (1.2e8, True)])
-def test_more_than_the_ceiling_is_said_to_be_so_beyond_the_edges_of_a_window(achieved_bps: float, is_said: bool) -> None:  # noqa: FBT001
-    found = Roofline("Path", "octets", (Stage("wire", exact(1e8), "computed"),), exact(achieved_bps))
+@pytest.mark.parametrize(
+    ("achieved_bps", "is_said"), [(0.9e8, False), (1.001e8, False), (1.2e8, True)]
+)
+def test_more_than_the_ceiling_is_said_to_be_so_beyond_the_edges_of_a_window(
+    achieved_bps: float,
+    is_said: bool,  # noqa: FBT001
+) -> None:
+    found = Roofline(
+        "Path", "octets", (Stage("wire", exact(1e8), "computed"),), exact(achieved_bps)
+    )
     assert ("achieved more than the ceiling says" in verdict(found)) == is_said
 
 

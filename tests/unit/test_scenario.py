@@ -31,7 +31,9 @@ def with_group(text: str, *, segment: str = 'length = "1 m"', count: int = 1) ->
 
 
 def saturated(text: str = "", *, segment: str = 'length = "1 m"', count: int = 1) -> str:
-    return with_group('frames = "64 B"\narrivals = "saturated"\n' + text, segment=segment, count=count)
+    return with_group(
+        'frames = "64 B"\narrivals = "saturated"\n' + text, segment=segment, count=count
+    )
 
 
 def test_the_constants_of_a_standard_are_passed_on(tmp_path: Path) -> None:
@@ -50,7 +52,17 @@ def test_the_constants_of_a_standard_are_passed_on(tmp_path: Path) -> None:
 def test_constants_can_be_changed_in_bits_or_in_time(tmp_path: Path) -> None:
     changed = 'length = "1 m"\nrate = "20 Mb/s"\nslot = "25.6 us"\ngap = "4.8 us"\ngap_part1 = "64 bit"\npreamble = "8 B"\njam = "48 bit"'
     segment = scenario_of(tmp_path, saturated(segment=changed))["segment"]
-    assert [segment[key] for key in ("bit_ps", "slot_bits", "gap_bits", "gap_part1_bits", "preamble_bits", "jam_bits")] == [
+    assert [
+        segment[key]
+        for key in (
+            "bit_ps",
+            "slot_bits",
+            "gap_bits",
+            "gap_part1_bits",
+            "preamble_bits",
+            "jam_bits",
+        )
+    ] == [
         50_000,
         512,
         96,
@@ -61,7 +73,10 @@ def test_constants_can_be_changed_in_bits_or_in_time(tmp_path: Path) -> None:
 
 
 def test_the_12_us_net_of_four_clusters(tmp_path: Path) -> None:
-    found = scenario_of(tmp_path, saturated(segment='round_trip = "12 us"\nclusters = 4\ntap_delay = "0.5 us"', count=7))
+    found = scenario_of(
+        tmp_path,
+        saturated(segment='round_trip = "12 us"\nclusters = 4\ntap_delay = "0.5 us"', count=7),
+    )
     assert found["groups"][0]["places"] == [0, 1, 2, 3, 0, 1, 2]
     # The last place has one station only, so nothing on its diagonal.
     assert found["segment"]["delay_ps"] == [
@@ -74,18 +89,26 @@ def test_the_12_us_net_of_four_clusters(tmp_path: Path) -> None:
 
 def test_one_cluster_is_all_taps(tmp_path: Path) -> None:
     for taps in ("", 'tap_delay = "0.75 us"'):
-        found = scenario_of(tmp_path, saturated(segment=f'round_trip = "3 us"\nclusters = 1\n{taps}', count=2))
+        found = scenario_of(
+            tmp_path, saturated(segment=f'round_trip = "3 us"\nclusters = 1\n{taps}', count=2)
+        )
         assert found["segment"]["delay_ps"] == [[1_500_000]]
 
 
 def test_stations_are_spread_evenly_if_nothing_is_said(tmp_path: Path) -> None:
     found = scenario_of(tmp_path, saturated(segment='round_trip = "4 us"', count=3))
     assert found["groups"][0]["places"] == [0, 1, 2]
-    assert found["segment"]["delay_ps"] == [[0, 10**6, 2 * 10**6], [10**6, 0, 10**6], [2 * 10**6, 10**6, 0]]
+    assert found["segment"]["delay_ps"] == [
+        [0, 10**6, 2 * 10**6],
+        [10**6, 0, 10**6],
+        [2 * 10**6, 10**6, 0],
+    ]
 
 
 def test_equal_positions_are_one_place(tmp_path: Path) -> None:
-    text = saturated('positions = ["100 m", "0 m", "100 m"]', segment='length = "100 m"\nvelocity = 1.0', count=3)
+    text = saturated(
+        'positions = ["100 m", "0 m", "100 m"]', segment='length = "100 m"\nvelocity = 1.0', count=3
+    )
     found = scenario_of(tmp_path, text)
     assert found["groups"][0]["places"] == [1, 0, 1]
     # 100 m / 299 792 458 m/s = 333 564.1 ps
@@ -122,7 +145,10 @@ def test_groups_are_dealt_on_and_may_choose_their_cluster(tmp_path: Path) -> Non
     [
         ('frames = "64 B"', {"kind": "fixed", "bits": 512}),
         ('frames = "64 B"\nframes_include_fcs = false', {"kind": "fixed", "bits": 544}),
-        ('frames = "64 B x 7 + 1536 B x 1"', {"kind": "mix", "bits": [512, 12_288], "weights": [7.0, 1.0]}),
+        (
+            'frames = "64 B x 7 + 1536 B x 1"',
+            {"kind": "mix", "bits": [512, 12_288], "weights": [7.0, 1.0]},
+        ),
         ('frames = "64 B x 0 + 1536 B x 8"', {"kind": "fixed", "bits": 12_288}),
         (
             'frames = { mix = [{ length = "64 B", weight = 0.5 }, { length = "100 B", weight = 1 }] }',
@@ -131,13 +157,24 @@ def test_groups_are_dealt_on_and_may_choose_their_cluster(tmp_path: Path) -> Non
     ],
 )
 def test_frames(tmp_path: Path, text: str, frames: dict[str, Any]) -> None:
-    assert scenario_of(tmp_path, with_group(text + '\narrivals = "saturated"\n'))["groups"][0]["frames"] == frames
+    assert (
+        scenario_of(tmp_path, with_group(text + '\narrivals = "saturated"\n'))["groups"][0][
+            "frames"
+        ]
+        == frames
+    )
 
 
 def test_frames_from_a_measured_table(tmp_path: Path) -> None:
-    (tmp_path / "lengths.csv").write_text("length_bytes,weight\n64,3\n\n1518,0\n1000,0.5\n", encoding="utf-8")
+    (tmp_path / "lengths.csv").write_text(
+        "length_bytes,weight\n64,3\n\n1518,0\n1000,0.5\n", encoding="utf-8"
+    )
     text = with_group('frames = { measured = "lengths.csv" }\narrivals = "saturated"\n')
-    assert scenario_of(tmp_path, text)["groups"][0]["frames"] == {"kind": "mix", "bits": [512, 8000], "weights": [3.0, 0.5]}
+    assert scenario_of(tmp_path, text)["groups"][0]["frames"] == {
+        "kind": "mix",
+        "bits": [512, 8000],
+        "weights": [3.0, 0.5],
+    }
 
 
 @pytest.mark.parametrize(
@@ -148,8 +185,14 @@ def test_frames_from_a_measured_table(tmp_path: Path) -> None:
         ("{ poisson_load = 0.5 }", {"kind": "poisson", "mean_ps": 537_600_000.0}),
         ('{ regular = "1 ms" }', {"kind": "regular", "period_ps": 10**9}),
         ('{ regular = "1 ms", phase = "random" }', {"kind": "regular", "period_ps": 10**9}),
-        ('{ regular = "1 ms", phase = "0 s" }', {"kind": "regular", "period_ps": 10**9, "phase_ps": 0}),
-        ('{ regular = "1 ms", phase = "999 us" }', {"kind": "regular", "period_ps": 10**9, "phase_ps": 999_000_000}),
+        (
+            '{ regular = "1 ms", phase = "0 s" }',
+            {"kind": "regular", "period_ps": 10**9, "phase_ps": 0},
+        ),
+        (
+            '{ regular = "1 ms", phase = "999 us" }',
+            {"kind": "regular", "period_ps": 10**9, "phase_ps": 999_000_000},
+        ),
         (
             '{ on_off = { period = "1 ms", on = "10 ms", off = "90 ms" } }',
             {"kind": "on_off", "period_ps": 10**9, "on_mean_ps": 1e10, "off_mean_ps": 9e10},
@@ -158,13 +201,17 @@ def test_frames_from_a_measured_table(tmp_path: Path) -> None:
     ],
 )
 def test_arrivals(tmp_path: Path, text: str, arrivals: dict[str, Any]) -> None:
-    found = scenario_of(tmp_path, with_group(f'frames = "64 B"\narrivals = {text}\n', count=4))["groups"][0]
+    found = scenario_of(tmp_path, with_group(f'frames = "64 B"\narrivals = {text}\n', count=4))[
+        "groups"
+    ][0]
     assert found["arrivals"] == arrivals
     assert found["queue_frames"] is None
 
 
 def test_the_load_of_a_mix_counts_its_mean_length(tmp_path: Path) -> None:
-    text = with_group('frames = "64 B x 1 + 128 B x 3"\narrivals = { poisson_load = 1 }\nqueue = 5\n')
+    text = with_group(
+        'frames = "64 B x 1 + 128 B x 3"\narrivals = { poisson_load = 1 }\nqueue = 5\n'
+    )
     found = scenario_of(tmp_path, text)["groups"][0]
     # Mean frame 112 B = 896 bit; (64 + 896 + 96) x 100 ns.
     assert found["arrivals"]["mean_ps"] == 105_600_000.0
@@ -176,8 +223,14 @@ def test_the_load_of_a_mix_counts_its_mean_length(tmp_path: Path) -> None:
     [
         ('"5 us"', {"kind": "constant", "ps": 5_000_000}),
         ('{ constant = "5 us" }', {"kind": "constant", "ps": 5_000_000}),
-        ('{ uniform = ["60 us", "90 us"] }', {"kind": "uniform", "low_ps": 60_000_000, "high_ps": 90_000_000}),
-        ('{ exponential = { mean = "3 us" } }', {"kind": "exponential", "offset_ps": 0, "mean_ps": 3e6}),
+        (
+            '{ uniform = ["60 us", "90 us"] }',
+            {"kind": "uniform", "low_ps": 60_000_000, "high_ps": 90_000_000},
+        ),
+        (
+            '{ exponential = { mean = "3 us" } }',
+            {"kind": "exponential", "offset_ps": 0, "mean_ps": 3e6},
+        ),
         (
             '{ measured = { values = ["1 us", "2 us"], weights = [1, 2.5] } }',
             {"kind": "measured", "values_ps": [10**6, 2 * 10**6], "weights": [1.0, 2.5]},
@@ -185,7 +238,9 @@ def test_the_load_of_a_mix_counts_its_mean_length(tmp_path: Path) -> None:
     ],
 )
 def test_host_times(tmp_path: Path, text: str, service: dict[str, Any]) -> None:
-    group = scenario_of(tmp_path, saturated(f"service = {text}\ngenerator = {{ buffers = 15, time = {text} }}"))["groups"][0]
+    group = scenario_of(
+        tmp_path, saturated(f"service = {text}\ngenerator = {{ buffers = 15, time = {text} }}")
+    )["groups"][0]
     assert group["service"] == service
     assert group["generator"] == {"buffers": 15, "time": service}
 
@@ -217,37 +272,64 @@ SAMPLES = {"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 
     ("text", "coder"),
     [
         ('sample = "16 bit", every = "152.32 us"', CODER),
-        ('sample = "8 bit", rate = "64 kb/s"', CODER | {"sample_bits": 8, "sample_ps": 125_000_000}),
+        (
+            'sample = "8 bit", rate = "64 kb/s"',
+            CODER | {"sample_bits": 8, "sample_ps": 125_000_000},
+        ),
         (
             'sample = "16 bit", every = "152.32 us", talk = "1.2 s", silence = "1.8 s"',
             CODER | {"spurts": {"talk_mean_ps": 1.2e12, "silence_mean_ps": 1.8e12}},
         ),
     ],
 )
-def test_a_coder_and_a_host_that_never_gives_up(tmp_path: Path, text: str, coder: dict[str, Any]) -> None:
+def test_a_coder_and_a_host_that_never_gives_up(
+    tmp_path: Path, text: str, coder: dict[str, Any]
+) -> None:
     frames = 'frames = { samples = { least = "64 B", most = "1024 B", overhead = "6 B" } }'
-    group = scenario_of(tmp_path, with_group(f"{frames}\narrivals = {{ coder = {{ {text} }} }}\n"))["groups"][0]
+    group = scenario_of(tmp_path, with_group(f"{frames}\narrivals = {{ coder = {{ {text} }} }}\n"))[
+        "groups"
+    ][0]
     assert (group["arrivals"], group["frames"]) == (coder, SAMPLES)
-    assert (group["after_attempt_limit"], group["after_late_collision"], group["queue_frames"]) == ("resume", "backoff", None)
+    assert (group["after_attempt_limit"], group["after_late_collision"], group["queue_frames"]) == (
+        "resume",
+        "backoff",
+        None,
+    )
 
 
 def test_the_check_sequence_is_added_to_every_length_of_samples(tmp_path: Path) -> None:
     frames = 'frames = { samples = { least = "60 B", most = "1020 B", overhead = "0 B" } }\nframes_include_fcs = false\n'
-    found = scenario_of(tmp_path, with_group(frames + 'arrivals = { coder = { sample = "8 bit", rate = "64 kb/s" } }\n'))
+    found = scenario_of(
+        tmp_path,
+        with_group(frames + 'arrivals = { coder = { sample = "8 bit", rate = "64 kb/s" } }\n'),
+    )
     # ieee-10 has 32 bit of it.
-    assert found["groups"][0]["frames"] == {"kind": "samples", "overhead_bits": 32, "min_bits": 512, "max_bits": 8192}
+    assert found["groups"][0]["frames"] == {
+        "kind": "samples",
+        "overhead_bits": 32,
+        "min_bits": 512,
+        "max_bits": 8192,
+    }
 
 
 def test_a_deaf_time_stands_in_a_scenario_where_there_is_one_only(tmp_path: Path) -> None:
     assert "deaf_ps" not in scenario_of(tmp_path, saturated())["segment"]
-    found = scenario_of(tmp_path, saturated(segment='length = "100 m"\ndeaf = "15 us"\ngap = "0 bit"\ngap_part1 = "0 bit"'))["segment"]
+    found = scenario_of(
+        tmp_path,
+        saturated(segment='length = "100 m"\ndeaf = "15 us"\ngap = "0 bit"\ngap_part1 = "0 bit"'),
+    )["segment"]
     assert (found["deaf_ps"], found["gap_bits"]) == (15_000_000, 0)
 
 
 def test_a_priority_wait_stands_in_a_scenario_where_there_is_one_only(tmp_path: Path) -> None:
     for text in ("", 'priority_wait = "0 us"\n'):
         assert "priority_wait_ps" not in scenario_of(tmp_path, saturated(text))["groups"][0]
-    assert scenario_of(tmp_path, saturated('priority_wait = "51.2 us"\n'))["groups"][0]["priority_wait_ps"] == 51_200_000
+    assert (
+        scenario_of(tmp_path, saturated('priority_wait = "51.2 us"\n'))["groups"][0][
+            "priority_wait_ps"
+        ]
+        == 51_200_000
+    )
 
 
 def test_defaults_come_from_the_standard(tmp_path: Path) -> None:
@@ -260,7 +342,10 @@ def test_defaults_come_from_the_standard(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "moments"),
     [
-        ('settle = "5 s"\ntransmit = "20 s"\nmeasure = "middle 10 s"\ndrain = "5 s"\nspread = "1 ms"', (5, 25, 10, 20, 30, 0.001)),
+        (
+            'settle = "5 s"\ntransmit = "20 s"\nmeasure = "middle 10 s"\ndrain = "5 s"\nspread = "1 ms"',
+            (5, 25, 10, 20, 30, 0.001),
+        ),
         ('transmit = "20 s"\nmeasure = "last 5 s"', (0, 20, 15, 20, 20, 0)),
         ('settle = "1 s"\ntransmit = "2 s"\nmeasure = "all"', (1, 3, 1, 3, 3, 0)),
         ("", (0, 12, 2, 12, 12, 0)),
@@ -276,19 +361,33 @@ def test_phases(tmp_path: Path, text: str, moments: tuple[float, ...]) -> None:
 
 lengths = st.integers(0, 5000).map(lambda metres: f"{metres / 10} m")
 segments = st.one_of(
-    st.builds(lambda length, clusters: f'length = "{length}"\nclusters = {clusters}', lengths, st.integers(1, 12)),
+    st.builds(
+        lambda length, clusters: f'length = "{length}"\nclusters = {clusters}',
+        lengths,
+        st.integers(1, 12),
+    ),
     st.builds(lambda length: f'length = "{length}"', lengths),
-    st.builds(lambda half, clusters: f'round_trip = "{4 * half} ps"\nclusters = {clusters}', st.integers(0, 10**8), st.integers(1, 12)),
+    st.builds(
+        lambda half, clusters: f'round_trip = "{4 * half} ps"\nclusters = {clusters}',
+        st.integers(0, 10**8),
+        st.integers(1, 12),
+    ),
     st.builds(lambda half: f'round_trip = "{2 * half} ps"', st.integers(0, 10**8)),
     st.builds(
-        lambda radii, delay: f'star = {{ radii = {json.dumps(radii)}, repeater_delay = "{delay} ns" }}',
+        lambda radii, delay: (
+            f'star = {{ radii = {json.dumps(radii)}, repeater_delay = "{delay} ns" }}'
+        ),
         st.lists(lengths, min_size=1, max_size=8),
         st.integers(0, 5000),
     ),
 )
 
 
-@given(segments, st.lists(st.integers(1, 9), min_size=1, max_size=3), st.sampled_from(["", '\ntap_delay = "0.3 us"']))
+@given(
+    segments,
+    st.lists(st.integers(1, 9), min_size=1, max_size=3),
+    st.sampled_from(["", '\ntap_delay = "0.3 us"']),
+)
 def test_every_topology_is_symmetric_and_obeys_the_triangle_inequality(
     tmp_path_factory: pytest.TempPathFactory, segment: str, counts: list[int], tap: str
 ) -> None:

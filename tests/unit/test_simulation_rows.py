@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from ethermeter.engines.simulation import observe
 from ethermeter.observation import Caution, Metric
-from ethermeter.store.rows import CAUTION_BIT, METRICS, STATION_METRICS, caution_text, layout, observations_of
+from ethermeter.store.rows import (
+    CAUTION_BIT,
+    METRICS,
+    STATION_METRICS,
+    caution_text,
+    layout,
+    observations_of,
+)
 
 WINDOW_PS = 10**12
 CHARGED_PS = (544 + 64 + 96) * 100_000
@@ -19,7 +26,13 @@ def u64(*values):
 def scenario(*, stations=2, arrivals="saturated", frames=None):
     return {
         "segment": {"bit_ps": 100_000, "preamble_bits": 64, "gap_bits": 96},
-        "groups": [{"places": [0] * stations, "arrivals": {"kind": arrivals}, "frames": frames or {"kind": "fixed", "bits": 544}}],
+        "groups": [
+            {
+                "places": [0] * stations,
+                "arrivals": {"kind": arrivals},
+                "frames": frames or {"kind": "fixed", "bits": 544},
+            }
+        ],
     }
 
 
@@ -47,9 +60,13 @@ def result(**changes):
         "batch_charged_ps": np.array([[1, 2], [3, 4]], np.uint64),
         "batch_delay_sum_s": np.array([[0.1, 0.2], [0.3, 0.4]]),
         "batch_delay_square_sum_s2": np.array([[1.0, 2.0], [3.0, 4.0]]),
-        "time_ps": u64(WINDOW_PS // 2, WINDOW_PS // 10, WINDOW_PS // 10, WINDOW_PS // 5, WINDOW_PS // 10),
+        "time_ps": u64(
+            WINDOW_PS // 2, WINDOW_PS // 10, WINDOW_PS // 10, WINDOW_PS // 5, WINDOW_PS // 10
+        ),
         "window_ps": WINDOW_PS,
-        "histograms": {"transmission_delay": (u64(10**6, 10**9), u64(2 * 10**6, 3 * 10**9), u64(300, 100))},
+        "histograms": {
+            "transmission_delay": (u64(10**6, 10**9), u64(2 * 10**6, 3 * 10**9), u64(300, 100))
+        },
         "cautions": [],
         "events": 520,
     }
@@ -61,18 +78,28 @@ def whole(rows):
 
 
 def whole_cautions(rows):
-    return {metric: caution_text(int(mask)) for metric, mask in zip(METRICS, rows.cautions, strict=False)}
+    return {
+        metric: caution_text(int(mask))
+        for metric, mask in zip(METRICS, rows.cautions, strict=False)
+    }
 
 
 def per_station(rows):
-    return dict(zip(STATION_METRICS, rows.values[len(METRICS) :].reshape(-1, rows.stations), strict=True))
+    return dict(
+        zip(STATION_METRICS, rows.values[len(METRICS) :].reshape(-1, rows.stations), strict=True)
+    )
 
 
 def test_the_values_of_the_whole_segment_are_those_of_a_hand_calculation():
     found = whole(observe(scenario(), result(), core_s=0))
     utilisation = (300 * CHARGED_PS / WINDOW_PS, 100 * CHARGED_PS / WINDOW_PS)
     mean_delay_s = (300 * 1e-3 + 100 * 3e-3) / 400
-    squares = 299 * 5e-4**2 + 99 * 1e-3**2 + 300 * (1e-3 - mean_delay_s) ** 2 + 100 * (3e-3 - mean_delay_s) ** 2
+    squares = (
+        299 * 5e-4**2
+        + 99 * 1e-3**2
+        + 300 * (1e-3 - mean_delay_s) ** 2
+        + 100 * (3e-3 - mean_delay_s) ** 2
+    )
     expected = {
         Metric.UTILISATION: sum(utilisation),
         Metric.BIT_RATE: 1e7 * sum(utilisation),
@@ -87,7 +114,8 @@ def test_the_values_of_the_whole_segment_are_those_of_a_hand_calculation():
         Metric.GOODPUT: 400 * 544,
         Metric.ACCESS_DELAY: (300 * 9e-4 + 100 * 29e-4) / 400,
         Metric.RESPONSE_TIME: (300 * 2e-3 + 100 * 4e-3) / 400,
-        # Rank 200 of 400 is two thirds through the first bucket of 300; rank 360 is 60 of 100 into the second.
+        # Rank 200 of 400 is two thirds through the first bucket of 300; rank 360 is 60 of 100 into
+        # the second.
         Metric.DELAY_P50: 1e-6 + 200 / 300 * 1e-6,
         Metric.DELAY_P90: 1e-3 + 60 / 100 * 2e-3,
         Metric.DELAY_P99: 1e-3 + 96 / 100 * 2e-3,
@@ -117,7 +145,9 @@ def test_the_values_of_the_whole_segment_are_those_of_a_hand_calculation():
 
 def test_the_values_of_each_station_are_its_own():
     found = per_station(observe(scenario(), result(), core_s=0))
-    assert found[Metric.UTILISATION] == pytest.approx([300 * CHARGED_PS / WINDOW_PS, 100 * CHARGED_PS / WINDOW_PS])
+    assert found[Metric.UTILISATION] == pytest.approx(
+        [300 * CHARGED_PS / WINDOW_PS, 100 * CHARGED_PS / WINDOW_PS]
+    )
     assert found[Metric.COLLISIONS_PER_FRAME] == pytest.approx([0.2, 0.6])
     assert found[Metric.ATTEMPTS_PER_FRAME] == pytest.approx([1.2, 1.6])
     assert found[Metric.TRANSMISSION_DELAY] == pytest.approx([1e-3, 3e-3])
@@ -132,9 +162,14 @@ def test_loss_of_a_source_counts_against_what_it_offered():
 
 def test_excess_delay_charges_each_station_the_frames_it_sends():
     lengths = {"kind": "mix", "bits": [544, 1088], "weights": [3, 1]}
-    frames = {"station_frames": u64(300, 0), "station_bits": u64(300 * 1000, 0), "station_delay_s": np.array([1e-3, np.nan])}
+    frames = {
+        "station_frames": u64(300, 0),
+        "station_bits": u64(300 * 1000, 0),
+        "station_delay_s": np.array([1e-3, np.nan]),
+    }
     found = whole(observe(scenario(frames=lengths), result(**frames), core_s=0))
-    # The first by what it delivered; the second, which delivered nothing, by the mean of its mix, 680 bits.
+    # The first by what it delivered; the second, which delivered nothing, by the mean of its mix,
+    # 680 bits.
     assert found[Metric.EXCESS_DELAY] == pytest.approx(1e-3 - (1160 + 840) * 1e-7)
 
 
@@ -148,8 +183,14 @@ def test_one_station_has_no_spread():
 
 
 def test_without_a_frame_means_are_undefined_and_say_so():
-    nothing = {f"station_{name}": u64(0, 0) for name in ("frames", "bits", "charged_ps", "discarded", "collisions")}
-    undefined = {f"station_{name}": np.array([np.nan, np.nan]) for name in ("delay_s", "delay_sd_s", "access_s", "response_s")}
+    nothing = {
+        f"station_{name}": u64(0, 0)
+        for name in ("frames", "bits", "charged_ps", "discarded", "collisions")
+    }
+    undefined = {
+        f"station_{name}": np.array([np.nan, np.nan])
+        for name in ("delay_s", "delay_sd_s", "access_s", "response_s")
+    }
     rows = observe(scenario(), result(**nothing, **undefined, histograms={}), core_s=0)
     found, cautions = whole(rows), whole_cautions(rows)
     for metric in (
@@ -172,7 +213,9 @@ def test_below_thirty_frames_a_station_is_cautioned_and_not_the_segment(frames, 
     rows = observe(scenario(), result(station_frames=u64(300, frames)), core_s=0)
     station, metric = layout(2, voice=False)
     few = {
-        (int(s), METRICS[m]) for s, m, mask in zip(station, metric, rows.cautions, strict=True) if mask & CAUTION_BIT[Caution.FEW_SAMPLES]
+        (int(s), METRICS[m])
+        for s, m, mask in zip(station, metric, rows.cautions, strict=True)
+        if mask & CAUTION_BIT[Caution.FEW_SAMPLES]
     }
     assert ((1, Metric.TRANSMISSION_DELAY) in few) == cautious
     assert (1, Metric.FRAMES) not in few
@@ -182,7 +225,9 @@ def test_below_thirty_frames_a_station_is_cautioned_and_not_the_segment(frames, 
 
 def test_cautions_of_the_trial_stand_in_every_row():
     rows = observe(scenario(), result(cautions=["late-collision", "beyond-round-trip"]), core_s=0)
-    assert {caution_text(int(mask)) for mask in rows.cautions} == {"beyond-round-trip late-collision"}
+    assert {caution_text(int(mask)) for mask in rows.cautions} == {
+        "beyond-round-trip late-collision"
+    }
 
 
 @pytest.mark.parametrize("voice", [False, True])
@@ -190,10 +235,20 @@ def test_the_layout_has_every_metric_once_and_stations_only_where_the_metric_is_
     station, metric = layout(3, voice=voice)
     pairs = list(zip(station.tolist(), metric.tolist(), strict=True))
     assert len(set(pairs)) == len(pairs) == observations_of(3, voice=voice)
-    elsewhere = {m for m in Metric if m.definition.of_flows or m.definition.of_flow_voice or m.definition.of_clocks}
-    asked = [metric for metric in Metric if (voice or not metric.definition.of_voice) and metric not in elsewhere]
+    elsewhere = {
+        m
+        for m in Metric
+        if m.definition.of_flows or m.definition.of_flow_voice or m.definition.of_clocks
+    }
+    asked = [
+        metric
+        for metric in Metric
+        if (voice or not metric.definition.of_voice) and metric not in elsewhere
+    ]
     assert {list(Metric)[m] for s, m in pairs if s == -1} == set(asked)
-    assert {list(Metric)[m] for s, m in pairs if s == 2} == {metric for metric in asked if metric.definition.per_station}
+    assert {list(Metric)[m] for s, m in pairs if s == 2} == {
+        metric for metric in asked if metric.definition.per_station
+    }
 
 
 def test_what_voice_adds_comes_after_all_else():

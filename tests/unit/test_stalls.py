@@ -1,4 +1,6 @@
-"""Measurements in quiet windows: which call counts, what is noticed, and what a run of tests prints."""
+"""Measurements in quiet windows: which call counts, what is noticed, and what a run of tests
+prints.
+"""
 
 import os
 import re
@@ -11,14 +13,25 @@ from pathlib import Path
 
 import pytest
 import witness
-from stalls import CALLS, INCONCLUSIVE, KERNEL_THREADS, TOLERATED_STALL_S, QuietWindow, Usage, Witnesses, others
+from stalls import (
+    CALLS,
+    INCONCLUSIVE,
+    KERNEL_THREADS,
+    TOLERATED_STALL_S,
+    QuietWindow,
+    Usage,
+    Witnesses,
+    others,
+)
 
 ROOT = Path(__file__).parents[2]
 SPIN = "import time; until_s = time.monotonic() + {s}\nwhile time.monotonic() < until_s: pass"
 
 
 class Machine:
-    """Disturbs each of some windows of one second: by stalls and by other programs, in seconds of each."""
+    """Disturbs each of some windows of one second: by stalls and by other programs, in seconds of
+    each.
+    """
 
     def __init__(self, *disturbed: tuple[float, float]) -> None:
         self.disturbed = disturbed
@@ -30,7 +43,11 @@ class Machine:
 
     def usage(self) -> Usage:
         so_far = self.disturbed[: self.calls]
-        return Usage(float(self.calls), sum(stall for stall, _ in so_far), sum(others for _, others in so_far))
+        return Usage(
+            float(self.calls),
+            sum(stall for stall, _ in so_far),
+            sum(others for _, others in so_far),
+        )
 
 
 @pytest.mark.parametrize(
@@ -48,13 +65,19 @@ def test_the_first_quiet_window_counts(disturbed: list[tuple[float, float]], cho
     assert QuietWindow(machine.usage)(machine.measure) == chosen == machine.calls
 
 
-def test_without_a_quiet_window_a_test_is_inconclusive_and_tells_how_long_the_machine_stalled() -> None:
+def test_without_a_quiet_window_a_test_is_inconclusive_and_tells_how_long_the_machine_stalled() -> (
+    None
+):
     machine = Machine((0.006, 0), (0.25, 0), (0, 0.5))
     with pytest.raises(pytest.skip.Exception) as caught:
         QuietWindow(machine.usage)(machine.measure)
     assert machine.calls == CALLS
     assert str(caught.value).startswith(INCONCLUSIVE)
-    assert re.findall(r"(\d+) ms and (\d+) ms in 1.0 s", str(caught.value)) == [("6", "0"), ("250", "0"), ("0", "490")]
+    assert re.findall(r"(\d+) ms and (\d+) ms in 1.0 s", str(caught.value)) == [
+        ("6", "0"),
+        ("250", "0"),
+        ("0", "490"),
+    ]
 
 
 def test_on_a_busy_machine_one_window_is_enough_to_know() -> None:
@@ -88,7 +111,12 @@ def test_processor_time_of_other_programs_is_counted_and_that_of_tests_is_not() 
     spin = [sys.executable, "-c", SPIN.format(s=20)]
     with subprocess.Popen(spin) as child:
         # A program whose parent has ended is no descendant of this process.
-        started = subprocess.run(["sh", "-c", '"$@" >/dev/null 2>&1 & echo $!', "sh", *spin], check=True, capture_output=True, text=True)
+        started = subprocess.run(
+            ["sh", "-c", '"$@" >/dev/null 2>&1 & echo $!', "sh", *spin],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
         other = int(started.stdout)
         try:
             until_s = time.monotonic() + 10
@@ -151,17 +179,38 @@ def run_tests(folder: Path, text: str, *options: str) -> subprocess.CompletedPro
     """Run tests as those of this repository are run."""
     shutil.copy(ROOT / "tests" / "conftest.py", folder)
     (folder / "test_some.py").write_text(text)
-    command = [sys.executable, "-m", "pytest", "--rootdir", str(folder), "-c", str(ROOT / "pyproject.toml"), *options, str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--rootdir",
+        str(folder),
+        "-c",
+        str(ROOT / "pyproject.toml"),
+        *options,
+        str(folder),
+    ]
     paths = os.pathsep.join([str(ROOT / "tests" / "support"), os.environ.get("PYTHONPATH", "")])
-    return subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": paths}, cwd=folder, check=False)
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": paths},
+        cwd=folder,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("processes", [[], ["-n", "2"]])
-def test_a_run_counts_and_lists_what_was_inconclusive_and_runs_no_failed_test_again(tmp_path: Path, processes: list[str]) -> None:
+def test_a_run_counts_and_lists_what_was_inconclusive_and_runs_no_failed_test_again(
+    tmp_path: Path, processes: list[str]
+) -> None:
     done = run_tests(tmp_path, TESTS, *processes)
     assert done.returncode == 1, done.stdout
     assert "\n1 inconclusive: test_finds_no_quiet_window\n" in done.stdout
-    assert re.search(r"test_finds_no_quiet_window: stalls .* took 1000 ms and 0 ms in 1.0 s", done.stdout)
+    assert re.search(
+        r"test_finds_no_quiet_window: stalls .* took 1000 ms and 0 ms in 1.0 s", done.stdout
+    )
     assert re.search(r"1 failed, 1 passed, 2 skipped in", done.stdout.splitlines()[-1])
     assert (tmp_path / "calls").read_text() == "called\n"
 
@@ -178,4 +227,6 @@ def test_does_not_measure():
 def test_a_test_that_needs_a_quiet_window_runs_alone_without_being_marked(tmp_path: Path) -> None:
     for group, name in (("alone", "test_measures"), ("not alone", "test_does_not_measure")):
         done = run_tests(tmp_path, MEASURES, "--collect-only", "-q", "-m", group)
-        assert [line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line] == [name]
+        assert [line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line] == [
+            name
+        ]

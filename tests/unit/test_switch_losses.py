@@ -1,4 +1,6 @@
-"""Whose messages are missing for what switches and wires dropped: by hand, by conservation, and where nothing can be read."""
+"""Whose messages are missing for what switches and wires dropped: by hand, by conservation, and
+where nothing can be read.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,12 @@ HOSTS = {"a": "s1", "b": "s1", "c": "s2", "d": "s2"}
 def lost(missing: int, seen: list[list[Any]] | None = None) -> dict[str, Any]:
     """Losses as agents tell them."""
     dropped = sum(count for _, count in seen or [])
-    counted = {"missing": missing, "seen": seen or [], "unexplained": max(missing - dropped, 0), "excess": max(dropped - missing, 0)}
+    counted = {
+        "missing": missing,
+        "seen": seen or [],
+        "unexplained": max(missing - dropped, 0),
+        "excess": max(dropped - missing, 0),
+    }
     return {"sent": 1000, "received": 1000 - missing, "losses": counted}
 
 
@@ -29,7 +36,12 @@ def flow(one: str, other: str, missing: int, seen: list[list[Any]] | None = None
 
 
 def port(switch: str, towards: str, queue: int = 0, interface: int = 0) -> dict[str, Any]:
-    return {"switch": switch, "towards": towards, "is_before_host": towards in HOSTS, "dropped": {"queue": queue, "interface": interface}}
+    return {
+        "switch": switch,
+        "towards": towards,
+        "is_before_host": towards in HOSTS,
+        "dropped": {"queue": queue, "interface": interface},
+    }
 
 
 def network(*dropped: dict[str, Any]) -> list[dict[str, Any]]:
@@ -41,7 +53,10 @@ def network(*dropped: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_a_port_on_the_way_explains_what_is_missing_in_the_order_of_the_way() -> None:
-    result = {"flows": {"load": flow("a", "c", 30, [["sender-queue", 2], ["socket", 3]])}, "switches": network(port("s1", "s2", queue=20))}
+    result = {
+        "flows": {"load": flow("a", "c", 30, [["sender-queue", 2], ["socket", 3]])},
+        "switches": network(port("s1", "s2", queue=20)),
+    }
     found = attributed(result)["flows"]["load"]["losses"]
     assert found["seen"] == [["sender-queue", 2], ["switch", 20], ["socket", 3]]
     assert (found["missing"], found["unexplained"], found["excess"]) == (30, 5, 0)
@@ -59,7 +74,9 @@ def test_flows_that_share_a_port_are_all_told_its_drops_and_others_none() -> Non
         "here": flow("a", "b", 0),
     }
     found = attributed({"flows": flows, "switches": network(port("s2", "c", queue=50))})["flows"]
-    assert [(found[name]["losses"]["unexplained"], found[name]["losses"]["excess"]) for name in flows] == [
+    assert [
+        (found[name]["losses"]["unexplained"], found[name]["losses"]["excess"]) for name in flows
+    ] == [
         (0, 20),
         (0, 30),
         (4, 0),
@@ -74,8 +91,14 @@ def test_of_a_group_each_receiver_has_the_ports_on_its_own_way() -> None:
     flows = {"group": {"from": "a", "to": ["b", "c", "d"], "receivers": receivers}}
     dropped = network(port("s1", "s2", queue=7), port("s2", "d", queue=2), port("s1", "a", queue=5))
     found = attributed({"flows": flows, "switches": dropped})["flows"]["group"]["receivers"]
-    assert {name: said["losses"]["seen"] for name, said in found.items()} == {"b": [], "c": [["switch", 7]], "d": [["switch", 9]]}
-    assert all(said["losses"]["unexplained"] == said["losses"]["excess"] == 0 for said in found.values())
+    assert {name: said["losses"]["seen"] for name, said in found.items()} == {
+        "b": [],
+        "c": [["switch", 7]],
+        "d": [["switch", 9]],
+    }
+    assert all(
+        said["losses"]["unexplained"] == said["losses"]["excess"] == 0 for said in found.values()
+    )
 
 
 def test_what_a_host_counts_too_is_not_counted_twice() -> None:
@@ -100,7 +123,10 @@ def test_wires_count_in_their_direction_and_join_hosts_without_a_switch() -> Non
 
 def test_flows_without_losses_and_hosts_that_nothing_joins_are_as_they_were() -> None:
     flows = {"ping": {"from": "a", "to": "b", "receiving": None}, "direct": flow("y", "z", 3)}
-    assert attributed({"flows": flows, "switches": network(port("s1", "b", queue=5))})["flows"] == flows
+    assert (
+        attributed({"flows": flows, "switches": network(port("s1", "b", queue=5))})["flows"]
+        == flows
+    )
 
 
 @given(
@@ -111,7 +137,11 @@ def test_flows_without_losses_and_hosts_that_nothing_joins_are_as_they_were() ->
     st.sampled_from([(one, other) for one in HOSTS for other in HOSTS if one != other]),
 )
 def test_what_is_missing_is_seen_or_unexplained_but_for_the_excess(
-    queues: list[int], interfaces: list[int], missing: int, at_hosts: list[int], ends: tuple[str, str]
+    queues: list[int],
+    interfaces: list[int],
+    missing: int,
+    at_hosts: list[int],
+    ends: tuple[str, str],
 ) -> None:
     places = ("sender-queue", "sender-interface", "receiver-interface", "socket")
     seen = [[place, count] for place, count in zip(places, at_hosts, strict=True) if count]
@@ -121,9 +151,14 @@ def test_what_is_missing_is_seen_or_unexplained_but_for_the_excess(
     ]
     result = attributed({"flows": {"load": flow(*ends, missing, seen)}, "switches": dropped})
     counted = result["flows"]["load"]["losses"]
-    assert missing + counted["excess"] == sum(count for _, count in counted["seen"]) + counted["unexplained"]
+    assert (
+        missing + counted["excess"]
+        == sum(count for _, count in counted["seen"]) + counted["unexplained"]
+    )
     assert counted["excess"] == 0 or counted["unexplained"] == 0
-    assert [place for place, _ in counted["seen"]] == [place for place in PLACES if place in dict(counted["seen"])]
+    assert [place for place, _ in counted["seen"]] == [
+        place for place in PLACES if place in dict(counted["seen"])
+    ]
     (loss,) = losses.losses(result)
     assert loss.places.get("switch", 0) == sum(loss.between.values())
     assert set(loss.places) <= set(losses.PLACES)
@@ -134,14 +169,28 @@ def test_ports_are_told_with_what_the_streams_that_pass_them_miss() -> None:
     result = attributed({"flows": flows, "switches": network(port("s2", "c", queue=50))})
     found = losses.losses(result)
     (said,) = losses.drops(result, found)
-    assert (said.place, said.at, said.towards, said.frames, said.missing) == ("switch", "s2", "c", 50, 50)
+    assert (said.place, said.at, said.towards, said.frames, said.missing) == (
+        "switch",
+        "s2",
+        "c",
+        50,
+        50,
+    )
     both = losses.drops_together([said, said])
     assert (both.frames, both.missing) == (100, 100)
     assert losses.total(found, flow="", receiver="").between == {("switch", "s2", "c"): 100}
 
 
-def test_a_frame_of_a_group_that_is_dropped_once_is_missed_by_all_behind_the_port_and_told_once() -> None:
-    flows = {"group": {"from": "a", "to": ["b", "c", "d"], "receivers": {"b": lost(0), "c": lost(7), "d": lost(7)}}}
+def test_a_frame_of_a_group_that_is_dropped_once_is_missed_by_all_behind_the_port_and_told_once() -> (
+    None
+):
+    flows = {
+        "group": {
+            "from": "a",
+            "to": ["b", "c", "d"],
+            "receivers": {"b": lost(0), "c": lost(7), "d": lost(7)},
+        }
+    }
     result = attributed({"flows": flows, "switches": network(port("s1", "s2", queue=7))})
     (said,) = losses.drops(result, losses.losses(result))
     assert (said.frames, said.missing) == (7, 7)
@@ -155,9 +204,21 @@ def test_a_frame_of_a_group_that_is_dropped_once_is_missed_by_all_behind_the_por
         ({("s2", "c"): 50}, {"one": 31, "other": 20}, {}),
         ({("s2", "c"): 50}, {"one": 29, "other": 20}, {}),
         # A chain of streams and ports that is looked at as one, and a stream by itself.
-        ({("s2", "c"): 40, ("s1", "s2"): 15}, {"one": 30, "other": 20, "trunk": 5}, {"one": 30, "other": 20, "trunk": 5}),
-        ({("s2", "c"): 50, ("s1", "b"): 3}, {"one": 30, "other": 20, "near": 3}, {"one": 30, "other": 20, "near": 3}),
-        ({("s2", "c"): 50, ("s1", "b"): 3}, {"one": 30, "other": 20, "near": 2}, {"one": 30, "other": 20}),
+        (
+            {("s2", "c"): 40, ("s1", "s2"): 15},
+            {"one": 30, "other": 20, "trunk": 5},
+            {"one": 30, "other": 20, "trunk": 5},
+        ),
+        (
+            {("s2", "c"): 50, ("s1", "b"): 3},
+            {"one": 30, "other": 20, "near": 3},
+            {"one": 30, "other": 20, "near": 3},
+        ),
+        (
+            {("s2", "c"): 50, ("s1", "b"): 3},
+            {"one": 30, "other": 20, "near": 2},
+            {"one": 30, "other": 20},
+        ),
         # What did not pass there is missing for something else.
         ({("s2", "c"): 50}, {"one": 30, "other": 20, "near": 1}, {"one": 30, "other": 20}),
     ],
@@ -167,28 +228,60 @@ def test_streams_that_miss_exactly_what_their_ports_dropped_lost_it_there(
 ) -> None:
     ends = {"one": ("a", "c"), "other": ("b", "c"), "trunk": ("a", "d"), "near": ("a", "b")}
     flows = {name: flow(*ends[name], count) for name, count in missing.items()}
-    result = attributed({"flows": flows, "switches": network(*(port(*hop, queue=count) for hop, count in dropped.items()))})
-    assert {loss.flow: loss.at_switches for loss in losses.losses(result) if loss.at_switches} == known
+    result = attributed(
+        {
+            "flows": flows,
+            "switches": network(*(port(*hop, queue=count) for hop, count in dropped.items())),
+        }
+    )
+    assert {
+        loss.flow: loss.at_switches for loss in losses.losses(result) if loss.at_switches
+    } == known
 
 
-def test_where_receivers_of_a_group_miss_different_messages_or_wires_lost_some_it_is_not_known() -> None:
+def test_where_receivers_of_a_group_miss_different_messages_or_wires_lost_some_it_is_not_known() -> (
+    None
+):
     group = {"from": "a", "to": ["c", "d"], "receivers": {"c": lost(7), "d": lost(7)}}
     other = {**group, "receivers": {"c": lost(7), "d": lost(0)}}
     switched = network(port("s1", "s2", queue=7))
-    known = [losses.losses(attributed({"flows": {"group": of}, "switches": switched})) for of in (group, other)]
+    known = [
+        losses.losses(attributed({"flows": {"group": of}, "switches": switched}))
+        for of in (group, other)
+    ]
     assert [[loss.at_switches for loss in found] for found in known] == [[7, 7], [0, 0]]
     wires = [{"from": "a", "towards": "s1", "dropped": {"lost": 2}}]
-    result = attributed({"flows": {"load": flow("a", "c", 9)}, "switches": switched, "wires": wires})
+    result = attributed(
+        {"flows": {"load": flow("a", "c", 9)}, "switches": switched, "wires": wires}
+    )
     (loss,) = losses.losses(result)
     assert (loss.at_switches, loss.places) == (0, {"network": 2, "switch": 7})
 
 
-def test_the_terminal_has_the_places_that_dropped_most_all_trials_together(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_has_the_places_that_dropped_most_all_trials_together(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def drop(towards: str, count: float) -> dict[str, Any]:
-        return {"place": "switch", "at": "s", "towards": towards, "dropped": {"queue": count}, "missing": count - 1}
+        return {
+            "place": "switch",
+            "at": "s",
+            "towards": towards,
+            "dropped": {"queue": count},
+            "missing": count - 1,
+        }
 
-    wire = {"place": "network", "at": "a", "towards": "s", "dropped": {"lost": 2.0, "ring": 1.0}, "missing": 4.0}
-    trials = [{"drops": [drop("b", 2.0), wire]}, {"drops": [drop("b", 5.0), *(drop(f"c{at}", 1.0) for at in range(5))]}, {}]
+    wire = {
+        "place": "network",
+        "at": "a",
+        "towards": "s",
+        "dropped": {"lost": 2.0, "ring": 1.0},
+        "missing": 4.0,
+    }
+    trials = [
+        {"drops": [drop("b", 2.0), wire]},
+        {"drops": [drop("b", 5.0), *(drop(f"c{at}", 1.0) for at in range(5))]},
+        {},
+    ]
     print_drops(trials)
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == [
@@ -200,7 +293,10 @@ def test_the_terminal_has_the_places_that_dropped_most_all_trials_together(capsy
 
 
 def bed() -> NetworkBed:
-    ports = {(switch, host): Port("of " + switch, f"em{host}", is_before_host=True) for host, switch in HOSTS.items()}
+    ports = {
+        (switch, host): Port("of " + switch, f"em{host}", is_before_host=True)
+        for host, switch in HOSTS.items()
+    }
     return NetworkBed("em-1-0000", {}, {}, Path("/nowhere"), ports)
 
 
@@ -216,7 +312,9 @@ def test_drops_are_those_of_the_test_also_where_the_counter_came_round() -> None
 
 
 @pytest.mark.parametrize("failing", [1, 2])
-def test_a_reading_that_fails_is_said_and_what_agents_told_is_kept(monkeypatch: pytest.MonkeyPatch, failing: int) -> None:
+def test_a_reading_that_fails_is_said_and_what_agents_told_is_kept(
+    monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
     times = 0
 
     def read(of: NetworkBed) -> Reading:
@@ -233,7 +331,9 @@ def test_a_reading_that_fails_is_said_and_what_agents_told_is_kept(monkeypatch: 
 
 
 @pytest.mark.parametrize("answer", ["", "[{}]", '[{"root": true, "dev": "ema"}]', "{}", "[]", "7"])
-def test_an_answer_that_cannot_be_read_is_an_error_of_the_testbed(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+def test_an_answer_that_cannot_be_read_is_an_error_of_the_testbed(
+    monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
     monkeypatch.setattr(counters, "run", lambda command: answer)
     with pytest.raises(TestbedError, match="counters of switches"):
         counters.read(bed())

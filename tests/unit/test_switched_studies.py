@@ -1,4 +1,6 @@
-"""Claims about switched networks: what each rule reads off a run made up for it, and what it does not take for it."""
+"""Claims about switched networks: what each rule reads off a run made up for it, and what it does
+not take for it.
+"""
 
 import math
 from collections.abc import Mapping
@@ -19,9 +21,15 @@ RULES = {erg.STUDY: erg.RULES, hughesjones2000.STUDY: hughesjones2000.RULES}
 
 
 class World(Paths):
-    """A made-up run: values by series, point, flow and metric, three replications of each; histograms by series and point."""
+    """A made-up run: values by series, point, flow and metric, three replications of each;
+    histograms by series and point.
+    """
 
-    def __init__(self, values: Mapping[tuple[Any, ...], float], histograms: Mapping[tuple[Any, ...], Histogram] | None = None) -> None:
+    def __init__(
+        self,
+        values: Mapping[tuple[Any, ...], float],
+        histograms: Mapping[tuple[Any, ...], Histogram] | None = None,
+    ) -> None:
         self.known = values
         self.shapes = histograms or {}
 
@@ -33,7 +41,11 @@ class World(Paths):
 
     def along(self, series: str, key: str, where: Mapping[str, str] | None = None) -> list[str]:
         points = [dict(point) for name, point, *_ in self.known if name == series]
-        kept = [point for point in points if key in point and {k: v for k, v in point.items() if k != key} == dict(where or {})]
+        kept = [
+            point
+            for point in points
+            if key in point and {k: v for k, v in point.items() if k != key} == dict(where or {})
+        ]
         return list(dict.fromkeys(point[key] for point in kept))
 
     def histogram(self, series: str, where: Mapping[str, str], flow: str, metric: str) -> Histogram:
@@ -63,8 +75,15 @@ def test_claims_are_decided_by_rules_and_speak_of_series_that_the_study_runs(stu
         assert entry.get("series", "background") in series
         assert entry["basis"] in ("fitted", "predicted")
         if "published" in entry:
-            # Predictions within 8%, what was fitted within 3%; but of two digits, 1.1 us, half of the last one is 5%.
-            limit = 0.08 if entry["basis"] == "predicted" else 0.05 if entry["id"] == "4.1-two-pairs" else 0.03
+            # Predictions within 8%, what was fitted within 3%; but of two digits, 1.1 us, half of
+            # the last one is 5%.
+            limit = (
+                0.08
+                if entry["basis"] == "predicted"
+                else 0.05
+                if entry["id"] == "4.1-two-pairs"
+                else 0.03
+            )
             assert entry.get("near", 0.03) == limit
 
 
@@ -85,10 +104,23 @@ def test_a_run_without_the_points_leaves_every_claim_open(study: str) -> None:
 
 def test_nothing_of_what_is_predicted_was_fitted_to() -> None:
     entries = hughesjones2000.published()
-    fitted = {entry["series"] for entry in entries if entry["basis"] == "fitted" and "series" in entry}
-    assert fitted == {"gigabit-latency", "fast-latency", "streaming", "streaming-long", "streaming-fast", "two-pairs"}
+    fitted = {
+        entry["series"] for entry in entries if entry["basis"] == "fitted" and "series" in entry
+    }
+    assert fitted == {
+        "gigabit-latency",
+        "fast-latency",
+        "streaming",
+        "streaming-long",
+        "streaming-fast",
+        "two-pairs",
+    }
     # Of the paths of table 3.1 the last three, which have two switches, are predicted.
-    two = [entry for entry in entries if entry.get("flow", "").endswith(tuple(f"answerer{number}" for number in (4, 5, 6)))]
+    two = [
+        entry
+        for entry in entries
+        if entry.get("flow", "").endswith(tuple(f"answerer{number}" for number in (4, 5, 6)))
+    ]
     assert len(two) == 12
     assert {entry["basis"] for entry in two} == {"predicted"}
 
@@ -106,7 +138,10 @@ def through(constant: float, slope: float) -> World:
 
     known: dict[tuple[Any, ...], float] = {}
     for octets in SIZES:
-        answer, request = {hughesjones2000.ANSWER: f"{octets + 18} B"}, {hughesjones2000.REQUEST: f"{octets + 18} B"}
+        answer, request = (
+            {hughesjones2000.ANSWER: f"{octets + 18} B"},
+            {hughesjones2000.REQUEST: f"{octets + 18} B"},
+        )
         known["answer", at(**answer), "ping", Metric.ROUND_TRIP] = one(64) + one(octets)
         known["request", at(**request), "ping", Metric.ONE_WAY_DELAY] = one(octets)
         for other in SIZES:
@@ -123,13 +158,21 @@ def test_a_published_line_is_read_off_again_however_it_was_measured(how: str) ->
 
 
 def test_a_switch_alone_is_the_difference_of_two_lines() -> None:
-    entry = entry_of("hughesjones2000", "3.1-alteon-alone-constant") | {"series": "answer", "flow": "ping", "less": "ping"}
-    assert hughesjones2000.line(entry, through(26.32, 0.0235)).ours.value == pytest.approx(0, abs=1e-9)
+    entry = entry_of("hughesjones2000", "3.1-alteon-alone-constant") | {
+        "series": "answer",
+        "flow": "ping",
+        "less": "ping",
+    }
+    assert hughesjones2000.line(entry, through(26.32, 0.0235)).ours.value == pytest.approx(
+        0, abs=1e-9
+    )
 
 
 def test_a_line_from_a_size_on_does_not_see_what_is_before() -> None:
     octets, latency = np.array([64.0, 600.0, 1000.0, 1500.0]), np.array([45.0, 45.0, 61.6, 82.0])
-    assert hughesjones2000.fitted(octets, latency, least=600) == pytest.approx(np.polyfit(octets[1:], latency[1:], 1)[::-1])
+    assert hughesjones2000.fitted(octets, latency, least=600) == pytest.approx(
+        np.polyfit(octets[1:], latency[1:], 1)[::-1]
+    )
 
 
 def test_latency_that_grows_is_not_flat() -> None:
@@ -144,13 +187,25 @@ def test_latency_has_doubled_where_its_curve_says_so() -> None:
     spacing = hughesjones2000.SPACING
     # 100, 50, 25 and 20 us; the double of 40 lies half way between the last two.
     values = {"10000 /s": 40, "20000 /s": 42, "40000 /s": 60, "50000 /s": 100}
-    world = World({("s", at(**{spacing: text}), "f", Metric.ONE_WAY_DELAY): us * 1e-6 for text, us in values.items()})
-    assert hughesjones2000.doubled({"series": "s", "flow": "f"}, world).ours.value == pytest.approx(22.5)
+    world = World(
+        {
+            ("s", at(**{spacing: text}), "f", Metric.ONE_WAY_DELAY): us * 1e-6
+            for text, us in values.items()
+        }
+    )
+    assert hughesjones2000.doubled({"series": "s", "flow": "f"}, world).ours.value == pytest.approx(
+        22.5
+    )
 
 
 def test_the_floor_is_left_where_times_pass_it() -> None:
     values = {"82 B": 10.0, "118 B": 10.0, "218 B": 12.0}
-    world = World({("s", at(**{hughesjones2000.LOAD: text}), "f", Metric.INTER_ARRIVAL): us * 1e-6 for text, us in values.items()})
+    world = World(
+        {
+            ("s", at(**{hughesjones2000.LOAD: text}), "f", Metric.INTER_ARRIVAL): us * 1e-6
+            for text, us in values.items()
+        }
+    )
     found = hughesjones2000.leaves_floor({"series": "s", "flow": "f", "share": 0.02}, world)
     assert found.ours.value == pytest.approx(110)
 
@@ -177,7 +232,10 @@ def buckets(*counts: float) -> Histogram:
 def test_peaks_are_what_chance_does_not_make(counts: tuple[float, ...], peaks: int) -> None:
     where = at(**{hughesjones2000.ANSWER: "82 B", hughesjones2000.STREAM: "28 us"})
     world = World({}, {("background", where, "ping", "round_trip"): buckets(*counts)})
-    assert hughesjones2000.peaks({"flow": "ping", "octets": [64], "period": "28 us"}, world).ours.value == peaks
+    assert (
+        hughesjones2000.peaks({"flow": "ping", "octets": [64], "period": "28 us"}, world).ours.value
+        == peaks
+    )
 
 
 def test_ranks_are_read_within_buckets() -> None:
@@ -189,7 +247,12 @@ def beside(moved: int) -> World:
     """Return round trips that a stream moves by whole us."""
     quiet, loaded = ((0, *[0] * by, 100, *[0] * (10 - by)) for by in (0, moved))
     shapes = {
-        ("background", at(**{hughesjones2000.ANSWER: "82 B", hughesjones2000.STREAM: text}), "ping", "round_trip"): buckets(*counts)
+        (
+            "background",
+            at(**{hughesjones2000.ANSWER: "82 B", hughesjones2000.STREAM: text}),
+            "ping",
+            "round_trip",
+        ): buckets(*counts)
         for text, counts in ((hughesjones2000.QUIET, quiet), ("28 us", loaded))
     }
     return World({}, shapes)
@@ -213,7 +276,10 @@ def test_a_deviation_has_the_buckets_own_taken_off() -> None:
 
 def spreads(*widths: tuple[str, int]) -> World:
     """Return one-way times of flows, evenly over so many us each."""
-    shapes = {("several-senders", (), flow, "one_way_delay"): buckets(*[100] * width) for flow, width in widths}
+    shapes = {
+        ("several-senders", (), flow, "one_way_delay"): buckets(*[100] * width)
+        for flow, width in widths
+    }
     return World({}, shapes)
 
 
@@ -223,7 +289,9 @@ def test_latency_spreads_with_each_sender_and_with_the_size() -> None:
             *(
                 (f"{group}-{kind}{number}", width * (longer if kind == "long" else 1))
                 for kind in ("short", "long")
-                for count, (group, width) in enumerate((("one", one), ("two", two), ("three", three)), 1)
+                for count, (group, width) in enumerate(
+                    (("one", one), ("two", two), ("three", three)), 1
+                )
                 for number in range(1, count + 1)
             )
         )
@@ -246,14 +314,21 @@ def captured(*rates: tuple[str, float, float]) -> World:
     known: dict[tuple[Any, ...], float] = {}
     for text, own, offered in rates:
         known["capture", at(**{key: text}), "from-10", Metric.DATA_RATE] = own * 1e6
-        known["capture", at(**{key: text}), "from-100", Metric.OFFERED_RATE] = offered * 1e6 / 40_000
+        known["capture", at(**{key: text}), "from-100", Metric.OFFERED_RATE] = (
+            offered * 1e6 / 40_000
+        )
     return World(known)
 
 
 def test_a_host_stops_only_if_nothing_is_left_at_every_load_beyond_the_limit() -> None:
     entry = entry_of("erg", "3-stops")
-    assert erg.stops(entry, captured(("8 ms", 8, 5), ("4 ms", 6, 10), ("2 ms", 0.3, 20))).holds is True
-    assert erg.stops(entry, captured(("8 ms", 8, 5), ("3 ms", 0.5, 13), ("2 ms", 0.3, 20))).holds is False
+    assert (
+        erg.stops(entry, captured(("8 ms", 8, 5), ("4 ms", 6, 10), ("2 ms", 0.3, 20))).holds is True
+    )
+    assert (
+        erg.stops(entry, captured(("8 ms", 8, 5), ("3 ms", 0.5, 13), ("2 ms", 0.3, 20))).holds
+        is False
+    )
     with pytest.raises(MissingError):
         erg.stops(entry, captured(("8 ms", 8, 5)))
 
@@ -274,7 +349,9 @@ def test_who_gets_more_is_told_by_the_interval_and_the_sum_by_both() -> None:
         return World(
             {
                 ("duplex", (), flow, Metric.DATA_RATE): mbps * 1e6
-                for flow, mbps in zip(("uneven-100-10", "uneven-10-100"), (first, second), strict=True)
+                for flow, mbps in zip(
+                    ("uneven-100-10", "uneven-10-100"), (first, second), strict=True
+                )
             }
         )
 
@@ -288,17 +365,29 @@ def test_who_gets_more_is_told_by_the_interval_and_the_sum_by_both() -> None:
 
 
 def test_component_sums_give_the_direct_line_of_the_study() -> None:
-    """4.8 + 4.25 + 4.25 + 12.5 us, 26 octets of the wire, 28 of the bus, and bursts; and nothing else, as the simulator reads the file."""
+    """4.8 + 4.25 + 4.25 + 12.5 us, 26 octets of the wire, 28 of the bus, and bursts; and nothing
+    else, as the simulator reads the file.
+    """
     bus, wire, burst_ns = 7.58, 8.0, 145.0
     octets = np.array([64.0, 512.0, 1024.0, 1500.0])
     bursts = np.ceil((octets + 14) / 380) * burst_ns
-    expected = 4.8 + 4.25 + 4.25 + 12.5 + (26 * wire + 28 * bus + octets * (wire + 2 * bus) + bursts) / 1000
+    expected = (
+        4.8
+        + 4.25
+        + 4.25
+        + 12.5
+        + (26 * wire + 28 * bus + octets * (wire + 2 * bus) + bursts) / 1000
+    )
     from ethermeter import api
 
     loaded = api.load(
-        "hughesjones2000/gigabit-latency", overrides=('vary."flows.ping.response.frames"=["82 B", "530 B", "1042 B", "1518 B"]',)
+        "hughesjones2000/gigabit-latency",
+        overrides=('vary."flows.ping.response.frames"=["82 B", "530 B", "1042 B", "1518 B"]',),
     )
     from ethermeter import _core
 
-    trips = [_core.simulate_network(trial.line)["flow_round_trip_s"][0] * 1e6 for trial in loaded.plan().trials]
+    trips = [
+        _core.simulate_network(trial.line)["flow_round_trip_s"][0] * 1e6
+        for trial in loaded.plan().trials
+    ]
     assert np.array(trips) - trips[0] / 2 == pytest.approx(expected, abs=1e-6)

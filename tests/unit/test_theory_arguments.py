@@ -13,12 +13,28 @@ from hypothesis import strategies as st
 from theory_points import POINTS
 
 MODELS = models()
-NUMBERS = [(model, symbol) for model in MODELS.values() for symbol in model.symbols if isinstance(symbol.allowed, Range) and not symbol.row]
-WORDS = [(model, symbol) for model in MODELS.values() for symbol in model.symbols if not isinstance(symbol.allowed, Range)]
+NUMBERS = [
+    (model, symbol)
+    for model in MODELS.values()
+    for symbol in model.symbols
+    if isinstance(symbol.allowed, Range) and not symbol.row
+]
+WORDS = [
+    (model, symbol)
+    for model in MODELS.values()
+    for symbol in model.symbols
+    if not isinstance(symbol.allowed, Range)
+]
 
 
 def named(value: Any) -> str:
-    return value.name if isinstance(value, Model) else value.argument if isinstance(value, Symbol) else ""
+    return (
+        value.name
+        if isinstance(value, Model)
+        else value.argument
+        if isinstance(value, Symbol)
+        else ""
+    )
 
 
 def refused(model: Model, argument: str, value: Any) -> str:
@@ -46,16 +62,27 @@ def test_numbers_outside_the_range_are_refused_with_the_range(model: Model, symb
     ):
         assert refused(model, symbol.argument, value) == symbol.range
         # One wrong among right ones is found too.
-        assert refused(model, symbol.argument, [POINTS[model.name].get(symbol.argument, 2), value]) == symbol.range
+        assert (
+            refused(model, symbol.argument, [POINTS[model.name].get(symbol.argument, 2), value])
+            == symbol.range
+        )
 
 
 @pytest.mark.parametrize(("model", "symbol"), NUMBERS, ids=named)
-@pytest.mark.parametrize("value", ["1", None, True, 1j, [[1], [1, 2]], {"a": 1}, 10**400, b"1", np.array(["x"])], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    ["1", None, True, 1j, [[1], [1, 2]], {"a": 1}, 10**400, b"1", np.array(["x"])],
+    ids=repr,
+)
 def test_what_is_no_number_is_refused(model: Model, symbol: Symbol, value: Any) -> None:
     assert refused(model, symbol.argument, value) == symbol.range
 
 
-@pytest.mark.parametrize(("model", "symbol"), [(m, s) for m, s in NUMBERS if isinstance(s.allowed, Range) and s.allowed.whole], ids=named)
+@pytest.mark.parametrize(
+    ("model", "symbol"),
+    [(m, s) for m, s in NUMBERS if isinstance(s.allowed, Range) and s.allowed.whole],
+    ids=named,
+)
 def test_counts_are_whole(model: Model, symbol: Symbol) -> None:
     assert refused(model, symbol.argument, 2.5) == symbol.range
     assert "whole" in symbol.range
@@ -93,7 +120,10 @@ def test_the_result_has_the_broadcast_shape(model: Model) -> None:
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=named)
 def test_arguments_are_left_as_they_were(model: Model) -> None:
-    values = {name: np.array([value, value], dtype=np.float64) for name, value in POINTS[model.name].items()}
+    values = {
+        name: np.array([value, value], dtype=np.float64)
+        for name, value in POINTS[model.name].items()
+    }
     before = {name: value.copy() for name, value in values.items()}
     model.function(**values)
     for name, value in values.items():
@@ -126,7 +156,9 @@ def test_an_unstable_queue_is_refused_with_its_limit_or_gives_nan(name: str) -> 
     allowed = refused(model, argument, value)
     limit = float(allowed.split("below ")[1].split(",")[0])
     assert POINTS[name][argument] < limit <= value
-    found = model.function(**{**POINTS[name], argument: [POINTS[name][argument], value], "unstable": "nan"})
+    found = model.function(
+        **{**POINTS[name], argument: [POINTS[name][argument], value], "unstable": "nan"}
+    )
     delay = getattr(found, model.outputs[0].field)
     assert np.isnan(delay).tolist() == found.outside_range.tolist() == [False, True]
 
@@ -153,10 +185,15 @@ def test_mixes_need_as_many_weights_as_lengths() -> None:
 
 def test_a_collision_contains_its_window_and_short_packets_are_the_shorter() -> None:
     assert refused(MODELS["coyle-liu-1983"], "collision", 0.01) == "at least the window, 0.04"
-    assert refused(MODELS["tobagi-hunt-1980-bimodal"], "short_slots", 200.0) == "at most long_slots, 100"
+    assert (
+        refused(MODELS["tobagi-hunt-1980-bimodal"], "short_slots", 200.0)
+        == "at most long_slots, 100"
+    )
 
 
-@pytest.mark.parametrize("search", [theory.capacity, lambda function, **given: theory.load_of(0.5, function, **given)])
+@pytest.mark.parametrize(
+    "search", [theory.capacity, lambda function, **given: theory.load_of(0.5, function, **given)]
+)
 def test_a_search_needs_throughput_against_load(search: Any) -> None:
     with pytest.raises(theory.ArgumentError, match="a model of throughput against load"):
         search(theory.metcalfe_boggs_1976, packet_bits=512, rate_bps=3e6, slot_s=16e-6)
@@ -179,7 +216,9 @@ def test_the_load_of_a_throughput_carries_it_and_no_smaller_one_does() -> None:
     assert loads[5] > 100
     for load, throughput in zip(loads[1:-1], wanted[1:-1], strict=True):
         smaller = load * np.linspace(0, 1 - 1e-9, 400)
-        assert (theory.tobagi_hunt_1980_p_persistent(smaller, **given_).throughput < throughput).all()
+        assert (
+            theory.tobagi_hunt_1980_p_persistent(smaller, **given_).throughput < throughput
+        ).all()
 
 
 def test_the_load_of_the_capacity_is_that_of_its_maximum() -> None:
@@ -187,7 +226,9 @@ def test_the_load_of_the_capacity_is_that_of_its_maximum() -> None:
     most = theory.capacity(theory.tobagi_hunt_1980_one_persistent, **given_)
     loads = theory.load_of(most.capacity, theory.tobagi_hunt_1980_one_persistent, **given_)
     np.testing.assert_allclose(loads, most.load, rtol=1e-4)
-    assert theory.load_of([[0.2], [0.3]], theory.tobagi_hunt_1980_one_persistent, **given_).shape == (2, 2)
+    assert theory.load_of(
+        [[0.2], [0.3]], theory.tobagi_hunt_1980_one_persistent, **given_
+    ).shape == (2, 2)
 
 
 def test_a_capacity_without_end_is_cautioned() -> None:
@@ -198,26 +239,50 @@ def test_a_capacity_without_end_is_cautioned() -> None:
 
 def test_where_nothing_gets_through_there_is_no_delay() -> None:
     # 2000 stations that always start together.
-    found = theory.tobagi_hunt_1980_finite(2000, generation=1, retransmission=[0.5, 1 - 2**-53, 1], packet_slots=10)
+    found = theory.tobagi_hunt_1980_finite(
+        2000, generation=1, retransmission=[0.5, 1 - 2**-53, 1], packet_slots=10
+    )
     assert (found.throughput < 1e-250).all()
     assert np.isnan(found.delay_slots).all()
-    assert theory.coyle_liu_1983(100, generation=1, retransmission=1e6, window=1, collision=1).throughput < 1e-250
-    assert np.isnan(theory.tasaka_1986(2000, buffers=2, generation=1, retransmission=1, packet_slots=10).delay_slots)
+    assert (
+        theory.coyle_liu_1983(
+            100, generation=1, retransmission=1e6, window=1, collision=1
+        ).throughput
+        < 1e-250
+    )
+    assert np.isnan(
+        theory.tasaka_1986(
+            2000, buffers=2, generation=1, retransmission=1, packet_slots=10
+        ).delay_slots
+    )
 
 
 LOAD = st.floats(0, 1e9)
 A = st.floats(0, 1)
 
 
-@given(load=LOAD, a=A, slots=st.floats(1, 1e6), abort=st.floats(0, 10), p=st.floats(0.05, 1), stations=st.integers(2, 12))
-def test_throughput_lies_between_nothing_and_all(load: float, a: float, slots: float, abort: float, p: float, stations: int) -> None:
+@given(
+    load=LOAD,
+    a=A,
+    slots=st.floats(1, 1e6),
+    abort=st.floats(0, 10),
+    p=st.floats(0.05, 1),
+    stations=st.integers(2, 12),
+)
+def test_throughput_lies_between_nothing_and_all(
+    load: float, a: float, slots: float, abort: float, p: float, stations: int
+) -> None:
     found = [
         theory.kleinrock_tobagi_1975(load, propagation=a),
         theory.kleinrock_tobagi_1975(load, propagation=a, slotted=False),
         theory.tobagi_hunt_1980_non_persistent(load, propagation=a, collision_slots=slots),
-        theory.tobagi_hunt_1980_non_persistent(load, propagation=a, collision_slots=slots, idle="whole-slot"),
+        theory.tobagi_hunt_1980_non_persistent(
+            load, propagation=a, collision_slots=slots, idle="whole-slot"
+        ),
         theory.tobagi_hunt_1980_one_persistent(load, propagation=a, collision_slots=slots),
-        theory.tobagi_hunt_1980_p_persistent(load, propagation=max(a, 1e-6), collision_slots=slots, persistence=p),
+        theory.tobagi_hunt_1980_p_persistent(
+            load, propagation=max(a, 1e-6), collision_slots=slots, persistence=p
+        ),
         theory.takagi_kleinrock_1985(load, propagation=a, abort=abort),
         theory.takagi_kleinrock_1985_double_peak(load, propagation=a, abort=abort),
         theory.takagi_kleinrock_1985_finite(load, stations=stations, propagation=a, abort=abort),
@@ -238,7 +303,13 @@ def test_throughput_lies_between_nothing_and_all(load: float, a: float, slots: f
     delayed=st.booleans(),
 )
 def test_finite_populations_carry_at_most_a_packet_in_its_time(
-    *, stations: int, generation: float, retransmission: float, packet: int, collision: int, delayed: bool
+    *,
+    stations: int,
+    generation: float,
+    retransmission: float,
+    packet: int,
+    collision: int,
+    delayed: bool,
 ) -> None:
     found = theory.tobagi_hunt_1980_finite(
         stations,
@@ -261,8 +332,16 @@ def test_finite_populations_carry_at_most_a_packet_in_its_time(
     window=st.floats(0, 1),
     longer=st.floats(0, 5),
 )
-def test_coyle_liu_stays_within_its_stations(stations: int, generation: float, retransmission: float, window: float, longer: float) -> None:
-    found = theory.coyle_liu_1983(stations, generation=generation, retransmission=retransmission, window=window, collision=window + longer)
+def test_coyle_liu_stays_within_its_stations(
+    stations: int, generation: float, retransmission: float, window: float, longer: float
+) -> None:
+    found = theory.coyle_liu_1983(
+        stations,
+        generation=generation,
+        retransmission=retransmission,
+        window=window,
+        collision=window + longer,
+    )
     assert 0 <= found.throughput <= 1 / (1 + window) * (1 + 1e-12)
     assert 0 <= found.backlog <= stations * (1 + 1e-9)
     n = np.arange(stations + 1)
@@ -285,7 +364,12 @@ def test_buffered_stations_lose_a_share(
     stations: int, buffers: int, generation: float, retransmission: float, packet: int, method: str
 ) -> None:
     found = theory.tasaka_1986(
-        stations, buffers=buffers, generation=generation, retransmission=retransmission, packet_slots=packet, method=method
+        stations,
+        buffers=buffers,
+        generation=generation,
+        retransmission=retransmission,
+        packet_slots=packet,
+        method=method,
     )
     assert 0 <= found.throughput <= 1
     assert 0 <= found.loss <= 1 + 1e-12
@@ -305,36 +389,61 @@ def test_delays_are_at_least_a_packet_and_grow_with_the_load(
     rates = np.array([utilisation * 0.99, utilisation]) / packet_s
     for discipline in ("exhaustive", "gated"):
         found = theory.bux_1981_token_ring(
-            rates, stations=stations, packet_s=packet_s, latency_s=a * packet_s, lengths=lengths, discipline=discipline
+            rates,
+            stations=stations,
+            packet_s=packet_s,
+            latency_s=a * packet_s,
+            lengths=lengths,
+            discipline=discipline,
         )
         assert (found.delay_s >= packet_s * (1 - 1e-12)).all()
         assert found.delay_s[1] >= found.delay_s[0] * (1 - 1e-12)
     for contention in ("geometric", "exponential"):
         queue = theory.lam_1980(
-            rates / (1 + (2 * math.e + 1) * a), packet_s=packet_s, propagation_s=a * packet_s, lengths=lengths, contention=contention
+            rates / (1 + (2 * math.e + 1) * a),
+            packet_s=packet_s,
+            propagation_s=a * packet_s,
+            lengths=lengths,
+            contention=contention,
         )
         delay = queue.delay_s[~np.isnan(queue.delay_s)]
         assert (delay >= packet_s * (1 + a) * (1 - 1e-9)).all()
 
 
 @given(stations=st.integers(1, 10**9), packet_bits=st.floats(1e-3, 1e9), slot_s=st.floats(0, 1))
-def test_more_stations_are_never_more_efficient(stations: int, packet_bits: float, slot_s: float) -> None:
-    found = theory.metcalfe_boggs_1976([stations, stations + 1], packet_bits=packet_bits, rate_bps=1e7, slot_s=slot_s)
+def test_more_stations_are_never_more_efficient(
+    stations: int, packet_bits: float, slot_s: float
+) -> None:
+    found = theory.metcalfe_boggs_1976(
+        [stations, stations + 1], packet_bits=packet_bits, rate_bps=1e7, slot_s=slot_s
+    )
     assert 0 < found.efficiency[1] <= found.efficiency[0] * (1 + 1e-12)
     assert found.acquisition[1] >= math.exp(-1) * (1 - 1e-12)
 
 
 @given(load=st.floats(0, 1e6), a=A, slots=st.floats(1, 1e4), more=st.floats(0, 1e4))
-def test_longer_collisions_never_help_who_does_not_persist(load: float, a: float, slots: float, more: float) -> None:
-    found = theory.tobagi_hunt_1980_non_persistent(load, propagation=a, collision_slots=[slots, slots + more])
+def test_longer_collisions_never_help_who_does_not_persist(
+    load: float, a: float, slots: float, more: float
+) -> None:
+    found = theory.tobagi_hunt_1980_non_persistent(
+        load, propagation=a, collision_slots=[slots, slots + more]
+    )
     assert found.throughput[1] <= found.throughput[0] * (1 + 1e-12)
-    whole = theory.tobagi_hunt_1980_non_persistent(load, propagation=a, collision_slots=slots, idle="whole-slot")
+    whole = theory.tobagi_hunt_1980_non_persistent(
+        load, propagation=a, collision_slots=slots, idle="whole-slot"
+    )
     assert whole.throughput <= found.throughput[0] * (1 + 1e-12)
 
 
-@given(load=st.floats(0, 0.95), ratio=st.floats(0, 0.5), method=st.sampled_from(["chain", "birth-death"]))
+@given(
+    load=st.floats(0, 0.95),
+    ratio=st.floats(0, 0.5),
+    method=st.sampled_from(["chain", "birth-death"]),
+)
 def test_almes_lazowska_answers_below_its_limit(load: float, ratio: float, method: str) -> None:
     g = load / (1 + math.expm1(1) * ratio)
-    found = theory.almes_lazowska_1979(g, packet_bits=1000, rate_bps=1e6, slot_s=ratio * 1e-3, method=method)
+    found = theory.almes_lazowska_1979(
+        g, packet_bits=1000, rate_bps=1e6, slot_s=ratio * 1e-3, method=method
+    )
     assert found.response_s >= 1e-3 * (1 - 1e-9)
     assert found.waiting == pytest.approx(g * found.response_s / 1e-3, rel=1e-9, abs=1e-249)

@@ -1,4 +1,6 @@
-"""The catalogue says of every model what its function takes and gives, and the documentation names it."""
+"""The catalogue says of every model what its function takes and gives, and the documentation names
+it.
+"""
 
 import inspect
 import re
@@ -34,16 +36,30 @@ def test_an_entry_says_what_its_function_takes_and_gives(entry: Model) -> None:
     for symbol in entry.symbols:
         default = taken[symbol.argument].default
         assert symbol.required if default is inspect.Parameter.empty else symbol.default == default
-        assert isinstance(symbol.allowed, Range) or symbol.required or str(symbol.default).lower() in symbol.allowed
+        assert (
+            isinstance(symbol.allowed, Range)
+            or symbol.required
+            or str(symbol.default).lower() in symbol.allowed
+        )
     found = entry.function(**POINTS[entry.name])
-    assert [output.field for output in entry.outputs] == [field.name for field in fields(found) if field.name != "outside_range"]
-    assert {symbol.unit for symbol in entry.symbols} | {output.unit for output in entry.outputs} <= UNITS
+    assert [output.field for output in entry.outputs] == [
+        field.name for field in fields(found) if field.name != "outside_range"
+    ]
+    assert {symbol.unit for symbol in entry.symbols} | {
+        output.unit for output in entry.outputs
+    } <= UNITS
 
 
 @pytest.mark.parametrize("entry", MODELS.values(), ids=lambda entry: entry.name)
 def test_an_entry_says_something_of_every_aspect(entry: Model) -> None:
     assert [assumption.key for assumption in entry.assumptions] == list(Aspect)
-    texts = [entry.title, entry.source, entry.confidence, entry.validity, *(assumption.text for assumption in entry.assumptions)]
+    texts = [
+        entry.title,
+        entry.source,
+        entry.confidence,
+        entry.validity,
+        *(assumption.text for assumption in entry.assumptions),
+    ]
     assert all(text and text.isprintable() for text in texts)
     assert str(entry.year) in entry.source
     documented = inspect.getdoc(entry.function) or ""
@@ -75,13 +91,20 @@ def test_the_documented_python_runs() -> None:
 def test_theory_comes_on_demand() -> None:
     code = "import sys, ethermeter as em\nprint('numpy' in sys.modules)\nem.theory.lam_1980\nprint('numpy' in sys.modules)\n"
     code += "from ethermeter import *\nprint(theory.__name__)"
-    assert call([sys.executable, "-c", code]).stdout.split() == ["False", "True", "ethermeter.theory"]
+    assert call([sys.executable, "-c", code]).stdout.split() == [
+        "False",
+        "True",
+        "ethermeter.theory",
+    ]
 
 
 def test_theory_needs_nothing_else_of_ethermeter() -> None:
     code = "import sys\nimport ethermeter.theory.catalogue\n"
     code += "print(sorted(name for name in sys.modules if name.startswith('ethermeter.') and '.theory' not in name))"
-    assert call([sys.executable, "-c", code]).stdout.strip() == "['ethermeter.arguments', 'ethermeter.faults']"
+    assert (
+        call([sys.executable, "-c", code]).stdout.strip()
+        == "['ethermeter.arguments', 'ethermeter.faults']"
+    )
 
 
 def test_zero_dimensions_give_numbers() -> None:

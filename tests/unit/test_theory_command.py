@@ -31,11 +31,20 @@ def test_the_list_names_every_model() -> None:
 def test_a_model_is_shown_with_all_that_is_known_of_it() -> None:
     shown = run("show", "bux-1981-slotted-ring").stdout
     entry = model("bux-1981-slotted-ring")
-    for text in (entry.title, entry.source, entry.validity, entry.confidence, *entry.notes, *(s.argument for s in entry.symbols)):
+    for text in (
+        entry.title,
+        entry.source,
+        entry.validity,
+        entry.confidence,
+        *entry.notes,
+        *(s.argument for s in entry.symbols),
+    ):
         assert text in shown
     described = json.loads(run("show", "bux-1981-slotted-ring", "--json").stdout)
     assert described["assumptions"]["slotting"] == "slots that circulate"
-    assert [symbol["argument"] for symbol in described["symbols"] if symbol["required"]] == list(POINTS[entry.name])
+    assert [symbol["argument"] for symbol in described["symbols"] if symbol["required"]] == list(
+        POINTS[entry.name]
+    )
 
 
 def test_values_are_evaluated_in_a_table() -> None:
@@ -46,12 +55,23 @@ def test_values_are_evaluated_in_a_table() -> None:
 
 
 def test_json_has_every_combination_with_its_units() -> None:
-    found = json.loads(run("eval", "metcalfe-boggs-1976", "stations=2,4", "packet_bits=64 B,4096", *SATURATION[1:], "--json").stdout)
+    found = json.loads(
+        run(
+            "eval",
+            "metcalfe-boggs-1976",
+            "stations=2,4",
+            "packet_bits=64 B,4096",
+            *SATURATION[1:],
+            "--json",
+        ).stdout
+    )
     assert found["fixed"] == {"rate_bps": 3e6, "slot_s": 16e-6}
     assert [point["given"] for point in found["points"]] == [
         {"stations": q, "packet_bits": bits} for q in (2.0, 4.0) for bits in (512.0, 4096.0)
     ]
-    expected = theory.metcalfe_boggs_1976([[2], [4]], packet_bits=[512, 4096], rate_bps=3e6, slot_s=16e-6).efficiency.reshape(-1)
+    expected = theory.metcalfe_boggs_1976(
+        [[2], [4]], packet_bits=[512, 4096], rate_bps=3e6, slot_s=16e-6
+    ).efficiency.reshape(-1)
     assert [point["found"]["efficiency"] for point in found["points"]] == expected.tolist()
     assert found["units"]["slot_s"] == "s"
     assert {tuple(point["cautions"]) for point in found["points"]} == {()}
@@ -63,11 +83,21 @@ def test_what_is_outside_the_range_is_cautioned() -> None:
     assert "outside-model-range" not in lines[1]
     assert lines[2].endswith("outside-model-range")
     assert lines[3].startswith("outside-model-range: ")
-    assert [point["cautions"] for point in json.loads(run(*words, "--json").stdout)["points"]] == [[], ["outside-model-range"]]
+    assert [point["cautions"] for point in json.loads(run(*words, "--json").stdout)["points"]] == [
+        [],
+        ["outside-model-range"],
+    ]
 
 
 def test_what_has_no_value_is_null() -> None:
-    words = ("eval", "lam-1980", "arrival_rate=100,2000", "packet_s=1 ms", "propagation_s=0", "unstable=nan")
+    words = (
+        "eval",
+        "lam-1980",
+        "arrival_rate=100,2000",
+        "packet_s=1 ms",
+        "propagation_s=0",
+        "unstable=nan",
+    )
     points = json.loads(run(*words, "--json").stdout)["points"]
     assert points[1]["found"]["delay_s"] is None
     assert points[1]["cautions"] == ["outside-model-range"]
@@ -75,7 +105,15 @@ def test_what_has_no_value_is_null() -> None:
 
 
 def test_rows_of_different_lengths_are_printed() -> None:
-    words = ("eval", "coyle-liu-1983", "stations=2,50", "generation=0.02", "retransmission=3", "window=0.04", "collision=0.04")
+    words = (
+        "eval",
+        "coyle-liu-1983",
+        "stations=2,50",
+        "generation=0.02",
+        "retransmission=3",
+        "window=0.04",
+        "collision=0.04",
+    )
     points = json.loads(run(*words, "--json").stdout)["points"]
     assert [len(point["found"]["drift"]) for point in points] == [3, 51]
     assert [len(point["found"]["stable"]) for point in points] == [1, 2]
@@ -95,19 +133,34 @@ def test_a_mix_is_no_variation() -> None:
     )
     found = json.loads(run(*words).stdout)
     assert len(found["points"]) == 2
-    expected = theory.lam_1980([100, 200], packet_s=[1e-3, 2e-3], weights=[3, 1], lengths="mix", propagation_s=1e-5)
-    assert [point["found"]["delay_s"] for point in found["points"]] == pytest.approx(expected.delay_s.tolist(), rel=1e-12)
+    expected = theory.lam_1980(
+        [100, 200], packet_s=[1e-3, 2e-3], weights=[3, 1], lengths="mix", propagation_s=1e-5
+    )
+    assert [point["found"]["delay_s"] for point in found["points"]] == pytest.approx(
+        expected.delay_s.tolist(), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", POINTS)
 def test_every_model_can_be_evaluated_from_the_command_line(name: str) -> None:
-    found = json.loads(run("eval", name, *(f"{argument}={value}" for argument, value in POINTS[name].items()), "--json").stdout)
+    found = json.loads(
+        run(
+            "eval",
+            name,
+            *(f"{argument}={value}" for argument, value in POINTS[name].items()),
+            "--json",
+        ).stdout
+    )
     assert len(found["points"]) == 1
 
 
-def values(text: str, *, argument: str = "load", name: str = "takagi-kleinrock-1985") -> list[float]:
+def values(
+    text: str, *, argument: str = "load", name: str = "takagi-kleinrock-1985"
+) -> list[float]:
     others = {key: value for key, value in POINTS[name].items() if key != argument}
-    found = read(model(name), [f"{argument}={text}", *(f"{key}={value}" for key, value in others.items())])[argument]
+    found = read(
+        model(name), [f"{argument}={text}", *(f"{key}={value}" for key, value in others.items())]
+    )[argument]
     assert isinstance(found, list)
     return found
 
@@ -126,11 +179,27 @@ def test_units_are_read_where_the_symbol_has_one() -> None:
     assert values("64 B,512 bit,512", argument="packet_bits", **given) == [512, 512, 512]
     assert values("10 Mb/s", argument="rate_bps", **given) == [1e7]
     assert values("12 us,1e-6", argument="slot_s", **given) == [12e-6, 1e-6]
-    assert values("1 us..3 us/3", argument="slot_s", **given) == pytest.approx([1e-6, 2e-6, 3e-6], rel=1e-15)
+    assert values("1 us..3 us/3", argument="slot_s", **given) == pytest.approx(
+        [1e-6, 2e-6, 3e-6], rel=1e-15
+    )
     assert values("300 /s,60 /min", argument="arrival_rate", name="lam-1980") == [300, 1]
 
 
-UNREADABLE = ["", ",", "x", "1 us", "1..", "..1", "4..1", "1..2.5", "1..4/1", "0..1/4log", "1..4/0log", "1..1e9", "1..2/999999"]
+UNREADABLE = [
+    "",
+    ",",
+    "x",
+    "1 us",
+    "1..",
+    "..1",
+    "4..1",
+    "1..2.5",
+    "1..4/1",
+    "0..1/4log",
+    "1..4/0log",
+    "1..1e9",
+    "1..2/999999",
+]
 UNREADABLE += ["nan", "1..2..3", "1,,2", "0x10", "1e9999"]
 
 
@@ -147,15 +216,42 @@ def test_what_cannot_be_read_is_a_fault(text: str) -> None:
         (("show", "lam"), "command line: MODEL = lam: one of kleinrock-tobagi-1975, "),
         (("eval", "lam", "x=1"), "command line: MODEL = lam: one of kleinrock-tobagi-1975, "),
         (("eval", "kleinrock-tobagi-1975", "lod=1", "propagation=0"), "did you mean load?"),
-        (("eval", "kleinrock-tobagi-1975", "load=1", "propagation"), "propagation: expected NAME=VALUE"),
-        (("eval", "kleinrock-tobagi-1975", "load=1"), "propagation = not given: expected a number from 0 to 1"),
-        (("eval", "kleinrock-tobagi-1975", "load=1", "load=2", "propagation=0"), "load = 2: expected once"),
-        (("eval", "kleinrock-tobagi-1975", "load=1", "propagation=2"), "command line: propagation = 2: a number from 0 to 1"),
-        (("eval", "kleinrock-tobagi-1975", "load=1", "propagation=0", "slotted=yes"), "slotted = yes: expected true or false"),
-        (("eval", "metcalfe-boggs-1976", "stations=1.5", *SATURATION), "stations = 1.5: a whole number"),
-        (("eval", "metcalfe-boggs-1976", "stations=1", *SATURATION[:2], "slot_s=16 m"), "slot_s = 16 m: expected a time"),
-        (("eval", "lam-1980", "arrival_rate=1e6", "packet_s=1 ms", "propagation_s=0"), "arrival_rate = 1000000: below 1000,"),
-        (("eval", "kleinrock-tobagi-1975", "load=1..1000", "propagation=0..1/1000"), "1000000 combinations: at most 100000"),
+        (
+            ("eval", "kleinrock-tobagi-1975", "load=1", "propagation"),
+            "propagation: expected NAME=VALUE",
+        ),
+        (
+            ("eval", "kleinrock-tobagi-1975", "load=1"),
+            "propagation = not given: expected a number from 0 to 1",
+        ),
+        (
+            ("eval", "kleinrock-tobagi-1975", "load=1", "load=2", "propagation=0"),
+            "load = 2: expected once",
+        ),
+        (
+            ("eval", "kleinrock-tobagi-1975", "load=1", "propagation=2"),
+            "command line: propagation = 2: a number from 0 to 1",
+        ),
+        (
+            ("eval", "kleinrock-tobagi-1975", "load=1", "propagation=0", "slotted=yes"),
+            "slotted = yes: expected true or false",
+        ),
+        (
+            ("eval", "metcalfe-boggs-1976", "stations=1.5", *SATURATION),
+            "stations = 1.5: a whole number",
+        ),
+        (
+            ("eval", "metcalfe-boggs-1976", "stations=1", *SATURATION[:2], "slot_s=16 m"),
+            "slot_s = 16 m: expected a time",
+        ),
+        (
+            ("eval", "lam-1980", "arrival_rate=1e6", "packet_s=1 ms", "propagation_s=0"),
+            "arrival_rate = 1000000: below 1000,",
+        ),
+        (
+            ("eval", "kleinrock-tobagi-1975", "load=1..1000", "propagation=0..1/1000"),
+            "1000000 combinations: at most 100000",
+        ),
     ],
 )
 def test_a_fault_is_a_line_and_exit_code_2(words: tuple[str, ...], said: str) -> None:
@@ -171,10 +267,14 @@ def test_the_program_ends_with_2_and_without_a_traceback() -> None:
     assert ended.stderr == "command line: load = -1: a number from 0 to 1e+09\n"
 
 
-@pytest.mark.parametrize("words", [("--help",), ("list", "--help"), ("show", "--help"), ("eval", "--help")])
+@pytest.mark.parametrize(
+    "words", [("--help",), ("list", "--help"), ("show", "--help"), ("eval", "--help")]
+)
 def test_the_help_ends_with_examples(words: tuple[str, ...]) -> None:
     ended = run(*words)
     assert ended.exit_code == 0
-    examples = [line.strip() for line in ended.stdout.partition("Examples:")[2].splitlines() if line.strip()]
+    examples = [
+        line.strip() for line in ended.stdout.partition("Examples:")[2].splitlines() if line.strip()
+    ]
     assert examples
     assert all(line.startswith("ethermeter theory ") for line in examples)

@@ -69,7 +69,9 @@ def test_equal_spacing_begins_and_ends_where_the_cable_does(end_ps: int, points:
         ([[9, 1], [1, 0]], (0, 0), "at most 2 ps, the way by place 1"),
     ],
 )
-def test_delays_that_contradict_themselves_are_refused(delays: list[list[int]], place: tuple[int, ...], word: str) -> None:
+def test_delays_that_contradict_themselves_are_refused(
+    delays: list[list[int]], place: tuple[int, ...], word: str
+) -> None:
     with pytest.raises(TopologyError, match=word) as caught:
         topology.check(delays)
     assert caught.value.place == place
@@ -80,9 +82,14 @@ def test_small_and_large_matrices_are_held_to_the_same_rule(size: int, random) -
     delays = [[0] * size for _ in range(size)]
     for row in range(size):
         for column in range(row + 1):
-            delays[row][column] = delays[column][row] = random.randrange(4, 9) if row != column else random.randrange(0, 20)
-    # Appended places far away change nothing, but take the matrix over the bound at which numpy is used.
-    far = [[*row, *([100] * 30)] for row in delays] + [[100] * size + [0 if i == j else 100 for j in range(30)] for i in range(30)]
+            delays[row][column] = delays[column][row] = (
+                random.randrange(4, 9) if row != column else random.randrange(0, 20)
+            )
+    # Appended places far away change nothing, but take the matrix over the bound at which numpy is
+    # used.
+    far = [[*row, *([100] * 30)] for row in delays] + [
+        [100] * size + [0 if i == j else 100 for j in range(30)] for i in range(30)
+    ]
 
     def verdict(matrix: list[list[int]]) -> str | None:
         try:

@@ -143,8 +143,13 @@ RFC_2581 = {
 }
 
 
-@pytest.mark.parametrize(("stack", "expected"), [("", LINUX), ('stack = "linux"', LINUX), ('stack = "rfc-2581"', RFC_2581)])
-def test_what_a_file_does_not_say_is_as_in_its_stack(tmp_path: Path, stack: str, expected: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("stack", "expected"),
+    [("", LINUX), ('stack = "linux"', LINUX), ('stack = "rfc-2581"', RFC_2581)],
+)
+def test_what_a_file_does_not_say_is_as_in_its_stack(
+    tmp_path: Path, stack: str, expected: dict[str, Any]
+) -> None:
     text = COPY.replace('window = "8760 B"', f'window = "8760 B"\n{stack}')
     (flow,) = scenario(tmp_path, text)["flows"]
     assert flow["transfer"]["tcp"].items() >= expected.items()
@@ -162,16 +167,20 @@ def test_files_of_1999_name_the_congestion_control_of_their_hosts() -> None:
 
 def test_rows_of_a_file_are_those_of_a_hand_calculation(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
-    path.write_text(COPY.replace('window = "8760 B"', 'window = "8760 B"\nstack = "rfc-2581"'), encoding="utf-8")
+    path.write_text(
+        COPY.replace('window = "8760 B"', 'window = "8760 B"\nstack = "rfc-2581"'), encoding="utf-8"
+    )
     table = em.load(path).run(out=tmp_path / "run", jobs=1).to_pandas()
     values = dict(table[table["station"] == 0].set_index("metric")["value"])
-    # A frame has 58 octets around its data, 8 before it, and 80 ns an octet; seven blocks, and six times the client's 70 us between them.
+    # A frame has 58 octets around its data, 8 before it, and 80 ns an octet; seven blocks, and six
+    # times the client's 70 us between them.
     request_s, answer_s = (60 + 66) * 80e-9, (1040 + 66) * 80e-9
     block_s = request_s + 50e-6 + answer_s
     assert values["round_trip"] == pytest.approx(block_s, rel=1e-9)
     assert values["transfer_rate"] == pytest.approx(8 * 7000 / (7 * block_s + 6 * 70e-6), rel=1e-9)
     assert values["data_rate"] == 8 * 7000
-    # Six answers are acknowledged by the next request: their own 1098 octets, 70 us, and a preamble. The last one by the timer.
+    # Six answers are acknowledged by the next request: their own 1098 octets, 70 us, and a
+    # preamble. The last one by the timer.
     began_s = 1098 * 80e-9
     delays = [began_s + 70e-6 + 8 * 80e-9] * 6 + [began_s + 200e-3 + 8 * 80e-9]
     assert values["acknowledgement_delay"] == pytest.approx(np.mean(delays), rel=1e-9)
@@ -183,28 +192,58 @@ def test_rows_of_a_file_are_those_of_a_hand_calculation(tmp_path: Path) -> None:
     ("change", "key", "allowed"),
     [
         (
-            ('[flows.transfer.file]\ndirection = "read"', '[flows.transfer.file]\ndirection = "up"'),
+            (
+                '[flows.transfer.file]\ndirection = "read"',
+                '[flows.transfer.file]\ndirection = "up"',
+            ),
             "flows.0.transfer.file.direction",
             "read",
         ),
-        (('window = "8760 B"', 'window = "8760 B"\ncongestion = "cubik"'), "flows.0.transfer.tcp.congestion", '"reno" or "cubic"'),
-        (('window = "8760 B"', 'window = "8760 B"\nstack = "bsd"'), "flows.0.transfer.tcp.stack", '"linux" or "rfc-2581"'),
-        (('window = "8760 B"', 'window = "8760 B"\nsack = 1'), "flows.0.transfer.tcp.sack", "true or false"),
+        (
+            ('window = "8760 B"', 'window = "8760 B"\ncongestion = "cubik"'),
+            "flows.0.transfer.tcp.congestion",
+            '"reno" or "cubic"',
+        ),
+        (
+            ('window = "8760 B"', 'window = "8760 B"\nstack = "bsd"'),
+            "flows.0.transfer.tcp.stack",
+            '"linux" or "rfc-2581"',
+        ),
+        (
+            ('window = "8760 B"', 'window = "8760 B"\nsack = 1'),
+            "flows.0.transfer.tcp.sack",
+            "true or false",
+        ),
         (('window = "8760 B"', 'window = "0 B"'), "flows.0.transfer.tcp.window", "from 1 B"),
         (('window = "8760 B"', 'window = "1000 B"'), "flows.0.transfer.tcp", "1460"),
-        (('name = "copy"', 'name = "copy"\nframes = "64 B"'), "flows.0.frames", "not allowed with transfer"),
+        (
+            ('name = "copy"', 'name = "copy"\nframes = "64 B"'),
+            "flows.0.frames",
+            "not allowed with transfer",
+        ),
         (('name = "copy"', 'name = "copy"\nport = "udp"'), "flows.0.port", "tcp"),
         (('size = "7000 B"', 'size = "0 B"'), "flows.0.transfer.file.size", "from 1 B"),
-        (("[flows.transfer.file]", "[flows.transfer.stream]\n[flows.transfer.file]"), "flows.0.transfer", "exactly one"),
+        (
+            ("[flows.transfer.file]", "[flows.transfer.stream]\n[flows.transfer.file]"),
+            "flows.0.transfer",
+            "exactly one",
+        ),
     ],
 )
-def test_a_fault_is_named_with_its_key_and_what_is_allowed(tmp_path: Path, change: tuple[str, str], key: str, allowed: str) -> None:
+def test_a_fault_is_named_with_its_key_and_what_is_allowed(
+    tmp_path: Path, change: tuple[str, str], key: str, allowed: str
+) -> None:
     expect_fault(tmp_path, COPY.replace(*change), key=key, allowed=allowed)
 
 
 def test_a_flow_of_messages_still_needs_arrivals(tmp_path: Path) -> None:
     begin, end = COPY.index("[flows.transfer.file]"), COPY.index("[phases]")
-    expect_fault(tmp_path, COPY[:begin] + 'frames = "64 B"\n' + COPY[end:], key="flows.0.arrivals", allowed="required")
+    expect_fault(
+        tmp_path,
+        COPY[:begin] + 'frames = "64 B"\n' + COPY[end:],
+        key="flows.0.arrivals",
+        allowed="required",
+    )
 
 
 def test_every_key_is_documented_and_the_example_is_sound(tmp_path: Path) -> None:
@@ -223,4 +262,6 @@ def test_a_run_prints_and_shows_what_a_transfer_did(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["run", str(path), "--out", str(tmp_path / "run")])
     assert result.exit_code == 0, result.output
     assert "transfer_rate bit/s" in result.stdout
-    assert "Rate of the whole transfer" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "Rate of the whole transfer" in (tmp_path / "run" / "report.html").read_text(
+        encoding="utf-8"
+    )

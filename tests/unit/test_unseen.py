@@ -1,4 +1,6 @@
-"""What was not seen has a limit in place of an interval without width, from the plan to every table."""
+"""What was not seen has a limit in place of an interval without width, from the plan to every
+table.
+"""
 
 import json
 import math
@@ -73,16 +75,26 @@ def run_of(folder: Path, text: str) -> em.Run:
 
 @pytest.fixture(scope="module")
 def lossless(tmp_path_factory: pytest.TempPathFactory) -> em.Run:
-    return run_of(tmp_path_factory.mktemp("unseen") / "four", SEGMENT.format(queue=1000, replications=4))
+    return run_of(
+        tmp_path_factory.mktemp("unseen") / "four", SEGMENT.format(queue=1000, replications=4)
+    )
 
 
 def total(run: em.Run, metric: Metric, station: int = -1) -> float:
     rows = run.directory.observations().to_pylist()
-    return float(sum(row["value"] for row in rows if row["metric"] == metric.value and row["station"] == station))
+    return float(
+        sum(
+            row["value"]
+            for row in rows
+            if row["metric"] == metric.value and row["station"] == station
+        )
+    )
 
 
 @pytest.mark.parametrize("replications", [1, 2, 4])
-def test_a_loss_of_zero_has_the_limit_of_all_frames_of_all_replications(tmp_path: Path, replications: int) -> None:
+def test_a_loss_of_zero_has_the_limit_of_all_frames_of_all_replications(
+    tmp_path: Path, replications: int
+) -> None:
     run = run_of(tmp_path / "some", SEGMENT.format(queue=1000, replications=replications))
     (point,) = estimates.compute(run.path)
     found, frames = point.estimates[Metric.LOSS], total(run, Metric.FRAMES)
@@ -91,33 +103,50 @@ def test_a_loss_of_zero_has_the_limit_of_all_frames_of_all_replications(tmp_path
     assert found.high == pytest.approx(1 - 0.05 ** (1 / frames), rel=1e-9)
     assert math.isnan(found.error), "no standard error follows from no loss"
     # Counts are Poisson, by trial; the frames that were delivered are no event that may be rare.
-    assert point.estimates[Metric.LATE_COLLISIONS].high == pytest.approx(-math.log(0.05) / replications)
+    assert point.estimates[Metric.LATE_COLLISIONS].high == pytest.approx(
+        -math.log(0.05) / replications
+    )
     assert point.estimates[Metric.FRAMES].low != 0
 
 
-def test_the_limit_reaches_the_file_the_figures_the_tables_and_comparisons(lossless: em.Run, tmp_path: Path) -> None:
+def test_the_limit_reaches_the_file_the_figures_the_tables_and_comparisons(
+    lossless: em.Run, tmp_path: Path
+) -> None:
     text = estimates.write(lossless.path).read_text(encoding="utf-8")
     entry = json.loads(text)["points"][0]["estimates"]["loss"]
     limit = 1 - 0.05 ** (1 / total(lossless, Metric.FRAMES))
-    assert (entry["value"], entry["low"], entry["error"], entry["degrees"]) == (0.0, 0.0, None, None)
+    assert (entry["value"], entry["low"], entry["error"], entry["degrees"]) == (
+        0.0,
+        0.0,
+        None,
+        None,
+    )
     assert entry["high"] == pytest.approx(limit, rel=1e-9)
     (point,) = estimates.from_json(text)
     assert estimates.to_json([point]) == text
     found = point.estimates[Metric.LOSS]
     assert chart.datum("x", 1.0, found, 100.0)["h"] == pytest.approx(100 * limit, rel=1e-5)
     assert f"up to {100 * limit:.1f}" in results.cell(found, 100.0)
-    # A loss of 5% in another run is higher, one that the limit cannot exclude is not: and that is what a comparison has to say.
+    # A loss of 5% in another run is higher, one that the limit cannot exclude is not: and that is
+    # what a comparison has to say.
     busy = run_of(tmp_path / "busy", SEGMENT.format(queue=1, replications=4).replace("0.05", "0.9"))
     (row,) = compare(lossless.path, busy.path, metrics=[Metric.LOSS])
     assert row["verdict"] == "higher"
     (row,) = compare(lossless.path, lossless.path, metrics=[Metric.LOSS])
-    assert (row["verdict"], row["low"], row["high"]) == ("same", pytest.approx(-limit), pytest.approx(limit))
+    assert (row["verdict"], row["low"], row["high"]) == (
+        "same",
+        pytest.approx(-limit),
+        pytest.approx(limit),
+    )
     assert "1 same" in render([row])
 
 
 def test_flows_have_limits_of_their_own_messages(tmp_path: Path) -> None:
     run = run_of(tmp_path / "net", NETWORK)
-    by_flow = {point.point["stations"]: point.estimates for point in flows.of_flows(run.directory, run.trials())}
+    by_flow = {
+        point.point["stations"]: point.estimates
+        for point in flows.of_flows(run.directory, run.trials())
+    }
     (whole,) = estimates.compute(run.path)
     offered = {at: total(run, Metric.OFFERED_RATE, at) * 0.4 for at in (0, 1, -1)}
     assert offered[1] == pytest.approx(60)
@@ -125,7 +154,10 @@ def test_flows_have_limits_of_their_own_messages(tmp_path: Path) -> None:
     assert by_flow["rare"][Metric.LOSS].high == pytest.approx(no_failure(60).high)
     assert whole.estimates[Metric.LOSS].high == pytest.approx(no_failure(offered[-1]).high)
     # That a path keeps the order is no matter of chance.
-    assert (whole.estimates[Metric.REORDERED].low, whole.estimates[Metric.REORDERED].high) == (0.0, 0.0)
+    assert (whole.estimates[Metric.REORDERED].low, whole.estimates[Metric.REORDERED].high) == (
+        0.0,
+        0.0,
+    )
 
 
 def test_a_part_is_not_known_better_than_its_station_that_was_seen_least(lossless: em.Run) -> None:
@@ -143,23 +175,38 @@ def test_a_part_is_not_known_better_than_its_station_that_was_seen_least(lossles
 def test_packets_of_voice_are_independent_and_samples_are_not() -> None:
     scenario = {
         "groups": [
-            {"frames": {"kind": "samples", "overhead_bits": 464, "max_bits": 8144}, "arrivals": {"kind": "coder", "sample_bits": 8}},
+            {
+                "frames": {"kind": "samples", "overhead_bits": 464, "max_bits": 8144},
+                "arrivals": {"kind": "coder", "sample_bits": 8},
+            },
             {"frames": {"kind": "fixed", "bits": 512}, "arrivals": {"kind": "saturated"}},
         ]
     }
     counted = {Metric.SAMPLES_DELIVERED: np.array([9600.0]), Metric.SAMPLES_LOST: np.array([0.0])}
-    assert unseen.exposure(Metric.SAMPLE_LOSS, counted, scenario).tolist() == [10.0]  # of 960 samples at most
+    assert unseen.exposure(Metric.SAMPLE_LOSS, counted, scenario).tolist() == [
+        10.0
+    ]  # of 960 samples at most
     # Where all is voice, the frames that came are packets of it.
     counted[Metric.FRAMES] = np.array([41.0])
-    assert unseen.exposure(Metric.SAMPLE_LOSS, counted, {"groups": scenario["groups"][:1]}).tolist() == [41.0]
+    assert unseen.exposure(
+        Metric.SAMPLE_LOSS, counted, {"groups": scenario["groups"][:1]}
+    ).tolist() == [41.0]
 
 
 def test_all_lost_has_a_lower_limit() -> None:
     scenario = {"groups": []}
-    counted = {Metric.FRAMES: np.array([0.0]), Metric.DROPPED: np.array([40.0]), Metric.DISCARDED: np.array([5.0])}
+    counted = {
+        Metric.FRAMES: np.array([0.0]),
+        Metric.DROPPED: np.array([40.0]),
+        Metric.DISCARDED: np.array([5.0]),
+    }
     exposure = float(unseen.exposure(Metric.LOSS, counted, scenario).sum())
     found = unseen.limited(Metric.LOSS, Estimate(1.0, 0.0, 2.0, ("few-samples",)), exposure)
-    assert (found.low, found.high, found.cautions) == (pytest.approx(0.05 ** (1 / 45)), 1.0, ("few-samples",))
+    assert (found.low, found.high, found.cautions) == (
+        pytest.approx(0.05 ** (1 / 45)),
+        1.0,
+        ("few-samples",),
+    )
     assert "from" in results.cell(found, 100.0)
 
 
@@ -169,7 +216,9 @@ def test_what_is_unseen_and_what_is_not() -> None:
     assert unseen.is_unseen(Metric.REORDERED, 0.0, "live")
     assert not unseen.is_unseen(Metric.LOSS, 0.0, "theory/x")
     assert not unseen.is_unseen(Metric.LOSS, 0.01, "simulation")
-    assert not unseen.is_unseen(Metric.UTILISATION, 0.0, "simulation"), "a rate of zero is no event that was missed"
+    assert not unseen.is_unseen(Metric.UTILISATION, 0.0, "simulation"), (
+        "a rate of zero is no event that was missed"
+    )
     none = unseen.limited(Metric.TIME_COLLISION, Estimate(0.0, 0.0, 4.0), 1.0)
     assert not none.has_interval, "nobody knows how long a collision would have been"
 

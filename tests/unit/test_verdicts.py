@@ -19,7 +19,9 @@ LINK_BPS = 8 * 2 * SEGMENT / 240e-6
 
 
 def transfer(flights: Sequence[int], *, begun: bool = True) -> bytes:
-    """Return a transfer in rounds of so many segments, acknowledged in pairs 240 µs apart; 0 is a segment sent again after 30 ms."""
+    """Return a transfer in rounds of so many segments, acknowledged in pairs 240 µs apart; 0 is a
+    segment sent again after 30 ms.
+    """
     window = 50_000
     found = captures.opened(window=window, round_trip_us=ROUND_TRIP_US) if begun else []
     now, number = ROUND_TRIP_US + 30, 1
@@ -55,12 +57,17 @@ def test_a_flight_that_stays_is_a_send_buffer_with_the_size_that_it_needs(explai
     of = explained(transfer([40] * 40))
     verdict = of.verdict
     assert verdict.limit is Limit.SEND_BUFFER
-    assert (verdict.role, verdict.end, verdict.title) == ("sender host", "10.0.0.1:5000", "send buffer")
+    assert (verdict.role, verdict.end, verdict.title) == (
+        "sender host",
+        "10.0.0.1:5000",
+        "send buffer",
+    )
     assert of.link_bps == pytest.approx(LINK_BPS, rel=0.035)
     # 1.5 times 97.3 Mb/s over 20 ms are 365 kB; the rate seen is up to 3.2% lower.
     assert 350_000 <= verdict.buffer_octets <= 370_000
     assert (
-        verdict.change == f"raise the send buffer of 10.0.0.1 (net.ipv4.tcp_wmem, SO_SNDBUF) to at least {verdict.buffer_octets // 1000} kB"
+        verdict.change
+        == f"raise the send buffer of 10.0.0.1 (net.ipv4.tcp_wmem, SO_SNDBUF) to at least {verdict.buffer_octets // 1000} kB"
     )
     assert verdict.estimate.bound.name == "the slowest link on the path"
     assert verdict.estimate.goodput_bps == verdict.estimate.most_bps == of.link_bps
@@ -79,7 +86,10 @@ def test_losses_keep_a_congestion_window_small(explained):
     assert (of.losses, of.segments) == (5, segments)
     assert verdict.title == f"congestion window, kept small by 5 losses ({100 * 5 / segments:.1f}%)"
     assert (verdict.role, verdict.end) == ("path", None)
-    assert "find what loses 0.3% of the segments between 10.0.0.1:5000 and 10.0.0.2:80" in verdict.change
+    assert (
+        "find what loses 0.3% of the segments between 10.0.0.1:5000 and 10.0.0.2:80"
+        in verdict.change
+    )
     assert "no losses" in verdict.estimate.assumptions
     assert verdict.estimate.goodput_bps == of.link_bps
 
@@ -127,7 +137,12 @@ def made(explained) -> Callable[..., Connection]:
     """Make a connection with shares of time, and other values, in place of those of a real one."""
     base = explained(transfer([40] * 40)).of
 
-    def made(shares: dict[str, float], *, sender: dict[str, Any] | None = None, receiver: dict[str, Any] | None = None) -> Connection:
+    def made(
+        shares: dict[str, float],
+        *,
+        sender: dict[str, Any] | None = None,
+        receiver: dict[str, Any] | None = None,
+    ) -> Connection:
         of = json.loads(json.dumps(base))
         of["limits_ns"] = {name: round(shares.get(name, 0.0) * of["duration_ns"]) for name in PARTS}
         of["ends"][0] |= sender or {}
@@ -145,13 +160,34 @@ NO_LINK = {"spacing_ps": {"count": 9, "p10": 80_000, "p50": 80_000, "p90": 80_00
     ("shares", "sender", "limit", "role"),
     [
         ({"opening": 0.6, "sender_pace": 0.4}, {}, Limit.OPENING, "applications of both ends"),
-        ({"turn_around": 0.6, "round_trip": 0.4}, {}, Limit.TURN_AROUND, "applications of both ends"),
+        (
+            {"turn_around": 0.6, "round_trip": 0.4},
+            {},
+            Limit.TURN_AROUND,
+            "applications of both ends",
+        ),
         ({"turn_around": 0.4, "round_trip": 0.6}, {}, Limit.NETWORK, "path"),
-        ({"sender_application": 0.6, "send_buffer": 0.4}, {}, Limit.SENDER_APPLICATION, "sender application"),
-        ({"receiver_application": 0.3, "receiver_window": 0.6, "sender_pace": 0.1}, {}, Limit.RECEIVER_APPLICATION, "receiver application"),
-        ({"receiver_application": 0.1, "receiver_window": 0.8, "sender_pace": 0.1}, {}, Limit.RECEIVER_WINDOW, "receiver host"),
+        (
+            {"sender_application": 0.6, "send_buffer": 0.4},
+            {},
+            Limit.SENDER_APPLICATION,
+            "sender application",
+        ),
+        (
+            {"receiver_application": 0.3, "receiver_window": 0.6, "sender_pace": 0.1},
+            {},
+            Limit.RECEIVER_APPLICATION,
+            "receiver application",
+        ),
+        (
+            {"receiver_application": 0.1, "receiver_window": 0.8, "sender_pace": 0.1},
+            {},
+            Limit.RECEIVER_WINDOW,
+            "receiver host",
+        ),
         ({"queue": 0.7, "congestion_window": 0.3}, {}, Limit.NETWORK, "path"),
-        # A faster link was seen: what segments take one after the other is no limit as long as there is another.
+        # A faster link was seen: what segments take one after the other is no limit as long as
+        # there is another.
         ({"sender_pace": 0.7, "send_buffer": 0.3}, {}, Limit.SEND_BUFFER, "sender host"),
         ({"sender_pace": 0.9, "send_buffer": 0.1}, {}, Limit.SENDER_PACE, "sender host"),
         ({"sender_pace": 0.7, "send_buffer": 0.3}, NO_LINK, Limit.SENDER_PACE, "sender host"),
@@ -159,9 +195,19 @@ NO_LINK = {"spacing_ps": {"count": 9, "p10": 80_000, "p50": 80_000, "p90": 80_00
         ({"sender_pace": 0.7, "send_buffer": 0.3}, FULL, Limit.SENDER_PACE, "sender host"),
         ({"sender_pace": 0.3, "send_buffer": 0.7}, FULL, Limit.NETWORK, "path"),
         # Near the receiver the slowest link is before the capture point, wherever it is.
-        ({"sender_pace": 0.7, "send_buffer": 0.3}, FULL | {"away_ns": 10**9}, Limit.NETWORK, "path"),
+        (
+            {"sender_pace": 0.7, "send_buffer": 0.3},
+            FULL | {"away_ns": 10**9},
+            Limit.NETWORK,
+            "path",
+        ),
         ({"receiver_window": 0.9, "sender_pace": 0.1}, FULL, Limit.NETWORK, "path"),
-        ({"congestion_window": 0.5, "loss": 0.3, "window": 0.2}, {"resent": 9}, Limit.CONGESTION_WINDOW, "path"),
+        (
+            {"congestion_window": 0.5, "loss": 0.3, "window": 0.2},
+            {"resent": 9},
+            Limit.CONGESTION_WINDOW,
+            "path",
+        ),
         ({"congestion_window": 0.2, "window": 0.8}, {}, Limit.WINDOW, "sender host"),
     ],
 )
@@ -188,7 +234,10 @@ def test_the_window_of_the_receiver_is_a_next_limit_that_may_grow(made):
 
 
 def test_losses_are_a_next_limit(made):
-    of = made({"send_buffer": 1.0}, sender={"loss_episodes": 16, "data_segments": 1600, "octets": 1600 * SEGMENT})
+    of = made(
+        {"send_buffer": 1.0},
+        sender={"loss_episodes": 16, "data_segments": 1600, "octets": 1600 * SEGMENT},
+    )
     # 1% of losses over 20 ms: sqrt(1.5 / 0.01) segments of 1460 octets a round trip.
     assert of.verdict.estimate.goodput_bps == pytest.approx(12.247 * 1460 * 8 / 0.02, rel=0.01)
     assert "a loss in 100 segments" in of.verdict.estimate.bound.formula
@@ -231,5 +280,10 @@ def test_the_lowest_limit_is_the_estimate():
     low, high = Bound("low", 1e6, ""), Bound("high", 2e6, "")
     assert lowest([], None, []) is None
     found = lowest([high], low, ["a"])
-    assert (found.goodput_bps, found.most_bps, found.bound, found.assumptions) == (1e6, 2e6, low, ("a",))
+    assert (found.goodput_bps, found.most_bps, found.bound, found.assumptions) == (
+        1e6,
+        2e6,
+        low,
+        ("a",),
+    )
     assert lowest([low], high, []).most_bps == 1e6

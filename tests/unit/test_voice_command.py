@@ -27,16 +27,27 @@ def test_an_unimpaired_call_is_rated_without_options() -> None:
 
 
 def test_json_has_every_combination_with_its_units() -> None:
-    found = json.loads(run("emodel", "--delay", "0 ms..400 ms/3", "--loss", "0,2%", "--codec", "g711-plc", "--json").stdout)
+    found = json.loads(
+        run(
+            "emodel", "--delay", "0 ms..400 ms/3", "--loss", "0,2%", "--codec", "g711-plc", "--json"
+        ).stdout
+    )
     assert found["codec"] == "g711-plc"
     assert found["units"]["delay"] == "s"
-    assert [(p["given"]["delay"], p["given"]["loss"]) for p in found["points"]] == [(d, p) for d in (0, 0.2, 0.4) for p in (0, 0.02)]
+    assert [(p["given"]["delay"], p["given"]["loss"]) for p in found["points"]] == [
+        (d, p) for d in (0, 0.2, 0.4) for p in (0, 0.02)
+    ]
     expected = voice.e_model([[0.0], [0.2], [0.4]], [0.0, 0.02], codec="g711-plc").mos.reshape(-1)
     assert [p["found"]["mos"] for p in found["points"]] == expected.tolist()
 
 
 def test_a_wanted_score_gives_the_largest_loss_and_delay() -> None:
-    (found,) = (p["found"] for p in points("emodel", "--delay", "150 ms", "--loss", "2%", "--codec", "g729a", "--wanted", "3.6"))
+    (found,) = (
+        p["found"]
+        for p in points(
+            "emodel", "--delay", "150 ms", "--loss", "2%", "--codec", "g729a", "--wanted", "3.6"
+        )
+    )
     assert found["largest_loss"] == voice.largest_loss(3.6, delay_s=0.15, codec="g729a").value
     assert found["largest_delay"] == voice.largest_delay(3.6, loss=0.02, codec="g729a").value
     (never,) = (p["found"] for p in points("emodel", "--wanted", "4.45"))
@@ -44,10 +55,19 @@ def test_a_wanted_score_gives_the_largest_loss_and_delay() -> None:
 
 
 def test_the_simple_form_and_other_parameters_are_at_hand() -> None:
-    assert points("emodel", "--delay", "0.1", "--simple")[0]["found"]["r"] == voice.cole_rosenbluth_2001(0.1, 0.0).r
-    by_symbol, by_name = (points("emodel", "--delay", "30 ms", "--connection", f"{name}=45") for name in ("TELR", "talker_echo_db"))
+    assert (
+        points("emodel", "--delay", "0.1", "--simple")[0]["found"]["r"]
+        == voice.cole_rosenbluth_2001(0.1, 0.0).r
+    )
+    by_symbol, by_name = (
+        points("emodel", "--delay", "30 ms", "--connection", f"{name}=45")
+        for name in ("TELR", "talker_echo_db")
+    )
     assert by_symbol == by_name
-    assert by_symbol[0]["found"]["r"] == voice.e_model(0.03, 0.0, connection=voice.Connection(talker_echo_db=45.0)).r
+    assert (
+        by_symbol[0]["found"]["r"]
+        == voice.e_model(0.03, 0.0, connection=voice.Connection(talker_echo_db=45.0)).r
+    )
 
 
 def test_what_is_outside_the_range_is_cautioned() -> None:
@@ -67,20 +87,45 @@ def test_codecs_are_listed_with_source_and_confidence() -> None:
 
 
 def test_codecs_are_cut_into_packets() -> None:
-    words = ("codecs", "g711", "g729a", "--packet", "10 ms,20 ms", "--network", "2 ms", "--jitter-buffer", "40 ms")
+    words = (
+        "codecs",
+        "g711",
+        "g729a",
+        "--packet",
+        "10 ms,20 ms",
+        "--network",
+        "2 ms",
+        "--jitter-buffer",
+        "40 ms",
+    )
     found = json.loads(run(*words, "--json").stdout)
     assert [grid["codec"] for grid in found] == ["g711", "g729a"]
-    assert [p["found"]["frame_octets"] for grid in found for p in grid["points"]] == [138, 218, 68, 78]
-    assert found[1]["points"][1]["found"]["mouth_to_ear"] == pytest.approx(0.02 + 0.005 + 0.002 + 0.04)
+    assert [p["found"]["frame_octets"] for grid in found for p in grid["points"]] == [
+        138,
+        218,
+        68,
+        78,
+    ]
+    assert found[1]["points"][1]["found"]["mouth_to_ear"] == pytest.approx(
+        0.02 + 0.005 + 0.002 + 0.04
+    )
     assert "218" in run(*words).stdout
 
 
 def test_talkers_and_calls_are_counted() -> None:
-    assert points("talkers", "--talkers", "10", "--room", "7")[0]["found"]["exceeding"] == pytest.approx(0.0122945536)
+    assert points("talkers", "--talkers", "10", "--room", "7")[0]["found"][
+        "exceeding"
+    ] == pytest.approx(0.0122945536)
     assert points("talkers", "--talkers", "10", "--exceeding", "1%")[0]["found"] == {"room": 8}
-    assert points("talkers", "--room", "7", "--exceeding", "0.02", "--activity", "0.4")[0]["found"] == {"talkers": 10}
-    assert points("erlang", "--offered", "1", "--places", "1..2")[1]["found"] == pytest.approx({"blocking": 0.2, "carried": 0.8})
-    assert points("erlang", "--blocking", "50%", "--places", "1")[0]["found"] == pytest.approx({"offered": 1.0})
+    assert points("talkers", "--room", "7", "--exceeding", "0.02", "--activity", "0.4")[0][
+        "found"
+    ] == {"talkers": 10}
+    assert points("erlang", "--offered", "1", "--places", "1..2")[1]["found"] == pytest.approx(
+        {"blocking": 0.2, "carried": 0.8}
+    )
+    assert points("erlang", "--blocking", "50%", "--places", "1")[0]["found"] == pytest.approx(
+        {"offered": 1.0}
+    )
     assert points("erlang", "--offered", "1", "--blocking", "0.2")[0]["found"] == {"places": 2}
     assert "doubtful" in run("talkers", "--talkers", "10", "--room", "7").stdout
 
@@ -98,34 +143,63 @@ def test_talkers_and_calls_are_counted() -> None:
         (("emodel", "--connection", "TELR=99"), "TELR = 99: a number from 5 to 65"),
         (("emodel", "--connection", "TELR"), "--connection = TELR: NAME=VALUE of SLR, "),
         (("emodel", "--connection", "TELR=40,50"), "TELR = 40,50: one number"),
-        (("emodel", "--connection", "TELR=40", "--connection", "talker_echo_db=41"), "--connection = talker_echo_db=41: "),
+        (
+            ("emodel", "--connection", "TELR=40", "--connection", "talker_echo_db=41"),
+            "--connection = talker_echo_db=41: ",
+        ),
         (("emodel", "--simple", "--wanted", "4"), "--wanted = given: not with --simple"),
         (("emodel", "--wanted", "5"), "--wanted = 5: a number from 1 to 4.5"),
-        (("emodel", "--delay", "0..1/1000", "--loss", "0..1/1000"), "values = 1000000 combinations: at most 10000"),
+        (
+            ("emodel", "--delay", "0..1/1000", "--loss", "0..1/1000"),
+            "values = 1000000 combinations: at most 10000",
+        ),
         (("codecs", "mp3"), "CODEC = mp3: one of g711, "),
         (("codecs", "--packet", "20 ms"), "CODEC = not given: with --packet"),
         (("codecs", "g711", "--network", "1 ms"), "--network = 1 ms: only with --packet"),
-        (("codecs", "g711", "--packet", "20 ms", "--jitter-buffer", "1 ms"), "--jitter-buffer = 1 ms: only with --network"),
-        (("codecs", "g711", "--packet", "20 ms", "--standard", "ieee-9"), "--standard = ieee-9: one of dix-10, "),
+        (
+            ("codecs", "g711", "--packet", "20 ms", "--jitter-buffer", "1 ms"),
+            "--jitter-buffer = 1 ms: only with --network",
+        ),
+        (
+            ("codecs", "g711", "--packet", "20 ms", "--standard", "ieee-9"),
+            "--standard = ieee-9: one of dix-10, ",
+        ),
         (("codecs", "g711", "--packet", "20 ms", "--ip", "ipx"), "ip = "),
-        (("codecs", "g729a", "--packet", "15 ms"), "--packet = 0.015: g729a: whole frames of 10 ms"),
+        (
+            ("codecs", "g729a", "--packet", "15 ms"),
+            "--packet = 0.015: g729a: whole frames of 10 ms",
+        ),
         (("codecs", "opus", "--packet", "20 ms"), "--bit-rate = not given: "),
-        (("talkers", "--talkers", "10"), "options = --talkers: two of --talkers, --room, --exceeding"),
-        (("talkers", "--talkers", "10", "--room", "5", "--pattern", "x"), "--pattern = x: one of brady-1968, p59"),
+        (
+            ("talkers", "--talkers", "10"),
+            "options = --talkers: two of --talkers, --room, --exceeding",
+        ),
+        (
+            ("talkers", "--talkers", "10", "--room", "5", "--pattern", "x"),
+            "--pattern = x: one of brady-1968, p59",
+        ),
         (("talkers", "--talkers", "1.5", "--room", "5"), "--talkers = 1.5: a whole number"),
         (("erlang",), "options = none: two of --offered, --places, --blocking"),
-        (("erlang", "--places", "0", "--blocking", "1%"), "--places = 0: a whole number from 1 to 10000"),
+        (
+            ("erlang", "--places", "0", "--blocking", "1%"),
+            "--places = 0: a whole number from 1 to 10000",
+        ),
     ],
 )
 def test_a_fault_is_a_line_and_exit_code_2(words: tuple[str, ...], said: str) -> None:
     ended = run(*words)
     assert ended.exit_code == 2
     assert ended.stdout == ""
-    assert any(line.startswith("command line: " + said) for line in ended.stderr.splitlines()), ended.stderr
+    assert any(line.startswith("command line: " + said) for line in ended.stderr.splitlines()), (
+        ended.stderr
+    )
 
 
 def test_every_fault_is_named_at_once() -> None:
-    assert len(run("emodel", "--delay", "x", "--loss", "y", "--burst-ratio", "0").stderr.splitlines()) == 3
+    assert (
+        len(run("emodel", "--delay", "x", "--loss", "y", "--burst-ratio", "0").stderr.splitlines())
+        == 3
+    )
 
 
 def test_the_program_ends_with_2_and_without_a_traceback() -> None:
@@ -138,6 +212,8 @@ def test_the_program_ends_with_2_and_without_a_traceback() -> None:
 def test_the_help_ends_with_examples(command: str) -> None:
     ended = run(command, "--help")
     assert ended.exit_code == 0
-    examples = [line.strip() for line in ended.stdout.partition("Examples:")[2].splitlines() if line.strip()]
+    examples = [
+        line.strip() for line in ended.stdout.partition("Examples:")[2].splitlines() if line.strip()
+    ]
     assert examples
     assert all(line.startswith(f"ethermeter {command}") for line in examples)

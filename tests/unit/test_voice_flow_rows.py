@@ -1,4 +1,6 @@
-"""What the simulation engine makes of voice in networks: rows against hand calculation, and that no sample is ever missing."""
+"""What the simulation engine makes of voice in networks: rows against hand calculation, and that no
+sample is ever missing.
+"""
 
 import json
 import math
@@ -11,18 +13,38 @@ from ethermeter.engines import network, talk
 from ethermeter.observation import FLOW_VOICE_DEFINITIONS, Caution, Metric
 from ethermeter.plan import Trial
 from ethermeter.run import effort_of
-from ethermeter.store.rows import FLOW_METRICS, FLOW_VOICE_METRICS, TrialRows, caution_text, flow_layout, observations_of_scenario
+from ethermeter.store.rows import (
+    FLOW_METRICS,
+    FLOW_VOICE_METRICS,
+    TrialRows,
+    caution_text,
+    flow_layout,
+    observations_of_scenario,
+)
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 S = 10**12
 CODER = {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": None}
-SAMPLES = {"kind": "samples", "overhead_bits": 96, "min_bits": 96 + 8 * 160, "max_bits": 96 + 8 * 960}
+SAMPLES = {
+    "kind": "samples",
+    "overhead_bits": 96,
+    "min_bits": 96 + 8 * 160,
+    "max_bits": 96 + 8 * 960,
+}
 UDP = {"udp": {"mtu_octets": 1500}}
 
 
 def call(source: str, **more: Any) -> dict[str, Any]:
-    return {"name": source, "from": source, "to": ["z"], "frames": SAMPLES, "framing": UDP, "arrivals": CODER, **more}
+    return {
+        "name": source,
+        "from": source,
+        "to": ["z"],
+        "frames": SAMPLES,
+        "framing": UDP,
+        "arrivals": CODER,
+        **more,
+    }
 
 
 def data(source: str) -> dict[str, Any]:
@@ -35,55 +57,95 @@ def data(source: str) -> dict[str, Any]:
     }
 
 
-def scenario(*flows: dict[str, Any], last_ps: int = 800_000, own_ps: int = 800_000, queue: int | None = None) -> dict[str, Any]:
+def scenario(
+    *flows: dict[str, Any], last_ps: int = 800_000, own_ps: int = 800_000, queue: int | None = None
+) -> dict[str, Any]:
     """Hosts at a switch, whose wire to host z has `last_ps` an octet."""
     hosts = sorted({flow["from"] for flow in flows} | {"z"})
-    switch: dict[str, Any] = {"learning": "known"} | ({} if queue is None else {"queue_frames": queue})
+    switch: dict[str, Any] = {"learning": "known"} | (
+        {} if queue is None else {"queue_frames": queue}
+    )
     return {
         "network": {
-            "nodes": [*({"name": name, "kind": {"host": {}}} for name in hosts), {"name": "s", "kind": {"switch": switch}}],
+            "nodes": [
+                *({"name": name, "kind": {"host": {}}} for name in hosts),
+                {"name": "s", "kind": {"switch": switch}},
+            ],
             "links": [
-                {"ends": [{"node": name}, {"node": "s"}], "ps_per_octet": last_ps if name == "z" else own_ps, "delay_ps": 0}
+                {
+                    "ends": [{"node": name}, {"node": "s"}],
+                    "ps_per_octet": last_ps if name == "z" else own_ps,
+                    "delay_ps": 0,
+                }
                 for name in hosts
             ],
         },
         "flows": list(flows),
-        "phases": {"begin_ps": 0, "stop_ps": 6 * S, "measure_from_ps": S, "measure_to_ps": 5 * S, "end_ps": 8 * S, "spread_ps": 0},
+        "phases": {
+            "begin_ps": 0,
+            "stop_ps": 6 * S,
+            "measure_from_ps": S,
+            "measure_to_ps": 5 * S,
+            "end_ps": 8 * S,
+            "spread_ps": 0,
+        },
     }
 
 
 def run(of: dict[str, Any], seed: int = 1) -> TrialRows:
-    keys = {"id": "x/00000", "series": "", "replication": 0, "seed": seed, "engine": "simulation", "point": {}}
+    keys = {
+        "id": "x/00000",
+        "series": "",
+        "replication": 0,
+        "seed": seed,
+        "engine": "simulation",
+        "point": {},
+    }
     return network.run_trial(json.dumps({**keys, "scenario": of}), of)
 
 
 def values(rows: TrialRows) -> dict[tuple[int, Metric], float]:
     places = zip(*(column.tolist() for column in flow_layout(rows.flows, voice=True)), strict=True)
-    return {(at, list(Metric)[which]): value for (at, which), value in zip(places, rows.values.tolist(), strict=True)}
+    return {
+        (at, list(Metric)[which]): value
+        for (at, which), value in zip(places, rows.values.tolist(), strict=True)
+    }
 
 
 def cautions(rows: TrialRows) -> dict[tuple[int, Metric], str]:
     places = zip(*(column.tolist() for column in flow_layout(rows.flows, voice=True)), strict=True)
-    return {(at, list(Metric)[which]): caution_text(int(mask)) for (at, which), mask in zip(places, rows.cautions.tolist(), strict=True)}
+    return {
+        (at, list(Metric)[which]): caution_text(int(mask))
+        for (at, which), mask in zip(places, rows.cautions.tolist(), strict=True)
+    }
 
 
 def test_rows_of_voice_come_after_those_of_flows_and_only_with_voice() -> None:
     without, with_voice = scenario(data("a")), scenario(data("a"), call("b", codec="g711"))
     assert len(run(without).values) == observations_of_scenario(without) == 2 * len(FLOW_METRICS)
-    assert len(run(with_voice).values) == observations_of_scenario(with_voice) == 3 * (len(FLOW_METRICS) + len(FLOW_VOICE_METRICS))
+    assert (
+        len(run(with_voice).values)
+        == observations_of_scenario(with_voice)
+        == 3 * (len(FLOW_METRICS) + len(FLOW_VOICE_METRICS))
+    )
     flow, metric = flow_layout(2, voice=True)
     at = 3 * len(FLOW_METRICS)
     np.testing.assert_array_equal(flow[:at], flow_layout(2)[0])
     np.testing.assert_array_equal(metric[:at], flow_layout(2)[1])
-    assert [list(Metric)[code] for code in metric[at:][: len(FLOW_VOICE_METRICS)]] == list(FLOW_VOICE_METRICS)
+    assert [list(Metric)[code] for code in metric[at:][: len(FLOW_VOICE_METRICS)]] == list(
+        FLOW_VOICE_METRICS
+    )
     # What is not of a run with voice in a network keeps its place, and so the bytes of its table.
-    others = [name for name in Metric if not (name.definition.of_flow_voice or name.definition.of_clocks)]
+    others = [
+        name for name in Metric if not (name.definition.of_flow_voice or name.definition.of_clocks)
+    ]
     assert list(Metric)[: len(others)] == others
 
 
 def test_one_call_alone_is_what_the_hand_says() -> None:
     found = values(run(scenario(call("a", codec="g711"))))
-    # 160 samples, 159 of 125 us after the oldest; then twice preamble and a frame of 218 octets at 10 Mb/s.
+    # 160 samples, 159 of 125 us after the oldest; then twice preamble and a frame of 218 octets at
+    # 10 Mb/s.
     delay_s = 159 * 125e-6 + 2 * (8 + 218) * 0.8e-6
     for at in (-1, 0):
         assert found[at, Metric.VOICE_DELAY] == pytest.approx(delay_s, rel=1e-12)
@@ -91,7 +153,8 @@ def test_one_call_alone_is_what_the_hand_says() -> None:
         assert found[at, Metric.SAMPLES_OFFERED] == found[at, Metric.SAMPLES_DELIVERED] == 32_000
         assert found[at, Metric.SAMPLE_LOSS] == 0
         assert found[at, Metric.VOICE_LOAD] == pytest.approx(64e3 / 10e6)
-        # Played as soon as it is there: the upper edge of the delay's bucket, at most 0.8% above it; a sample more from mouth to ear.
+        # Played as soon as it is there: the upper edge of the delay's bucket, at most 0.8% above
+        # it; a sample more from mouth to ear.
         played_s = found[at, Metric.MOUTH_TO_EAR] - 125e-6
         assert delay_s <= played_s <= delay_s * 1.008
         rated = em.voice.e_model(found[at, Metric.MOUTH_TO_EAR], 0.0, codec="g711")
@@ -101,14 +164,17 @@ def test_one_call_alone_is_what_the_hand_says() -> None:
 
 
 def test_loads_are_those_of_the_slowest_wire_and_of_the_fullest() -> None:
-    # Own wires carry 100 kb/s, the last one 160 kb/s: each call alone is slowest at its own, both together fill most of the last.
+    # Own wires carry 100 kb/s, the last one 160 kb/s: each call alone is slowest at its own, both
+    # together fill most of the last.
     found = values(run(scenario(call("a"), call("b"), own_ps=80_000_000, last_ps=50_000_000)))
     assert found[0, Metric.VOICE_LOAD] == pytest.approx(0.64)
     assert found[-1, Metric.VOICE_LOAD] == pytest.approx(0.8)
 
 
 def test_without_a_name_of_a_codec_nothing_is_rated_and_with_two_not_all_together() -> None:
-    found = values(run(scenario(call("a"), call("b", codec="g711"), call("c", codec="g711-plc"), data("d"))))
+    found = values(
+        run(scenario(call("a"), call("b", codec="g711"), call("c", codec="g711-plc"), data("d")))
+    )
     assert math.isnan(found[0, Metric.RATING])
     assert found[1, Metric.RATING] < 93.2
     assert math.isnan(found[-1, Metric.MOS])
@@ -118,7 +184,10 @@ def test_without_a_name_of_a_codec_nothing_is_rated_and_with_two_not_all_togethe
 
 
 def test_the_same_delays_sound_later_through_a_decoder_that_conceals() -> None:
-    bare, concealing = (values(run(scenario(call("a", codec=name))))[0, Metric.MOUTH_TO_EAR] for name in ("g711", "g711-plc"))
+    bare, concealing = (
+        values(run(scenario(call("a", codec=name))))[0, Metric.MOUTH_TO_EAR]
+        for name in ("g711", "g711-plc")
+    )
     assert concealing - bare == pytest.approx(3.75e-3)  # docs/voice.md
 
 
@@ -132,7 +201,8 @@ def test_few_packets_are_cautioned_but_counts_and_loads_are_what_they_are() -> N
 
 
 def test_a_switch_that_is_offered_too_much_is_cautioned_and_a_host_never_is() -> None:
-    # 95.2 kb/s of packets and gaps, over a wire of 80: the packets grow at the host, and wait at the switch without limit.
+    # 95.2 kb/s of packets and gaps, over a wire of 80: the packets grow at the host, and wait at
+    # the switch without limit.
     at_host = cautions(run(scenario(call("a"), own_ps=100_000_000)))
     at_switch = cautions(run(scenario(call("a"), last_ps=100_000_000)))
     assert Caution.UNBOUNDED_QUEUE.value not in at_host[0, Metric.SAMPLE_DELAY]
@@ -141,7 +211,11 @@ def test_a_switch_that_is_offered_too_much_is_cautioned_and_a_host_never_is() ->
 
 def test_the_best_playout_gives_up_what_comes_late() -> None:
     # 990 samples come after 20 ms and 10 after 2 s: to wait for those costs more than their loss.
-    heard = (np.array([19_900, 1_990_000]) * 10**6, np.array([20_000, 2_000_000]) * 10**6, np.array([990, 10]))
+    heard = (
+        np.array([19_900, 1_990_000]) * 10**6,
+        np.array([20_000, 2_000_000]) * 10**6,
+        np.array([990, 10]),
+    )
     delay_s, loss, rating, mos = talk._rated(call("a", codec="g711-plc"), heard, 0.0)
     assert loss == pytest.approx(0.01)
     assert delay_s == pytest.approx(20e-3 + 125e-6 + 3.75e-3)
@@ -165,11 +239,16 @@ def test_the_best_playout_gives_up_what_comes_late() -> None:
 def test_every_sample_is_delivered_lost_or_buffered_and_histograms_have_those_that_came(
     seed: int, talkers: int, own: int, last: int, queue: int | None, spurts: Any
 ) -> None:
-    flows = [call("abcde"[at], arrivals={**CODER, "spurts": spurts}, codec="g711") for at in range(talkers)]
+    flows = [
+        call("abcde"[at], arrivals={**CODER, "spurts": spurts}, codec="g711")
+        for at in range(talkers)
+    ]
     rows = run(scenario(*flows, data("f"), own_ps=own, last_ps=last, queue=queue), seed)
     found = values(rows)
     for at in range(-1, talkers + 1):
-        offered, delivered, lost, lost_host, buffered = (found[at, metric] for metric in talk.COUNTS)
+        offered, delivered, lost, lost_host, buffered = (
+            found[at, metric] for metric in talk.COUNTS
+        )
         assert offered == delivered + lost + buffered
         assert lost_host <= lost
         if delivered:
@@ -186,7 +265,16 @@ def test_every_sample_is_delivered_lost_or_buffered_and_histograms_have_those_th
 
 def test_what_remains_to_be_done_can_be_told_of_voice_too() -> None:
     of = scenario(call("a"))
-    trial = Trial(id="x/0", series="", replication=0, seed=1, engine="simulation", point={}, scenario=of, line="")
+    trial = Trial(
+        id="x/0",
+        series="",
+        replication=0,
+        seed=1,
+        engine="simulation",
+        point={},
+        scenario=of,
+        line="",
+    )
     # 8 s of packets of 20 ms, and one.
     assert effort_of(trial) == pytest.approx(401)
 

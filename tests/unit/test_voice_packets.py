@@ -19,7 +19,8 @@ TEXT = (Path(__file__).parents[2] / "docs" / "voice.md").read_text(encoding="utf
 
 def test_a_g711_call_of_20_ms_packets_takes_95_200_bits_a_second_in_each_direction() -> None:
     found = voice.packets("g711", packet_s=0.02, medium=MEDIA["ieee-10"])
-    # 64 kb/s for 20 ms, RTP 12, UDP 8, IPv4 20, Ethernet 14 + 4; then 8 octets of preamble and 12 of gap.
+    # 64 kb/s for 20 ms, RTP 12, UDP 8, IPv4 20, Ethernet 14 + 4; then 8 octets of preamble and 12
+    # of gap.
     assert (found.payload_octets, found.frame_octets, found.charged_bits) == (160, 218, 1904)
     assert found.packets_per_s == 50
     assert found.frame_bps == 87_200
@@ -28,7 +29,10 @@ def test_a_g711_call_of_20_ms_packets_takes_95_200_bits_a_second_in_each_directi
 
 
 def test_the_ipv6_header_is_20_octets_longer() -> None:
-    four, six = (voice.packets("g729a", packet_s=0.02, medium=MEDIA["ieee-100"], ip=ip) for ip in ("ipv4", "ipv6"))
+    four, six = (
+        voice.packets("g729a", packet_s=0.02, medium=MEDIA["ieee-100"], ip=ip)
+        for ip in ("ipv4", "ipv6")
+    )
     assert (four.frame_octets, six.frame_octets) == (78, 98)
     assert four.frame_bps == 31_200
 
@@ -64,7 +68,10 @@ def test_opus_has_frames_from_2_5_to_60_ms_and_packets_up_to_120() -> None:
         voice.packets("opus", packet_s=0.14, medium=MEDIA["ieee-10"], bit_rate_bps=32_000)
 
 
-@pytest.mark.parametrize("codec", [name for name, codec in CODECS.items() if codec.bit_rates_bps[0] == codec.bit_rates_bps[1]])
+@pytest.mark.parametrize(
+    "codec",
+    [name for name, codec in CODECS.items() if codec.bit_rates_bps[0] == codec.bit_rates_bps[1]],
+)
 def test_a_frame_holds_its_bits_in_whole_octets(codec: str) -> None:
     known = CODECS[codec]
     bits = known.bit_rates_bps[0] * known.frames_s[0]
@@ -72,8 +79,12 @@ def test_a_frame_holds_its_bits_in_whole_octets(codec: str) -> None:
 
 
 def test_the_delay_from_mouth_to_ear_is_the_sum_of_its_parts() -> None:
-    found = voice.mouth_to_ear("g723.1-6.3k", packet_s=[0.03, 0.06], network_s=0.002, jitter_buffer_s=0.04, coder_s=0.03)
-    assert found.delay_s.tolist() == pytest.approx([0.03 + 0.0075 + 0.03 + 0.002 + 0.04, 0.06 + 0.0075 + 0.03 + 0.002 + 0.04], rel=1e-12)
+    found = voice.mouth_to_ear(
+        "g723.1-6.3k", packet_s=[0.03, 0.06], network_s=0.002, jitter_buffer_s=0.04, coder_s=0.03
+    )
+    assert found.delay_s.tolist() == pytest.approx(
+        [0.03 + 0.0075 + 0.03 + 0.002 + 0.04, 0.06 + 0.0075 + 0.03 + 0.002 + 0.04], rel=1e-12
+    )
     concealed = voice.mouth_to_ear("g711-plc", packet_s=0.02, network_s=0.0, jitter_buffer_s=0.0)
     assert concealed.delay_s == pytest.approx(0.02375, rel=1e-12)
 
@@ -83,8 +94,14 @@ def test_the_delay_from_mouth_to_ear_is_the_sum_of_its_parts() -> None:
     [
         ({"codec": "gsm"}, 'codec = "gsm": one of g711, '),
         ({"codec": "g729a", "packet_s": 0.015}, "packet_s = 0.015: g729a: whole frames of 10 ms"),
-        ({"codec": "opus"}, "bit_rate_bps = not given: opus has bit rates from 6000 to 510000 bit/s"),
-        ({"codec": "opus", "bit_rate_bps": 5000}, "bit_rate_bps = 5000: opus has from 6000 to 510000 bit/s"),
+        (
+            {"codec": "opus"},
+            "bit_rate_bps = not given: opus has bit rates from 6000 to 510000 bit/s",
+        ),
+        (
+            {"codec": "opus", "bit_rate_bps": 5000},
+            "bit_rate_bps = 5000: opus has from 6000 to 510000 bit/s",
+        ),
         ({"bit_rate_bps": 32_000}, "bit_rate_bps = 32000: g711 has 64000 bit/s"),
         ({"ip": "ipx"}, 'ip = "ipx": one of ipv4, ipv6, none'),
         ({"packet_s": 0.5}, "packet_s = 0.5: frames of at most 1518 octets on ieee-10"),
@@ -106,17 +123,35 @@ def test_packets_that_cannot_be_are_refused(options: dict[str, object], said: st
         (lambda: voice.e_model(0.1, 1.5), "e-model: loss = 1.5: a number from 0 to 1"),
         (lambda: voice.e_model(0.1, loss=True), "e-model: loss = true: a number from 0 to 1"),
         (lambda: voice.e_model([0.1, 0.2], [0.1, 0.2, 0.3]), "e-model: delay_s, loss, "),
-        (lambda: voice.e_model(0.1, 0.0, codec="opus"), 'e-model: codec = "opus": one that is rated, or ie and bpl of your own'),
-        (lambda: voice.e_model(0.1, 0.0, burst_ratio=0.5), "e-model: burst_ratio = 0.5: a number from 1 to 1000"),
+        (
+            lambda: voice.e_model(0.1, 0.0, codec="opus"),
+            'e-model: codec = "opus": one that is rated, or ie and bpl of your own',
+        ),
+        (
+            lambda: voice.e_model(0.1, 0.0, burst_ratio=0.5),
+            "e-model: burst_ratio = 0.5: a number from 1 to 1000",
+        ),
         (
             lambda: voice.e_model(0.1, 0.0, connection=voice.Connection(talker_echo_db=70)),
             "e-model: talker_echo_db = 70: a number from 5 to 65",
         ),
-        (lambda: voice.e_model(0.1, 0.0, connection={}), "e-model: connection = dict: a Connection of send_loudness_db"),
-        (lambda: voice.largest_loss(5, delay_s=0.1), "largest-loss: mos = 5: a number from 1 to 4.5"),
-        (lambda: voice.largest_delay(0.5, loss=0.1), "largest-delay: mos = 0.5: a number from 1 to 4.5"),
+        (
+            lambda: voice.e_model(0.1, 0.0, connection={}),
+            "e-model: connection = dict: a Connection of send_loudness_db",
+        ),
+        (
+            lambda: voice.largest_loss(5, delay_s=0.1),
+            "largest-loss: mos = 5: a number from 1 to 4.5",
+        ),
+        (
+            lambda: voice.largest_delay(0.5, loss=0.1),
+            "largest-delay: mos = 0.5: a number from 1 to 4.5",
+        ),
         (lambda: voice.rating_for(float("inf")), "rating-for: mos = inf: a number from 1 to 4.5"),
-        (lambda: voice.cole_rosenbluth_2001(0.1, 0.1, codec="opus"), 'cole-rosenbluth-2001: codec = "opus": '),
+        (
+            lambda: voice.cole_rosenbluth_2001(0.1, 0.1, codec="opus"),
+            'cole-rosenbluth-2001: codec = "opus": ',
+        ),
         (lambda: voice.mean_opinion([[1.0], [1.0, 2.0]]), "mean-opinion: r = "),
     ],
 )
@@ -143,13 +178,19 @@ def test_the_defaults_of_a_connection_are_declared_once() -> None:
     connection = voice.Connection()
     for quantity in QUANTITIES:
         assert getattr(connection, quantity.field) == quantity.default
-        assert quantity.default is None or quantity.allowed.low <= quantity.default <= quantity.allowed.high
+        assert (
+            quantity.default is None
+            or quantity.allowed.low <= quantity.default <= quantity.allowed.high
+        )
         assert f"`{quantity.field}`" in TEXT
         assert f"| {quantity.symbol} |" in TEXT
 
 
 def test_the_listeners_sidetone_follows_from_the_others() -> None:
-    assert voice.e_model(0.0, 0.0).r == voice.e_model(0.0, 0.0, connection=voice.Connection(listener_sidetone_db=18.0)).r
+    assert (
+        voice.e_model(0.0, 0.0).r
+        == voice.e_model(0.0, 0.0, connection=voice.Connection(listener_sidetone_db=18.0)).r
+    )
 
 
 def test_every_codec_has_a_source_and_is_documented() -> None:

@@ -1,4 +1,6 @@
-"""What the simulation engine makes of the core's counts of samples, against hand calculation, and that no sample is ever missing."""
+"""What the simulation engine makes of the core's counts of samples, against hand calculation, and
+that no sample is ever missing.
+"""
 
 import math
 import tempfile
@@ -30,11 +32,16 @@ def u64(*values: int) -> np.ndarray[Any, Any]:
 SCENARIO: dict[str, Any] = {
     "segment": {"bit_ps": 340_000, "preamble_bits": 1, "gap_bits": 1},
     "groups": [
-        {"places": [0], "arrivals": {"kind": "saturated"}, "frames": {"kind": "fixed", "bits": 4096}},
+        {
+            "places": [0],
+            "arrivals": {"kind": "saturated"},
+            "frames": {"kind": "fixed", "bits": 4096},
+        },
         {"places": [0, 0], "arrivals": CODER, "frames": FRAMES},
         {
             "places": [0],
-            "arrivals": CODER | {"sample_bits": 8, "spurts": {"talk_mean_ps": 1e12, "silence_mean_ps": 3e12}},
+            "arrivals": CODER
+            | {"sample_bits": 8, "spurts": {"talk_mean_ps": 1e12, "silence_mean_ps": 3e12}},
             "frames": FRAMES | {"overhead_bits": 112},
         },
     ],
@@ -43,10 +50,21 @@ SCENARIO: dict[str, Any] = {
 
 
 def result() -> dict[str, Any]:
-    """A second in which the first voice station sent 100 frames, the second 50 of twice the length, the third 10 of 512 bit."""
-    nothing = {f"station_{name}": u64(0, 0, 0, 0) for name in ("late_collisions", "discarded", "resumed", "dropped", "damaged", "offered")}
-    unused = {f"station_{name}": np.zeros(4) for name in ("delay_s", "delay_sd_s", "access_s", "response_s", "waiting", "offered_load")}
-    batches = {f"batch_{name}": np.zeros((2, 4)) for name in ("frames", "charged_ps", "delay_sum_s", "delay_square_sum_s2")}
+    """A second in which the first voice station sent 100 frames, the second 50 of twice the length,
+    the third 10 of 512 bit.
+    """
+    nothing = {
+        f"station_{name}": u64(0, 0, 0, 0)
+        for name in ("late_collisions", "discarded", "resumed", "dropped", "damaged", "offered")
+    }
+    unused = {
+        f"station_{name}": np.zeros(4)
+        for name in ("delay_s", "delay_sd_s", "access_s", "response_s", "waiting", "offered_load")
+    }
+    batches = {
+        f"batch_{name}": np.zeros((2, 4))
+        for name in ("frames", "charged_ps", "delay_sum_s", "delay_square_sum_s2")
+    }
     return (
         nothing
         | unused
@@ -78,7 +96,9 @@ def result() -> dict[str, Any]:
 def values(rows: TrialRows) -> dict[tuple[int, Metric], float]:
     station, metric = layout(rows.stations, voice=True)
     places = zip(station.tolist(), metric.tolist(), strict=True)
-    return dict(zip([(at, list(Metric)[which]) for at, which in places], rows.values.tolist(), strict=True))
+    return dict(
+        zip([(at, list(Metric)[which]) for at, which in places], rows.values.tolist(), strict=True)
+    )
 
 
 def cautions(rows: TrialRows) -> dict[tuple[int, Metric], str]:
@@ -97,7 +117,8 @@ def test_the_values_of_all_voice_are_those_of_a_hand_calculation() -> None:
         Metric.SAMPLES_BUFFERED: 90,
         Metric.SAMPLE_LOSS: 7060 / (7060 + 6480),
         Metric.VOICE_DELAY: (100 * 4e-3 + 50 * 8e-3 + 10 * 6e-3) / 160,
-        # Rank 80 of 160 is two thirds through the first bucket of 120; rank 144 is 24 of 40 into the second.
+        # Rank 80 of 160 is two thirds through the first bucket of 120; rank 144 is 24 of 40 into
+        # the second.
         Metric.VOICE_DELAY_P50: 1e-3 + 80 / 120 * 1e-3,
         Metric.VOICE_DELAY_P90: 8e-3 + 24 / 40 * 1e-3,
         Metric.VOICE_DELAY_P99: 8e-3 + 38.4 / 40 * 1e-3,
@@ -105,7 +126,8 @@ def test_the_values_of_all_voice_are_those_of_a_hand_calculation() -> None:
         Metric.VOICE_DELAY_MAX: 9e-3,
         Metric.VOICE_DELAY_RATIO_MIN: 4 / 6,
         Metric.VOICE_DELAY_RATIO_MAX: 8 / 6,
-        Metric.SAMPLE_DELAY: (samples[0] * 5e-3 + samples[1] * 9e-3 + samples[2] * 6e-3) / sum(samples),
+        Metric.SAMPLE_DELAY: (samples[0] * 5e-3 + samples[1] * 9e-3 + samples[2] * 6e-3)
+        / sum(samples),
         Metric.SAMPLE_DELAY_P50: 8e-3 + 250 / 3500 * 1e-3,
         Metric.SAMPLE_DELAY_P90: 8e-3 + 2850 / 3500 * 1e-3,
         Metric.SAMPLE_DELAY_P99: 8e-3 + 3435 / 3500 * 1e-3,
@@ -121,7 +143,12 @@ def test_the_values_of_all_voice_are_those_of_a_hand_calculation() -> None:
 def test_a_station_without_a_coder_has_no_samples_and_no_delay_of_any() -> None:
     rows = observe(SCENARIO, result(), core_s=0)
     found, words = values(rows), cautions(rows)
-    assert found[0, Metric.SAMPLES_OFFERED] == found[0, Metric.VOICE_LOAD] == found[0, Metric.VOICE_UTILISATION] == 0
+    assert (
+        found[0, Metric.SAMPLES_OFFERED]
+        == found[0, Metric.VOICE_LOAD]
+        == found[0, Metric.VOICE_UTILISATION]
+        == 0
+    )
     for metric in (Metric.VOICE_DELAY, Metric.SAMPLE_DELAY, Metric.SAMPLE_LOSS):
         assert math.isnan(found[0, metric])
         assert words[0, metric] == Caution.NO_SAMPLES
@@ -130,10 +157,18 @@ def test_a_station_without_a_coder_has_no_samples_and_no_delay_of_any() -> None:
 
 
 def test_few_frames_of_voice_are_cautioned_however_many_of_data_there_are() -> None:
-    few = {"station_frames": u64(200, 19, 0, 10), "station_bits": u64(200 * 4096, 19 * 528, 0, 10 * 512)}
+    few = {
+        "station_frames": u64(200, 19, 0, 10),
+        "station_bits": u64(200 * 4096, 19 * 528, 0, 10 * 512),
+    }
     words = cautions(observe(SCENARIO, result() | few, core_s=0))
     assert words[-1, Metric.VOICE_DELAY] == words[1, Metric.SAMPLE_DELAY] == Caution.FEW_SAMPLES
-    assert words[-1, Metric.UTILISATION] == words[-1, Metric.SAMPLES_LOST] == words[1, Metric.VOICE_LOAD] == ""
+    assert (
+        words[-1, Metric.UTILISATION]
+        == words[-1, Metric.SAMPLES_LOST]
+        == words[1, Metric.VOICE_LOAD]
+        == ""
+    )
     words = cautions(observe(SCENARIO, result(), core_s=0))
     assert words[-1, Metric.VOICE_DELAY] == words[1, Metric.VOICE_DELAY] == ""
     assert words[3, Metric.VOICE_DELAY] == Caution.FEW_SAMPLES
@@ -175,7 +210,9 @@ coders = st.builds(
     lambda sample, rate, spurts: f'sample = "{sample} bit", every = "{rate} us"{spurts}',
     st.sampled_from([8, 16, 64]),
     st.sampled_from([40, 152.32, 1000]),
-    st.sampled_from(["", ', talk = "20 ms", silence = "30 ms"', ', talk = "1 ms", silence = "1 ms"']),
+    st.sampled_from(
+        ["", ', talk = "20 ms", silence = "30 ms"', ', talk = "1 ms", silence = "1 ms"']
+    ),
 )
 backoffs = st.sampled_from(
     [
@@ -198,11 +235,20 @@ backoffs = st.sampled_from(
     st.sampled_from([0, 50]),
 )
 def test_from_file_to_observations_no_sample_is_ever_missing(
-    coder: str, count: int, lengths: tuple[int, int], backoff: str, data: str, measure: str, drain: int
+    coder: str,
+    count: int,
+    lengths: tuple[int, int],
+    backoff: str,
+    data: str,
+    measure: str,
+    drain: int,
 ) -> None:
     speakers = voice(coder, count=count, least=lengths[0], most=lengths[1], more=backoff)
     with tempfile.TemporaryDirectory() as folder:
-        found = run_of(Path(folder), 'title = "t"\n' + SEGMENT + speakers + data + PHASES.format(measure, drain)).to_pandas()
+        found = run_of(
+            Path(folder),
+            'title = "t"\n' + SEGMENT + speakers + data + PHASES.format(measure, drain),
+        ).to_pandas()
     table = found.pivot_table(index="station", columns="metric", values="value", observed=True)
     fates = table["samples_delivered"] + table["samples_lost"] + table["samples_buffered"]
     assert (table["samples_offered"] == fates).all()
@@ -211,29 +257,51 @@ def test_from_file_to_observations_no_sample_is_ever_missing(
 
 
 def test_a_point_without_voice_has_no_row_and_no_estimate_of_it(tmp_path: Path) -> None:
-    saturated = 'title = "t"\n' + SEGMENT + '[[stations]]\ncount = 3\nframes = "64 B"\narrivals = "saturated"\n' + PHASES.format("all", 0)
+    saturated = (
+        'title = "t"\n'
+        + SEGMENT
+        + '[[stations]]\ncount = 3\nframes = "64 B"\narrivals = "saturated"\n'
+        + PHASES.format("all", 0)
+    )
     (tmp_path / "a.toml").write_text(saturated, encoding="utf-8")
-    spoken = 'title = "t"\n' + SEGMENT + voice('sample = "16 bit", every = "152.32 us"') + PHASES.format("all", 0)
+    spoken = (
+        'title = "t"\n'
+        + SEGMENT
+        + voice('sample = "16 bit", every = "152.32 us"')
+        + PHASES.format("all", 0)
+    )
     (tmp_path / "b.toml").write_text(spoken, encoding="utf-8")
     run = em.load(tmp_path / "a.toml", tmp_path / "b.toml").run(out=tmp_path / "both", jobs=1)
     alone = em.load(tmp_path / "a.toml").run(out=tmp_path / "alone", jobs=1)
     assert set(alone.to_pandas()["metric"]) == set(METRICS)
-    assert set(alone.directory.observations()["metric"].combine_chunks().dictionary.to_pylist()) == set(METRICS)
+    assert set(
+        alone.directory.observations()["metric"].combine_chunks().dictionary.to_pylist()
+    ) == set(METRICS)
     kept = run.to_pandas()
     assert set(kept[kept["series"] == "a"]["metric"]) == set(METRICS)
     assert set(kept[kept["series"] == "b"]["metric"]) == {*METRICS, *VOICE}
     of = {point.series: set(point.estimates) for point in estimates.read(run.path)}
     assert of == {"a": set(METRICS), "b": {*METRICS, *VOICE}}
-    kinds = {trial: set(part["metric"]) for trial, part in run.directory.histograms().to_pandas().groupby("trial", observed=True)}
+    kinds = {
+        trial: set(part["metric"])
+        for trial, part in run.directory.histograms().to_pandas().groupby("trial", observed=True)
+    }
     assert {"voice_delay", "sample_delay"} <= kinds["b/00000"]
     assert not {"voice_delay", "sample_delay"} & kinds["a/00000"]
 
 
 def test_what_remains_to_be_done_can_be_told_of_voice_too(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
-    path.write_text('title = "t"\n' + SEGMENT + voice('sample = "16 bit", every = "152.32 us"') + PHASES.format("all", 0), encoding="utf-8")
+    path.write_text(
+        'title = "t"\n'
+        + SEGMENT
+        + voice('sample = "16 bit", every = "152.32 us"')
+        + PHASES.format("all", 0),
+        encoding="utf-8",
+    )
     (trial,) = em.load(path).plan().trials
-    # Frames of 64 B, a bit of preamble and one of gap, in 300 ms and for three stations and the segment.
+    # Frames of 64 B, a bit of preamble and one of gap, in 300 ms and for three stations and the
+    # segment.
     assert effort_of(trial) == pytest.approx(0.3 / (514 * 0.34e-6) * 4)
 
 

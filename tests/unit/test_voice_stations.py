@@ -9,12 +9,19 @@ from ethermeter import _core
 
 CODER = {"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000, "spurts": None}
 SAMPLES = {"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192}
-COUNTS = ("station_samples", "station_samples_delivered", "station_samples_lost", "station_samples_buffered")
+COUNTS = (
+    "station_samples",
+    "station_samples_delivered",
+    "station_samples_lost",
+    "station_samples_buffered",
+)
 MEANS = ("station_voice_delay_s", "station_sample_delay_s")
 
 
 def group(places: int, **change: Any) -> dict[str, Any]:
-    """A group of voice stations of 105 kb/s with the experimental Ethernet's backoff, changed as told."""
+    """A group of voice stations of 105 kb/s with the experimental Ethernet's backoff, changed as
+    told.
+    """
     return {
         "name": "g",
         "places": [0] * places,
@@ -32,15 +39,39 @@ def group(places: int, **change: Any) -> dict[str, Any]:
 
 def line(*groups: dict[str, Any], **segment: int) -> str:
     """A trial of half a second on the experimental Ethernet, of which the last 300 ms are measured."""
-    constants = {"bit_ps": 340_000, "slot_bits": 112, "gap_bits": 0, "gap_part1_bits": 0, "preamble_bits": 1, "jam_bits": 8}
-    phases = {"begin_ps": 0, "stop_ps": 500, "measure_from_ps": 200, "measure_to_ps": 500, "end_ps": 500, "spread_ps": 20}
+    constants = {
+        "bit_ps": 340_000,
+        "slot_bits": 112,
+        "gap_bits": 0,
+        "gap_part1_bits": 0,
+        "preamble_bits": 1,
+        "jam_bits": 8,
+    }
+    phases = {
+        "begin_ps": 0,
+        "stop_ps": 500,
+        "measure_from_ps": 200,
+        "measure_to_ps": 500,
+        "end_ps": 500,
+        "spread_ps": 20,
+    }
     scenario = {
         "segment": constants | {"deaf_ps": 15_000_000} | segment | {"delay_ps": [[1_000_000]]},
         "groups": groups,
         "phases": {key: ms * 1_000_000_000 for key, ms in phases.items()},
         "batches": 2,
     }
-    return json.dumps({"id": "x", "series": "s", "replication": 0, "seed": 3, "engine": "simulation", "point": {}, "scenario": scenario})
+    return json.dumps(
+        {
+            "id": "x",
+            "series": "s",
+            "replication": 0,
+            "seed": 3,
+            "engine": "simulation",
+            "point": {},
+            "scenario": scenario,
+        }
+    )
 
 
 DATA = group(2, frames={"kind": "fixed", "bits": 4096}, arrivals={"kind": "saturated"})
@@ -55,14 +86,21 @@ def test_every_sample_of_voice_among_data_is_accounted_for() -> None:
     # 300 ms of samples, to one; none of the data stations.
     assert np.all(np.abs(made[:24].astype(float) - 0.3 / 152.32e-6) <= 1)
     assert not made[24:].any()
-    assert all(np.isnan(result[key][24:]).all() and not np.isnan(result[key][:24]).any() for key in MEANS)
+    assert all(
+        np.isnan(result[key][24:]).all() and not np.isnan(result[key][:24]).any() for key in MEANS
+    )
     _, _, frames = result["histograms"]["voice_delay"]
     assert frames.sum() == result["station_frames"][:24].sum()
 
 
 def test_both_implementations_say_the_same_of_voice() -> None:
-    fast, reference = (engine(line(group(24), DATA)) for engine in (_core.simulate, _core.simulate_reference))
-    assert all(np.array_equal(fast[key], reference[key], equal_nan=True) for key in (*COUNTS, *MEANS, "time_ps"))
+    fast, reference = (
+        engine(line(group(24), DATA)) for engine in (_core.simulate, _core.simulate_reference)
+    )
+    assert all(
+        np.array_equal(fast[key], reference[key], equal_nan=True)
+        for key in (*COUNTS, *MEANS, "time_ps")
+    )
 
 
 def test_without_voice_nothing_is_said_of_it() -> None:
@@ -79,7 +117,14 @@ def test_without_voice_nothing_is_said_of_it() -> None:
         (line(group(1, frames=SAMPLES | {"max_bits": 500})), "groups[0].frames"),
         (line(group(1, arrivals=CODER | {"sample_ps": 5_440_000})), "groups[0].arrivals.sample_ps"),
         (line(group(1, after_attempt_limit="discard")), "groups[0].after_attempt_limit"),
-        (line(group(1, backoff={"rule": "load-register", "bits": 17, "clock_ps": 1, "ticks": False})), "groups[0].backoff.bits"),
+        (
+            line(
+                group(
+                    1, backoff={"rule": "load-register", "bits": 17, "clock_ps": 1, "ticks": False}
+                )
+            ),
+            "groups[0].backoff.bits",
+        ),
         (line(group(1), deaf_ps=0), "segment.gap_bits"),
     ],
 )

@@ -1,4 +1,5 @@
-//! Signed consent: a receiver signs its yes with the key of its certificate, so that nobody else can say yes for its address; a coordinator neither.
+//! Signed consent: a receiver signs its yes with the key of its certificate, so that nobody else
+//! can say yes for its address; a coordinator neither.
 
 use crate::consent::{Grant, Proof, Renewal};
 use crate::refusal::{Refusal, Rule};
@@ -52,8 +53,9 @@ impl Notary {
         if !key.is_compatible(&rcgen::PKCS_ECDSA_P256_SHA256) {
             return Err("key: must be of ECDSA on the curve P-256".into());
         }
-        let read =
-            |pem: &[u8], what: &str| CertificateDer::from_pem_slice(pem).map_err(|error| format!("{what}: {error}"));
+        let read = |pem: &[u8], what: &str| {
+            CertificateDer::from_pem_slice(pem).map_err(|error| format!("{what}: {error}"))
+        };
         let certificate = read(&credentials.certificate, "certificate")?;
         let authority = read(&credentials.authority, "authority")?;
         anchor_from_trusted_cert(&authority).map_err(|error| format!("authority: {error}"))?;
@@ -104,7 +106,11 @@ impl Notary {
 ///
 /// # Errors
 /// By [`Rule::ConsentUnproven`] if it cannot be read, or its proof is false.
-pub fn read(signed: &Signed, notary: Option<&Notary>, now: UnixTime) -> Result<(Grant, Proof), Refusal> {
+pub fn read(
+    signed: &Signed,
+    notary: Option<&Notary>,
+    now: UnixTime,
+) -> Result<(Grant, Proof), Refusal> {
     let unproven = |error: &dyn Display| {
         Refusal::new(
             Rule::ConsentUnproven,
@@ -118,8 +124,9 @@ pub fn read(signed: &Signed, notary: Option<&Notary>, now: UnixTime) -> Result<(
     Ok((grant, Proof::Signed))
 }
 
-/// Read a renewal and prove it; `certificate_of` gives the certificate that its process has signed grants with, `None` if no grant of it is in use. Without a notary nothing is proven.
-/// Returns `None` of a process that does not matter here.
+/// Read a renewal and prove it; `certificate_of` gives the certificate that its process has signed
+/// grants with, `None` if no grant of it is in use. Without a notary nothing is proven. Returns
+/// `None` of a process that does not matter here.
 ///
 /// # Errors
 /// By [`Rule::ConsentUnproven`] if it cannot be read, or its signature is false.
@@ -130,7 +137,11 @@ pub fn read_renewal<'a>(
     certificate_of: impl FnOnce(u64) -> Option<&'a [u8]>,
 ) -> Result<Option<Renewal>, Refusal> {
     let unproven = |error: &dyn Display| {
-        Refusal::new(Rule::ConsentUnproven, error, "a renewal signed with the certificate of the grants")
+        Refusal::new(
+            Rule::ConsentUnproven,
+            error,
+            "a renewal signed with the certificate of the grants",
+        )
     };
     let renewal: Renewal = serde_json::from_slice(text).map_err(|error| unproven(&error))?;
     let Some(certificate) = certificate_of(renewal.session) else { return Ok(None) };
@@ -158,7 +169,11 @@ mod tests {
 
     impl Scratch {
         fn new() -> Self {
-            let name = format!("ethermeter-attest-{}-{:016x}", std::process::id(), crate::service::random());
+            let name = format!(
+                "ethermeter-attest-{}-{:016x}",
+                std::process::id(),
+                crate::service::random()
+            );
             Self(std::env::temp_dir().join(name))
         }
     }
@@ -211,7 +226,8 @@ mod tests {
         let sender = notary(&ours.0, "10.0.0.1");
         let receiver = notary(&ours.0, "two");
         let now = UnixTime::now();
-        let rule = |signed: &Signed| read(signed, Some(&sender), now).err().map(|refusal| refusal.rule);
+        let rule =
+            |signed: &Signed| read(signed, Some(&sender), now).err().map(|refusal| refusal.rule);
         let unproven = Some(Rule::ConsentUnproven);
 
         let signed = receiver.sign(grant("10.0.0.2")).expect("a signature");
@@ -225,14 +241,20 @@ mod tests {
         assert_eq!(rule(&stranger), unproven, "another authority");
         let swapped = Signed { certificate: stranger.certificate, ..signed.clone() };
         assert_eq!(rule(&swapped), unproven, "another's certificate");
-        let coordinator = notary(&ours.0, "coordinator").sign(grant("10.0.0.2")).expect("a signature");
+        let coordinator =
+            notary(&ours.0, "coordinator").sign(grant("10.0.0.2")).expect("a signature");
         assert_eq!(rule(&coordinator), unproven, "the coordinator");
         let unsigned = Signed { grant: grant("10.0.0.2"), ..Signed::default() };
         assert_eq!(rule(&unsigned), unproven, "no signature");
-        assert_eq!(read(&unsigned, None, now).expect("readable").1, Proof::None, "an agent without TLS proves nothing");
+        assert_eq!(
+            read(&unsigned, None, now).expect("readable").1,
+            Proof::None,
+            "an agent without TLS proves nothing"
+        );
         assert_eq!(rule(&Signed { grant: b"{}".to_vec(), ..signed }), unproven, "no grant at all");
         let year = std::time::Duration::from_secs(86_400 * (certificates::VALID_DAYS + 1));
-        let later = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now.as_secs()) + year);
+        let later =
+            UnixTime::since_unix_epoch(std::time::Duration::from_secs(now.as_secs()) + year);
         let signed = receiver.sign(grant("10.0.0.2")).expect("a signature");
         assert!(read(&signed, Some(&sender), later).is_err(), "a certificate that has run out");
     }
@@ -240,9 +262,11 @@ mod tests {
     #[test]
     fn a_renewal_is_proven_by_the_certificate_of_the_grants_and_by_nothing_else() {
         let scratch = Scratch::new();
-        certificates::make(&scratch.0, &["10.0.0.1".to_owned(), "10.0.0.2".to_owned()]).expect("certificates");
+        certificates::make(&scratch.0, &["10.0.0.1".to_owned(), "10.0.0.2".to_owned()])
+            .expect("certificates");
         let (sender, receiver) = (notary(&scratch.0, "10.0.0.1"), notary(&scratch.0, "10.0.0.2"));
-        let text = serde_json::to_vec(&Renewal { session: 3, answers: Vec::new() }).expect("numbers");
+        let text =
+            serde_json::to_vec(&Renewal { session: 3, answers: Vec::new() }).expect("numbers");
         let certificate = receiver.certificate.to_vec();
         let read = |text: &[u8], signature: &[u8]| {
             let known = |session| (session == 3).then_some(certificate.as_slice());
@@ -250,15 +274,27 @@ mod tests {
         };
         let signature = receiver.sign_renewal(&text).expect("a signature");
         assert_eq!(read(&text, &signature).map(|renewal| renewal.is_some()), Ok(true));
-        let other = serde_json::to_vec(&Renewal { session: 4, answers: Vec::new() }).expect("numbers");
+        let other =
+            serde_json::to_vec(&Renewal { session: 4, answers: Vec::new() }).expect("numbers");
         assert_eq!(read(&other, &[]), Ok(None), "no grant of that process is in use");
         let unproven = Err(Rule::ConsentUnproven);
-        assert_eq!(read(&[&text[..], b" "].concat(), &signature), unproven, "changed after signing");
-        assert_eq!(read(&text, &sender.sign_renewal(&text).expect("a signature")), unproven, "another's key");
+        assert_eq!(
+            read(&[&text[..], b" "].concat(), &signature),
+            unproven,
+            "changed after signing"
+        );
+        assert_eq!(
+            read(&text, &sender.sign_renewal(&text).expect("a signature")),
+            unproven,
+            "another's key"
+        );
         let as_consent = receiver.sign(text.clone()).expect("a signature").signature;
         assert_eq!(read(&text, &as_consent), unproven, "signed as consent");
         assert_eq!(read(b"{}", &signature), unproven, "no renewal at all");
-        assert!(read_renewal(&text, &[], None, |_| Some(&[])).expect("readable").is_some(), "without TLS");
+        assert!(
+            read_renewal(&text, &[], None, |_| Some(&[])).expect("readable").is_some(),
+            "without TLS"
+        );
     }
 
     #[test]
@@ -281,7 +317,8 @@ mod tests {
     fn names_that_would_leave_the_directory_are_refused() {
         let scratch = std::env::temp_dir().join("ethermeter-never-made");
         for name in ["../x", "a/b", "", ".hidden", "authority", "coordinator", "a b", "x=../y"] {
-            let fault = certificates::make(&scratch, &[name.to_owned()]).expect_err("no name of a host");
+            let fault =
+                certificates::make(&scratch, &[name.to_owned()]).expect_err("no name of a host");
             assert!(matches!(fault, certificates::CertificateError::Name(_)), "{name}: {fault}");
         }
         assert!(!scratch.exists());

@@ -1,7 +1,8 @@
 //! A private authority and certificates, for stations that belong to one laboratory.
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
 };
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -30,10 +31,11 @@ pub enum CertificateError {
     Make(#[from] rcgen::Error),
 }
 
-/// Make an authority, a certificate for a coordinator and one for each host in `directory`; keys are readable by their owner only. Nothing that exists is
-/// overwritten.
+/// Make an authority, a certificate for a coordinator and one for each host in `directory`; keys
+/// are readable by their owner only. Nothing that exists is overwritten.
 ///
-/// A host is `NAME` or `NAME=ADDRESS=ADDRESS…`; the certificate names it all. Where a host's name is an address, that is enough.
+/// A host is `NAME` or `NAME=ADDRESS=ADDRESS…`; the certificate names it all. Where a host's name
+/// is an address, that is enough.
 ///
 /// The key of the authority is not kept: who needs more certificates makes a new authority.
 ///
@@ -43,7 +45,8 @@ pub fn make(directory: &Path, hosts: &[String]) -> Result<(), CertificateError> 
     let hosts: Vec<Vec<&str>> = hosts.iter().map(|host| host.split('=').collect()).collect();
     for name in hosts.iter().flatten() {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || ".:-".contains(letter);
-        let is_name = !name.is_empty() && !name.starts_with(['.', '-']) && name.chars().all(is_plain);
+        let is_name =
+            !name.is_empty() && !name.starts_with(['.', '-']) && name.chars().all(is_plain);
         if !is_name || ["authority", "coordinator"].contains(name) {
             return Err(CertificateError::Name((*name).to_owned()));
         }
@@ -66,7 +69,8 @@ pub fn make(directory: &Path, hosts: &[String]) -> Result<(), CertificateError> 
         write(directory, &format!("{name}.pem"), &certificate.pem(), 0o644)?;
         write(directory, &format!("{name}.key"), &key.serialize_pem(), 0o600)
     };
-    // Agents cannot coordinate and the coordinator cannot say yes: their certificates are for one thing each.
+    // Agents cannot coordinate and the coordinator cannot say yes: their certificates are for one
+    // thing each.
     issue("coordinator", &["coordinator"], ExtendedKeyUsagePurpose::ClientAuth)?;
     hosts.iter().try_for_each(|names| issue(names[0], names, ExtendedKeyUsagePurpose::ServerAuth))
 }

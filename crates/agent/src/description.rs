@@ -30,7 +30,8 @@ pub struct Test {
     pub clocks: Clocks,
 }
 
-/// When the clocks of senders of streams are compared with those of their receivers on the data path.
+/// When the clocks of senders of streams are compared with those of their receivers on the data
+/// path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clocks {
@@ -53,7 +54,8 @@ pub struct AgentEntry {
     pub control: SocketAddr,
     /// Its station's address for what is measured.
     pub address: IpAddr,
-    /// The interface that flows use, for raw frames and groups in particular; that of the address without.
+    /// The interface that flows use, for raw frames and groups in particular; that of the address
+    /// without.
     #[serde(default)]
     pub interface: Option<String>,
 }
@@ -76,11 +78,13 @@ pub struct Flow {
     /// The port's number at the receiver; any free one without.
     #[serde(default)]
     pub number: u16,
-    /// What consent is asked for: bits per second, frames from destination address to FCS. Nothing faster is sent.
+    /// What consent is asked for: bits per second, frames from destination address to FCS. Nothing
+    /// faster is sent.
     pub most_bps: u64,
     /// The same in frames per second.
     pub most_frames_per_s: u64,
-    /// The same of what goes back, which its sender says yes to: answers, or a server's octets. As much as there without.
+    /// The same of what goes back, which its sender says yes to: answers, or a server's octets. As
+    /// much as there without.
     #[serde(default)]
     pub most_answer_bps: Option<u64>,
     /// The same in frames per second.
@@ -169,7 +173,8 @@ pub enum Traffic {
     Exchange {
         /// Lengths of requests, as in a plan.
         frames: Value,
-        /// When requests come, as in a plan; one that comes while another is without its answers waits for them.
+        /// When requests come, as in a plan; one that comes while another is without its answers
+        /// waits for them.
         arrivals: Value,
         /// An answer that takes longer is lost.
         patience_ns: u64,
@@ -201,8 +206,10 @@ impl Response {
     #[must_use]
     pub fn text(&self) -> String {
         let parts = [("frames", &self.frames), ("think", &self.think)];
-        let said: serde_json::Map<String, Value> =
-            parts.into_iter().filter_map(|(name, part)| Some((name.to_owned(), part.clone()?))).collect();
+        let said: serde_json::Map<String, Value> = parts
+            .into_iter()
+            .filter_map(|(name, part)| Some((name.to_owned(), part.clone()?)))
+            .collect();
         if said.is_empty() {
             String::new()
         } else {
@@ -279,14 +286,16 @@ impl Flow {
         (self.most_answer_bps.unwrap_or(self.most_bps), frames_per_s)
     }
 
-    /// Octets of the shortest frame that holds a mark, and of the longest that its port has room for: a datagram of UDP counts as one frame, though IP may cut it up.
+    /// Octets of the shortest frame that holds a mark, and of the longest that its port has room
+    /// for: a datagram of UDP counts as one frame, though IP may cut it up.
     fn frame_octets(&self, is_ipv4: bool) -> RangeInclusive<u32> {
         let longest = match self.port {
             PortKind::Udp | PortKind::Tcp => 65_553,
             PortKind::Packet => 9018,
             PortKind::Xdp => 1518,
         };
-        let shortest = u32::try_from(shortest_frame(self.port.carrier(is_ipv4)).0).unwrap_or(u32::MAX);
+        let shortest =
+            u32::try_from(shortest_frame(self.port.carrier(is_ipv4)).0).unwrap_or(u32::MAX);
         shortest..=longest
     }
 
@@ -326,7 +335,8 @@ impl Flow {
     #[must_use]
     pub fn source_text(&self) -> Option<String> {
         match &self.traffic {
-            Traffic::Stream { frames, arrivals, .. } | Traffic::Exchange { frames, arrivals, .. } => {
+            Traffic::Stream { frames, arrivals, .. }
+            | Traffic::Exchange { frames, arrivals, .. } => {
                 Some(serde_json::json!({"frames": frames, "arrivals": arrivals}).to_string())
             }
             Traffic::Transfer { .. } | Traffic::File { .. } => None,
@@ -346,7 +356,11 @@ fn shortest(frames: &Lengths) -> u32 {
 
 /// What is said to requests of a coder.
 pub(crate) fn no_coder() -> Refusal {
-    Refusal::new(Rule::Description, "a coder", "requests that are saturated, regular, poisson or on_off")
+    Refusal::new(
+        Rule::Description,
+        "a coder",
+        "requests that are saturated, regular, poisson or on_off",
+    )
 }
 
 /// How names of flows begin that compare clocks.
@@ -389,19 +403,29 @@ impl Test {
             }
             self.check_ends(flow, &names, &mut faults);
             if flow.port == PortKind::Xdp {
-                for name in flow.to.names().iter().chain([&flow.from]).filter(|&name| !xdp.insert(name.clone())) {
+                for name in flow
+                    .to
+                    .names()
+                    .iter()
+                    .chain([&flow.from])
+                    .filter(|&name| !xdp.insert(name.clone()))
+                {
                     faults.push(format!(
                         "{at}.port = \"xdp\": must be the only flow of {name} with it, for a queue has one XDP socket"
                     ));
                 }
             }
             faults.extend(
-                flow.way().fault().map(|allowed| format!("{at}.cast = {:?}: must be {allowed}", flow.cast.word())),
+                flow.way().fault().map(|allowed| {
+                    format!("{at}.cast = {:?}: must be {allowed}", flow.cast.word())
+                }),
             );
             self.check_traffic(flow, &mut faults);
             let from = self.place_of(&flow.from);
             let is_ipv4 = from.is_none_or(|place| self.agents[place].address.is_ipv4());
-            faults.extend(flow.voice_faults(is_ipv4).into_iter().map(|fault| format!("{at}.{fault}")));
+            faults.extend(
+                flow.voice_faults(is_ipv4).into_iter().map(|fault| format!("{at}.{fault}")),
+            );
         }
         faults
     }
@@ -410,22 +434,32 @@ impl Test {
     fn check_traffic(&self, flow: &Flow, faults: &mut Vec<String>) {
         let at = format!("flows.{}", flow.name);
         if let Some(name) = flow.congestion.as_ref().filter(|_| flow.port != PortKind::Tcp) {
-            faults.push(format!("{at}.congestion = {name:?}: must not be given with port {:?}", flow.port.word()));
+            faults.push(format!(
+                "{at}.congestion = {name:?}: must not be given with port {:?}",
+                flow.port.word()
+            ));
         }
-        if matches!(flow.traffic, Traffic::Transfer { .. } | Traffic::File { .. }) && flow.port != PortKind::Tcp {
-            faults.push(format!("{at}.port = {:?}: must be \"tcp\" for a transfer", flow.port.word()));
+        if matches!(flow.traffic, Traffic::Transfer { .. } | Traffic::File { .. })
+            && flow.port != PortKind::Tcp
+        {
+            faults.push(format!(
+                "{at}.port = {:?}: must be \"tcp\" for a transfer",
+                flow.port.word()
+            ));
         }
         let mut check = |key: &str, frames: &Lengths| {
             let is_ipv4 = self.agents.iter().find(|agent| agent.name == flow.from);
             let allowed = flow.frame_octets(is_ipv4.is_none_or(|agent| agent.address.is_ipv4()));
             if !allowed.contains(&longest(frames)) || !allowed.contains(&shortest(frames)) {
                 let (least, most) = allowed.into_inner();
-                faults.push(format!("{at}.traffic{key}: frames must be of {least} to {most} octets"));
+                faults
+                    .push(format!("{at}.traffic{key}: frames must be of {least} to {most} octets"));
             }
         };
         let refusals = match &flow.traffic {
             Traffic::Transfer { octets, block_octets } => {
-                let is_fine = (1..=LONGEST_BLOCK_OCTETS).contains(&(*block_octets as usize)) && *octets != Some(0);
+                let is_fine = (1..=LONGEST_BLOCK_OCTETS).contains(&(*block_octets as usize))
+                    && *octets != Some(0);
                 let allowed = format!("at least 1 octet, in blocks of 1 to {LONGEST_BLOCK_OCTETS}");
                 if !is_fine {
                     faults.push(format!("{at}.traffic: must have {allowed}"));
@@ -439,7 +473,8 @@ impl Test {
                     Ok(Some(source)) => {
                         check("", &source.frames);
                         let is_asked = matches!(flow.traffic, Traffic::Exchange { .. });
-                        let is_voice = is_asked && matches!(source.arrivals, Arrivals::Coder { .. });
+                        let is_voice =
+                            is_asked && matches!(source.arrivals, Arrivals::Coder { .. });
                         vec![("", if is_voice { Err(no_coder()) } else { Ok(()) })]
                     }
                     Ok(None) => vec![],
@@ -464,22 +499,30 @@ impl Test {
     fn check_ends(&self, flow: &Flow, names: &BTreeSet<&str>, faults: &mut Vec<String>) {
         let at = format!("flows.{}", flow.name);
         let receivers = flow.to.names();
-        for (key, name) in [("from", &flow.from)].into_iter().chain(receivers.iter().map(|name| ("to", name))) {
+        for (key, name) in
+            [("from", &flow.from)].into_iter().chain(receivers.iter().map(|name| ("to", name)))
+        {
             if !names.contains(name.as_str()) {
                 faults.push(format!("{at}.{key} = {name:?}: must be the name of an agent"));
             }
         }
         if receivers.contains(&flow.from) {
-            faults.push(format!("{at}.to = {:?}: must be another agent than its sender", flow.from));
+            faults
+                .push(format!("{at}.to = {:?}: must be another agent than its sender", flow.from));
         }
-        let is_number_fine = if flow.cast == Cast::Unicast { receivers.len() == 1 } else { !receivers.is_empty() };
+        let is_number_fine =
+            if flow.cast == Cast::Unicast { receivers.len() == 1 } else { !receivers.is_empty() };
         if !is_number_fine {
             let allowed = "one agent of unicast, and at least one of multicast and broadcast";
             faults.push(format!("{at}.to: {} agents; must be {allowed}", receivers.len()));
         }
         let agent = |name: &String| self.agents.iter().find(|agent| agent.name == *name);
-        let addresses: Vec<IpAddr> =
-            [&flow.from].into_iter().chain(receivers).filter_map(agent).map(|agent| agent.address).collect();
+        let addresses: Vec<IpAddr> = [&flow.from]
+            .into_iter()
+            .chain(receivers)
+            .filter_map(agent)
+            .map(|agent| agent.address)
+            .collect();
         let Some(first) = addresses.first() else { return };
         if let Some(other) = addresses.iter().find(|other| other.is_ipv4() != first.is_ipv4()) {
             faults.push(format!("{at}: {first} and {other} must be of one version of IP"));
@@ -487,7 +530,9 @@ impl Test {
         if flow.cast != Cast::Unicast {
             let others: BTreeSet<&IpAddr> = addresses.iter().skip(1).collect();
             if others.len() + 1 < addresses.len() {
-                faults.push(format!("{at}.to: receivers of a group must have addresses of their own"));
+                faults.push(format!(
+                    "{at}.to: receivers of a group must have addresses of their own"
+                ));
             }
             if flow.cast == Cast::Broadcast && !flow.port.is_raw() && !first.is_ipv4() {
                 faults.push(format!(
@@ -504,7 +549,12 @@ impl Test {
     }
 }
 
-fn check_name<'a>(name: &'a str, of: &str, names: &mut BTreeSet<&'a str>, faults: &mut Vec<String>) {
+fn check_name<'a>(
+    name: &'a str,
+    of: &str,
+    names: &mut BTreeSet<&'a str>,
+    faults: &mut Vec<String>,
+) {
     if name.is_empty() || name.len() > LONGEST_NAME {
         faults.push(format!("{of}.name = {name:?}: must have 1 to {LONGEST_NAME} octets"));
     }

@@ -10,15 +10,18 @@ use ethermeter_live::{Error, Timeline};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const NS_PER_S: u64 = 1_000_000_000;
-/// A flow may be ahead of its rate by what this time carries, so that a batch is not cut into single frames.
+/// A flow may be ahead of its rate by what this time carries, so that a batch is not cut into
+/// single frames.
 const BURST_NS: u64 = 2_000_000;
 
-/// A token bucket: it begins empty, so from its beginning on it never lets more through than the rate times that time; and over any other time not more than that and one burst of 2 ms
-/// or one frame.
+/// A token bucket: it begins empty, so from its beginning on it never lets more through than the
+/// rate times that time; and over any other time not more than that and one burst of 2 ms or one
+/// frame.
 #[derive(Debug)]
 pub struct Allowance {
     per_s: u64,
-    /// Parts of 1e-9 of what is counted, at most those of a burst; below zero after a charge for what has been sent already.
+    /// Parts of 1e-9 of what is counted, at most those of a burst; below zero after a charge for
+    /// what has been sent already.
     left: i128,
     most: i128,
     since_ns: u64,
@@ -49,24 +52,28 @@ impl Allowance {
     }
 }
 
-/// The account of one permit: what may pass now, charged with all that has passed. A permit has one account, which one door holds, so the sum over all doors is what was granted.
+/// The account of one permit: what may pass now, charged with all that has passed. A permit has one
+/// account, which one door holds, so the sum over all doors is what was granted.
 #[derive(Debug)]
 pub struct Toll {
     permit: Permit,
     begin_ns: u64,
     carrier: Carrier,
-    /// Octets of the longest packet: those of the interface, fewer where TCP has found a path with less room.
+    /// Octets of the longest packet: those of the interface, fewer where TCP has found a path with
+    /// less room.
     mtu: u64,
     frames: Allowance,
     bits: Allowance,
-    /// Of TCP: segments and octets that it had sent again when it was last asked, and when to ask next.
+    /// Of TCP: segments and octets that it had sent again when it was last asked, and when to ask
+    /// next.
     sent_again: (u64, u64),
     look_ns: u64,
 }
 
 /// How often TCP is asked what it has sent again.
 const LOOK_NS: u64 = 1_000_000;
-/// The first segment of a connection has twenty octets of options, eight more than others (RFC 7323).
+/// The first segment of a connection has twenty octets of options, eight more than others (RFC
+/// 7323).
 const OPENING_AS_PAYLOAD: usize = 8;
 
 /// Octets of TCP's usual option, a time, with its padding (RFC 7323).
@@ -84,7 +91,8 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// What a payload is on a wire: one frame, or as many as IP cuts a datagram into, or TCP what it is given.
+    /// What a payload is on a wire: one frame, or as many as IP cuts a datagram into, or TCP what
+    /// it is given.
     #[must_use]
     pub fn of(carrier: Carrier, payload_octets: u64, mtu: u64) -> Self {
         let around = HEADER.0 + FCS.0;
@@ -94,22 +102,27 @@ impl Charge {
             let last = if rest > 0 || whole == 0 { frame(rest) } else { 0 };
             Self { frames: whole + u64::from(last > 0), bits: 8 * (whole * frame(room) + last) }
         };
-        // Pieces of a datagram begin at multiples of eight octets (RFC 791, RFC 8200); IPv6 names them in a header of eight.
+        // Pieces of a datagram begin at multiples of eight octets (RFC 791, RFC 8200); IPv6 names
+        // them in a header of eight.
         let fragment = |header: u64| (mtu.saturating_sub(header) & !7).max(8);
         match carrier {
             Carrier::Raw => pieces(payload_octets, u64::MAX, 0),
             Carrier::UdpOverIpv4 if IPV4_HEADER.0 + UDP_HEADER.0 + payload_octets > mtu => {
                 pieces(UDP_HEADER.0 + payload_octets, fragment(IPV4_HEADER.0), IPV4_HEADER.0)
             }
-            Carrier::UdpOverIpv6 if IPV6_HEADER.0 + UDP_HEADER.0 + payload_octets > mtu => {
-                pieces(UDP_HEADER.0 + payload_octets, fragment(IPV6_HEADER.0 + 8), IPV6_HEADER.0 + 8)
-            }
+            Carrier::UdpOverIpv6 if IPV6_HEADER.0 + UDP_HEADER.0 + payload_octets > mtu => pieces(
+                UDP_HEADER.0 + payload_octets,
+                fragment(IPV6_HEADER.0 + 8),
+                IPV6_HEADER.0 + 8,
+            ),
             Carrier::UdpOverIpv4 | Carrier::UdpOverIpv6 => {
                 Self { frames: 1, bits: carrier.frame_of(Octets(payload_octets)).bits().0 }
             }
-            Carrier::TcpOverIpv4 | Carrier::TcpOverIpv6 => {
-                pieces(payload_octets, segment_octets(carrier, mtu), carrier.overhead().0 - around + TCP_TIME_OCTETS)
-            }
+            Carrier::TcpOverIpv4 | Carrier::TcpOverIpv6 => pieces(
+                payload_octets,
+                segment_octets(carrier, mtu),
+                carrier.overhead().0 - around + TCP_TIME_OCTETS,
+            ),
         }
     }
 }
@@ -123,7 +136,13 @@ fn segment_octets(carrier: Carrier, mtu: u64) -> u64 {
 impl Toll {
     /// Of `permit` from `begin_ns` on, for payloads of up to `longest_payload` octets.
     #[must_use]
-    pub fn new(permit: Permit, carrier: Carrier, longest_payload: usize, mtu: Option<u32>, begin_ns: u64) -> Self {
+    pub fn new(
+        permit: Permit,
+        carrier: Carrier,
+        longest_payload: usize,
+        mtu: Option<u32>,
+        begin_ns: u64,
+    ) -> Self {
         let mtu = u64::from(mtu.unwrap_or(COMMON_MTU));
         let largest = Charge::of(carrier, longest_payload as u64, mtu);
         Self {
@@ -251,13 +270,19 @@ pub struct Gate<'a, P, T> {
 }
 
 impl<'a, P: Port, T: Timeline> Gate<'a, P, T> {
-    /// A gate before `port` that lets through what `toll` allows; nothing without. The port is aimed at the permit's target.
+    /// A gate before `port` that lets through what `toll` allows; nothing without. The port is
+    /// aimed at the permit's target.
     ///
     /// # Errors
     /// If the port cannot be aimed there.
-    pub fn new(mut port: P, toll: Option<Toll>, conditions: Conditions<'a, T>) -> Result<Self, Error> {
+    pub fn new(
+        mut port: P,
+        toll: Option<Toll>,
+        conditions: Conditions<'a, T>,
+    ) -> Result<Self, Error> {
         // A port may have more room, for what arrives.
-        let permitted = toll.as_ref().map_or(0, |toll| longest_payload(port.carrier(), toll.permit()));
+        let permitted =
+            toll.as_ref().map_or(0, |toll| longest_payload(port.carrier(), toll.permit()));
         let longest_payload = port.longest_payload().min(permitted);
         if let Some(toll) = &toll {
             port.aim(toll.permit().target)?;
@@ -285,7 +310,10 @@ impl<'a, P: Port, T: Timeline> Gate<'a, P, T> {
     /// Frames that may go out now.
     fn room(&mut self, now_ns: u64) -> Result<usize, Error> {
         let Some(toll) = &mut self.toll else { return Ok(0) };
-        if self.longest_payload == 0 || self.conditions.leash.is_silent_at(now_ns) || !toll.is_in_time(now_ns) {
+        if self.longest_payload == 0
+            || self.conditions.leash.is_silent_at(now_ns)
+            || !toll.is_in_time(now_ns)
+        {
             return Ok(0);
         }
         if toll.is_due(now_ns) {
@@ -303,7 +331,9 @@ impl<'a, P: Port, T: Timeline> Gate<'a, P, T> {
 /// Octets of the longest payload that a permit allows.
 #[must_use]
 pub fn longest_payload(carrier: Carrier, permit: &Permit) -> usize {
-    let permitted = carrier.payload_of(Octets(permit.longest_frame_octets.into())).map_or(0, |payload| payload.0);
+    let permitted = carrier
+        .payload_of(Octets(permit.longest_frame_octets.into()))
+        .map_or(0, |payload| payload.0);
     usize::try_from(permitted).unwrap_or(usize::MAX)
 }
 
@@ -331,10 +361,15 @@ impl<P: Port, T: Timeline> Port for Gate<'_, P, T> {
         }
     }
 
-    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, mut fill: F) -> Result<usize, Error> {
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(
+        &mut self,
+        count: usize,
+        mut fill: F,
+    ) -> Result<usize, Error> {
         let room = self.room(self.conditions.time.now_ns())?.min(count).min(self.port.batch());
         let Some(toll) = self.toll.as_mut().filter(|_| room > 0) else { return Ok(0) };
-        // The port may fill more than it takes: what was taken is known only afterwards, so lengths are kept up to a batch.
+        // The port may fill more than it takes: what was taken is known only afterwards, so lengths
+        // are kept up to a batch.
         let mut lengths = [0u16; 64];
         let longest = self.longest_payload;
         let room = room.min(lengths.len());
@@ -346,7 +381,8 @@ impl<P: Port, T: Timeline> Port for Gate<'_, P, T> {
             length
         })?;
         // A message over TCP has its length before it.
-        let before = if matches!(toll.carrier, Carrier::TcpOverIpv4 | Carrier::TcpOverIpv6) { 4 } else { 0 };
+        let before =
+            if matches!(toll.carrier, Carrier::TcpOverIpv4 | Carrier::TcpOverIpv6) { 4 } else { 0 };
         for &length in &lengths[..taken] {
             toll.take(usize::from(length) + before);
         }
@@ -409,7 +445,10 @@ mod tests {
         receiver: Arc<ReceiverLease>,
     }
 
-    fn with_gate(permit: Option<Permit>, test: impl FnOnce(&mut Gate<'_, MemoryPort, Hand>, &Hand, &Ends)) {
+    fn with_gate(
+        permit: Option<Permit>,
+        test: impl FnOnce(&mut Gate<'_, MemoryPort, Hand>, &Hand, &Ends),
+    ) {
         let (port, _other) = connected(|_| Verdict::Pass, usize::MAX);
         let (time, seen) = (Hand(Cell::new(0)), Seen::default());
         let ends = Ends { experiment: Arc::new(Leash::new(0)), receiver: Arc::default() };
@@ -444,10 +483,11 @@ mod tests {
     fn nothing_goes_out_before_the_beginning_or_after_the_duration() {
         with_gate(Some(permit()), |gate, time, _| {
             let end_ns = BEGIN_NS + NS_PER_S / 2;
-            let sent = [BEGIN_NS - 1, BEGIN_NS, BEGIN_NS + FRAME_NS, end_ns - 1, end_ns].map(|at_ns| {
-                time.sleep_until(at_ns);
-                sends(gate)
-            });
+            let sent =
+                [BEGIN_NS - 1, BEGIN_NS, BEGIN_NS + FRAME_NS, end_ns - 1, end_ns].map(|at_ns| {
+                    time.sleep_until(at_ns);
+                    sends(gate)
+                });
             // The bucket is empty in the beginning.
             assert_eq!(sent, [0, 0, 1, 1, 0]);
         });
@@ -517,12 +557,14 @@ mod tests {
     #[test]
     fn nothing_goes_out_when_the_receiver_does_not_renew() {
         let (port, _other) = connected(|_| Verdict::Pass, usize::MAX);
-        let (time, seen, receiver) = (Hand(Cell::new(0)), Seen::default(), Arc::new(ReceiverLease::default()));
+        let (time, seen, receiver) =
+            (Hand(Cell::new(0)), Seen::default(), Arc::new(ReceiverLease::default()));
         let leash = RoleLeash::new(Arc::new(Leash::new(0)), vec![Arc::clone(&receiver)]);
         receiver.renew_until(BEGIN_NS + 2 * FRAME_NS);
         let toll = Toll::new(permit(), Carrier::Raw, 182, None, BEGIN_NS);
         let mut gate =
-            Gate::new(port, Some(toll), Conditions { leash: &leash, time: &time, seen: &seen }).expect("a gate");
+            Gate::new(port, Some(toll), Conditions { leash: &leash, time: &time, seen: &seen })
+                .expect("a gate");
         let sent = [1, 2, 3].map(|frames| {
             time.sleep_until(BEGIN_NS + frames * FRAME_NS);
             sends(&mut gate)

@@ -50,7 +50,8 @@ pub fn interfaces() -> Vec<HostInterface> {
     interfaces.into_values().collect()
 }
 
-/// The interface of this name or, if that is empty, with this address. All of 127.0.0.0/8 are addresses of the loopback interface.
+/// The interface of this name or, if that is empty, with this address. All of 127.0.0.0/8 are
+/// addresses of the loopback interface.
 #[must_use]
 pub fn interface_of(name: &str, address: IpAddr) -> Option<HostInterface> {
     let is_loopback = matches!(address, IpAddr::V4(address) if address.is_loopback());
@@ -72,7 +73,8 @@ mod tests {
     #[test]
     fn the_loopback_interface_is_found_by_its_name_and_by_any_of_its_addresses() {
         for (name, address) in [("lo", "192.0.2.1"), ("", "127.0.0.1"), ("", "127.9.9.9")] {
-            let found = interface_of(name, address.parse().expect("an address")).expect("a loopback interface");
+            let found = interface_of(name, address.parse().expect("an address"))
+                .expect("a loopback interface");
             assert!(found.is_loopback && found.name == "lo", "{found:?}");
             assert_eq!(found.mac, Some(Mac([0; 6])));
         }

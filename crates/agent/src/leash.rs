@@ -1,16 +1,19 @@
-//! What ends a role from outside: a stop, a lease that the coordinator has not renewed, or one that a receiver has not renewed.
+//! What ends a role from outside: a stop, a lease that the coordinator has not renewed, or one that
+//! a receiver has not renewed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// How long a lease holds. A coordinator renews it every [`RENEWAL_NS`]; with the watch's 50 ms and the longest wait of a port of 50 ms, an agent is silent
-/// well within a second after the last renewal.
+/// How long a lease holds. A coordinator renews it every [`RENEWAL_NS`]; with the watch's 50 ms and
+/// the longest wait of a port of 50 ms, an agent is silent well within a second after the last
+/// renewal.
 pub const LEASE_NS: u64 = 700_000_000;
 /// How often a coordinator renews it.
 pub const RENEWAL_NS: u64 = 200_000_000;
 
-/// Shared between an experiment's roles, the watch over leases, and the sender's port, which looks at it itself before each batch: if the watch does not get a
-/// processor, the sender falls silent all the same.
+/// Shared between an experiment's roles, the watch over leases, and the sender's port, which looks
+/// at it itself before each batch: if the watch does not get a processor, the sender falls silent
+/// all the same.
 #[derive(Debug)]
 pub struct Leash {
     stop: AtomicBool,
@@ -74,7 +77,8 @@ impl Leash {
     }
 }
 
-/// A sender's right to use one grant, which the grant's receiver renews. It holds nothing before the first renewal.
+/// A sender's right to use one grant, which the grant's receiver renews. It holds nothing before
+/// the first renewal.
 #[derive(Debug, Default)]
 pub struct ReceiverLease {
     until_ns: AtomicU64,
@@ -104,10 +108,16 @@ pub struct RoleLeash {
 }
 
 impl RoleLeash {
-    /// Of a role that sends by the grants of these leases; of one that only receives there are none.
+    /// Of a role that sends by the grants of these leases; of one that only receives there are
+    /// none.
     #[must_use]
     pub fn new(experiment: Arc<Leash>, receivers: Vec<Arc<ReceiverLease>>) -> Self {
-        Self { experiment, receivers, stop: AtomicBool::new(false), lapsed_ns: AtomicU64::new(u64::MAX) }
+        Self {
+            experiment,
+            receivers,
+            stop: AtomicBool::new(false),
+            lapsed_ns: AtomicU64::new(u64::MAX),
+        }
     }
 
     /// Stop if a lease has lapsed; returns whether the role is to be silent. It stays so.
@@ -172,7 +182,9 @@ mod tests {
         let leash = Leash::new(0);
         leash.stop();
         assert!(leash.is_silent_at(1) && !leash.has_lapsed());
-        assert!(leash.is_silent_at(LEASE_NS) && !leash.has_lapsed() && leash.is_overdue_at(LEASE_NS));
+        assert!(
+            leash.is_silent_at(LEASE_NS) && !leash.has_lapsed() && leash.is_overdue_at(LEASE_NS)
+        );
     }
 
     #[test]

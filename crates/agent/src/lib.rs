@@ -1,6 +1,8 @@
-//! Agents that send and receive real frames on their hosts, and the coordinator that runs a test between them.
+//! Agents that send and receive real frames on their hosts, and the coordinator that runs a test
+//! between them.
 //!
-//! What an agent may do is decided without a network or a clock, in [`consent`], [`leash`] and [`gate`]; the rest carries it out.
+//! What an agent may do is decided without a network or a clock, in [`consent`], [`leash`] and
+//! [`gate`]; the rest carries it out.
 //!
 //! - [`consent`]: the rules an agent asks before it sends anything, with the operator's ceilings.
 //! - [`refusal`]: what an agent says no with: the rule, the value, what is allowed.

@@ -30,7 +30,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::{Connected, TcpConnectInfo};
 use tonic::transport::Server;
 
-/// Connections of peers that have proven who they are; further ones are closed at once. Those that have not are held by [`Waiting`].
+/// Connections of peers that have proven who they are; further ones are closed at once. Those that
+/// have not are held by [`Waiting`].
 pub const MOST_CONNECTIONS: usize = 32;
 /// In this time a peer has to prove who it is.
 const HANDSHAKE: Duration = Duration::from_secs(2);
@@ -38,7 +39,8 @@ const HANDSHAKE: Duration = Duration::from_secs(2);
 const MOST_CALLS: u16 = 16;
 /// Octets of the longest request.
 pub const LONGEST_REQUEST: u32 = 256 << 10;
-/// A connection on which nothing arrives for so long is closed. Those of coordinators answer a ping each second.
+/// A connection on which nothing arrives for so long is closed. Those of coordinators answer a ping
+/// each second.
 pub const QUIET: Duration = Duration::from_secs(5);
 const PING: Duration = Duration::from_secs(1);
 
@@ -96,7 +98,8 @@ pub async fn listen(
         .http2_keepalive_timeout(Some(QUIET));
     let tls = credentials.map(acceptor).transpose().map_err(ListenError::Credentials)?;
     let notary = credentials.map(Notary::new).transpose().map_err(ListenError::Credentials)?;
-    let listener = TcpListener::bind(at).await.map_err(|source| ListenError::System { at, source })?;
+    let listener =
+        TcpListener::bind(at).await.map_err(|source| ListenError::System { at, source })?;
     Ok(Listening { listener, server, tls, service: Service::new(ceilings, notary, face) })
 }
 
@@ -104,14 +107,17 @@ pub async fn listen(
 fn acceptor(credentials: &Credentials) -> Result<TlsAcceptor, String> {
     let Credentials { certificate, key, authority } = credentials;
     let read = |pem: &[u8], what: &str| -> Result<Vec<CertificateDer<'static>>, String> {
-        CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(|error| format!("{what}: {error}"))
+        CertificateDer::pem_slice_iter(pem)
+            .collect::<Result<_, _>>()
+            .map_err(|error| format!("{what}: {error}"))
     };
     let mut roots = RootCertStore::empty();
     for authority in read(authority, "authority")? {
         roots.add(authority).map_err(|error| format!("authority: {error}"))?;
     }
-    let clients =
-        WebPkiClientVerifier::builder(Arc::new(roots)).build().map_err(|error| format!("authority: {error}"))?;
+    let clients = WebPkiClientVerifier::builder(Arc::new(roots))
+        .build()
+        .map_err(|error| format!("authority: {error}"))?;
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| format!("key: {error}"))?;
     let mut config = ServerConfig::builder()
         .with_client_cert_verifier(clients)
@@ -121,7 +127,8 @@ fn acceptor(credentials: &Credentials) -> Result<TlsAcceptor, String> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Listen and answer, for callers without a runtime of their own: `ready` is told where, `should_stop` is asked every 50 ms.
+/// Listen and answer, for callers without a runtime of their own: `ready` is told where,
+/// `should_stop` is asked every 50 ms.
 ///
 /// # Errors
 /// As [`listen`] and [`Listening::serve`], and if the system has no means for it.
@@ -136,7 +143,8 @@ pub fn serve_blocking(
     let failed = |source| ListenError::System { at, source };
     // Threads that wait for roles to end go away after a second.
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.thread_keep_alive(Duration::from_secs(1)).enable_all().build().map_err(failed)?;
+    let runtime =
+        builder.thread_keep_alive(Duration::from_secs(1)).enable_all().build().map_err(failed)?;
     runtime.block_on(async {
         let listening = listen(at, ceilings, credentials, face).await?;
         ready(listening.local().map_err(failed)?);
@@ -218,10 +226,18 @@ pub(crate) const LONGEST_RESULT: usize = 64 << 20;
 /// How a peer proves who it is.
 trait Handshake: Clone + Send + 'static {
     /// A connection whose other end has done so.
-    type Stream: AsyncRead + AsyncWrite + Connected<ConnectInfo: Clone + Send + Sync> + Unpin + Send + 'static;
+    type Stream: AsyncRead
+        + AsyncWrite
+        + Connected<ConnectInfo: Clone + Send + Sync>
+        + Unpin
+        + Send
+        + 'static;
 
     /// Wait for the proof.
-    fn shake(&self, connection: Connection) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+    fn shake(
+        &self,
+        connection: Connection,
+    ) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
     /// The connection beneath.
     fn connection(stream: &mut Self::Stream) -> &mut Connection;
@@ -293,7 +309,11 @@ impl Drop for WaitingPlace {
     }
 }
 
-async fn accept<H: Handshake>(listener: TcpListener, handshake: H, accepted: mpsc::Sender<io::Result<H::Stream>>) {
+async fn accept<H: Handshake>(
+    listener: TcpListener,
+    handshake: H,
+    accepted: mpsc::Sender<io::Result<H::Stream>>,
+) {
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let crowd = Arc::new(Mutex::new(Crowd::default()));
     loop {
@@ -359,7 +379,11 @@ impl AsyncRead for Connection {
 }
 
 impl AsyncWrite for Connection {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        octets: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(context, octets)
     }
 

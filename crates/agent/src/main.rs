@@ -76,9 +76,15 @@ fn run() -> Result<ExitCode, String> {
             Long("key") => options.key = Some(value(&mut parser)?.into()),
             Long("authority") => options.authority = Some(value(&mut parser)?.into()),
             Long("ceilings") => options.ceilings = Some(value(&mut parser)?.into()),
-            Long("clock-offset") => options.clock_offset_ns = number("clock-offset", &mut parser, MOST_OFFSET_NS)?,
-            Long("clock-drift") => options.clock_drift_ppb = number("clock-drift", &mut parser, MOST_DRIFT_PPB)?,
-            Long("hosts") => options.hosts = Some(value(&mut parser)?.to_string_lossy().into_owned()),
+            Long("clock-offset") => {
+                options.clock_offset_ns = number("clock-offset", &mut parser, MOST_OFFSET_NS)?
+            }
+            Long("clock-drift") => {
+                options.clock_drift_ppb = number("clock-drift", &mut parser, MOST_DRIFT_PPB)?
+            }
+            Long("hosts") => {
+                options.hosts = Some(value(&mut parser)?.to_string_lossy().into_owned())
+            }
             Value(word) => words.push(word),
             other => return Err(format!("{}\n{HELP}", other.unexpected())),
         }
@@ -91,11 +97,14 @@ fn run() -> Result<ExitCode, String> {
             let credentials = options.credentials()?;
             let hosts = runtime()?.block_on(coordinator::hosts(&controls, credentials.as_ref()));
             println!("{hosts}");
-            let all_answer = hosts.as_array().is_some_and(|hosts| hosts.iter().all(|host| host["error"].is_null()));
+            let all_answer = hosts
+                .as_array()
+                .is_some_and(|hosts| hosts.iter().all(|host| host["error"].is_null()));
             Ok(if all_answer { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Command::Certificates(directory) => {
-            let hosts = options.hosts.ok_or("hosts: missing; must be names, separated by commas")?;
+            let hosts =
+                options.hosts.ok_or("hosts: missing; must be names, separated by commas")?;
             let hosts: Vec<String> = hosts.split(',').map(str::to_owned).collect();
             certificates::make(&directory, &hosts).map_err(|error| error.to_string())?;
             Ok(ExitCode::SUCCESS)
@@ -122,7 +131,8 @@ fn command(words: &[OsString]) -> Result<Command, String> {
 
 fn address(what: &str, text: &OsStr) -> Result<SocketAddr, String> {
     let text = text.to_string_lossy();
-    text.parse().map_err(|_| format!("{what} = {text}: must be ADDRESS:PORT, such as 127.0.0.1:4988"))
+    text.parse()
+        .map_err(|_| format!("{what} = {text}: must be ADDRESS:PORT, such as 127.0.0.1:4988"))
 }
 
 fn value(parser: &mut lexopt::Parser) -> Result<OsString, String> {
@@ -151,9 +161,11 @@ impl Options {
     fn credentials(&self) -> Result<Option<Credentials>, String> {
         match (&self.certificate, &self.key, &self.authority) {
             (None, None, None) => Ok(None),
-            (Some(certificate), Some(key), Some(authority)) => {
-                Ok(Some(Credentials { certificate: read(certificate)?, key: read(key)?, authority: read(authority)? }))
-            }
+            (Some(certificate), Some(key), Some(authority)) => Ok(Some(Credentials {
+                certificate: read(certificate)?,
+                key: read(key)?,
+                authority: read(authority)?,
+            })),
             _ => Err("certificate, key and authority: all of them or none".into()),
         }
     }
@@ -173,7 +185,8 @@ fn runtime() -> Result<tokio::runtime::Runtime, String> {
 /// When somebody asks the process to end.
 async fn asked_to_end() {
     let asked = |kind| signal(kind).ok();
-    let (mut interrupt, mut terminate) = (asked(SignalKind::interrupt()), asked(SignalKind::terminate()));
+    let (mut interrupt, mut terminate) =
+        (asked(SignalKind::interrupt()), asked(SignalKind::terminate()));
     let wait = async |signal: &mut Option<tokio::signal::unix::Signal>| match signal {
         Some(signal) => signal.recv().await,
         None => std::future::pending().await,
@@ -188,13 +201,19 @@ fn agent(options: &Options) -> Result<ExitCode, String> {
     let at = options.listen.ok_or_else(|| format!("listen: missing\n{HELP}"))?;
     let ceilings = match &options.ceilings {
         None => Ceilings::default(),
-        Some(path) => Ceilings::parse(&read_text(path)?).map_err(|fault| format!("{}: {fault}", path.display()))?,
+        Some(path) => Ceilings::parse(&read_text(path)?)
+            .map_err(|fault| format!("{}: {fault}", path.display()))?,
     };
     let credentials = options.credentials()?;
-    let face = Face { epoch_ns: 0, offset_ns: options.clock_offset_ns, drift_ns_per_s: options.clock_drift_ppb };
+    let face = Face {
+        epoch_ns: 0,
+        offset_ns: options.clock_offset_ns,
+        drift_ns_per_s: options.clock_drift_ppb,
+    };
     runtime()?.block_on(async {
-        let listening =
-            listen::listen(at, ceilings, credentials.as_ref(), face).await.map_err(|error| error.to_string())?;
+        let listening = listen::listen(at, ceilings, credentials.as_ref(), face)
+            .await
+            .map_err(|error| error.to_string())?;
         let local = listening.local().map_err(|error| error.to_string())?;
         println!("listening on {local}");
         listening.serve(asked_to_end()).await.map_err(|error| error.to_string())?;

@@ -2,7 +2,8 @@
 
 use crate::attest::{self, Notary, Signed};
 use crate::consent::{
-    Cast, Ceilings, Challenge, Grant, Moment, PortKind, Proof, Renewal, RuleBook, Stamp, Way, Wish, MOST_CHALLENGES,
+    Cast, Ceilings, Challenge, Grant, Moment, PortKind, Proof, Renewal, RuleBook, Stamp, Way, Wish,
+    MOST_CHALLENGES,
 };
 use crate::description::no_coder;
 use crate::interfaces::{interface_of, interfaces};
@@ -10,8 +11,8 @@ use crate::protocol::agent_server::Agent;
 use crate::protocol::{self as wire, role::Role as WireRole};
 use crate::refusal::{Refusal, Rule};
 use crate::station::{
-    clocks, longest_frame_octets, read_answers, read_file, read_source, Experiment, Permitted, Phases, Place, RolePlan,
-    Task, LONGEST_BLOCK_OCTETS,
+    clocks, longest_frame_octets, read_answers, read_file, read_source, Experiment, Permitted,
+    Phases, Place, RolePlan, Task, LONGEST_BLOCK_OCTETS,
 };
 use crate::PROTOCOL;
 use ethermeter_live::port::tcp::set_congestion;
@@ -56,7 +57,8 @@ impl Books {
         self.experiments.remove(&number)
     }
 
-    /// Stop what has lost its lease; forget what lost it long ago, or, if room is needed for another, as soon as its roles have ended.
+    /// Stop what has lost its lease; forget what lost it long ago, or, if room is needed for
+    /// another, as soon as its roles have ended.
     fn sweep(&mut self, now_ns: u64, needs_room: bool) {
         let mut gone = Vec::new();
         for (&number, experiment) in &self.experiments {
@@ -85,7 +87,8 @@ pub struct Service {
 }
 
 impl Service {
-    /// One under an operator's ceilings; without a notary it is one without TLS, and keeps to loopback addresses. Its frames show the time of `face`.
+    /// One under an operator's ceilings; without a notary it is one without TLS, and keeps to
+    /// loopback addresses. Its frames show the time of `face`.
     #[must_use]
     pub fn new(ceilings: Ceilings, notary: Option<Notary>, face: Face) -> Self {
         let session = random();
@@ -148,7 +151,8 @@ impl Service {
         grants: Vec<wire::SignedGrant>,
     ) -> Result<(Permitted, Vec<Grant>), Refusal> {
         let now = UnixTime::now();
-        let (mut consents, mut certificates) = (Vec::with_capacity(grants.len()), Vec::with_capacity(grants.len()));
+        let (mut consents, mut certificates) =
+            (Vec::with_capacity(grants.len()), Vec::with_capacity(grants.len()));
         for wire::SignedGrant { grant, signature, certificate } in grants {
             let signed = Signed { grant, signature, certificate };
             consents.push(attest::read(&signed, self.notary.as_deref(), now)?);
@@ -169,21 +173,37 @@ impl Service {
         };
         let moment = Moment { now_ns: HostTime.now_ns(), unix_s: now.as_secs() };
         let permit = books.rules.permit(context.experiment, &wish, &consents, moment)?;
-        let grants: Vec<Grant> = consents.into_iter().map(|(grant, _): (Grant, Proof)| grant).collect();
-        let leases =
-            grants.iter().zip(&certificates).map(|(grant, certificate)| books.experiment.lease_of(grant, certificate));
+        let grants: Vec<Grant> =
+            consents.into_iter().map(|(grant, _): (Grant, Proof)| grant).collect();
+        let leases = grants
+            .iter()
+            .zip(&certificates)
+            .map(|(grant, certificate)| books.experiment.lease_of(grant, certificate));
         let leases = leases.collect::<Result<_, _>>()?;
         Ok(((permit, leases), grants))
     }
 
-    fn plan(&self, context: &Context<'_>, books: &mut RoleBooks<'_>, asked: wire::Role) -> Result<RolePlan, Refusal> {
+    fn plan(
+        &self,
+        context: &Context<'_>,
+        books: &mut RoleBooks<'_>,
+        asked: wire::Role,
+    ) -> Result<RolePlan, Refusal> {
         let wire::Role { flow, kind, cast, interface, stream, role, congestion } = asked;
         let way = Way::read(&kind, &cast)?;
-        let stream = u16::try_from(stream)
-            .map_err(|_| Refusal::new(Rule::Description, format!("stream {stream}"), format!("0 to {}", u16::MAX)))?;
+        let stream = u16::try_from(stream).map_err(|_| {
+            Refusal::new(
+                Rule::Description,
+                format!("stream {stream}"),
+                format!("0 to {}", u16::MAX),
+            )
+        })?;
         let granted = books.experiment.granted(context.flow).map(|grant| grant.address);
-        let own =
-            || granted.ok_or_else(|| Refusal::new(Rule::ConsentMissing, context.flow, "a flow that was granted here"));
+        let own = || {
+            granted.ok_or_else(|| {
+                Refusal::new(Rule::ConsentMissing, context.flow, "a flow that was granted here")
+            })
+        };
         let place_at = |address| place(way, address, &interface);
         let (task, place, permitted) = match role {
             None => {
@@ -196,7 +216,8 @@ impl Service {
             Some(WireRole::Send(role)) => {
                 let place = place_at(address(&role.address)?);
                 let source = Box::new(read_source(&role.source_json)?);
-                let longest = u32::try_from(source.frames.range_bits().1.div_ceil(8)).unwrap_or(u32::MAX);
+                let longest =
+                    u32::try_from(source.frames.range_bits().1.div_ceil(8)).unwrap_or(u32::MAX);
                 let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, longest);
                 let wire::Send { seed, station, real_time, grants, .. } = role;
                 let (permitted, _) = self.permit(context, books, &place, wanted, grants)?;
@@ -210,11 +231,18 @@ impl Service {
             }
             Some(WireRole::Give(role)) => {
                 let place = place_at(address(&role.address)?);
-                let wire::Give { grants, octets, block_octets, rate_bps, rate_frames_per_s, .. } = role;
+                let wire::Give {
+                    grants, octets, block_octets, rate_bps, rate_frames_per_s, ..
+                } = role;
                 let block_octets = block_octets as usize;
-                if way.kind != PortKind::Tcp || !(1..=LONGEST_BLOCK_OCTETS).contains(&block_octets) {
+                if way.kind != PortKind::Tcp || !(1..=LONGEST_BLOCK_OCTETS).contains(&block_octets)
+                {
                     let allowed = format!("blocks of 1 to {LONGEST_BLOCK_OCTETS} octets by tcp");
-                    return Err(Refusal::new(Rule::Description, format!("{block_octets} octets by {way}"), allowed));
+                    return Err(Refusal::new(
+                        Rule::Description,
+                        format!("{block_octets} octets by {way}"),
+                        allowed,
+                    ));
                 }
                 let wanted = asked_for(rate_bps, rate_frames_per_s, IN_BULK);
                 let (permitted, _) = self.permit(context, books, &place, wanted, grants)?;
@@ -229,7 +257,11 @@ impl Service {
             }
             Some(WireRole::Sink(role)) => {
                 let clock = Some(role.clock).filter(|name| !name.is_empty());
-                (Task::Sink { attention: attention(&role.attention)?, clock }, place_at(own()?), None)
+                (
+                    Task::Sink { attention: attention(&role.attention)?, clock },
+                    place_at(own()?),
+                    None,
+                )
             }
             Some(WireRole::Ask(role)) => {
                 let place = place_at(own()?);
@@ -240,11 +272,16 @@ impl Service {
                 let longest = longest_frame_octets(&place, &source.frames)?;
                 let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, longest);
                 let attention = attention(&role.attention)?;
-                let (permitted, grants) = self.permit(context, books, &place, wanted, role.grants)?;
-                let answerers: Vec<Address> =
-                    if way.is_group() { grants.iter().map(Grant::station).collect() } else { Vec::new() };
+                let (permitted, grants) =
+                    self.permit(context, books, &place, wanted, role.grants)?;
+                let answerers: Vec<Address> = if way.is_group() {
+                    grants.iter().map(Grant::station).collect()
+                } else {
+                    Vec::new()
+                };
                 let wire::Ask { patience_ns, seed, station, .. } = role;
-                let task = Task::Ask { source, draws: (seed, station), patience_ns, answerers, attention };
+                let task =
+                    Task::Ask { source, draws: (seed, station), patience_ns, answerers, attention };
                 (task, place, Some(permitted))
             }
             Some(WireRole::Echo(role)) => {
@@ -287,17 +324,20 @@ impl Service {
             "" => None,
             text => Some(Box::new(read_answers(text, role.seed, role.station)?)),
         };
-        // Without lengths of their own, answers are as long as requests, and no longer than is said here.
+        // Without lengths of their own, answers are as long as requests, and no longer than is said
+        // here.
         let as_said = Lengths::Fixed { bits: u64::from(role.longest_frame_octets) * 8 };
         let frames = answers.as_ref().and_then(|answers| answers.frames.as_ref());
         let longest = longest_frame_octets(place, frames.unwrap_or(&as_said))?;
         let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, longest);
         let attention = attention(&role.attention)?;
-        let (permitted, _) = self.permit(context, books, place, wanted, role.grant.into_iter().collect())?;
+        let (permitted, _) =
+            self.permit(context, books, place, wanted, role.grant.into_iter().collect())?;
         Ok((Task::Echo { answers, attention }, permitted))
     }
 
-    /// Do what a request for a lease asks of an experiment; the answers to challenges are still to be signed.
+    /// Do what a request for a lease asks of an experiment; the answers to challenges are still to
+    /// be signed.
     fn renew(
         &self,
         experiment: &mut Experiment,
@@ -308,14 +348,20 @@ impl Service {
         let until_ns = experiment.leash().renew(now_ns);
         for wire::SignedRenewal { renewal, signature } in renewals {
             let certificate_of = |session| experiment.certificate_of(session);
-            if let Some(renewal) = attest::read_renewal(renewal, signature, self.notary.as_deref(), certificate_of)? {
+            if let Some(renewal) =
+                attest::read_renewal(renewal, signature, self.notary.as_deref(), certificate_of)?
+            {
                 experiment.renew(&renewal);
             }
         }
         let answers = experiment.answers(challenges, now_ns);
         let reply = wire::LeaseReply {
             until_ns,
-            challenges: experiment.challenges(now_ns, random).into_iter().map(wire_challenge).collect(),
+            challenges: experiment
+                .challenges(now_ns, random)
+                .into_iter()
+                .map(wire_challenge)
+                .collect(),
             is_renewed: experiment.is_renewed(now_ns),
             renewal: None,
         };
@@ -334,7 +380,8 @@ fn wire_challenge(challenge: Challenge) -> wire::Challenge {
     wire::Challenge { session, run, nonce, grants }
 }
 
-/// Where flows of `way` from or to the own `address` have their ports; on the interface `name`, or on that of the address if it is empty.
+/// Where flows of `way` from or to the own `address` have their ports; on the interface `name`, or
+/// on that of the address if it is empty.
 fn place(way: Way, address: IpAddr, name: &str) -> Place {
     let interface = interface_of(name, address);
     Place {
@@ -372,16 +419,24 @@ fn asked_for(rate_bps: u64, rate_frames_per_s: u64, longest_frame_octets: u32) -
 /// Refuse a congestion control that this host does not have, before anything is sent.
 fn check_congestion(name: &str, way: Way) -> Result<(), Refusal> {
     if way.kind != PortKind::Tcp {
-        return Err(Refusal::new(Rule::Description, format!("congestion {name} by {way}"), "congestion by tcp"));
+        return Err(Refusal::new(
+            Rule::Description,
+            format!("congestion {name} by {way}"),
+            "congestion by tcp",
+        ));
     }
-    let refused = |error: String| Refusal::new(Rule::Description, error, "a congestion control of this host");
+    let refused =
+        |error: String| Refusal::new(Rule::Description, error, "a congestion control of this host");
     // The kernel loads a module of this name if there is one.
     if name.len() > 15
-        || !name.bytes().all(|octet| octet.is_ascii_lowercase() || octet.is_ascii_digit() || b"_-".contains(&octet))
+        || !name.bytes().all(|octet| {
+            octet.is_ascii_lowercase() || octet.is_ascii_digit() || b"_-".contains(&octet)
+        })
     {
         return Err(refused(format!("congestion {name:?}")));
     }
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).map_err(|error| refused(error.to_string()))?;
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)
+        .map_err(|error| refused(error.to_string()))?;
     set_congestion(&socket, name).map_err(|error| refused(error.to_string()))
 }
 
@@ -415,9 +470,11 @@ fn attention(text: &str) -> Result<Attention, Refusal> {
         "spinning" => Ok(Attention::Spinning),
         "sleeping" => Ok(Attention::Sleeping),
         "collecting" => Ok(Attention::Collecting),
-        other => {
-            Err(Refusal::new(Rule::Description, format!("attention {other:?}"), "spinning, sleeping or collecting"))
-        }
+        other => Err(Refusal::new(
+            Rule::Description,
+            format!("attention {other:?}"),
+            "spinning, sleeping or collecting",
+        )),
     }
 }
 
@@ -427,13 +484,16 @@ fn stamp(stamp: Option<wire::Stamp>) -> Result<Stamp, Status> {
     Ok(Stamp { session, experiment, counter, made_ns })
 }
 
-/// Who calls: the end of its certificate, which holds the authority's signature. Without TLS all are alike.
+/// Who calls: the end of its certificate, which holds the authority's signature. Without TLS all
+/// are alike.
 fn caller<T>(request: &Request<T>) -> String {
     let certificates = request.peer_certs();
     match certificates.as_deref().and_then(|chain| chain.first()) {
         Some(certificate) => {
             let end = certificate.len().saturating_sub(16);
-            certificate[end..].iter().fold("certificate ".to_owned(), |text, octet| format!("{text}{octet:02x}"))
+            certificate[end..]
+                .iter()
+                .fold("certificate ".to_owned(), |text, octet| format!("{text}{octet:02x}"))
         }
         None => "loopback".to_owned(),
     }
@@ -445,7 +505,10 @@ fn read_line(path: &str) -> String {
 
 #[tonic::async_trait]
 impl Agent for Service {
-    async fn hello(&self, _request: Request<wire::HelloRequest>) -> Result<Response<wire::HelloReply>, Status> {
+    async fn hello(
+        &self,
+        _request: Request<wire::HelloRequest>,
+    ) -> Result<Response<wire::HelloReply>, Status> {
         let interfaces = interfaces().into_iter().map(|interface| wire::Interface {
             name: interface.name,
             addresses: interface.addresses.iter().map(ToString::to_string).collect(),
@@ -466,7 +529,10 @@ impl Agent for Service {
         }))
     }
 
-    async fn grant(&self, request: Request<wire::GrantRequest>) -> Result<Response<wire::GrantReply>, Status> {
+    async fn grant(
+        &self,
+        request: Request<wire::GrantRequest>,
+    ) -> Result<Response<wire::GrantReply>, Status> {
         let caller = caller(&request);
         let request = request.into_inner();
         let stamp = stamp(request.stamp)?;
@@ -474,10 +540,15 @@ impl Agent for Service {
         let sender = address(&request.sender).map_err(refused)?;
         let own = address(&request.address).map_err(refused)?;
         let port = u16::try_from(request.port);
-        let port = port.map_err(|_| status(&Refusal::new(Rule::Port, request.port, "0 to 65535")))?;
+        let port =
+            port.map_err(|_| status(&Refusal::new(Rule::Port, request.port, "0 to 65535")))?;
         if request.flow.len() > LONGEST_NAME {
             let length = format!("a name of {} octets", request.flow.len());
-            return Err(status(&Refusal::new(Rule::Description, length, format!("{LONGEST_NAME} octets"))));
+            return Err(status(&Refusal::new(
+                Rule::Description,
+                length,
+                format!("{LONGEST_NAME} octets"),
+            )));
         }
         let way = Way::read(&request.kind, &request.cast).map_err(refused)?;
         let place = place(way, own, &request.interface);
@@ -500,15 +571,29 @@ impl Agent for Service {
                 .experiments
                 .entry(stamp.experiment)
                 .or_insert_with(|| Experiment::new(stamp.experiment, random(), self.face, now_ns));
-            let grant = books.rules.grant(stamp.experiment, own, place.mac, &wish, UnixTime::now().as_secs());
+            let grant = books.rules.grant(
+                stamp.experiment,
+                own,
+                place.mac,
+                &wish,
+                UnixTime::now().as_secs(),
+            );
             let opened = grant.and_then(|mut grant| {
-                experiment.open(&request.flow, &place, &mut grant, request.room_frame_octets, now_ns)?;
+                experiment.open(
+                    &request.flow,
+                    &place,
+                    &mut grant,
+                    request.room_frame_octets,
+                    now_ns,
+                )?;
                 Ok(grant)
             });
             opened.map_err(refused)?
         };
-        grant.until_unix_s = grant.until_unix_s.min(UnixTime::now().as_secs() + crate::consent::GRANT_S);
-        let text = serde_json::to_vec(&grant).map_err(|error| Status::internal(error.to_string()))?;
+        grant.until_unix_s =
+            grant.until_unix_s.min(UnixTime::now().as_secs() + crate::consent::GRANT_S);
+        let text =
+            serde_json::to_vec(&grant).map_err(|error| Status::internal(error.to_string()))?;
         let signed = match &self.notary {
             Some(notary) => notary.sign(text).map_err(Status::internal)?,
             None => Signed { grant: text, ..Signed::default() },
@@ -517,14 +602,26 @@ impl Agent for Service {
         Ok(Response::new(wire::GrantReply { grant, signature, certificate }))
     }
 
-    async fn prepare(&self, request: Request<wire::PrepareRequest>) -> Result<Response<wire::PrepareReply>, Status> {
+    async fn prepare(
+        &self,
+        request: Request<wire::PrepareRequest>,
+    ) -> Result<Response<wire::PrepareReply>, Status> {
         let caller = caller(&request);
         let request = request.into_inner();
         let stamp = stamp(request.stamp)?;
-        let phases = request.phases.ok_or_else(|| Status::invalid_argument("the phases are missing"))?;
-        let wire::Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches } = phases;
+        let phases =
+            request.phases.ok_or_else(|| Status::invalid_argument("the phases are missing"))?;
+        let wire::Phases {
+            settle_ns,
+            transmit_ns,
+            measure_from_ns,
+            measure_to_ns,
+            drain_ns,
+            batches,
+        } = phases;
         let batches = batches.max(1); // 0 is not said
-        let phases = Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches };
+        let phases =
+            Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches };
         let now_ns = HostTime.now_ns();
         {
             // A station that only sends has not been asked for a grant: its experiment begins here.
@@ -533,7 +630,10 @@ impl Agent for Service {
                 books.sweep(now_ns, true);
                 // The request itself is admitted below; this one before it only makes room.
                 let before = Stamp { counter: 0, ..stamp };
-                books.rules.admit_beginning(&before, &caller, now_ns).map_err(|refusal| status(&refusal))?;
+                books
+                    .rules
+                    .admit_beginning(&before, &caller, now_ns)
+                    .map_err(|refusal| status(&refusal))?;
                 let experiment = Experiment::new(stamp.experiment, random(), self.face, now_ns);
                 books.experiments.insert(stamp.experiment, experiment);
             }
@@ -545,7 +645,8 @@ impl Agent for Service {
             let mut roles = Vec::with_capacity(request.roles.len().min(LONGEST_NAME));
             for role in request.roles {
                 let flow = role.flow.clone();
-                let context = Context { experiment: stamp.experiment, flow: &flow, phases: &phases };
+                let context =
+                    Context { experiment: stamp.experiment, flow: &flow, phases: &phases };
                 roles.push(self.plan(&context, &mut RoleBooks { rules, experiment }, role)?);
             }
             experiment.prepare(roles, phases)
@@ -553,14 +654,21 @@ impl Agent for Service {
         Ok(Response::new(wire::PrepareReply {}))
     }
 
-    async fn start(&self, request: Request<wire::StartRequest>) -> Result<Response<wire::StartReply>, Status> {
+    async fn start(
+        &self,
+        request: Request<wire::StartRequest>,
+    ) -> Result<Response<wire::StartReply>, Status> {
         let caller = caller(&request);
         let wire::StartRequest { stamp: asked, begin_ns } = request.into_inner();
         self.with(&caller, &stamp(asked)?, |_, experiment, now_ns| {
             let latest_ns = now_ns.saturating_add(START_AHEAD_NS);
             if !(now_ns..=latest_ns).contains(&begin_ns) {
                 let allowed = format!("{now_ns} to {latest_ns} ns");
-                return Err(Refusal::new(Rule::Clock, format!("a beginning at {begin_ns} ns"), allowed));
+                return Err(Refusal::new(
+                    Rule::Clock,
+                    format!("a beginning at {begin_ns} ns"),
+                    allowed,
+                ));
             }
             experiment.start(begin_ns, now_ns)
         })?;
@@ -592,7 +700,10 @@ impl Agent for Service {
         Ok(Response::new(ReceiverStream::new(told)))
     }
 
-    async fn lease(&self, request: Request<wire::LeaseRequest>) -> Result<Response<wire::LeaseReply>, Status> {
+    async fn lease(
+        &self,
+        request: Request<wire::LeaseRequest>,
+    ) -> Result<Response<wire::LeaseReply>, Status> {
         let caller = caller(&request);
         let wire::LeaseRequest { stamp: asked, challenges, renewals } = request.into_inner();
         let stamp = stamp(asked)?;
@@ -606,12 +717,19 @@ impl Agent for Service {
         let session = self.session;
         let ours = challenges.into_iter().filter(|challenge| challenge.session == session);
         let challenges: Vec<Challenge> = ours
-            .map(|wire::Challenge { session, run, nonce, grants }| Challenge { session, run, nonce, grants })
+            .map(|wire::Challenge { session, run, nonce, grants }| Challenge {
+                session,
+                run,
+                nonce,
+                grants,
+            })
             .collect();
-        let (mut reply, renewal) =
-            self.with(&caller, &stamp, |_, experiment, now_ns| self.renew(experiment, &challenges, &renewals, now_ns))?;
+        let (mut reply, renewal) = self.with(&caller, &stamp, |_, experiment, now_ns| {
+            self.renew(experiment, &challenges, &renewals, now_ns)
+        })?;
         if !renewal.answers.is_empty() {
-            let renewal = serde_json::to_vec(&renewal).map_err(|error| Status::internal(error.to_string()))?;
+            let renewal = serde_json::to_vec(&renewal)
+                .map_err(|error| Status::internal(error.to_string()))?;
             let signature = match &self.notary {
                 Some(notary) => notary.sign_renewal(&renewal).map_err(Status::internal)?,
                 None => Vec::new(),
@@ -621,7 +739,10 @@ impl Agent for Service {
         Ok(Response::new(reply))
     }
 
-    async fn stop(&self, request: Request<wire::StopRequest>) -> Result<Response<wire::StopReply>, Status> {
+    async fn stop(
+        &self,
+        request: Request<wire::StopRequest>,
+    ) -> Result<Response<wire::StopReply>, Status> {
         let caller = caller(&request);
         let stamp = stamp(request.into_inner().stamp)?;
         self.with(&caller, &stamp, |_, experiment, _| {
@@ -631,7 +752,10 @@ impl Agent for Service {
         Ok(Response::new(wire::StopReply {}))
     }
 
-    async fn collect(&self, request: Request<wire::CollectRequest>) -> Result<Response<wire::CollectReply>, Status> {
+    async fn collect(
+        &self,
+        request: Request<wire::CollectRequest>,
+    ) -> Result<Response<wire::CollectReply>, Status> {
         let caller = caller(&request);
         let stamp = stamp(request.into_inner().stamp)?;
         let renewed_until_ns = self.with(&caller, &stamp, |_, experiment, _| {
@@ -641,11 +765,13 @@ impl Agent for Service {
             }
             Ok(experiment.renewed_until_ns())
         })?;
-        // A sender may go on until the last lease that it has been given ends. Until then its rate is kept for it, so that what others are granted does not come on top.
+        // A sender may go on until the last lease that it has been given ends. Until then its rate
+        // is kept for it, so that what others are granted does not come on top.
         let left_ns = renewed_until_ns.saturating_sub(HostTime.now_ns());
         tokio::time::sleep(Duration::from_nanos(left_ns)).await;
         let experiment = self.books().take(stamp.experiment, HostTime.now_ns());
-        let experiment = experiment.ok_or_else(|| Status::internal("an experiment that is known and not there"))?;
+        let experiment = experiment
+            .ok_or_else(|| Status::internal("an experiment that is known and not there"))?;
         let collected = tokio::task::spawn_blocking(move || experiment.collect().to_string()).await;
         let result_json = collected.map_err(|error| Status::internal(error.to_string()))?;
         Ok(Response::new(wire::CollectReply { result_json }))

@@ -1,4 +1,5 @@
-//! Connections whose other ends have not yet proven who they are: who may wait for that, and who has to make room. Pure.
+//! Connections whose other ends have not yet proven who they are: who may wait for that, and who
+//! has to make room. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
@@ -17,15 +18,20 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// A connection has come from `address`: its number, and that of the one that has to go for it, if any. An address that has as many as one may have makes room itself; when there are as many as
-    /// may be at all, the address with most of them does. So addresses with few connections are never put off by those with many.
+    /// A connection has come from `address`: its number, and that of the one that has to go for it,
+    /// if any. An address that has as many as one may have makes room itself; when there are as
+    /// many as may be at all, the address with most of them does. So addresses with few connections
+    /// are never put off by those with many.
     pub fn admit(&mut self, address: IpAddr) -> (u64, Option<u64>) {
         let origin = origin(address);
         let own = self.by_origin.get(&origin).map_or(0, VecDeque::len);
         let loser = if own >= MOST_OF_ONE {
             Some(origin)
         } else if self.count >= MOST_WAITING {
-            self.by_origin.iter().max_by_key(|(_, numbers)| numbers.len()).map(|(origin, _)| *origin)
+            self.by_origin
+                .iter()
+                .max_by_key(|(_, numbers)| numbers.len())
+                .map(|(origin, _)| *origin)
         } else {
             None
         };
@@ -57,11 +63,14 @@ impl Waiting {
     }
 }
 
-/// What counts as one address: one of IPv4, and of IPv6 the 64 bits of a network, for a host has all the rest to itself.
+/// What counts as one address: one of IPv4, and of IPv6 the 64 bits of a network, for a host has
+/// all the rest to itself.
 fn origin(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+        IpAddr::V6(address) => {
+            Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into()
+        }
     }
 }
 
@@ -99,7 +108,8 @@ mod tests {
     #[test]
     fn a_network_of_ipv6_counts_as_one_address() {
         let mut waiting = Waiting::default();
-        let gone = (0..100u128).filter_map(|host| waiting.admit(Ipv6Addr::from_bits((0xfd00 << 112) | host).into()).1);
+        let gone = (0..100u128)
+            .filter_map(|host| waiting.admit(Ipv6Addr::from_bits((0xfd00 << 112) | host).into()).1);
         assert_eq!(gone.count(), 100 - MOST_OF_ONE);
         assert_eq!(waiting.admit(ip("fd01::1")).1, None);
         assert_eq!(origin(ip("::ffff:10.0.0.1")), ip("10.0.0.1"));

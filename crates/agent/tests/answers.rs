@@ -1,4 +1,5 @@
-//! Exchanges whose answers are not their requests', files asked for block by block, and coordinators that would turn answers into a flood.
+//! Exchanges whose answers are not their requests', files asked for block by block, and
+//! coordinators that would turn answers into a flood.
 
 mod common;
 
@@ -50,7 +51,11 @@ fn answers_are_as_long_as_is_said_by_udp_and_tcp_and_both_ways_about() {
         let flow = &measured.result["flows"][name];
         let (asked, echoed) = (&flow["sending"]["counted"], &flow["receiving"]["counted"]);
         assert!(number(&asked["complete"]) > 0, "{name}: {asked} {echoed}");
-        assert_eq!(number(&asked["answered"]) + number(&asked["lost"]), number(&asked["requests"]), "{name}");
+        assert_eq!(
+            number(&asked["answered"]) + number(&asked["lost"]),
+            number(&asked["requests"]),
+            "{name}"
+        );
         assert_eq!(number(&echoed["answered"]), number(&echoed["port"]["taken"]), "{name}");
     }
 }
@@ -98,7 +103,8 @@ fn answers_go_no_faster_than_their_receiver_allows() {
     assert_eq!(measured.code, Some(0), "{}", measured.said);
     let flow = &measured.result["flows"]["ask"];
     let answered = number(&flow["receiving"]["counted"]["answered"]);
-    // From the beginning of the experiment on: its settling, the transmission, and the first one at once.
+    // From the beginning of the experiment on: its settling, the transmission, and the first one at
+    // once.
     assert!(answered > 0 && answered <= (50 + 500) / 10 + 1, "{answered}");
     assert!(number(&flow["receiving"]["counted"]["held_back"]) > 0, "{flow}");
     assert_eq!(flow["cautions"], json!(["consent-limited"]));
@@ -123,19 +129,32 @@ fn a_file_is_read_and_written_block_by_block() {
     ];
     let measured = measure("file", &test(&[&a, &b], 600, &flows), &[]);
     assert_eq!(measured.code, Some(0), "{}", measured.said);
-    for (name, request, answer) in [("read", 64, 32 + 4096), ("write", 64 + 4096, 32), ("ahead", 64, 32 + 4096)] {
+    for (name, request, answer) in
+        [("read", 64, 32 + 4096), ("write", 64 + 4096, 32), ("ahead", 64, 32 + 4096)]
+    {
         let flow = &measured.result["flows"][name];
         let (client, server) = (&flow["sending"]["counted"], &flow["receiving"]["counted"]);
-        assert_eq!((number(&client["octets"]), number(&client["blocks"])), (octets, 26), "{name}: {client}");
+        assert_eq!(
+            (number(&client["octets"]), number(&client["blocks"])),
+            (octets, 26),
+            "{name}: {client}"
+        );
         assert_eq!((number(&server["requests"]), number(&server["answers"])), (26, 26));
         let short = |whole: u64| if whole > 4096 { 26 * whole - 4096 + 100 } else { 26 * whole };
         let (asked, answered) = (number(&client["written_octets"]), number(&client["read_octets"]));
         assert_eq!((asked, answered), (short(request), short(answer)), "{name}");
-        assert_eq!((number(&server["read_octets"]), number(&server["written_octets"])), (asked, answered));
-        assert_eq!((client["ended_by"].as_str(), server["ended_by"].as_str()), (Some("whole"), Some("closed")));
+        assert_eq!(
+            (number(&server["read_octets"]), number(&server["written_octets"])),
+            (asked, answered)
+        );
+        assert_eq!(
+            (client["ended_by"].as_str(), server["ended_by"].as_str()),
+            (Some("whole"), Some("closed"))
+        );
     }
     // Each block waits for its time at one of the two: nothing is faster.
-    let whole_ns = |name: &str| number(&measured.result["flows"][name]["sending"]["counted"]["whole_ns"]);
+    let whole_ns =
+        |name: &str| number(&measured.result["flows"][name]["sending"]["counted"]["whole_ns"]);
     assert!(whole_ns("read") >= 26 * 2 * MS, "{}", whole_ns("read"));
     assert!(whole_ns("write") >= 25 * MS, "{}", whole_ns("write"));
 }
@@ -145,13 +164,19 @@ fn a_file_without_end_is_asked_for_until_the_transmission_ends() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let mut endless = file("read", 1, 4, 0, 0);
     endless["file"].as_object_mut().expect("a file").remove("octets");
-    let measured = measure("endless", &test(&[&a, &b], 300, &[by("tcp", flow("read", &endless))]), &[]);
+    let measured =
+        measure("endless", &test(&[&a, &b], 300, &[by("tcp", flow("read", &endless))]), &[]);
     assert_eq!(measured.code, Some(0), "{}", measured.said);
     let flow = &measured.result["flows"]["read"];
     let client = &flow["sending"]["counted"];
-    assert_eq!((number(&client["unanswered"]), client["whole_ns"].is_null()), (0, true), "{client}");
+    assert_eq!(
+        (number(&client["unanswered"]), client["whole_ns"].is_null()),
+        (0, true),
+        "{client}"
+    );
     assert_eq!(number(&client["octets"]), 4096 * number(&client["blocks"]));
-    // What comes back is within the consent of 50 Mb/s, from the transmission on, and a burst or a segment as long as the interface's.
+    // What comes back is within the consent of 50 Mb/s, from the transmission on, and a burst or a
+    // segment as long as the interface's.
     let most = 50_000_000 / 8 * 502 / 1000 + 65_536;
     assert!(number(&client["read_octets"]) <= most && number(&client["blocks"]) > 0, "{client}");
 }
@@ -159,11 +184,13 @@ fn a_file_without_end_is_asked_for_until_the_transmission_ends() {
 #[test]
 fn what_is_no_answer_is_told_before_anything_is_asked_for() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
-    let coder = json!({"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": null});
+    let coder =
+        json!({"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": null});
     let mut voice = asking(76, &json!({}));
     voice["arrivals"] = coder;
     let lone = voice.clone();
-    voice["frames"] = json!({"kind": "samples", "overhead_bits": 368, "min_bits": 608, "max_bits": 8000});
+    voice["frames"] =
+        json!({"kind": "samples", "overhead_bits": 368, "min_bits": 608, "max_bits": 8000});
     let mut broken = file("read", 5, 1, 0, 0);
     broken["file"]["block_octets"] = json!(0);
     let cases = [
@@ -175,9 +202,15 @@ fn what_is_no_answer_is_told_before_anything_is_asked_for() {
             by("tcp", flow("f", &asking(80, &json!({"frames": fixed(75)})))),
             "flows.f.traffic.response: frames must be of 76 to",
         ),
-        (by("packet", flow("f", &asking(76, &json!({"frames": fixed(9019)})))), "frames must be of 64 to 9018 octets"),
         (
-            flow("f", &asking(76, &json!({"think": {"kind": "uniform", "low_ps": 3, "high_ps": 1}}))),
+            by("packet", flow("f", &asking(76, &json!({"frames": fixed(9019)})))),
+            "frames must be of 64 to 9018 octets",
+        ),
+        (
+            flow(
+                "f",
+                &asking(76, &json!({"think": {"kind": "uniform", "low_ps": 3, "high_ps": 1}})),
+            ),
             "flows.f.traffic.response: rule description",
         ),
         (flow("f", &voice), "a coder is refused"),
@@ -194,13 +227,20 @@ fn what_is_no_answer_is_told_before_anything_is_asked_for() {
 
 /// A yes in the name of an asker on this host: to frames of 64 octets, a hundred a second.
 fn yes_of(asker: &UdpSocket) -> Vec<SignedGrant> {
-    let now_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+    let now_s = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .expect("after 1970")
+        .as_secs();
     let grant = json!({
         "experiment": EXPERIMENT, "session": 1, "number": 1, "sender": "127.0.0.1", "address": "127.0.0.1", "kind": "udp", "cast": "unicast",
         "port": asker.local_addr().expect("an address").port(), "mac": null, "rate_bps": 51_200, "rate_frames_per_s": 100,
         "longest_frame_octets": 64, "duration_ns": 30_000 * MS, "until_unix_s": now_s + 30,
     });
-    vec![SignedGrant { grant: grant.to_string().into_bytes(), signature: vec![], certificate: vec![] }]
+    vec![SignedGrant {
+        grant: grant.to_string().into_bytes(),
+        signature: vec![],
+        certificate: vec![],
+    }]
 }
 
 /// An answerer as the asker allows it.
@@ -225,7 +265,8 @@ async fn a_coordinator_cannot_have_more_answered_than_the_asker_has_said_yes_to(
     let request = hand.grant_request();
     hand.client.grant(request).await.expect("granted");
     let long = json!({"frames": fixed(1518)}).to_string();
-    let mixed = json!({"frames": {"kind": "mix", "bits": [512, 12_144], "weights": [1.0, 0.0]}}).to_string();
+    let mixed = json!({"frames": {"kind": "mix", "bits": [512, 12_144], "weights": [1.0, 0.0]}})
+        .to_string();
     let cases = [
         ("consent-length", Echo { longest_frame_octets: 65, ..allowed(&asker) }),
         ("consent-length", Echo { answers_json: long, ..allowed(&asker) }),
@@ -235,7 +276,10 @@ async fn a_coordinator_cannot_have_more_answered_than_the_asker_has_said_yes_to(
         ("description", Echo { longest_frame_octets: 0, ..allowed(&asker) }),
         (
             "description",
-            Echo { answers_json: "{\"frames\":{\"kind\":\"fixed\",\"bits\":8}}".into(), ..allowed(&asker) },
+            Echo {
+                answers_json: "{\"frames\":{\"kind\":\"fixed\",\"bits\":8}}".into(),
+                ..allowed(&asker)
+            },
         ),
     ];
     for (rule, echo) in cases {
@@ -247,7 +291,8 @@ async fn a_coordinator_cannot_have_more_answered_than_the_asker_has_said_yes_to(
 }
 
 #[tokio::test]
-async fn long_requests_at_a_high_rate_are_answered_no_longer_and_no_faster_than_the_asker_has_said_yes_to() {
+async fn long_requests_at_a_high_rate_are_answered_no_longer_and_no_faster_than_the_asker_has_said_yes_to(
+) {
     let agent = Agent::spawn(&[]);
     let asker = UdpSocket::bind("127.0.0.1:0").expect("a port");
     asker.set_nonblocking(true).expect("a socket that does not wait");

@@ -8,7 +8,12 @@ use serde_json::{json, Value};
 const OFFSET_NS: i64 = 250_000_000;
 
 fn agents() -> (Agent, Agent) {
-    let options = ["--clock-offset".to_owned(), OFFSET_NS.to_string(), "--clock-drift".to_owned(), "100000".to_owned()];
+    let options = [
+        "--clock-offset".to_owned(),
+        OFFSET_NS.to_string(),
+        "--clock-drift".to_owned(),
+        "100000".to_owned(),
+    ];
     (Agent::spawn(&options), Agent::spawn(&[]))
 }
 
@@ -34,16 +39,28 @@ fn clocks_that_differ_are_compared_unless_told_otherwise_and_delays_say_how_cert
     assert!(!is_uncertain(&flow), "{clock}");
     let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
     let gained = number(&clock["ahead_ns"]) - 250e6;
-    // A ten-thousandth of the time since the host's start, which is what drifts; it is up since before this test.
-    assert!(gained > 0.0 && (number(&clock["drift"]) - 1e-4).abs() <= number(&clock["drift_uncertainty"]), "{clock}");
+    // A ten-thousandth of the time since the host's start, which is what drifts; it is up since
+    // before this test.
+    assert!(
+        gained > 0.0
+            && (number(&clock["drift"]) - 1e-4).abs() <= number(&clock["drift_uncertainty"]),
+        "{clock}"
+    );
     assert!(number(&clock["delay_uncertainty_ns"]) >= number(&clock["uncertainty_ns"]), "{clock}");
-    // Taken for equal, the clocks would have put each arrival a quarter of a second before it was sent.
-    assert!(measured["delay"]["total"].as_u64() > Some(0) && measured["unrelated"] == 0, "{measured}");
+    // Taken for equal, the clocks would have put each arrival a quarter of a second before it was
+    // sent.
+    assert!(
+        measured["delay"]["total"].as_u64() > Some(0) && measured["unrelated"] == 0,
+        "{measured}"
+    );
 
     let flow = flow_with("not_compared", &agents);
     assert!(is_uncertain(&flow) && flow["clock"] == json!({"shared": false}), "{flow}");
     let measured = &flow["receiving"]["counted"]["stream"]["measured"];
-    assert_eq!((&measured["before_sent"], &measured["delay"]["total"]), (&measured["frames"], &json!(0)));
+    assert_eq!(
+        (&measured["before_sent"], &measured["delay"]["total"]),
+        (&measured["frames"], &json!(0))
+    );
 }
 
 #[test]
@@ -58,8 +75,13 @@ fn clocks_that_are_one_are_not_compared_unless_told_so() {
         if clocks == "compared" {
             assert_eq!(flow["clock"], json!({"shared": true}));
         } else {
-            let (ahead, uncertainty) = (flow["clock"]["ahead_ns"].as_f64(), flow["clock"]["uncertainty_ns"].as_f64());
-            assert!(ahead.is_some_and(|ahead| Some(ahead.abs()) <= uncertainty), "{}", flow["clock"]);
+            let (ahead, uncertainty) =
+                (flow["clock"]["ahead_ns"].as_f64(), flow["clock"]["uncertainty_ns"].as_f64());
+            assert!(
+                ahead.is_some_and(|ahead| Some(ahead.abs()) <= uncertainty),
+                "{}",
+                flow["clock"]
+            );
         }
         assert!(!is_uncertain(flow), "{flow}");
     }
@@ -67,9 +89,11 @@ fn clocks_that_are_one_are_not_compared_unless_told_so() {
 
 #[test]
 fn artificial_clocks_and_reserved_names_out_of_range_are_told() {
-    for (option, value) in
-        [("--clock-offset", "3600000000001"), ("--clock-drift", "fast"), ("--clock-drift", "-1000001")]
-    {
+    for (option, value) in [
+        ("--clock-offset", "3600000000001"),
+        ("--clock-drift", "fast"),
+        ("--clock-drift", "-1000001"),
+    ] {
         let output = run(&["--listen", "127.0.0.1:0", option, value]);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");

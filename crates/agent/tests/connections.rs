@@ -38,19 +38,37 @@ fn octets_in_bulk_go_both_ways_at_once_within_the_consent() {
         let flow = &measured.result["flows"][name];
         let (given, taken) = (&flow["sending"]["counted"], &flow["receiving"]["counted"]);
         let octets = number(&given["octets"]);
-        assert_eq!((number(&taken["octets"]), &given["acknowledged"]), (octets, &json!(true)), "{flow}");
-        assert_eq!((number(&flow["sent_octets"]), number(&flow["received_octets"])), (octets, octets));
-        // Half a second and a burst of 2 ms, or one segment as long as the loopback interface's MTU; headers come on top.
+        assert_eq!(
+            (number(&taken["octets"]), &given["acknowledged"]),
+            (octets, &json!(true)),
+            "{flow}"
+        );
+        assert_eq!(
+            (number(&flow["sent_octets"]), number(&flow["received_octets"])),
+            (octets, octets)
+        );
+        // Half a second and a burst of 2 ms, or one segment as long as the loopback interface's
+        // MTU; headers come on top.
         let most = 50_000_000 / 8 * 502 / 1000 + 65_536;
         assert!(octets > 0 && octets <= most, "{octets} of {most}");
         let columns = &given["tcp"]["columns"];
         let samples = given["tcp"]["at_ns"].as_array().expect("times").len();
-        for name in ["round_trip_us", "congestion_window", "sent_again", "receiver_limited_us", "buffer_limited_us"] {
+        for name in [
+            "round_trip_us",
+            "congestion_window",
+            "sent_again",
+            "receiver_limited_us",
+            "buffer_limited_us",
+        ] {
             assert_eq!(columns[name].as_array().map(Vec::len), Some(samples), "{name}");
         }
-        let acknowledged = columns["acknowledged_octets"].as_array().and_then(|column| column.last()).map(number);
+        let acknowledged =
+            columns["acknowledged_octets"].as_array().and_then(|column| column.last()).map(number);
         // The kernel may count the connection's own beginning and end.
-        assert!(acknowledged.is_some_and(|all| (octets..=octets + 2).contains(&all)), "{acknowledged:?} {octets}");
+        assert!(
+            acknowledged.is_some_and(|all| (octets..=octets + 2).contains(&all)),
+            "{acknowledged:?} {octets}"
+        );
     }
 }
 
@@ -76,7 +94,8 @@ fn messages_and_exchanges_go_over_a_connection_like_frames() {
     asked["frames"]["bits"] = json!(8 * 100);
     let mut messages = paced();
     messages["frames"]["bits"] = json!(8 * 200);
-    let flows = [by_tcp("messages", &messages), by_tcp("full", &saturated()), by_tcp("ask", &asked)];
+    let flows =
+        [by_tcp("messages", &messages), by_tcp("full", &saturated()), by_tcp("ask", &asked)];
     let measured = measure("messages", &test(&[&a, &b], 300, &flows), &[]);
     assert_eq!(measured.code, Some(0), "{}", measured.said);
     let flows = &measured.result["flows"];
@@ -99,7 +118,11 @@ fn connections_fall_silent_with_their_agents() {
     // A lease lasts 0.7 s, of the second in which agents fall silent.
     let silence = in_quiet_window(Duration::from_millis(200), || {
         let silence = silence_after_a_kill("tcp-orphans", &description, [&a, &b]);
-        assert_eq!(measure("after-tcp-orphans", &short, &[]).code, Some(0), "the agents are free again");
+        assert_eq!(
+            measure("after-tcp-orphans", &short, &[]).code,
+            Some(0),
+            "the agents are free again"
+        );
         silence
     });
     if let Some(silence) = silence {
@@ -123,11 +146,16 @@ fn both_ends_have_the_congestion_control_of_the_test_and_tell_it() {
     let measured = measure("congestion", &test(&[&a, &b], 300, &flows), &[]);
     assert_eq!(measured.code, Some(0), "{}", measured.said);
     let system = |setting: &str| {
-        std::fs::read_to_string(format!("/proc/sys/net/ipv4/{setting}")).expect("a setting").trim().to_owned()
+        std::fs::read_to_string(format!("/proc/sys/net/ipv4/{setting}"))
+            .expect("a setting")
+            .trim()
+            .to_owned()
     };
-    for (name, expected) in
-        [("bulk", "reno".to_owned()), ("file", "reno".to_owned()), ("own", system("tcp_congestion_control"))]
-    {
+    for (name, expected) in [
+        ("bulk", "reno".to_owned()),
+        ("file", "reno".to_owned()),
+        ("own", system("tcp_congestion_control")),
+    ] {
         for end in ["sending", "receiving"] {
             let counted = &measured.result["flows"][name][end]["counted"];
             assert_eq!(counted["congestion"], json!(expected), "{name} {end}: {counted}");
@@ -143,7 +171,11 @@ fn a_congestion_control_that_a_host_does_not_have_is_refused_with_those_that_it_
     flow["congestion"] = json!("none-such");
     let measured = measure("no-congestion", &test(&[&a, &b], 100, &[flow]), &[]);
     assert_ne!(measured.code, Some(0), "{}", measured.result);
-    assert!(measured.said.contains("none-such") && measured.said.contains("reno"), "{}", measured.said);
+    assert!(
+        measured.said.contains("none-such") && measured.said.contains("reno"),
+        "{}",
+        measured.said
+    );
 }
 
 #[test]
@@ -152,7 +184,11 @@ fn transfers_that_cannot_be_are_told() {
     let faulty = [
         (json!({"kind": "transfer", "block_octets": 0}), "tcp", "blocks of 1 to"),
         (json!({"kind": "transfer"}), "udp", "must be \"tcp\" for a transfer"),
-        (json!({"kind": "transfer"}), "udp", "flows.f.congestion = \"reno\": must not be given with port \"udp\""),
+        (
+            json!({"kind": "transfer"}),
+            "udp",
+            "flows.f.congestion = \"reno\": must not be given with port \"udp\"",
+        ),
     ];
     for (traffic, port, expected) in faulty {
         let mut flow = by_tcp("f", &traffic);

@@ -1,11 +1,15 @@
-//! What strangers, and coordinators gone wrong, may throw at an agent: nothing makes it fall or grow.
+//! What strangers, and coordinators gone wrong, may throw at an agent: nothing makes it fall or
+//! grow.
 
 mod common;
 
-use common::{connect, credentials, flow, make_certificates, measure, paced, test, Agent, Scratch, MS};
+use common::{
+    connect, credentials, flow, make_certificates, measure, paced, test, Agent, Scratch, MS,
+};
 use ethermeter_agent::protocol::{
-    role, Ask, Challenge, Client, CollectRequest, Echo, Give, GrantRequest, LeaseRequest, Phases, PrepareRequest,
-    ProgressRequest, Role, Send, Server, SignedGrant, SignedRenewal, Sink, Stamp, StartRequest, StopRequest, Take,
+    role, Ask, Challenge, Client, CollectRequest, Echo, Give, GrantRequest, LeaseRequest, Phases,
+    PrepareRequest, ProgressRequest, Role, Send, Server, SignedGrant, SignedRenewal, Sink, Stamp,
+    StartRequest, StopRequest, Take,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -64,7 +68,14 @@ impl Decoder for Octets {
 
 /// Numbers near the edges, and any.
 fn number() -> impl Strategy<Value = u64> {
-    prop_oneof![Just(0), Just(1), Just(u64::MAX), Just(u64::from(u32::MAX)), 0u64..100_000, any::<u64>()]
+    prop_oneof![
+        Just(0),
+        Just(1),
+        Just(u64::MAX),
+        Just(u64::from(u32::MAX)),
+        0u64..100_000,
+        any::<u64>()
+    ]
 }
 
 /// Rates and times that operators allow, mostly.
@@ -89,12 +100,24 @@ fn half() -> impl Strategy<Value = u32> {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    let known = ["", "f", "127.0.0.1", "::1", "224.0.0.1", "255.255.255.255", "10.0.0.1", "lo", "sleeping", "spinning"];
+    let known = [
+        "",
+        "f",
+        "127.0.0.1",
+        "::1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "10.0.0.1",
+        "lo",
+        "sleeping",
+        "spinning",
+    ];
     prop_oneof![3 => proptest::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => "\\PC{0,20}"]
 }
 
 fn kind() -> impl Strategy<Value = (String, String)> {
-    let words = |list: &[&'static str]| proptest::sample::select(list.to_vec()).prop_map(str::to_owned);
+    let words =
+        |list: &[&'static str]| proptest::sample::select(list.to_vec()).prop_map(str::to_owned);
     (
         words(&["udp", "udp", "udp", "udp", "tcp", "tcp", "xdp", "raw"]),
         words(&["unicast", "unicast", "unicast", "unicast", "multicast", "broadcast", ""]),
@@ -136,33 +159,45 @@ fn renewal() -> impl Strategy<Value = SignedRenewal> {
 }
 
 fn a_role() -> impl Strategy<Value = Role> {
-    let sources =
-        ["", "{}", "[[[[", "{\"frames\":{\"kind\":\"fixed\",\"bits\":512},\"arrivals\":{\"kind\":\"saturated\"}}"];
+    let sources = [
+        "",
+        "{}",
+        "[[[[",
+        "{\"frames\":{\"kind\":\"fixed\",\"bits\":512},\"arrivals\":{\"kind\":\"saturated\"}}",
+    ];
     let source = || proptest::sample::select(sources.to_vec()).prop_map(str::to_owned);
-    let answers = ["", "{}", "[[[[", "{\"think\":{\"kind\":\"exponential\",\"offset_ps\":0,\"mean_ps\":1e9}}"];
+    let answers = [
+        "",
+        "{}",
+        "[[[[",
+        "{\"think\":{\"kind\":\"exponential\",\"offset_ps\":0,\"mean_ps\":1e9}}",
+    ];
     let answers = proptest::sample::select(answers.to_vec()).prop_map(str::to_owned);
     let nothing = "{\"kind\":\"constant\",\"ps\":0}";
     let file = format!(
         "{{\"direction\":\"read\",\"block_octets\":9,\"request_octets\":1,\"answer_octets\":1,\"client\":{nothing},\"server\":{nothing}}}"
     );
-    let file = move || proptest::sample::select(vec![file.clone(), "{}".to_owned(), "[[[[".to_owned()]);
+    let file =
+        move || proptest::sample::select(vec![file.clone(), "{}".to_owned(), "[[[[".to_owned()]);
     let grants = || proptest::collection::vec(signed(), 0..3);
-    let send = (grants(), source(), text(), number()).prop_map(|(grants, source_json, address, rate)| {
-        let seed = rate;
-        role::Role::Send(Send {
-            grants,
-            source_json,
-            seed,
-            station: 0,
-            address,
-            rate_bps: rate,
-            rate_frames_per_s: rate,
-            real_time: false,
-        })
-    });
-    let sink = (text(), text()).prop_map(|(attention, clock)| role::Role::Sink(Sink { attention, clock }));
-    let ask =
-        (grants(), source(), number(), number(), text()).prop_map(|(grants, source_json, one, other, attention)| {
+    let send =
+        (grants(), source(), text(), number()).prop_map(|(grants, source_json, address, rate)| {
+            let seed = rate;
+            role::Role::Send(Send {
+                grants,
+                source_json,
+                seed,
+                station: 0,
+                address,
+                rate_bps: rate,
+                rate_frames_per_s: rate,
+                real_time: false,
+            })
+        });
+    let sink =
+        (text(), text()).prop_map(|(attention, clock)| role::Role::Sink(Sink { attention, clock }));
+    let ask = (grants(), source(), number(), number(), text()).prop_map(
+        |(grants, source_json, one, other, attention)| {
             role::Role::Ask(Ask {
                 grants,
                 patience_ns: other,
@@ -173,7 +208,8 @@ fn a_role() -> impl Strategy<Value = Role> {
                 seed: one,
                 station: 0,
             })
-        });
+        },
+    );
     let echo = (proptest::option::of(signed()), number(), text(), answers, half()).prop_map(
         |(grant, rate, attention, answers_json, longest_frame_octets)| {
             role::Role::Echo(Echo {
@@ -198,13 +234,30 @@ fn a_role() -> impl Strategy<Value = Role> {
             station: 0,
         })
     });
-    let server = (proptest::option::of(signed()), number(), file()).prop_map(|(grant, rate, file_json)| {
-        role::Role::Server(Server { grant, rate_bps: rate, rate_frames_per_s: rate, file_json, seed: rate, station: 1 })
-    });
-    let give = (grants(), text(), number(), half()).prop_map(|(grants, address, octets, block_octets)| {
-        role::Role::Give(Give { grants, address, octets, block_octets, rate_bps: octets, rate_frames_per_s: octets })
-    });
-    let any_role = prop_oneof![send, sink, ask, echo, give, client, server, Just(role::Role::Take(Take {}))];
+    let server =
+        (proptest::option::of(signed()), number(), file()).prop_map(|(grant, rate, file_json)| {
+            role::Role::Server(Server {
+                grant,
+                rate_bps: rate,
+                rate_frames_per_s: rate,
+                file_json,
+                seed: rate,
+                station: 1,
+            })
+        });
+    let give =
+        (grants(), text(), number(), half()).prop_map(|(grants, address, octets, block_octets)| {
+            role::Role::Give(Give {
+                grants,
+                address,
+                octets,
+                block_octets,
+                rate_bps: octets,
+                rate_frames_per_s: octets,
+            })
+        });
+    let any_role =
+        prop_oneof![send, sink, ask, echo, give, client, server, Just(role::Role::Take(Take {}))];
     (text(), kind(), text(), half(), text(), proptest::option::of(any_role)).prop_map(
         |(flow, (kind, cast), interface, stream, congestion, role)| Role {
             flow,
@@ -223,14 +276,16 @@ const EXPERIMENT: u64 = 0xF022;
 /// Stamps of a coordinator that mostly knows what it does.
 fn stamp(session: u64) -> impl Strategy<Value = Option<Stamp>> {
     // Each later than the one before, for a replay is refused before anything else is looked at.
-    let good = prop_oneof![19 => Just(None), 1 => number().prop_map(Some)].prop_map(move |other| Stamp {
-        session,
-        experiment: other.unwrap_or_else(experiment),
-        counter: CALLS_MADE.fetch_add(1, Ordering::Relaxed),
-        made_ns: now_ns(),
-    });
-    let any_stamp = (number(), number(), number(), number())
-        .prop_map(|(session, experiment, counter, made_ns)| Stamp { session, experiment, counter, made_ns });
+    let good =
+        prop_oneof![19 => Just(None), 1 => number().prop_map(Some)].prop_map(move |other| Stamp {
+            session,
+            experiment: other.unwrap_or_else(experiment),
+            counter: CALLS_MADE.fetch_add(1, Ordering::Relaxed),
+            made_ns: now_ns(),
+        });
+    let any_stamp = (number(), number(), number(), number()).prop_map(
+        |(session, experiment, counter, made_ns)| Stamp { session, experiment, counter, made_ns },
+    );
     prop_oneof![18 => good.prop_map(Some), 1 => any_stamp.prop_map(Some), 1 => Just(None)]
 }
 
@@ -276,32 +331,35 @@ fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
             },
         );
     let phases = [(); 6].map(|()| number());
-    let prepare = (stamp(session), proptest::option::of(phases), proptest::collection::vec(a_role(), 0..4)).prop_map(
-        |(stamp, phases, roles)| {
-            let phases =
-                phases.map(|[settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches]| Phases {
-                    settle_ns,
-                    transmit_ns,
-                    measure_from_ns,
-                    measure_to_ns,
-                    drain_ns,
-                    batches: u32::try_from(batches & 0xFFFF_FFFF).expect("32 bits"),
-                });
-            PrepareRequest { stamp, phases, roles }.encode_to_vec()
-        },
-    );
-    let start =
-        (stamp(session), number()).prop_map(|(stamp, begin_ns)| StartRequest { stamp, begin_ns }.encode_to_vec());
-    let challenge = (number(), number(), number(), proptest::collection::vec(number(), 0..5)).prop_map(
-        move |(other, run, nonce, grants)| {
+    let prepare =
+        (stamp(session), proptest::option::of(phases), proptest::collection::vec(a_role(), 0..4))
+            .prop_map(|(stamp, phases, roles)| {
+                let phases = phases.map(
+                    |[settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches]| {
+                        Phases {
+                            settle_ns,
+                            transmit_ns,
+                            measure_from_ns,
+                            measure_to_ns,
+                            drain_ns,
+                            batches: u32::try_from(batches & 0xFFFF_FFFF).expect("32 bits"),
+                        }
+                    },
+                );
+                PrepareRequest { stamp, phases, roles }.encode_to_vec()
+            });
+    let start = (stamp(session), number())
+        .prop_map(|(stamp, begin_ns)| StartRequest { stamp, begin_ns }.encode_to_vec());
+    let challenge = (number(), number(), number(), proptest::collection::vec(number(), 0..5))
+        .prop_map(move |(other, run, nonce, grants)| {
             let session = if other % 2 == 0 { session } else { other };
             Challenge { session, run, nonce, grants }
-        },
-    );
+        });
     let challenges = proptest::collection::vec(challenge, 0..5);
     let renewals = proptest::collection::vec(renewal(), 0..3);
-    let lease = (stamp(session), challenges, renewals)
-        .prop_map(|(stamp, challenges, renewals)| LeaseRequest { stamp, challenges, renewals }.encode_to_vec());
+    let lease = (stamp(session), challenges, renewals).prop_map(|(stamp, challenges, renewals)| {
+        LeaseRequest { stamp, challenges, renewals }.encode_to_vec()
+    });
     let progress = stamp(session).prop_map(|stamp| ProgressRequest { stamp }.encode_to_vec());
     let stop = stamp(session).prop_map(|stamp| StopRequest { stamp }.encode_to_vec());
     let collect = stamp(session).prop_map(|stamp| CollectRequest { stamp }.encode_to_vec());
@@ -317,17 +375,19 @@ fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
         1 => noise.prop_map(|body| ("Hello", body)),
     ];
     // Some are cut, some have an octet changed.
-    (whole, 0u8..4, any::<proptest::sample::Index>(), any::<u8>()).prop_map(|((name, mut body), fate, place, octet)| {
-        if !body.is_empty() {
-            let at = place.index(body.len());
-            match fate {
-                0 => body.truncate(at),
-                1 => body[at] ^= octet,
-                _ => {}
+    (whole, 0u8..4, any::<proptest::sample::Index>(), any::<u8>()).prop_map(
+        |((name, mut body), fate, place, octet)| {
+            if !body.is_empty() {
+                let at = place.index(body.len());
+                match fate {
+                    0 => body.truncate(at),
+                    1 => body[at] ^= octet,
+                    _ => {}
+                }
             }
-        }
-        (name, body)
-    })
+            (name, body)
+        },
+    )
 }
 
 fn runner() -> TestRunner {
@@ -338,33 +398,44 @@ fn runner() -> TestRunner {
 fn works(agent: &Agent, options: &[String]) {
     let other = Agent::spawn(options);
     let of_coordinator = |option: &&String| !option.contains("ceilings");
-    let coordinator: Vec<String> =
-        options.iter().filter(of_coordinator).map(|option| option.replace("/127.0.0.1.", "/coordinator.")).collect();
-    let measured = measure("fuzzed", &test(&[agent, &other], 100, &[flow("paced", &paced())]), &coordinator);
+    let coordinator: Vec<String> = options
+        .iter()
+        .filter(of_coordinator)
+        .map(|option| option.replace("/127.0.0.1.", "/coordinator."))
+        .collect();
+    let measured =
+        measure("fuzzed", &test(&[agent, &other], 100, &[flow("paced", &paced())]), &coordinator);
     assert_eq!(measured.code, Some(0), "{}", measured.said);
 }
 
 const CALLS: usize = 1500;
-/// What an agent may hold more than before: its buffers for some ports, some experiments that have not been collected; not what grows with the calls.
+/// What an agent may hold more than before: its buffers for some ports, some experiments that have
+/// not been collected; not what grows with the calls.
 const MOST_GROWTH: u64 = 48 << 20;
 
 async fn call_at_random(mut agent: Agent, certificates: Option<&Path>, options: &[String]) {
     let channel = connect(&agent, certificates).await;
     let mut client = Grpc::new(channel);
-    let hello = ethermeter_agent::protocol::agent_client::AgentClient::new(connect(&agent, certificates).await)
-        .hello(ethermeter_agent::protocol::HelloRequest {})
-        .await
-        .expect("an answer")
-        .into_inner();
+    let hello = ethermeter_agent::protocol::agent_client::AgentClient::new(
+        connect(&agent, certificates).await,
+    )
+    .hello(ethermeter_agent::protocol::HelloRequest {})
+    .await
+    .expect("an answer")
+    .into_inner();
     let (mut runner, calls) = (runner(), call(hello.session));
     let (mut answered, mut refused) = (0, 0);
     let mut before = 0;
     for number in 0..CALLS {
         let (name, body) = calls.new_tree(&mut runner).expect("a call").current();
-        let path = PathAndQuery::try_from(format!("/ethermeter.agent.v1.Agent/{name}")).expect("a path");
+        let path =
+            PathAndQuery::try_from(format!("/ethermeter.agent.v1.Agent/{name}")).expect("a path");
         client.ready().await.expect("a connection");
         let request = Request::new(body);
-        let answer = tokio::time::timeout(Duration::from_secs(10), client.server_streaming(request, path, Octets));
+        let answer = tokio::time::timeout(
+            Duration::from_secs(10),
+            client.server_streaming(request, path, Octets),
+        );
         match answer.await.expect("an answer in time") {
             Ok(_) => answered += 1,
             Err(status) if status.code() == Code::PermissionDenied => {
@@ -383,7 +454,10 @@ async fn call_at_random(mut agent: Agent, certificates: Option<&Path>, options: 
         }
     }
     assert!(agent.is_alive());
-    assert!(answered > 30 && refused > 200, "{answered} answered, {refused} refused: too few to mean anything");
+    assert!(
+        answered > 30 && refused > 200,
+        "{answered} answered, {refused} refused: too few to mean anything"
+    );
     let grown = agent.resident_octets().saturating_sub(before);
     assert!(grown < MOST_GROWTH, "{grown} octets more");
     drop(client);
@@ -393,7 +467,8 @@ async fn call_at_random(mut agent: Agent, certificates: Option<&Path>, options: 
     tokio::task::spawn_blocking(move || works(&agent, &options)).await.expect("a test that works");
 }
 
-/// Options of an operator who allows many experiments at once, so that one that has not been collected does not keep others out.
+/// Options of an operator who allows many experiments at once, so that one that has not been
+/// collected does not keep others out.
 fn with_room(scratch: &Scratch, mut options: Vec<String>) -> Vec<String> {
     let file = scratch.write("ceilings.toml", "tests_at_once = 1000").display().to_string();
     options.extend(["--ceilings".to_owned(), file]);
@@ -419,12 +494,17 @@ async fn calls_at_random_are_refused_or_answered_by_an_agent_with_certificates()
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let said = prop_oneof![4 => Just(None), 1 => (0u32..1 << 24).prop_map(Some)];
     let body = proptest::collection::vec(any::<u8>(), 0..100);
-    (said, prop_oneof![4 => 0u8..10, 1 => any::<u8>()], any::<u8>(), prop_oneof![0u32..5, any::<u32>()], body).prop_map(
-        |(said, kind, flags, stream, body)| {
+    (
+        said,
+        prop_oneof![4 => 0u8..10, 1 => any::<u8>()],
+        any::<u8>(),
+        prop_oneof![0u32..5, any::<u32>()],
+        body,
+    )
+        .prop_map(|(said, kind, flags, stream, body)| {
             let octets = said.unwrap_or(u32::try_from(body.len()).expect("a short body"));
             [&octets.to_be_bytes()[1..], &[kind, flags], &stream.to_be_bytes(), &body].concat()
-        },
-    )
+        })
 }
 
 /// What may come first on a connection: the beginning of HTTP/2, of TLS, or of neither.

@@ -46,7 +46,10 @@ fn check_group(flow: &Value, frames: u64) {
 fn each_of_several_receivers_has_what_was_sent_once() {
     let scratch = Scratch::new("groups");
     let agents = agents(&scratch, "[\"multicast\", \"broadcast\"]");
-    let flows = [to_both("many", "udp", "multicast", &paced()), to_both("all", "udp", "broadcast", &paced())];
+    let flows = [
+        to_both("many", "udp", "multicast", &paced()),
+        to_both("all", "udp", "broadcast", &paced()),
+    ];
     let measured = measure("groups", &among(&agents, 300, &flows), &[]);
     assert_eq!(measured.code, Some(0), "{}", measured.said);
     for name in ["many", "all"] {
@@ -59,7 +62,11 @@ fn a_request_to_a_group_is_answered_by_each_of_its_stations() {
     let scratch = Scratch::new("ask-groups");
     let agents = agents(&scratch, "[\"multicast\", \"broadcast\"]");
     for cast in ["multicast", "broadcast"] {
-        let measured = measure("ask-groups", &among(&agents, 300, &[to_both("ask", "udp", cast, &exchange())]), &[]);
+        let measured = measure(
+            "ask-groups",
+            &among(&agents, 300, &[to_both("ask", "udp", cast, &exchange())]),
+            &[],
+        );
         assert_eq!(measured.code, Some(0), "{}", measured.said);
         check_answers(&measured.result["flows"]["ask"]);
     }
@@ -70,14 +77,16 @@ fn check_answers(flow: &Value) {
     let requests = number(&asked["requests"]);
     assert_eq!(number(&asked["answered"]) + number(&asked["lost"]), 2 * requests, "{flow}");
     let by_station = asked["by_station"].as_array().expect("stations");
-    let answered: Vec<u64> = by_station.iter().map(|station| number(&station["answered"])).collect();
+    let answered: Vec<u64> =
+        by_station.iter().map(|station| number(&station["answered"])).collect();
     assert_eq!((answered.len(), answered.iter().sum::<u64>()), (2, number(&asked["answered"])));
     let complete = number(&asked["complete"]);
     assert!(complete > 0 && answered.iter().all(|&answers| answers >= complete), "{asked}");
     assert_eq!(number(&asked["whole_round"]["total"]), complete);
     // The last answer is never before the first.
     assert!(
-        number(&asked["whole_round"]["quantiles_ps"]["0.5"]) >= number(&asked["round_trip"]["quantiles_ps"]["0.01"])
+        number(&asked["whole_round"]["quantiles_ps"]["0.5"])
+            >= number(&asked["round_trip"]["quantiles_ps"]["0.01"])
     );
 }
 
@@ -86,7 +95,8 @@ fn an_operator_who_says_nothing_of_groups_allows_none() {
     let scratch = Scratch::new("no-groups");
     let agents = agents(&scratch, "[]");
     for (port, cast) in [("udp", "multicast"), ("udp", "broadcast"), ("packet", "broadcast")] {
-        let measured = measure("no-groups", &among(&agents, 100, &[to_both("g", port, cast, &paced())]), &[]);
+        let measured =
+            measure("no-groups", &among(&agents, 100, &[to_both("g", port, cast, &paced())]), &[]);
         assert_eq!(measured.code, Some(2), "{}", measured.result);
         let expected = format!("rule groups: {cast} is refused, allowed: unicast");
         assert!(measured.said.contains(&expected), "{}", measured.said);
@@ -100,7 +110,10 @@ fn what_does_not_go_together_is_told_before_anything_is_asked_for() {
     let mut same = among(&agents, 100, &[to_both("same", "udp", "multicast", &paced())]);
     same["agents"][2]["address"] = json!("127.0.0.2");
     let cases = [
-        (among(&agents, 100, &[to_both("f", "tcp", "multicast", &paced())]), "TCP connects two stations"),
+        (
+            among(&agents, 100, &[to_both("f", "tcp", "multicast", &paced())]),
+            "TCP connects two stations",
+        ),
         (among(&agents, 100, &[to_both("f", "xdp", "multicast", &paced())]), "cannot join a group"),
         (among(&agents, 100, &[to_both("f", "udp", "unicast", &paced())]), "one agent of unicast"),
         (same, "addresses of their own"),

@@ -5,8 +5,8 @@ mod common;
 mod quiet;
 
 use common::{
-    credentials, exchange, flow, make_certificates, measure, paced, saturated, silence_after_a_kill, test, wait_for,
-    Agent, Measuring, Scratch,
+    credentials, exchange, flow, make_certificates, measure, paced, saturated,
+    silence_after_a_kill, test, wait_for, Agent, Measuring, Scratch,
 };
 use ethermeter_agent::coordinator::Stage;
 use quiet::in_quiet_window;
@@ -27,7 +27,10 @@ fn check_stream(flow: &Value) {
     let stream = &flow["receiving"]["counted"]["stream"];
     let buckets = stream["measured"]["delay"]["buckets"].as_array().expect("a histogram");
     let total: u64 = buckets.iter().map(|bucket| number(&bucket[2])).sum();
-    assert_eq!(total + number(&stream["measured"]["before_sent"]), number(&stream["measured"]["frames"]));
+    assert_eq!(
+        total + number(&stream["measured"]["before_sent"]),
+        number(&stream["measured"]["frames"])
+    );
     // Nobody said in how many parts: all of it is one.
     let parts = &stream["measured"]["batches"];
     assert_eq!(parts["frames"], json!([stream["measured"]["frames"]]));
@@ -43,18 +46,25 @@ fn check_all_kinds(result: &Value) {
     // One a millisecond from a phase within the first on, for half a second.
     assert_eq!(number(&flows["paced"]["sent"]), 500);
     assert_eq!(number(&flows["paced"]["sending"]["counted"]["pacing"]["frames"]), 500);
-    // 50 Mb/s for half a second and a burst of 2 ms, in frames of 4096 bits; and the last batch of 64 frames, taken up before the end.
+    // 50 Mb/s for half a second and a burst of 2 ms, in frames of 4096 bits; and the last batch of
+    // 64 frames, taken up before the end.
     let sent = number(&flows["full"]["sent"]);
     assert!(sent > 64 && (sent - 64) * 4096 <= 50_000 * 502, "{sent}");
     assert_eq!(flows["full"]["cautions"], json!(["consent-limited"]));
-    let (asked, echoed) = (&flows["ask"]["sending"]["counted"], &flows["ask"]["receiving"]["counted"]);
+    let (asked, echoed) =
+        (&flows["ask"]["sending"]["counted"], &flows["ask"]["receiving"]["counted"]);
     assert_eq!(number(&asked["requests"]), number(&asked["answered"]) + number(&asked["lost"]));
-    assert!(number(&asked["answered"]) > 0 && number(&asked["answered"]) <= number(&echoed["answered"]));
+    assert!(
+        number(&asked["answered"]) > 0 && number(&asked["answered"]) <= number(&echoed["answered"])
+    );
     for name in ["a", "b"] {
         let host = result["agents"][name]["result"]["host"].as_array().expect("samples");
         let at: Vec<&str> = host.iter().filter_map(|sample| sample["at"].as_str()).collect();
         assert_eq!(at, ["begin", "measure_from", "measure_to", "end"]);
-        assert!(number(&host[3]["host"]["context_switches"]) > number(&host[0]["host"]["context_switches"]));
+        assert!(
+            number(&host[3]["host"]["context_switches"])
+                > number(&host[0]["host"]["context_switches"])
+        );
         check_series(&result["agents"][name]["result"]);
         // One clock: what the coordinator takes for the difference is within its uncertainty.
         let clock = &result["agents"][name]["clock"];
@@ -71,7 +81,8 @@ fn check_series(result: &Value) {
     // 750 ms, and one at the beginning; on a busy machine some are missed, never more taken.
     assert!((2..=9).contains(&at_ns.len()) && at_ns.len() as u64 == samples, "{series}");
     assert_eq!(number(&series["cost"]["failed"]), 0);
-    // Less than a fiftieth of one processor, of the time of the thread alone: whatever else runs does not count.
+    // Less than a fiftieth of one processor, of the time of the thread alone: whatever else runs
+    // does not count.
     assert!(number(&series["cost"]["processor_ns"]) < samples * 2_000_000, "{}", series["cost"]);
     let columns = series["columns"].as_object().expect("columns");
     for (name, column) in columns {
@@ -83,9 +94,15 @@ fn check_series(result: &Value) {
             assert!(name == "memory_available_octets" || counts.is_sorted(), "{name}: {counts:?}");
         }
     }
-    assert!(columns["context_switches"][at_ns.len() - 1].as_u64() > columns["context_switches"][0].as_u64());
+    assert!(
+        columns["context_switches"][at_ns.len() - 1].as_u64()
+            > columns["context_switches"][0].as_u64()
+    );
     let provenance = &result["provenance"];
-    assert!(provenance["interfaces"]["lo"]["mtu"].is_u64() && number(&provenance["processors"]) > 0, "{provenance}");
+    assert!(
+        provenance["interfaces"]["lo"]["mtu"].is_u64() && number(&provenance["processors"]) > 0,
+        "{provenance}"
+    );
 }
 
 #[test]
@@ -125,17 +142,24 @@ fn the_same_runs_with_certificates_and_not_without() {
 #[test]
 fn an_agent_that_is_killed_ends_the_test_and_the_others_data_are_kept() {
     let (a, mut b) = (Agent::spawn(&[]), Agent::spawn(&[]));
-    let measuring = Measuring::begin("lost", &test(&[&a, &b], 30_000, &[flow("paced", &paced())]), &[]);
+    let measuring =
+        Measuring::begin("lost", &test(&[&a, &b], 30_000, &[flow("paced", &paced())]), &[]);
     wait_for("roles of both", Duration::from_secs(10), || a.has_roles() && b.has_roles());
     std::thread::sleep(Duration::from_secs(1));
     b.kill();
     let measured = measuring.finish();
     assert_eq!(measured.code, Some(1), "{}", measured.said);
     let result = &measured.result;
-    assert_eq!((result["outcome"].as_str(), result["lost"]["agent"].as_str()), (Some("agent-lost"), Some("b")));
+    assert_eq!(
+        (result["outcome"].as_str(), result["lost"]["agent"].as_str()),
+        (Some("agent-lost"), Some("b"))
+    );
     let sending = &result["flows"]["paced"]["sending"]["counted"];
     assert!(number(&sending["frames"]) > 0, "{result}");
-    assert!(result["flows"]["paced"]["receiving"].is_null() && result["agents"]["b"]["result"].is_null());
+    assert!(
+        result["flows"]["paced"]["receiving"].is_null()
+            && result["agents"]["b"]["result"].is_null()
+    );
     assert!(!a.has_roles());
 }
 
@@ -148,7 +172,12 @@ fn an_interrupt_stops_all_and_keeps_what_was_counted() {
     std::thread::sleep(Duration::from_secs(1));
     common::send_signal(measuring.child.id(), "INT");
     let measured = measuring.finish();
-    assert_eq!((measured.code, measured.result["outcome"].as_str()), (Some(1), Some("stopped")), "{}", measured.said);
+    assert_eq!(
+        (measured.code, measured.result["outcome"].as_str()),
+        (Some(1), Some("stopped")),
+        "{}",
+        measured.said
+    );
     assert!(number(&measured.result["flows"]["paced"]["received"]) > 0);
     assert!(!a.has_roles() && !b.has_roles());
     let short = test(&[&a, &b], 100, &[flow("paced", &paced())]);
@@ -158,11 +187,16 @@ fn an_interrupt_stops_all_and_keeps_what_was_counted() {
 #[test]
 fn agents_fall_silent_within_a_second_when_the_coordinator_is_killed() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
-    let description = test(&[&a, &b], 30_000, &[flow("full", &saturated()), flow("ask", &exchange())]);
+    let description =
+        test(&[&a, &b], 30_000, &[flow("full", &saturated()), flow("ask", &exchange())]);
     let short = test(&[&a, &b], 100, &[flow("paced", &paced())]);
     let silence = in_quiet_window(TOLERATED_STALL, || {
         let silence = silence_after_a_kill("orphans", &description, [&a, &b]);
-        assert_eq!(measure("after-orphans", &short, &[]).code, Some(0), "the agents are free again");
+        assert_eq!(
+            measure("after-orphans", &short, &[]).code,
+            Some(0),
+            "the agents are free again"
+        );
         silence
     });
     if let Some(silence) = silence {
@@ -173,7 +207,8 @@ fn agents_fall_silent_within_a_second_when_the_coordinator_is_killed() {
 #[test]
 fn an_agent_that_is_asked_to_end_ends_its_roles() {
     let (mut a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
-    let measuring = Measuring::begin("ended", &test(&[&a, &b], 30_000, &[flow("full", &saturated())]), &[]);
+    let measuring =
+        Measuring::begin("ended", &test(&[&a, &b], 30_000, &[flow("full", &saturated())]), &[]);
     wait_for("roles of both", Duration::from_secs(10), || a.has_roles() && b.has_roles());
     a.signal("TERM");
     assert_eq!(a.wait(), Some(0));
@@ -184,12 +219,18 @@ fn an_agent_that_is_asked_to_end_ends_its_roles() {
 fn an_operators_ceilings_are_named_when_they_refuse() {
     let scratch = Scratch::new("ceilings");
     let cases = [
-        ("rate_bps = 1_000_000", "rule rate-bits: 50000000 bit/s is refused, allowed: 1 to 1000000 bit/s"),
+        (
+            "rate_bps = 1_000_000",
+            "rule rate-bits: 50000000 bit/s is refused, allowed: 1 to 1000000 bit/s",
+        ),
         ("rate_frames_per_s = 10", "rule rate-frames"),
         ("duration_s = 0", "rule duration"),
         ("tests_at_once = 0", "rule tests-at-once"),
         ("roles = 0", "rule roles"),
-        ("addresses = [\"192.0.2.0/24\"]", "rule address: 127.0.0.1 is refused, allowed: 192.0.2.0/24"),
+        (
+            "addresses = [\"192.0.2.0/24\"]",
+            "rule address: 127.0.0.1 is refused, allowed: 192.0.2.0/24",
+        ),
         ("interfaces = [\"eth7\"]", "rule interface: lo is refused, allowed: eth7"),
     ];
     for (ceiling, expected) in cases {
@@ -200,7 +241,8 @@ fn an_operators_ceilings_are_named_when_they_refuse() {
         for (agents, who) in [([&free, &limited], "b"), ([&limited, &free], "a")] {
             let measured = measure("ceiling", &test(&agents, 100, &[flow("paced", &paced())]), &[]);
             assert_eq!(measured.code, Some(2), "{ceiling}: {}", measured.result);
-            let is_named = measured.said.contains(expected) && measured.said.contains(&format!("agent {who}"));
+            let is_named =
+                measured.said.contains(expected) && measured.said.contains(&format!("agent {who}"));
             assert!(is_named, "{ceiling}: {}", measured.said);
         }
     }
@@ -216,7 +258,8 @@ fn twenty_tests_in_a_row_leave_nothing_behind() {
         assert_eq!(measured.code, Some(0), "{}", measured.said);
     };
     let state = |agent: &Agent| {
-        // The connection's end and idle threads of the runtime may come a little later than the result.
+        // The connection's end and idle threads of the runtime may come a little later than the
+        // result.
         wait_for("threads that end", Duration::from_secs(15), || agent.threads().len() <= 2);
         (agent.threads().len(), agent.descriptors())
     };
@@ -228,7 +271,8 @@ fn twenty_tests_in_a_row_leave_nothing_behind() {
     }
     for (agent, (state_before, octets_before)) in [&a, &b].into_iter().zip(before) {
         assert_eq!(state(agent), state_before);
-        // One test's ports, histograms and result together take more than this; twenty that leaked would take twenty times as much.
+        // One test's ports, histograms and result together take more than this; twenty that leaked
+        // would take twenty times as much.
         let grown = agent.resident_octets().saturating_sub(octets_before);
         assert!(grown < 8 << 20, "{grown} octets more");
     }
@@ -268,8 +312,12 @@ fn callers_without_a_runtime_can_measure_and_stop() {
             asked > stop_after
         };
         let tell = |stage| stages.borrow_mut().push(stage);
-        let result = ethermeter_agent::coordinator::run_blocking(&description, None, should_stop, tell);
-        assert_eq!(stages.into_inner(), [Stage::Connecting, Stage::Arranging, Stage::Running, Stage::Collecting]);
+        let result =
+            ethermeter_agent::coordinator::run_blocking(&description, None, should_stop, tell);
+        assert_eq!(
+            stages.into_inner(),
+            [Stage::Connecting, Stage::Arranging, Stage::Running, Stage::Collecting]
+        );
         result.expect("agents that answer")["outcome"].clone()
     };
     assert_eq!(run(100, u32::MAX), "complete");

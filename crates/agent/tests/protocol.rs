@@ -3,9 +3,13 @@
 mod common;
 
 use common::hand::{refused, unsigned, Hand, EXPERIMENT};
-use common::{credentials, flow, make_certificates, measure, paced, run, test, wait_for, Agent, Scratch, MS, PROGRAM};
+use common::{
+    credentials, flow, make_certificates, measure, paced, run, test, wait_for, Agent, Scratch, MS,
+    PROGRAM,
+};
 use ethermeter_agent::protocol::{
-    role, GrantReply, GrantRequest, LeaseRequest, Send, SignedGrant, Sink, Stamp, StartRequest, StopRequest,
+    role, GrantReply, GrantRequest, LeaseRequest, Send, SignedGrant, Sink, Stamp, StartRequest,
+    StopRequest,
 };
 use ethermeter_live::{HostTime, Timeline};
 use serde_json::json;
@@ -16,7 +20,10 @@ use std::time::Duration;
 
 /// Sending with a yes that nobody but this test has written.
 fn sending_to(port: u16) -> role::Role {
-    let now_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+    let now_s = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .expect("after 1970")
+        .as_secs();
     let grant = json!({
         "experiment": EXPERIMENT, "session": 1, "number": 1, "sender": "127.0.0.1", "address": "127.0.0.1", "kind": "udp", "cast": "unicast",
         "port": port, "mac": null, "rate_bps": 10_000_000,
@@ -24,8 +31,13 @@ fn sending_to(port: u16) -> role::Role {
     });
     let traffic = paced();
     role::Role::Send(Send {
-        grants: vec![SignedGrant { grant: grant.to_string().into_bytes(), signature: vec![], certificate: vec![] }],
-        source_json: json!({"frames": traffic["frames"], "arrivals": traffic["arrivals"]}).to_string(),
+        grants: vec![SignedGrant {
+            grant: grant.to_string().into_bytes(),
+            signature: vec![],
+            certificate: vec![],
+        }],
+        source_json: json!({"frames": traffic["frames"], "arrivals": traffic["arrivals"]})
+            .to_string(),
         seed: 1,
         station: 0,
         address: "127.0.0.1".into(),
@@ -72,7 +84,11 @@ fn listen(sink: UdpSocket) -> JoinHandle<(u64, u64)> {
 
 fn silent_within_a_second(listening: JoinHandle<(u64, u64)>, renewed_ns: u64) {
     let (frames, last_ns) = listening.join().expect("a listener");
-    assert!(frames > 0 && last_ns - renewed_ns < 1000 * MS, "{frames} frames, {} ns after", last_ns - renewed_ns);
+    assert!(
+        frames > 0 && last_ns - renewed_ns < 1000 * MS,
+        "{frames} frames, {} ns after",
+        last_ns - renewed_ns
+    );
 }
 
 #[tokio::test]
@@ -155,7 +171,10 @@ async fn a_request_that_comes_again_is_refused() {
     hand.client.grant(request.clone()).await.expect("granted");
     refused(hand.client.grant(request.clone()).await, "replay");
     let other = Stamp { session: hand.hello.session ^ 1, ..request.stamp.expect("a stamp") };
-    refused(hand.client.grant(GrantRequest { stamp: Some(other), ..request.clone() }).await, "session");
+    refused(
+        hand.client.grant(GrantRequest { stamp: Some(other), ..request.clone() }).await,
+        "session",
+    );
     let late = Stamp { made_ns: 0, counter: 9, ..other };
     let late = Stamp { session: hand.hello.session, ..late };
     refused(hand.client.grant(GrantRequest { stamp: Some(late), ..request }).await, "clock");
@@ -168,7 +187,10 @@ async fn steps_in_another_order_are_refused() {
     let begin_ns = HostTime.now_ns() + 100 * MS;
     let start = StartRequest { stamp: hand.stamp(), begin_ns };
     refused(hand.client.start(start).await, "unknown");
-    let sink = hand.prepare_request(role::Role::Sink(Sink { attention: "sleeping".into(), clock: String::new() }));
+    let sink = hand.prepare_request(role::Role::Sink(Sink {
+        attention: "sleeping".into(),
+        clock: String::new(),
+    }));
     refused(hand.client.prepare(sink).await, "consent-missing");
     let request = hand.grant_request();
     hand.client.grant(request).await.expect("granted");
@@ -186,14 +208,19 @@ async fn a_coordinator_cannot_say_yes_in_a_receivers_name() {
     refused(hand.client.prepare(request).await, "consent-unproven");
     // What the receiver has signed holds, and only as it was signed.
     let request = hand.grant_request();
-    let GrantReply { grant, signature, certificate } = hand.client.grant(request).await.expect("granted").into_inner();
+    let GrantReply { grant, signature, certificate } =
+        hand.client.grant(request).await.expect("granted").into_inner();
     let role::Role::Send(send) = sending_to(5000) else { unreachable!("it sends") };
     let text = String::from_utf8(grant.clone()).expect("JSON");
     let changed = text.replace("\"rate_bps\":10000000", "\"rate_bps\":90000000");
     assert_ne!(changed, text);
-    let signed =
-        |grant: Vec<u8>| vec![SignedGrant { grant, signature: signature.clone(), certificate: certificate.clone() }];
-    let request = hand.prepare_request(role::Role::Send(Send { grants: signed(changed.into_bytes()), ..send.clone() }));
+    let signed = |grant: Vec<u8>| {
+        vec![SignedGrant { grant, signature: signature.clone(), certificate: certificate.clone() }]
+    };
+    let request = hand.prepare_request(role::Role::Send(Send {
+        grants: signed(changed.into_bytes()),
+        ..send.clone()
+    }));
     refused(hand.client.prepare(request).await, "consent-unproven");
     let request = hand.prepare_request(role::Role::Send(Send { grants: signed(grant), ..send }));
     hand.client.prepare(request).await.expect("as signed");
@@ -214,7 +241,10 @@ async fn a_request_longer_than_the_limit_is_refused_and_the_agent_lives_on() {
         let request = GrantRequest { flow: "f".repeat(8 << 20), ..hand.grant_request() };
         hand.client.grant(request).await.expect_err("8 MB");
     }
-    assert!(agent.resident_octets().saturating_sub(before) < 8 << 20, "less than one of them is kept");
+    assert!(
+        agent.resident_octets().saturating_sub(before) < 8 << 20,
+        "less than one of them is kept"
+    );
     let request = GrantRequest { flow: "f".repeat(65), ..hand.grant_request() };
     refused(hand.client.grant(request).await, "description");
     let request = hand.grant_request();
@@ -243,7 +273,9 @@ fn is_closed(stream: &mut TcpStream) -> bool {
         match stream.read(&mut buffer) {
             Ok(0) => return true,
             Ok(_) => {}
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return false,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return false
+            }
             Err(_) => return true,
         }
     }
@@ -254,7 +286,11 @@ fn bombard(mut agent: Agent, options: &[String]) {
     let coordinator: Vec<String> =
         options.iter().map(|option| option.replace("/127.0.0.1.", "/coordinator.")).collect();
     let works = |agent: &Agent| {
-        let measured = measure("bombarded", &test(&[agent, &other], 100, &[flow("paced", &paced())]), &coordinator);
+        let measured = measure(
+            "bombarded",
+            &test(&[agent, &other], 100, &[flow("paced", &paced())]),
+            &coordinator,
+        );
         assert_eq!(measured.code, Some(0), "{}", measured.said);
     };
     works(&agent);
@@ -271,12 +307,16 @@ fn bombard(mut agent: Agent, options: &[String]) {
         let _ = stream.write_all(&octets); // it may be closed in the middle
     }
     assert!(agent.is_alive());
-    // Connections on which nothing happens, more than there is room for: the rest is closed at once, and these soon.
-    let mut idle: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(agent.at).expect("a connection")).collect();
+    // Connections on which nothing happens, more than there is room for: the rest is closed at
+    // once, and these soon.
+    let mut idle: Vec<TcpStream> =
+        (0..100).map(|_| TcpStream::connect(agent.at).expect("a connection")).collect();
     wait_for("connections beyond the limit are closed", Duration::from_secs(3), || {
         idle.iter_mut().filter_map(|stream| is_closed(stream).then_some(())).count() >= 100 - 32
     });
-    wait_for("idle connections are closed", Duration::from_secs(15), || idle.iter_mut().all(is_closed));
+    wait_for("idle connections are closed", Duration::from_secs(15), || {
+        idle.iter_mut().all(is_closed)
+    });
     let grown = agent.resident_octets().saturating_sub(before);
     assert!(grown < 16 << 20, "{grown} octets more");
     works(&agent);
@@ -301,7 +341,10 @@ fn nothing_listens_beyond_loopback_without_certificates() {
         let output = run(&["--listen", at]);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains("listen = ") && said.contains("loopback") && output.stdout.is_empty(), "{said}");
+        assert!(
+            said.contains("listen = ") && said.contains("loopback") && output.stdout.is_empty(),
+            "{said}"
+        );
     }
 }
 
@@ -319,7 +362,16 @@ fn wrong_options_and_files_are_told_with_what_is_allowed() {
         (&["--listen", "127.0.0.1:0", "--ceilings", "/nowhere"], "/nowhere"),
         (&["--listen", "127.0.0.1:0", "--key", &garbage], "certificate, key and authority"),
         (
-            &["--listen", "127.0.0.1:0", "--certificate", &garbage, "--key", &garbage, "--authority", &garbage],
+            &[
+                "--listen",
+                "127.0.0.1:0",
+                "--certificate",
+                &garbage,
+                "--key",
+                &garbage,
+                "--authority",
+                &garbage,
+            ],
             "ethermeter-agent: ",
         ),
         (&["measure", &no_test], "agents"),

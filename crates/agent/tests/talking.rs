@@ -37,9 +37,13 @@ fn every_sample_of_a_coder_is_told_by_its_sender_and_its_receiver(address: &str)
 
 /// Every sample is accounted for, and none is lost on the way; how many the sender lost.
 fn check_samples(flow: &Value) -> u64 {
-    let (said, heard) = (&flow["sending"]["counted"]["voice"], &flow["receiving"]["counted"]["stream"]["voice"]);
+    let (said, heard) =
+        (&flow["sending"]["counted"]["voice"], &flow["receiving"]["counted"]["stream"]["voice"]);
     let (sent, came) = (&said["measured"], &heard["measured"]);
-    assert_eq!(number(&sent["made"]), number(&sent["sent"]) + number(&sent["lost"]) + number(&sent["left"]));
+    assert_eq!(
+        number(&sent["made"]),
+        number(&sent["sent"]) + number(&sent["lost"]) + number(&sent["left"])
+    );
     // Samples of 125 us in a window of 250 ms.
     assert_eq!(number(&sent["made"]), 2000);
     assert_eq!(flow["sent"], flow["received"]);

@@ -1,4 +1,5 @@
-//! Explains a capture: JSON on stdout, packets per CPU-second on stderr; with `--packets`, what every TCP segment meant, one line each.
+//! Explains a capture: JSON on stdout, packets per CPU-second on stderr; with `--packets`, what
+//! every TCP segment meant, one line each.
 //!
 //! ```text
 //! explain-json FILE
@@ -21,7 +22,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn open(path: &str) -> Result<BufReader<File>, Error> {
-    Ok(BufReader::with_capacity(1 << 16, File::open(path).map_err(|source| Error::System { at: 0, source })?))
+    Ok(BufReader::with_capacity(
+        1 << 16,
+        File::open(path).map_err(|source| Error::System { at: 0, source })?,
+    ))
 }
 
 fn whole(path: &str) -> Result<(), Error> {
@@ -43,7 +47,8 @@ fn whole(path: &str) -> Result<(), Error> {
 /// Time that this process has had the processor, user and system, from the system's own account.
 fn cpu_s() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let ns: f64 = text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(f64::NAN);
+    let ns: f64 =
+        text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(f64::NAN);
     ns / 1e9
 }
 
@@ -93,7 +98,9 @@ fn words(finding: &Finding) -> String {
             found.push(name.to_owned());
         }
     }
-    for (value, name) in [(finding.acknowledges_after_ns, "after"), (finding.handshake_ns, "handshake")] {
+    for (value, name) in
+        [(finding.acknowledges_after_ns, "after"), (finding.handshake_ns, "handshake")]
+    {
         if let Some(ns) = value {
             found.push(format!("{name}={ns}"));
         }

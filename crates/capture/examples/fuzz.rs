@@ -1,10 +1,12 @@
-//! Explains mutated captures until the time is over: nothing may panic, and no mutant may take more memory or time than its size allows.
+//! Explains mutated captures until the time is over: nothing may panic, and no mutant may take more
+//! memory or time than its size allows.
 //!
 //! ```text
 //! fuzz SECONDS SEED [FILE ...]       further seeds are captures; without any, small ones that are made here
 //! ```
 //!
-//! It prints how many were explained, how they ended, and what the slowest took. A mutant that panics is written to `fuzz-SEED-N.pcap`.
+//! It prints how many were explained, how they ended, and what the slowest took. A mutant that
+//! panics is written to `fuzz-SEED-N.pcap`.
 
 use ethermeter_capture::explain::explain;
 use ethermeter_capture::write::Writer;
@@ -48,7 +50,9 @@ struct Ends {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [seconds, seed, files @ ..] = &words[..] else { return Err("fuzz SECONDS SEED [FILE ...]".into()) };
+    let [seconds, seed, files @ ..] = &words[..] else {
+        return Err("fuzz SECONDS SEED [FILE ...]".into());
+    };
     let (seconds, seed): (u64, u64) = (seconds.parse()?, seed.parse()?);
     let mut seeds = made();
     for file in files {
@@ -135,10 +139,23 @@ fn mutated(seeds: &[Vec<u8>], draws: &mut Draws) -> Vec<u8> {
             }
             5 => {
                 // A number of the kind that lengths and times are.
-                let values =
-                    [0, 1, 0x7F, 0x80, 0xFF, 0xFFFF, 0x1_0000, 0x4_0000, 0x4_0001, 0x7FFF_FFFF, 0x8000_0000, u32::MAX];
+                let values = [
+                    0,
+                    1,
+                    0x7F,
+                    0x80,
+                    0xFF,
+                    0xFFFF,
+                    0x1_0000,
+                    0x4_0000,
+                    0x4_0001,
+                    0x7FFF_FFFF,
+                    0x8000_0000,
+                    u32::MAX,
+                ];
                 let value = values[draws.below(values.len())];
-                let word = if draws.below(2) == 0 { value.to_le_bytes() } else { value.to_be_bytes() };
+                let word =
+                    if draws.below(2) == 0 { value.to_le_bytes() } else { value.to_be_bytes() };
                 octets.iter_mut().skip(at).zip(word).for_each(|(octet, new)| *octet = new);
             }
             6 => {
@@ -156,7 +173,8 @@ fn mutated(seeds: &[Vec<u8>], draws: &mut Draws) -> Vec<u8> {
     octets
 }
 
-/// Small captures: TCP that loses and repeats, UDP and raw frames with marks, and a pcapng file of two interfaces.
+/// Small captures: TCP that loses and repeats, UDP and raw frames with marks, and a pcapng file of
+/// two interfaces.
 fn made() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     let mut writer = Writer::new(Vec::new(), Link::Ethernet, 96).expect("memory");
@@ -173,25 +191,34 @@ fn made() -> Vec<Vec<u8>> {
         let mark = [0xE3, 0x10, 0, 1, 0, 2, 0, 0, 0, 0, 0, at, 0, 0, 0, 0, 0, 0, at];
         let udp = [&[0, 7, 0, 9, 0, 27, 0, 0][..], &mark].concat();
         frames.push(ip(17, 0, &udp));
-        frames.push([&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0, 0, 5, 0x88, 0xB5][..], &mark].concat());
+        frames.push(
+            [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0, 0, 5, 0x88, 0xB5][..], &mark].concat(),
+        );
     }
     for (at, frame) in (0i64..).zip(&frames) {
         writer.packet(1_000_000_000 + at * 700_000, frame).expect("memory");
     }
     seeds.push(writer.finish().expect("memory"));
-    let mut blocks = block(0x0A0D_0D0A, &[&0x1A2B_3C4Du32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xFF; 8]].concat());
+    let mut blocks = block(
+        0x0A0D_0D0A,
+        &[&0x1A2B_3C4Du32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xFF; 8]].concat(),
+    );
     blocks.extend(block(1, &[1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0]));
     blocks.extend(block(1, &[101, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 0x8A, 0, 0, 0]));
     for (at, frame) in (0u32..).zip(&frames) {
         let interface = at % 2;
         let data = if interface == 0 { &frame[..] } else { &frame[14..] };
         let length = u32::try_from(data.len()).expect("short");
-        let head: Vec<u8> =
-            [interface, 0, at * 1_000_000, length, length].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let head: Vec<u8> = [interface, 0, at * 1_000_000, length, length]
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
         blocks.extend(block(6, &[&head, data].concat()));
     }
     // Of the second interface: it dropped 3, the system 9.
-    let said = [&[5, 0, 8, 0, 3, 0, 0, 0, 0, 0, 0, 0][..], &[7, 0, 8, 0, 9, 0, 0, 0, 0, 0, 0, 0], &[0; 4]].concat();
+    let said =
+        [&[5, 0, 8, 0, 3, 0, 0, 0, 0, 0, 0, 0][..], &[7, 0, 8, 0, 9, 0, 0, 0, 0, 0, 0, 0], &[0; 4]]
+            .concat();
     blocks.extend(block(5, &[&[1, 0, 0, 0][..], &[0; 8], &said].concat()));
     seeds.push(blocks);
     seeds
@@ -200,7 +227,8 @@ fn made() -> Vec<Vec<u8>> {
 fn ip(protocol: u8, from: u8, rest: &[u8]) -> Vec<u8> {
     let length = u16::try_from(20 + rest.len()).expect("short").to_be_bytes();
     let mut frame = vec![
-        2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, length[0], length[1], 0, 1, 0x40, 0, 64, protocol, 0, 0,
+        2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, length[0], length[1], 0, 1, 0x40, 0, 64,
+        protocol, 0, 0,
     ];
     frame.extend([10, 0, 0, 1 + from, 10, 0, 0, 2 - from]);
     frame.extend(rest);

@@ -1,26 +1,35 @@
 //! A TCP connection as it is seen from where it was captured.
 //!
-//! Two ends, each with what it sent. A segment that carries payload (or SYN or FIN) is kept until it is acknowledged; what the
-//! acknowledgement tells then depends on where the capture was made: near the sender the time between them is nearly the round trip, near the
-//! receiver it is the receiver's own delay (the data-to-ACK delay of Fritz 1999).
+//! Two ends, each with what it sent. A segment that carries payload (or SYN or FIN) is kept until
+//! it is acknowledged; what the acknowledgement tells then depends on where the capture was made:
+//! near the sender the time between them is nearly the round trip, near the receiver it is the
+//! receiver's own delay (the data-to-ACK delay of Fritz 1999).
 //!
 //! Rules
-//! - *again*: a segment that begins before the highest number that this end sent. It was **sent again** if all of it had been captured before;
-//!   else it fills a hole, and was sent again if its timestamp (RFC 7323) is later than that of the segment with the highest number, and **late**,
-//!   out of order on its way, if it is earlier. Where timestamps do not tell: late if it comes sooner after the highest number than the
-//!   handshake took (3 ms if there was none) and does not end at the highest number, unless two duplicate acknowledgements asked for it within
-//!   20 ms. This last rule is Wireshark's, and a guess.
-//! - *needless*: sent again though all of it was acknowledged before; told by the receiver where it says so (duplicate SACK, RFC 2883).
-//! - *hole*: a segment begins beyond the highest number: what is between was not captured, or is still to come.
-//! - *duplicate acknowledgement* (RFC 5681, section 2): no payload, no SYN, FIN or RST, number and window as before, the window not zero, while
-//!   something is under way.
-//! - *zero window*: a segment without SYN, FIN or RST that announces a window of 0. *Probe*: one octet beyond a window of 0.
-//! - *keep-alive*: at most one octet, and that the last before the highest number, without SYN, FIN or RST.
-//! - a sample of the *data-to-ACK delay*: from a segment to the first acknowledgement that covers all of it; none of one that was sent again,
-//!   since it might be of either (Karn and Partridge 1987), nor of one that waited for what was sent again after it. A sample of the
-//!   *round trip*: those whose acknowledgement ends where the segment does.
+//! - *again*: a segment that begins before the highest number that this end sent. It was **sent
+//!   again** if all of it had been captured before; else it fills a hole, and was sent again if its
+//!   timestamp (RFC 7323) is later than that of the segment with the highest number, and **late**,
+//!   out of order on its way, if it is earlier. Where timestamps do not tell: late if it comes
+//!   sooner after the highest number than the handshake took (3 ms if there was none) and does not
+//!   end at the highest number, unless two duplicate acknowledgements asked for it within 20 ms.
+//!   This last rule is Wireshark's, and a guess.
+//! - *needless*: sent again though all of it was acknowledged before; told by the receiver where it
+//!   says so (duplicate SACK, RFC 2883).
+//! - *hole*: a segment begins beyond the highest number: what is between was not captured, or is
+//!   still to come.
+//! - *duplicate acknowledgement* (RFC 5681, section 2): no payload, no SYN, FIN or RST, number and
+//!   window as before, the window not zero, while something is under way.
+//! - *zero window*: a segment without SYN, FIN or RST that announces a window of 0. *Probe*: one
+//!   octet beyond a window of 0.
+//! - *keep-alive*: at most one octet, and that the last before the highest number, without SYN, FIN
+//!   or RST.
+//! - a sample of the *data-to-ACK delay*: from a segment to the first acknowledgement that covers
+//!   all of it; none of one that was sent again, since it might be of either (Karn and Partridge
+//!   1987), nor of one that waited for what was sent again after it. A sample of the *round trip*:
+//!   those whose acknowledgement ends where the segment does.
 //!
-//! Numbers are unwrapped to 64 bits whose lower half is what the header has, and nothing is ever before 2^33 - 2^31.
+//! Numbers are unwrapped to 64 bits whose lower half is what the header has, and nothing is ever
+//! before 2^33 - 2^31.
 
 mod half;
 
@@ -40,7 +49,8 @@ pub const MOST_HOLES: usize = 256;
 const ETHERNET_SEGMENT: u32 = 1460;
 /// What the timestamps option takes of each segment (RFC 7323, appendix A).
 const TIMESTAMPS_OCTETS: u32 = 12;
-/// Acknowledgements that make a train: what a timer is late by, and what several segments at once take, is small beside its four gaps.
+/// Acknowledgements that make a train: what a timer is late by, and what several segments at once
+/// take, is small beside its four gaps.
 const TRAIN: usize = 5;
 /// Nothing for so long is a pause.
 const PAUSE_NS: i64 = 1_000_000_000;
@@ -152,15 +162,18 @@ pub struct Half {
     pub windows: Option<(u64, u64)>,
     /// Largest segment that this end wants, if it said so.
     pub wanted_segment: Option<u16>,
-    /// Largest payload of a segment; more than fits a frame if the capture was made where the interface still had to cut it.
+    /// Largest payload of a segment; more than fits a frame if the capture was made where the
+    /// interface still had to cut it.
     pub largest_payload: u32,
     /// From a segment of this end with payload to the acknowledgement that covers it.
     pub ack_delay: Delays,
     /// Likewise, where the acknowledgement ends with the segment; SYN and FIN too.
     pub round_trip: Delays,
-    /// Times per octet between acknowledgements that came close together, in ps: of the slowest link on the path, if none waited elsewhere.
+    /// Times per octet between acknowledgements that came close together, in ps: of the slowest
+    /// link on the path, if none waited elsewhere.
     pub spacing: Delays,
-    /// The first window that this end announced, in octets: of its SYN, which is not scaled, if that was captured.
+    /// The first window that this end announced, in octets: of its SYN, which is not scaled, if
+    /// that was captured.
     pub first_window: Option<u64>,
     /// What happened when.
     pub series: Series,
@@ -187,7 +200,8 @@ pub struct Half {
     last_ack_ns: i64,
     last_window: Option<u16>,
     duplicates_in_a_row: u32,
-    /// Acknowledgements of this end's data, one after the other without a loss: when, and up to which number.
+    /// Acknowledgements of this end's data, one after the other without a loss: when, and up to
+    /// which number.
     train: [(i64, u64); TRAIN],
     trained: usize,
     edge: Option<u64>,
@@ -221,13 +235,15 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Take in a segment that end `from` (0 or 1) sent, captured at `now_ns`, less than 2^62 from 0, with `payload` octets.
+    /// Take in a segment that end `from` (0 or 1) sent, captured at `now_ns`, less than 2^62 from
+    /// 0, with `payload` octets.
     pub fn segment(&mut self, from: usize, now_ns: i64, tcp: &Tcp, payload: u32) -> Finding {
         let (first_ns, last_ns) = self.times_ns.unwrap_or((now_ns, now_ns));
         self.times_ns = Some((first_ns, last_ns.max(now_ns)));
         if now_ns - last_ns >= PAUSE_NS {
             let pause = now_ns.abs_diff(last_ns);
-            self.pauses = (self.pauses.0 + 1, self.pauses.1.saturating_add(pause), self.pauses.2.max(pause));
+            self.pauses =
+                (self.pauses.0 + 1, self.pauses.1.saturating_add(pause), self.pauses.2.max(pause));
         }
         let after_ns = now_ns.max(first_ns).abs_diff(first_ns);
         let mut finding = Finding::default();
@@ -255,9 +271,12 @@ impl Connection {
             && other.last_window == Some(0)
             && !tcp.syn
             && !tcp.rst;
-        finding.is_keep_alive = payload <= 1 && own.has_sent && start + 1 == own.highest && is_plain;
-        let news =
-            tcp.ack.then(|| own.acknowledge(other, (now_ns, after_ns), tcp, (start, length), &mut finding)).flatten();
+        finding.is_keep_alive =
+            payload <= 1 && own.has_sent && start + 1 == own.highest && is_plain;
+        let news = tcp
+            .ack
+            .then(|| own.acknowledge(other, (now_ns, after_ns), tcp, (start, length), &mut finding))
+            .flatten();
         if is_plain && tcp.window == 0 && !finding.is_probe {
             finding.is_zero_window = true;
             own.zero_windows += 1;
@@ -269,18 +288,34 @@ impl Connection {
         }
         own.last_window = Some(tcp.window);
         if let Some(delay_ns) = news {
-            let edge =
-                if self.is_scaled.is_none() && tcp.window != 0 { u64::MAX } else { own.edge.unwrap_or(u64::MAX) };
-            self.limits.tell(1 - from, News { at_ns: now_ns, acknowledged: other.acknowledged, edge, delay_ns });
+            let edge = if self.is_scaled.is_none() && tcp.window != 0 {
+                u64::MAX
+            } else {
+                own.edge.unwrap_or(u64::MAX)
+            };
+            self.limits.tell(
+                1 - from,
+                News { at_ns: now_ns, acknowledged: other.acknowledged, edge, delay_ns },
+            );
             let acknowledged = other.relative(other.acknowledged);
-            let edge = own.edge.filter(|_| self.is_scaled.is_some()).map_or(0, |edge| other.relative(edge));
+            let edge = own
+                .edge
+                .filter(|_| self.is_scaled.is_some())
+                .map_or(0, |edge| other.relative(edge));
             let slice = other.series.at(after_ns);
             slice.acknowledged = slice.acknowledged.max(acknowledged);
             slice.edge = slice.edge.max(edge);
         }
         let is_news = length > 0 && !finding.is_keep_alive && !finding.is_probe;
         if length > 0 && !tcp.rst && !finding.is_probe {
-            own.send((now_ns, after_ns), tcp, (start, length, payload), other, handshake_ns, &mut finding);
+            own.send(
+                (now_ns, after_ns),
+                tcp,
+                (start, length, payload),
+                other,
+                handshake_ns,
+                &mut finding,
+            );
         }
         if is_news || tcp.rst {
             let sent = Sent {
@@ -300,7 +335,14 @@ impl Connection {
         finding
     }
 
-    fn negotiate(&mut self, from: usize, now_ns: i64, tcp: &Tcp, payload: u32, finding: &mut Finding) {
+    fn negotiate(
+        &mut self,
+        from: usize,
+        now_ns: i64,
+        tcp: &Tcp,
+        payload: u32,
+        finding: &mut Finding,
+    ) {
         if tcp.syn {
             self.syns[from] = Some(tcp.sequence);
             self.halves[from].offered_shift = tcp.window_shift;
@@ -314,8 +356,11 @@ impl Connection {
                 self.syn_ack_ns = Some(now_ns);
                 self.answer_ns = self.answer_ns.or(Some(now_ns - syn_ns));
             }
-        } else if let (Some(syn_ns), Some(_), None) = (self.syn_ns, self.syn_ack_ns, self.handshake_ns) {
-            let answers = self.syns[1 - from].is_some_and(|syn| tcp.ack && tcp.acknowledgment == syn.wrapping_add(1));
+        } else if let (Some(syn_ns), Some(_), None) =
+            (self.syn_ns, self.syn_ack_ns, self.handshake_ns)
+        {
+            let answers = self.syns[1 - from]
+                .is_some_and(|syn| tcp.ack && tcp.acknowledgment == syn.wrapping_add(1));
             if answers && payload == 0 && !tcp.fin && !tcp.rst {
                 self.handshake_ns = Some(now_ns - syn_ns);
                 finding.handshake_ns = self.handshake_ns;
@@ -323,8 +368,9 @@ impl Connection {
         }
     }
 
-    /// From the capture point to an end and back, the least that was seen: of the handshake, of any acknowledgement, and of any timestamp
-    /// and its echo. A sender of data acknowledges little; without its echoes a handshake that a busy host answered late would stand.
+    /// From the capture point to an end and back, the least that was seen: of the handshake, of any
+    /// acknowledgement, and of any timestamp and its echo. A sender of data acknowledges little;
+    /// without its echoes a handshake that a busy host answered late would stand.
     #[must_use]
     pub fn away_ns(&self, end: usize) -> Option<u64> {
         // An end answers what the other one sends.
@@ -333,7 +379,8 @@ impl Connection {
         acknowledged_ns.into_iter().chain(echoed_ns).min()
     }
 
-    /// Octets of payload of a full segment of an end: what both ends want, else what an Ethernet carries, or less if there never was as much.
+    /// Octets of payload of a full segment of an end: what both ends want, else what an Ethernet
+    /// carries, or less if there never was as much.
     #[must_use]
     pub fn segment_octets(&self, end: usize) -> u32 {
         let wanted = self.halves.iter().filter_map(|half| half.wanted_segment).min();
@@ -348,7 +395,10 @@ impl Connection {
     /// Whether a SYN with this number begins another connection between the same ends.
     #[must_use]
     pub fn is_over_for(&self, from: usize, tcp: &Tcp) -> bool {
-        tcp.syn && !tcp.ack && self.syns[from] != Some(tcp.sequence) && self.halves.iter().any(|half| half.segments > 0)
+        tcp.syn
+            && !tcp.ack
+            && self.syns[from] != Some(tcp.sequence)
+            && self.halves.iter().any(|half| half.segments > 0)
     }
 
     /// Octets of memory beyond the value itself.
@@ -369,8 +419,10 @@ impl Connection {
         if tcp.ack && tcp.acknowledgment != other.acknowledged as u32 {
             other.series.slices().last().inspect(|slice| ask_for(*slice));
             self.limits.ask_for_news(1 - from);
-            // As long as it will have taken if it acknowledges the first only, or all that is under way; there is more than that seldom.
-            for kept in [other.outstanding.front(), other.outstanding.back()].into_iter().flatten() {
+            // As long as it will have taken if it acknowledges the first only, or all that is under
+            // way; there is more than that seldom.
+            for kept in [other.outstanding.front(), other.outstanding.back()].into_iter().flatten()
+            {
                 let delay_ns = now_ns.saturating_sub(kept.sent_ns).max(0).cast_unsigned();
                 other.ack_delay.ask_for(delay_ns);
                 other.round_trip.ask_for(delay_ns);

@@ -1,9 +1,12 @@
-//! Course of a sender's flight, round trip by round trip: it tells a send buffer from a congestion window.
+//! Course of a sender's flight, round trip by round trip: it tells a send buffer from a congestion
+//! window.
 //!
-//! A capture holds neither of them. It holds the *flight*: octets sent and not acknowledged, as the sender knows it. While the sender waits for
-//! acknowledgements with room in the receiver's window, the peak of its flight in a round trip is the smaller of its congestion window and its
-//! send buffer. Rounds are joined into *blocks*, which end at a loss, after a pause, and where the peak leaves their mean by [`STEP`]. Each block
-//! belongs to one cause, by the first of these rules that holds:
+//! A capture holds neither of them. It holds the *flight*: octets sent and not acknowledged, as the
+//! sender knows it. While the sender waits for acknowledgements with room in the receiver's window,
+//! the peak of its flight in a round trip is the smaller of its congestion window and its send
+//! buffer. Rounds are joined into *blocks*, which end at a loss, after a pause, and where the peak
+//! leaves their mean by [`STEP`]. Each block belongs to one cause, by the first of these rules that
+//! holds:
 //!
 //! ```text
 //! the peak grows by more than GROWING segments a round, beyond two standard errors        CongestionWindow
@@ -16,27 +19,34 @@
 //! none of these                                                                           Window: either
 //! ```
 //!
-//! A congestion window that is the limit grows: in slow start by up to the double, then by one segment a round (Reno, RFC 5681, section 3.1), or by
-//! 0.53 at the least (CUBIC with its factor 0.7 in the Reno-friendly region, RFC 9438, section 4.3). A send buffer does not grow, but its flight
-//! varies: a writer is woken when a third of the buffer is free. An application that keeps a fixed amount of data under way looks the same.
+//! A congestion window that is the limit grows: in slow start by up to the double, then by one
+//! segment a round (Reno, RFC 5681, section 3.1), or by 0.53 at the least (CUBIC with its factor
+//! 0.7 in the Reno-friendly region, RFC 9438, section 4.3). A send buffer does not grow, but its
+//! flight varies: a writer is woken when a third of the buffer is free. An application that keeps a
+//! fixed amount of data under way looks the same.
 
 use crate::limits::Cause;
 
-/// Segments a round by which a growing congestion window grows at the least: a fifth of CUBIC's slowest growth.
+/// Segments a round by which a growing congestion window grows at the least: a fifth of CUBIC's
+/// slowest growth.
 const GROWING: f64 = 0.1;
-/// Segments a round by which a steady flight changes at the most: below half of CUBIC's slowest growth.
+/// Segments a round by which a steady flight changes at the most: below half of CUBIC's slowest
+/// growth.
 const STEADY: f64 = 0.2;
 /// Rounds of a steady flight at the least: CUBIC grows by five segments in as many.
 const STEADY_ROUNDS: f64 = 10.0;
 /// A slope has a standard error from three rounds on; growth is told from one more.
 const GROWING_ROUNDS: f64 = 4.0;
-/// Of so many segments a transfer in large blocks sends fewer than one that is not full: the last of a block of 64 kB is one of 45.
+/// Of so many segments a transfer in large blocks sends fewer than one that is not full: the last
+/// of a block of 64 kB is one of 45.
 const SHORT: u64 = 20;
-/// Ratio between two rounds that ends a block: above what a send buffer's flight varies by, below what slow start makes of it.
+/// Ratio between two rounds that ends a block: above what a send buffer's flight varies by, below
+/// what slow start makes of it.
 const STEP: f64 = 1.5;
 /// A flight that has come back to this share of the peak before a loss has recovered.
 const RECOVERED: f64 = 0.9;
-/// A round counts if this share of it was spent waiting for acknowledgements: in others the window was not the limit.
+/// A round counts if this share of it was spent waiting for acknowledgements: in others the window
+/// was not the limit.
 const WAITED: u64 = 4;
 
 /// Sums over the rounds of a block; peaks in segments.
@@ -63,7 +73,8 @@ impl Block {
         self.peaks / self.rounds.max(1.0)
     }
 
-    /// Slope of the peaks in segments a round, and its standard error; nothing of fewer than three rounds.
+    /// Slope of the peaks in segments a round, and its standard error; nothing of fewer than three
+    /// rounds.
     fn slope(&self) -> Option<(f64, f64)> {
         let n = self.rounds;
         if n < 3.0 {
@@ -76,13 +87,17 @@ impl Block {
     }
 
     fn is_steady(&self) -> bool {
-        self.rounds >= STEADY_ROUNDS && self.slope().is_some_and(|(slope, error)| slope.abs() + 2.0 * error < STEADY)
+        self.rounds >= STEADY_ROUNDS
+            && self.slope().is_some_and(|(slope, error)| slope.abs() + 2.0 * error < STEADY)
     }
 
-    /// What the block belongs to; `rises` if the next round's peak ends it by rising, `before` is the peak before the last loss.
+    /// What the block belongs to; `rises` if the next round's peak ends it by rising, `before` is
+    /// the peak before the last loss.
     fn cause(&self, rises: bool, before: Option<f64>) -> Cause {
         let grows = self.rounds >= GROWING_ROUNDS
-            && self.slope().is_some_and(|(slope, error)| slope > 0.0 && slope - 2.0 * error > GROWING);
+            && self
+                .slope()
+                .is_some_and(|(slope, error)| slope > 0.0 && slope - 2.0 * error > GROWING);
         if grows {
             Cause::CongestionWindow
         } else if self.is_steady() {
@@ -133,14 +148,16 @@ pub struct Course {
 }
 
 impl Course {
-    /// Count time that the sender spent: waiting for acknowledgements or not, and of the first whether a window is to blame.
+    /// Count time that the sender spent: waiting for acknowledgements or not, and of the first
+    /// whether a window is to blame.
     pub(crate) fn spend(&mut self, ns: u64, waits: bool, by_window: bool) {
         self.lasted_ns = self.lasted_ns.saturating_add(ns);
         self.waited_ns = self.waited_ns.saturating_add(if waits { ns } else { 0 });
         self.window_ns = self.window_ns.saturating_add(if by_window { ns } else { 0 });
     }
 
-    /// The sender has sent up to `highest`, knowing that `acknowledged` has arrived; returns the time of a block that has ended, with its cause.
+    /// The sender has sent up to `highest`, knowing that `acknowledged` has arrived; returns the
+    /// time of a block that has ended, with its cause.
     pub(crate) fn send(
         &mut self,
         acknowledged: u64,
@@ -161,7 +178,10 @@ impl Course {
     #[allow(clippy::cast_precision_loss)] // a flight in segments
     fn end_round(&mut self, highest: u64) -> Option<(Cause, u64)> {
         let peak = self.peak as f64 / self.segment;
-        let counts = !self.is_lossy && peak > 0.0 && self.waited_ns > 0 && self.waited_ns >= self.lasted_ns / WAITED;
+        let counts = !self.is_lossy
+            && peak > 0.0
+            && self.waited_ns > 0
+            && self.waited_ns >= self.lasted_ns / WAITED;
         let mut ended = None;
         if counts {
             let (high, low) = (self.block.mean() * STEP, self.block.mean() / STEP);
@@ -192,13 +212,15 @@ impl Course {
     /// Something of the sender was lost, or it paused: the block ends.
     pub(crate) fn interrupt(&mut self, is_loss: bool) -> (Cause, u64) {
         if is_loss && !self.is_lossy {
-            // Of two losses in a row the second finds no round in between: the peak before the first stays.
+            // Of two losses in a row the second finds no round in between: the peak before the
+            // first stays.
             self.before = self.last.take().or(self.before);
         } else if !is_loss {
             self.before = None;
         }
         self.is_lossy |= is_loss;
-        self.block.waited_ns = self.block.waited_ns.saturating_add(std::mem::take(&mut self.window_ns));
+        self.block.waited_ns =
+            self.block.waited_ns.saturating_add(std::mem::take(&mut self.window_ns));
         self.end_block(false)
     }
 
@@ -213,7 +235,8 @@ impl Course {
     pub fn rounds(&self) -> Rounds {
         let mut rounds = self.rounds;
         if self.block.cause(false, None) == Cause::SendBuffer {
-            let octets = rounds.steady_octets * rounds.steady as f64 + self.block.peaks * self.segment;
+            let octets =
+                rounds.steady_octets * rounds.steady as f64 + self.block.peaks * self.segment;
             rounds.steady += self.block.rounds as u64;
             rounds.steady_octets = octets / rounds.steady as f64;
         }

@@ -1,4 +1,5 @@
-//! How long things took: counts in buckets of a fixed relative width, of which only the octaves that hold something take memory.
+//! How long things took: counts in buckets of a fixed relative width, of which only the octaves
+//! that hold something take memory.
 
 use crate::ahead::ask_for;
 
@@ -7,10 +8,11 @@ const SUB: usize = 1 << SUB_BITS;
 /// Octets that an octave takes, with its part of what the allocator adds.
 const OCTAVE_OCTETS: usize = SUB * 8 + 16;
 
-/// Times in nanoseconds: their number, sum and ends exactly, their distribution in 32 buckets an octave, so to 3.2%.
+/// Times in nanoseconds: their number, sum and ends exactly, their distribution in 32 buckets an
+/// octave, so to 3.2%.
 ///
-/// Thousands of connections have some of these each, and most of them have seen a few times only: an octave takes 256 octets, and a
-/// connection's times lie in ten of them or so.
+/// Thousands of connections have some of these each, and most of them have seen a few times only:
+/// an octave takes 256 octets, and a connection's times lie in ten of them or so.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     count: u64,
@@ -107,15 +109,16 @@ impl Delays {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
     }
 
-    /// The time that a share `share` (0 to 1) of all does not exceed: the upper end of its bucket, at most 3.2% above it, and never beyond the
-    /// largest.
+    /// The time that a share `share` (0 to 1) of all does not exceed: the upper end of its bucket,
+    /// at most 3.2% above it, and never beyond the largest.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // a share of a count
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
         if self.count == 0 {
             return None;
         }
-        let wanted = ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).clamp(1, self.count);
+        let wanted =
+            ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).clamp(1, self.count);
         let mut seen = 0;
         for (octave, counts) in self.octaves() {
             for (place, &count) in counts.iter().enumerate() {
@@ -170,7 +173,10 @@ mod tests {
     #[test]
     fn without_a_time_there_is_nothing() {
         let delays = Delays::default();
-        assert_eq!((delays.least_ns(), delays.most_ns(), delays.quantile_ns(0.5)), (None, None, None));
+        assert_eq!(
+            (delays.least_ns(), delays.most_ns(), delays.quantile_ns(0.5)),
+            (None, None, None)
+        );
         assert_eq!((delays.mean_ns(), delays.held_octets()), (None, 0));
     }
 }

@@ -1,7 +1,9 @@
-//! What a capture says: every packet to its connection or flow, in bounded memory however many there are.
+//! What a capture says: every packet to its connection or flow, in bounded memory however many
+//! there are.
 //!
-//! Limits: [`MOST_LIVE`] connections and as many flows at a time, and [`MOST_HELD`] octets for what is remembered of them; of more, what was met
-//! longest ago is *evicted*: it is finished and counted, and what comes of it later is a connection of its own. Of all that are finished the
+//! Limits: [`MOST_LIVE`] connections and as many flows at a time, and [`MOST_HELD`] octets for what
+//! is remembered of them; of more, what was met longest ago is *evicted*: it is finished and
+//! counted, and what comes of it later is a connection of its own. Of all that are finished the
 //! [`MOST_LISTED`] with most payload are kept whole, of the others their sums.
 
 use crate::connection::{Connection, Finding};
@@ -197,7 +199,8 @@ impl Explainer {
         }
     }
 
-    /// Ask for the memory that the packets of a batch will need: where their connections and flows are, these, and what they point to.
+    /// Ask for the memory that the packets of a batch will need: where their connections and flows
+    /// are, these, and what they point to.
     fn ask_for(&self, batch: &[Noted], hashes: &[u32]) {
         for (noted, hash) in batch.iter().zip(hashes) {
             match noted.what {
@@ -287,11 +290,18 @@ impl Explainer {
         now_ns
     }
 
-    fn segment(&mut self, now_ns: i64, (pair, hash, is_low): (&Pair, u32, bool), tcp: &Tcp, payload: u32) -> Met {
+    fn segment(
+        &mut self,
+        now_ns: i64,
+        (pair, hash, is_low): (&Pair, u32, bool),
+        tcp: &Tcp,
+        payload: u32,
+    ) -> Met {
         let begins = tcp.syn && !tcp.ack;
         let before = if begins { self.live.find(pair, hash) } else { None };
-        let is_over =
-            before.is_some_and(|of| of.listed.what.connection.is_over_for(usize::from(of.is_first_low != is_low), tcp));
+        let is_over = before.is_some_and(|of| {
+            of.listed.what.connection.is_over_for(usize::from(of.is_first_low != is_low), tcp)
+        });
         if is_over {
             if let Some(of) = self.live.take(pair, hash) {
                 self.held = self.held.saturating_sub(of.held);
@@ -306,7 +316,8 @@ impl Explainer {
             let is_first_low = (is_low != (tcp.syn && tcp.ack)) || low == high;
             let ends = if is_first_low { [low, high] } else { [high, low] };
             let what = Between { ends, connection: Connection::default() };
-            let listed = Listed { number: *connections, first_packet: packets, is_evicted: false, what };
+            let listed =
+                Listed { number: *connections, first_packet: packets, is_evicted: false, what };
             Live { held: 0, is_first_low, listed }
         });
         let from = usize::from(of.is_first_low != is_low);
@@ -320,7 +331,14 @@ impl Explainer {
         met
     }
 
-    fn datagram(&mut self, now_ns: i64, key: &FlowKey, hash: u32, number: Option<u64>, octets: u32) {
+    fn datagram(
+        &mut self,
+        now_ns: i64,
+        key: &FlowKey,
+        hash: u32,
+        number: Option<u64>,
+        octets: u32,
+    ) {
         let (flows, packets) = (&mut self.flows, self.packets);
         let of = self.live_flows.meet(key, hash, || {
             *flows += 1;
@@ -364,7 +382,8 @@ impl Explainer {
         self.done_flows.add(of, packets, octets);
     }
 
-    /// What was found. `file_octets` is how much of the file was read, `ended_by` why no more; what the file says of its losses is left to be added.
+    /// What was found. `file_octets` is how much of the file was read, `ended_by` why no more; what
+    /// the file says of its losses is left to be added.
     #[must_use]
     pub fn explanation(mut self, file_octets: u64, ended_by: Option<Error>) -> Explanation {
         while let Some(of) = self.live.take_oldest() {
@@ -398,11 +417,16 @@ impl Explainer {
 /// Packets between two calls of who watches; a multiple of [`BATCH`].
 const WATCHED_EVERY: u64 = 1 << 15;
 
-/// Explain a capture. Hand in a reader that buffers; `watch` is told the octets read now and then, and says whether to go on.
+/// Explain a capture. Hand in a reader that buffers; `watch` is told the octets read now and then,
+/// and says whether to go on.
 ///
 /// # Errors
-/// If it is no capture. What is wrong further on ends the explanation, which says so; and so does `watch`, without a word.
-pub fn explain<R: Read>(reader: R, mut watch: impl FnMut(u64) -> bool) -> Result<Explanation, Error> {
+/// If it is no capture. What is wrong further on ends the explanation, which says so; and so does
+/// `watch`, without a word.
+pub fn explain<R: Read>(
+    reader: R,
+    mut watch: impl FnMut(u64) -> bool,
+) -> Result<Explanation, Error> {
     let mut capture = Capture::new(reader)?;
     let mut explainer = Explainer::default();
     let (mut batch, mut hashes) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
@@ -426,5 +450,8 @@ pub fn explain<R: Read>(reader: R, mut watch: impl FnMut(u64) -> bool) -> Result
             break ended_by;
         }
     };
-    Ok(Explanation { dropped: capture.dropped(), ..explainer.explanation(capture.octets(), ended_by) })
+    Ok(Explanation {
+        dropped: capture.dropped(),
+        ..explainer.explanation(capture.octets(), ended_by)
+    })
 }

@@ -5,7 +5,8 @@
 //! pcapng   { type, length · body · length }*     sections, interfaces, packets; others are passed over
 //! ```
 //!
-//! Sources: draft-ietf-opsawg-pcap-05, draft-ietf-opsawg-pcapng-03, and the registry of link types of the tcpdump group.
+//! Sources: draft-ietf-opsawg-pcap-05, draft-ietf-opsawg-pcapng-03, and the registry of link types
+//! of the tcpdump group.
 
 mod interface;
 
@@ -47,7 +48,9 @@ pub enum Error {
         packets: u64,
     },
     /// A number in it cannot be.
-    #[error("at octet {at}: {what} {value}; expected {allowed}; {packets} packets before it are whole")]
+    #[error(
+        "at octet {at}: {what} {value}; expected {allowed}; {packets} packets before it are whole"
+    )]
     Corrupt {
         /// Where the packet or block begins that has it.
         at: u64,
@@ -144,8 +147,13 @@ impl<R: Read> Capture<R> {
         let snap = new.u32_at(12);
         // The upper half has flags of the check sequence.
         let link = Link::of((new.u32_at(16) & 0xffff) as u16);
-        let interface =
-            Interface { link, snap, resolution: Resolution::Decimal(places), offset_s: 0, dropped: Dropped::default() };
+        let interface = Interface {
+            link,
+            snap,
+            resolution: Resolution::Decimal(places),
+            offset_s: 0,
+            dropped: Dropped::default(),
+        };
         new.kind = Kind::Classic { interface };
         Ok(new)
     }
@@ -162,7 +170,8 @@ impl<R: Read> Capture<R> {
         self.at
     }
 
-    /// Packets that the capture itself lost, as far as it has said so yet; an interface may say it more than once, and the last counts.
+    /// Packets that the capture itself lost, as far as it has said so yet; an interface may say it
+    /// more than once, and the last counts.
     #[must_use]
     pub fn dropped(&self) -> Dropped {
         self.interfaces.iter().fold(self.dropped, |sum, interface| sum.and(interface.dropped))
@@ -191,8 +200,11 @@ impl<R: Read> Capture<R> {
         self.check(begin, "captured length", captured, MOST_CAPTURED)?;
         self.whole(captured as usize, "packet")?;
         self.packets += 1;
-        let Resolution::Decimal(places) = interface.resolution else { unreachable!("only blocks have others") };
-        let time_ns = Some(i64::from(seconds) * 1_000_000_000 + i64::from(part) * 10i64.pow(9 - places));
+        let Resolution::Decimal(places) = interface.resolution else {
+            unreachable!("only blocks have others")
+        };
+        let time_ns =
+            Some(i64::from(seconds) * 1_000_000_000 + i64::from(part) * 10i64.pow(9 - places));
         Ok(Some(Packet {
             time_ns,
             link: interface.link,
@@ -230,7 +242,12 @@ impl<R: Read> Capture<R> {
             }
             let closing = self.u32_at(body);
             if closing != length {
-                return Err(self.corrupt(begin, "length after a block", closing, format!("{length}, as before it")));
+                return Err(self.corrupt(
+                    begin,
+                    "length after a block",
+                    closing,
+                    format!("{length}, as before it"),
+                ));
             }
             let found = match kind {
                 INTERFACE => {
@@ -246,7 +263,13 @@ impl<R: Read> Capture<R> {
             };
             self.packets += 1;
             let (time_ns, link, interface, original, from, captured) = found;
-            return Ok(Some(Packet { time_ns, link, interface, original, data: &self.buffer[from..from + captured] }));
+            return Ok(Some(Packet {
+                time_ns,
+                link,
+                interface,
+                original,
+                data: &self.buffer[from..from + captured],
+            }));
         }
     }
 
@@ -263,7 +286,12 @@ impl<R: Read> Capture<R> {
         let length = self.u32_at(0);
         let body = self.body_of(begin, length)?;
         if body < 16 {
-            return Err(self.corrupt(begin, "length of a section's block", length, "at least 28".to_owned()));
+            return Err(self.corrupt(
+                begin,
+                "length of a section's block",
+                length,
+                "at least 28".to_owned(),
+            ));
         }
         self.dropped = self.dropped();
         self.interfaces.clear();
@@ -272,7 +300,12 @@ impl<R: Read> Capture<R> {
 
     fn describe(&mut self, begin: u64, body: usize) -> Result<(), Error> {
         if body < 8 {
-            return Err(self.corrupt(begin, "length of an interface", body, "at least 8 octets".to_owned()));
+            return Err(self.corrupt(
+                begin,
+                "length of an interface",
+                body,
+                "at least 8 octets".to_owned(),
+            ));
         }
         if self.interfaces.len() == MOST_INTERFACES {
             let allowed = format!("at most {MOST_INTERFACES}");
@@ -300,7 +333,12 @@ impl<R: Read> Capture<R> {
     /// What an interface says of its losses.
     fn account(&mut self, begin: u64, body: usize) -> Result<(), Error> {
         if body < 12 {
-            return Err(self.corrupt(begin, "length of statistics", body, "at least 12 octets".to_owned()));
+            return Err(self.corrupt(
+                begin,
+                "length of statistics",
+                body,
+                "at least 12 octets".to_owned(),
+            ));
         }
         let number = self.u32_at(0);
         self.interface(begin, number)?;
@@ -317,14 +355,25 @@ impl<R: Read> Capture<R> {
         Ok(())
     }
 
-    /// Code and length of the option at `at` of a body, and where its value is; nothing at their end.
-    fn option(&self, begin: u64, at: &mut usize, body: usize) -> Result<Option<(u16, usize, usize)>, Error> {
+    /// Code and length of the option at `at` of a body, and where its value is; nothing at their
+    /// end.
+    fn option(
+        &self,
+        begin: u64,
+        at: &mut usize,
+        body: usize,
+    ) -> Result<Option<(u16, usize, usize)>, Error> {
         if *at + 4 > body || self.u16_at(*at) == 0 {
             return Ok(None);
         }
         let (code, length, value) = (self.u16_at(*at), self.u16_at(*at + 2) as usize, *at + 4);
         if value + length > body {
-            return Err(self.corrupt(begin, "length of an option", length, format!("at most {}", body - value)));
+            return Err(self.corrupt(
+                begin,
+                "length of an option",
+                length,
+                format!("at most {}", body - value),
+            ));
         }
         *at = value + length.next_multiple_of(4);
         Ok(Some((code, length, value)))
@@ -342,7 +391,12 @@ impl<R: Read> Capture<R> {
     fn simple(&self, begin: u64, body: usize) -> Result<Found, Error> {
         let interface = self.interface(begin, 0)?;
         if body < 4 {
-            return Err(self.corrupt(begin, "length of a packet's block", body, "at least 4 octets".to_owned()));
+            return Err(self.corrupt(
+                begin,
+                "length of a packet's block",
+                body,
+                "at least 4 octets".to_owned(),
+            ));
         }
         let original = self.u32_at(0);
         let kept = if interface.snap == 0 { original } else { original.min(interface.snap) };
@@ -352,7 +406,12 @@ impl<R: Read> Capture<R> {
 
     fn stamped(&self, begin: u64, body: usize, is_old: bool) -> Result<Found, Error> {
         if body < 20 {
-            return Err(self.corrupt(begin, "length of a packet's block", body, "at least 20 octets".to_owned()));
+            return Err(self.corrupt(
+                begin,
+                "length of a packet's block",
+                body,
+                "at least 20 octets".to_owned(),
+            ));
         }
         let number = if is_old { u32::from(self.u16_at(0)) } else { self.u32_at(0) };
         let interface = self.interface(begin, number)?;
@@ -365,7 +424,8 @@ impl<R: Read> Capture<R> {
 
     fn interface(&self, begin: u64, number: u32) -> Result<Interface, Error> {
         self.interfaces.get(number as usize).copied().ok_or_else(|| {
-            let allowed = format!("below {}, the interfaces described before", self.interfaces.len());
+            let allowed =
+                format!("below {}, the interfaces described before", self.interfaces.len());
             self.corrupt(begin, "interface", number, allowed)
         })
     }
@@ -399,8 +459,20 @@ impl<R: Read> Capture<R> {
         Ok(())
     }
 
-    fn corrupt<V: TryInto<u64>>(&self, at: u64, what: &'static str, value: V, allowed: String) -> Error {
-        Error::Corrupt { at, what, value: value.try_into().unwrap_or(u64::MAX), allowed, packets: self.packets }
+    fn corrupt<V: TryInto<u64>>(
+        &self,
+        at: u64,
+        what: &'static str,
+        value: V,
+        allowed: String,
+    ) -> Error {
+        Error::Corrupt {
+            at,
+            what,
+            value: value.try_into().unwrap_or(u64::MAX),
+            allowed,
+            packets: self.packets,
+        }
     }
 
     fn truncated(&self, what: &'static str) -> Error {
@@ -453,7 +525,8 @@ impl<R: Read> Capture<R> {
     }
 
     fn u32_at(&self, at: usize) -> u32 {
-        let octets = [self.buffer[at], self.buffer[at + 1], self.buffer[at + 2], self.buffer[at + 3]];
+        let octets =
+            [self.buffer[at], self.buffer[at + 1], self.buffer[at + 2], self.buffer[at + 3]];
         if self.is_big {
             u32::from_be_bytes(octets)
         } else {

@@ -1,7 +1,9 @@
-//! Packets of one way that nobody acknowledges: UDP, and raw frames of `EtherType` 88B5; by their numbers, where they carry ethermeter's mark.
+//! Packets of one way that nobody acknowledges: UDP, and raw frames of `EtherType` 88B5; by their
+//! numbers, where they carry ethermeter's mark.
 //!
-//! The mark is described in docs/live.md: octet 0 is E3, the upper half of octet 1 the version (1), its lower half the kind; then experiment,
-//! stream (16 bit each) and sequence number (48 bit), big-endian.
+//! The mark is described in docs/live.md: octet 0 is E3, the upper half of octet 1 the version (1),
+//! its lower half the kind; then experiment, stream (16 bit each) and sequence number (48 bit),
+//! big-endian.
 
 use crate::ahead::ask_for;
 use crate::delays::Delays;
@@ -91,7 +93,8 @@ impl Flow {
         self.series.slices().last().inspect(|slice| ask_for(*slice));
     }
 
-    /// What became of its numbers, from the first that was captured to the last; nothing if it has no mark.
+    /// What became of its numbers, from the first that was captured to the last; nothing if it has
+    /// no mark.
     #[must_use]
     pub fn account(&self) -> Option<Account> {
         self.numbers.as_ref().map(|numbers| numbers.account(None))
@@ -100,6 +103,8 @@ impl Flow {
     /// Octets of memory beyond the value itself.
     #[must_use]
     pub fn held_octets(&self) -> usize {
-        self.gaps.held_octets() + self.series.held_octets() + if self.numbers.is_some() { MEMORY / 8 } else { 0 }
+        self.gaps.held_octets()
+            + self.series.held_octets()
+            + if self.numbers.is_some() { MEMORY / 8 } else { 0 }
     }
 }

@@ -1,7 +1,9 @@
-//! Where in a table the value of a key is: hashes to places, in few octets, so that it stays near the processor.
+//! Where in a table the value of a key is: hashes to places, in few octets, so that it stays near
+//! the processor.
 //!
-//! Open addressing with linear probing: eight octets a cell, at least half of the cells empty. The keys stand with the values. Hashes are seeded
-//! anew in each process, so that nobody can write a capture whose keys all collide.
+//! Open addressing with linear probing: eight octets a cell, at least half of the cells empty. The
+//! keys stand with the values. Hashes are seeded anew in each process, so that nobody can write a
+//! capture whose keys all collide.
 
 use crate::ahead::ask_for;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
@@ -132,7 +134,8 @@ impl Index {
         assert_ne!(place, EMPTY, "more places than 32 bits tell apart");
         if 2 * (self.count + 1) > self.cells.len() {
             let more = 2 * self.cells.len();
-            let cells = std::mem::replace(&mut self.cells, vec![Cell { hash: 0, place: EMPTY }; more]);
+            let cells =
+                std::mem::replace(&mut self.cells, vec![Cell { hash: 0, place: EMPTY }; more]);
             for cell in cells.into_iter().filter(|cell| cell.place != EMPTY) {
                 self.put(cell);
             }
@@ -220,7 +223,8 @@ mod tests {
     #[test]
     fn keys_that_differ_in_one_bit_or_in_their_order_have_hashes_that_spread() {
         let seeds = Seeds::default();
-        // 65 536 hashes in as many cells: of cells that are met, chance leaves 1 - 1/e, with a standard deviation of 0.12%.
+        // 65 536 hashes in as many cells: of cells that are met, chance leaves 1 - 1/e, with a
+        // standard deviation of 0.12%.
         for shift in [0, 16, 32, 48] {
             let mut cells = vec![false; 1 << 16];
             for key in 0u64..1 << 16 {

@@ -60,7 +60,11 @@ impl<T> Largest<T> {
     /// Add something finished, of so many packets and octets of payload.
     pub(crate) fn add(&mut self, listed: Listed<T>, packets: u64, octets: u64) {
         self.evicted += u64::from(listed.is_evicted);
-        self.heap.push(Ranked { rank: Reverse((octets, Reverse(listed.number))), packets, listed: Box::new(listed) });
+        self.heap.push(Ranked {
+            rank: Reverse((octets, Reverse(listed.number))),
+            packets,
+            listed: Box::new(listed),
+        });
         if self.heap.len() > MOST_LISTED {
             if let Some(least) = self.heap.pop() {
                 self.rest.count += 1;

@@ -1,9 +1,12 @@
-//! What a connection waited for: every moment between its first packet and its last belongs to one cause.
+//! What a connection waited for: every moment between its first packet and its last belongs to one
+//! cause.
 //!
-//! The moments when an end sends something new (payload, SYN or FIN) divide the time. Each piece between two of them is explained by what the
-//! end that sends next could know then. An acknowledgement captured at some moment reaches the sender, and what the sender then sends reaches
-//! the capture point, no sooner than the *away* time of that end later: from the capture point to it and back, the least that was seen. So the
-//! rules hold wherever the capture was made, as long as queues are not between the sender and the capture point.
+//! The moments when an end sends something new (payload, SYN or FIN) divide the time. Each piece
+//! between two of them is explained by what the end that sends next could know then. An
+//! acknowledgement captured at some moment reaches the sender, and what the sender then sends
+//! reaches the capture point, no sooner than the *away* time of that end later: from the capture
+//! point to it and back, the least that was seen. So the rules hold wherever the capture was made,
+//! as long as queues are not between the sender and the capture point.
 //!
 //! ```text
 //! what ended the piece, x being who sent                                                      cause
@@ -32,7 +35,8 @@ use crate::ahead::ask_for;
 use crate::course::{Course, Rounds};
 use std::collections::VecDeque;
 
-/// News of acknowledgements that may be on its way to a sender; of more, the oldest are taken as arrived.
+/// News of acknowledgements that may be on its way to a sender; of more, the oldest are taken as
+/// arrived.
 const MOST_NEWS: usize = 1024;
 /// A sender that answers an acknowledgement does so within this time.
 const REACTION_NS: u64 = 1_000_000;
@@ -40,12 +44,15 @@ const REACTION_NS: u64 = 1_000_000;
 const HANDSHAKE_NS: u64 = 100_000;
 /// A round trip that is this many times the least has waited in a queue.
 const QUEUED: u64 = 2;
-/// A sender that has data sends its segments one after the other; one that pauses for so many times the usual gap has none.
+/// A sender that has data sends its segments one after the other; one that pauses for so many times
+/// the usual gap has none.
 const PAUSED: u64 = 8;
-/// A sender that has nothing under way for so long starts its congestion window again (the least retransmission timeout of Linux).
+/// A sender that has nothing under way for so long starts its congestion window again (the least
+/// retransmission timeout of Linux).
 const PAUSE_NS: u64 = 200_000_000;
-/// An acknowledgement that is late by this part of a round trip waited for the receiving application, if the window was used up: Linux
-/// acknowledges at once only what leaves the window as large as it was.
+/// An acknowledgement that is late by this part of a round trip waited for the receiving
+/// application, if the window was used up: Linux acknowledges at once only what leaves the window
+/// as large as it was.
 const LATE: u64 = 4;
 /// A window below this share of the largest, in quarters, is one that unread data has made smaller.
 const OPEN_QUARTERS: u64 = 3;
@@ -76,7 +83,8 @@ pub enum Cause {
     Window,
     /// What was lost to be sent again.
     Loss,
-    /// Acknowledgements that took more than twice the least round trip: a queue on the path, or a receiver that is slow to acknowledge.
+    /// Acknowledgements that took more than twice the least round trip: a queue on the path, or a
+    /// receiver that is slow to acknowledge.
     Queue,
     /// A question and its answer to travel.
     RoundTrip,
@@ -171,7 +179,8 @@ struct View {
     /// The largest window that was announced with its scale known.
     largest_window: u64,
     course: Course,
-    /// Mean time from segment to segment where nothing was waited for, later ones weighing more; 0 before the first.
+    /// Mean time from segment to segment where nothing was waited for, later ones weighing more; 0
+    /// before the first.
     usual_ns: u64,
 }
 
@@ -255,13 +264,21 @@ impl Limits {
         let (flight, room) = (view.flight(), view.room());
         let trigger = view.learn(now_ns, last_ns, sent.away_ns.saturating_sub(HANDSHAKE_NS));
         let need = u64::from(sent.payload.min(sent.segment)).max(1);
-        let is_short = view.last_payload == 0 || !view.last_payload.is_multiple_of(sent.segment.max(1));
-        // A host that hands its interface many segments at once may wait until there is room for as many.
+        let is_short =
+            view.last_payload == 0 || !view.last_payload.is_multiple_of(sent.segment.max(1));
+        // A host that hands its interface many segments at once may wait until there is room for as
+        // many.
         let wanted = need.max(u64::from(view.largest.min(sent.payload)));
         let is_idle = view.flight() == 0 && gap_ns > REACTION_NS;
-        let is_paused = gap_ns > REACTION_NS && view.usual_ns > 0 && gap_ns / PAUSED > view.usual_ns;
-        let rest = if is_short || is_idle || is_paused { Cause::SenderApplication } else { Cause::SenderPace };
-        let since = |at_ns: i64| u64::try_from(at_ns.saturating_sub(last_ns)).unwrap_or(0).min(gap_ns);
+        let is_paused =
+            gap_ns > REACTION_NS && view.usual_ns > 0 && gap_ns / PAUSED > view.usual_ns;
+        let rest = if is_short || is_idle || is_paused {
+            Cause::SenderApplication
+        } else {
+            Cause::SenderPace
+        };
+        let since =
+            |at_ns: i64| u64::try_from(at_ns.saturating_sub(last_ns)).unwrap_or(0).min(gap_ns);
         let round_trip_ns = sent.least_ns.saturating_add(sent.away_ns);
         let twice = QUEUED.saturating_mul(round_trip_ns);
         // Who waits for an acknowledgement waits longer for it than it then takes.
@@ -273,10 +290,15 @@ impl Limits {
                 && trigger.flight_before > 0
                 && (is_own || flight > 0)
         });
-        let is_queued =
-            awaited.and_then(|trigger| trigger.delay_ns).is_some_and(|ns| ns.saturating_add(sent.away_ns) > twice);
+        let is_queued = awaited
+            .and_then(|trigger| trigger.delay_ns)
+            .is_some_and(|ns| ns.saturating_add(sent.away_ns) > twice);
         let is_bulk = !(sent.is_resent || is_recovering || sent.is_syn || after_syn);
-        view.course.spend(gap_ns, is_bulk && awaited.is_some(), is_bulk && awaited.is_some() && !is_queued);
+        view.course.spend(
+            gap_ns,
+            is_bulk && awaited.is_some(),
+            is_bulk && awaited.is_some() && !is_queued,
+        );
         let paused = (is_idle && gap_ns > PAUSE_NS).then(|| view.course.interrupt(false));
         if let Some((cause, ns)) = paused {
             self.spend(cause, ns);
@@ -287,7 +309,8 @@ impl Limits {
             return;
         }
         if sent.is_syn || after_syn {
-            // What the handshake takes after its second segment is for the end that goes on to wait for.
+            // What the handshake takes after its second segment is for the end that goes on to wait
+            // for.
             let opening = if sent.is_syn { gap_ns } else { gap_ns.min(sent.away_ns) };
             self.spend(Cause::Opening, opening);
             self.spend(Cause::SenderApplication, gap_ns - opening);
@@ -297,10 +320,15 @@ impl Limits {
             let wait_ns = since(trigger.at_ns);
             let is_prompt = gap_ns - wait_ns <= REACTION_NS;
             if trigger.room_before < wanted {
-                let late_ns = round_trip_ns.saturating_add(round_trip_ns / LATE).saturating_add(REACTION_NS);
-                let is_late = trigger.delay_ns.is_some_and(|ns| ns.saturating_add(sent.away_ns) > late_ns);
-                let cause =
-                    if is_late { Cause::ReceiverApplication } else { view.cause_of_window(trigger.window_before) };
+                let late_ns =
+                    round_trip_ns.saturating_add(round_trip_ns / LATE).saturating_add(REACTION_NS);
+                let is_late =
+                    trigger.delay_ns.is_some_and(|ns| ns.saturating_add(sent.away_ns) > late_ns);
+                let cause = if is_late {
+                    Cause::ReceiverApplication
+                } else {
+                    view.cause_of_window(trigger.window_before)
+                };
                 self.spend(cause, if is_prompt { gap_ns } else { wait_ns });
                 self.spend(rest, if is_prompt { 0 } else { gap_ns - wait_ns });
                 return;
@@ -332,7 +360,8 @@ impl Limits {
         self.spent_ns[cause as usize] = self.spent_ns[cause as usize].saturating_add(ns);
     }
 
-    /// Time spent on each cause, in the order of [`Cause::ALL`], of a connection that lasted from `first_ns` to `last_ns`: it is their sum.
+    /// Time spent on each cause, in the order of [`Cause::ALL`], of a connection that lasted from
+    /// `first_ns` to `last_ns`: it is their sum.
     #[must_use]
     pub fn spent_ns(&self, first_ns: i64, last_ns: i64) -> [u64; CAUSES] {
         let mut spent = self.spent_ns;
@@ -402,9 +431,12 @@ impl View {
         self.edge.saturating_sub(self.acknowledged)
     }
 
-    /// Whether the receiver's buffer is small, or full of what its application has not read; `window` is what was announced.
+    /// Whether the receiver's buffer is small, or full of what its application has not read;
+    /// `window` is what was announced.
     fn cause_of_window(&self, window: u64) -> Cause {
-        if window == 0 || window.saturating_mul(4) < self.largest_window.saturating_mul(OPEN_QUARTERS) {
+        if window == 0
+            || window.saturating_mul(4) < self.largest_window.saturating_mul(OPEN_QUARTERS)
+        {
             Cause::ReceiverApplication
         } else {
             Cause::ReceiverWindow
@@ -413,12 +445,14 @@ impl View {
 
     fn take(&mut self, news: &News) {
         if news.edge != u64::MAX {
-            self.largest_window = self.largest_window.max(news.edge.saturating_sub(news.acknowledged));
+            self.largest_window =
+                self.largest_window.max(news.edge.saturating_sub(news.acknowledged));
         }
         (self.acknowledged, self.edge, self.is_told) = (news.acknowledged, news.edge, true);
     }
 
-    /// Take in what has arrived by `now_ns`; the last that came after `last_ns` may be what it waited for.
+    /// Take in what has arrived by `now_ns`; the last that came after `last_ns` may be what it
+    /// waited for.
     fn learn(&mut self, now_ns: i64, last_ns: i64, away_ns: u64) -> Option<Trigger> {
         let mut trigger = None;
         while let Some(news) = self.news.front().copied() {
@@ -428,8 +462,15 @@ impl View {
             }
             self.news.pop_front();
             if at_ns >= last_ns {
-                let (room_before, window_before, flight_before) = (self.room(), self.window(), self.flight());
-                trigger = Some(Trigger { at_ns, room_before, window_before, flight_before, delay_ns: news.delay_ns });
+                let (room_before, window_before, flight_before) =
+                    (self.room(), self.window(), self.flight());
+                trigger = Some(Trigger {
+                    at_ns,
+                    room_before,
+                    window_before,
+                    flight_before,
+                    delay_ns: news.delay_ns,
+                });
             }
             self.take(&news);
         }

@@ -1,4 +1,5 @@
-//! What an explanation needs of a packet, without the packet: so that many can be read before the first is taken in.
+//! What an explanation needs of a packet, without the packet: so that many can be read before the
+//! first is taken in.
 
 use crate::file::Packet;
 use crate::flow::{mark, Mark, RAW};
@@ -21,7 +22,8 @@ impl Display for Station {
         match self {
             Self::Ip(end) => end.fmt(to),
             Self::Mac(octets) => {
-                let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+                let octets: Vec<String> =
+                    octets.iter().map(|octet| format!("{octet:02x}")).collect();
                 write!(to, "{}", octets.join(":"))
             }
         }
@@ -31,7 +33,8 @@ impl Display for Station {
 /// Between whom a flow is, and its mark.
 pub(crate) type FlowKey = (Station, Station, Option<Mark>);
 
-/// The two ends of a connection, the lower one first: words, which are compared and hashed faster than addresses are.
+/// The two ends of a connection, the lower one first: words, which are compared and hashed faster
+/// than addresses are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
     low: [u64; 2],
@@ -68,7 +71,9 @@ fn words(of: End) -> (u64, u64, u64) {
     match of.address {
         IpAddr::V4(address) => (0, address.to_bits().into(), port),
         #[allow(clippy::cast_possible_truncation)] // the halves
-        IpAddr::V6(address) => ((address.to_bits() >> 64) as u64, address.to_bits() as u64, SIX | port),
+        IpAddr::V6(address) => {
+            ((address.to_bits() >> 64) as u64, address.to_bits() as u64, SIX | port)
+        }
     }
 }
 
@@ -110,9 +115,11 @@ pub(crate) struct Noted {
 /// What a packet is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What {
-    /// A segment of TCP between two ends, whether from the lower one, with so many octets of payload.
+    /// A segment of TCP between two ends, whether from the lower one, with so many octets of
+    /// payload.
     Segment(Pair, bool, Tcp, u32),
-    /// A packet of UDP, or a raw frame, with its number if it has a mark, and so many octets of payload.
+    /// A packet of UDP, or a raw frame, with its number if it has a mark, and so many octets of
+    /// payload.
     Datagram(FlowKey, Option<u64>, u32),
     /// Something else.
     Other(Other),
@@ -127,15 +134,26 @@ impl Noted {
                     let (pair, is_low) = Pair::of(found.source, found.destination);
                     What::Segment(pair, is_low, tcp, found.payload)
                 }
-                Transport::Udp => {
-                    datagram(Station::Ip(found.source), Station::Ip(found.destination), found.payload, body)
-                }
+                Transport::Udp => datagram(
+                    Station::Ip(found.source),
+                    Station::Ip(found.destination),
+                    found.payload,
+                    body,
+                ),
             },
             Err(Other::Protocol) => match frame(packet).filter(|frame| frame.kind == RAW) {
                 Some(frame) => {
-                    let cut = packet.original.saturating_sub(u32::try_from(packet.data.len()).unwrap_or(u32::MAX));
-                    let octets = u32::try_from(frame.payload.len()).unwrap_or(u32::MAX).saturating_add(cut);
-                    datagram(Station::Mac(frame.source), Station::Mac(frame.destination), octets, frame.payload)
+                    let cut = packet
+                        .original
+                        .saturating_sub(u32::try_from(packet.data.len()).unwrap_or(u32::MAX));
+                    let octets =
+                        u32::try_from(frame.payload.len()).unwrap_or(u32::MAX).saturating_add(cut);
+                    datagram(
+                        Station::Mac(frame.source),
+                        Station::Mac(frame.destination),
+                        octets,
+                        frame.payload,
+                    )
                 }
                 None => What::Other(Other::Protocol),
             },

@@ -1,7 +1,9 @@
 //! A packet's headers as one flat value: who sends what to whom, as far as it was captured.
 
 use crate::file::{Link, Packet};
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, TransportSlice};
+use etherparse::{
+    EtherType, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, TransportSlice,
+};
 use std::fmt::{Display, Formatter};
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
@@ -15,11 +17,14 @@ pub struct End {
     pub port: u16,
 }
 
-// Written out, since it is done for both ends of every packet: two words, or three, and not each octet for itself.
+// Written out, since it is done for both ends of every packet: two words, or three, and not each
+// octet for itself.
 impl Hash for End {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self.address {
-            IpAddr::V4(address) => state.write_u64(u64::from(address.to_bits()) << 16 | u64::from(self.port)),
+            IpAddr::V4(address) => {
+                state.write_u64(u64::from(address.to_bits()) << 16 | u64::from(self.port))
+            }
             IpAddr::V6(address) => {
                 state.write_u128(address.to_bits());
                 state.write_u64(u64::from(self.port));
@@ -82,7 +87,8 @@ pub struct Tcp {
     pub timestamps: Option<(u32, u32)>,
     /// Whether there are selective acknowledgements (RFC 2018).
     pub selective: bool,
-    /// Numbers that arrived once more, if it says so (RFC 2883): what was sent again had not been lost.
+    /// Numbers that arrived once more, if it says so (RFC 2883): what was sent again had not been
+    /// lost.
     pub duplicate: Option<(u32, u32)>,
 }
 
@@ -118,7 +124,8 @@ pub fn read_packet<'a>(packet: &Packet<'a>) -> Result<(Headers, &'a [u8]), Other
         Link::Ip => LaxSlicedPacket::from_ip(data).map_err(|_| Other::Broken)?,
         Link::Cooked => cooked(data, 14, 16)?,
         Link::Cooked2 => cooked(data, 0, 20)?,
-        Link::Loopback => LaxSlicedPacket::from_ip(data.get(4..).ok_or(Other::Broken)?).map_err(|_| Other::Broken)?,
+        Link::Loopback => LaxSlicedPacket::from_ip(data.get(4..).ok_or(Other::Broken)?)
+            .map_err(|_| Other::Broken)?,
         Link::Other(number) => return Err(Other::Link(number)),
     };
     let (source, destination, ip_payload) = match &sliced.net {
@@ -126,7 +133,8 @@ pub fn read_packet<'a>(packet: &Packet<'a>) -> Result<(Headers, &'a [u8]), Other
             let header = ip.header();
             let said = u32::from(header.total_len()).checked_sub(u32::from(header.ihl()) * 4);
             // A sender that leaves cutting to its interface may leave the length at 0.
-            let payload = said.filter(|_| header.total_len() > 0).unwrap_or(captured(ip.payload().payload));
+            let payload =
+                said.filter(|_| header.total_len() > 0).unwrap_or(captured(ip.payload().payload));
             let ends = (header.source_addr().into(), header.destination_addr().into());
             if ip.payload().fragmented {
                 return Err(Other::Fragment);
@@ -137,7 +145,11 @@ pub fn read_packet<'a>(packet: &Packet<'a>) -> Result<(Headers, &'a [u8]), Other
             let header = ip.header();
             let said = u32::from(header.payload_length());
             let extensions = captured(ip.extensions().slice());
-            let payload = if said == 0 { captured(ip.payload().payload) } else { said.saturating_sub(extensions) };
+            let payload = if said == 0 {
+                captured(ip.payload().payload)
+            } else {
+                said.saturating_sub(extensions)
+            };
             if ip.payload().fragmented {
                 return Err(Other::Fragment);
             }
@@ -203,11 +215,17 @@ fn read(tcp: &TcpSlice<'_>) -> Tcp {
     found
 }
 
-/// The first block, if it lies below the acknowledgement or within the second: then it tells of a duplicate (RFC 2883, section 4).
-fn duplicate(acknowledgment: u32, first: (u32, u32), second: Option<(u32, u32)>) -> Option<(u32, u32)> {
+/// The first block, if it lies below the acknowledgement or within the second: then it tells of a
+/// duplicate (RFC 2883, section 4).
+fn duplicate(
+    acknowledgment: u32,
+    first: (u32, u32),
+    second: Option<(u32, u32)>,
+) -> Option<(u32, u32)> {
     let up_to = |a: u32, b: u32| b.wrapping_sub(a) < 1 << 31;
     let is_below = up_to(first.1, acknowledgment);
-    let is_within = second.is_some_and(|second| up_to(second.0, first.0) && up_to(first.1, second.1));
+    let is_within =
+        second.is_some_and(|second| up_to(second.0, first.0) && up_to(first.1, second.1));
     (is_below || is_within).then_some(first)
 }
 

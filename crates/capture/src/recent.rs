@@ -1,6 +1,7 @@
 //! A table of what was met lately: of more than its limit, what was met longest ago goes.
 //!
-//! The order and the hashes stand apart from the values, 12 and 8 octets each: to find a value and to note that it was met touches no other value.
+//! The order and the hashes stand apart from the values, 12 and 8 octets each: to find a value and
+//! to note that it was met touches no other value.
 
 use crate::ahead::ask_for;
 use crate::index::{Index, Seeds};
@@ -61,20 +62,23 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
         self.index.is_empty()
     }
 
-    /// The hash of a key, which all others are given with it: whoever has many keys hashes them beforehand.
+    /// The hash of a key, which all others are given with it: whoever has many keys hashes them
+    /// beforehand.
     #[must_use]
     pub fn hash(&self, key: &K) -> u32 {
         self.seeds.hash(key)
     }
 
-    /// The value of a key, made if there is none, which is now the one met last; `hash` is the key's.
+    /// The value of a key, made if there is none, which is now the one met last; `hash` is the
+    /// key's.
     ///
     /// # Panics
     /// If there are 2^32 - 1 values.
     pub fn meet(&mut self, key: &K, hash: u32, make: impl FnOnce() -> V) -> &mut V {
         // Captures come in runs of one connection.
-        let is_newest =
-            self.newest != NONE && self.link(self.newest).hash == hash && self.slot(self.newest).key == *key;
+        let is_newest = self.newest != NONE
+            && self.link(self.newest).hash == hash
+            && self.slot(self.newest).key == *key;
         let place = if is_newest {
             self.newest
         } else if let Some(place) = self.place(key, hash) {
@@ -105,7 +109,8 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
         self.place(key, hash).map(|place| &self.slot(place).value)
     }
 
-    /// The place of the first value whose key has this hash: of the key's own value, but for chance.
+    /// The place of the first value whose key has this hash: of the key's own value, but for
+    /// chance.
     #[must_use]
     pub fn likely(&self, hash: u32) -> Option<u32> {
         self.index.find(hash, |_| true)

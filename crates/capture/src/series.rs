@@ -1,4 +1,5 @@
-//! What happened when: slices of time whose number is bounded, since their width doubles whenever there would be too many.
+//! What happened when: slices of time whose number is bounded, since their width doubles whenever
+//! there would be too many.
 
 /// Slices that there may be.
 pub const MOST_SLICES: usize = 256;
@@ -71,7 +72,8 @@ impl Series {
         &mut self.slices[index]
     }
 
-    /// Slices before a time: what is divided is a constant, since that takes a fraction of the time.
+    /// Slices before a time: what is divided is a constant, since that takes a fraction of the
+    /// time.
     fn index(&self, after_ns: u64) -> u64 {
         (after_ns >> self.doubled) / FIRST_WIDTH_NS
     }
@@ -162,6 +164,9 @@ mod tests {
         series.at(FIRST_WIDTH_NS * MOST_SLICES as u64 - 1).packets += 1;
         assert_eq!((series.width_ns(), series.slices().len()), (FIRST_WIDTH_NS, MOST_SLICES));
         series.at(FIRST_WIDTH_NS * MOST_SLICES as u64).packets += 1;
-        assert_eq!((series.width_ns(), series.slices().len()), (2 * FIRST_WIDTH_NS, MOST_SLICES / 2 + 1));
+        assert_eq!(
+            (series.width_ns(), series.slices().len()),
+            (2 * FIRST_WIDTH_NS, MOST_SLICES / 2 + 1)
+        );
     }
 }

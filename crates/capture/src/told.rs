@@ -1,4 +1,5 @@
-//! The explanation as JSON, as docs/formats.md has it: times in nanoseconds, sizes in octets, what is not known as null.
+//! The explanation as JSON, as docs/formats.md has it: times in nanoseconds, sizes in octets, what
+//! is not known as null.
 
 use crate::connection::{Connection, Half};
 use crate::course::Rounds;
@@ -9,7 +10,8 @@ use crate::series::Series;
 use serde_json::{json, Map, Value};
 
 /// Shares of a distribution that are given.
-const QUANTILES: [(&str, f64); 5] = [("p10", 0.1), ("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+const QUANTILES: [(&str, f64); 5] =
+    [("p10", 0.1), ("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
 /// The whole explanation.
 #[must_use]
@@ -56,8 +58,11 @@ fn connection(listed: &Listed<Between>, first_ns: i64) -> Value {
     let of: &Connection = &listed.what.connection;
     let (begin_ns, end_ns) = of.times_ns.unwrap_or((first_ns, first_ns));
     let spent = of.limits.spent_ns(begin_ns, end_ns);
-    let limits: Map<String, Value> =
-        Cause::ALL.iter().zip(spent).map(|(cause, ns)| (cause.name().to_owned(), json!(ns))).collect();
+    let limits: Map<String, Value> = Cause::ALL
+        .iter()
+        .zip(spent)
+        .map(|(cause, ns)| (cause.name().to_owned(), json!(ns)))
+        .collect();
     json!({
         "number": listed.number,
         "first_packet": listed.first_packet,
@@ -142,7 +147,8 @@ fn rounds(of: Rounds) -> Value {
 }
 
 fn series(of: &Series) -> Value {
-    let column = |pick: fn(&crate::series::Slice) -> u64| of.slices().iter().map(pick).collect::<Vec<u64>>();
+    let column =
+        |pick: fn(&crate::series::Slice) -> u64| of.slices().iter().map(pick).collect::<Vec<u64>>();
     json!({
         "width_ns": of.width_ns(),
         "packets": column(|slice| slice.packets.into()),

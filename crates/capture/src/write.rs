@@ -1,4 +1,5 @@
-//! Captures as files: pcap with nanoseconds, in this machine's byte order; as pcapng, with what was lost, in [`blocks`].
+//! Captures as files: pcap with nanoseconds, in this machine's byte order; as pcapng, with what was
+//! lost, in [`blocks`].
 
 pub mod blocks;
 
@@ -15,7 +16,8 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begin a capture of packets that begin as `link` says, of which at most `snap` octets are kept.
+    /// Begin a capture of packets that begin as `link` says, of which at most `snap` octets are
+    /// kept.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -35,11 +37,16 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// If it cannot be written, or its time is before 1970 or after 2106.
     pub fn packet(&mut self, time_ns: i64, data: &[u8]) -> Result<()> {
-        let outside = || Error::new(ErrorKind::InvalidInput, format!("a time of {time_ns} ns is outside 1970 to 2106"));
+        let outside = || {
+            Error::new(
+                ErrorKind::InvalidInput,
+                format!("a time of {time_ns} ns is outside 1970 to 2106"),
+            )
+        };
         let seconds = u32::try_from(time_ns.div_euclid(1_000_000_000)).map_err(|_| outside())?;
         let part = u32::try_from(time_ns.rem_euclid(1_000_000_000)).map_err(|_| outside())?;
-        let original =
-            u32::try_from(data.len()).map_err(|_| Error::new(ErrorKind::InvalidInput, "a packet of 4 GB"))?;
+        let original = u32::try_from(data.len())
+            .map_err(|_| Error::new(ErrorKind::InvalidInput, "a packet of 4 GB"))?;
         let kept = original.min(self.snap);
         for word in [seconds, part, kept, original] {
             self.to.write_all(&word.to_ne_bytes())?;

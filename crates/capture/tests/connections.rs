@@ -17,7 +17,13 @@ fn ack(acknowledgment: u32) -> Tcp {
 /// A handshake of 200 µs, seen in the middle.
 fn opened() -> Connection {
     let mut connection = Connection::default();
-    let syn = Tcp { syn: true, window: 1000, window_shift: Some(2), largest_segment: Some(1000), ..Tcp::default() };
+    let syn = Tcp {
+        syn: true,
+        window: 1000,
+        window_shift: Some(2),
+        largest_segment: Some(1000),
+        ..Tcp::default()
+    };
     connection.segment(0, 0, &syn, 0);
     connection.segment(1, 100 * US, &Tcp { ack: true, acknowledgment: 1, ..syn }, 0);
     let last = connection.segment(0, 200 * US, &data(1), 0);
@@ -41,7 +47,10 @@ fn windows_are_scaled_only_if_both_ends_offer_it() {
     connection.segment(0, 0, &syn, 0);
     connection.segment(1, 100, &Tcp { ack: true, acknowledgment: 1, window_shift: None, ..syn }, 0);
     connection.segment(0, 200, &data(1), 0);
-    assert_eq!((connection.is_scaled, connection.halves[0].windows), (Some(false), Some((500, 500))));
+    assert_eq!(
+        (connection.is_scaled, connection.halves[0].windows),
+        (Some(false), Some((500, 500)))
+    );
 }
 
 #[test]
@@ -52,7 +61,10 @@ fn an_acknowledgement_tells_the_delay_of_every_segment_that_it_covers() {
     let found = connection.segment(1, 5 * MS, &ack(201), 0);
     assert_eq!((found.acknowledges_after_ns, found.is_ambiguous), (Some(3 * MS), false));
     let half = &connection.halves[0];
-    assert_eq!((half.ack_delay.least_ns(), half.ack_delay.most_ns()), (Some(3_000_000), Some(4_000_000)));
+    assert_eq!(
+        (half.ack_delay.least_ns(), half.ack_delay.most_ns()),
+        (Some(3_000_000), Some(4_000_000))
+    );
     // The delay of the second is a round trip too; the first's is not, and the SYN's was one.
     assert_eq!((half.round_trip.count(), half.ack_delay.count()), (2, 2));
     let other = &connection.halves[1];
@@ -68,7 +80,10 @@ fn what_is_sent_twice_gives_no_sample() {
     let found = connection.segment(1, 301 * MS, &ack(101), 0);
     assert_eq!((found.acknowledges_after_ns, found.is_ambiguous), (Some(300 * MS), true));
     let half = &connection.halves[0];
-    assert_eq!((half.ack_delay.count(), half.resent, half.resent_octets, half.needless), (0, 1, 100, 0));
+    assert_eq!(
+        (half.ack_delay.count(), half.resent, half.resent_octets, half.needless),
+        (0, 1, 100, 0)
+    );
     // And once more, though it has arrived: the receiver says so.
     let found = connection.segment(0, 302 * MS, &data(1), 100);
     assert!(found.is_needless);
@@ -132,11 +147,26 @@ fn a_hole_that_is_half_filled_is_a_smaller_hole() {
     connection.segment(0, MS, &data(1), 100);
     connection.segment(0, MS + US, &data(401), 100);
     let again = |found: Finding| found.again.map(|(again, basis)| (again, basis == Basis::Seen));
-    assert_eq!(again(connection.segment(0, MS + 2 * US, &data(201), 100)), Some((Again::Late, false)));
-    assert_eq!(again(connection.segment(0, MS + 3 * US, &data(201), 100)), Some((Again::Resent, true)));
-    assert_eq!(again(connection.segment(0, MS + 4 * US, &data(101), 100)), Some((Again::Late, false)));
-    assert_eq!(again(connection.segment(0, MS + 5 * US, &data(301), 100)), Some((Again::Late, false)));
-    assert_eq!(again(connection.segment(0, MS + 6 * US, &data(1), 500)), Some((Again::Resent, true)));
+    assert_eq!(
+        again(connection.segment(0, MS + 2 * US, &data(201), 100)),
+        Some((Again::Late, false))
+    );
+    assert_eq!(
+        again(connection.segment(0, MS + 3 * US, &data(201), 100)),
+        Some((Again::Resent, true))
+    );
+    assert_eq!(
+        again(connection.segment(0, MS + 4 * US, &data(101), 100)),
+        Some((Again::Late, false))
+    );
+    assert_eq!(
+        again(connection.segment(0, MS + 5 * US, &data(301), 100)),
+        Some((Again::Late, false))
+    );
+    assert_eq!(
+        again(connection.segment(0, MS + 6 * US, &data(1), 500)),
+        Some((Again::Resent, true))
+    );
 }
 
 #[test]
@@ -167,7 +197,10 @@ fn numbers_may_wrap() {
         let found = connection.segment(1, at * MS + 10 * US, &ack(sequence), 0);
         assert_eq!(found.acknowledges_after_ns, Some(10 * US));
     }
-    assert_eq!((connection.halves[0].numbers(), connection.halves[0].most_in_flight), (10_000, 1000));
+    assert_eq!(
+        (connection.halves[0].numbers(), connection.halves[0].most_in_flight),
+        (10_000, 1000)
+    );
 }
 
 #[test]

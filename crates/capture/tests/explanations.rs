@@ -92,7 +92,11 @@ fn a_mark_tells_what_was_lost_and_reordered_of_each_stream() {
     let found = explained(&frames);
     assert_eq!(found.flow_sums.0, 3);
     let of = |stream| {
-        found.flows.iter().find(|flow| flow.what.mark.is_some_and(|mark| mark.stream == stream)).expect("there")
+        found
+            .flows
+            .iter()
+            .find(|flow| flow.what.mark.is_some_and(|mark| mark.stream == stream))
+            .expect("there")
     };
     let account = of(1).what.flow.account().expect("marked");
     assert_eq!((account.sent, account.received, account.missing), (8, 6, 2));
@@ -118,7 +122,8 @@ fn the_same_ports_are_another_connection_after_another_syn() {
         tcp((9, 80), 9001, ACK, b"defgh"),
     ];
     let found = explained(&frames);
-    let octets: Vec<u64> = found.connections.iter().map(|of| of.what.connection.halves[0].octets).collect();
+    let octets: Vec<u64> =
+        found.connections.iter().map(|of| of.what.connection.halves[0].octets).collect();
     assert_eq!((found.connection_sums.0, octets), (2, vec![5, 3]));
     assert_eq!(found.connections.iter().map(|of| of.first_packet).collect::<Vec<_>>(), [6, 1]);
 }
@@ -137,14 +142,23 @@ fn of_more_connections_than_are_followed_the_oldest_are_finished_and_counted() {
     let mut send = |port: u16, sequence: u32| {
         let data = tcp((port, 80), sequence, ACK, b"x");
         let original = u32::try_from(data.len()).expect("short");
-        explainer.packet(&Packet { time_ns: Some(0), link: Link::Ethernet, interface: 0, original, data: &data });
+        explainer.packet(&Packet {
+            time_ns: Some(0),
+            link: Link::Ethernet,
+            interface: 0,
+            original,
+            data: &data,
+        });
     };
     (0..25).for_each(|port| send(port, 0));
     // Of those that are still followed nothing is torn apart.
     (15..25).for_each(|port| send(port, 1));
     let found = explainer.explanation(0, None);
     assert_eq!((found.connection_sums.0, found.connection_sums.2), (25, 15));
-    assert_eq!(found.connections.iter().filter(|of| of.what.connection.halves[0].segments == 2).count(), 10);
+    assert_eq!(
+        found.connections.iter().filter(|of| of.what.connection.halves[0].segments == 2).count(),
+        10
+    );
 }
 
 #[test]
@@ -156,7 +170,13 @@ fn twenty_thousand_connections_side_by_side_are_followed_to_their_end() {
             let data = tcp((connection, 5001), round, ACK, b"x");
             let time_ns = Some(i64::from(round) * 100_000_000 + i64::from(connection));
             let original = u32::try_from(data.len()).expect("short");
-            explainer.packet(&Packet { time_ns, link: Link::Ethernet, interface: 0, original, data: &data });
+            explainer.packet(&Packet {
+                time_ns,
+                link: Link::Ethernet,
+                interface: 0,
+                original,
+                data: &data,
+            });
         }
     }
     let found = explainer.explanation(0, None);
@@ -172,7 +192,14 @@ fn twenty_thousand_connections_side_by_side_are_followed_to_their_end() {
 fn what_is_not_listed_is_in_the_sums() {
     let extra = 50;
     let frames: Vec<Vec<u8>> = (0..MOST_LISTED + extra)
-        .map(|port| tcp((u16::try_from(port).expect("few"), 80), 0, ACK, if port % 2 == 0 { b"abcd" } else { b"" }))
+        .map(|port| {
+            tcp(
+                (u16::try_from(port).expect("few"), 80),
+                0,
+                ACK,
+                if port % 2 == 0 { b"abcd" } else { b"" },
+            )
+        })
         .collect();
     let found = explained(&frames);
     let (count, rest, evicted) = found.connection_sums;
@@ -196,7 +223,8 @@ fn json_has_everything_and_no_number_that_json_has_not() {
 
 #[test]
 fn packets_that_are_read_ahead_are_explained_as_one_by_one() {
-    // Enough connections and flows for their memory to be asked for and some that begin anew; both directions, and more than a batch.
+    // Enough connections and flows for their memory to be asked for and some that begin anew; both
+    // directions, and more than a batch.
     let mut frames = Vec::new();
     for at in 0u16..3000 {
         let (port, round) = (1000 + at % 400, u32::from(at / 400));
@@ -225,7 +253,8 @@ fn packets_that_are_read_ahead_are_explained_as_one_by_one() {
     }
     let file = writer.finish().expect("memory");
     let whole = explain(&file[..], |_| true).expect("a capture");
-    let (mut one_by_one, mut capture) = (Explainer::default(), Capture::new(&file[..]).expect("a capture"));
+    let (mut one_by_one, mut capture) =
+        (Explainer::default(), Capture::new(&file[..]).expect("a capture"));
     while let Some(packet) = capture.read_packet().expect("whole") {
         one_by_one.packet(&packet);
     }

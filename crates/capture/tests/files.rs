@@ -1,4 +1,5 @@
-//! Capture files: made octet by octet after their specifications, read back, and broken in every way.
+//! Capture files: made octet by octet after their specifications, read back, and broken in every
+//! way.
 
 use ethermeter_capture::file::{Dropped, MOST_CAPTURED};
 use ethermeter_capture::write::blocks::{Blocks, Direction, Seen, Statistics, END_OCTETS};
@@ -18,7 +19,9 @@ fn read(file: &[u8]) -> (Vec<Read>, Option<Error>) {
     loop {
         match capture.read_packet() {
             Ok(None) => return (packets, None),
-            Ok(Some(p)) => packets.push((p.time_ns, p.link, p.interface, p.original, p.data.to_vec())),
+            Ok(Some(p)) => {
+                packets.push((p.time_ns, p.link, p.interface, p.original, p.data.to_vec()))
+            }
             Err(error) => return (packets, Some(error)),
         }
     }
@@ -104,8 +107,15 @@ fn a_classic_file_of_either_order_and_resolution_gives_its_packets() {
             let file = classic(magic, is_big, &[(1, 5, 60, b"abc"), (2, 999, 2, b"de")]);
             let (packets, error) = read(&file);
             assert!(error.is_none());
-            let first = (Some(1_000_000_000 + 5 * per_unit), Link::Ethernet, 0, 60, b"abc".to_vec());
-            assert_eq!(packets, [first, (Some(2_000_000_000 + 999 * per_unit), Link::Ethernet, 0, 2, b"de".to_vec())]);
+            let first =
+                (Some(1_000_000_000 + 5 * per_unit), Link::Ethernet, 0, 60, b"abc".to_vec());
+            assert_eq!(
+                packets,
+                [
+                    first,
+                    (Some(2_000_000_000 + 999 * per_unit), Link::Ethernet, 0, 2, b"de".to_vec())
+                ]
+            );
         }
     }
 }
@@ -155,7 +165,9 @@ fn a_second_section_may_have_the_other_order_and_begins_with_no_interface() {
 
 #[test]
 fn what_is_no_capture_or_empty_is_told_by_how_it_begins() {
-    for (file, said) in [(&b"GIF89a"[..], "[47, 49, 46, 38]"), (&b""[..], "[]"), (&b"\xd4\xc3"[..], "[d4, c3]")] {
+    for (file, said) in
+        [(&b"GIF89a"[..], "[47, 49, 46, 38]"), (&b""[..], "[]"), (&b"\xd4\xc3"[..], "[d4, c3]")]
+    {
         let (_, error) = read(file);
         assert!(error.expect("no capture").to_string().contains(said));
     }
@@ -170,7 +182,9 @@ fn a_file_cut_anywhere_gives_its_whole_packets_and_says_where_it_ends() {
         assert_eq!(packets.len(), whole);
         match error {
             None => assert!(cut == 24 || cut == 43),
-            Some(Error::Truncated { at, packets, .. }) => assert_eq!((at, packets), (cut as u64, whole as u64)),
+            Some(Error::Truncated { at, packets, .. }) => {
+                assert_eq!((at, packets), (cut as u64, whole as u64))
+            }
             Some(other) => panic!("{other}"),
         }
     }
@@ -183,14 +197,23 @@ fn lengths_that_cannot_be_are_refused_before_anything_is_read_by_them() {
     file.extend((MOST_CAPTURED + 1).to_le_bytes());
     file.extend([0; 4]);
     let said = read(&file).1.expect("too long").to_string();
-    assert!(said.contains("at octet 24: captured length 262145; expected at most 262144"), "{said}");
+    assert!(
+        said.contains("at octet 24: captured length 262145; expected at most 262144"),
+        "{said}"
+    );
 
-    for (length, allowed) in [(8u32, "a multiple of 4 from 12"), (13, "a multiple of 4"), (u32::MAX - 3, "16777216")] {
+    for (length, allowed) in
+        [(8u32, "a multiple of 4 from 12"), (13, "a multiple of 4"), (u32::MAX - 3, "16777216")]
+    {
         let mut file = section(false);
         file.extend(6u32.to_le_bytes());
         file.extend(length.to_le_bytes());
         let said = read(&file).1.expect("no such block").to_string();
-        assert!(said.contains(&format!("length of a block {length}; expected")) && said.contains(allowed), "{said}");
+        assert!(
+            said.contains(&format!("length of a block {length}; expected"))
+                && said.contains(allowed),
+            "{said}"
+        );
     }
 
     let mut file = section(false);
@@ -198,7 +221,11 @@ fn lengths_that_cannot_be_are_refused_before_anything_is_read_by_them() {
     let mut lying = enhanced(false, 0, 1, 8, b"12345678");
     lying[20..24].copy_from_slice(&9u32.to_le_bytes());
     file.extend(&lying);
-    assert!(read(&file).1.expect("longer than its block").to_string().contains("at most 8, what the block has"));
+    assert!(read(&file)
+        .1
+        .expect("longer than its block")
+        .to_string()
+        .contains("at most 8, what the block has"));
 }
 
 proptest! {
@@ -268,7 +295,8 @@ fn blocks_of(file: &[u8]) -> Vec<(u32, Vec<u8>)> {
 fn options_of(body: &[u8], mut at: usize) -> Vec<(u16, Vec<u8>)> {
     let mut found = Vec::new();
     loop {
-        let half_at = |at: usize| u16::from_ne_bytes(*body[at..].first_chunk().expect("whole words"));
+        let half_at =
+            |at: usize| u16::from_ne_bytes(*body[at..].first_chunk().expect("whole words"));
         let (code, length) = (half_at(at), half_at(at + 2) as usize);
         if code == 0 {
             assert_eq!(at + 4, body.len());
@@ -283,9 +311,11 @@ fn options_of(body: &[u8], mut at: usize) -> Vec<(u16, Vec<u8>)> {
 fn blocks_that_are_written_are_read_back_with_their_times_lengths_and_cut_octets() {
     let time_ns = 1_700_000_000_123_456_789;
     let mut written = Blocks::new(Vec::new(), "em0", Link::Ethernet, 7).expect("memory takes all");
-    for (later, original, pieces) in
-        [(0, 5, [&b"ab"[..], b"", b"cde"]), (1, 1500, [b"abcd", b"VLAN", b"efghijkl"]), (2, 0, [b"", b"", b""])]
-    {
+    for (later, original, pieces) in [
+        (0, 5, [&b"ab"[..], b"", b"cde"]),
+        (1, 1500, [b"abcd", b"VLAN", b"efghijkl"]),
+        (2, 0, [b"", b"", b""]),
+    ] {
         let before = written.octets();
         let room = written.octets_of(pieces.iter().map(|piece| piece.len()).sum());
         let seen = Seen { time_ns: time_ns + later, original, direction: Direction::In, pieces };
@@ -311,7 +341,8 @@ fn blocks_that_are_written_are_read_back_with_their_times_lengths_and_cut_octets
 
 #[test]
 fn what_was_lost_and_which_way_packets_went_stand_where_the_specification_wants_them() {
-    let mut written = Blocks::new(Vec::new(), "em0", Link::Ethernet, 128).expect("memory takes all");
+    let mut written =
+        Blocks::new(Vec::new(), "em0", Link::Ethernet, 128).expect("memory takes all");
     for direction in [Direction::In, Direction::Out] {
         let seen = Seen { time_ns: 1, original: 1, direction, pieces: [b"x", b"", b""] };
         written.packet(&seen).expect("memory takes all");
@@ -324,7 +355,8 @@ fn what_was_lost_and_which_way_packets_went_stand_where_the_specification_wants_
     // Section header, interface description, two enhanced packets, interface statistics.
     assert_eq!(blocks.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [0x0A0D_0D0A, 1, 6, 6, 5]);
     assert_eq!(options_of(&blocks[1].1, 8), [(2, b"em0".to_vec()), (9, vec![9])]);
-    // epb_flags: the lowest two bits are 01 for what came, 10 for what went; before it 20 octets and the packet's word.
+    // epb_flags: the lowest two bits are 01 for what came, 10 for what went; before it 20 octets
+    // and the packet's word.
     assert_eq!(options_of(&blocks[2].1, 24), [(2, 1u32.to_ne_bytes().to_vec())]);
     assert_eq!(options_of(&blocks[3].1, 24), [(2, 2u32.to_ne_bytes().to_vec())]);
     let times = |high: u32, low: u32| [high.to_ne_bytes(), low.to_ne_bytes()].concat();
@@ -361,7 +393,8 @@ fn dropped(file: &[u8]) -> Dropped {
 fn what_a_capture_says_that_it_lost_is_the_last_word_of_each_interface_over_all_sections() {
     let told = |by_interface, by_system| Dropped { by_interface, by_system };
     for is_big in [false, true] {
-        let two = [section(is_big), interface(is_big, 1, 0, &[]), interface(is_big, 1, 0, &[])].concat();
+        let two =
+            [section(is_big), interface(is_big, 1, 0, &[]), interface(is_big, 1, 0, &[])].concat();
         // Counts of what was received, accepted and delivered are others.
         let first = statistics(is_big, 0, &[(4, 1000), (5, 3), (6, 900), (7, 1 << 33), (8, 800)]);
         let again = statistics(is_big, 0, &[(5, 4), (7, 1 + (1 << 33))]);
@@ -371,7 +404,9 @@ fn what_a_capture_says_that_it_lost_is_the_last_word_of_each_interface_over_all_
         let all = [&two[..], &first, &other, &again].concat();
         assert_eq!(dropped(&all), told(Some(14), Some(1 + (1 << 33))));
         // A section of the other order, whose interface says nothing of the system.
-        let next = [section(!is_big), interface(!is_big, 1, 0, &[]), statistics(!is_big, 0, &[(5, 100)])].concat();
+        let next =
+            [section(!is_big), interface(!is_big, 1, 0, &[]), statistics(!is_big, 0, &[(5, 100)])]
+                .concat();
         assert_eq!(dropped(&[all, next].concat()), told(Some(114), Some(1 + (1 << 33))));
         let most = statistics(is_big, 1, &[(7, u64::MAX)]);
         assert_eq!(

@@ -1,4 +1,5 @@
-//! Connections in which one cause is planted: the time that was planted is found, to the nanosecond.
+//! Connections in which one cause is planted: the time that was planted is found, to the
+//! nanosecond.
 
 use ethermeter_capture::connection::Connection;
 use ethermeter_capture::limits::Cause;
@@ -20,15 +21,27 @@ struct Talk {
 }
 
 impl Talk {
-    /// After a handshake whose SYN is captured at 0, answered after `answer_ns`, and confirmed after `confirm_ns` more.
+    /// After a handshake whose SYN is captured at 0, answered after `answer_ns`, and confirmed
+    /// after `confirm_ns` more.
     fn open(answer_ns: i64, confirm_ns: i64, windows: [u16; 2]) -> Self {
         let mut talk = Self { window: windows, ..Self::default() };
         // As large as a SYN can say, which is not scaled.
-        let [of_client, of_server] = windows.map(|window| u16::try_from(u32::from(window) << 7).unwrap_or(u16::MAX));
-        let syn =
-            Tcp { syn: true, window: of_client, largest_segment: Some(1460), window_shift: Some(7), ..Tcp::default() };
+        let [of_client, of_server] =
+            windows.map(|window| u16::try_from(u32::from(window) << 7).unwrap_or(u16::MAX));
+        let syn = Tcp {
+            syn: true,
+            window: of_client,
+            largest_segment: Some(1460),
+            window_shift: Some(7),
+            ..Tcp::default()
+        };
         talk.connection.segment(CLIENT, 0, &syn, 0);
-        talk.connection.segment(SERVER, answer_ns, &Tcp { ack: true, acknowledgment: 1, window: of_server, ..syn }, 0);
+        talk.connection.segment(
+            SERVER,
+            answer_ns,
+            &Tcp { ack: true, acknowledgment: 1, window: of_server, ..syn },
+            0,
+        );
         talk.next = [1, 1];
         talk.ack(answer_ns + confirm_ns, CLIENT);
         talk
@@ -64,7 +77,11 @@ impl Talk {
     fn spent_ns(&self, cause: Cause) -> i64 {
         let (first_ns, last_ns) = self.connection.times_ns.expect("there were segments");
         let spent = self.connection.limits.spent_ns(first_ns, last_ns);
-        assert_eq!(spent.iter().sum::<u64>(), last_ns.abs_diff(first_ns), "every moment has one cause");
+        assert_eq!(
+            spent.iter().sum::<u64>(),
+            last_ns.abs_diff(first_ns),
+            "every moment has one cause"
+        );
         i64::try_from(spent[cause as usize]).expect("short")
     }
 }
@@ -72,7 +89,8 @@ impl Talk {
 const ROUNDS: i64 = 40;
 const ROUND_TRIP: i64 = 10 * MS;
 
-/// Rounds of ten segments, acknowledged at once a round trip later, seen by the sender; it goes on 20 µs after.
+/// Rounds of ten segments, acknowledged at once a round trip later, seen by the sender; it goes on
+/// 20 µs after.
 fn rounds_at_the_sender(window: u16, mut round_trip: impl FnMut(i64) -> i64) -> Talk {
     let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, window]);
     let mut now = ROUND_TRIP + 30 * US;
@@ -88,7 +106,8 @@ fn rounds_at_the_sender(window: u16, mut round_trip: impl FnMut(i64) -> i64) -> 
 
 #[test]
 fn a_window_that_is_used_up_is_what_a_sender_waits_for() {
-    // 114 times 128 are 14 592 octets: room for nine segments and 1452 octets, so that the tenth goes beyond; 115 have room for ten only.
+    // 114 times 128 are 14 592 octets: room for nine segments and 1452 octets, so that the tenth
+    // goes beyond; 115 have room for ten only.
     let talk = rounds_at_the_sender(115, |_| ROUND_TRIP);
     assert_eq!(talk.spent_ns(Cause::ReceiverWindow), ROUNDS * (ROUND_TRIP + 20 * US));
     assert_eq!(talk.spent_ns(Cause::SenderPace), ROUNDS * 9 * US);
@@ -107,12 +126,14 @@ fn a_flight_that_stays_below_the_window_over_many_round_trips_is_a_send_buffer()
 
 #[test]
 fn round_trips_of_more_than_twice_the_least_are_a_queue() {
-    let talk = rounds_at_the_sender(5000, |round| if round == 0 { ROUND_TRIP } else { 4 * ROUND_TRIP });
+    let talk =
+        rounds_at_the_sender(5000, |round| if round == 0 { ROUND_TRIP } else { 4 * ROUND_TRIP });
     assert_eq!(talk.spent_ns(Cause::Queue), (ROUNDS - 1) * (4 * ROUND_TRIP + 20 * US));
     assert_eq!(talk.spent_ns(Cause::SendBuffer), ROUND_TRIP + 20 * US);
 }
 
-/// The same rounds, seen by the receiver: it acknowledges 10 µs after the last segment, and the next come a round trip after that.
+/// The same rounds, seen by the receiver: it acknowledges 10 µs after the last segment, and the
+/// next come a round trip after that.
 fn rounds_at_the_receiver(window: u16) -> Talk {
     let mut talk = Talk::open(10 * US, ROUND_TRIP, [512, window]);
     let mut now = 2 * ROUND_TRIP;
@@ -159,7 +180,10 @@ fn an_answer_is_a_round_trip_and_what_its_application_took() {
     }
     // The client's answers come 7 ms after, of which 10 µs are its way.
     assert_eq!(talk.spent_ns(Cause::RoundTrip), ROUNDS * ROUND_TRIP + (ROUNDS - 1) * 10 * US);
-    assert_eq!(talk.spent_ns(Cause::TurnAround), ROUNDS * 30 * MS + (ROUNDS - 1) * (7 * MS - 10 * US));
+    assert_eq!(
+        talk.spent_ns(Cause::TurnAround),
+        ROUNDS * 30 * MS + (ROUNDS - 1) * (7 * MS - 10 * US)
+    );
 }
 
 #[test]
@@ -185,7 +209,8 @@ fn a_sender_that_waits_for_nothing_is_as_fast_as_it_is() {
         let now = begin + at * 500 * US;
         if at >= 20 {
             // Each is acknowledged ten milliseconds after, a moment behind another that is sent.
-            let header = Tcp { acknowledgment: talk.next[CLIENT] - 20 * SEGMENT, ..talk.header(SERVER) };
+            let header =
+                Tcp { acknowledgment: talk.next[CLIENT] - 20 * SEGMENT, ..talk.header(SERVER) };
             talk.connection.segment(SERVER, now - 499 * US, &header, 0);
         }
         talk.data(now, CLIENT, SEGMENT);
@@ -208,7 +233,10 @@ fn a_closed_window_is_the_receiving_applications_until_it_opens() {
     }
     talk.data(now, CLIENT, SEGMENT);
     assert_eq!(talk.spent_ns(Cause::ReceiverApplication), ROUNDS * (200 * MS + 20 * US));
-    assert_eq!(talk.connection.halves[SERVER].zero_windows, u64::try_from(ROUNDS).expect("positive"));
+    assert_eq!(
+        talk.connection.halves[SERVER].zero_windows,
+        u64::try_from(ROUNDS).expect("positive")
+    );
 }
 
 #[test]
@@ -220,7 +248,13 @@ fn without_the_handshake_a_small_window_is_no_evidence() {
         let sequence = 1 + u32::try_from(round).expect("small") * SEGMENT;
         let data = Tcp { sequence, acknowledgment: 1, ack: true, window: 500, ..Tcp::default() };
         connection.segment(CLIENT, now, &data, SEGMENT);
-        let ack = Tcp { sequence: 1, acknowledgment: sequence + SEGMENT, ack: true, window: 10, ..Tcp::default() };
+        let ack = Tcp {
+            sequence: 1,
+            acknowledgment: sequence + SEGMENT,
+            ack: true,
+            window: 10,
+            ..Tcp::default()
+        };
         connection.segment(SERVER, now + ROUND_TRIP - 10 * US, &ack, 0);
     }
     let spent = connection.limits.spent_ns(0, ROUNDS * ROUND_TRIP);
@@ -228,8 +262,8 @@ fn without_the_handshake_a_small_window_is_no_evidence() {
     assert!(spent[Cause::SendBuffer as usize] > 0);
 }
 
-/// Rounds with so many segments each, acknowledged a round trip later, seen by the sender with room in the window; of 0 segments, a loss
-/// that is made good after 300 ms.
+/// Rounds with so many segments each, acknowledged a round trip later, seen by the sender with room
+/// in the window; of 0 segments, a loss that is made good after 300 ms.
 fn rounds_of(flights: &[i64]) -> Talk {
     let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, 65_000]);
     let mut now = ROUND_TRIP + 30 * US;
@@ -273,7 +307,8 @@ fn a_flight_that_stays_for_few_round_trips_may_be_either() {
     assert_eq!(rounds_of(&[20; 10]).spent_ns(Cause::SendBuffer), 10 * PER_ROUND);
 }
 
-/// Windows of CUBIC in segments, a round trip apart, from a loss at `largest` segments on (RFC 9438, equations 1, 2 and 4).
+/// Windows of CUBIC in segments, a round trip apart, from a loss at `largest` segments on (RFC
+/// 9438, equations 1, 2 and 4).
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
 fn cubic(largest: f64, round_trip_s: f64, rounds: usize) -> Vec<i64> {
     let (c, beta) = (0.4, 0.7);
@@ -288,7 +323,9 @@ fn cubic(largest: f64, round_trip_s: f64, rounds: usize) -> Vec<i64> {
 
 #[test]
 fn a_flight_that_falls_at_losses_and_grows_as_cubic_does_is_a_congestion_window() {
-    for (largest, round_trip_s) in [(30.0, 0.01), (60.0, 0.05), (200.0, 0.01), (200.0, 0.1), (500.0, 0.2)] {
+    for (largest, round_trip_s) in
+        [(30.0, 0.01), (60.0, 0.05), (200.0, 0.01), (200.0, 0.1), (500.0, 0.2)]
+    {
         let mut flights = vec![];
         for _ in 0..4 {
             flights.extend(cubic(largest, round_trip_s, 40));
@@ -296,7 +333,10 @@ fn a_flight_that_falls_at_losses_and_grows_as_cubic_does_is_a_congestion_window(
         }
         let talk = rounds_of(&flights);
         assert_eq!(talk.spent_ns(Cause::SendBuffer), 0, "{largest} {round_trip_s}");
-        assert!(talk.spent_ns(Cause::CongestionWindow) >= 120 * PER_ROUND, "{largest} {round_trip_s}");
+        assert!(
+            talk.spent_ns(Cause::CongestionWindow) >= 120 * PER_ROUND,
+            "{largest} {round_trip_s}"
+        );
         assert_eq!(talk.connection.limits.loss_episodes(CLIENT), 4);
     }
 }
@@ -339,7 +379,8 @@ fn a_steady_flight_of_short_writes_is_the_sending_applications() {
         now += 20 * US;
     }
     talk.data(now, CLIENT, SEGMENT);
-    // The last of each round is full, so that the course tells; a microsecond follows the short one, 20 µs the handshake.
+    // The last of each round is full, so that the course tells; a microsecond follows the short
+    // one, 20 µs the handshake.
     assert_eq!(talk.spent_ns(Cause::SenderApplication), ROUNDS * (PER_ROUND + US) + 20 * US);
 }
 
@@ -355,7 +396,8 @@ fn a_window_that_unread_data_makes_smaller_is_the_receiving_applications() {
     let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, 115]);
     let mut now = ROUND_TRIP + 30 * US;
     for _ in 0..ROUNDS {
-        now = talk.burst(now, CLIENT, i64::from(talk.window[SERVER]) * 128 / i64::from(SEGMENT)) + ROUND_TRIP;
+        now = talk.burst(now, CLIENT, i64::from(talk.window[SERVER]) * 128 / i64::from(SEGMENT))
+            + ROUND_TRIP;
         talk.window[SERVER] = 80;
         talk.ack(now, SERVER);
         now += 20 * US;
@@ -368,7 +410,8 @@ fn a_window_that_unread_data_makes_smaller_is_the_receiving_applications() {
 
 #[test]
 fn a_handshake_that_a_busy_host_answers_late_hides_no_acknowledgement() {
-    // The client confirms 5 ms late; its data echo timestamps 20 µs after the acknowledgements that bring them.
+    // The client confirms 5 ms late; its data echo timestamps 20 µs after the acknowledgements that
+    // bring them.
     let mut talk = Talk::open(ROUND_TRIP, 5 * MS, [512, 5000]);
     let mut now = ROUND_TRIP + 5 * MS + 30 * US;
     for round in 0..30 {
@@ -453,7 +496,8 @@ proptest! {
         }
         let (first_ns, last_ns) = connection.times_ns.expect("there are some");
         let spent: u64 = connection.limits.spent_ns(first_ns, last_ns).iter().sum();
-        // Segments earlier than the first have no time; pieces are counted from the latest on, so that none is counted twice.
+        // Segments earlier than the first have no time; pieces are counted from the latest on, so
+        // that none is counted twice.
         prop_assert_eq!(spent, last_ns.abs_diff(first_ns));
         for half in &connection.halves {
             prop_assert!(half.resent + half.late <= half.segments);

@@ -59,7 +59,10 @@ fn a_syn_has_its_options() {
     let Transport::Tcp(tcp) = found.transport else { panic!("not TCP") };
     assert_eq!((tcp.sequence, tcp.acknowledgment, tcp.window), (0x0102_0304, 0, 64_240));
     assert_eq!((tcp.syn, tcp.ack, tcp.fin, tcp.rst), (true, false, false, false));
-    assert_eq!((tcp.largest_segment, tcp.window_shift, tcp.timestamps), (Some(1460), Some(7), Some((5, 6))));
+    assert_eq!(
+        (tcp.largest_segment, tcp.window_shift, tcp.timestamps),
+        (Some(1460), Some(7), Some((5, 6)))
+    );
     assert_eq!(found.payload, 0);
 }
 
@@ -88,8 +91,12 @@ fn the_same_headers_are_found_behind_every_link() {
     cooked2.extend(&ip);
     let tagged = ethernet(0x8100, &[&[0x00, 0x05, 0x08, 0x00], &ip]);
     let loopback = [vec![2, 0, 0, 0], ip.clone()].concat();
-    let others =
-        [(Link::Cooked, cooked), (Link::Cooked2, cooked2), (Link::Ethernet, tagged), (Link::Loopback, loopback)];
+    let others = [
+        (Link::Cooked, cooked),
+        (Link::Cooked2, cooked2),
+        (Link::Ethernet, tagged),
+        (Link::Loopback, loopback),
+    ];
     for (link, data) in others {
         assert_eq!(of(link, &data), Ok(expected), "{link:?}");
     }
@@ -113,11 +120,20 @@ fn what_is_no_tcp_or_udp_is_told_apart() {
     let first = ethernet(0x0800, &[&ipv4(1500, 0x2000, 17), &udp(3000), &[0; 100]]);
     assert_eq!(of(Link::Ethernet, &first), Err(Other::Fragment));
     assert_eq!(of(Link::Ethernet, &ethernet(0x88b5, &[&[0; 46]])), Err(Other::Protocol));
-    assert_eq!(of(Link::Ethernet, &ethernet(0x0800, &[&ipv4(28, 0, 1), &[8; 8]])), Err(Other::Protocol));
+    assert_eq!(
+        of(Link::Ethernet, &ethernet(0x0800, &[&ipv4(28, 0, 1), &[8; 8]])),
+        Err(Other::Protocol)
+    );
     assert_eq!(of(Link::Ethernet, &ETHERNET[..9]), Err(Other::Broken));
     // Cut within the transport's header, and a header longer than its packet.
-    assert_eq!(of(Link::Ethernet, &ethernet(0x0800, &[&ipv4(60, 0, 6), &TCP_SYN[..10]])), Err(Other::Broken));
-    assert_eq!(of(Link::Ethernet, &ethernet(0x0800, &[&ipv4(24, 0, 17), &udp(10)])), Err(Other::Broken));
+    assert_eq!(
+        of(Link::Ethernet, &ethernet(0x0800, &[&ipv4(60, 0, 6), &TCP_SYN[..10]])),
+        Err(Other::Broken)
+    );
+    assert_eq!(
+        of(Link::Ethernet, &ethernet(0x0800, &[&ipv4(24, 0, 17), &udp(10)])),
+        Err(Other::Broken)
+    );
 }
 
 proptest! {

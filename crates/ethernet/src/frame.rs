@@ -14,7 +14,8 @@ pub const GAP: Octets = Octets(12);
 pub const SHORTEST: Octets = Octets(64);
 /// Longest payload of a basic frame (802.3-2022 § 3.2.7).
 pub const LONGEST_PAYLOAD: Octets = Octets(1500);
-/// The first local experimental `EtherType`, for frames that never leave the network they are sent in (IEEE Std 802; RFC 9542 lists it).
+/// The first local experimental `EtherType`, for frames that never leave the network they are sent
+/// in (IEEE Std 802; RFC 9542 lists it).
 pub const LOCAL_EXPERIMENTAL_1: u16 = 0x88B5;
 /// IPv4 header without options (RFC 791, section 3.1).
 pub const IPV4_HEADER: Octets = Octets(20);
@@ -54,7 +55,8 @@ impl Carrier {
         Octets(HEADER.0 + inner + FCS.0)
     }
 
-    /// The frame, destination address to FCS, that carries `payload`; padded if that is short, as one frame if that is long.
+    /// The frame, destination address to FCS, that carries `payload`; padded if that is short, as
+    /// one frame if that is long.
     #[must_use]
     pub const fn frame_of(self, payload: Octets) -> Octets {
         let frame = self.overhead().0 + payload.0;

@@ -1,4 +1,5 @@
-//! The Ethernet standards as values: units, rates, slot, gap, jam, frame limits, each with its source.
+//! The Ethernet standards as values: units, rates, slot, gap, jam, frame limits, each with its
+//! source.
 //!
 //! Pure: no clock, no chance, no input or output.
 //!

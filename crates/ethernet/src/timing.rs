@@ -11,7 +11,8 @@ pub struct HalfDuplexTiming {
     pub slot: Bits,
     /// Inter-frame gap: silence owed after carrier, before a transmission.
     pub gap: Bits,
-    /// First part of the gap, in which returning carrier restarts it; 0 means that carrier is ignored in all of it.
+    /// First part of the gap, in which returning carrier restarts it; 0 means that carrier is
+    /// ignored in all of it.
     pub gap_part1: Bits,
     /// Preamble and start-of-frame delimiter, completed even when a collision is heard in them.
     pub preamble: Bits,
@@ -94,7 +95,10 @@ pub const STANDARDS: &[Standard] = &[
             ("min_frame", "802.3-2022 § 4.4.2: minFrameSize 512 bits"),
             ("max_frame", "802.3-2022 § 4.4.2: maxBasicFrameSize 1518 octets"),
             ("fcs", "802.3-2022 § 3.2.9: 32 bits"),
-            ("max_round_trip", "802.3-2022 § 13.4.1: path delay value 575 bit times, less 64 of preamble"),
+            (
+                "max_round_trip",
+                "802.3-2022 § 13.4.1: path delay value 575 bit times, less 64 of preamble",
+            ),
             ("attempt_limit", "802.3-2022 § 4.4.2: attemptLimit 16"),
             ("backoff_limit", "802.3-2022 § 4.4.2: backoffLimit 10"),
             ("max_stations", "802.3-2022 § 13.1: 1024"),
@@ -102,7 +106,12 @@ pub const STANDARDS: &[Standard] = &[
     },
     Standard {
         name: "ieee-100",
-        timing: HalfDuplexTiming { bit: BitTime(10_000), gap_part1: Bits(64), max_round_trip: Bits(512), ..DIX_10 },
+        timing: HalfDuplexTiming {
+            bit: BitTime(10_000),
+            gap_part1: Bits(64),
+            max_round_trip: Bits(512),
+            ..DIX_10
+        },
         sources: &[
             ("bit", "802.3-2022 § 4.4.2: 100 Mb/s"),
             ("slot", "802.3-2022 § 4.4.2: slotTime 512 bit times"),
@@ -182,7 +191,8 @@ mod tests {
 
     #[test]
     fn the_experimental_ethernet_waits_in_units_of_38_08_us_and_needs_340_ns_a_bit() {
-        // Gonsalves 1982, section 2.2: 2.94 Mb/s, 38.08 us, 2.75 us end to end; the Alto's clock is 170 ns.
+        // Gonsalves 1982, section 2.2: 2.94 Mb/s, 38.08 us, 2.75 us end to end; the Alto's clock is
+        // 170 ns.
         let t = standard("experimental-3").expect("a known standard").timing;
         assert_eq!((t.bit.0, t.bit.ps_for(t.slot)), (2 * 170_000, Some(38_080_000)));
         assert!(t.bit.ps_for(t.max_round_trip).is_some_and(|ps| ps >= 2 * 2_750_000));

@@ -1,7 +1,7 @@
 //! Units that do not mix.
 //!
-//! Time is a count of picoseconds: one octet is a whole number of them at every standard rate from 10 Mb/s to
-//! 1.6 Tb/s, and 64 bits of them last 213 days.
+//! Time is a count of picoseconds: one octet is a whole number of them at every standard rate from
+//! 10 Mb/s to 1.6 Tb/s, and 64 bits of them last 213 days.
 
 use std::ops::Add;
 

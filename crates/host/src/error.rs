@@ -37,7 +37,12 @@ impl Error {
     }
 
     /// Check that a value lies within bounds, both included.
-    pub(crate) fn unless_within(what: &'static str, value: u64, least: u64, most: u64) -> Result<(), Self> {
+    pub(crate) fn unless_within(
+        what: &'static str,
+        value: u64,
+        least: u64,
+        most: u64,
+    ) -> Result<(), Self> {
         if (least..=most).contains(&value) {
             return Ok(());
         }

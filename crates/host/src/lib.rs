@@ -1,7 +1,9 @@
-//! What each stage of a host can do alone, and a transfer between two hosts whose stages can be set one by one.
+//! What each stage of a host can do alone, and a transfer between two hosts whose stages can be set
+//! one by one.
 //!
-//! Only what an interpreter would be too slow for: everything is asked for as one line of JSON ([`task`]), bounded in time and room, and
-//! answered with samples; what they mean is decided elsewhere.
+//! Only what an interpreter would be too slow for: everything is asked for as one line of JSON
+//! ([`task`]), bounded in time and room, and answered with samples; what they mean is decided
+//! elsewhere.
 //!
 //! - [`stages`]: memory, checksum, system calls, loopback, disk, frames into an interface.
 //! - [`transfer`]: the two ends of a TCP transfer.

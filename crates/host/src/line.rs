@@ -1,8 +1,9 @@
-//! A long wire, or a device that forwards: what comes by one interface goes out by the other, a fixed time later, in order, and no more than
-//! so many frames a second.
+//! A long wire, or a device that forwards: what comes by one interface goes out by the other, a
+//! fixed time later, in order, and no more than so many frames a second.
 //!
-//! For kernels that have no qdisc that delays. It is a process and no wire: a frame may be later than its time by as much as the processor
-//! keeps the process waiting, and what finds its room full is lost.
+//! For kernels that have no qdisc that delays. It is a process and no wire: a frame may be later
+//! than its time by as much as the processor keeps the process waiting, and what finds its room
+//! full is lost.
 
 use crate::{joined, raw, Error};
 use ethermeter_live::time::{HostTime, Timeline, NS_PER_S};
@@ -26,7 +27,8 @@ pub struct Line {
     pub ends: [String; 2],
     /// How much later a frame leaves than it came, at most 10 s.
     pub delay_ns: u64,
-    /// What a device takes for each frame, one after the other, before that delay begins; at most 10 s.
+    /// What a device takes for each frame, one after the other, before that delay begins; at most
+    /// 10 s.
     #[serde(default)]
     pub frame_ns: u64,
     /// Frames on their way in each direction, those that wait included, at most 2^20.
@@ -47,7 +49,8 @@ pub struct Carried {
 /// Be a line until its time is over.
 ///
 /// # Errors
-/// If a number is out of range, or the system refuses: packet sockets need the right to raw network access.
+/// If a number is out of range, or the system refuses: packet sockets need the right to raw network
+/// access.
 pub fn carry(line: &Line) -> Result<Carried, Error> {
     Error::unless_within("delay_ns", line.delay_ns, 0, 10 * NS_PER_S)?;
     Error::unless_within("frame_ns", line.frame_ns, 0, 10 * NS_PER_S)?;
@@ -108,13 +111,18 @@ fn one_way(mut from: Socket, to: &Socket, line: &Line, end_ns: u64) -> Result<(u
             match to.send(&frame) {
                 Ok(_) => left += 1,
                 // A queue that is full loses it, as a queue does.
-                Err(error) if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) => lost += 1,
+                Err(error)
+                    if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) =>
+                {
+                    lost += 1
+                }
                 Err(source) => return Err(Error::System { doing: "sending a frame", source }),
             }
             spare.push(frame);
         }
         let now_ns = HostTime.now_ns();
-        let next_ns = way.front().map_or(LOOK_NS, |(due_ns, _)| due_ns.saturating_sub(now_ns)).min(LOOK_NS);
+        let next_ns =
+            way.front().map_or(LOOK_NS, |(due_ns, _)| due_ns.saturating_sub(now_ns)).min(LOOK_NS);
         let wait = TimeSpec::new(0, i64::try_from(next_ns).expect("well below a second"));
         let mut watched = [PollFd::new(from.as_fd(), PollFlags::POLLIN)];
         // A signal wakes early, and everything is looked at again anyway.

@@ -16,9 +16,12 @@ const IGNORE_OUTGOING: i32 = 23;
 /// A packet socket on an interface of this network namespace.
 pub fn open(interface: &str, protocol: u16) -> Result<Socket, Error> {
     let opening = || Error::system("opening a packet socket");
-    let index = nix::net::if_::if_nametoindex(interface)
-        .map_err(|errno| Error::System { doing: "finding an interface", source: io::Error::from(errno) })?;
-    let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0))).map_err(opening())?;
+    let index = nix::net::if_::if_nametoindex(interface).map_err(|errno| Error::System {
+        doing: "finding an interface",
+        source: io::Error::from(errno),
+    })?;
+    let socket =
+        Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0))).map_err(opening())?;
     socket.bind(&address(index, protocol)).map_err(opening())?;
     Ok(socket)
 }
@@ -35,10 +38,14 @@ fn address(index: u32, protocol: u16) -> SockAddr {
         sll_addr: [0; 8],
     };
     let mut storage = SockAddrStorage::zeroed();
-    // SAFETY: the storage is larger than any address, and aligned for each; what is written is one, and so many octets of it are told.
+    // SAFETY: the storage is larger than any address, and aligned for each; what is written is one,
+    // and so many octets of it are told.
     unsafe {
         *storage.view_as::<libc::sockaddr_ll>() = link;
-        SockAddr::new(storage, libc::socklen_t::try_from(size_of::<libc::sockaddr_ll>()).expect("addresses are small"))
+        SockAddr::new(
+            storage,
+            libc::socklen_t::try_from(size_of::<libc::sockaddr_ll>()).expect("addresses are small"),
+        )
     }
 }
 
@@ -49,7 +56,13 @@ pub fn ignore_outgoing(socket: &Socket) -> Result<(), Error> {
     let octets = libc::socklen_t::try_from(size_of::<i32>()).expect("options are small");
     // SAFETY: `on` lives through the call, which reads as many octets as it has.
     let status = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, IGNORE_OUTGOING, (&raw const on).cast(), octets)
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            IGNORE_OUTGOING,
+            (&raw const on).cast(),
+            octets,
+        )
     };
     if status == 0 {
         return Ok(());

@@ -1,4 +1,5 @@
-//! What one stage does when nothing else is asked of the host: samples in bit/s, each over a time of its own.
+//! What one stage does when nothing else is asked of the host: samples in bit/s, each over a time
+//! of its own.
 
 use crate::{raw, Error};
 use ethermeter_live::time::{HostTime, Timeline, NS_PER_S};
@@ -43,7 +44,8 @@ pub enum Stage {
         /// Octets of a packet.
         octets: u64,
     },
-    /// A UDP datagram to oneself over loopback: two calls, the stack down and up, one after the other.
+    /// A UDP datagram to oneself over loopback: two calls, the stack down and up, one after the
+    /// other.
     Datagram {
         /// Octets of its data.
         octets: u64,
@@ -125,10 +127,12 @@ pub fn try_out(stage: &Stage, sampling: Sampling) -> Result<Samples, Error> {
     }
 }
 
-/// The Internet checksum of octets: the complement of the sum of 16-bit words with the carries added back (RFC 1071, section 1).
+/// The Internet checksum of octets: the complement of the sum of 16-bit words with the carries
+/// added back (RFC 1071, section 1).
 #[must_use]
 pub fn internet_checksum(octets: &[u8]) -> u16 {
-    // Four octets at a time into a wide sum, as RFC 1071, section 2 (C) allows; carries are folded once, at the end.
+    // Four octets at a time into a wide sum, as RFC 1071, section 2 (C) allows; carries are folded
+    // once, at the end.
     let mut sum = 0u64;
     let mut words = octets.chunks_exact(4);
     for word in &mut words {
@@ -154,7 +158,10 @@ fn pattern(octets: usize) -> Vec<u8> {
 }
 
 /// Repeat `piece`, which says how many octets it moved, for each sample until its time is over.
-fn sampled(sampling: Sampling, mut piece: impl FnMut() -> io::Result<usize>) -> Result<Samples, Error> {
+fn sampled(
+    sampling: Sampling,
+    mut piece: impl FnMut() -> io::Result<usize>,
+) -> Result<Samples, Error> {
     let mut samples = Samples::default();
     for _ in 0..sampling.samples {
         let start_ns = HostTime.now_ns();
@@ -182,7 +189,10 @@ fn copy(octets: usize, sampling: Sampling) -> Samples {
 }
 
 fn call(octets: usize, sampling: Sampling) -> Result<Samples, Error> {
-    let mut sink = OpenOptions::new().write(true).open("/dev/null").map_err(Error::system("opening /dev/null"))?;
+    let mut sink = OpenOptions::new()
+        .write(true)
+        .open("/dev/null")
+        .map_err(Error::system("opening /dev/null"))?;
     let packet = pattern(octets);
     // The clock is read once in 64 calls, so that it does not count.
     sampled(sampling, || {
@@ -213,7 +223,8 @@ fn datagram(octets: usize, sampling: Sampling) -> Result<Samples, Error> {
 fn loopback(sampling: Sampling) -> Result<Samples, Error> {
     let opening = || Error::system("opening a connection on loopback");
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(opening())?;
-    let mut writer = TcpStream::connect(listener.local_addr().map_err(opening())?).map_err(opening())?;
+    let mut writer =
+        TcpStream::connect(listener.local_addr().map_err(opening())?).map_err(opening())?;
     let (mut reader, _) = listener.accept().map_err(opening())?;
     reader.set_read_timeout(Some(Duration::from_secs(1))).map_err(opening())?;
     std::thread::scope(|scope| {
@@ -234,7 +245,8 @@ fn frames(interface: &str, octets: usize, sampling: Sampling) -> Result<Samples,
     Error::unless_within("octets", octets as u64, 60, 9018)?;
     let socket = raw::open(interface, raw::NONE)?;
     let mut frame = vec![0; octets];
-    // To everybody, from a local address, with the local experimental EtherType (802.3-2022 § 3.2.6; IEEE 802-2014 § 9.2.4).
+    // To everybody, from a local address, with the local experimental EtherType (802.3-2022 §
+    // 3.2.6; IEEE 802-2014 § 9.2.4).
     frame[..6].fill(0xFF);
     frame[6] = 0x02;
     frame[12..14].copy_from_slice(&[0x88, 0xB5]);
@@ -261,7 +273,12 @@ fn disk(directory: &Path, octets: usize, way: Way, sampling: Sampling) -> Result
     let doing = || Error::system("making a temporary file");
     let name = format!("ethermeter-{}-{}", std::process::id(), HostTime.now_ns());
     let place = Temporary(directory.join(name));
-    let mut plain = OpenOptions::new().read(true).write(true).create_new(true).open(&place.0).map_err(doing())?;
+    let mut plain = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(&place.0)
+        .map_err(doing())?;
     let is_direct = matches!(way, Way::WriteDirect | Way::ReadDirect);
     let mut file = if is_direct {
         OpenOptions::new()
@@ -366,7 +383,8 @@ mod tests {
 
     #[test]
     fn a_file_is_written_and_read_and_gone() {
-        let directory = std::env::temp_dir().join(format!("ethermeter-disk-{}", std::process::id()));
+        let directory =
+            std::env::temp_dir().join(format!("ethermeter-disk-{}", std::process::id()));
         std::fs::create_dir(&directory).expect("a directory of our own");
         for way in [Way::WriteCached, Way::WriteSynced, Way::ReadCached] {
             let stage = Stage::Disk { directory: directory.clone(), octets: 2 << 20, way };

@@ -1,4 +1,5 @@
-//! One station of a measurement, on the command line: for tests and benchmarks on network namespaces.
+//! One station of a measurement, on the command line: for tests and benchmarks on network
+//! namespaces.
 //!
 //! ```text
 //! station ROLE port=udp|packet|blocks|xdp [key=value …]
@@ -55,7 +56,10 @@ impl Words {
     where
         T::Err: Error + 'static,
     {
-        let parsed = self.0.get(key).map(|text| text.parse().map_err(|error| format!("{key}={text}: {error}")));
+        let parsed = self
+            .0
+            .get(key)
+            .map(|text| text.parse().map_err(|error| format!("{key}={text}: {error}")));
         Ok(parsed.transpose()?)
     }
 
@@ -124,7 +128,10 @@ fn run() -> Outcome<()> {
                 ring: if kind == "packet" { Ring::Frames } else { Ring::Blocks },
                 batch: words.or("batch", 64)?,
                 room_octets: words.or("room", 4 << 20)?,
-                ..PacketOptions::on(&interface().ok_or("interface is missing")?, words.or("mac", Mac::BROADCAST)?)
+                ..PacketOptions::on(
+                    &interface().ok_or("interface is missing")?,
+                    words.or("mac", Mac::BROADCAST)?,
+                )
             };
             play(&role, &mut PacketPort::open(&options)?, &words)?
         }
@@ -185,10 +192,15 @@ fn play_send<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64)
         most_frames: words.or("frames", u64::MAX)?,
         pacer: Pacer::default(),
     };
-    let guard = if words.has("fifo") { PriorityGuard::fifo_where_allowed() } else { PriorityGuard::ordinary() };
+    let guard = if words.has("fifo") {
+        PriorityGuard::fifo_where_allowed()
+    } else {
+        PriorityGuard::ordinary()
+    };
     let pacer = pacer(words)?;
     // Time for a trial, and to get there.
-    let begin_ns = if pacer.trial_ns > 0 { HostTime.now_ns() + pacer.trial_ns + 5_000_000 } else { begin_ns };
+    let begin_ns =
+        if pacer.trial_ns > 0 { HostTime.now_ns() + pacer.trial_ns + 5_000_000 } else { begin_ns };
     let plan = SendPlan { begin_ns, pacer, ..plan };
     let sent = send(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
     Ok(json!({
@@ -221,10 +233,17 @@ fn arrivals(words: &Words) -> Outcome<Arrivals> {
     let us = |text: &str| text.parse::<f64>().map_err(|error| format!("arrivals={text}: {error}"));
     let arrivals = match text.split_once(':') {
         None if text == "saturated" => Arrivals::Saturated {},
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates; judged below
-        Some(("regular", period)) => Arrivals::Regular { period_ps: (us(period)? * 1e6) as u64, phase_ps: None },
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        // saturates; judged below
+        Some(("regular", period)) => {
+            Arrivals::Regular { period_ps: (us(period)? * 1e6) as u64, phase_ps: None }
+        }
         Some(("poisson", mean)) => Arrivals::Poisson { mean_ps: us(mean)? * 1e6 },
-        _ => return Err(format!("arrivals={text}: must be saturated, regular:US or poisson:US").into()),
+        _ => {
+            return Err(
+                format!("arrivals={text}: must be saturated, regular:US or poisson:US").into()
+            )
+        }
     };
     match arrivals.fault() {
         Some(fault) => Err(fault.into()),
@@ -247,7 +266,8 @@ fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Val
     };
     let sunk = sink(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
     let stream = sunk.streams.first().ok_or("streams: must be at least 1")?;
-    let accounts: Vec<Account> = sunk.streams.iter().map(|stream| stream.sequence.account(None)).collect();
+    let accounts: Vec<Account> =
+        sunk.streams.iter().map(|stream| stream.sequence.account(None)).collect();
     let sum = |count: fn(&Account) -> u64| accounts.iter().map(count).sum::<u64>();
     Ok(json!({
         "received": sum(|account| account.received),
@@ -284,7 +304,8 @@ fn play_echo<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Val
 
 fn play_ask<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64) -> Outcome<Value> {
     let frame: u64 = words.or("frame", 64)?;
-    let payload = port.carrier().payload_of(Octets(frame)).ok_or("frame: too short for its headers")?;
+    let payload =
+        port.carrier().payload_of(Octets(frame)).ok_or("frame: too short for its headers")?;
     let plan = AskPlan {
         experiment: EXPERIMENT,
         stream: 0,

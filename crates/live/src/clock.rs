@@ -1,4 +1,5 @@
-//! Another station's clock, from exchanges on the data path. What is estimated and how: [`ethermeter_traffic::clock`]; here it is used while it is found out.
+//! Another station's clock, from exchanges on the data path. What is estimated and how:
+//! [`ethermeter_traffic::clock`]; here it is used while it is found out.
 
 mod ongoing;
 

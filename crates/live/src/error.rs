@@ -13,7 +13,8 @@ pub enum Error {
         /// What it answered.
         source: io::Error,
     },
-    /// The other end has closed the connection: nothing more will come, and all that came has been handed on.
+    /// The other end has closed the connection: nothing more will come, and all that came has been
+    /// handed on.
     #[error("the other end has closed the connection")]
     Closed,
     /// Something asked for cannot be.
@@ -38,7 +39,11 @@ impl Error {
         move |source| Self::System { doing, source }
     }
 
-    pub(crate) fn refused(what: &'static str, value: impl std::fmt::Display, allowed: impl Into<String>) -> Self {
+    pub(crate) fn refused(
+        what: &'static str,
+        value: impl std::fmt::Display,
+        allowed: impl Into<String>,
+    ) -> Self {
         Self::Refused { what, value: value.to_string(), allowed: allowed.into() }
     }
 }

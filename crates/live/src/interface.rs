@@ -34,7 +34,8 @@ pub fn is_loopback(interface: &str) -> Result<bool, Error> {
     let mut request = request_of(interface)?;
     let socket = any_socket()?;
     #[expect(unsafe_code, reason = "a question that no safe wrapper asks")]
-    // SAFETY: the request is zeroed but for the name; SIOCGIFFLAGS writes one short integer into it.
+    // SAFETY: the request is zeroed but for the name; SIOCGIFFLAGS writes one short integer into
+    // it.
     let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
     if status != 0 {
         return Err(Error::last("asking for an interface's flags"));
@@ -62,7 +63,8 @@ pub struct InterfaceFacts {
     pub speed_mbps: Option<u32>,
     /// Whether both directions are used at the same time.
     pub is_full_duplex: Option<bool>,
-    /// Work that is left to it, and work of the kernel's own that is done in larger pieces; by name.
+    /// Work that is left to it, and work of the kernel's own that is done in larger pieces; by
+    /// name.
     pub offloads: BTreeMap<&'static str, bool>,
     /// Frames that its rings hold: receiving, sending.
     pub rings: Option<[u32; 2]>,
@@ -87,8 +89,13 @@ const OFFLOADS: [(&str, u32); 6] = [
     ("gso", 0x23),
     ("gro", 0x2B),
 ];
-const OFFLOADS_OF_FLAGS: [(&str, u32); 5] =
-    [("tx-vlan", 1 << 7), ("rx-vlan", 1 << 8), ("lro", 1 << 15), ("ntuple", 1 << 27), ("rx-hash", 1 << 28)];
+const OFFLOADS_OF_FLAGS: [(&str, u32); 5] = [
+    ("tx-vlan", 1 << 7),
+    ("rx-vlan", 1 << 8),
+    ("lro", 1 << 15),
+    ("ntuple", 1 << 27),
+    ("rx-hash", 1 << 28),
+];
 const WORDS: usize = 64; // more than the longest of these answers
 const SPEED_UNKNOWN: u32 = u32::MAX;
 
@@ -122,7 +129,8 @@ fn ask(socket: &OwnedFd, interface: &str, question: u32) -> Option<Answer> {
     let mut request = request_of(interface).ok()?;
     request.ifr_ifru.ifru_data = answer.0.as_mut_ptr().cast();
     #[expect(unsafe_code, reason = "a question that no safe wrapper asks")]
-    // SAFETY: the request points to more memory than the kernel writes for each of the questions asked here, and both live through the call.
+    // SAFETY: the request points to more memory than the kernel writes for each of the questions
+    // asked here, and both live through the call.
     let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
     (status == 0).then_some(answer)
 }
@@ -144,7 +152,8 @@ impl InterfaceFacts {
         if let Some(settings) = ask(SETTINGS) {
             // The low half of the speed is behind three words, the high one behind seven.
             let speed = settings.half(12) | settings.half(28) << 16;
-            facts.speed_mbps = Some(speed).filter(|&speed| speed != SPEED_UNKNOWN && speed != 0xFFFF);
+            facts.speed_mbps =
+                Some(speed).filter(|&speed| speed != SPEED_UNKNOWN && speed != 0xFFFF);
             facts.is_full_duplex = match settings.octets()[14] {
                 0 => Some(false),
                 1 => Some(true),
@@ -157,12 +166,15 @@ impl InterfaceFacts {
             }
         }
         if let Some(flags) = ask(FLAGS) {
-            facts.offloads.extend(OFFLOADS_OF_FLAGS.map(|(name, flag)| (name, flags.0[1] & flag != 0)));
+            facts
+                .offloads
+                .extend(OFFLOADS_OF_FLAGS.map(|(name, flag)| (name, flags.0[1] & flag != 0)));
         }
         facts.rings = ask(RINGS).map(|answer| [answer.0[5], answer.0[8]]);
         facts.interrupt_delays_us = ask(COALESCE).map(|answer| [answer.0[1], answer.0[5]]);
         let index = nix::net::if_::if_nametoindex(interface).ok();
-        let queues = queues().unwrap_or_default().into_iter().filter(|queue| Some(queue.interface) == index);
+        let queues =
+            queues().unwrap_or_default().into_iter().filter(|queue| Some(queue.interface) == index);
         facts.queues = queues.map(|queue| queue.kind).collect();
         Ok(facts)
     }

@@ -1,14 +1,19 @@
 //! Real frames on real hosts: the data path of live measurement.
 //!
-//! Logic is apart from the operating system: times are arguments or come from a [`Timeline`], frames go through a [`Port`]. Neither is ever assumed
-//! to be the real one. Nothing here allocates for each frame, and nothing runs on without a limit of time.
+//! Logic is apart from the operating system: times are arguments or come from a [`Timeline`],
+//! frames go through a [`Port`]. Neither is ever assumed to be the real one. Nothing here allocates
+//! for each frame, and nothing runs on without a limit of time.
 //!
 //! - [`wire`]: the mark that every frame of ours carries, and raw frames.
-//! - [`port`]: the doors to a network: memory (for tests), UDP, TCP, `AF_PACKET`, `AF_XDP`; a tap that hears every frame.
-//! - [`roles`]: what a station does: send a schedule, sink and count, answer, ask and time the answer.
+//! - [`port`]: the doors to a network: memory (for tests), UDP, TCP, `AF_PACKET`, `AF_XDP`; a tap
+//!   that hears every frame.
+//! - [`roles`]: what a station does: send a schedule, sink and count, answer, ask and time the
+//!   answer.
 //! - [`pacing`]: sleep, then spin, to absolute times; what was achieved is recorded.
-//! - [`clock`]: offset and drift of another station's clock, and how sure they are, from exchanges on the data path.
-//! - [`face`]: the time that a station puts on the wire, with an artificial offset and drift for tests.
+//! - [`clock`]: offset and drift of another station's clock, and how sure they are, from exchanges
+//!   on the data path.
+//! - [`face`]: the time that a station puts on the wire, with an artificial offset and drift for
+//!   tests.
 //! - [`loss`]: where frames were lost, from the counters along their way.
 //! - [`interface`], [`provenance`]: what an interface and a host are.
 //! - [`counters`]: the counters of interfaces, queues, sockets and processors, as Linux keeps them.

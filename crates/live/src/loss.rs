@@ -4,12 +4,14 @@
 //! sender ─► its socket ─► its queue ─► its interface ─► network ─► interface ─► socket ─► sink
 //! ```
 //!
-//! A frame that a socket refuses is sent again and not lost. A frame that a socket drops was lost because the application did not read in time; the
-//! sink's longest absence says for how long it was away.
+//! A frame that a socket refuses is sent again and not lost. A frame that a socket drops was lost
+//! because the application did not read in time; the sink's longest absence says for how long it
+//! was away.
 
 use serde::Serialize;
 
-/// What was counted along the way of one test's frames, as differences between its end and its begin.
+/// What was counted along the way of one test's frames, as differences between its end and its
+/// begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Way {
     /// Frames that the sender's kernel took.
@@ -20,7 +22,8 @@ pub struct Way {
     pub dropped_at_sender: u64,
     /// Dropped by interfaces and queues in between.
     pub dropped_in_network: u64,
-    /// Dropped by the receiver's interface, or by a processor's backlog, which is counted there, too.
+    /// Dropped by the receiver's interface, or by a processor's backlog, which is counted there,
+    /// too.
     pub dropped_at_receiver: u64,
     /// Dropped by the receiver's socket.
     pub dropped_at_socket: u64,
@@ -108,7 +111,8 @@ mod tests {
 
     #[test]
     fn a_socket_that_drops_explains_what_is_missing() {
-        let losses = Way { sent: 100, dropped_at_socket: 7, received: 90, ..Way::default() }.losses();
+        let losses =
+            Way { sent: 100, dropped_at_socket: 7, received: 90, ..Way::default() }.losses();
         assert_eq!((losses.missing, losses.unexplained, losses.excess), (10, 3, 0));
         assert_eq!(losses.seen, [(Place::Socket, 7)]);
     }

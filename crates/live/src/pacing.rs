@@ -6,8 +6,8 @@
 //!                 woken late by up to the margin
 //! ```
 //!
-//! A real-time sender also rests now and then between times that are close together ([`rest`]), and tries out beforehand how, and when its processor is
-//! taken away ([`trial`]).
+//! A real-time sender also rests now and then between times that are close together ([`rest`]), and
+//! tries out beforehand how, and when its processor is taken away ([`trial`]).
 
 use crate::time::{Timeline, PS_PER_NS};
 use ethermeter_traffic::Histogram;
@@ -37,35 +37,49 @@ pub enum Step {
 pub struct Pacer {
     /// How long before the time the sleep ends and the spinning begins.
     pub margin_ns: u64,
-    /// The longest stretch without a sleep, after which one breath is taken. Without it, a real-time sender that is always late would never let anybody
-    /// else have its processor.
+    /// The longest stretch without a sleep, after which one breath is taken. Without it, a
+    /// real-time sender that is always late would never let anybody else have its processor.
     pub breathless_ns: u64,
     /// How long a breath is.
     pub breath_ns: u64,
-    /// Times that are closer together than this are spun through, as long as that is paid for with rests. Every rest may end too late.
+    /// Times that are closer together than this are spun through, as long as that is paid for with
+    /// rests. Every rest may end too late.
     pub spin_through_ns: u64,
-    /// How long before the first time rests are tried out and the processor is watched; 0: not at all.
+    /// How long before the first time rests are tried out and the processor is watched; 0: not at
+    /// all.
     pub trial_ns: u64,
 }
 
 impl Default for Pacer {
     fn default() -> Self {
-        Self { margin_ns: 60_000, breathless_ns: 20_000_000, breath_ns: 50_000, spin_through_ns: 0, trial_ns: 0 }
+        Self {
+            margin_ns: 60_000,
+            breathless_ns: 20_000_000,
+            breath_ns: 50_000,
+            spin_through_ns: 0,
+            trial_ns: 0,
+        }
     }
 }
 
-/// For each time of rest, so many of the same length may be spun through. The kernel stops real-time threads that leave others less than a twentieth
-/// of a processor, for milliseconds.
+/// For each time of rest, so many of the same length may be spun through. The kernel stops
+/// real-time threads that leave others less than a twentieth of a processor, for milliseconds.
 const AWAKE_PER_RESTED: u64 = 7;
 
-/// Longest sleep between two looks at the stop flag: far below the second within which a sender falls silent.
+/// Longest sleep between two looks at the stop flag: far below the second within which a sender
+/// falls silent.
 const LONGEST_SLEEP_NS: u64 = 50_000_000;
 
 impl Pacer {
     /// For one that must be on time and has a processor for it: sleeps less, and wakes earlier.
     #[must_use]
     pub fn punctual() -> Self {
-        Self { margin_ns: 120_000, spin_through_ns: 300_000, trial_ns: 60_000_000, ..Self::default() }
+        Self {
+            margin_ns: 120_000,
+            spin_through_ns: 300_000,
+            trial_ns: 60_000_000,
+            ..Self::default()
+        }
     }
 
     /// What to do at `now_ns` before `due_ns`.
@@ -97,7 +111,14 @@ pub struct Pacing<'a, T> {
 impl<'a, T: Timeline> Pacing<'a, T> {
     /// Wait by `pacer` on `time`.
     pub fn new(pacer: Pacer, time: &'a T) -> Self {
-        Self { pacer, time, awake_since_ns: time.now_ns(), rested_ns: 0, breaths: 0, rests: Rests::default() }
+        Self {
+            pacer,
+            time,
+            awake_since_ns: time.now_ns(),
+            rested_ns: 0,
+            breaths: 0,
+            rests: Rests::default(),
+        }
     }
 
     /// Wait until `due_ns`; returns the time then, or `None` if `stop` was set meanwhile.
@@ -110,7 +131,10 @@ impl<'a, T: Timeline> Pacing<'a, T> {
         }
         let wait_ns = due_ns.saturating_sub(now_ns);
         let is_close = wait_ns < self.pacer.spin_through_ns;
-        if is_close && wait_ns > 0 && now_ns - self.awake_since_ns > AWAKE_PER_RESTED * self.rested_ns {
+        if is_close
+            && wait_ns > 0
+            && now_ns - self.awake_since_ns > AWAKE_PER_RESTED * self.rested_ns
+        {
             now_ns = self.rest(self.rests.better(), now_ns, due_ns);
         }
         let pacer = if is_close { Pacer { margin_ns: wait_ns, ..self.pacer } } else { self.pacer };
@@ -217,8 +241,13 @@ mod tests {
     use crate::time::testing::Ticking;
     use proptest::prelude::*;
 
-    const PACER: Pacer =
-        Pacer { margin_ns: 60_000, breathless_ns: 10_000_000, breath_ns: 50_000, spin_through_ns: 0, trial_ns: 0 };
+    const PACER: Pacer = Pacer {
+        margin_ns: 60_000,
+        breathless_ns: 10_000_000,
+        breath_ns: 50_000,
+        spin_through_ns: 0,
+        trial_ns: 0,
+    };
 
     proptest! {
         #[test]
@@ -255,7 +284,8 @@ mod tests {
             sleeps += u64::from(time.slept_ns.get() > slept_ns);
         }
         assert_eq!((late, pacing.breaths()), (0, 0));
-        // A quarter of 100 us and the oversleep are asleep, 55 us; seven times that may be spun, which ends within the fourth wait after it.
+        // A quarter of 100 us and the oversleep are asleep, 55 us; seven times that may be spun,
+        // which ends within the fourth wait after it.
         assert!((10_000 / 5..=10_000 / 4).contains(&sleeps), "{sleeps}");
         assert!(time.slept_ns.get() >= 1_000_000_000 / 10, "{}", time.slept_ns.get());
     }
@@ -278,7 +308,10 @@ mod tests {
         let mut achieved = Achieved::default();
         let sent_ns = pacing.wait_until(1_000_000, &AtomicBool::new(false)).expect("not stopped");
         achieved.record(1_000_000, sent_ns);
-        assert_eq!((achieved.frames(), achieved.share_on_time(), achieved.worst_ns()), (1, Some(0.0), 10_010));
+        assert_eq!(
+            (achieved.frames(), achieved.share_on_time(), achieved.worst_ns()),
+            (1, Some(0.0), 10_010)
+        );
     }
 
     #[test]

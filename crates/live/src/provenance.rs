@@ -14,7 +14,8 @@ pub struct HostFacts {
     pub processor: Option<String>,
     /// Processors that are online.
     pub processors: usize,
-    /// How processors choose their frequency, each once; none where the host cannot say, as most virtual ones.
+    /// How processors choose their frequency, each once; none where the host cannot say, as most
+    /// virtual ones.
     pub governors: Vec<String>,
     /// Settings of the kernel, by name.
     pub settings: BTreeMap<&'static str, String>,
@@ -74,7 +75,8 @@ impl HostFacts {
         let release = line("/proc/sys/kernel/osrelease").unwrap_or_default();
         let build = line("/proc/sys/kernel/version").unwrap_or_default();
         let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let governor = |number| line(&format!("/sys/devices/system/cpu/cpu{number}/cpufreq/scaling_governor"));
+        let governor =
+            |number| line(&format!("/sys/devices/system/cpu/cpu{number}/cpufreq/scaling_governor"));
         let mut governors: Vec<String> = (0..MOST_PROCESSORS).map_while(governor).collect();
         governors.sort();
         governors.dedup();
@@ -85,7 +87,10 @@ impl HostFacts {
             processor: value_of(&processors, "model name"),
             processors: processors.lines().filter(|text| text.starts_with("processor")).count(),
             governors,
-            settings: settings.chain(system).filter_map(|(name, path)| Some((name, line(&path)?))).collect(),
+            settings: settings
+                .chain(system)
+                .filter_map(|(name, path)| Some((name, line(&path)?)))
+                .collect(),
             interfaces: interfaces
                 .into_iter()
                 .filter_map(|name| InterfaceFacts::of(&name).ok().map(|facts| (name, facts)))

@@ -1,8 +1,10 @@
-//! Recording: every frame of an interface into a capture, on a thread of its own, until it is told to stop.
+//! Recording: every frame of an interface into a capture, on a thread of its own, until it is told
+//! to stop.
 //!
-//! What waits to be written is in the ring of the [`Tap`], whose memory is all that a recording takes. A capture that is written too slowly fills it, and
-//! the kernel counts what it then drops. A capture has a largest size; what comes after that is counted, too:
-//! frames accepted = written + beyond the size + dropped.
+//! What waits to be written is in the ring of the [`Tap`], whose memory is all that a recording
+//! takes. A capture that is written too slowly fills it, and the kernel counts what it then drops.
+//! A capture has a largest size; what comes after that is counted, too: frames accepted = written +
+//! beyond the size + dropped.
 
 use crate::port::tap::{Tap, TapOptions, Tapped};
 use crate::time::{HostTime, Timeline, WallClock};
@@ -19,7 +21,8 @@ use std::thread::JoinHandle;
 const PIECE: usize = 1 << 18;
 /// How long the recorder waits before it looks whether it shall stop.
 const ROUND_MS: u16 = 50;
-/// How long frames that were in the ring at the end are waited for; they are handed over after a fiftieth of that.
+/// How long frames that were in the ring at the end are waited for; they are handed over after a
+/// fiftieth of that.
 const LAST_NS: u64 = 1_000_000_000;
 const LAST_ROUND_MS: u16 = 5;
 
@@ -52,8 +55,8 @@ fn writing(source: io::Error) -> Error {
 }
 
 impl Recording {
-    /// Record into `to`, at most `most_octets` octets. Returns when frames are being held. `first` is done first on the recorder's thread:
-    /// it may move that into a network namespace.
+    /// Record into `to`, at most `most_octets` octets. Returns when frames are being held. `first`
+    /// is done first on the recorder's thread: it may move that into a network namespace.
     ///
     /// # Errors
     /// If an option is out of range, or the system refuses.
@@ -104,7 +107,9 @@ impl Recording {
     fn join(&mut self) -> Result<Account, Error> {
         self.stop();
         let panicked = || writing(io::Error::other("the recorder has panicked"));
-        self.thread.take().map_or_else(|| Ok(Account::default()), |thread| thread.join().map_err(|_| panicked())?)
+        self.thread
+            .take()
+            .map_or_else(|| Ok(Account::default()), |thread| thread.join().map_err(|_| panicked())?)
     }
 }
 
@@ -128,7 +133,8 @@ impl<W: Write> Recorder<W> {
         let begun_ns = wall_ns(); // before the first frame
         let tap = Tap::open(options)?;
         let to = BufWriter::with_capacity(PIECE, to);
-        let capture = Blocks::new(to, &options.interface, Link::Ethernet, options.snap_octets).map_err(writing)?;
+        let capture = Blocks::new(to, &options.interface, Link::Ethernet, options.snap_octets)
+            .map_err(writing)?;
         let account = Account { begun_ns, ..Account::default() };
         Ok(Self { tap, capture, most_octets, account })
     }
@@ -179,7 +185,9 @@ fn keep<W: Write>(
     let tag = frame.tag.as_ref().map_or(&[][..], |tag| &tag[..]);
     let kept = frame.head.len() + tag.len() + frame.rest.len();
     // Once one frame was left out, so are all others: a capture has no holes of its own.
-    if account.beyond_size > 0 || capture.octets() + capture.octets_of(kept) + END_OCTETS > most_octets {
+    if account.beyond_size > 0
+        || capture.octets() + capture.octets_of(kept) + END_OCTETS > most_octets
+    {
         account.beyond_size += 1;
         return Ok(());
     }

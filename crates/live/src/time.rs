@@ -1,7 +1,8 @@
 //! The host's clock. Only this file reads it.
 //!
-//! Times are nanoseconds of `CLOCK_MONOTONIC`, which all processes of a machine share and nobody sets. The kernel stamps frames with
-//! `CLOCK_REALTIME`; both are steered alike, so they differ by a constant until somebody sets the wall clock.
+//! Times are nanoseconds of `CLOCK_MONOTONIC`, which all processes of a machine share and nobody
+//! sets. The kernel stamps frames with `CLOCK_REALTIME`; both are steered alike, so they differ by
+//! a constant until somebody sets the wall clock.
 
 use crate::pacing::priority;
 use nix::sys::time::TimeSpec;
@@ -23,7 +24,8 @@ pub trait Timeline {
     /// What is done between two looks at the clock while spinning.
     fn spin(&self) {}
 
-    /// Spin at ordinary priority until `at_ns`, or until some time after it if somebody else wants the processor.
+    /// Spin at ordinary priority until `at_ns`, or until some time after it if somebody else wants
+    /// the processor.
     fn yield_until(&self, at_ns: u64) {
         while self.now_ns() < at_ns {
             self.spin();
@@ -124,7 +126,8 @@ pub(crate) mod testing {
     use super::Timeline;
     use std::cell::Cell;
 
-    /// A clock that moves by a fixed time whenever it is read, and by an oversleep beyond the time that was asked for.
+    /// A clock that moves by a fixed time whenever it is read, and by an oversleep beyond the time
+    /// that was asked for.
     #[expect(clippy::struct_field_names, reason = "the unit is part of every name")]
     pub struct Ticking {
         now_ns: Cell<u64>,
@@ -147,7 +150,8 @@ pub(crate) mod testing {
             }
         }
 
-        /// The same, but standing still for the reader of a time just after each multiple of `each_ns`.
+        /// The same, but standing still for the reader of a time just after each multiple of
+        /// `each_ns`.
         pub fn stalling(self, each_ns: u64, stall_ns: u64) -> Self {
             Self { stall_each_ns: each_ns, stall_ns, ..self }
         }
@@ -187,7 +191,8 @@ mod tests {
         let before_ns = HostTime.now_ns();
         let between_ns = wall.monotonic_ns(read_ns(ClockId::CLOCK_REALTIME));
         let after_ns = HostTime.now_ns();
-        // The comparison is the middle of a reading that takes well below 10 us even on a busy machine, as the best of nine.
+        // The comparison is the middle of a reading that takes well below 10 us even on a busy
+        // machine, as the best of nine.
         assert!(
             before_ns <= between_ns + 10_000 && between_ns <= after_ns + 10_000,
             "{before_ns} {between_ns} {after_ns}"

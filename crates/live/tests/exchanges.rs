@@ -1,4 +1,5 @@
-//! Requests and answers whose lengths and times are drawn: against the draws of a simulated station, and against what one exchange at a time allows.
+//! Requests and answers whose lengths and times are drawn: against the draws of a simulated
+//! station, and against what one exchange at a time allows.
 
 #[path = "common/quiet.rs"]
 mod quiet;
@@ -9,7 +10,9 @@ use ethermeter_live::port::memory::{connected, Verdict};
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
-use ethermeter_live::roles::{ask, echo, Answers, AskPlan, Asked, Attention, EchoPlan, Echoed, Requests};
+use ethermeter_live::roles::{
+    ask, echo, Answers, AskPlan, Asked, Attention, EchoPlan, Echoed, Requests,
+};
 use ethermeter_live::{Error, Face, HostTime, Timeline};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
 use ethermeter_traffic::lengths::Lengths;
@@ -51,7 +54,11 @@ impl<P: Port> Port for Noting<P> {
         self.port.aim(at)
     }
 
-    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, mut fill: F) -> Result<usize, Error> {
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(
+        &mut self,
+        count: usize,
+        mut fill: F,
+    ) -> Result<usize, Error> {
         let octets = &mut self.octets;
         self.port.send(count, |index, room| {
             let length = fill(index, room);
@@ -70,7 +77,8 @@ impl<P: Port> Port for Noting<P> {
 }
 
 fn udp_pair() -> (UdpPort, UdpPort) {
-    let options = UdpOptions { stamps: true, ..UdpOptions::at("127.0.0.1:0".parse().expect("an address")) };
+    let options =
+        UdpOptions { stamps: true, ..UdpOptions::at("127.0.0.1:0".parse().expect("an address")) };
     let far = UdpPort::open(&options).expect("a port");
     let mut near = UdpPort::open(&options).expect("a port");
     near.aim(Address::Socket(far.local().expect("an address"))).expect("an IP address");
@@ -82,7 +90,13 @@ fn mixed(octets: [u64; 2]) -> Lengths {
 }
 
 fn source(arrivals: Arrivals, frames: Lengths) -> SourceSpec {
-    SourceSpec { frames, arrivals, generator: None, queue_frames: None, service: Times::Constant { ps: 0 } }
+    SourceSpec {
+        frames,
+        arrivals,
+        generator: None,
+        queue_frames: None,
+        service: Times::Constant { ps: 0 },
+    }
 }
 
 fn answers(frames: Option<Lengths>, think: Times) -> Answers {
@@ -97,8 +111,14 @@ struct Talk {
     answers: Vec<u64>,
 }
 
-fn talk<P: Port + Send>(ports: (P, P), source: &SourceSpec, answers: &Answers, duration_ns: u64) -> Talk {
-    let (mut near, mut far) = (Noting { port: ports.0, octets: vec![] }, Noting { port: ports.1, octets: vec![] });
+fn talk<P: Port + Send>(
+    ports: (P, P),
+    source: &SourceSpec,
+    answers: &Answers,
+    duration_ns: u64,
+) -> Talk {
+    let (mut near, mut far) =
+        (Noting { port: ports.0, octets: vec![] }, Noting { port: ports.1, octets: vec![] });
     let stop = AtomicBool::new(false);
     let begin_ns = HostTime.now_ns() + MS;
     let plan = AskPlan {
@@ -124,8 +144,10 @@ fn talk<P: Port + Send>(ports: (P, P), source: &SourceSpec, answers: &Answers, d
         attention: Attention::Sleeping,
     };
     let (asked, echoed) = thread::scope(|scope| {
-        let echoed = scope.spawn(|| echo(&mut far, &HostTime, TRUE, &echo_plan, &stop).expect("an echo"));
-        let asked = ask(&mut near, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an asker");
+        let echoed =
+            scope.spawn(|| echo(&mut far, &HostTime, TRUE, &echo_plan, &stop).expect("an echo"));
+        let asked =
+            ask(&mut near, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an asker");
         stop.store(true, Ordering::Relaxed);
         (asked, echoed.join().expect("an echo that ends"))
     });
@@ -152,24 +174,31 @@ fn lengths_both_ways_are_those_of_a_simulation<P: Port + Send>(ports: (P, P)) {
     assert!(count > 1, "lengths are mixed");
     assert_eq!(talk.requests, drawn(&requests, ASKER, carrier, count));
     assert_eq!(talk.answers, drawn(&responses, ANSWERER, carrier, count));
-    assert_eq!((talk.asked.requests, talk.asked.answered, talk.asked.lost), (count as u64, count as u64, 0));
+    assert_eq!(
+        (talk.asked.requests, talk.asked.answered, talk.asked.lost),
+        (count as u64, count as u64, 0)
+    );
     assert_eq!((talk.echoed.answered, talk.echoed.unanswered), (count as u64, 0));
     // In seven parts of the transmission, by when they were sent.
     let batches = talk.asked.batches.counted();
     assert_eq!(batches.len(), 7);
     assert_eq!(batches.iter().map(|part| part.requests).sum::<u64>(), talk.asked.requests);
     assert_eq!(batches.iter().map(|part| part.complete).sum::<u64>(), talk.asked.complete);
-    assert!(batches
-        .iter()
-        .all(|part| part.complete == part.requests && (part.complete == 0) == (part.since_arrival_ps == 0)));
-    let (low_ps, high_ps) = talk.asked.since_arrival.filled().iter().fold((0, 0), |(low, high), &(from, to, count)| {
-        (low + u128::from(from) * u128::from(count), high + u128::from(to) * u128::from(count))
-    });
+    assert!(batches.iter().all(|part| part.complete == part.requests
+        && (part.complete == 0) == (part.since_arrival_ps == 0)));
+    let (low_ps, high_ps) =
+        talk.asked.since_arrival.filled().iter().fold((0, 0), |(low, high), &(from, to, count)| {
+            (low + u128::from(from) * u128::from(count), high + u128::from(to) * u128::from(count))
+        });
     let sum_ps = batches.iter().map(|part| part.since_arrival_ps).sum::<u128>();
     assert!(low_ps <= sum_ps && sum_ps <= high_ps, "{low_ps} {sum_ps} {high_ps}");
-    // As many as a simulated source offers in this time: those that came and were not asked are told.
-    let mut times =
-        ArrivalTimes::new(&Arrivals::Poisson { mean_ps: 1e9 }, 0, Stream::new(SEED, ASKER, Purpose::Arrival));
+    // As many as a simulated source offers in this time: those that came and were not asked are
+    // told.
+    let mut times = ArrivalTimes::new(
+        &Arrivals::Poisson { mean_ps: 1e9 },
+        0,
+        Stream::new(SEED, ASKER, Purpose::Arrival),
+    );
     let mut offered = 0;
     while times.take_ps() < 200 * MS * PS_PER_NS {
         offered += 1;
@@ -208,12 +237,15 @@ fn an_answerer_thinks_as_long_as_a_simulated_one_and_stamps_when_it_answered() {
         );
         let exchanges = &talk.asked.exchanges;
         // Whole round trips have the thinking in them.
-        assert!(exchanges.iter().all(|exchange| exchange.returned_ns - exchange.asked_ns >= thought_ns(exchange)));
+        assert!(exchanges
+            .iter()
+            .all(|exchange| exchange.returned_ns - exchange.asked_ns >= thought_ns(exchange)));
         assert_eq!(talk.echoed.achieved.frames(), talk.echoed.answered);
         let mut chance = Stream::new(SEED, ANSWERER, Purpose::Service);
         let late_ns = |exchange| {
             let wanted_ns = think.draw(&mut chance).div_ceil(PS_PER_NS);
-            // Never before its time; requests come one after the other, so none waits for another's answer.
+            // Never before its time; requests come one after the other, so none waits for another's
+            // answer.
             thought_ns(exchange).checked_sub(wanted_ns).expect("no answer before its time")
         };
         exchanges.iter().map(late_ns).collect::<Vec<u64>>()
@@ -228,17 +260,25 @@ fn an_answerer_thinks_as_long_as_a_simulated_one_and_stamps_when_it_answered() {
 
 #[test]
 fn requests_that_come_faster_than_they_are_answered_wait_for_each_other() {
-    // One each millisecond, of which each takes two: the k-th, from 0, has come k ms after the first and is answered 2 (k + 1) ms after it at the soonest.
+    // One each millisecond, of which each takes two: the k-th, from 0, has come k ms after the
+    // first and is answered 2 (k + 1) ms after it at the soonest.
     let requests_and_round_trip = || {
         let talk = talk(
             udp_pair(),
-            &source(Arrivals::Regular { period_ps: 1000 * MS, phase_ps: None }, Lengths::Fixed { bits: 100 * 8 }),
+            &source(
+                Arrivals::Regular { period_ps: 1000 * MS, phase_ps: None },
+                Lengths::Fixed { bits: 100 * 8 },
+            ),
             &answers(None, Times::Constant { ps: 2000 * MS }),
             200 * MS,
         );
         let requests = talk.asked.requests;
         assert!((1..=100).contains(&requests), "{requests}");
-        assert!((199..=201).contains(&(requests + talk.asked.unasked)), "{} not asked", talk.asked.unasked);
+        assert!(
+            (199..=201).contains(&(requests + talk.asked.unasked)),
+            "{} not asked",
+            talk.asked.unasked
+        );
         let longest_ps = talk.asked.since_arrival.quantile_ps(1.0).expect("answers");
         assert!(longest_ps >= (requests + 1) * 1000 * MS, "{longest_ps} ps after {requests}");
         assert_eq!(talk.asked.since_arrival.total(), requests);
@@ -246,7 +286,9 @@ fn requests_that_come_faster_than_they_are_answered_wait_for_each_other() {
         assert!(middle_ps >= 2000 * MS, "{middle_ps}");
         (requests, middle_ps)
     };
-    let Some((requests, middle_ps)) = in_quiet_window(Duration::from_millis(60), requests_and_round_trip) else {
+    let Some((requests, middle_ps)) =
+        in_quiet_window(Duration::from_millis(60), requests_and_round_trip)
+    else {
         return;
     };
     assert!(requests >= 20, "{requests}");
@@ -281,7 +323,8 @@ fn an_answerer_that_is_told_to_end_does_not_think_on() {
     };
     assert_eq!(near.send(1, write).expect("room"), 1);
     thread::scope(|scope| {
-        let echoed = scope.spawn(|| echo(&mut far, &HostTime, TRUE, &plan, &stop).expect("an echo"));
+        let echoed =
+            scope.spawn(|| echo(&mut far, &HostTime, TRUE, &plan, &stop).expect("an echo"));
         HostTime.sleep_until(HostTime.now_ns() + 100 * MS);
         stop.store(true, Ordering::Relaxed);
         let echoed = echoed.join().expect("an echo that ends");
@@ -302,6 +345,8 @@ fn answers_without_room_for_a_mark_are_refused_with_what_is_allowed() {
         most_answers: u64::MAX,
         attention: Attention::Sleeping,
     };
-    let refused = echo(&mut far, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect_err("refused").to_string();
+    let refused = echo(&mut far, &HostTime, TRUE, &plan, &AtomicBool::new(false))
+        .expect_err("refused")
+        .to_string();
     assert!(refused.contains("504") && refused.contains("from 64"), "{refused}");
 }

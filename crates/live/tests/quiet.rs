@@ -28,7 +28,8 @@ fn stall() {
 
 #[test]
 fn without_a_quiet_window_there_is_no_result_and_that_is_told() {
-    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("inconclusive-{}", std::process::id()));
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("inconclusive-{}", std::process::id()));
     // The only test of this program that reads or sets it.
     std::env::set_var("ETHERMETER_INCONCLUSIVE", &path);
     let mut calls = 0;
@@ -40,7 +41,9 @@ fn without_a_quiet_window_there_is_no_result_and_that_is_told() {
     let told = std::fs::read_to_string(&path).expect("a file");
     std::fs::remove_file(&path).expect("a file");
     assert!(
-        told.starts_with("inconclusive: without_a_quiet_window_there_is_no_result_and_that_is_told: stalls"),
+        told.starts_with(
+            "inconclusive: without_a_quiet_window_there_is_no_result_and_that_is_told: stalls"
+        ),
         "{told}"
     );
     assert_eq!(told.lines().count(), 1);

@@ -1,4 +1,5 @@
-//! Recordings of the loopback interface: every frame is there, or counted. Needs the right to open packet sockets.
+//! Recordings of the loopback interface: every frame is there, or counted. Needs the right to open
+//! packet sockets.
 
 use ethermeter_capture::Capture;
 use ethermeter_live::port::tap::{Tap, TapOptions};
@@ -27,13 +28,25 @@ impl Write for Memory {
     }
 }
 
-/// Record `octets` from `a` to `b` and back, `count` of each; other addresses send, too. Nothing if this user may not.
-fn recorded(count: usize, octets: usize, snap_octets: u32, most_octets: u64, net: u8) -> Option<(Account, Vec<u8>)> {
+/// Record `octets` from `a` to `b` and back, `count` of each; other addresses send, too. Nothing if
+/// this user may not.
+fn recorded(
+    count: usize,
+    octets: usize,
+    snap_octets: u32,
+    most_octets: u64,
+    net: u8,
+) -> Option<(Account, Vec<u8>)> {
     let address = |host| Ipv4Addr::new(127, 88, net, host);
-    let sockets = [1, 2, 3].map(|host| UdpSocket::bind((address(host), 0)).expect("loopback addresses are ours"));
+    let sockets = [1, 2, 3]
+        .map(|host| UdpSocket::bind((address(host), 0)).expect("loopback addresses are ours"));
     let to = |at: usize| sockets[at].local_addr().expect("bound");
-    let options =
-        TapOptions { interface: "lo".to_owned(), snap_octets, ring_octets: 8 << 20, only: Some((address(1), 24)) };
+    let options = TapOptions {
+        interface: "lo".to_owned(),
+        snap_octets,
+        ring_octets: 8 << 20,
+        only: Some((address(1), 24)),
+    };
     let memory = Memory::default();
     let recording = match Recording::begin(options, memory.clone(), most_octets, || Ok(())) {
         Err(Error::System { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
@@ -44,7 +57,8 @@ fn recorded(count: usize, octets: usize, snap_octets: u32, most_octets: u64, net
     };
     let mut heard = vec![0; octets];
     for _ in 0..count {
-        // The last is between others; one that leaves the network of the address is not wanted either.
+        // The last is between others; one that leaves the network of the address is not wanted
+        // either.
         for (from, at) in [(0, 1), (1, 0), (1, 2)] {
             sockets[from].send_to(&vec![7; octets], to(at)).expect("loopback has room");
             sockets[at].recv(&mut heard).expect("it was sent");
@@ -98,12 +112,17 @@ fn what_cannot_be_recorded_is_said_at_once() {
         ring_octets: 8 << 20,
         only: None,
     };
-    let begin = |options, first: fn() -> Result<()>| Recording::begin(options, Memory::default(), 1 << 20, first);
-    for (interface, snap_octets, why) in [("no-such-one", 128, "finding an interface"), ("lo", 63, "64 to 65536")] {
+    let begin = |options, first: fn() -> Result<()>| {
+        Recording::begin(options, Memory::default(), 1 << 20, first)
+    };
+    for (interface, snap_octets, why) in
+        [("no-such-one", 128, "finding an interface"), ("lo", 63, "64 to 65536")]
+    {
         let error = begin(options(interface, snap_octets), || Ok(())).expect_err("it cannot be");
         assert!(error.to_string().contains(why), "{error}");
     }
-    let error = begin(options("lo", 128), || Err(std::io::Error::other("no such namespace"))).expect_err("refused");
+    let error = begin(options("lo", 128), || Err(std::io::Error::other("no such namespace")))
+        .expect_err("refused");
     assert!(error.to_string().contains("no such namespace"), "{error}");
 }
 
@@ -124,7 +143,8 @@ fn what_a_full_ring_has_no_room_for_is_counted_as_dropped() {
         }
         opened => opened.expect("an interface that every host has"),
     };
-    let [from, at] = addresses.map(|address| UdpSocket::bind((address, 0)).expect("loopback addresses are ours"));
+    let [from, at] = addresses
+        .map(|address| UdpSocket::bind((address, 0)).expect("loopback addresses are ours"));
     let to = at.local_addr().expect("bound");
     let mut heard = [0; 200];
     for _ in 0..FRAMES {
@@ -145,7 +165,8 @@ fn what_a_full_ring_has_no_room_for_is_counted_as_dropped() {
         tap.wait(5);
     };
     assert_eq!(counters.accepted, FRAMES);
-    // One block holds them, whatever the kernel puts around each: 48 octets and an address at least.
+    // One block holds them, whatever the kernel puts around each: 48 octets and an address at
+    // least.
     assert!(taken > 0 && taken * (128 + 48) <= 1 << 17, "{taken}");
     assert_eq!(counters.dropped, FRAMES - taken);
 }

@@ -9,8 +9,8 @@ use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::{Address, Port, Wait};
 use ethermeter_live::roles::{
-    ask, echo, send, sink, AskPlan, Asked, Attention, EchoPlan, Echoed, Requests, SendPlan, SendersClock, Sent,
-    SinkPlan, StreamBatch, Sunk,
+    ask, echo, send, sink, AskPlan, Asked, Attention, EchoPlan, Echoed, Requests, SendPlan,
+    SendersClock, Sent, SinkPlan, StreamBatch, Sunk,
 };
 use ethermeter_live::{Face, HostTime, Timeline};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
@@ -33,7 +33,13 @@ fn udp_pair() -> (UdpPort, UdpPort) {
 
 fn source(arrivals: Arrivals) -> SourceSpec {
     let frames = Lengths::Mix { bits: vec![80 * 8, 512 * 8], weights: vec![1.0, 1.0] };
-    SourceSpec { frames, arrivals, generator: None, queue_frames: None, service: Times::Constant { ps: 0 } }
+    SourceSpec {
+        frames,
+        arrivals,
+        generator: None,
+        queue_frames: None,
+        service: Times::Constant { ps: 0 },
+    }
 }
 
 fn plan(source: &SourceSpec, duration_ns: u64, most_frames: u64) -> SendPlan<'_> {
@@ -66,12 +72,19 @@ fn sink_plan(most_frames: u64) -> SinkPlan<'static> {
 }
 
 /// Send `frames` and take them at the other end.
-fn flow<P: Port + Send>((mut sender, mut receiver): (P, P), frames: u64, arriving: u64) -> (Sent, Sunk) {
+fn flow<P: Port + Send>(
+    (mut sender, mut receiver): (P, P),
+    frames: u64,
+    arriving: u64,
+) -> (Sent, Sunk) {
     let source = source(Arrivals::Saturated {});
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let sunk = scope.spawn(|| sink(&mut receiver, &HostTime, TRUE, &sink_plan(arriving), &stop).expect("a sink"));
-        let sent = send(&mut sender, &HostTime, TRUE, &plan(&source, 10 * S, frames), &stop).expect("a sender");
+        let sunk = scope.spawn(|| {
+            sink(&mut receiver, &HostTime, TRUE, &sink_plan(arriving), &stop).expect("a sink")
+        });
+        let sent = send(&mut sender, &HostTime, TRUE, &plan(&source, 10 * S, frames), &stop)
+            .expect("a sender");
         (sent, sunk.join().expect("a sink that ends"))
     })
 }
@@ -81,17 +94,23 @@ fn check_parts(sunk: &Sunk) {
     let stream = &sunk.streams[0];
     let parts = stream.batches.counted();
     let sum = |pick: fn(&StreamBatch) -> u64| parts.iter().map(pick).sum::<u64>();
-    assert_eq!((sum(|part| part.frames), sum(|part| part.payload_octets)), (stream.frames, stream.payload_octets));
+    assert_eq!(
+        (sum(|part| part.frames), sum(|part| part.payload_octets)),
+        (stream.frames, stream.payload_octets)
+    );
     assert_eq!(
         (sum(|part| part.delays), sum(|part| part.spacings)),
         (stream.delay.total(), stream.frames.saturating_sub(1))
     );
-    let over_ns =
-        stream.last_ns.zip(stream.first_ns).map_or(0, |(last, first)| last.cast_signed() - first.cast_signed());
+    let over_ns = stream
+        .last_ns
+        .zip(stream.first_ns)
+        .map_or(0, |(last, first)| last.cast_signed() - first.cast_signed());
     assert_eq!(parts.iter().map(|part| part.spacing_ns).sum::<i64>(), over_ns);
-    let (low_ps, high_ps) = stream.delay.filled().iter().fold((0, 0), |(low, high), &(from, to, count)| {
-        (low + u128::from(from) * u128::from(count), high + u128::from(to) * u128::from(count))
-    });
+    let (low_ps, high_ps) =
+        stream.delay.filled().iter().fold((0, 0), |(low, high), &(from, to, count)| {
+            (low + u128::from(from) * u128::from(count), high + u128::from(to) * u128::from(count))
+        });
     let sum_ps = u128::from(sum(|part| part.delay_ns)) * 1000;
     assert!(low_ps <= sum_ps && sum_ps <= high_ps, "{low_ps} {sum_ps} {high_ps}");
 }
@@ -111,7 +130,10 @@ fn everything_sent_is_received_once<P: Port + Send>(ports: (P, P)) {
     let mut chance = Stream::new(1, 3, Purpose::Length);
     let lengths = source(Arrivals::Saturated {}).frames;
     let payload = |bits: u64| carrier.payload_of(Octets(bits / 8)).expect("room").0;
-    assert_eq!(sent.payload_octets, (0..1000).map(|_| payload(lengths.draw(&mut chance))).sum::<u64>());
+    assert_eq!(
+        sent.payload_octets,
+        (0..1000).map(|_| payload(lengths.draw(&mut chance))).sum::<u64>()
+    );
 }
 
 #[test]
@@ -134,7 +156,8 @@ fn a_connection_that_is_closed_ends_the_sink_and_keeps_its_count() {
     let (mut sender, mut receiver) = TcpPort::pair_on_loopback().expect("a connection");
     let source = source(Arrivals::Saturated {});
     let stop = AtomicBool::new(false);
-    let sent = send(&mut sender, &HostTime, TRUE, &plan(&source, 10 * S, 50), &stop).expect("a sender");
+    let sent =
+        send(&mut sender, &HostTime, TRUE, &plan(&source, 10 * S, 50), &stop).expect("a sender");
     drop(sender);
     let sunk = sink(&mut receiver, &HostTime, TRUE, &sink_plan(u64::MAX), &stop).expect("a sink");
     assert_eq!(sunk.streams[0].sequence.account(Some(sent.frames)).received, 50);
@@ -147,17 +170,23 @@ fn flow_in_memory(rule: Rule, arriving: u64) -> Account {
 
 #[test]
 fn what_a_network_does_to_frames_is_told_apart() {
-    let lost = flow_in_memory(|index| if (40..43).contains(&index) { Verdict::Drop } else { Verdict::Pass }, 97);
+    let lost = flow_in_memory(
+        |index| if (40..43).contains(&index) { Verdict::Drop } else { Verdict::Pass },
+        97,
+    );
     assert_eq!((lost.missing, lost.gaps, lost.longest_gap, lost.reordered), (3, 1, 3, 0));
-    let doubled = flow_in_memory(|index| if index == 40 { Verdict::Twice } else { Verdict::Pass }, 101);
+    let doubled =
+        flow_in_memory(|index| if index == 40 { Verdict::Twice } else { Verdict::Pass }, 101);
     assert_eq!((doubled.missing, doubled.duplicate), (0, 1));
-    let displaced = flow_in_memory(|index| if index == 40 { Verdict::After(5) } else { Verdict::Pass }, 100);
+    let displaced =
+        flow_in_memory(|index| if index == 40 { Verdict::After(5) } else { Verdict::Pass }, 100);
     assert_eq!((displaced.missing, displaced.reordered, displaced.farthest_reordered), (0, 1, 5));
 }
 
 #[test]
 fn what_comes_counts_in_the_part_in_which_it_comes_and_outside_of_them_in_none() {
-    // One frame each 200 µs for 200 ms, of which the middle half is measured in five parts of 20 ms.
+    // One frame each 200 µs for 200 ms, of which the middle half is measured in five parts of 20
+    // ms.
     let source = source(Arrivals::Regular { period_ps: 200_000_000, phase_ps: None });
     let (mut sender, mut receiver) = connected(|_| Verdict::Pass, 100_000);
     let stop = AtomicBool::new(false);
@@ -165,15 +194,20 @@ fn what_comes_counts_in_the_part_in_which_it_comes_and_outside_of_them_in_none()
     let measured_ns = plan.begin_ns + S / 20..plan.begin_ns + S * 3 / 20;
     let sink_plan = SinkPlan { measured_ns: measured_ns.clone(), batches: 5, ..sink_plan(1000) };
     let sunk = thread::scope(|scope| {
-        let sunk = scope.spawn(|| sink(&mut receiver, &HostTime, TRUE, &sink_plan, &stop).expect("a sink"));
-        assert_eq!(send(&mut sender, &HostTime, TRUE, &plan, &stop).expect("a sender").frames, 1000);
+        let sunk = scope
+            .spawn(|| sink(&mut receiver, &HostTime, TRUE, &sink_plan, &stop).expect("a sink"));
+        assert_eq!(
+            send(&mut sender, &HostTime, TRUE, &plan, &stop).expect("a sender").frames,
+            1000
+        );
         sunk.join().expect("a sink that ends")
     });
     let stream = &sunk.streams[0];
     check_parts(&sunk);
     let parts = stream.batches.counted();
     assert_eq!(parts.len(), 5);
-    // All frames came; how many within the window, and in which part, is up to the machine, but for the first and the last of them.
+    // All frames came; how many within the window, and in which part, is up to the machine, but for
+    // the first and the last of them.
     assert!(stream.frames < 1000 && stream.sequence.account(Some(1000)).received == 1000);
     let part_of = |at_ns: u64| ((at_ns - measured_ns.start) / (S / 50)) as usize;
     let filled: Vec<usize> = (0..5).filter(|&part| parts[part].frames > 0).collect();
@@ -193,7 +227,9 @@ fn a_sender_whose_port_takes_nothing_falls_silent_when_told_to() {
     let stop = AtomicBool::new(false);
     let source = source(Arrivals::Saturated {});
     thread::scope(|scope| {
-        let sent = scope.spawn(|| send(&mut sender, &HostTime, TRUE, &plan(&source, 3600 * S, u64::MAX), &stop));
+        let sent = scope.spawn(|| {
+            send(&mut sender, &HostTime, TRUE, &plan(&source, 3600 * S, u64::MAX), &stop)
+        });
         stop.store(true, Ordering::Relaxed);
         let sent = sent.join().expect("a sender that ends").expect("a sender");
         assert_eq!((sent.frames, sent.first_ns), (0, None));
@@ -206,7 +242,8 @@ fn frames_go_out_at_the_times_at_which_a_simulated_station_offers_them() {
     let source = source(arrivals.clone());
     let (mut sender, _receiver) = connected(|_| Verdict::Pass, 100_000);
     let stop = AtomicBool::new(false);
-    let sent = send(&mut sender, &HostTime, TRUE, &plan(&source, S / 20, u64::MAX), &stop).expect("a sender");
+    let sent = send(&mut sender, &HostTime, TRUE, &plan(&source, S / 20, u64::MAX), &stop)
+        .expect("a sender");
     let mut times = ArrivalTimes::new(&arrivals, 0, Stream::new(1, 3, Purpose::Arrival));
     let mut offered = 0;
     while times.take_ps() < S / 20 * 1000 {
@@ -218,13 +255,16 @@ fn frames_go_out_at_the_times_at_which_a_simulated_station_offers_them() {
 
 #[test]
 fn a_regular_source_with_a_phase_sends_as_many_frames_as_times_from_that_phase_on() {
-    // Three periods of 10 ms and a nanosecond more: a fourth frame goes with phase 0 only, and of a random phase hardly ever.
+    // Three periods of 10 ms and a nanosecond more: a fourth frame goes with phase 0 only, and of a
+    // random phase hardly ever.
     for (phase_ps, frames, first_ns) in [(0, 4, 0), (2_000, 3, 2), (9_999_999_000, 3, 9_999_999)] {
-        let source = source(Arrivals::Regular { period_ps: 10_000_000_000, phase_ps: Some(phase_ps) });
+        let source =
+            source(Arrivals::Regular { period_ps: 10_000_000_000, phase_ps: Some(phase_ps) });
         let (mut sender, _receiver) = connected(|_| Verdict::Pass, 100_000);
         let plan = plan(&source, 3 * S / 100 + 1, u64::MAX);
         let begin_ns = plan.begin_ns;
-        let sent = send(&mut sender, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("a sender");
+        let sent =
+            send(&mut sender, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("a sender");
         assert_eq!(sent.frames, frames, "{phase_ps}");
         assert!(sent.first_ns.expect("a frame") >= begin_ns + first_ns, "{phase_ps}");
     }
@@ -241,7 +281,11 @@ fn a_length_without_room_for_a_mark_is_refused_with_what_is_allowed() {
 }
 
 /// Ask `requests` questions of another station whose clock is `others`.
-fn conversation<P: Port + Send>((mut near, mut far): (P, P), requests: u64, others: Face) -> (Asked, Echoed) {
+fn conversation<P: Port + Send>(
+    (mut near, mut far): (P, P),
+    requests: u64,
+    others: Face,
+) -> (Asked, Echoed) {
     let stop = AtomicBool::new(false);
     let until_ns = HostTime.now_ns() + 10 * S;
     let plan = AskPlan {
@@ -268,8 +312,10 @@ fn conversation<P: Port + Send>((mut near, mut far): (P, P), requests: u64, othe
         attention: Attention::Sleeping,
     };
     thread::scope(|scope| {
-        let echoed = scope.spawn(|| echo(&mut far, &HostTime, others, &echo_plan, &stop).expect("an echo"));
-        let asked = ask(&mut near, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an asker");
+        let echoed =
+            scope.spawn(|| echo(&mut far, &HostTime, others, &echo_plan, &stop).expect("an echo"));
+        let asked =
+            ask(&mut near, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an asker");
         stop.store(true, Ordering::Relaxed);
         (asked, echoed.join().expect("an echo that ends"))
     })
@@ -301,7 +347,8 @@ fn over_tcp_every_request_is_answered() {
 fn a_lost_request_is_given_up_and_the_next_is_asked() {
     let ports = connected(|index| if index == 3 { Verdict::Drop } else { Verdict::Pass }, 64);
     let (asked, _) = conversation(ports, 10, TRUE);
-    // One frame is lost in each direction: the fourth request, and the fourth answer, which is to the fifth.
+    // One frame is lost in each direction: the fourth request, and the fourth answer, which is to
+    // the fifth.
     assert_eq!((asked.requests, asked.answered, asked.lost), (10, 8, 2));
 }
 
@@ -329,9 +376,13 @@ fn nobody_is_answered_who_may_not_be() {
         most_answers: u64::MAX,
         attention: Attention::Spinning,
     };
-    let echoed = echo(&mut answerer, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an echo");
+    let echoed =
+        echo(&mut answerer, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an echo");
     assert_eq!((echoed.answered, echoed.not_allowed), (0, 1));
-    assert_eq!(asker.receive(Wait::No, |_| unreachable!("nothing was answered")).expect("an open port"), 0);
+    assert_eq!(
+        asker.receive(Wait::No, |_| unreachable!("nothing was answered")).expect("an open port"),
+        0
+    );
 }
 
 #[test]
@@ -353,7 +404,9 @@ fn another_stations_clock_is_found_over_udp_within_the_stated_uncertainty() {
 
 #[test]
 fn carriers_of_ports_are_those_of_their_addresses() {
-    let port = |local: &str| UdpPort::open(&UdpOptions::at(local.parse().expect("an address"))).expect("a port");
+    let port = |local: &str| {
+        UdpPort::open(&UdpOptions::at(local.parse().expect("an address"))).expect("a port")
+    };
     assert_eq!(port("127.0.0.1:0").carrier(), Carrier::UdpOverIpv4);
     assert_eq!(port("[::1]:0").carrier(), Carrier::UdpOverIpv6);
 }
@@ -364,7 +417,10 @@ fn scheduled(arrivals: Arrivals, pacer: Pacer, lead_ns: u64) -> (Sent, u64) {
     let source = source(arrivals);
     let begin_ns = HostTime.now_ns() + lead_ns;
     let plan = SendPlan { begin_ns, pacer, ..plan(&source, S / 50, u64::MAX) };
-    (send(&mut sender, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("a sender"), begin_ns)
+    (
+        send(&mut sender, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("a sender"),
+        begin_ns,
+    )
 }
 
 #[test]

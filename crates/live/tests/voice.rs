@@ -1,4 +1,5 @@
-//! A talker before a wire whose rate is known, with time by hand: how its packets grow, what is lost, and that every sample is accounted for.
+//! A talker before a wire whose rate is known, with time by hand: how its packets grow, what is
+//! lost, and that every sample is accounted for.
 
 use ethermeter_ethernet::Carrier;
 use ethermeter_live::face::between_ns;
@@ -6,7 +7,9 @@ use ethermeter_live::pacing::Pacer;
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
-use ethermeter_live::roles::{sink, talk, Attention, SendersClock, SinkPlan, Sunk, TalkPlan, Talked};
+use ethermeter_live::roles::{
+    sink, talk, Attention, SendersClock, SinkPlan, Sunk, TalkPlan, Talked,
+};
 use ethermeter_live::wire::{Kind, Mac, Mark, Speech};
 use ethermeter_live::{Error, Face, HostTime, Timeline};
 use ethermeter_traffic::packets::{HostSamples, Packets};
@@ -50,7 +53,8 @@ impl Timeline for Hand {
     }
 }
 
-/// A wire that takes a frame when the last has left, and keeps it for the time of its bits; what it carried can be received from it.
+/// A wire that takes a frame when the last has left, and keeps it for the time of its bits; what it
+/// carried can be received from it.
 struct Wire<'a> {
     time: &'a Hand,
     rate_bps: u64,
@@ -82,7 +86,11 @@ impl Port for Wire<'_> {
         Ok(())
     }
 
-    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, _count: usize, mut fill: F) -> Result<usize, Error> {
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(
+        &mut self,
+        _count: usize,
+        mut fill: F,
+    ) -> Result<usize, Error> {
         let mut room = vec![0; 1500];
         let octets = fill(0, &mut room);
         room.truncate(octets);
@@ -92,13 +100,21 @@ impl Port for Wire<'_> {
         Ok(1)
     }
 
-    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, _wait: Wait, mut take: F) -> Result<usize, Error> {
+    fn receive<F: FnMut(&Arrival<'_>)>(
+        &mut self,
+        _wait: Wait,
+        mut take: F,
+    ) -> Result<usize, Error> {
         if self.carried.is_empty() {
             return Err(Error::Closed);
         }
         for (index, (at_ns, payload)) in std::mem::take(&mut self.carried).iter().enumerate() {
             if !(self.is_lost)(index) {
-                take(&Arrival { payload, from: Address::Mac(Mac([2; 6])), stamped_ns: Some(*at_ns) });
+                take(&Arrival {
+                    payload,
+                    from: Address::Mac(Mac([2; 6])),
+                    stamped_ns: Some(*at_ns),
+                });
             }
         }
         Ok(1)
@@ -143,7 +159,8 @@ fn listened<P: Port, T: Timeline>(port: &mut P, time: &T, until_ns: u64) -> Sunk
     sink(port, time, TRUE, &plan, &AtomicBool::new(false)).expect("a sink")
 }
 
-/// Talk over a wire of `rate_bps`: what the talker counted, and the packets: sent, made, samples, measured, octets.
+/// Talk over a wire of `rate_bps`: what the talker counted, and the packets: sent, made, samples,
+/// measured, octets.
 fn talked_over(rate_bps: u64, plan: &TalkPlan<'_>) -> (Talked, Vec<(u64, Speech, usize)>) {
     let time = Hand(Cell::new(0));
     let mut wire = Wire::of(&time, rate_bps);
@@ -177,7 +194,10 @@ fn packets_of_an_idle_wire_are_those_of_a_simulated_station_with_the_same_seed_a
         for (sent_ns, speech, octets) in &packets {
             let wanted_ps = simulated.wanted_ps().expect("as many packets");
             let packet = simulated.call(wanted_ps);
-            assert_eq!((speech.made_ns, u64::from(speech.samples)), (packet.oldest_ps / 1000, packet.samples));
+            assert_eq!(
+                (speech.made_ns, u64::from(speech.samples)),
+                (packet.oldest_ps / 1000, packet.samples)
+            );
             assert_eq!((*octets as u64 + 18) * 8, packet.bits);
             let late_ns = sent_ns - wanted_ps.div_ceil(1000);
             assert!(late_ns <= 3 * TICK_NS, "{late_ns}");
@@ -190,8 +210,10 @@ fn packets_of_an_idle_wire_are_those_of_a_simulated_station_with_the_same_seed_a
 }
 
 #[test]
-fn before_a_wire_slower_than_the_coder_packets_grow_to_the_most_and_the_source_loses_what_the_wire_does_not_carry() {
-    // A packet of 430 octets takes 3440 bits; at 32 kb/s that is 107.5 ms, in which 860 samples are made and 400 go.
+fn before_a_wire_slower_than_the_coder_packets_grow_to_the_most_and_the_source_loses_what_the_wire_does_not_carry(
+) {
+    // A packet of 430 octets takes 3440 bits; at 32 kb/s that is 107.5 ms, in which 860 samples are
+    // made and 400 go.
     let plan = plan(&SPEC, 5, 20_000 * MS_NS, 5_000 * MS_NS..19_000 * MS_NS);
     let (talked, packets) = talked_over(32_000, &plan);
     // The last goes when the coder has stopped.
@@ -200,11 +222,14 @@ fn before_a_wire_slower_than_the_coder_packets_grow_to_the_most_and_the_source_l
     assert_eq!((talked.most_samples, talked.waited), (400, talked.packets - 1));
     let HostSamples { made, sent, lost, .. } = talked.measured;
     let expected = 1.0 - 400.0 / 860.0;
-    // Looks at the wire are a sixty-fourth of a packet's time apart at most, a millisecond here; and a packet more or less in the window of 14 s.
+    // Looks at the wire are a sixty-fourth of a packet's time apart at most, a millisecond here;
+    // and a packet more or less in the window of 14 s.
     #[allow(clippy::cast_precision_loss)] // thousands
-    let (loss, tolerance) = (lost as f64 / (lost + sent) as f64, 400.0 / 860.0 * 1.0 / 107.5 + 400.0 / made as f64);
+    let (loss, tolerance) =
+        (lost as f64 / (lost + sent) as f64, 400.0 / 860.0 * 1.0 / 107.5 + 400.0 / made as f64);
     assert!((loss - expected).abs() < tolerance, "{loss} {expected} {tolerance}");
-    // The oldest of a packet is as old as its samples' time, and has waited for no more than a look.
+    // The oldest of a packet is as old as its samples' time, and has waited for no more than a
+    // look.
     for (sent_ns, speech, _) in &packets[2..packets.len() - 1] {
         let age_ns = between_ns(speech.made_ns, *sent_ns);
         assert!((399 * 125_000..=400 * 125_000 + 1).contains(&age_ns), "{age_ns}");
@@ -212,22 +237,33 @@ fn before_a_wire_slower_than_the_coder_packets_grow_to_the_most_and_the_source_l
 }
 
 #[test]
-fn before_a_wire_that_carries_the_coder_but_no_packet_of_the_least_length_packets_grow_until_they_fit() {
-    // n samples take (30 + n) · 8 bits, which at 80 kb/s is (30 + n) · 100 us, and are made in n · 125 us: 120 and more can be carried.
+fn before_a_wire_that_carries_the_coder_but_no_packet_of_the_least_length_packets_grow_until_they_fit(
+) {
+    // n samples take (30 + n) · 8 bits, which at 80 kb/s is (30 + n) · 100 us, and are made in n ·
+    // 125 us: 120 and more can be carried.
     let plan = plan(&SPEC, 5, 10_000 * MS_NS, 5_000 * MS_NS..9_000 * MS_NS);
     let (talked, packets) = talked_over(80_000, &plan);
     assert_eq!(talked.measured.lost, 0);
-    let late: Vec<u16> =
-        packets.iter().filter(|(at_ns, ..)| *at_ns > 5_000 * MS_NS).map(|(_, speech, _)| speech.samples).collect();
-    // Each look may find up to a sixty-fourth more, which lets the next be so much longer: it settles at n · 125 = (30 + n) · 100 · (1 + 1/64) at most.
+    let late: Vec<u16> = packets
+        .iter()
+        .filter(|(at_ns, ..)| *at_ns > 5_000 * MS_NS)
+        .map(|(_, speech, _)| speech.samples)
+        .collect();
+    // Each look may find up to a sixty-fourth more, which lets the next be so much longer: it
+    // settles at n · 125 = (30 + n) · 100 · (1 + 1/64) at most.
     assert!(late.iter().all(|n| (118..=131).contains(n)), "{late:?}");
 }
 
 /// Times of all samples: those of a packet that is wanted with one and has room for one.
 fn all_samples(spec: &VoiceSpec, plan: &TalkPlan<'_>) -> Vec<u64> {
-    let single =
-        VoiceSpec { overhead_bits: 8, min_bits: 8 + spec.sample_bits, max_bits: 8 + spec.sample_bits, ..*spec };
-    let mut voice = Packets::new(single, Stream::new(plan.seed, plan.station, Purpose::Arrival), window(plan));
+    let single = VoiceSpec {
+        overhead_bits: 8,
+        min_bits: 8 + spec.sample_bits,
+        max_bits: 8 + spec.sample_bits,
+        ..*spec
+    };
+    let mut voice =
+        Packets::new(single, Stream::new(plan.seed, plan.station, Purpose::Arrival), window(plan));
     let mut samples = Vec::new();
     while let Some(at_ps) = voice.wanted_ps() {
         voice.call(at_ps);
@@ -324,7 +360,8 @@ fn delays_run_from_the_making_of_the_oldest_sample_to_the_arrival_and_weigh_by_s
     let sunk = listened(&mut wire, &time, u64::MAX);
     let speech = &sunk.streams[0].speech;
     assert_eq!(speech.measured_packets, talked.packets);
-    // 79 samples of 125 us until the packet is wanted, then 880 bits at 1 Mb/s; buckets are narrower than 0.8%, and clocks tick.
+    // 79 samples of 125 us until the packet is wanted, then 880 bits at 1 Mb/s; buckets are
+    // narrower than 0.8%, and clocks tick.
     let exact_ps = 79 * 125 * US + 880 * US;
     for histogram in [&speech.voice_delay, &speech.sample_delay] {
         for share in [0.0, 1.0] {
@@ -344,7 +381,9 @@ fn what_cannot_be_sent_as_voice_is_refused_before_anything_is() {
     let refused = |spec: VoiceSpec| {
         let mut wire = Wire::of(&time, 1_000_000);
         let plan = plan(&spec, 1, 100 * MS_NS, 0..100 * MS_NS);
-        let error = talk(&mut wire, &time, TRUE, &plan, &AtomicBool::new(false)).expect_err("refused").to_string();
+        let error = talk(&mut wire, &time, TRUE, &plan, &AtomicBool::new(false))
+            .expect_err("refused")
+            .to_string();
         assert!(wire.carried.is_empty());
         error
     };
@@ -354,7 +393,8 @@ fn what_cannot_be_sent_as_voice_is_refused_before_anything_is() {
     assert!(refused(VoiceSpec { max_bits: 109 * 8, ..SPEC }).contains("max_bits must hold"));
     let (mut sender, _receiver) = TcpPort::pair_on_loopback().expect("a connection");
     let spec = VoiceSpec { overhead_bits: 80 * 8, min_bits: 160 * 8, max_bits: 400 * 8, ..SPEC };
-    let of_tcp = talk(&mut sender, &HostTime, TRUE, &plan(&spec, 1, 1, 0..1), &AtomicBool::new(false));
+    let of_tcp =
+        talk(&mut sender, &HostTime, TRUE, &plan(&spec, 1, 1, 0..1), &AtomicBool::new(false));
     assert!(of_tcp.expect_err("refused").to_string().contains("cannot tell when a frame has left"));
 }
 
@@ -378,7 +418,8 @@ fn over_udp_on_the_loopback_interface_every_sample_arrives() {
     let plan = TalkPlan { begin_ns, ..plan(&spec, 1, 300 * MS_NS, 0..300 * MS_NS) };
     let (talked, sunk) = thread::scope(|scope| {
         let sunk = scope.spawn(|| listened(&mut ears, &HostTime, begin_ns + 400 * MS_NS));
-        let talked = talk(&mut mouth, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("a talker");
+        let talked =
+            talk(&mut mouth, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("a talker");
         (talked, sunk.join().expect("a sink"))
     });
     let speech = &sunk.streams[0].speech;

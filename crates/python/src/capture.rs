@@ -11,14 +11,20 @@ use std::path::PathBuf;
 /// Octets that are read at once.
 const PIECE: usize = 1 << 18;
 
-/// Explain a capture file: JSON, which docs/formats.md describes. `progress` is told octets read and octets in all, now and then.
+/// Explain a capture file: JSON, which docs/formats.md describes. `progress` is told octets read
+/// and octets in all, now and then.
 ///
-/// What is wrong after its beginning ends the explanation, and `ended_by` says why. Raises `ValueError` if the file is no capture, `OSError` if it
-/// cannot be read, and whatever `progress` or a signal raises.
+/// What is wrong after its beginning ends the explanation, and `ended_by` says why. Raises
+/// `ValueError` if the file is no capture, `OSError` if it cannot be read, and whatever `progress`
+/// or a signal raises.
 #[pyfunction]
 #[pyo3(signature = (path, progress = None))]
 #[allow(clippy::needless_pass_by_value)] // as PyO3 hands it over
-pub fn explain_capture(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<String> {
+pub fn explain_capture(
+    py: Python<'_>,
+    path: PathBuf,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
     py.detach(|| {
         let file = File::open(path)?;
         let all = file.metadata()?.len();
@@ -26,7 +32,9 @@ pub fn explain_capture(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>
         let watch = |octets: u64| {
             let told = Python::attach(|py| {
                 py.check_signals()?;
-                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (octets, all)).map(drop))
+                progress
+                    .as_ref()
+                    .map_or(Ok(()), |progress| progress.call1(py, (octets, all)).map(drop))
             });
             stopped_by = told.err();
             stopped_by.is_none()

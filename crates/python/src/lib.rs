@@ -24,7 +24,8 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// The half-duplex standards by name: their constants in bits and picoseconds, and where each comes from.
+/// The half-duplex standards by name: their constants in bits and picoseconds, and where each comes
+/// from.
 #[pyfunction]
 fn standards(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
@@ -54,31 +55,51 @@ fn standards(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-/// Simulate the trial in a line of a plan. The figures are described in docs/formats.md. With a `watch` it can be followed and stopped.
+/// Simulate the trial in a line of a plan. The figures are described in docs/formats.md. With a
+/// `watch` it can be followed and stopped.
 #[pyfunction]
 #[pyo3(signature = (line, watch = None))]
-fn simulate<'py>(py: Python<'py>, line: &str, watch: Option<&Watch>) -> PyResult<Bound<'py, PyDict>> {
+fn simulate<'py>(
+    py: Python<'py>,
+    line: &str,
+    watch: Option<&Watch>,
+) -> PyResult<Bound<'py, PyDict>> {
     run(py, line, watch, ethermeter_simulator::simulate_watched)
 }
 
-/// Simulate the trial in a line of a plan with the reference implementation: the same figures, slowly.
+/// Simulate the trial in a line of a plan with the reference implementation: the same figures,
+/// slowly.
 #[pyfunction]
 #[pyo3(signature = (line, watch = None))]
-fn simulate_reference<'py>(py: Python<'py>, line: &str, watch: Option<&Watch>) -> PyResult<Bound<'py, PyDict>> {
+fn simulate_reference<'py>(
+    py: Python<'py>,
+    line: &str,
+    watch: Option<&Watch>,
+) -> PyResult<Bound<'py, PyDict>> {
     run(py, line, watch, ethermeter_simulator::simulate_reference_watched)
 }
 
-/// Simulate the trial in a line of a plan whose scenario is idealised, as a theory assumes it: the same figures of another medium access.
+/// Simulate the trial in a line of a plan whose scenario is idealised, as a theory assumes it: the
+/// same figures of another medium access.
 #[pyfunction]
 #[pyo3(signature = (line, watch = None))]
-fn simulate_idealised<'py>(py: Python<'py>, line: &str, watch: Option<&Watch>) -> PyResult<Bound<'py, PyDict>> {
+fn simulate_idealised<'py>(
+    py: Python<'py>,
+    line: &str,
+    watch: Option<&Watch>,
+) -> PyResult<Bound<'py, PyDict>> {
     let watch = watch::or_none(watch);
     convert_or_raise(py, || simulate_idealised_watched(&idealised::Trial::from_line(line)?, &watch))
 }
 
 type Engine = fn(&Trial, &ethermeter_simulator::Watch) -> Result<Outcome, Error>;
 
-fn run<'py>(py: Python<'py>, line: &str, watch: Option<&Watch>, engine: Engine) -> PyResult<Bound<'py, PyDict>> {
+fn run<'py>(
+    py: Python<'py>,
+    line: &str,
+    watch: Option<&Watch>,
+    engine: Engine,
+) -> PyResult<Bound<'py, PyDict>> {
     let watch = watch::or_none(watch);
     convert_or_raise(py, || engine(&Trial::from_line(line)?, &watch))
 }
@@ -131,7 +152,10 @@ fn convert(py: Python<'_>, o: Outcome) -> PyResult<Bound<'_, PyDict>> {
     dict.set_item("batch_frames", table(py, o.batch_frames, [batches, stations])?)?;
     dict.set_item("batch_charged_ps", table(py, o.batch_charged_ps, [batches, stations])?)?;
     dict.set_item("batch_delay_sum_s", table(py, o.batch_delay_sum_s, [batches, stations])?)?;
-    dict.set_item("batch_delay_square_sum_s2", table(py, o.batch_delay_square_sum_s2, [batches, stations])?)?;
+    dict.set_item(
+        "batch_delay_square_sum_s2",
+        table(py, o.batch_delay_square_sum_s2, [batches, stations])?,
+    )?;
     let histograms = PyDict::new(py);
     histograms.set_item("transmission_delay", columns(py, &o.transmission_delay))?;
     histograms.set_item("access_delay", columns(py, &o.access_delay))?;
@@ -159,14 +183,21 @@ fn convert(py: Python<'_>, o: Outcome) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-fn table<T: numpy::Element>(py: Python<'_>, values: Vec<T>, shape: [usize; 2]) -> PyResult<Bound<'_, PyArray2<T>>> {
+fn table<T: numpy::Element>(
+    py: Python<'_>,
+    values: Vec<T>,
+    shape: [usize; 2],
+) -> PyResult<Bound<'_, PyArray2<T>>> {
     values.into_pyarray(py).reshape(shape)
 }
 
-type Columns<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
+type Columns<'py> =
+    (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
 
 fn columns<'py>(py: Python<'py>, buckets: &[(u64, u64, u64)]) -> Columns<'py> {
-    let column = |pick: fn(&(u64, u64, u64)) -> u64| buckets.iter().map(pick).collect::<Vec<u64>>().into_pyarray(py);
+    let column = |pick: fn(&(u64, u64, u64)) -> u64| {
+        buckets.iter().map(pick).collect::<Vec<u64>>().into_pyarray(py)
+    };
     (column(|b| b.0), column(|b| b.1), column(|b| b.2))
 }
 

@@ -1,4 +1,5 @@
-//! Agents and their coordinator. What they do runs on a thread of its own, while the caller's looks at signals and asks whether to stop.
+//! Agents and their coordinator. What they do runs on a thread of its own, while the caller's looks
+//! at signals and asks whether to stop.
 
 use ethermeter_agent::attest::Credentials;
 use ethermeter_agent::consent::Ceilings;
@@ -6,7 +7,9 @@ use ethermeter_agent::coordinator::{self, Error, Stage};
 use ethermeter_agent::description::Test;
 use ethermeter_agent::{certificates, listen};
 use ethermeter_live::Face;
-use pyo3::exceptions::{PyConnectionError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyValueError};
+use pyo3::exceptions::{
+    PyConnectionError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyValueError,
+};
 use pyo3::prelude::*;
 use std::fs::File;
 use std::net::SocketAddr;
@@ -27,7 +30,9 @@ fn credentials(pem: Option<Pem>) -> Option<Credentials> {
 }
 
 fn address(text: &str) -> PyResult<SocketAddr> {
-    text.parse().map_err(|_| PyValueError::new_err(format!("{text}: must be ADDRESS:PORT, such as 127.0.0.1:4988")))
+    text.parse().map_err(|_| {
+        PyValueError::new_err(format!("{text}: must be ADDRESS:PORT, such as 127.0.0.1:4988"))
+    })
 }
 
 /// Refuse, with a `ValueError`, what is no TOML of an operator's ceilings.
@@ -36,13 +41,15 @@ pub fn check_ceilings(text: &str) -> PyResult<()> {
     Ceilings::parse(text).map(|_| ()).map_err(PyValueError::new_err)
 }
 
-/// Refuse, with a `ValueError`, what `measure_test` would refuse without asking anybody: one line a fault.
+/// Refuse, with a `ValueError`, what `measure_test` would refuse without asking anybody: one line a
+/// fault.
 #[pyfunction]
 pub fn check_test(test: &str) -> PyResult<()> {
     Test::parse(test).map(|_| ()).map_err(PyValueError::new_err)
 }
 
-/// Make a private authority, a coordinator's certificate and one for each host, `NAME` or `NAME=ADDRESS=…`, in a directory.
+/// Make a private authority, a coordinator's certificate and one for each host, `NAME` or
+/// `NAME=ADDRESS=…`, in a directory.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as Python hands them over
 pub fn make_certificates(py: Python<'_>, directory: PathBuf, hosts: Vec<String>) -> PyResult<()> {
@@ -52,8 +59,8 @@ pub fn make_certificates(py: Python<'_>, directory: PathBuf, hosts: Vec<String>)
     })
 }
 
-/// Be an agent until `should_stop` says so; `ready` is told where it listens. The caller's thread asks every 50 ms. For tests, its frames can show a
-/// wrong time.
+/// Be an agent until `should_stop` says so; `ready` is told where it listens. The caller's thread
+/// asks every 50 ms. For tests, its frames can show a wrong time.
 #[pyfunction]
 #[pyo3(signature = (at, *, ceilings=None, credentials=None, clock_offset_ns=0, clock_drift_ppb=0, ready, should_stop))]
 #[allow(clippy::too_many_arguments)] // by keyword, in Python
@@ -68,7 +75,9 @@ pub fn serve_agent(
     should_stop: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     let at = address(at)?;
-    let ceilings = ceilings.map_or_else(|| Ok(Ceilings::default()), Ceilings::parse).map_err(PyValueError::new_err)?;
+    let ceilings = ceilings
+        .map_or_else(|| Ok(Ceilings::default()), Ceilings::parse)
+        .map_err(PyValueError::new_err)?;
     let credentials = self::credentials(credentials);
     let face = Face { epoch_ns: 0, offset_ns: clock_offset_ns, drift_ns_per_s: clock_drift_ppb };
     attended(
@@ -76,7 +85,9 @@ pub fn serve_agent(
         None,
         move |stop, tell| {
             let told = |local: SocketAddr| drop(tell.send(local.to_string()));
-            listen::serve_blocking(at, ceilings, credentials.as_ref(), face, told, || stop.load(Ordering::Relaxed))
+            listen::serve_blocking(at, ceilings, credentials.as_ref(), face, told, || {
+                stop.load(Ordering::Relaxed)
+            })
         },
         |said| match said {
             Some(local) => ready.call1((local,)).map(|_| false),
@@ -101,15 +112,23 @@ pub fn ask_hosts(
     let asked = attended(
         py,
         namespace,
-        move |stop, _| coordinator::hosts_blocking(&controls, credentials.as_ref(), || stop.load(Ordering::Relaxed)),
+        move |stop, _| {
+            coordinator::hosts_blocking(&controls, credentials.as_ref(), || {
+                stop.load(Ordering::Relaxed)
+            })
+        },
         |_| Ok(false),
     )?;
     // Stopped by nobody but a signal, which has raised its own exception.
-    asked.map_err(raise)?.map(|hosts| hosts.to_string()).ok_or_else(|| PyKeyboardInterrupt::new_err(()))
+    asked
+        .map_err(raise)?
+        .map(|hosts| hosts.to_string())
+        .ok_or_else(|| PyKeyboardInterrupt::new_err(()))
 }
 
-/// Run a test between agents; what came of it, as JSON. `follow` is given the word of each stage as it begins, and every 50 ms None; it says
-/// whether to stop. With a namespace, agents are reached from there.
+/// Run a test between agents; what came of it, as JSON. `follow` is given the word of each stage as
+/// it begins, and every 50 ms None; it says whether to stop. With a namespace, agents are reached
+/// from there.
 #[pyfunction]
 #[pyo3(signature = (test, *, credentials=None, namespace=None, follow=None))]
 pub fn measure_test(
@@ -125,7 +144,12 @@ pub fn measure_test(
         namespace,
         move |stop, tell| {
             let told = |stage| drop(tell.send(word(stage).to_owned()));
-            coordinator::run_blocking(&test, credentials.as_ref(), || stop.load(Ordering::Relaxed), told)
+            coordinator::run_blocking(
+                &test,
+                credentials.as_ref(),
+                || stop.load(Ordering::Relaxed),
+                told,
+            )
         },
         |said| follow.map_or(Ok(false), |follow| follow.call1((said,))?.is_truthy()),
     )?;
@@ -152,8 +176,9 @@ fn raise(error: Error) -> PyErr {
     }
 }
 
-/// Do something on a thread of its own, in a network namespace if one is given, while the caller's thread hears what it tells and is asked whether
-/// to stop. An exception there, that of Ctrl-C too, stops it and is raised when it has ended; a second one is raised at once.
+/// Do something on a thread of its own, in a network namespace if one is given, while the caller's
+/// thread hears what it tells and is asked whether to stop. An exception there, that of Ctrl-C too,
+/// stops it and is raised when it has ended; a second one is raised at once.
 fn attended<T: Send + 'static>(
     py: Python<'_>,
     namespace: Option<PathBuf>,
@@ -163,17 +188,22 @@ fn attended<T: Send + 'static>(
     let stop = Arc::new(AtomicBool::new(false));
     let (tell, mut told) = mpsc::channel();
     let stopping = Arc::clone(&stop);
-    let working = std::thread::Builder::new()
-        .name("live".into())
-        .spawn(move || namespace.as_deref().map_or(Ok(()), enter).map(|()| work(&stopping, &tell)))?;
+    let working = std::thread::Builder::new().name("live".into()).spawn(move || {
+        namespace.as_deref().map_or(Ok(()), enter).map(|()| work(&stopping, &tell))
+    })?;
     let mut raised: Option<PyErr> = None;
     loop {
         let heard = py.detach(|| next(&mut told));
         if heard.is_err() {
             break;
         }
-        let answer =
-            py.check_signals().and_then(|()| if raised.is_none() { hear(heard.unwrap_or(None)) } else { Ok(true) });
+        let answer = py.check_signals().and_then(|()| {
+            if raised.is_none() {
+                hear(heard.unwrap_or(None))
+            } else {
+                Ok(true)
+            }
+        });
         match answer {
             Ok(false) => {}
             Ok(true) => stop.store(true, Ordering::Relaxed),
@@ -190,7 +220,8 @@ fn attended<T: Send + 'static>(
     if let Some(error) = raised {
         return Err(error);
     }
-    let outcome = outcome.map_err(|_| PyOSError::new_err("the thread that measures has panicked"))?;
+    let outcome =
+        outcome.map_err(|_| PyOSError::new_err("the thread that measures has panicked"))?;
     outcome.map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
@@ -205,7 +236,9 @@ fn next(told: &mut Receiver<String>) -> Result<Option<String>, ()> {
 
 /// Move this thread, and no other, into a network namespace.
 pub fn enter(namespace: &Path) -> std::io::Result<()> {
-    let of = |error: std::io::Error| std::io::Error::new(error.kind(), format!("{}: {error}", namespace.display()));
+    let of = |error: std::io::Error| {
+        std::io::Error::new(error.kind(), format!("{}: {error}", namespace.display()))
+    };
     let file = File::open(namespace).map_err(of)?;
     nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).map_err(|error| of(error.into()))
 }

@@ -5,19 +5,25 @@ mod clocks;
 use crate::raise;
 use crate::watch::{or_none, Watch};
 use ethermeter_simulator::network::{
-    check, simulate_watched, BatchOutcome, Delays, EndOutcome, FlowOutcome, Outcome, PortOutcome, TransferOutcome,
-    Trial, VoiceOutcome, LOSSES,
+    check, simulate_watched, BatchOutcome, Delays, EndOutcome, FlowOutcome, Outcome, PortOutcome,
+    TransferOutcome, Trial, VoiceOutcome, LOSSES,
 };
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-/// Simulate the trial in a line of a plan whose scenario has a network. The figures are described in docs/formats.md.
+/// Simulate the trial in a line of a plan whose scenario has a network. The figures are described
+/// in docs/formats.md.
 #[pyfunction]
 #[pyo3(signature = (line, watch = None))]
-pub fn simulate_network<'py>(py: Python<'py>, line: &str, watch: Option<&Watch>) -> PyResult<Bound<'py, PyDict>> {
+pub fn simulate_network<'py>(
+    py: Python<'py>,
+    line: &str,
+    watch: Option<&Watch>,
+) -> PyResult<Bound<'py, PyDict>> {
     let watch = or_none(watch);
-    let outcome = py.detach(|| simulate_watched(&Trial::from_line(line)?, &watch)).map_err(raise)?;
+    let outcome =
+        py.detach(|| simulate_watched(&Trial::from_line(line)?, &watch)).map_err(raise)?;
     convert(py, &outcome)
 }
 
@@ -76,9 +82,12 @@ fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
         dict.set_item(format!("flow_{key}_s"), means.into_pyarray(py))?;
         let rows: Vec<[u64; 4]> = (0u64..)
             .zip(&o.flows)
-            .flat_map(|(flow, f)| pick(f).buckets.iter().map(move |&(low, high, count)| [flow, low, high, count]))
+            .flat_map(|(flow, f)| {
+                pick(f).buckets.iter().map(move |&(low, high, count)| [flow, low, high, count])
+            })
             .collect();
-        let column = |index: usize| rows.iter().map(|row| row[index]).collect::<Vec<u64>>().into_pyarray(py);
+        let column =
+            |index: usize| rows.iter().map(|row| row[index]).collect::<Vec<u64>>().into_pyarray(py);
         histograms.set_item(key, (column(0), column(1), column(2), column(3)))?;
     }
     dict.set_item("histograms", histograms)?;
@@ -112,7 +121,8 @@ fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
 /// Counts and sums of each part of the measured window, of shape (batches, flows).
 fn convert_batches(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Outcome) -> PyResult<()> {
     let count = o.flows.first().map_or(0, |flow| flow.batches.len());
-    let every = || (0..count).flat_map(|batch| o.flows.iter().map(move |flow| &flow.batches[batch]));
+    let every =
+        || (0..count).flat_map(|batch| o.flows.iter().map(move |flow| &flow.batches[batch]));
     let shape = [count, o.flows.len()];
     let counts: [Column<BatchOutcome, u64>; 12] = [
         ("batch_offered", |b| b.offered),
@@ -129,7 +139,10 @@ fn convert_batches(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Outcome) -> PyR
         ("batch_acknowledged", |b| b.acknowledged),
     ];
     for (key, pick) in counts {
-        dict.set_item(key, every().map(pick).collect::<Vec<u64>>().into_pyarray(py).reshape(shape)?)?;
+        dict.set_item(
+            key,
+            every().map(pick).collect::<Vec<u64>>().into_pyarray(py).reshape(shape)?,
+        )?;
     }
     let sums: [Column<BatchOutcome, u128>; 4] = [
         ("batch_one_way_s", |b| b.one_way_ps),
@@ -152,7 +165,8 @@ fn voice(flow: &FlowOutcome) -> Option<&VoiceOutcome> {
 
 /// Nothing but zeros of flows that are no voice.
 fn convert_voice(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Outcome) -> PyResult<()> {
-    let all: Vec<VoiceOutcome> = o.flows.iter().map(|f| f.voice.clone().unwrap_or_default()).collect();
+    let all: Vec<VoiceOutcome> =
+        o.flows.iter().map(|f| f.voice.clone().unwrap_or_default()).collect();
     let counts: [Column<VoiceOutcome, u64>; 5] = [
         ("flow_samples", |v| v.host.made),
         ("flow_samples_delivered", |v| v.delivered),
@@ -175,11 +189,18 @@ fn acknowledgement_delay(flow: &FlowOutcome, end: usize) -> &Delays {
 
 /// Nothing but zeros of flows that are no transfers.
 fn convert_transfers(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Outcome) -> PyResult<()> {
-    let transfers: Vec<TransferOutcome> = o.flows.iter().map(|f| f.transfer.clone().unwrap_or_default()).collect();
-    dict.set_item("transfer_octets", transfers.iter().map(|t| t.octets).collect::<Vec<u64>>().into_pyarray(py))?;
+    let transfers: Vec<TransferOutcome> =
+        o.flows.iter().map(|f| f.transfer.clone().unwrap_or_default()).collect();
+    dict.set_item(
+        "transfer_octets",
+        transfers.iter().map(|t| t.octets).collect::<Vec<u64>>().into_pyarray(py),
+    )?;
     #[allow(clippy::cast_precision_loss)] // a duration for reports
     let whole_s = |t: &TransferOutcome| t.whole_ps.map_or(f64::NAN, |ps| ps as f64 * 1e-12);
-    dict.set_item("transfer_whole_s", transfers.iter().map(whole_s).collect::<Vec<f64>>().into_pyarray(py))?;
+    dict.set_item(
+        "transfer_whole_s",
+        transfers.iter().map(whole_s).collect::<Vec<f64>>().into_pyarray(py),
+    )?;
     let ends: [Column<EndOutcome, u64>; 5] = [
         ("transfer_segments", |e| e.segments),
         ("transfer_retransmitted", |e| e.retransmitted),
@@ -194,8 +215,11 @@ fn convert_transfers(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Outcome) -> P
     let rows: Vec<[u64; 4]> = (0u64..)
         .zip(&transfers)
         .flat_map(|(flow, t)| (0u64..).zip(&t.ends).map(move |(end, e)| (flow, end, e)))
-        .flat_map(|(flow, end, e)| e.windows.iter().map(move |&(at, octets)| [flow, end, at, octets]))
+        .flat_map(|(flow, end, e)| {
+            e.windows.iter().map(move |&(at, octets)| [flow, end, at, octets])
+        })
         .collect();
-    let column = |index: usize| rows.iter().map(|row| row[index]).collect::<Vec<u64>>().into_pyarray(py);
+    let column =
+        |index: usize| rows.iter().map(|row| row[index]).collect::<Vec<u64>>().into_pyarray(py);
     dict.set_item("transfer_windows", (column(0), column(1), column(2), column(3)))
 }

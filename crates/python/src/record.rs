@@ -22,10 +22,12 @@ pub struct Recorder(Mutex<Option<Recording>>);
 
 #[pymethods]
 impl Recorder {
-    /// Record every frame of an interface into a pcapng file, of each the first `snap_octets` octets, at most `most_octets` in all. With a namespace the
-    /// interface is there. With `only`, an address and the bits of its network, of IPv4 between the two only.
+    /// Record every frame of an interface into a pcapng file, of each the first `snap_octets`
+    /// octets, at most `most_octets` in all. With a namespace the interface is there. With `only`,
+    /// an address and the bits of its network, of IPv4 between the two only.
     ///
-    /// Raises `PermissionError` without the right to, `ValueError` for what is out of range, `OSError` if the system refuses.
+    /// Raises `PermissionError` without the right to, `ValueError` for what is out of range,
+    /// `OSError` if the system refuses.
     #[new]
     #[pyo3(signature = (path, interface, *, namespace=None, snap_octets=128, most_octets=268_435_456, only=None))]
     fn begin(
@@ -46,7 +48,12 @@ impl Recorder {
         py.detach(|| {
             // Another user may have put a link there.
             let mut new = OpenOptions::new();
-            let to = new.write(true).create(true).truncate(true).custom_flags(nix::libc::O_NOFOLLOW).open(path)?;
+            let to = new
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .custom_flags(nix::libc::O_NOFOLLOW)
+                .open(path)?;
             let first = move || namespace.as_deref().map_or(Ok(()), enter);
             Recording::begin(options, to, most_octets, first).map_err(raise)
         })
@@ -60,7 +67,8 @@ impl Recorder {
         }
     }
 
-    /// Stop, write what has come, and return what came of it as JSON (`crates/live/src/record.rs`). Once only.
+    /// Stop, write what has come, and return what came of it as JSON (`crates/live/src/record.rs`).
+    /// Once only.
     ///
     /// Raises `OSError` if the capture could not be written.
     fn finish(&self, py: Python<'_>) -> PyResult<String> {

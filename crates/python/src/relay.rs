@@ -20,8 +20,8 @@ impl Relay {
         Ok(Self(Mutex::new(Some(ethermeter_relay::Relay::open(&plan).map_err(raise)?))))
     }
 
-    /// Forward frames until a signal, the maker's end or an interface's; returns what happened as JSON. At SIGUSR1 it writes a line with the frames
-    /// so far on standard output. Once only.
+    /// Forward frames until a signal, the maker's end or an interface's; returns what happened as
+    /// JSON. At SIGUSR1 it writes a line with the frames so far on standard output. Once only.
     fn run(&self, py: Python<'_>) -> PyResult<String> {
         let relay = self
             .0

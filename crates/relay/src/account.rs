@@ -39,7 +39,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// Frames so far as JSON, with those still under way: `came` = `left` + `under_way` + all of `dropped`.
+    /// Frames so far as JSON, with those still under way: `came` = `left` + `under_way` + all of
+    /// `dropped`.
     #[must_use]
     pub fn counted(&self, from: &str, to: &str, under_way: usize) -> Value {
         json!({
@@ -80,9 +81,15 @@ mod tests {
 
     #[test]
     fn frames_that_came_left_or_were_dropped_or_are_under_way() {
-        let dropped = Dropped { queue: 1, lost: 2, too_long: 3, unfinished: 4, ring: 5, refused: 6 };
+        let dropped =
+            Dropped { queue: 1, lost: 2, too_long: 3, unfinished: 4, ring: 5, refused: 6 };
         let told = Account { came: 100, left: 80, dropped, ..Account::default() }.told("a", "b", 4);
-        let lost: u64 = told["dropped"].as_object().expect("an object").values().filter_map(Value::as_u64).sum();
+        let lost: u64 = told["dropped"]
+            .as_object()
+            .expect("an object")
+            .values()
+            .filter_map(Value::as_u64)
+            .sum();
         assert_eq!(told["came"].as_u64(), Some(80 + 4 + lost));
         assert_eq!(told["late_ns"]["p50"], Value::Null);
     }

@@ -56,7 +56,8 @@ impl Properties {
     #[must_use]
     pub fn ps_for(&self, octets: Octets) -> u64 {
         let (bits, rate_bps) = (u128::from(octets.bits().0), u128::from(self.rate_bps));
-        u64::try_from((bits * u128::from(PS_PER_S) + rate_bps / 2) / rate_bps).expect("a frame takes no 213 days")
+        u64::try_from((bits * u128::from(PS_PER_S) + rate_bps / 2) / rate_bps)
+            .expect("a frame takes no 213 days")
     }
 }
 
@@ -133,14 +134,24 @@ impl Direction {
     #[must_use]
     pub fn new(properties: Properties, number: u32) -> Self {
         let losses = Losses::new(&properties, number);
-        Self { properties, losses, free_ps: 0, latest_ps: 0, waiting: VecDeque::new(), waiting_octets: 0 }
+        Self {
+            properties,
+            losses,
+            free_ps: 0,
+            latest_ps: 0,
+            waiting: VecDeque::new(),
+            waiting_octets: 0,
+        }
     }
 
-    /// A frame, destination address to FCS, arrives. A time before that of the frame before it is taken for the same.
+    /// A frame, destination address to FCS, arrives. A time before that of the frame before it is
+    /// taken for the same.
     pub fn offer(&mut self, arrived_ps: u64, frame: Octets) -> Fate {
         let arrived_ps = arrived_ps.max(self.latest_ps);
         self.latest_ps = arrived_ps;
-        while let Some(&(_, octets)) = self.waiting.front().filter(|(begin_ps, _)| *begin_ps <= arrived_ps) {
+        while let Some(&(_, octets)) =
+            self.waiting.front().filter(|(begin_ps, _)| *begin_ps <= arrived_ps)
+        {
             self.waiting.pop_front();
             self.waiting_octets -= octets;
         }
@@ -168,8 +179,13 @@ mod tests {
     use proptest::prelude::*;
 
     const US: u64 = 1_000_000;
-    const TEN: Properties =
-        Properties { rate_bps: 10_000_000, delay_ns: 0, queue_octets: 150_000, loss: Loss::None, seed: 1 };
+    const TEN: Properties = Properties {
+        rate_bps: 10_000_000,
+        delay_ns: 0,
+        queue_octets: 150_000,
+        loss: Loss::None,
+        seed: 1,
+    };
 
     fn leaves(fate: Fate) -> u64 {
         match fate {
@@ -191,7 +207,8 @@ mod tests {
         let mut wire = Direction::new(TEN, 0);
         let of_both = [(); 2].map(|()| leaves(wire.offer(0, Octets(64))));
         assert_eq!(of_both, [57_600_000, 67_200_000 + 57_600_000]);
-        // the second ends its gap at 134.4 us: a frame that comes then does not wait, one that comes a picosecond before it waits that long
+        // the second ends its gap at 134.4 us: a frame that comes then does not wait, one that
+        // comes a picosecond before it waits that long
         let mut other = Direction::new(TEN, 0);
         assert_eq!([(); 2].map(|()| leaves(other.offer(0, Octets(64)))), of_both);
         assert_eq!(leaves(wire.offer(134_400_000, Octets(64))), 134_400_000 + 57_600_000);
@@ -223,7 +240,9 @@ mod tests {
         let lost = |seed, number| {
             let loss = Loss::Chance { probability: 0.01 };
             let mut wire = Direction::new(Properties { loss, seed, ..TEN }, number);
-            (0..100_000u64).map(|i| wire.offer(i * 100 * US, Octets(64)) == Fate::Lost).collect::<Vec<_>>()
+            (0..100_000u64)
+                .map(|i| wire.offer(i * 100 * US, Octets(64)) == Fate::Lost)
+                .collect::<Vec<_>>()
         };
         let one = lost(1, 0);
         let count = one.iter().filter(|&&lost| lost).count();
@@ -236,13 +255,15 @@ mod tests {
 
     #[test]
     fn certain_loss_loses_all() {
-        let mut wire = Direction::new(Properties { loss: Loss::Chance { probability: 1.0 }, ..TEN }, 0);
+        let mut wire =
+            Direction::new(Properties { loss: Loss::Chance { probability: 1.0 }, ..TEN }, 0);
         assert!((0..100).all(|_| wire.offer(0, Octets(64)) == Fate::Lost));
     }
 
     #[test]
     fn a_rate_that_divides_no_octet_is_kept_to_a_picosecond_a_frame() {
-        // 2.94 Mb/s: 84 octets take 228 571 428.57 ps; 999 of them and the 72 octets of the last 228 538 775 510 ps
+        // 2.94 Mb/s: 84 octets take 228 571 428.57 ps; 999 of them and the 72 octets of the last
+        // 228 538 775 510 ps
         let mut wire = Direction::new(Properties { rate_bps: 2_940_000, ..TEN }, 0);
         let last = (0..1000).map(|_| leaves(wire.offer(0, Octets(64)))).last().expect("a thousand");
         assert!(last.abs_diff(228_538_775_510) <= 500, "{last}");
@@ -260,7 +281,8 @@ mod tests {
                 match wire.offer(now_ps, Octets(octets)) {
                     Fate::Leaves { at_ps } => {
                         prop_assert!(at_ps >= now_ps + TEN.ps_for(Octets(8 + octets)));
-                        // the last bits of two frames are a gap, a preamble and the second frame apart at least
+                        // the last bits of two frames are a gap, a preamble and the second frame
+                        // apart at least
                         prop_assert!(before.is_none_or(|before| at_ps >= before + TEN.ps_for(Octets(20 + octets))));
                         // and no more than the queue and one frame stand before it
                         prop_assert!(at_ps <= now_ps + TEN.ps_for(Octets(20_000 + 1538)));

@@ -1,4 +1,5 @@
-//! The interfaces at the ends of wires: packet sockets that see every frame, with a ring each that the kernel fills, and stamps of arrival.
+//! The interfaces at the ends of wires: packet sockets that see every frame, with a ring each that
+//! the kernel fills, and stamps of arrival.
 
 use ethermeter_live::port::packet::{bind, interface_index, raw_socket};
 use ethermeter_live::port::ring::Region;
@@ -14,7 +15,8 @@ const BLOCK_OCTETS: usize = 1 << 17;
 const SEND_OCTETS: usize = 4 << 20;
 /// Two addresses, after which a VLAN tag stands.
 const ADDRESSES_OCTETS: usize = 12;
-/// Octets of the shortest frame without its FCS; shorter ones are padded, as a sender does (802.3-2022, 4.2.3.3).
+/// Octets of the shortest frame without its FCS; shorter ones are padded, as a sender does
+/// (802.3-2022, 4.2.3.3).
 pub const SHORTEST_OCTETS: usize = 60;
 const PADDING: [u8; SHORTEST_OCTETS] = [0; SHORTEST_OCTETS];
 
@@ -23,10 +25,29 @@ pub fn open_socket(name: &str) -> Result<(Socket, u32), Error> {
     let index = interface_index(name)?;
     let socket = raw_socket()?;
     let version = libc::tpacket_versions::TPACKET_V2 as i32;
-    set_option(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version, "choosing a kind of ring")?;
-    set_option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32, "ignoring what goes out")?;
-    set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32, "sending past the queue")?;
-    // Without this the kernel stamps a frame when it reaches the ring instead of when it reaches the interface.
+    set_option(
+        &socket,
+        libc::SOL_PACKET,
+        libc::PACKET_VERSION,
+        &version,
+        "choosing a kind of ring",
+    )?;
+    set_option(
+        &socket,
+        libc::SOL_PACKET,
+        libc::PACKET_IGNORE_OUTGOING,
+        &1i32,
+        "ignoring what goes out",
+    )?;
+    set_option(
+        &socket,
+        libc::SOL_PACKET,
+        libc::PACKET_QDISC_BYPASS,
+        &1i32,
+        "sending past the queue",
+    )?;
+    // Without this the kernel stamps a frame when it reaches the ring instead of when it reaches
+    // the interface.
     stamp_arrivals(&socket)?;
     socket
         .set_send_buffer_size(SEND_OCTETS)
@@ -64,7 +85,8 @@ impl Ring {
     /// Give a socket its ring, and let frames come.
     pub fn open(socket: &Socket, index: u32, longest_octets: u32) -> Result<Self, Error> {
         // The kernel puts its header, an address and some alignment before the frame.
-        let slot_octets = (libc::TPACKET2_HDRLEN + 64 + longest_octets as usize).next_power_of_two();
+        let slot_octets =
+            (libc::TPACKET2_HDRLEN + 64 + longest_octets as usize).next_power_of_two();
         let slots = RING_OCTETS / slot_octets;
         let number = |value: usize| u32::try_from(value).expect("below the size of a ring");
         let request = libc::tpacket_req {
@@ -73,7 +95,13 @@ impl Ring {
             tp_frame_size: number(slot_octets),
             tp_frame_nr: number(slots),
         };
-        set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request, "making a ring of frames")?;
+        set_option(
+            socket,
+            libc::SOL_PACKET,
+            libc::PACKET_RX_RING,
+            &request,
+            "making a ring of frames",
+        )?;
         let region = Region::mapped(Some((socket.as_raw_fd(), 0)), RING_OCTETS)?;
         let promiscuous = libc::packet_mreq {
             mr_ifindex: i32::try_from(index).expect("an index"),
@@ -81,7 +109,13 @@ impl Ring {
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        set_option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous, "listening to all frames")?;
+        set_option(
+            socket,
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            &promiscuous,
+            "listening to all frames",
+        )?;
         // Only now, so that the ring is there before the first frame.
         bind(socket, index, u16::try_from(libc::ETH_P_ALL).expect("a protocol"))?;
         Ok(Self { region, slots, slot_octets, next: 0 })
@@ -101,7 +135,11 @@ impl Ring {
             let frame = self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
             let (addresses, rest) = frame.split_at(frame.len().min(ADDRESSES_OCTETS));
             let tag = (status & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
-                let tpid = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { head.tp_vlan_tpid } else { 0x8100 };
+                let tpid = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 {
+                    head.tp_vlan_tpid
+                } else {
+                    0x8100
+                };
                 let ([a, b], [c, d]) = (tpid.to_be_bytes(), head.tp_vlan_tci.to_be_bytes());
                 [a, b, c, d]
             });
@@ -126,7 +164,13 @@ impl Ring {
 /// Frames that found the ring full since this was last asked.
 pub fn dropped_since(socket: &Socket) -> Result<u64, Error> {
     let zero = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-    let since = read_option(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, zero, "reading a ring's drops")?;
+    let since = read_option(
+        socket,
+        libc::SOL_PACKET,
+        libc::PACKET_STATISTICS,
+        zero,
+        "reading a ring's drops",
+    )?;
     Ok(u64::from(since.tp_drops))
 }
 
@@ -138,12 +182,14 @@ pub fn send(socket: &Socket, pieces: (&[u8], &[u8])) -> bool {
     socket.send_vectored_with_flags(slices, libc::MSG_DONTWAIT).is_ok()
 }
 
-/// Whether the interface of a socket is no more. One that is only down may come up again, and its frames with it.
+/// Whether the interface of a socket is no more. One that is only down may come up again, and its
+/// frames with it.
 pub fn is_gone(socket: &Socket) -> bool {
     let _: io::Result<Option<io::Error>> = socket.take_error(); // or the next wait would end at once
     let Ok(address) = socket.local_addr() else { return true };
     #[expect(unsafe_code, reason = "packet addresses are not known to the safe wrapper")]
-    // SAFETY: the storage behind the pointer is large enough for every address, and a packet socket has one of this kind.
+    // SAFETY: the storage behind the pointer is large enough for every address, and a packet socket
+    // has one of this kind.
     let packet = unsafe { address.as_ptr().cast::<libc::sockaddr_ll>().read_unaligned() };
     packet.sll_ifindex <= 0
 }

@@ -1,6 +1,8 @@
-//! Wires of a given rate between interfaces: what comes in at one end leaves at the other when an Ethernet of that rate would have delivered it.
+//! Wires of a given rate between interfaces: what comes in at one end leaves at the other when an
+//! Ethernet of that rate would have delivered it.
 //!
-//! Time and chance are arguments but in `run` and `ends`. Nothing is forwarded but between the two ends of a wire, and nothing is allocated for each frame.
+//! Time and chance are arguments but in `run` and `ends`. Nothing is forwarded but between the two
+//! ends of a wire, and nothing is allocated for each frame.
 //!
 //! - [`plan`]: what wires there are to be, and what is wrong with it.
 //! - [`direction`]: one direction of a wire: when a frame leaves, and whether it does.

@@ -1,10 +1,12 @@
 //! How long before a time one must stop sleeping.
 
-/// Learns from how late one wakes: what 49 of 50 wakings do not exceed, and a quarter more. The few that are later still are not worth
-/// spinning for before every frame.
+/// Learns from how late one wakes: what 49 of 50 wakings do not exceed, and a quarter more. The few
+/// that are later still are not worth spinning for before every frame.
 ///
-/// And being awake is paid for with sleep: as much as was slept, of which a millisecond can be saved up. So a relay whose frames follow each other closely
-/// leaves half of a processor to others, whatever its priority. Its frames are a little late then, which costs nothing of their rate.
+/// And being awake is paid for with sleep: as much as was slept, of which a millisecond can be
+/// saved up. So a relay whose frames follow each other closely leaves half of a processor to
+/// others, whatever its priority. Its frames are a little late then, which costs nothing of their
+/// rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Margin {
     late_ns: u64,
@@ -14,7 +16,8 @@ pub struct Margin {
 /// Nobody spins longer than this before a time.
 pub const LONGEST_NS: u64 = 60_000;
 const SHORTEST_NS: u64 = 5_000;
-/// After a waking that was later than what is known, one step up for each of these down after the others: they balance where one of 50 is.
+/// After a waking that was later than what is known, one step up for each of these down after the
+/// others: they balance where one of 50 is.
 const STEPS_UP: u64 = 49;
 const STEP_NS: u64 = 40;
 const MOST_SAVED_NS: u64 = 1_000_000;
@@ -87,13 +90,15 @@ mod tests {
                 index >= 10_000 && is_later
             })
             .count();
-        // Steps down and up cancel but for where it begins and ends, at most 60 us of 40 ns: 190 000 / 50, within 1500 / 50 of it.
+        // Steps down and up cancel but for where it begins and ends, at most 60 us of 40 ns: 190
+        // 000 / 50, within 1500 / 50 of it.
         assert!((3_770..=3_830).contains(&later), "{later}");
     }
 
     #[test]
     fn being_awake_is_paid_for_with_as_much_sleep() {
-        // A frame is due every 67 us, and nobody is ever late in waking: what is left of the time after the margin is slept.
+        // A frame is due every 67 us, and nobody is ever late in waking: what is left of the time
+        // after the margin is slept.
         let mut margin = Margin::default();
         let (mut awake_ns, mut slept_ns) = (0, 0);
         for _ in 0..10_000 {

@@ -49,30 +49,58 @@ impl Plan {
 
     fn check(&self) -> Result<(), Error> {
         expect("wires", self.wires.len(), (1..=MOST_WIRES).contains(&self.wires.len()), "1 to 64")?;
-        expect("longest_octets", self.longest_octets, (64..=9018).contains(&self.longest_octets), "64 to 9018 octets")?;
+        expect(
+            "longest_octets",
+            self.longest_octets,
+            (64..=9018).contains(&self.longest_octets),
+            "64 to 9018 octets",
+        )?;
         let ends: Vec<&String> = self.wires.iter().flat_map(|wire| &wire.ends).collect();
         let different = ends.iter().collect::<BTreeSet<_>>().len();
-        expect("ends", different, different == ends.len(), "an interface of its own at each end of a wire")?;
+        expect(
+            "ends",
+            different,
+            different == ends.len(),
+            "an interface of its own at each end of a wire",
+        )?;
         self.wires.iter().flat_map(|wire| &wire.directions).try_for_each(check_direction)
     }
 }
 
 fn check_direction(of: &Properties) -> Result<(), Error> {
-    expect("rate_bps", of.rate_bps, (64_000..=10_000_000_000).contains(&of.rate_bps), "64 kb/s to 10 Gb/s")?;
+    expect(
+        "rate_bps",
+        of.rate_bps,
+        (64_000..=10_000_000_000).contains(&of.rate_bps),
+        "64 kb/s to 10 Gb/s",
+    )?;
     expect("delay_ns", of.delay_ns, of.delay_ns <= LONGEST_DELAY_NS, "at most 10 s")?;
     let on_the_way = u128::from(of.rate_bps) * u128::from(of.delay_ns) / 8_000_000_000;
     let held = u128::from(of.queue_octets) + on_the_way;
-    expect("queue_octets with rate times delay", held, held <= u128::from(MOST_OCTETS), "at most 2^30 octets")?;
+    expect(
+        "queue_octets with rate times delay",
+        held,
+        held <= u128::from(MOST_OCTETS),
+        "at most 2^30 octets",
+    )?;
     match of.loss {
         Loss::None => Ok(()),
-        Loss::Chance { probability } => {
-            expect("probability", probability, probability > 0.0 && probability <= 1.0, "above 0 and at most 1")
-        }
+        Loss::Chance { probability } => expect(
+            "probability",
+            probability,
+            probability > 0.0 && probability <= 1.0,
+            "above 0 and at most 1",
+        ),
         Loss::Every { frames } => expect("frames", frames, frames >= 1, "at least 1"),
     }
 }
 
-fn expect(what: &'static str, value: impl std::fmt::Display + Copy, is_fine: bool, allowed: &str) -> Result<(), Error> {
+fn expect(
+    what: &'static str,
+    value: impl std::fmt::Display + Copy,
+    is_fine: bool,
+    allowed: &str,
+) -> Result<(), Error> {
     if is_fine {
         return Ok(());
     }
@@ -107,7 +135,8 @@ mod tests {
             ("0.5", "1.5", "probability"),
             ("\"seed\"", "\"seeds\"", "plan"),
         ] {
-            let error = plan(&DIRECTION.replace(from, to), r#"["a", "b"]"#).expect_err(what).to_string();
+            let error =
+                plan(&DIRECTION.replace(from, to), r#"["a", "b"]"#).expect_err(what).to_string();
             assert!(error.contains(what), "{error}");
         }
         assert!(plan(DIRECTION, r#"["a", "a"]"#).is_err());

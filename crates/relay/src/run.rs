@@ -1,4 +1,5 @@
-//! The loop of a relay: take what has come, send what is due, sleep to shortly before the next, spin to it.
+//! The loop of a relay: take what has come, send what is due, sleep to shortly before the next,
+//! spin to it.
 
 use crate::account::Account;
 use crate::direction::{Direction, Fate};
@@ -44,7 +45,8 @@ const ROUND_NS: u64 = 100_000_000;
 /// Nothing comes and nothing is due: the longest sleep.
 const LONGEST_SLEEP_NS: u64 = ROUND_NS;
 
-/// One direction with all that belongs to it; that of number i comes in at end i and leaves by end i with the last bit turned.
+/// One direction with all that belongs to it; that of number i comes in at end i and leaves by end
+/// i with the last bit turned.
 struct Lane {
     direction: Direction,
     transit: Transit,
@@ -67,7 +69,8 @@ fn system(doing: &'static str) -> impl FnOnce(Errno) -> Error {
 }
 
 impl Relay {
-    /// Open the interfaces; frames are held from now on. Signals that end it, or ask it, are kept back from the calling thread for good.
+    /// Open the interfaces; frames are held from now on. Signals that end it, or ask it, are kept
+    /// back from the calling thread for good.
     ///
     /// # Errors
     /// If the system refuses, or the maker is gone already.
@@ -80,7 +83,8 @@ impl Relay {
         let signals = SignalFd::with_flags(&heard, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
             .map_err(system("waiting for signals"))?;
         if plan.maker.is_some() {
-            nix::sys::prctl::set_pdeathsig(Signal::SIGHUP).map_err(system("asking for news of the maker's end"))?;
+            nix::sys::prctl::set_pdeathsig(Signal::SIGHUP)
+                .map_err(system("asking for news of the maker's end"))?;
         }
         let names: Vec<String> = plan.wires.iter().flat_map(|wire| wire.ends.clone()).collect();
         let (mut sockets, mut rings) = (Vec::new(), Vec::new());
@@ -101,8 +105,9 @@ impl Relay {
         Ok(Self { names, sockets, rings, lanes, longest_octets, maker: plan.maker, signals })
     }
 
-    /// Forward frames until a signal comes, the maker is gone or an interface is; returns what happened as JSON. At SIGUSR1 `say` is given the
-    /// frames of each direction so far, as JSON, while all frames wait.
+    /// Forward frames until a signal comes, the maker is gone or an interface is; returns what
+    /// happened as JSON. At SIGUSR1 `say` is given the frames of each direction so far, as JSON,
+    /// while all frames wait.
     ///
     /// # Errors
     /// If the system refuses to wait.
@@ -130,7 +135,9 @@ impl Relay {
             .lanes
             .iter()
             .enumerate()
-            .map(|(end, lane)| lane.account.told(&self.names[end], &self.names[end ^ 1], lane.transit.frames()))
+            .map(|(end, lane)| {
+                lane.account.told(&self.names[end], &self.names[end ^ 1], lane.transit.frames())
+            })
             .collect();
         json!({
             "ended": ended,
@@ -167,7 +174,12 @@ struct Forwarding<'a> {
 }
 
 impl Forwarding<'_> {
-    fn run(&mut self, signals: &SignalFd, maker: Option<i32>, say: &mut impl FnMut(&Value)) -> Result<Ended, Error> {
+    fn run(
+        &mut self,
+        signals: &SignalFd,
+        maker: Option<i32>,
+        say: &mut impl FnMut(&Value),
+    ) -> Result<Ended, Error> {
         let sockets = self.sockets;
         let mut doors: Vec<PollFd<'_>> =
             sockets.iter().map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
@@ -187,7 +199,8 @@ impl Forwarding<'_> {
                 if news.is_asked {
                     say(&self.counted()?);
                 }
-                // An interface complains when it goes down, and says nothing when it goes for good after that.
+                // An interface complains when it goes down, and says nothing when it goes for good
+                // after that.
                 if sockets.iter().any(ends::is_gone) {
                     return Ok(Ended::InterfaceGone);
                 }
@@ -207,16 +220,23 @@ impl Forwarding<'_> {
                 Step::Spin => HostTime.spin(),
                 Step::SleepUntil(_) if !is_all_taken => {}
                 Step::SleepUntil(wake_ns) => {
-                    let woken =
-                        ppoll(&mut doors, Some(TimeSpec::from_duration(Duration::from_nanos(wake_ns - now_ns))), None);
+                    let woken = ppoll(
+                        &mut doors,
+                        Some(TimeSpec::from_duration(Duration::from_nanos(wake_ns - now_ns))),
+                        None,
+                    );
                     awake_since_ns = HostTime.now_ns();
                     self.waiting.sleeps += 1;
                     self.waiting.slept_ns += awake_since_ns - now_ns;
                     self.waiting.margin.rest(awake_ns, awake_since_ns - now_ns);
                     match woken {
                         Ok(0) => self.waiting.margin.learn(awake_since_ns.saturating_sub(wake_ns)),
-                        // A signal, or an interface that went down: what waits for that is at the beginning of a round.
-                        Ok(_) if doors.iter().any(is_unusual) || doors[sockets.len()].any().unwrap_or(true) => {
+                        // A signal, or an interface that went down: what waits for that is at the
+                        // beginning of a round.
+                        Ok(_)
+                            if doors.iter().any(is_unusual)
+                                || doors[sockets.len()].any().unwrap_or(true) =>
+                        {
                             round_ns = 0;
                         }
                         Ok(_) | Err(Errno::EINTR) => {}
@@ -331,7 +351,8 @@ struct News {
     is_asked: bool,
 }
 
-/// Hear what is new. The signal of the maker's end comes when the thread that made the relay ends, too.
+/// Hear what is new. The signal of the maker's end comes when the thread that made the relay ends,
+/// too.
 fn news(signals: &SignalFd, maker: Option<i32>) -> Result<News, Error> {
     let mut is_asked = false;
     while let Some(signal) = signals.read_signal().map_err(system("reading signals"))? {

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// Frames with their times, end to end in one ring of octets: it grows to what a wire holds and stays there.
+/// Frames with their times, end to end in one ring of octets: it grows to what a wire holds and
+/// stays there.
 #[derive(Debug, Default)]
 pub struct Transit {
     octets: VecDeque<u8>,

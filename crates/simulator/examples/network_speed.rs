@@ -1,4 +1,5 @@
-//! Delivered packets per second of one processor: eight hosts at full load through a switch that learns.
+//! Delivered packets per second of one processor: eight hosts at full load through a switch that
+//! learns.
 
 use ethermeter_simulator::network::{simulate, simulate_reference, Trial};
 use serde_json::json;
@@ -8,9 +9,12 @@ const S: u64 = 1_000_000_000_000;
 /// Host i sends to host (i + 1) mod n, saturated, `octets` a frame, gigabit links.
 fn trial(hosts: u64, octets: u64, length_ps: u64) -> Trial {
     let name = |i: u64| format!("h{i}");
-    let mut nodes: Vec<_> = (0..hosts).map(|i| json!({"name": name(i), "kind": {"host": {}}})).collect();
+    let mut nodes: Vec<_> =
+        (0..hosts).map(|i| json!({"name": name(i), "kind": {"host": {}}})).collect();
     let learns = json!({"learns": {"age_ps": 300 * S, "addresses": 8192}});
-    nodes.push(json!({"name": "switch", "kind": {"switch": {"learning": learns, "queue_frames": 1000}}}));
+    nodes.push(
+        json!({"name": "switch", "kind": {"switch": {"learning": learns, "queue_frames": 1000}}}),
+    );
     let link = |i: u64| json!({"ends": [{"node": name(i)}, {"node": "switch"}], "ps_per_octet": 8000, "delay_ps": 500_000 + 137 * i});
     let flow = |i: u64| {
         json!({"name": name(i), "from": name(i), "to": [name((i + 1) % hosts)],
@@ -24,7 +28,8 @@ fn trial(hosts: u64, octets: u64, length_ps: u64) -> Trial {
     .expect("a trial")
 }
 
-/// Processor time of this process, which other load on the machine inflates less than the time of day.
+/// Processor time of this process, which other load on the machine inflates less than the time of
+/// day.
 fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux");
     text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") * 1e-9
@@ -52,12 +57,18 @@ fn main() {
             best
         };
         let figures = |outcome: ethermeter_simulator::network::Outcome| {
-            let load =
-                outcome.ports.iter().map(|port| port.busy_ps).max().unwrap_or(0) as f64 / outcome.window_ps as f64;
+            let load = outcome.ports.iter().map(|port| port.busy_ps).max().unwrap_or(0) as f64
+                / outcome.window_ps as f64;
             (outcome.flows.iter().map(|flow| flow.messages).sum::<u64>(), load)
         };
-        let (packets, fast, load) = rate(&|trial| figures(simulate(trial).expect("a valid trial")), 5);
-        let (_, plain, _) = rate(&|trial| figures(simulate_reference(trial).expect("a valid trial")), 1);
-        println!("{hosts:>6} {octets:>6} {packets:>12} {:>10.2} {:>18.2} {load:>14.4}", fast / 1e6, plain / 1e6);
+        let (packets, fast, load) =
+            rate(&|trial| figures(simulate(trial).expect("a valid trial")), 5);
+        let (_, plain, _) =
+            rate(&|trial| figures(simulate_reference(trial).expect("a valid trial")), 1);
+        println!(
+            "{hosts:>6} {octets:>6} {packets:>12} {:>10.2} {:>18.2} {load:>14.4}",
+            fast / 1e6,
+            plain / 1e6
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Delivered frames per second of one processor, saturated stations on the long net of 1988 (four clusters, 12 us).
+//! Delivered frames per second of one processor, saturated stations on the long net of 1988 (four
+//! clusters, 12 us).
 
 use ethermeter_simulator::scenario::{
     AfterAttemptLimit, AfterLateCollision, Backoff, Group, Phases, Scenario, Segment,
@@ -60,7 +61,8 @@ fn trial(stations: u32, octets: u64, seconds: u64, places: u32, end_to_end_ns: u
     }
 }
 
-/// Processor time of this process, which other load on the machine inflates less than the time of day.
+/// Processor time of this process, which other load on the machine inflates less than the time of
+/// day.
 fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux");
     text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") * 1e-9
@@ -89,10 +91,18 @@ fn main() {
                     let frames: u64 = outcome.station_frames.iter().sum();
                     best = best.max(frames as f64 / (cpu_seconds() - begun));
                     let charged: u64 = outcome.station_charged_ps.iter().sum();
-                    shown = (outcome.events as f64 / frames as f64, charged as f64 / outcome.window_ps as f64);
+                    shown = (
+                        outcome.events as f64 / frames as f64,
+                        charged as f64 / outcome.window_ps as f64,
+                    );
                 }
                 let net = 2 * end_to_end_ns / 1000;
-                println!("{stations:>8} {octets:>6} {net:>8} {:>12.2} {:>14.2} {:>12.4}", best / 1e6, shown.0, shown.1);
+                println!(
+                    "{stations:>8} {octets:>6} {net:>8} {:>12.2} {:>14.2} {:>12.4}",
+                    best / 1e6,
+                    shown.0,
+                    shown.1
+                );
             }
         }
     }

@@ -1,6 +1,8 @@
-//! Voice on the experimental Ethernet: delay, throughput and loss against the number of coders, as in tables 4.1 of Gonsalves 1982.
+//! Voice on the experimental Ethernet: delay, throughput and loss against the number of coders, as
+//! in tables 4.1 of Gonsalves 1982.
 //!
-//! Arguments: the deaf time in microseconds, and `outside` to have the overhead outside of the minimum and maximum lengths.
+//! Arguments: the deaf time in microseconds, and `outside` to have the overhead outside of the
+//! minimum and maximum lengths.
 
 use ethermeter_simulator::scenario::{
     AfterAttemptLimit, AfterLateCollision, Backoff, Group, Phases, Scenario, Segment,
@@ -70,18 +72,25 @@ fn point(stations: u32, min_octets: u64, deaf_ps: u64, is_outside: bool) -> [f64
     let seeds = 4;
     let mut means = [0.0; 4];
     for seed in 0..seeds {
-        let outcome = simulate(&trial(stations, min_octets, deaf_ps, is_outside, seed)).expect("a valid trial");
+        let outcome = simulate(&trial(stations, min_octets, deaf_ps, is_outside, seed))
+            .expect("a valid trial");
         let voice = outcome.voice.expect("voice");
         let total = |counts: &[u64]| counts.iter().sum::<u64>() as f64;
         let frames = total(&outcome.station_frames);
         let data = total(&outcome.station_bits) - OVERHEAD as f64 * frames;
-        let delays = outcome.station_frames.iter().zip(&voice.station_voice_delay_s).map(|(&n, d)| n as f64 * d);
+        let delays = outcome
+            .station_frames
+            .iter()
+            .zip(&voice.station_voice_delay_s)
+            .map(|(&n, d)| n as f64 * d);
         let of_samples = voice.station_samples_delivered.iter().zip(&voice.station_sample_delay_s);
         let of_this = [
             data * 340_000.0 / outcome.window_ps as f64,
             delays.sum::<f64>() / frames * 1e3,
             total(&voice.station_samples_lost) / total(&voice.station_samples),
-            of_samples.map(|(&n, d)| n as f64 * d).sum::<f64>() / total(&voice.station_samples_delivered) * 1e3,
+            of_samples.map(|(&n, d)| n as f64 * d).sum::<f64>()
+                / total(&voice.station_samples_delivered)
+                * 1e3,
         ];
         for (mean, this) in means.iter_mut().zip(of_this) {
             *mean += this / seeds as f64;
@@ -107,7 +116,10 @@ fn main() {
             println!("{n:>4} {:>8.2} {d:>10.2} {s:>14.2} {:>8.3}", 100.0 * t, 100.0 * l);
         }
         for loss in [0.01, 0.05] {
-            let Some(after) = curve.iter().position(|(_, p)| p[2] >= loss).filter(|&i| i > 0) else { continue };
+            let Some(after) = curve.iter().position(|(_, p)| p[2] >= loss).filter(|&i| i > 0)
+            else {
+                continue;
+            };
             let ((stations, low), (_, high)) = (curve[after - 1], curve[after]);
             let share = (loss - low[2]) / (high[2] - low[2]);
             let between = |k: usize| low[k] + share * (high[k] - low[k]);

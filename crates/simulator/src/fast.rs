@@ -1,29 +1,37 @@
 //! Medium access one contention after another, over flat arrays.
 //!
-//! `next[i]` holds the earliest time at which station *i* starts if nobody else does first: its ready time, put off by what it has
-//! heard so far. Time and station share a number (a *key*), so that the least of them tells both. The smallest starts first; those that start no later than they hear it collide with it; everybody else defers
-//! to the end of the gap after it. Nobody who merely defers costs an event.
+//! `next[i]` holds the earliest time at which station *i* starts if nobody else does first: its
+//! ready time, put off by what it has heard so far. Time and station share a number (a *key*), so
+//! that the least of them tells both. The smallest starts first; those that start no later than
+//! they hear it collide with it; everybody else defers to the end of the gap after it. Nobody who
+//! merely defers costs an event.
 //!
-//! That is exact as long as contentions are *closed*: every signal of the next one arrives at every place after the gap of the last
-//! one is over there. It follows from the triangle inequality when there was one sender, and when every sender of a collision heard
-//! every other before its own jam was over (then the carrier of them all joins at every place). Where it does not hold, as on
-//! long segments, [`crate::storm`] takes over until it holds again.
+//! That is exact as long as contentions are *closed*: every signal of the next one arrives at every
+//! place after the gap of the last one is over there. It follows from the triangle inequality when
+//! there was one sender, and when every sender of a collision heard every other before its own jam
+//! was over (then the carrier of them all joins at every place). Where it does not hold, as on long
+//! segments, [`crate::storm`] takes over until it holds again.
 //!
-//! Where stations are *deaf* for a time d before their first bits, one that starts at s has decided at s - d, on what it had heard by then. So everybody
-//! collides with the first who decided no later than it could hear it, that is, who starts no later than d after that; and who defers
-//! starts d after the end of the gap. The argument holds as it stands, with more to spare: signals of the next contention arrive d
-//! later. But a sender may begin when another is over that it did not hear. Where all hear each other before their ends this cannot
-//! be, since then their carriers join at its place too; where not, it is looked for, and the storm decides.
+//! Where stations are *deaf* for a time d before their first bits, one that starts at s has decided
+//! at s - d, on what it had heard by then. So everybody collides with the first who decided no
+//! later than it could hear it, that is, who starts no later than d after that; and who defers
+//! starts d after the end of the gap. The argument holds as it stands, with more to spare: signals
+//! of the next contention arrive d later. But a sender may begin when another is over that it did
+//! not hear. Where all hear each other before their ends this cannot be, since then their carriers
+//! join at its place too; where not, it is looked for, and the storm decides.
 //!
-//! Stations with a *priority wait* listen on after the gap. A place has stations of one wait only ([`crate::world`] splits those of
-//! several), so what is owed after a carrier belongs to the receiver's place and stands in the rows of `deferral`. Contentions stay
-//! closed: whoever starts next has kept silence for the segment's gap at least, so its signals still arrive at every place after that gap
-//! is over there, and those without a wait remember nothing. A place that still listens then is restarted. But its gap and wait are
-//! watched to their end, also after an own transmission, so it starts a gap and a wait after the last carrier that it heard, or when it
-//! is ready, whatever came before: to be restarted by the next contention is to defer to it, and nothing need be known but the latest
-//! end of all. That end is the largest of those in the rows, in whatever order they are applied. Whoever is through with its wait in
-//! the meantime is a candidate like others. In a collision that parts, somebody whose wait is over between the parts starts there; `puts_off`
-//! finds it by the same rows, as it finds those whose gap is.
+//! Stations with a *priority wait* listen on after the gap. A place has stations of one wait only
+//! ([`crate::world`] splits those of several), so what is owed after a carrier belongs to the
+//! receiver's place and stands in the rows of `deferral`. Contentions stay closed: whoever starts
+//! next has kept silence for the segment's gap at least, so its signals still arrive at every place
+//! after that gap is over there, and those without a wait remember nothing. A place that still
+//! listens then is restarted. But its gap and wait are watched to their end, also after an own
+//! transmission, so it starts a gap and a wait after the last carrier that it heard, or when it is
+//! ready, whatever came before: to be restarted by the next contention is to defer to it, and
+//! nothing need be known but the latest end of all. That end is the largest of those in the rows,
+//! in whatever order they are applied. Whoever is through with its wait in the meantime is a
+//! candidate like others. In a collision that parts, somebody whose wait is over between the parts
+//! starts there; `puts_off` finds it by the same rows, as it finds those whose gap is.
 
 #![expect(
     clippy::inline_always,
@@ -41,7 +49,8 @@ use crate::world::{small, World, NEVER};
 
 /// Bits of a key that hold the station; 1024 stations at most.
 const STATION_BITS: u32 = 10;
-/// Run a world. Returns its figures and, when `tracing`, every attempt in the order of their starts.
+/// Run a world. Returns its figures and, when `tracing`, every attempt in the order of their
+/// starts.
 ///
 /// # Errors
 /// [`Error::Stopped`] if it was stopped.
@@ -54,19 +63,39 @@ pub fn run(world: &World, watch: &Watch, tracing: bool) -> Result<(Outcome, Vec<
     Ok(tally.finish(world, &mut stations))
 }
 
-/// Run all contentions, with the widest instructions that this machine has; the results are the same with any.
-fn contend(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally, poll: &mut Poll) {
+/// Run all contentions, with the widest instructions that this machine has; the results are the
+/// same with any.
+fn contend(
+    world: &World,
+    stations: &mut [Station],
+    first: &[i64],
+    tally: &mut Tally,
+    poll: &mut Poll,
+) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,bmi2")]
-        fn widest(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally, poll: &mut Poll) {
+        fn widest(
+            world: &World,
+            stations: &mut [Station],
+            first: &[i64],
+            tally: &mut Tally,
+            poll: &mut Poll,
+        ) {
             resolve_all::<true>(world, stations, first, tally, poll);
         }
         #[target_feature(enable = "avx2,bmi2")]
-        fn wide(world: &World, stations: &mut [Station], first: &[i64], tally: &mut Tally, poll: &mut Poll) {
+        fn wide(
+            world: &World,
+            stations: &mut [Station],
+            first: &[i64],
+            tally: &mut Tally,
+            poll: &mut Poll,
+        ) {
             resolve_all::<false>(world, stations, first, tally, poll);
         }
-        let avx2 = std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("bmi2");
+        let avx2 = std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("bmi2");
         let avx512 = std::arch::is_x86_feature_detected!("avx512f")
             && std::arch::is_x86_feature_detected!("avx512vl")
             && std::arch::is_x86_feature_detected!("avx512dq");
@@ -144,12 +173,13 @@ fn insertion_sort(keys: &mut [u64]) {
     }
 }
 
-/// `WIDE` says that there are wide instructions, `PLAIN` that nobody is deaf, waits for higher priority or sends voice, so that nothing
-/// need be asked frame by frame.
+/// `WIDE` says that there are wide instructions, `PLAIN` that nobody is deaf, waits for higher
+/// priority or sends voice, so that nothing need be asked frame by frame.
 struct Contention<'w, const WIDE: bool, const PLAIN: bool> {
     world: &'w World,
     next: Vec<Lanes>,
-    /// Row p, a key for each station: from the end of a transmission at place p to the end of gap and wait at the station.
+    /// Row p, a key for each station: from the end of a transmission at place p to the end of gap
+    /// and wait at the station.
     deferral: Vec<Lanes>,
     candidates: Vec<u64>,
     senders: Vec<Sender>,
@@ -170,8 +200,11 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         let blocks = stations.div_ceil(LANES);
         let mut deferral = vec![[0; LANES]; world.place_count * blocks];
         for (p, row) in (0u32..).zip(deferral.chunks_exact_mut(blocks)) {
-            for ((key, &q), station) in row.as_flattened_mut().iter_mut().zip(&world.places).zip(0u64..) {
-                *key = time_key(world.delay(p, q) + world.gaps[q as usize].length + world.deaf) + station;
+            for ((key, &q), station) in
+                row.as_flattened_mut().iter_mut().zip(&world.places).zip(0u64..)
+            {
+                *key = time_key(world.delay(p, q) + world.gaps[q as usize].length + world.deaf)
+                    + station;
             }
         }
         let mut new = Self {
@@ -234,8 +267,11 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     fn run(&mut self, stations: &mut [Station], tally: &mut Tally, poll: &mut Poll) {
         let mut earliest = self.earliest();
         while time_of(earliest) < self.end && poll.goes_on(time_of(earliest).cast_unsigned()) {
-            // Whoever starts later than this has heard the earliest before it decided, wherever it is.
-            let until = time_key((time_of(earliest) + self.world.max_delay + self.deaf() + 1).min(self.end));
+            // Whoever starts later than this has heard the earliest before it decided, wherever it
+            // is.
+            let until = time_key(
+                (time_of(earliest) + self.world.max_delay + self.deaf() + 1).min(self.end),
+            );
             let count = select::<WIDE>(&self.next, until, &mut self.candidates);
             earliest = match count {
                 1 => self.deliver(station_of(earliest), time_of(earliest), stations, tally),
@@ -247,16 +283,30 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
 
     /// `station` sends alone from `start` on. Returns the earliest next start.
     #[inline(always)]
-    fn deliver(&mut self, station: usize, start: i64, stations: &mut [Station], tally: &mut Tally) -> u64 {
+    fn deliver(
+        &mut self,
+        station: usize,
+        start: i64,
+        stations: &mut [Station],
+        tally: &mut Tally,
+    ) -> u64 {
         let end = start + self.packet_time(&stations[station], start);
-        let (attempt, ready) =
-            if PLAIN { stations[station].deliver_frame(start, end) } else { stations[station].deliver(start, end) };
+        let (attempt, ready) = if PLAIN {
+            stations[station].deliver_frame(start, end)
+        } else {
+            stations[station].deliver(start, end)
+        };
         // It hears its own end at once; the others, also those at its place, later.
         let own = self.key(station, ready.max(end + self.gap(station)) + self.deaf());
         let place = self.world.places[station];
-        let earliest =
-            defer::<WIDE>(&mut self.next, &self.deferral, &[(place, time_key(end))], &[(small(station), own)]);
-        // After the pass: what it wrote one by one is then in place when the next pass reads it at once.
+        let earliest = defer::<WIDE>(
+            &mut self.next,
+            &self.deferral,
+            &[(place, time_key(end))],
+            &[(small(station), own)],
+        );
+        // After the pass: what it wrote one by one is then in place when the next pass reads it at
+        // once.
         if PLAIN {
             tally.record_frame(&attempt);
         } else {
@@ -275,15 +325,18 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         }
     }
 
-    /// The two candidates would start before they hear each other, or nearly. Returns the earliest next start.
+    /// The two candidates would start before they hear each other, or nearly. Returns the earliest
+    /// next start.
     ///
-    /// Two senders hear each other before their jams are over, so their collision is closed, unless a frame was over before.
+    /// Two senders hear each other before their jams are over, so their collision is closed, unless
+    /// a frame was over before.
     #[inline(always)]
     fn pair(&mut self, stations: &mut [Station], tally: &mut Tally, poll: &mut Poll) -> u64 {
         let world = self.world;
         let [first, second] = [self.candidates[0], self.candidates[1]];
         let (first, second) = (first.min(second), first.max(second));
-        let ((a, start_a), (b, start_b)) = ((station_of(first), time_of(first)), (station_of(second), time_of(second)));
+        let ((a, start_a), (b, start_b)) =
+            ((station_of(first), time_of(first)), (station_of(second), time_of(second)));
         let (place_a, place_b) = (world.places[a], world.places[b]);
         let delay = world.delay(place_a, place_b);
         if start_b - self.deaf() > start_a + delay {
@@ -299,15 +352,23 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         }
         let end_a = heard_a.max(start_a + world.preamble) + world.jam;
         let end_b = heard_b.max(start_b + world.preamble) + world.jam;
-        let (attempt_a, own_a) = self.back_off(stations, (a, start_a, end_a, heard_a), end_a.max(end_b + delay));
-        let (attempt_b, own_b) = self.back_off(stations, (b, start_b, end_b, heard_b), end_b.max(end_a + delay));
+        let (attempt_a, own_a) =
+            self.back_off(stations, (a, start_a, end_a, heard_a), end_a.max(end_b + delay));
+        let (attempt_b, own_b) =
+            self.back_off(stations, (b, start_b, end_b, heard_b), end_b.max(end_a + delay));
         let ends = [(place_a, time_key(end_a)), (place_b, time_key(end_b))];
-        let earliest = defer::<WIDE>(&mut self.next, &self.deferral, &ends, &[(small(a), own_a), (small(b), own_b)]);
+        let earliest = defer::<WIDE>(
+            &mut self.next,
+            &self.deferral,
+            &ends,
+            &[(small(a), own_a), (small(b), own_b)],
+        );
         tally.record_collision(&[attempt_a, attempt_b]);
         earliest
     }
 
-    /// A sender, its start and end and when it heard the collision; `silent` is when it hears the last of it. Returns its attempt and its next start.
+    /// A sender, its start and end and when it heard the collision; `silent` is when it hears the
+    /// last of it. Returns its attempt and its next start.
     #[inline(always)]
     fn back_off(
         &self,
@@ -315,13 +376,21 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         (station, start, end, heard): (usize, i64, i64, i64),
         silent: i64,
     ) -> (Attempt, u64) {
-        let (attempt, ready) = stations[station].collide(start, end, heard - start > self.world.slot);
+        let (attempt, ready) =
+            stations[station].collide(start, end, heard - start > self.world.slot);
         (attempt, self.key(station, ready.max(silent + self.gap(station)) + self.deaf()))
     }
 
-    /// `count` candidates would start, perhaps before they hear each other. Returns the earliest next start.
+    /// `count` candidates would start, perhaps before they hear each other. Returns the earliest
+    /// next start.
     #[inline(always)]
-    fn resolve(&mut self, count: usize, stations: &mut [Station], tally: &mut Tally, poll: &mut Poll) -> u64 {
+    fn resolve(
+        &mut self,
+        count: usize,
+        stations: &mut [Station],
+        tally: &mut Tally,
+        poll: &mut Poll,
+    ) -> u64 {
         insertion_sort(&mut self.candidates[..count]);
         self.choose_senders(count);
         if let [alone] = self.senders[..] {
@@ -338,7 +407,8 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         self.silence_senders();
         let calm = self.back_off_senders(stations);
         // A collision that parts is like a closed one as long as nobody starts between its parts.
-        if !closed && (!calm || puts_off::<WIDE>(&self.next, &self.deferral, &self.ends, &self.own)) {
+        if !closed && (!calm || puts_off::<WIDE>(&self.next, &self.deferral, &self.ends, &self.own))
+        {
             return self.weather(stations, tally, poll);
         }
         let earliest = defer::<WIDE>(&mut self.next, &self.deferral, &self.ends, &self.own);
@@ -346,7 +416,8 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         earliest
     }
 
-    /// Of the first `count` candidates, in their order, those that start before they hear another; and when each hears others.
+    /// Of the first `count` candidates, in their order, those that start before they hear another;
+    /// and when each hears others.
     #[inline(always)]
     fn choose_senders(&mut self, count: usize) {
         let deaf = self.deaf();
@@ -392,7 +463,8 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         let keys = &self.next.as_flattened()[..stations.len()];
         // The storm knows decisions.
         let deaf = self.deaf();
-        let starts = keys.iter().map(|&key| if key == NO_START { NEVER } else { time_of(key) - deaf });
+        let starts =
+            keys.iter().map(|&key| if key == NO_START { NEVER } else { time_of(key) - deaf });
         let senders = (&self.senders[..], &self.attempts[..]);
         self.storm.run(self.world, starts, senders, stations, tally, poll);
         for station in 0..stations.len() {
@@ -402,8 +474,8 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         self.earliest()
     }
 
-    /// Work out when each sender ends. Returns whether every one hears every other before its own end; nothing if a frame is
-    /// over before its sender hears another.
+    /// Work out when each sender ends. Returns whether every one hears every other before its own
+    /// end; nothing if a frame is over before its sender hears another.
     #[inline(always)]
     fn end_senders(&mut self, stations: &[Station]) -> Option<bool> {
         let world = self.world;
@@ -413,8 +485,11 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
             sender.end = sender.heard.max(sender.start + world.preamble) + world.jam;
             sender.silent = sender.end;
             let station = &stations[sender.station as usize];
-            let packet =
-                if PLAIN { world.packet_time(station.bits()) } else { station.packet_time(world, sender.start) };
+            let packet = if PLAIN {
+                world.packet_time(station.bits())
+            } else {
+                station.packet_time(world, sender.start)
+            };
             if sender.heard >= sender.start + packet {
                 return None;
             }
@@ -423,7 +498,8 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         Some(closed)
     }
 
-    /// Whether a sender was deaf while it heard another from begin to end, and so did not collide with that one when it started.
+    /// Whether a sender was deaf while it heard another from begin to end, and so did not collide
+    /// with that one when it started.
     #[inline(always)]
     fn somebody_missed_another(&self) -> bool {
         let mut between = self.between.iter();
@@ -450,9 +526,11 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         }
     }
 
-    /// Note the attempts of the senders, where and when they ended, and when they start next: after all is silent.
+    /// Note the attempts of the senders, where and when they ended, and when they start next: after
+    /// all is silent.
     ///
-    /// Returns whether that is so: not for one that is silent itself before it hears another, and ready before that is over.
+    /// Returns whether that is so: not for one that is silent itself before it hears another, and
+    /// ready before that is over.
     #[inline(always)]
     fn back_off_senders(&mut self, stations: &mut [Station]) -> bool {
         self.ends.clear();
@@ -460,7 +538,8 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         self.attempts.clear();
         let mut calm = true;
         for index in 0..self.senders.len() {
-            let Sender { station, place, start, end, heard, last_arrival, silent, .. } = self.senders[index];
+            let Sender { station, place, start, end, heard, last_arrival, silent, .. } =
+                self.senders[index];
             let late = heard - start > self.world.slot;
             let (attempt, ready) = stations[station as usize].collide(start, end, late);
             self.senders[index].ready = ready;

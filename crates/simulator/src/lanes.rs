@@ -1,7 +1,8 @@
 //! Operations on the next starts of all stations, eight at a time.
 //!
-//! Each exists twice, portable and with 512-bit registers. The caller says which it wants by a constant, so that
-//! no operation costs a choice; the portable ones are compiled with whatever the caller is compiled with.
+//! Each exists twice, portable and with 512-bit registers. The caller says which it wants by a
+//! constant, so that no operation costs a choice; the portable ones are compiled with whatever the
+//! caller is compiled with.
 
 #![expect(
     clippy::inline_always,
@@ -20,7 +21,8 @@ pub(crate) type Lanes = [u64; LANES];
 /// The most stations for which the wide form of [`defer`] is made: their lanes fit into one mask.
 const WIDEST: usize = 64 / LANES;
 
-/// Write the keys before `until` to `found`, in the order of the stations. Returns how many there are.
+/// Write the keys before `until` to `found`, in the order of the stations. Returns how many there
+/// are.
 ///
 /// `found` is longer than `next` by a block.
 #[inline(always)]
@@ -30,7 +32,8 @@ pub(crate) fn select<const WIDE: bool>(next: &[Lanes], until: u64, found: &mut [
         #[expect(unsafe_code, reason = "whoever says WIDE has detected the features")]
         return unsafe { wide::select(next, until, found) };
     }
-    // Every key is written and the cursor moves past those that count: a branch would be a guess each time.
+    // Every key is written and the cursor moves past those that count: a branch would be a guess
+    // each time.
     let mut count = 0;
     for &key in next.as_flattened() {
         found[count] = key;
@@ -41,8 +44,8 @@ pub(crate) fn select<const WIDE: bool>(next: &[Lanes], until: u64, found: &mut [
 
 /// Put every start off to the end of the gap after transmissions. Returns the earliest start.
 ///
-/// `ends` are places and times, these as keys; row p of `rows`, as long as `next`, says how long the gap is over after an end at
-/// place p. The stations of `own` start at the keys given there.
+/// `ends` are places and times, these as keys; row p of `rows`, as long as `next`, says how long
+/// the gap is over after an end at place p. The stations of `own` start at the keys given there.
 #[inline(always)]
 pub(crate) fn defer<const WIDE: bool>(
     next: &mut [Lanes],
@@ -62,7 +65,8 @@ pub(crate) fn defer<const WIDE: bool>(
     let next = next.as_flattened_mut();
     let mut earliest = NO_START;
     for &(place, end) in ends {
-        earliest = defer_to_one(next, rows[place as usize * blocks..][..blocks].as_flattened(), end);
+        earliest =
+            defer_to_one(next, rows[place as usize * blocks..][..blocks].as_flattened(), end);
     }
     for &(station, key) in own {
         next[station as usize] = key;
@@ -110,9 +114,9 @@ fn defer_to_one(next: &mut [u64], row: &[u64], end: u64) -> u64 {
 mod wide {
     use super::{Lanes, LANES, NO_START};
     use std::arch::x86_64::{
-        __m512i, _mm512_add_epi64, _mm512_cmplt_epu64_mask, _mm512_loadu_si512, _mm512_mask_mov_epi64,
-        _mm512_maskz_compress_epi64, _mm512_max_epu64, _mm512_min_epu64, _mm512_reduce_min_epu64, _mm512_set1_epi64,
-        _mm512_storeu_si512,
+        __m512i, _mm512_add_epi64, _mm512_cmplt_epu64_mask, _mm512_loadu_si512,
+        _mm512_mask_mov_epi64, _mm512_maskz_compress_epi64, _mm512_max_epu64, _mm512_min_epu64,
+        _mm512_reduce_min_epu64, _mm512_set1_epi64, _mm512_storeu_si512,
     };
 
     #[inline]
@@ -156,7 +160,12 @@ mod wide {
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    pub(super) fn defer(next: &mut [Lanes], rows: &[Lanes], ends: &[(u32, u64)], own: &[(u32, u64)]) -> u64 {
+    pub(super) fn defer(
+        next: &mut [Lanes],
+        rows: &[Lanes],
+        ends: &[(u32, u64)],
+        own: &[(u32, u64)],
+    ) -> u64 {
         let blocks = next.len();
         let mut kept = members(own);
         let mut least = all(NO_START);
@@ -183,7 +192,12 @@ mod wide {
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    pub(super) fn puts_off(next: &[Lanes], rows: &[Lanes], ends: &[(u32, u64)], own: &[(u32, u64)]) -> bool {
+    pub(super) fn puts_off(
+        next: &[Lanes],
+        rows: &[Lanes],
+        ends: &[(u32, u64)],
+        own: &[(u32, u64)],
+    ) -> bool {
         let blocks = next.len();
         let mut early = 0u64;
         for (block, lanes) in next.iter().enumerate() {
@@ -221,7 +235,8 @@ mod tests {
                 prop::collection::vec(prop::array::uniform8(key), blocks),
                 prop::collection::vec(lanes(), 2 * blocks),
                 prop::collection::vec((0u32..2, 0u64..1000), 1..4),
-                prop::collection::btree_map(0..stations, 0u64..2000, 0..4).prop_map(|own| own.into_iter().collect()),
+                prop::collection::btree_map(0..stations, 0u64..2000, 0..4)
+                    .prop_map(|own| own.into_iter().collect()),
             )
         })
     }
@@ -229,9 +244,9 @@ mod tests {
     /// What the documentation says, station by station.
     fn plainly((next, rows, ends, own): &Case) -> (Vec<u64>, bool) {
         let over = |station: usize| {
-            let keys = ends
-                .iter()
-                .map(|&(place, end)| end + rows.as_flattened()[place as usize * next.len() * LANES + station]);
+            let keys = ends.iter().map(|&(place, end)| {
+                end + rows.as_flattened()[place as usize * next.len() * LANES + station]
+            });
             keys.max().unwrap()
         };
         let mut early = false;
@@ -252,7 +267,8 @@ mod tests {
         assert_eq!(after.as_flattened(), starts);
         let mut found = vec![0; (next.len() + 1) * LANES];
         let count = select::<WIDE>(next, until, &mut found);
-        let before: Vec<u64> = next.as_flattened().iter().copied().filter(|&key| key < until).collect();
+        let before: Vec<u64> =
+            next.as_flattened().iter().copied().filter(|&key| key < until).collect();
         assert_eq!(found[..count], before);
     }
 

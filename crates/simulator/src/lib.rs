@@ -1,12 +1,15 @@
 //! A shared Ethernet segment as a world of events.
 //!
-//! Pure: no clock, no input or output; a trial and its seed go in, its outcome comes out, the same on every machine.
+//! Pure: no clock, no input or output; a trial and its seed go in, its outcome comes out, the same
+//! on every machine.
 //!
 //! - [`scenario`]: a trial as it is written in a plan, and what is wrong with it.
 //! - [`world`]: the same in picoseconds, ready to run.
-//! - [`station`]: one station's transmitter: attempts, backoff, what follows a failure. Shared by both implementations.
+//! - [`station`]: one station's transmitter: attempts, backoff, what follows a failure. Shared by
+//!   both implementations.
 //! - [`mod@reference`]: the medium access procedures of 802.3, event by event. Written to be read.
-//! - [`fast`] and [`storm`]: the same, one contention after another over flat arrays. This is what runs.
+//! - [`fast`] and [`storm`]: the same, one contention after another over flat arrays. This is what
+//!   runs.
 //! - [`idealised`]: the worlds that theories assume, each by brute force, into the same figures.
 //! - [`network`]: links, switches, routers, hubs, hosts as chains of stages.
 //! - [`tally`]: what is counted, from attempts in the order of their starts.
@@ -76,11 +79,15 @@ pub fn simulate_idealised(trial: &idealised::Trial) -> Result<Outcome, Error> {
 ///
 /// # Errors
 /// As [`simulate_watched`].
-pub fn simulate_idealised_watched(trial: &idealised::Trial, watch: &Watch) -> Result<Outcome, Error> {
+pub fn simulate_idealised_watched(
+    trial: &idealised::Trial,
+    watch: &Watch,
+) -> Result<Outcome, Error> {
     Ok(idealised::run(trial, watch, false)?.0)
 }
 
-/// The attempts of a trial in the order of their starts, from the fast and from the reference implementation.
+/// The attempts of a trial in the order of their starts, from the fast and from the reference
+/// implementation.
 ///
 /// # Errors
 /// As [`simulate`].

@@ -14,7 +14,8 @@ pub struct VoiceOutcome {
     pub sample_delay: Vec<(u64, u64, u64)>,
 }
 
-/// What a trial gave; one entry a station, or a row a batch. Units are in the names; docs/formats.md defines each.
+/// What a trial gave; one entry a station, or a row a batch. Units are in the names;
+/// docs/formats.md defines each.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)] // field by field in docs/formats.md
 pub struct Outcome {
@@ -44,7 +45,8 @@ pub struct Outcome {
     pub window_ps: u64,
     /// Frames by their attempts; index 0 is one attempt.
     pub attempts_per_frame: Vec<u64>,
-    /// Collisions by their transmitters; index 0 is two (or one, cut off by a carrier whose sender did not notice).
+    /// Collisions by their transmitters; index 0 is two (or one, cut off by a carrier whose sender
+    /// did not notice).
     pub colliders: Vec<u64>,
     pub transmission_delay: Vec<(u64, u64, u64)>,
     pub access_delay: Vec<(u64, u64, u64)>,

@@ -15,13 +15,16 @@
 //!                                                  and carrier still there makes it Busy again
 //! ```
 //!
-//! A station with a priority wait has a gap that is longer by it and has no second part; and it watches carrier after its own transmissions, too.
+//! A station with a priority wait has a gap that is longer by it and has no second part; and it
+//! watches carrier after its own transmissions, too.
 //!
-//! *Transmission* holds the frame: `Idle → (ready) → Waiting → (not deferring) → Starting → (deaf time) → Sending → …`. Who has decided
-//! to start hears nothing more until its first bit leaves; the standards know no such time.
+//! *Transmission* holds the frame: `Idle → (ready) → Waiting → (not deferring) → Starting → (deaf
+//! time) → Sending → …`. Who has decided to start hears nothing more until its first bit leaves;
+//! the standards know no such time.
 //!
-//! Events of one instant are taken in the order of their rank: what a station decides, it decides before it hears what arrives
-//! in that instant; and carrier that begins is heard before carrier that ends, so that they join.
+//! Events of one instant are taken in the order of their rank: what a station decides, it decides
+//! before it hears what arrives in that instant; and carrier that begins is heard before carrier
+//! that ends, so that they join.
 
 use crate::outcome::Outcome;
 use crate::scenario::Error;
@@ -211,7 +214,10 @@ impl Reference<'_> {
         for other in 0..self.stations.len() {
             if other != station as usize {
                 let heard = end + self.world.delay(place, self.world.places[other]);
-                self.schedule(heard, Event::CarrierOff { station: small(other), transmission: id, version });
+                self.schedule(
+                    heard,
+                    Event::CarrierOff { station: small(other), transmission: id, version },
+                );
             }
         }
     }
@@ -237,8 +243,11 @@ impl Reference<'_> {
                 mac.deference = Deference::Busy;
                 mac.was_transmitting = false;
             }
-            Deference::GapPart1 if !mac.was_transmitting || is_watched_after_own => mac.deference = Deference::Busy,
-            // In the second part, and in the first after an own transmission, carrier is not watched.
+            Deference::GapPart1 if !mac.was_transmitting || is_watched_after_own => {
+                mac.deference = Deference::Busy
+            }
+            // In the second part, and in the first after an own transmission, carrier is not
+            // watched.
             Deference::GapPart1 | Deference::GapPart2 | Deference::Busy => {}
         }
         if let Transmission::Sending(id) = self.macs[station as usize].transmission {
@@ -276,7 +285,9 @@ impl Reference<'_> {
                 mac.deference = Deference::GapPart2;
                 self.schedule(now + length - part1, Event::GapOver { station, gap });
             }
-            Deference::GapPart2 if mac.transmission == Transmission::Waiting => self.decide(now, station),
+            Deference::GapPart2 if mac.transmission == Transmission::Waiting => {
+                self.decide(now, station)
+            }
             Deference::GapPart2 if mac.signals_heard > 0 => {
                 mac.deference = Deference::Busy;
                 mac.was_transmitting = false;
@@ -315,7 +326,8 @@ impl Reference<'_> {
     }
 }
 
-/// Mark frames that another transmission overlapped at some place although their sender heard no collision.
+/// Mark frames that another transmission overlapped at some place although their sender heard no
+/// collision.
 fn mark_damaged(world: &World, attempts: &mut [Attempt]) {
     let longest = attempts.iter().map(|a| a.end - a.start).max().unwrap_or(0);
     let mut first = 0;
@@ -325,8 +337,10 @@ fn mark_damaged(world: &World, attempts: &mut [Attempt]) {
             first += 1;
         }
         if this.ending == Ending::Delivered {
-            let near = attempts[first..].iter().take_while(|a| a.start <= this.end + 2 * world.max_delay);
-            let damaged = near.filter(|other| **other != this).any(|other| overlap(world, &this, other));
+            let near =
+                attempts[first..].iter().take_while(|a| a.start <= this.end + 2 * world.max_delay);
+            let damaged =
+                near.filter(|other| **other != this).any(|other| overlap(world, &this, other));
             attempts[index].damaged = damaged;
         }
     }

@@ -110,7 +110,8 @@ pub struct Segment {
     pub preamble_bits: u64,
     /// Jam.
     pub jam_bits: u64,
-    /// From a station's decision to start to its first bit; what arrives meanwhile it does not hear.
+    /// From a station's decision to start to its first bit; what arrives meanwhile it does not
+    /// hear.
     #[serde(default)]
     pub deaf_ps: u64,
     /// One-way propagation between places; the diagonal is between two stations at the same place.
@@ -133,11 +134,13 @@ pub struct Group {
     pub generator: Option<Generator>,
     /// Room in the queue, the frame being sent included.
     pub queue_frames: Option<u32>,
-    /// How much too fast or too slow a host's clock goes at most, in parts of 10⁹: a uniform time of either sign for each. Its coder and the
-    /// ticks and readings of its load register follow that clock.
+    /// How much too fast or too slow a host's clock goes at most, in parts of 10⁹: a uniform time
+    /// of either sign for each. Its coder and the ticks and readings of its load register follow
+    /// that clock.
     #[serde(default)]
     pub clock_error_ppb: u64,
-    /// What a station listens for beyond the gap before it may start: carrier in any part of gap and wait makes it begin anew.
+    /// What a station listens for beyond the gap before it may start: carrier in any part of gap
+    /// and wait makes it begin anew.
     #[serde(default)]
     pub priority_wait_ps: u64,
     /// Host time between frames.
@@ -199,16 +202,18 @@ pub enum Backoff {
     },
     /// r = 0.
     None {},
-    /// r = the bits of the host's clock that are set in its load register too, which is empty at first and takes in a one from the right
-    /// at each collision: below 2^min(n, bits), as even as the clock is (Gonsalves 1982, section 2.2).
+    /// r = the bits of the host's clock that are set in its load register too, which is empty at
+    /// first and takes in a one from the right at each collision: below 2^min(n, bits), as even as
+    /// the clock is (Gonsalves 1982, section 2.2).
     #[serde(rename = "load-register")]
     LoadRegister {
         /// Low bits of the clock that are used.
         bits: u32,
         /// Time in which the clock advances by one. Each host's began at another moment.
         clock_ps: u64,
-        /// The wait is counted in ticks, which come whenever the clock's time is a whole number of slots: it ends with the r-th after the end
-        /// of the jam, so that it is up to a slot shorter; without, it is r slots long.
+        /// The wait is counted in ticks, which come whenever the clock's time is a whole number of
+        /// slots: it ends with the r-th after the end of the jam, so that it is up to a slot
+        /// shorter; without, it is r slots long.
         ticks: bool,
     },
 }

@@ -1,4 +1,5 @@
-//! One station's transmitter: the frame it holds, its attempts, its backoff, and what follows a failure.
+//! One station's transmitter: the frame it holds, its attempts, its backoff, and what follows a
+//! failure.
 //!
 //! Both implementations of medium access use it, so that they differ in medium access only.
 //!
@@ -52,7 +53,8 @@ pub struct Attempt {
     pub end: i64,
     /// When the transmitter took up the frame.
     pub taken_up: i64,
-    /// When the frame came to the queue; of voice that was delivered, when the oldest sample in it was made.
+    /// When the frame came to the queue; of voice that was delivered, when the oldest sample in it
+    /// was made.
     pub arrived: i64,
     /// Length of the frame, destination address to FCS; of voice that collided, the least.
     pub bits: u64,
@@ -91,8 +93,8 @@ impl Station {
     fn new(world: &World, index: usize) -> (Self, i64) {
         let group = world.group(index);
         let station = small(index);
-        let begin_ps =
-            world.phases.begin_ps + Stream::new(world.seed, station, Purpose::Begin).below(world.phases.spread_ps);
+        let begin_ps = world.phases.begin_ps
+            + Stream::new(world.seed, station, Purpose::Begin).below(world.phases.spread_ps);
         let clock = Clock::new(world, index);
         let mut spec = world.source_spec(index);
         if let Arrivals::Coder { sample_ps, .. } = &mut spec.arrivals {
@@ -137,7 +139,8 @@ impl Station {
         self.bits
     }
 
-    /// How long the preamble and the frame in the transmitter take, if the first bit leaves at `start`.
+    /// How long the preamble and the frame in the transmitter take, if the first bit leaves at
+    /// `start`.
     #[must_use]
     pub fn packet_time(&self, world: &World, start: i64) -> i64 {
         if self.is_voice {
@@ -158,7 +161,8 @@ impl Station {
         self.holds_frame.then_some(self.taken_up)
     }
 
-    /// The attempt from `start` to `end` succeeded. Returns it, and when the station is ready for its next one.
+    /// The attempt from `start` to `end` succeeded. Returns it, and when the station is ready for
+    /// its next one.
     pub fn deliver(&mut self, start: i64, end: i64) -> (Attempt, i64) {
         if self.is_voice {
             return self.deliver_voice(start, end);
@@ -180,13 +184,15 @@ impl Station {
         let frame = self.source.deliver_voice(end.cast_unsigned());
         self.bits = frame.bits;
         self.arrived = signed(frame.oldest_ps);
-        let samples = u32::try_from(frame.samples).expect("a sample has a bit, and a frame at most 2^24");
+        let samples =
+            u32::try_from(frame.samples).expect("a sample has a bit, and a frame at most 2^24");
         let attempt = Attempt { samples, ..self.attempt(start, end, Ending::Delivered, false) };
         let next = self.source.next(end.cast_unsigned());
         (attempt, self.take_up(next))
     }
 
-    /// The attempt from `start` to `end`, the end of its jam, collided. Returns it, and when the station is ready for its next one.
+    /// The attempt from `start` to `end`, the end of its jam, collided. Returns it, and when the
+    /// station is ready for its next one.
     #[inline]
     pub fn collide(&mut self, start: i64, end: i64, late: bool) -> (Attempt, i64) {
         self.attempts += 1;
@@ -220,7 +226,8 @@ impl Station {
         self.source.finish()
     }
 
-    /// What became of the samples made within the measured window, when nothing more happens; nothing if it is no voice station.
+    /// What became of the samples made within the measured window, when nothing more happens;
+    /// nothing if it is no voice station.
     pub fn finish_voice(&mut self) -> Option<Samples> {
         self.source.finish_voice()
     }
@@ -237,7 +244,8 @@ impl Station {
         let load = self.backoff.range(self.attempts_since_handover) - 1;
         let slots = signed((shown_ps / clock_ps) & load);
         let wait = slots.saturating_mul(self.slot).min(NEVER);
-        let since_tick = if ticks && slots > 0 { signed(shown_ps % self.slot.cast_unsigned()) } else { 0 };
+        let since_tick =
+            if ticks && slots > 0 { signed(shown_ps % self.slot.cast_unsigned()) } else { 0 };
         end + wait - since_tick
     }
 
@@ -292,13 +300,15 @@ impl Clock {
             }
             _ => 0,
         };
-        let longer_ppb = signed(chance.below(2 * group.clock_error_ppb + 1)) - signed(group.clock_error_ppb);
+        let longer_ppb =
+            signed(chance.below(2 * group.clock_error_ppb + 1)) - signed(group.clock_error_ppb);
         Self { at_start_ps, longer_ppb }
     }
 
     /// How long `ps` of this clock are, to the nearest picosecond.
     fn true_ps(&self, ps: u64) -> u64 {
         let billionths = i128::from(ps) * i128::from(1_000_000_000 + self.longer_ppb);
-        u64::try_from((billionths + 500_000_000) / 1_000_000_000).expect("a clock that goes, and a time within range")
+        u64::try_from((billionths + 500_000_000) / 1_000_000_000)
+            .expect("a clock that goes, and a time within range")
     }
 }

@@ -1,20 +1,25 @@
-//! Contentions that overlap: on long segments, a station may start again while the last collision still travels elsewhere.
+//! Contentions that overlap: on long segments, a station may start again while the last collision
+//! still travels elsewhere.
 //!
-//! Starts are taken one by one in the order of time. Each transmission is kept while any place still hears it; what a station does
-//! follows from the signals at its place. Stations of one place that have not sent themselves hear the same, so one
-//! list of deferrals serves them all, and the one that is ready first decides when the place acts.
+//! Starts are taken one by one in the order of time. Each transmission is kept while any place
+//! still hears it; what a station does follows from the signals at its place. Stations of one place
+//! that have not sent themselves hear the same, so one list of deferrals serves them all, and the
+//! one that is ready first decides when the place acts.
 //!
-//! Taking the earliest start is exact: a later start cannot be heard before it happens, so it changes neither whether this one
-//! starts nor any end that this one waited for.
+//! Taking the earliest start is exact: a later start cannot be heard before it happens, so it
+//! changes neither whether this one starts nor any end that this one waited for.
 //!
-//! A station's start is its decision and the deaf time after it; whether it defers follows from what it heard by its decision.
+//! A station's start is its decision and the deaf time after it; whether it defers follows from
+//! what it heard by its decision.
 //!
-//! Where stations have a priority wait, so has their place: a longer gap, watched to its end. Others need not wait for that to call
-//! contentions closed: after the segment's gap, whatever comes restarts it, and so is deferred to (as [`crate::fast`] says).
+//! Where stations have a priority wait, so has their place: a longer gap, watched to its end.
+//! Others need not wait for that to call contentions closed: after the segment's gap, whatever
+//! comes restarts it, and so is deferred to (as [`crate::fast`] says).
 //!
-//! A storm can last for ever: where signals travel long, the medium need not fall silent anywhere. So what signals did to a place's
-//! deferrals is kept when the signals themselves are forgotten (its *base*, up to its *cut*: the time before which nothing new can
-//! begin to be heard there), and likewise for each station that sent, whose deferrals differ from its neighbours'.
+//! A storm can last for ever: where signals travel long, the medium need not fall silent anywhere.
+//! So what signals did to a place's deferrals is kept when the signals themselves are forgotten
+//! (its *base*, up to its *cut*: the time before which nothing new can begin to be heard there),
+//! and likewise for each station that sent, whose deferrals differ from its neighbours'.
 
 use crate::fast::Sender;
 use crate::reference::overlap;
@@ -43,7 +48,8 @@ struct Sent {
     attempt: Option<Attempt>,
 }
 
-/// A time in which stations defer: from carrier until the gap after it, and the wait if they have one, is over.
+/// A time in which stations defer: from carrier until the gap after it, and the wait if they have
+/// one, is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Deferral {
     from: i64,
@@ -81,13 +87,15 @@ impl Deferrals {
         }
     }
 
-    /// Forget what no signal that begins at `cut` or later, and nobody who is ready then or later, can tell from never having been.
+    /// Forget what no signal that begins at `cut` or later, and nobody who is ready then or later,
+    /// can tell from never having been.
     fn forget_before(&mut self, cut: i64, gap: Gap) {
         // Without a gap, what begins to be heard with the end of a signal still joins it.
         self.list.retain(|deferral| deferral.carrier_off + gap.length >= cut);
         for deferral in self.list.iter_mut().filter(|deferral| deferral.from < cut) {
             deferral.from = i64::MIN;
-            // Before it nobody is ready; so an own transmission differs from others' only in that its gap is not watched.
+            // Before it nobody is ready; so an own transmission differs from others' only in that
+            // its gap is not watched.
             deferral.own &= !gap.is_watched_after_own;
         }
     }
@@ -186,9 +194,11 @@ impl Storm {
         &self.ready
     }
 
-    /// A storm that begins when contentions are closed and `decisions` are the next decisions to start if nobody else starts first.
+    /// A storm that begins when contentions are closed and `decisions` are the next decisions to
+    /// start if nobody else starts first.
     ///
-    /// `senders`, if there are any, collided at its beginning; `attempts` are theirs, and nobody else starts before they are over.
+    /// `senders`, if there are any, collided at its beginning; `attempts` are theirs, and nobody
+    /// else starts before they are over.
     pub(crate) fn run(
         &mut self,
         world: &World,
@@ -252,7 +262,8 @@ impl Storm {
         let (mut at, mut who) = (NEVER, NONE);
         let mut at_place = None;
         for place in 0..world.place_count {
-            let start = self.deferrals[place].decision(self.first_ready[place], world.gaps[place]) + world.deaf;
+            let start = self.deferrals[place].decision(self.first_ready[place], world.gaps[place])
+                + world.deaf;
             if self.first_ready[place] < NEVER && start < at {
                 at = start;
                 at_place = Some(place);
@@ -278,7 +289,8 @@ impl Storm {
         if who == NONE {
             let place = at_place.expect("somebody starts at this time");
             let first = self.first_ready[place];
-            let free = |s: &&u32| !self.is_sender[**s as usize] && self.ready[**s as usize] == first;
+            let free =
+                |s: &&u32| !self.is_sender[**s as usize] && self.ready[**s as usize] == first;
             who = *self.members[place].iter().find(free).expect("the one that is ready first");
         }
         Next::Start { station: who, at }
@@ -295,14 +307,22 @@ impl Storm {
         self.first_ready[place] = free.map(|&s| self.ready[s as usize]).min().unwrap_or(NEVER);
     }
 
-    /// Go on in `scratch` with what everybody at `place` but `station` hears: signals that begin in `begin`, and end after `since`.
-    fn hear_into_scratch(&mut self, world: &World, (place, station): (u32, u32), begin: Range<i64>, since: i64) {
+    /// Go on in `scratch` with what everybody at `place` but `station` hears: signals that begin in
+    /// `begin`, and end after `since`.
+    fn hear_into_scratch(
+        &mut self,
+        world: &World,
+        (place, station): (u32, u32),
+        begin: Range<i64>,
+        since: i64,
+    ) {
         self.arrivals.clear();
         for sent in self.sent.iter().filter(|s| s.station != station) {
             let delay = world.delay(sent.place, place);
             let signal = (sent.start + delay, sent.end + delay);
             if begin.contains(&signal.0) && signal.1 > since {
-                // Signals arrive nearly in the order in which they were sent, so each is soon in its place.
+                // Signals arrive nearly in the order in which they were sent, so each is soon in
+                // its place.
                 let mut at = self.arrivals.len();
                 self.arrivals.push(signal);
                 while at > 0 && self.arrivals[at - 1] > signal {
@@ -324,7 +344,8 @@ impl Storm {
         self.hear_into_scratch(world, (place, NONE), cut..i64::MAX, i64::MIN);
     }
 
-    /// What a sender hears, from its last transmission on, of signals that begin before `until`; in `scratch`.
+    /// What a sender hears, from its last transmission on, of signals that begin before `until`; in
+    /// `scratch`.
     fn hear_own(&mut self, world: &World, station: u32, until: i64) {
         let place = world.places[station as usize];
         if self.has_base[station as usize] {
@@ -353,8 +374,16 @@ impl Storm {
     fn start(&mut self, world: &World, station: u32, at: i64, stations: &[Station]) {
         let place = world.places[station as usize];
         let end = at + stations[station as usize].packet_time(world, at);
-        let mut this =
-            Sent { station, place, start: at, end, heard: NEVER, over: false, overlapped: false, attempt: None };
+        let mut this = Sent {
+            station,
+            place,
+            start: at,
+            end,
+            heard: NEVER,
+            over: false,
+            overlapped: false,
+            attempt: None,
+        };
         for other in self.sent.iter_mut().filter(|s| s.station != station) {
             let delay = world.delay(place, other.place);
             let natural_end = this.end;
@@ -419,8 +448,8 @@ impl Storm {
 
     /// Whether every signal of the next contention arrives after the last gap is over, everywhere.
     ///
-    /// Leaves in `overs` when gap and wait are over at each place, in `gaps_over` when the gap alone is, and in `own_decisions` when each
-    /// sender decides to start next.
+    /// Leaves in `overs` when gap and wait are over at each place, in `gaps_over` when the gap
+    /// alone is, and in `own_decisions` when each sender decides to start next.
     fn is_closed(&mut self, world: &World) -> bool {
         let places = world.place_count;
         self.firsts.clear();
@@ -428,12 +457,14 @@ impl Storm {
         self.gaps_over.clear();
         self.own_decisions.clear();
         for place in 0..small(places) {
-            let last = self.sent.iter().map(|s| s.end + world.delay(s.place, place)).max().unwrap_or(0);
+            let last =
+                self.sent.iter().map(|s| s.end + world.delay(s.place, place)).max().unwrap_or(0);
             let gap = world.gaps[place as usize];
             let over = last + gap.length;
             let mut first = self.first_ready[place as usize];
             if first < over {
-                // Somebody is ready before all is over here: only what is heard tells when that one starts.
+                // Somebody is ready before all is over here: only what is heard tells when that one
+                // starts.
                 self.hear_at(world, place);
                 first = self.scratch.decision(first, gap);
                 if first < over {
@@ -451,7 +482,8 @@ impl Storm {
             if decision < self.overs[place] {
                 decision = self.own_decision(world, station);
                 let others = self.sent.iter().filter(|s| s.station != station);
-                let mut heard = others.map(|s| s.end + world.delay(s.place, world.places[station as usize]));
+                let mut heard =
+                    others.map(|s| s.end + world.delay(s.place, world.places[station as usize]));
                 if heard.any(|end| decision < end + world.gap) {
                     return false;
                 }
@@ -469,7 +501,9 @@ impl Storm {
                 let first = firsts[p as usize];
                 (0..small(places)).all(|q| {
                     let alone = p == q && self.members[p as usize].len() < 2;
-                    first == NEVER || alone || first + world.deaf + world.delay(p, q) >= overs[q as usize]
+                    first == NEVER
+                        || alone
+                        || first + world.deaf + world.delay(p, q) >= overs[q as usize]
                 })
             })
     }
@@ -501,10 +535,12 @@ impl Storm {
         self.report(tally, unfinished);
     }
 
-    /// Move every place's cut to before whatever may still change or come from `now` on, and the bases with it.
+    /// Move every place's cut to before whatever may still change or come from `now` on, and the
+    /// bases with it.
     fn cut(&mut self, world: &World, now: i64) {
         for place in 0..small(world.place_count) {
-            let under_way = self.sent.iter().filter(|s| !s.over).map(|s| s.start + world.delay(s.place, place));
+            let under_way =
+                self.sent.iter().filter(|s| !s.over).map(|s| s.start + world.delay(s.place, place));
             let cut = under_way.min().unwrap_or(now).min(now).max(self.cuts[place as usize]);
             for index in 0..self.senders.len() {
                 let station = self.senders[index];
@@ -520,7 +556,8 @@ impl Storm {
         }
     }
 
-    /// Move the base of a sender to `cut`, or give it one, if its last transmission is over and began before.
+    /// Move the base of a sender to `cut`, or give it one, if its last transmission is over and
+    /// began before.
     fn cut_own(&mut self, world: &World, station: u32, cut: i64) {
         let index = station as usize;
         if !self.has_base[index] {
@@ -537,16 +574,17 @@ impl Storm {
 
     /// Forget transmissions whose gaps are over before the cut at every place.
     ///
-    /// Waits need not be over: bases have them, and the last transmission that is heard at a place is never forgotten while the storm lasts,
-    /// since one that is under way or to come is heard there after the cut.
+    /// Waits need not be over: bases have them, and the last transmission that is heard at a place
+    /// is never forgotten while the storm lasts, since one that is under way or to come is heard
+    /// there after the cut.
     fn forget(&mut self, world: &World) {
         let mut index = 0;
         let mut moved = vec![NONE; self.sent.len()];
         let mut kept = Vec::with_capacity(self.sent.len());
         for (old, sent) in self.sent.iter().enumerate() {
             let delays = world.delays_from(sent.place);
-            let needed_by_own =
-                self.latest[sent.station as usize] == small(old) && !self.has_base[sent.station as usize];
+            let needed_by_own = self.latest[sent.station as usize] == small(old)
+                && !self.has_base[sent.station as usize];
             let gone = |(&delay, &cut): (&i64, &i64)| sent.end + delay + world.gap < cut;
             if !sent.over || needed_by_own || !delays.iter().zip(&self.cuts).all(gone) {
                 moved[old] = small(index);
@@ -562,13 +600,15 @@ impl Storm {
         }
     }
 
-    /// Who has nothing to remember that its neighbours have not is one of them again, once nobody hears its last transmission.
+    /// Who has nothing to remember that its neighbours have not is one of them again, once nobody
+    /// hears its last transmission.
     fn rejoin(&mut self, world: &World) {
         let (is_sender, has_base) = (&mut self.is_sender, &mut self.has_base);
         let (latest, bases, own_bases) = (&self.latest, &self.bases, &self.own_bases);
         self.senders.retain(|&station| {
             let (index, place) = (station as usize, world.places[station as usize] as usize);
-            let alike = has_base[index] && latest[index] == NONE && own_bases[index] == bases[place];
+            let alike =
+                has_base[index] && latest[index] == NONE && own_bases[index] == bases[place];
             if alike {
                 (is_sender[index], has_base[index]) = (false, false);
             }
@@ -593,9 +633,12 @@ impl Storm {
         }
         for index in 0..self.sent.len() {
             let this = as_attempt(&self.sent[index]);
-            // Those under way may end sooner than it looks now; whatever they overlap is kept until they are over.
+            // Those under way may end sooner than it looks now; whatever they overlap is kept until
+            // they are over.
             let over = || self.sent.iter().filter(|other| other.over);
-            if self.sent[index].over && over().any(|other| overlap(world, &this, &as_attempt(other))) {
+            if self.sent[index].over
+                && over().any(|other| overlap(world, &this, &as_attempt(other)))
+            {
                 self.sent[index].overlapped = true;
             }
         }
@@ -603,7 +646,8 @@ impl Storm {
 
     /// Contentions are closed again: work out who starts when, and report what happened.
     fn settle(&mut self, world: &World, tally: &mut Tally) {
-        // Nobody decides before the last gap at its place is over, so whoever is ready before that does so then.
+        // Nobody decides before the last gap at its place is over, so whoever is ready before that
+        // does so then.
         for (ready, &place) in self.ready.iter_mut().zip(&world.places) {
             *ready = (*ready).max(self.overs[place as usize]);
         }
@@ -619,7 +663,8 @@ impl Storm {
         self.finished.extend(self.sent.drain(..).map(|sent| finished(&sent)));
         for station in self.senders.drain(..) {
             let index = station as usize;
-            (self.is_sender[index], self.has_base[index], self.latest[index]) = (false, false, NONE);
+            (self.is_sender[index], self.has_base[index], self.latest[index]) =
+                (false, false, NONE);
         }
         self.cuts.fill(i64::MIN);
         self.bases.iter_mut().for_each(|base| base.list.clear());

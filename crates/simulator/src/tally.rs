@@ -66,7 +66,9 @@ impl VoiceTally {
 
     #[allow(clippy::cast_precision_loss)] // sums become measurements here
     fn finish(&self, samples: &[Option<Samples>]) -> VoiceOutcome {
-        let counts = |pick: fn(Samples) -> u64| samples.iter().map(|s| pick(s.unwrap_or_default())).collect();
+        let counts = |pick: fn(Samples) -> u64| {
+            samples.iter().map(|s| pick(s.unwrap_or_default())).collect()
+        };
         let mean = |sum: u128, n: u64| sum as f64 / n as f64 * S;
         VoiceOutcome {
             station_samples: counts(|s| s.made),
@@ -74,7 +76,11 @@ impl VoiceTally {
             station_samples_lost: counts(|s| s.lost),
             station_samples_buffered: counts(|s| s.buffered),
             station_voice_delay_s: self.sums.iter().map(|s| mean(s.delay_sum, s.frames)).collect(),
-            station_sample_delay_s: self.sums.iter().map(|s| mean(s.sample_delay_sum, s.samples)).collect(),
+            station_sample_delay_s: self
+                .sums
+                .iter()
+                .map(|s| mean(s.sample_delay_sum, s.samples))
+                .collect(),
             voice_delay: self.voice_delay.filled(),
             sample_delay: self.sample_delay.filled(),
         }
@@ -117,9 +123,14 @@ impl Tally {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a fraction of a checked window
     pub fn new(world: &World, tracing: bool) -> Self {
         let stations = world.stations();
-        let (from, to) = (world.phases.measure_from_ps.cast_signed(), world.phases.measure_to_ps.cast_signed());
-        let part = |k: usize| from + (i128::from(to - from) * k as i128 / world.batches as i128) as i64;
-        let queued = world.groups.iter().any(|g| g.arrivals != Arrivals::Saturated {} && !g.places.is_empty());
+        let (from, to) =
+            (world.phases.measure_from_ps.cast_signed(), world.phases.measure_to_ps.cast_signed());
+        let part =
+            |k: usize| from + (i128::from(to - from) * k as i128 / world.batches as i128) as i64;
+        let queued = world
+            .groups
+            .iter()
+            .any(|g| g.arrivals != Arrivals::Saturated {} && !g.places.is_empty());
         Self {
             from,
             to,
@@ -187,14 +198,16 @@ impl Tally {
             return; // after the window, as is all that follows
         }
         if attempt.end + self.gap.max(1) <= self.from {
-            // Before the window in every respect but what it leaves owed. (What ends with its first instant, without a gap, is within.)
+            // Before the window in every respect but what it leaves owed. (What ends with its first
+            // instant, without a gap, is within.)
             if attempt.end > self.covered {
                 self.covered = attempt.end;
                 self.owed_gap_until = attempt.end + self.gap;
             }
             return;
         }
-        let inside = self.from <= self.covered.min(attempt.taken_up) && attempt.end + self.gap < self.to;
+        let inside =
+            self.from <= self.covered.min(attempt.taken_up) && attempt.end + self.gap < self.to;
         match (inside, delivered) {
             (true, true) => self.deliver::<true>(attempt),
             (true, false) => self.fail::<true>(attempt),
@@ -203,7 +216,8 @@ impl Tally {
         }
     }
 
-    /// Count the attempts of a collision, in the order of their starts. The same as to record them one by one, but sooner done.
+    /// Count the attempts of a collision, in the order of their starts. The same as to record them
+    /// one by one, but sooner done.
     #[inline]
     pub fn record_collision(&mut self, attempts: &[Attempt]) {
         let (Some(first), Some(last)) = (attempts.first(), attempts.last()) else { return };
@@ -277,7 +291,8 @@ impl Tally {
         self.occupy::<INSIDE, true>(attempt);
         let batch = self.batch_of(attempt.end);
         let station = attempt.station as usize;
-        let charged = self.clip::<INSIDE>(attempt.end + self.gap) - self.clip::<INSIDE>(attempt.start);
+        let charged =
+            self.clip::<INSIDE>(attempt.end + self.gap) - self.clip::<INSIDE>(attempt.start);
         let waiting = self.clip::<INSIDE>(attempt.end) - self.clip::<INSIDE>(attempt.taken_up);
         let cell = &mut self.cells[batch * self.stations + station];
         let counters = &mut self.counters[station];
@@ -291,7 +306,8 @@ impl Tally {
         let response = attempt.end - attempt.arrived;
         cell.frames += 1;
         cell.delay_sum += delay;
-        cell.delay_square_sum += u128::from(delay.cast_unsigned()) * u128::from(delay.cast_unsigned());
+        cell.delay_square_sum +=
+            u128::from(delay.cast_unsigned()) * u128::from(delay.cast_unsigned());
         counters.frames += 1;
         counters.bits += attempt.bits;
         counters.damaged += u64::from(attempt.damaged);
@@ -332,7 +348,8 @@ impl Tally {
         }
     }
 
-    /// `size` attempts from `start` to `end`, without a pause, collide: with those before them if these are not over.
+    /// `size` attempts from `start` to `end`, without a pause, collide: with those before them if
+    /// these are not over.
     #[inline]
     fn join_group(&mut self, start: i64, end: i64, size: usize) {
         if start < self.group_end {
@@ -355,20 +372,29 @@ impl Tally {
     /// The figures, once nothing more happens.
     #[must_use]
     pub fn finish(self, world: &World, stations: &mut [Station]) -> (Outcome, Vec<Attempt>) {
-        let since = |(index, station): (usize, &Station)| station.holding_since().map(|since| (index, since));
+        let since = |(index, station): (usize, &Station)| {
+            station.holding_since().map(|since| (index, since))
+        };
         let held: Vec<(usize, i64)> = stations.iter().enumerate().filter_map(since).collect();
         let supplied: Vec<(u64, u64)> = stations.iter_mut().map(Station::finish).collect();
-        let samples: Vec<Option<Samples>> = stations.iter_mut().map(Station::finish_voice).collect();
+        let samples: Vec<Option<Samples>> =
+            stations.iter_mut().map(Station::finish_voice).collect();
         let voice = self.voice.as_ref().map(|voice| voice.finish(&samples));
         let (outcome, trace) = self.close(world, &held, &supplied);
         (Outcome { voice, ..outcome }, trace)
     }
 
-    /// The figures, once nothing more happens. `held` are the frames that are still there, each with its station and the time when it
-    /// was taken up; `supplied` are the frames offered and dropped within the window, by station.
+    /// The figures, once nothing more happens. `held` are the frames that are still there, each
+    /// with its station and the time when it was taken up; `supplied` are the frames offered and
+    /// dropped within the window, by station.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // sums become measurements here
-    pub fn close(mut self, world: &World, held: &[(usize, i64)], supplied: &[(u64, u64)]) -> (Outcome, Vec<Attempt>) {
+    pub fn close(
+        mut self,
+        world: &World,
+        held: &[(usize, i64)],
+        supplied: &[(u64, u64)],
+    ) -> (Outcome, Vec<Attempt>) {
         self.close_group();
         self.time_gap += self.clip::<false>(self.owed_gap_until) - self.clip::<false>(self.covered);
         let end = world.phases.end_ps.cast_signed();
@@ -377,9 +403,11 @@ impl Tally {
                 end.max(since).clamp(self.from, self.to) - since.clamp(self.from, self.to);
         }
         let window = self.to - self.from;
-        let idle = window - self.time_frame - self.time_preamble - self.time_gap - self.time_collision;
+        let idle =
+            window - self.time_frame - self.time_preamble - self.time_gap - self.time_collision;
         let time = [self.time_frame, self.time_preamble, self.time_gap, self.time_collision, idle];
-        let counts = |pick: fn(&Counters) -> u64| self.counters.iter().map(pick).collect::<Vec<u64>>();
+        let counts =
+            |pick: fn(&Counters) -> u64| self.counters.iter().map(pick).collect::<Vec<u64>>();
         let mut outcome = Outcome {
             station_frames: counts(|c| c.frames),
             station_bits: counts(|c| c.bits),
@@ -389,14 +417,30 @@ impl Tally {
             station_discarded: counts(|c| c.discarded),
             station_resumed: counts(|c| c.resumed),
             station_damaged: counts(|c| c.damaged),
-            station_waiting: self.counters.iter().map(|c| c.waiting as f64 / window as f64).collect(),
-            station_access_s: self.counters.iter().map(|c| c.access_sum as f64 / c.frames as f64 * S).collect(),
-            station_response_s: self.counters.iter().map(|c| c.response_sum as f64 / c.frames as f64 * S).collect(),
+            station_waiting: self
+                .counters
+                .iter()
+                .map(|c| c.waiting as f64 / window as f64)
+                .collect(),
+            station_access_s: self
+                .counters
+                .iter()
+                .map(|c| c.access_sum as f64 / c.frames as f64 * S)
+                .collect(),
+            station_response_s: self
+                .counters
+                .iter()
+                .map(|c| c.response_sum as f64 / c.frames as f64 * S)
+                .collect(),
             station_offered_load: (0..world.stations()).map(|i| offered_load(world, i)).collect(),
             batch_frames: self.cells.iter().map(|c| c.frames).collect(),
             batch_charged_ps: self.cells.iter().map(|c| c.charged.cast_unsigned()).collect(),
             batch_delay_sum_s: self.cells.iter().map(|c| c.delay_sum as f64 * S).collect(),
-            batch_delay_square_sum_s2: self.cells.iter().map(|c| c.delay_square_sum as f64 * S * S).collect(),
+            batch_delay_square_sum_s2: self
+                .cells
+                .iter()
+                .map(|c| c.delay_square_sum as f64 * S * S)
+                .collect(),
             time_ps: time.map(i64::cast_unsigned),
             window_ps: window.cast_unsigned(),
             attempts_per_frame: without_tail(&self.attempts_per_frame),
@@ -413,7 +457,9 @@ impl Tally {
             let n: u64 = cells().map(|c| u64::from(c.frames)).sum();
             let sum: i64 = cells().map(|c| c.delay_sum).sum();
             let squares: u128 = cells().map(|c| c.delay_square_sum).sum();
-            outcome.station_charged_ps.push(cells().map(|c| c.charged).sum::<i64>().cast_unsigned());
+            outcome
+                .station_charged_ps
+                .push(cells().map(|c| c.charged).sum::<i64>().cast_unsigned());
             outcome.station_delay_s.push(sum as f64 / n as f64 * S);
             outcome.station_delay_sd_s.push(sample_sd(n, sum.cast_unsigned(), squares) * S);
         }
@@ -429,7 +475,8 @@ fn sample_sd(n: u64, sum: u64, squares: u128) -> f64 {
         0 => f64::NAN,
         1 => 0.0,
         _ => {
-            // n Σx² - (Σx)², in two halves because n Σx² may pass 128 bits: Σ(x - m)² with m the whole mean.
+            // n Σx² - (Σx)², in two halves because n Σx² may pass 128 bits: Σ(x - m)² with m the
+            // whole mean.
             let mean = u128::from(sum / n);
             let rest = u128::from(sum % n);
             let around = squares + u128::from(n) * mean * mean - 2 * mean * u128::from(sum);
@@ -462,12 +509,14 @@ fn offered_load(world: &World, station: usize) -> f64 {
     charged / shortest_cycle.max(packet + group.service.mean_ps()).max(generation)
 }
 
-/// The same of voice. Alone, its frames are of the length P with P = min + (start + preamble + P) · rate, as far as there is room; it starts after
-/// its service, or when a priority wait after the frame before is over, if that is later.
+/// The same of voice. Alone, its frames are of the length P with P = min + (start + preamble + P) ·
+/// rate, as far as there is room; it starts after its service, or when a priority wait after the
+/// frame before is over, if that is later.
 #[allow(clippy::cast_precision_loss)]
 fn voice_load(world: &World, group: &crate::scenario::Group, voice: &VoiceSpec) -> f64 {
     let rate = voice.sample_bits as f64 / voice.sample_ps as f64; // bits per ps
-    let gathering = voice.min_bits.saturating_sub(voice.overhead_bits).max(voice.sample_bits) as f64 / rate;
+    let gathering =
+        voice.min_bits.saturating_sub(voice.overhead_bits).max(voice.sample_bits) as f64 / rate;
     let wait = group.priority_wait_ps;
     let owed = if wait > 0 { world.gap as f64 + wait as f64 } else { 0.0 };
     let start = group.service.mean_ps().max(owed - gathering);
@@ -490,8 +539,9 @@ fn cautions(world: &World, outcome: &Outcome) -> Vec<&'static str> {
     if any(&outcome.station_damaged) {
         cautions.push("damaged-frames");
     }
-    let endless =
-        |g: &crate::scenario::Group| g.queue_frames.is_none() && g.arrivals != Arrivals::Saturated {} && !g.is_voice();
+    let endless = |g: &crate::scenario::Group| {
+        g.queue_frames.is_none() && g.arrivals != Arrivals::Saturated {} && !g.is_voice()
+    };
     let load: f64 = outcome.station_offered_load.iter().sum();
     if world.groups.iter().any(|g| endless(g) && !g.places.is_empty()) && load > 1.0 {
         cautions.push("unbounded-queue");

@@ -1,11 +1,13 @@
 //! Progress of a simulation under way, for other threads, and how they stop it.
 //!
-//! An engine writes the simulated time that it has reached every [`EVENTS`] events and reads whether it shall stop. Neither changes a result.
+//! An engine writes the simulated time that it has reached every [`EVENTS`] events and reads
+//! whether it shall stop. Neither changes a result.
 
 use crate::scenario::Error;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Events between two looks of an engine at its watch: a few milliseconds at most, too many to cost anything.
+/// Events between two looks of an engine at its watch: a few milliseconds at most, too many to cost
+/// anything.
 const EVENTS: u32 = 1024;
 
 /// What engine and other threads share about a trial.
@@ -22,7 +24,8 @@ impl Watch {
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // a share for people
     pub fn share(&self) -> f64 {
-        let [begin, end, now] = [&self.begin_ps, &self.end_ps, &self.now_ps].map(|time| time.load(Relaxed));
+        let [begin, end, now] =
+            [&self.begin_ps, &self.end_ps, &self.now_ps].map(|time| time.load(Relaxed));
         let over = now.clamp(begin, end.max(begin)) - begin;
         over as f64 / end.saturating_sub(begin).max(1) as f64
     }

@@ -1,6 +1,8 @@
 //! A scenario in picoseconds, checked and ready to run.
 
-use crate::scenario::{fault, AfterAttemptLimit, AfterLateCollision, Error, Group, Phases, Scenario, Trial};
+use crate::scenario::{
+    fault, AfterAttemptLimit, AfterLateCollision, Error, Group, Phases, Scenario, Trial,
+};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::{SourceSpec, Window};
@@ -33,7 +35,8 @@ pub struct Gap {
 pub struct World {
     /// Seed of every draw.
     pub seed: u64,
-    /// The place of each station. Stations of one place have one priority wait: where a scenario has several at a place, it is one here for each.
+    /// The place of each station. Stations of one place have one priority wait: where a scenario
+    /// has several at a place, it is one here for each.
     pub places: Vec<u32>,
     /// How many places there are.
     pub place_count: usize,
@@ -45,7 +48,8 @@ pub struct World {
     pub bit: i64,
     /// Slot time.
     pub slot: i64,
-    /// Inter-frame gap of the segment, without any station's priority wait: what frames are charged.
+    /// Inter-frame gap of the segment, without any station's priority wait: what frames are
+    /// charged.
     pub gap: i64,
     /// Its first part.
     pub gap_part1: i64,
@@ -55,7 +59,8 @@ pub struct World {
     pub preamble: i64,
     /// Jam.
     pub jam: i64,
-    /// From a station's decision to start to its first bit; what arrives meanwhile it does not hear.
+    /// From a station's decision to start to its first bit; what arrives meanwhile it does not
+    /// hear.
     pub deaf: i64,
     /// When what happens.
     pub phases: Phases,
@@ -73,18 +78,23 @@ impl World {
     /// # Errors
     /// With the key and what was allowed.
     pub fn new(trial: &Trial) -> Result<Self, Error> {
-        // Without a gap and a deaf time, a station could start in the very instant in which it hears silence and carrier at once.
+        // Without a gap and a deaf time, a station could start in the very instant in which it
+        // hears silence and carrier at once.
         let least_gap = u64::from(trial.scenario.segment.deaf_ps == 0);
         Self::with_least([least_gap, 1], trial.seed, &trial.scenario)
     }
 
-    /// Check and convert the part of an idealised world that it shares with a segment: gap and jam may be empty.
+    /// Check and convert the part of an idealised world that it shares with a segment: gap and jam
+    /// may be empty.
     pub(crate) fn idealised(seed: u64, scenario: &Scenario) -> Result<Self, Error> {
         check_range("segment.deaf_ps", scenario.segment.deaf_ps, 0, 0)?;
         for (index, group) in scenario.groups.iter().enumerate() {
             if group.priority_wait_ps > 0 {
                 let key = format!("groups[{index}].priority_wait_ps");
-                return Err(fault(key, format!("must be 0 in an idealised world, got {}", group.priority_wait_ps)));
+                return Err(fault(
+                    key,
+                    format!("must be 0 in an idealised world, got {}", group.priority_wait_ps),
+                ));
             }
         }
         Self::with_least([0, 0], seed, scenario)
@@ -101,21 +111,30 @@ impl World {
         for (index, group) in scenario.groups.iter().enumerate() {
             check_group(group, index, place_count)?;
             check_voice(group, index, segment.bit_ps)?;
-            let longest = (segment.preamble_bits + group.frames.range_bits().1).checked_mul(segment.bit_ps);
+            let longest =
+                (segment.preamble_bits + group.frames.range_bits().1).checked_mul(segment.bit_ps);
             if longest.is_none_or(|ps| ps > LONGEST_PACKET_PS) {
-                return Err(fault(format!("groups[{index}].frames"), "a packet must not take longer than 1000 s"));
+                return Err(fault(
+                    format!("groups[{index}].frames"),
+                    "a packet must not take longer than 1000 s",
+                ));
             }
             places.extend_from_slice(&group.places);
             group_of.extend(std::iter::repeat_n(small(index), group.places.len()));
         }
         if places.is_empty() || places.len() > MOST_STATIONS {
-            return Err(fault("groups", format!("must hold 1 to {MOST_STATIONS} stations, got {}", places.len())));
+            return Err(fault(
+                "groups",
+                format!("must hold 1 to {MOST_STATIONS} stations, got {}", places.len()),
+            ));
         }
         let bits = |count: u64| signed(count * segment.bit_ps);
         let delays: Vec<i64> = segment.delay_ps.iter().flatten().map(|&d| signed(d)).collect();
         check_delays(&delays, place_count, &places)?;
-        let station_waits: Vec<i64> =
-            group_of.iter().map(|&group| signed(scenario.groups[group as usize].priority_wait_ps)).collect();
+        let station_waits: Vec<i64> = group_of
+            .iter()
+            .map(|&group| signed(scenario.groups[group as usize].priority_wait_ps))
+            .collect();
         let split = SplitPlaces::new(places, place_count, &station_waits);
         let (gap, gap_part1) = (bits(segment.gap_bits), bits(segment.gap_part1_bits));
         let mut world = Self {
@@ -247,38 +266,43 @@ struct SplitPlaces {
 }
 
 impl SplitPlaces {
-    /// Places keep their numbers for the first wait that is met there; those of other waits come after all of them.
+    /// Places keep their numbers for the first wait that is met there; those of other waits come
+    /// after all of them.
     fn new(mut places: Vec<u32>, place_count: usize, station_waits: &[i64]) -> Self {
         let mut parts: Vec<Vec<usize>> = vec![Vec::new(); place_count];
         let mut origins: Vec<usize> = (0..place_count).collect();
         let mut waits = vec![0; place_count];
         for (place, &wait) in places.iter_mut().zip(station_waits) {
             let origin = *place as usize;
-            let part = parts[origin].iter().copied().find(|&part| waits[part] == wait).unwrap_or_else(|| {
-                let is_new = !parts[origin].is_empty();
-                let part = if is_new { origins.len() } else { origin };
-                if is_new {
-                    origins.push(origin);
-                    waits.push(0);
-                }
-                waits[part] = wait;
-                parts[origin].push(part);
-                part
-            });
+            let part =
+                parts[origin].iter().copied().find(|&part| waits[part] == wait).unwrap_or_else(
+                    || {
+                        let is_new = !parts[origin].is_empty();
+                        let part = if is_new { origins.len() } else { origin };
+                        if is_new {
+                            origins.push(origin);
+                            waits.push(0);
+                        }
+                        waits[part] = wait;
+                        parts[origin].push(part);
+                        part
+                    },
+                );
             *place = small(part);
         }
         Self { places, origins, waits }
     }
 
-    /// Propagation between them. Between two parts of a place it takes as long as between any two stations there, so that what
-    /// [`check_delays`] found holds of the parts, too.
+    /// Propagation between them. Between two parts of a place it takes as long as between any two
+    /// stations there, so that what [`check_delays`] found holds of the parts, too.
     fn delays(&self, delays: &[i64], place_count: usize) -> Vec<i64> {
         let row = |&p: &usize| self.origins.iter().map(move |&q| delays[p * place_count + q]);
         self.origins.iter().flat_map(row).collect()
     }
 }
 
-/// A time or length as a signed number; everything that comes here was checked to be far below 2^62.
+/// A time or length as a signed number; everything that comes here was checked to be far below
+/// 2^62.
 #[inline]
 #[must_use]
 pub(crate) fn signed(value: u64) -> i64 {
@@ -286,7 +310,8 @@ pub(crate) fn signed(value: u64) -> i64 {
     value.cast_signed()
 }
 
-/// A small index as 32 bits; everything that comes here was checked to be at most 1024, or twice that for places that were split.
+/// A small index as 32 bits; everything that comes here was checked to be at most 1024, or twice
+/// that for places that were split.
 #[inline]
 #[must_use]
 pub(crate) fn small(index: usize) -> u32 {
@@ -308,7 +333,10 @@ pub(crate) fn check_range(key: &str, value: u64, least: u64, most: u64) -> Resul
     Err(fault(key, format!("must be from {least} to {most}, got {value}")))
 }
 
-fn check_segment(segment: &crate::scenario::Segment, [least_gap, least_jam]: [u64; 2]) -> Result<(), Error> {
+fn check_segment(
+    segment: &crate::scenario::Segment,
+    [least_gap, least_jam]: [u64; 2],
+) -> Result<(), Error> {
     check_range("segment.bit_ps", segment.bit_ps, 1, 1_000_000_000)?;
     check_range("segment.slot_bits", segment.slot_bits, 1, LONGEST_BITS)?;
     check_range("segment.gap_bits", segment.gap_bits, least_gap, LONGEST_BITS)?;
@@ -328,7 +356,10 @@ fn check_segment(segment: &crate::scenario::Segment, [least_gap, least_jam]: [u6
         for (q, &delay) in row.iter().enumerate() {
             check_range(&format!("segment.delay_ps[{p}][{q}]"), delay, 0, LONGEST_DELAY_PS)?;
             if delay != segment.delay_ps[q][p] {
-                return Err(fault(format!("segment.delay_ps[{p}][{q}]"), "must equal the delay of the way back"));
+                return Err(fault(
+                    format!("segment.delay_ps[{p}][{q}]"),
+                    "must equal the delay of the way back",
+                ));
             }
         }
     }
@@ -378,7 +409,9 @@ fn check_group(group: &Group, index: usize, place_count: usize) -> Result<(), Er
     check_range(&key("priority_wait_ps"), group.priority_wait_ps, 0, LONGEST_DELAY_PS)?;
     check_range(&key("attempt_limit"), u64::from(group.attempt_limit), 1, 1_000_000)?;
     match group.backoff {
-        crate::scenario::Backoff::Exponential { limit } => check_range(&key("backoff.limit"), u64::from(limit), 0, 30),
+        crate::scenario::Backoff::Exponential { limit } => {
+            check_range(&key("backoff.limit"), u64::from(limit), 0, 30)
+        }
         crate::scenario::Backoff::Linear { limit } => {
             check_range(&key("backoff.limit"), u64::from(limit), 0, 1_000_000)
         }
@@ -397,9 +430,10 @@ fn check_group(group: &Group, index: usize, place_count: usize) -> Result<(), Er
 fn check_voice(group: &Group, index: usize, bit_ps: u64) -> Result<(), Error> {
     let key = |name: &str| format!("groups[{index}].{name}");
     let (sample_bits, sample_ps, overhead_bits) = match (&group.arrivals, &group.frames) {
-        (Arrivals::Coder { sample_bits, sample_ps, .. }, Lengths::Samples { overhead_bits, .. }) => {
-            (*sample_bits, *sample_ps, *overhead_bits)
-        }
+        (
+            Arrivals::Coder { sample_bits, sample_ps, .. },
+            Lengths::Samples { overhead_bits, .. },
+        ) => (*sample_bits, *sample_ps, *overhead_bits),
         (Arrivals::Coder { .. }, _) => {
             return Err(fault(key("frames"), "must be samples, because arrivals are of a coder"))
         }
@@ -415,7 +449,8 @@ fn check_voice(group: &Group, index: usize, bit_ps: u64) -> Result<(), Error> {
     }
     // By the fastest of the hosts' clocks, too.
     let least_ps = sample_bits * bit_ps;
-    let fastest_ps = u128::from(sample_ps) * u128::from(1_000_000_000 - group.clock_error_ppb) / 1_000_000_000;
+    let fastest_ps =
+        u128::from(sample_ps) * u128::from(1_000_000_000 - group.clock_error_ppb) / 1_000_000_000;
     if fastest_ps <= u128::from(least_ps) {
         let what = format!(
             "must be slower than the segment: more than {least_ps} ps for {sample_bits} bits, got {sample_ps}",
@@ -423,7 +458,10 @@ fn check_voice(group: &Group, index: usize, bit_ps: u64) -> Result<(), Error> {
         return Err(fault(key("arrivals.sample_ps"), what));
     }
     if group.queue_frames.is_some() {
-        return Err(fault(key("queue_frames"), "does not go with a coder, whose buffer is the frame"));
+        return Err(fault(
+            key("queue_frames"),
+            "does not go with a coder, whose buffer is the frame",
+        ));
     }
     // The buffer goes on whatever becomes of attempts, so there is no frame that could be given up.
     if group.after_attempt_limit != AfterAttemptLimit::Resume {

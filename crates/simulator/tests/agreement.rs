@@ -1,7 +1,8 @@
-//! The fast and the reference implementation, on the same draws, give the same attempts and the same figures.
+//! The fast and the reference implementation, on the same draws, give the same attempts and the
+//! same figures.
 //!
-//! Times are drawn on coarse grids on purpose, so that simultaneous events are common, and segments go far beyond what a
-//! standard allows, so that contentions overlap.
+//! Times are drawn on coarse grids on purpose, so that simultaneous events are common, and segments
+//! go far beyond what a standard allows, so that contentions overlap.
 
 use ethermeter_simulator::scenario::{
     AfterAttemptLimit, AfterLateCollision, Backoff, Group, Phases, Scenario, Segment,
@@ -29,7 +30,10 @@ fn metric(kind: u8, positions: &[u64], grid: u64) -> Vec<Vec<u64>> {
                     // a star: all ways go through the hub
                     1 => positions[p] + positions[q],
                     // anything, made to obey the triangle inequality below
-                    _ => (positions[p] * 7 + positions[q] * 7 + positions[p] * positions[q]) % 13 + u64::from(p != q),
+                    _ => {
+                        (positions[p] * 7 + positions[q] * 7 + positions[p] * positions[q]) % 13
+                            + u64::from(p != q)
+                    }
                 };
         }
     }
@@ -49,7 +53,16 @@ fn segment() -> impl Strategy<Value = Segment> {
     (
         (1..=6usize).prop_flat_map(|n| prop::collection::vec(0u64..8, n)),
         0u8..3,
-        prop_oneof![Just(0u64), Just(1), Just(5), Just(10), Just(50), Just(120), Just(640), 0u64..3000],
+        prop_oneof![
+            Just(0u64),
+            Just(1),
+            Just(5),
+            Just(10),
+            Just(50),
+            Just(120),
+            Just(640),
+            0u64..3000
+        ],
         prop_oneof![Just(512u64), 8u64..200],
         prop_oneof![Just(96u64), 1u64..150],
         0u64..=4,
@@ -57,20 +70,32 @@ fn segment() -> impl Strategy<Value = Segment> {
         prop_oneof![Just(32u64), 1u64..60],
         prop_oneof![3 => Just(0u64), 1 => Just(50), 1 => 1u64..4000],
     )
-        .prop_map(|(positions, kind, grid, slot_bits, gap_bits, split, preamble_bits, jam_bits, deaf_ps)| {
-            // Only where stations are deaf for a while can they do without a gap.
-            let gap_bits = if deaf_ps > 0 && split == 0 { 0 } else { gap_bits };
-            Segment {
-                bit_ps: BIT,
+        .prop_map(
+            |(
+                positions,
+                kind,
+                grid,
                 slot_bits,
                 gap_bits,
-                gap_part1_bits: gap_bits * split / 4,
+                split,
                 preamble_bits,
                 jam_bits,
                 deaf_ps,
-                delay_ps: metric(kind, &positions, grid),
-            }
-        })
+            )| {
+                // Only where stations are deaf for a while can they do without a gap.
+                let gap_bits = if deaf_ps > 0 && split == 0 { 0 } else { gap_bits };
+                Segment {
+                    bit_ps: BIT,
+                    slot_bits,
+                    gap_bits,
+                    gap_part1_bits: gap_bits * split / 4,
+                    preamble_bits,
+                    jam_bits,
+                    deaf_ps,
+                    delay_ps: metric(kind, &positions, grid),
+                }
+            },
+        )
 }
 
 fn times() -> impl Strategy<Value = Times> {
@@ -87,7 +112,8 @@ fn arrivals() -> impl Strategy<Value = Arrivals> {
     prop_oneof![
         4 => Just(Arrivals::Saturated {}),
         1 => (1u64..3000).prop_map(|bits| Arrivals::Regular { period_ps: bits * BIT, phase_ps: None }),
-        // Stations of one phase meet at every period, and a source may be in phase with what takes up its frames.
+        // Stations of one phase meet at every period, and a source may be in phase with what takes
+        // up its frames.
         1 => (1u64..3000, prop_oneof![Just(0), 0u64..3000])
             .prop_map(|(bits, phase)| Arrivals::Regular { period_ps: bits * BIT, phase_ps: Some(phase % bits * BIT) }),
         1 => (10.0..60_000.0).prop_map(|mean_ps| Arrivals::Poisson { mean_ps }),
@@ -107,18 +133,22 @@ fn backoff() -> impl Strategy<Value = Backoff> {
     ]
 }
 
-/// A coder and its frames: now and then nearly as fast as the segment, or with room for no more than makes a frame.
+/// A coder and its frames: now and then nearly as fast as the segment, or with room for no more
+/// than makes a frame.
 fn voice() -> impl Strategy<Value = (Lengths, Arrivals)> {
-    let spurts = prop::option::of((30_000.0..200_000.0, 30_000.0..200_000.0))
-        .prop_map(|means| means.map(|(talk_mean_ps, silence_mean_ps)| Spurts { talk_mean_ps, silence_mean_ps }));
-    (1u64..40, prop_oneof![3 => 1u64..60, 1 => Just(0)], 0u64..100, 1u64..30, 0u64..60, spurts).prop_map(
-        |(sample_bits, slower, overhead_bits, least, more, spurts)| {
+    let spurts = prop::option::of((30_000.0..200_000.0, 30_000.0..200_000.0)).prop_map(|means| {
+        means.map(|(talk_mean_ps, silence_mean_ps)| Spurts { talk_mean_ps, silence_mean_ps })
+    });
+    (1u64..40, prop_oneof![3 => 1u64..60, 1 => Just(0)], 0u64..100, 1u64..30, 0u64..60, spurts)
+        .prop_map(|(sample_bits, slower, overhead_bits, least, more, spurts)| {
             let min_bits = overhead_bits + least * sample_bits;
             let max_bits = min_bits + more * sample_bits + more % 3;
             let sample_ps = sample_bits * BIT * (1 + slower) + 2 + slower;
-            (Lengths::Samples { overhead_bits, min_bits, max_bits }, Arrivals::Coder { sample_bits, sample_ps, spurts })
-        },
-    )
+            (
+                Lengths::Samples { overhead_bits, min_bits, max_bits },
+                Arrivals::Coder { sample_bits, sample_ps, spurts },
+            )
+        })
 }
 
 fn frames_and_arrivals() -> impl Strategy<Value = (Lengths, Arrivals)> {
@@ -148,7 +178,16 @@ fn group(places: usize, slot_ps: u64) -> impl Strategy<Value = Group> {
         prop::option::of(1u32..5),
     )
         .prop_map(
-            |(priority_wait_ps, places, (frames, arrivals), service, backoff, attempt_limit, choices, room)| {
+            |(
+                priority_wait_ps,
+                places,
+                (frames, arrivals),
+                service,
+                backoff,
+                attempt_limit,
+                choices,
+                room,
+            )| {
                 let [resume, give_up, generated] = choices;
                 let saturated = arrivals == Arrivals::Saturated {};
                 let is_voice = matches!(arrivals, Arrivals::Coder { .. });
@@ -158,7 +197,8 @@ fn group(places: usize, slot_ps: u64) -> impl Strategy<Value = Group> {
                     name: "g".into(),
                     places,
                     frames,
-                    generator: (saturated && generated).then_some(Generator { buffers: room.unwrap_or(15), time }),
+                    generator: (saturated && generated)
+                        .then_some(Generator { buffers: room.unwrap_or(15), time }),
                     queue_frames: room.filter(|_| !saturated && !is_voice),
                     clock_error_ppb: if generated { 0 } else { 700_000 },
                     priority_wait_ps,
@@ -166,7 +206,11 @@ fn group(places: usize, slot_ps: u64) -> impl Strategy<Value = Group> {
                     service,
                     backoff,
                     attempt_limit,
-                    after_attempt_limit: if resume { AfterAttemptLimit::Resume } else { AfterAttemptLimit::Discard },
+                    after_attempt_limit: if resume {
+                        AfterAttemptLimit::Resume
+                    } else {
+                        AfterAttemptLimit::Discard
+                    },
                     after_late_collision: if give_up {
                         AfterLateCollision::Discard
                     } else {
@@ -206,13 +250,17 @@ fn recount(trial: &Trial, outcome: &Outcome, trace: &[Attempt]) -> Result<(), Te
     let phases = trial.scenario.phases;
     let segment = &trial.scenario.segment;
     let (from, to) = (phases.measure_from_ps.cast_signed(), phases.measure_to_ps.cast_signed());
-    let (gap, preamble) = ((segment.gap_bits * BIT).cast_signed(), (segment.preamble_bits * BIT).cast_signed());
+    let (gap, preamble) =
+        ((segment.gap_bits * BIT).cast_signed(), (segment.preamble_bits * BIT).cast_signed());
     let within = |start: i64, end: i64| (end.min(to) - start.max(from)).max(0);
     for station in 0..outcome.station_frames.len() {
         let own = || trace.iter().filter(|a| a.station as usize == station);
         let counted = || own().filter(|a| (from..to).contains(&a.end));
         let delivered = |a: &&Attempt| a.ending == Ending::Delivered;
-        prop_assert_eq!(outcome.station_frames[station], counted().filter(delivered).count() as u64);
+        prop_assert_eq!(
+            outcome.station_frames[station],
+            counted().filter(delivered).count() as u64
+        );
         prop_assert_eq!(outcome.station_attempts[station], counted().count() as u64);
         let charged: i64 = own().filter(delivered).map(|a| within(a.start, a.end + gap)).sum();
         prop_assert_eq!(outcome.station_charged_ps[station], charged.cast_unsigned());
@@ -235,10 +283,18 @@ fn recount(trial: &Trial, outcome: &Outcome, trace: &[Attempt]) -> Result<(), Te
                 + voice.station_samples_buffered[station];
             prop_assert_eq!(voice.station_samples[station], counted);
         }
-        let ended = || trace.iter().filter(|a| a.ending == Ending::Delivered && (from..to).contains(&a.end));
+        let ended = || {
+            trace.iter().filter(|a| a.ending == Ending::Delivered && (from..to).contains(&a.end))
+        };
         let total = |buckets: &[(u64, u64, u64)]| buckets.iter().map(|b| b.2).sum::<u64>();
-        prop_assert_eq!(total(&voice.voice_delay), ended().filter(|a| a.samples > 0).count() as u64);
-        prop_assert_eq!(total(&voice.sample_delay), ended().map(|a| u64::from(a.samples)).sum::<u64>());
+        prop_assert_eq!(
+            total(&voice.voice_delay),
+            ended().filter(|a| a.samples > 0).count() as u64
+        );
+        prop_assert_eq!(
+            total(&voice.sample_delay),
+            ended().map(|a| u64::from(a.samples)).sum::<u64>()
+        );
     }
     let (mut busy_until, mut time) = (0, [0i64; 4]);
     for attempt in trace {
@@ -283,8 +339,9 @@ proptest! {
     }
 }
 
-/// Signals travel for longer than anybody pauses, so the medium is never silent everywhere at once: nothing could ever be forgotten
-/// if that had to wait until all is over. 60 000 attempts take a second then, and weeks if all of them are kept.
+/// Signals travel for longer than anybody pauses, so the medium is never silent everywhere at once:
+/// nothing could ever be forgotten if that had to wait until all is over. 60 000 attempts take a
+/// second then, and weeks if all of them are kept.
 fn run_storm_that_never_ends(priority_wait_ps: Option<u64>) {
     let group = |places: Vec<u32>, service_ps, attempt_limit| Group {
         name: "g".into(),
@@ -302,7 +359,10 @@ fn run_storm_that_never_ends(priority_wait_ps: Option<u64>) {
         after_late_collision: AfterLateCollision::Discard,
     };
     let mut groups = vec![group(vec![4, 3], 30, 1), group(vec![0, 4, 1, 2, 2], 0, 4)];
-    groups.extend(priority_wait_ps.map(|wait| Group { priority_wait_ps: wait, ..group(vec![4, 0, 2, 2, 3], 0, 4) }));
+    groups.extend(
+        priority_wait_ps
+            .map(|wait| Group { priority_wait_ps: wait, ..group(vec![4, 0, 2, 2, 3], 0, 4) }),
+    );
     let trial = Trial {
         seed: 17,
         scenario: Scenario {

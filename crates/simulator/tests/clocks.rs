@@ -1,4 +1,5 @@
-//! Clocks of hosts in networks: by hand, against their true delays, each implementation against the other.
+//! Clocks of hosts in networks: by hand, against their true delays, each implementation against the
+//! other.
 
 use ethermeter_simulator::network::{traces, ComparedOutcome, Outcome, SignedDelays, Trial};
 use proptest::prelude::*;
@@ -28,7 +29,14 @@ fn phases(settle: u64, transmit: u64) -> Value {
 }
 
 /// Hosts at a switch, over links of 10 Mb/s; `clocks` by name.
-fn star(seed: u64, hosts: &[&str], clocks: &Value, comparing: bool, flows: &[Value], phases: &Value) -> Trial {
+fn star(
+    seed: u64,
+    hosts: &[&str],
+    clocks: &Value,
+    comparing: bool,
+    flows: &[Value],
+    phases: &Value,
+) -> Trial {
     let host = |name: &&str| {
         let mut host = json!({});
         if let Some(clock) = clocks.get(*name) {
@@ -38,14 +46,17 @@ fn star(seed: u64, hosts: &[&str], clocks: &Value, comparing: bool, flows: &[Val
     };
     let switch = json!({"name": "s", "kind": {"switch": {"learning": "known"}}});
     let nodes: Vec<Value> = hosts.iter().map(host).chain([switch]).collect();
-    let link = |name: &&str| json!({"ends": [{"node": name}, {"node": "s"}], "ps_per_octet": 800_000});
+    let link =
+        |name: &&str| json!({"ends": [{"node": name}, {"node": "s"}], "ps_per_octet": 800_000});
     let links: Vec<Value> = hosts.iter().map(link).collect();
     let mut network = json!({"nodes": nodes, "links": links});
     if comparing {
         network["clocks"] = json!("compared");
     }
-    serde_json::from_value(json!({"seed": seed, "scenario": {"network": network, "flows": flows, "phases": phases}}))
-        .expect("a trial of the right shape")
+    serde_json::from_value(
+        json!({"seed": seed, "scenario": {"network": network, "flows": flows, "phases": phases}}),
+    )
+    .expect("a trial of the right shape")
 }
 
 /// Both implementations, which must agree and balance.
@@ -53,7 +64,11 @@ fn run(trial: &Trial) -> Outcome {
     let (reference, fast) = traces(trial).expect("a valid trial");
     let of_flows = reference.flows.iter().map(|flow| &flow.balance);
     for b in of_flows.chain(reference.comparisons.iter().map(|comparison| &comparison.balance)) {
-        assert_eq!(b.sent + b.copied, b.delivered + b.lost.iter().sum::<u64>() + b.in_flight, "{b:?}");
+        assert_eq!(
+            b.sent + b.copied,
+            b.delivered + b.lost.iter().sum::<u64>() + b.in_flight,
+            "{b:?}"
+        );
     }
     let fast = fast.expect("nothing that only the reference knows");
     assert_eq!(reference.trace, fast.trace);
@@ -68,7 +83,11 @@ fn clock_delay(outcome: &Outcome, flow: usize) -> &SignedDelays {
 }
 
 fn compared(outcome: &Outcome, flow: usize) -> &ComparedOutcome {
-    outcome.flows[flow].reading.as_ref().and_then(|reading| reading.compared.as_ref()).expect("a compared flow")
+    outcome.flows[flow]
+        .reading
+        .as_ref()
+        .and_then(|reading| reading.compared.as_ref())
+        .expect("a compared flow")
 }
 
 #[allow(clippy::cast_precision_loss)] // below a second
@@ -86,7 +105,14 @@ fn clocks_that_only_differ_shift_every_delay_by_their_difference() {
     let clocks = json!({"a": clock(3_000_000, 0), "b": clock(-250_000_000_000, 0)});
     let poisson = json!({"kind": "poisson", "mean_ps": 2e9});
     let of = |clocks: &Value| {
-        run(&star(5, &["a", "b"], clocks, false, &[flow("f", "a", &["b"], 1000, &poisson)], &phases(MS, S)))
+        run(&star(
+            5,
+            &["a", "b"],
+            clocks,
+            false,
+            &[flow("f", "a", &["b"], 1000, &poisson)],
+            &phases(MS, S),
+        ))
     };
     let outcome = of(&clocks);
     let (truth, read) = (&outcome.flows[0].one_way, clock_delay(&outcome, 0));
@@ -106,12 +132,16 @@ fn clocks_that_only_differ_shift_every_delay_by_their_difference() {
     let mut without = of(&json!({}));
     assert!(without.flows[0].reading.is_none());
     without.flows[0].reading.clone_from(&outcome.flows[0].reading);
-    assert_eq!((without.flows, without.ports, without.trace), (outcome.flows, outcome.ports, outcome.trace));
+    assert_eq!(
+        (without.flows, without.ports, without.trace),
+        (outcome.flows, outcome.ports, outcome.trace)
+    );
 }
 
 #[test]
 fn clocks_that_drift_apart_make_delays_grow_by_the_drift() {
-    // 50 ppm: 50 ns in each ms. Messages at 1 ms, 2 ms, …, 100 ms each take two frames' times, 1008 octets of 800 ns.
+    // 50 ppm: 50 ns in each ms. Messages at 1 ms, 2 ms, …, 100 ms each take two frames' times, 1008
+    // octets of 800 ns.
     let outcome = run(&star(
         1,
         &["a", "b"],
@@ -123,8 +153,12 @@ fn clocks_that_drift_apart_make_delays_grow_by_the_drift() {
     let delay = 2 * 1008 * 800_000u64;
     let read = clock_delay(&outcome, 0);
     assert_eq!(outcome.flows[0].one_way.sum_ps, u128::from(delay) * u128::from(read.count));
-    let arrivals: Vec<u64> =
-        outcome.trace.iter().filter(|d| d.flow == 0 && d.at_ps < 101 * MS).map(|d| d.at_ps).collect();
+    let arrivals: Vec<u64> = outcome
+        .trace
+        .iter()
+        .filter(|d| d.flow == 0 && d.at_ps < 101 * MS)
+        .map(|d| d.at_ps)
+        .collect();
     assert_eq!(arrivals.len() as u64, read.count);
     // What it has gained when a message comes, in whole picoseconds: every 20 000th.
     let expected: i128 = arrivals.iter().map(|at| i128::from(delay + at / 20_000)).sum();
@@ -132,7 +166,10 @@ fn clocks_that_drift_apart_make_delays_grow_by_the_drift() {
     let first = i64::try_from(delay + arrivals[0] / 20_000).expect("small");
     let last = i64::try_from(delay + arrivals[arrivals.len() - 1] / 20_000).expect("small");
     let (low, high) = (read.buckets[0], read.buckets[read.buckets.len() - 1]);
-    assert!(low.0 <= first && first < low.1 && high.0 <= last && last < high.1, "{first} {last} {low:?} {high:?}");
+    assert!(
+        low.0 <= first && first < low.1 && high.0 <= last && last < high.1,
+        "{first} {last} {low:?} {high:?}"
+    );
     // A sender that is slow by as much shows the same growth but for its time in between.
     let slow = run(&star(
         1,
@@ -142,7 +179,8 @@ fn clocks_that_drift_apart_make_delays_grow_by_the_drift() {
         &[flow("f", "a", &["b"], 1000, &regular(MS + 100 * US))],
         &phases(0, 101 * MS),
     ));
-    let expected: i128 = arrivals.iter().map(|at| i128::from(delay + (at - delay).div_ceil(20_000))).sum();
+    let expected: i128 =
+        arrivals.iter().map(|at| i128::from(delay + (at - delay).div_ceil(20_000))).sum();
     assert_eq!(clock_delay(&slow, 0).sum_ps, expected);
 }
 
@@ -150,8 +188,19 @@ fn clocks_that_drift_apart_make_delays_grow_by_the_drift() {
 fn only_streams_with_a_clock_at_an_end_are_read() {
     let mut asked = flow("ask", "a", &["b"], 100, &regular(MS));
     asked["response"] = json!({"frames": fixed(100), "think": {"kind": "constant", "ps": 0}});
-    let flows = [flow("f", "c", &["d"], 100, &regular(MS)), asked, flow("g", "c", &["b"], 100, &regular(MS))];
-    let outcome = run(&star(1, &["a", "b", "c", "d"], &json!({"b": clock(7, 0)}), false, &flows, &phases(0, 50 * MS)));
+    let flows = [
+        flow("f", "c", &["d"], 100, &regular(MS)),
+        asked,
+        flow("g", "c", &["b"], 100, &regular(MS)),
+    ];
+    let outcome = run(&star(
+        1,
+        &["a", "b", "c", "d"],
+        &json!({"b": clock(7, 0)}),
+        false,
+        &flows,
+        &phases(0, 50 * MS),
+    ));
     let read: Vec<bool> = outcome.flows.iter().map(|flow| flow.reading.is_some()).collect();
     assert_eq!(read, [false, false, true]);
     assert!(outcome.comparisons.is_empty());
@@ -165,39 +214,58 @@ fn an_idle_symmetric_path_is_compared_to_a_nanosecond_or_two_and_so_is_its_bound
     let outcome = run(&star(3, &["a", "b"], &clocks, true, &flows, &phases(100 * MS, S)));
     let comparison = &outcome.comparisons[0];
     assert_eq!((comparison.sender, comparison.receiver), (0, 1));
-    // Rounds of 25 ms have requests at 0, 2, …, 24 ms; the transmission one each 100 ms; then settling's again.
+    // Rounds of 25 ms have requests at 0, 2, …, 24 ms; the transmission one each 100 ms; then
+    // settling's again.
     assert_eq!(
         (comparison.requests, comparison.answered, comparison.lost),
         (4 * 13 + 10 + 4 * 13, 4 * 13 + 10 + 4 * 13, 0)
     );
     let told = comparison.told.expect("enough exchanges");
     assert_eq!(told.contradictions, 0);
-    // A frame of 96 octets takes 104 octets of 800 ns on each of two links each way: 332.8 us there and back.
+    // A frame of 96 octets takes 104 octets of 800 ns on each of two links each way: 332.8 us there
+    // and back.
     let half_ns = 2.0 * 104.0 * 800.0;
     assert!((told.fastest_round_trip_ns - 2.0 * half_ns).abs() < 40.0, "{told:?}");
-    // Sender's clock over the receiver's, in the middle of the window at 0.6 s: 1 s, and 50 us in each second.
+    // Sender's clock over the receiver's, in the middle of the window at 0.6 s: 1 s, and 50 us in
+    // each second.
     assert!((told.ahead_ns - (1e9 + 30_000.0)).abs() < 3.0, "{told:?}");
     assert!((told.drift - 50e-6).abs() < 1e-8 && told.drift_uncertainty > 0.0, "{told:?}");
-    // Weights are positive and sum to 1 in the middle: half a round trip by the receiver's clock, 25 ppm too slow, and a nanosecond or two of rounding.
+    // Weights are positive and sum to 1 in the middle: half a round trip by the receiver's clock,
+    // 25 ppm too slow, and a nanosecond or two of rounding.
     assert!((told.uncertainty_ns - half_ns * (1.0 - 25e-6)).abs() < 3.0, "{told:?}");
     let of = compared(&outcome, 0);
     assert_eq!((of.unrelated, of.before_sent, of.delays.count), (0, 0, outcome.flows[0].messages));
-    // The path is as long there as back: what is told is right to the last nanoseconds, though the bound cannot know it.
+    // The path is as long there as back: what is told is right to the last nanoseconds, though the
+    // bound cannot know it.
     assert!(of.error_most_ps < 60_000, "{of:?}");
     assert!(of.delay_uncertainty_ns >= Some(told.uncertainty_ns));
 }
 
 #[test]
 fn a_path_that_is_loaded_one_way_is_told_wrong_by_no_more_than_is_stated() {
-    // The data themselves hold the answers up, which go their way; requests find theirs empty. Delays are told too small.
+    // The data themselves hold the answers up, which go their way; requests find theirs empty.
+    // Delays are told too small.
     let clocks = json!({"a": clock(S.cast_signed(), 50_000)});
     let load = json!({"kind": "poisson", "mean_ps": 1.35e9}); // 1526 octets of 800 ns: 90%
-    let outcome = run(&star(11, &["a", "b"], &clocks, true, &[flow("f", "a", &["b"], 1518, &load)], &phases(0, 2 * S)));
+    let outcome = run(&star(
+        11,
+        &["a", "b"],
+        &clocks,
+        true,
+        &[flow("f", "a", &["b"], 1518, &load)],
+        &phases(0, 2 * S),
+    ));
     let of = compared(&outcome, 0);
     // Without a settling nothing is known of the first.
     assert!(of.unrelated > 0 && of.delay_uncertainty_ns.is_none(), "{of:?}");
-    let outcome =
-        run(&star(11, &["a", "b"], &clocks, true, &[flow("f", "a", &["b"], 1518, &load)], &phases(100 * MS, 2 * S)));
+    let outcome = run(&star(
+        11,
+        &["a", "b"],
+        &clocks,
+        true,
+        &[flow("f", "a", &["b"], 1518, &load)],
+        &phases(100 * MS, 2 * S),
+    ));
     let of = compared(&outcome, 0);
     let bound_ns = of.delay_uncertainty_ns.expect("known from the settling on");
     let error_ns = ns(of.error_most_ps);
@@ -212,7 +280,8 @@ fn comparisons_without_room_lose_exchanges_and_say_so() {
         flow("f", "a", &["b"], 1518, &json!({"kind": "saturated"})),
         flow("g", "c", &["b"], 1518, &json!({"kind": "saturated"})),
     ];
-    let mut trial = star(2, &["a", "b", "c"], &json!({"b": clock(5, 0)}), true, &flows, &phases(100 * MS, S));
+    let mut trial =
+        star(2, &["a", "b", "c"], &json!({"b": clock(5, 0)}), true, &flows, &phases(100 * MS, S));
     for node in &mut trial.scenario.network.nodes {
         if let ethermeter_simulator::network::scenario::Kind::Switch(switch) = &mut node.kind {
             switch.queue_frames = Some(4);
@@ -232,7 +301,8 @@ fn comparisons_without_room_lose_exchanges_and_say_so() {
 fn a_group_is_read_by_the_clock_of_each_receiver() {
     let clocks = json!({"b": clock(1000, 0), "c": clock(-5000, 0)});
     let flows = [flow("f", "a", &["b", "c"], 500, &regular(5 * MS))];
-    let outcome = run(&star(4, &["a", "b", "c"], &clocks, true, &flows, &phases(100 * MS, 200 * MS)));
+    let outcome =
+        run(&star(4, &["a", "b", "c"], &clocks, true, &flows, &phases(100 * MS, 200 * MS)));
     let (truth, read) = (&outcome.flows[0].one_way, clock_delay(&outcome, 0));
     assert_eq!(read.count, truth.count);
     assert_eq!(read.sum_ps, truth.sum_ps.cast_signed() - 4000 * i128::from(read.count / 2));
@@ -246,7 +316,14 @@ fn a_group_is_read_by_the_clock_of_each_receiver() {
 fn clocks_out_of_range_are_refused_with_their_key() {
     let refused = |clock: &Value| {
         let clocks = json!({"b": clock});
-        let trial = star(1, &["a", "b"], &clocks, false, &[flow("f", "a", &["b"], 100, &regular(MS))], &phases(0, MS));
+        let trial = star(
+            1,
+            &["a", "b"],
+            &clocks,
+            false,
+            &[flow("f", "a", &["b"], 100, &regular(MS))],
+            &phases(0, MS),
+        );
         traces(&trial).expect_err("out of range").to_string()
     };
     for (key, value) in [
@@ -256,7 +333,10 @@ fn clocks_out_of_range_are_refused_with_their_key() {
         ("drift_spread_ppb", json!(1_000_001)),
     ] {
         let message = refused(&json!({ key: value }));
-        assert!(message.starts_with(&format!("network.nodes[1].kind.host.clock.{key}: must be")), "{message}");
+        assert!(
+            message.starts_with(&format!("network.nodes[1].kind.host.clock.{key}: must be")),
+            "{message}"
+        );
     }
 }
 
@@ -287,8 +367,10 @@ proptest! {
             prop_assert_eq!(of.contradictions, 0);
             prop_assert_eq!(of.delays.count + of.unrelated, flow.messages);
             let Some(bound_ns) = of.delay_uncertainty_ns else { continue };
-            // The bound is of the relation of two clocks at a time. A delay is by the receiver's clock, which goes wrong by 100 ppm of it at most; a bound by
-            // one clock is by the other 200 ppm more; the message was sent that long before; and three times are rounded to a nanosecond.
+            // The bound is of the relation of two clocks at a time. A delay is by the receiver's
+            // clock, which goes wrong by 100 ppm of it at most; a bound by one clock is by the
+            // other 200 ppm more; the message was sent that long before; and three times are
+            // rounded to a nanosecond.
             let longest_ns = flow.one_way.buckets.last().map_or(0.0, |bucket| ns(bucket.1));
             let told = of.told.expect("one receiver");
             let allowed_ns = bound_ns * 1.0002 + longest_ns * (1e-4 + told.drift_uncertainty) + 3.0;

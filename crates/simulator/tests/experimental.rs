@@ -12,7 +12,8 @@ use ethermeter_traffic::times::Times;
 
 const DEAF: u64 = 15 * US;
 
-/// Two stations at one place, 1 us apart, without a gap, each with one frame of 544 bits; the second is ready `later_ps` after the first.
+/// Two stations at one place, 1 us apart, without a gap, each with one frame of 544 bits; the
+/// second is ready `later_ps` after the first.
 fn two(later_ps: u64) -> Trial {
     let mut trial = saturated(1, 544, US, 0);
     trial.scenario.segment.deaf_ps = DEAF;
@@ -20,7 +21,10 @@ fn two(later_ps: u64) -> Trial {
     trial.scenario.phases.stop_ps = later_ps + 1;
     let first = trial.scenario.groups[0].clone();
     // A process that fills the first buffer in `later_ps`.
-    let generator = Some(ethermeter_traffic::source::Generator { buffers: 1, time: Times::Constant { ps: later_ps } });
+    let generator = Some(ethermeter_traffic::source::Generator {
+        buffers: 1,
+        time: Times::Constant { ps: later_ps },
+    });
     let service = Times::Constant { ps: 1_000_000 * US };
     trial.scenario.groups = vec![
         Group { service: service.clone(), ..first.clone() },
@@ -41,10 +45,15 @@ fn us(time: i64) -> i64 {
 
 #[test]
 fn a_station_ready_on_an_idle_medium_starts_a_deaf_time_later_whatever_comes_meanwhile() {
-    // The first is ready at 0, its first bit leaves at 15 us and is heard at 16 us. Who is ready until then has decided.
+    // The first is ready at 0, its first bit leaves at 15 us and is heard at 16 us. Who is ready
+    // until then has decided.
     for later in [1, 7, 15, 16] {
         let trace = attempts(&two(later * US));
-        assert_eq!((us(trace[0].start), us(trace[1].start)), (15, 15 + later.cast_signed()), "{later}");
+        assert_eq!(
+            (us(trace[0].start), us(trace[1].start)),
+            (15, 15 + later.cast_signed()),
+            "{later}"
+        );
         assert!(trace[..2].iter().all(|a| a.ending == Ending::Collided), "{later}");
     }
 }
@@ -83,7 +92,8 @@ fn alto(seed: u64, clock_ps: u64, ticks: bool) -> Station {
     Station::all(&world).0.pop().expect("one station")
 }
 
-/// Sixteen collisions of one frame, the ends of their jams at odd times: each end, and when the station is ready again.
+/// Sixteen collisions of one frame, the ends of their jams at odd times: each end, and when the
+/// station is ready again.
 fn collisions(station: &mut Station) -> Vec<(i64, i64, Ending)> {
     let mut at = 0;
     let mut all = Vec::new();
@@ -100,7 +110,8 @@ fn collisions(station: &mut Station) -> Vec<(i64, i64, Ending)> {
 fn one_clock_explains_every_wait_of_a_host() {
     for (seed, clock_ps) in (0..20).zip([UNIT, 595_000, 170_000].into_iter().cycle()) {
         let all = collisions(&mut alto(seed, clock_ps, false));
-        // What the clock may have shown at time 0: every wait leaves only what has its bits in common with it.
+        // What the clock may have shown at time 0: every wait leaves only what has its bits in
+        // common with it.
         let may_be = |clock: u64| {
             (1u32..).zip(&all[..15]).all(|(n, &(end, ready, _))| {
                 let slots = (ready - end).cast_unsigned() / UNIT;
@@ -129,7 +140,10 @@ fn waits_end_with_the_ticks_of_the_hosts_own_clock() {
         // The first wait is the same number of units, less what had passed since the last tick.
         let (end, without, _) = collisions(&mut alto(seed, UNIT, false))[0];
         let less = without - with[0].1;
-        assert!(if without == end { less == 0 } else { (0..UNIT.cast_signed()).contains(&less) }, "{less}");
+        assert!(
+            if without == end { less == 0 } else { (0..UNIT.cast_signed()).contains(&less) },
+            "{less}"
+        );
     }
     assert!(phases.len() > 15, "every host has its own");
 }
@@ -140,7 +154,11 @@ fn the_load_register_holds_eight_bits_and_overflows_after_sixteen_collisions() {
         let all = collisions(&mut alto(seed, 595_000, false));
         assert!(all[..15].iter().all(|c| c.2 == Ending::Collided));
         assert_eq!(all[15].2, Ending::Resumed);
-        longest.iter().zip(&all).map(|(&most, (end, ready, _))| most.max((ready - end) / UNIT.cast_signed())).collect()
+        longest
+            .iter()
+            .zip(&all)
+            .map(|(&most, (end, ready, _))| most.max((ready - end) / UNIT.cast_signed()))
+            .collect()
     });
     for (n, most) in (1..).zip(longest) {
         let bound = (1 << n.min(8)) - 1;
@@ -159,7 +177,8 @@ fn the_first_waits_of_many_hosts_are_even_but_later_ones_follow_from_them() {
     // Binomial(8000, 1/2): four standard deviations are 179.
     let ones = all.iter().filter(|w| w[0] == 1).count();
     assert!(ones.abs_diff(4000) < 179, "{ones}");
-    // The clock read 4 k + r, so it waits r and collides again a third of a unit later: then it reads 4 k + 2 r, or one more, and never
-    // 3 above a multiple of 4. A fresh draw would give that in a quarter of all cases.
+    // The clock read 4 k + r, so it waits r and collides again a third of a unit later: then it
+    // reads 4 k + 2 r, or one more, and never 3 above a multiple of 4. A fresh draw would give that
+    // in a quarter of all cases.
     assert!(all.iter().all(|w| w[2] % 4 != 3));
 }

@@ -1,8 +1,10 @@
-//! Idealised worlds against the theories that assume them: reference values, closed forms written plainly, and cases done by hand.
+//! Idealised worlds against the theories that assume them: reference values, closed forms written
+//! plainly, and cases done by hand.
 //!
-//! A simulated value may be off by chance and a printed one by half a unit of its last digit, and no more. Chance: batch means (64) or
-//! replications (32) give the standard error, and Student's t the factor for an error probability of 5e-9 a point, which is below
-//! 1e-6 over the fewer than 200 points here. Seeds are fixed.
+//! A simulated value may be off by chance and a printed one by half a unit of its last digit, and
+//! no more. Chance: batch means (64) or replications (32) give the standard error, and Student's t
+//! the factor for an error probability of 5e-9 a point, which is below 1e-6 over the fewer than 200
+//! points here. Seeds are fixed.
 // Theories' symbols have one letter, counts become reals, and JSON is written where it is used.
 #![allow(
     clippy::cast_possible_truncation,
@@ -22,7 +24,8 @@ use ethermeter_simulator::{simulate_idealised, Outcome, Watch};
 use serde_json::{json, Value};
 use std::f64::consts::E;
 use worlds::{
-    agree, delay, lost_share, poisson, replicated, saturated, stretch, thinking, utilisation, wait, with_lengths, SLOT,
+    agree, delay, lost_share, poisson, replicated, saturated, stretch, thinking, utilisation, wait,
+    with_lengths, SLOT,
 };
 
 fn outcome(trial: &Trial) -> Outcome {
@@ -44,14 +47,16 @@ fn finite(retransmission: f64, first: &str) -> Value {
 
 // ---- Slotted, infinite population ----
 
-/// Tobagi and Hunt 1980, non-persistent: packets of `t` slots, collisions of `gam`, `g` attempts a slot.
+/// Tobagi and Hunt 1980, non-persistent: packets of `t` slots, collisions of `gam`, `g` attempts a
+/// slot.
 fn non_persistent(t: f64, gam: f64, g: f64, same_slot: bool) -> f64 {
     let one = g * (-g).exp();
     let idle = if same_slot { (-g).exp() } else { 1.0 };
     t * one / (one * (t + 1.0) + (1.0 - (-g).exp() - one) * gam + idle)
 }
 
-/// Tobagi and Hunt 1980, p-persistent, by backward recursion on how many are ready; p = 1 is 1-persistent.
+/// Tobagi and Hunt 1980, p-persistent, by backward recursion on how many are ready; p = 1 is
+/// 1-persistent.
 fn persistent(t: f64, gam: f64, g: f64, p: f64) -> f64 {
     let most = (g * (t + 1.0).max(gam) + 12.0 * (g * (t + 1.0)).sqrt() + 40.0) as usize;
     let poisson = |mean: f64| {
@@ -64,15 +69,19 @@ fn persistent(t: f64, gam: f64, g: f64, p: f64) -> f64 {
     for n in (0..=most).rev() {
         let none = q.powf(n as f64);
         let one = if n == 0 { 0.0 } else { n as f64 * p * q.powf(n as f64 - 1.0) };
-        let later = |values: &[f64]| (1..=most - n).map(|j| newcomers[j] * values[n + j]).sum::<f64>();
+        let later =
+            |values: &[f64]| (1..=most - n).map(|j| newcomers[j] * values[n + j]).sum::<f64>();
         let stays = 1.0 - none * newcomers[0];
         succeeds[n] = (one + none * later(&succeeds)) / stays;
         idles[n] = none * (1.0 + later(&idles)) / stays;
     }
-    let mean = |slots: f64, values: &[f64]| poisson(g * slots).iter().zip(values).map(|(w, v)| w * v).sum::<f64>();
+    let mean = |slots: f64, values: &[f64]| {
+        poisson(g * slots).iter().zip(values).map(|(w, v)| w * v).sum::<f64>()
+    };
     let (long, short) = (t + 1.0, gam);
     let success = mean(short, &succeeds) / (1.0 - mean(long, &succeeds) + mean(short, &succeeds));
-    success * t / (success * (long + mean(long, &idles)) + (1.0 - success) * (short + mean(short, &idles)))
+    success * t
+        / (success * (long + mean(long, &idles)) + (1.0 - success) * (short + mean(short, &idles)))
 }
 
 /// Kleinrock and Tobagi 1975, slotted 1-persistent without collision detection.
@@ -125,7 +134,12 @@ fn slotted_persistent_carries_what_tobagi_and_hunt_say() {
         let g = load / t as f64;
         let theory = persistent(t as f64, gam as f64, g, p);
         assert!((theory - printed).abs() <= 0.5e-4, "{t} {gam} {load} {p}: {theory} {printed}");
-        let trial = saturated(10, t, 0, &stretch(4_000_000, slotted(gam, json!(p), Value::Null, infinite(g))));
+        let trial = saturated(
+            10,
+            t,
+            0,
+            &stretch(4_000_000, slotted(gam, json!(p), Value::Null, infinite(g))),
+        );
         agree(utilisation(&outcome(&trial)), theory, 0.0, &format!("{t} {gam} {load} {p}"));
     }
 }
@@ -146,13 +160,19 @@ fn without_collision_detection_one_persistent_is_that_of_kleinrock_and_tobagi() 
 
 #[test]
 fn packets_of_two_lengths_share_the_capacity_as_their_mean_says() {
-    for (alpha, printed, short) in [(0.99, 0.7670, 0.6966), (0.9, 0.8516, 0.4034), (0.5, 0.9432, 0.0857)] {
+    for (alpha, printed, short) in
+        [(0.99, 0.7670, 0.6966), (0.9, 0.8516, 0.4034), (0.5, 0.9432, 0.0857)]
+    {
         let g = 0.768_04;
         let mean = alpha * 10.0 + (1.0 - alpha) * 100.0;
         let theory = non_persistent(mean, 2.0, g, true);
         assert!((theory - printed).abs() <= 0.5e-4, "{alpha}: {theory}");
         let world = slotted(2, json!("non"), json!("same-slot"), infinite(g));
-        let trial = with_lengths(saturated(10, 10, 0, &stretch(4_000_000, world)), &[10, 100], &[alpha, 1.0 - alpha]);
+        let trial = with_lengths(
+            saturated(10, 10, 0, &stretch(4_000_000, world)),
+            &[10, 100],
+            &[alpha, 1.0 - alpha],
+        );
         agree(utilisation(&outcome(&trial)), theory, 0.0, &format!("{alpha}"));
         assert!((theory * alpha * 10.0 / mean - short).abs() <= 0.5e-4);
     }
@@ -182,16 +202,19 @@ fn fifty_users_get_the_throughput_and_delay_of_tobagi_and_hunt() {
 #[test]
 fn users_with_packets_of_two_lengths_get_the_throughput_and_delay_of_tobagi_and_hunt() {
     let world = slotted(4, json!("non"), json!("whole-slot"), finite(0.05, "immediate"));
-    let trial = with_lengths(thinking(20, 10, 0.002, &stretch(30_000_000, world)), &[10, 100], &[0.5, 0.5]);
+    let trial =
+        with_lengths(thinking(20, 10, 0.002, &stretch(30_000_000, world)), &[10, 100], &[0.5, 0.5]);
     let outcome = outcome(&trial);
     agree(utilisation(&outcome), 0.910_228, 0.5e-6, "S");
     agree(delay(&outcome).plus(1.0), 708.5, 0.05, "D");
 }
 
-/// Users with one buffer whose new packets wait as after a collision (Tasaka 1986), exactly: the chain of who waits, from idle slot to idle slot.
-/// Returns throughput, delay in slots, and the share of packets lost.
+/// Users with one buffer whose new packets wait as after a collision (Tasaka 1986), exactly: the
+/// chain of who waits, from idle slot to idle slot. Returns throughput, delay in slots, and the
+/// share of packets lost.
 fn one_buffer(users: usize, generation: f64, p: f64, t: f64, gam: f64) -> (f64, f64, f64) {
-    // How many wait after `slots` more, beyond the `from` who wait: each other user with the same probability.
+    // How many wait after `slots` more, beyond the `from` who wait: each other user with the same
+    // probability.
     let joined = |from: usize, slots: f64| -> Vec<f64> {
         let others = users - from;
         let comes = 1.0 - (1.0 - generation).powf(slots);
@@ -241,13 +264,16 @@ fn one_buffer(users: usize, generation: f64, p: f64, t: f64, gam: f64) -> (f64, 
 
 #[test]
 fn users_with_one_buffer_and_delayed_first_attempts_do_as_tasaka_says() {
-    // THEORY's simulation of these is 0.1% (throughput) and 1% (delay) off its chain, and so must be the exact one.
+    // THEORY's simulation of these is 0.1% (throughput) and 1% (delay) off its chain, and so must
+    // be the exact one.
     for (generation, p, throughput, slots, lost) in
         [(1e-4, 0.01, 0.4836, 340.2, 0.0329), (5e-4, 0.02, 0.9548, 3237.0, 0.6181)]
     {
         let (s, d, loss) = one_buffer(50, generation, p, 100.0, 2.0);
         assert!(
-            (s / throughput - 1.0).abs() < 1e-3 && (d / slots - 1.0).abs() < 1e-2 && (loss - lost).abs() < 2e-3,
+            (s / throughput - 1.0).abs() < 1e-3
+                && (d / slots - 1.0).abs() < 1e-2
+                && (loss - lost).abs() < 2e-3,
             "{s} {d} {loss}"
         );
         let world = slotted(2, json!("non"), json!("whole-slot"), finite(p, "delayed"));
@@ -267,12 +293,20 @@ fn users_whose_buffers_are_always_full_all_contend() {
     let one = n * p * (1.0 - p).powf(n - 1.0);
     let some = 1.0 - (1.0 - p).powf(n) - one;
     let theory = one * t / (1.0 + one * (t + 1.0) + some * gam);
-    let world = stretch(40_000_000, slotted(101, json!("non"), json!("whole-slot"), finite(p, "delayed")));
-    // 20 users, of whom each sends one in 3500 slots: with a packet every 20 slots no buffer of four ever empties.
+    let world =
+        stretch(40_000_000, slotted(101, json!("non"), json!("whole-slot"), finite(p, "delayed")));
+    // 20 users, of whom each sends one in 3500 slots: with a packet every 20 slots no buffer of
+    // four ever empties.
     agree(utilisation(&outcome(&poisson(20, 100, 20.0, Some(4), &world))), theory, 0.0, "full");
-    // With one in 500 slots they sometimes do; Tasaka's chain, which is 0.1% off the simulation of then, gives this.
+    // With one in 500 slots they sometimes do; Tasaka's chain, which is 0.1% off the simulation of
+    // then, gives this.
     let mean_slots = -1.0 / (-0.002f64).ln_1p();
-    agree(utilisation(&outcome(&poisson(20, 100, mean_slots, Some(4), &world))), 0.5737, 0.5737e-3, "nearly full");
+    agree(
+        utilisation(&outcome(&poisson(20, 100, mean_slots, Some(4), &world))),
+        0.5737,
+        0.5737e-3,
+        "nearly full",
+    );
 }
 
 // ---- Contention that adapts ----
@@ -302,7 +336,12 @@ fn continuously_queued_stations_have_the_efficiency_of_metcalfe_and_boggs() {
         let theory = bits as f64 / (bits as f64 + (1.0 - acquisition) / acquisition * 48.0);
         assert!((theory - printed).abs() <= 1e-4, "{stations} {bits}: {theory}");
         let world = stretch(40_000_000, adaptive(48, 0, "one-of-waiting", "at-once"));
-        agree(utilisation(&outcome(&saturated(stations, bits, 0, &world))), theory, 0.0, &format!("{stations} {bits}"));
+        agree(
+            utilisation(&outcome(&saturated(stations, bits, 0, &world))),
+            theory,
+            0.0,
+            &format!("{stations} {bits}"),
+        );
     }
 }
 
@@ -323,12 +362,16 @@ fn the_response_time_is_that_of_almes_and_lazowska() {
     }
 }
 
-/// Lam 1980: mean time from arrival to the end of the packet and the silence after it, for lengths with these weights, in units of `tau`.
+/// Lam 1980: mean time from arrival to the end of the packet and the silence after it, for lengths
+/// with these weights, in units of `tau`.
 fn lam(lambda: f64, lengths: &[(f64, f64)]) -> f64 {
-    let sum = |f: &dyn Fn(f64) -> f64| lengths.iter().map(|&(length, weight)| weight * f(length)).sum::<f64>();
+    let sum = |f: &dyn Fn(f64) -> f64| {
+        lengths.iter().map(|&(length, weight)| weight * f(length)).sum::<f64>()
+    };
     let (mean, square, laplace) = (sum(&|x| x), sum(&|x| x * x), sum(&|x| (-lambda * x).exp()));
     let rho = lambda * (mean + 1.0 + 2.0 * E);
-    let service_square = square + (4.0 * E + 2.0) * mean + (1.0 + 4.0 * E) + 4.0 * E * (2.0 * E - 1.0);
+    let service_square =
+        square + (4.0 * E + 2.0) * mean + (1.0 + 4.0 * E) + 4.0 * E * (2.0 * E - 1.0);
     let w = (-2.0 * lambda).exp();
     lambda * service_square / (2.0 * (1.0 - rho)) + mean + 2.0 * E + 2.0
         - (1.0 - w) * (1.0 - 2.0 * lambda) / (lambda * (laplace * (-1.0 - lambda).exp() - 1.0 + w))
@@ -336,25 +379,36 @@ fn lam(lambda: f64, lengths: &[(f64, f64)]) -> f64 {
 
 #[test]
 fn the_delay_is_that_of_lam() {
-    // Packets of 100 or, mixed, of 50 and 300 propagation times (mean 100, and the second moment of exponential ones).
+    // Packets of 100 or, mixed, of 50 and 300 propagation times (mean 100, and the second moment of
+    // exponential ones).
     let fixed = [(100.0, 1.0)];
     let mixed = [(50.0, 0.8), (300.0, 0.2)];
-    for (lengths, load) in [(&fixed[..], 0.1), (&fixed, 0.5), (&fixed, 0.8), (&mixed, 0.3), (&mixed, 0.7)] {
+    for (lengths, load) in
+        [(&fixed[..], 0.1), (&fixed, 0.5), (&fixed, 0.8), (&mixed, 0.3), (&mixed, 0.7)]
+    {
         let world = stretch(160_000_000, adaptive(2, 1, "one-over-e", "next-slot"));
         let mut trial = poisson(10, 100, 100.0 / load * 10.0, None, &world);
         if lengths.len() > 1 {
             trial = with_lengths(trial, &[50, 300], &[0.8, 0.2]);
         }
         // The silence after the packet is one propagation time.
-        agree(delay(&outcome(&trial)).plus(1.0), lam(load / 100.0, lengths), 0.0, &format!("{load} {}", lengths.len()));
+        agree(
+            delay(&outcome(&trial)).plus(1.0),
+            lam(load / 100.0, lengths),
+            0.0,
+            &format!("{load} {}", lengths.len()),
+        );
     }
 }
 
 #[test]
 fn two_stations_that_wait_no_slot_or_one_waste_two_and_a_half_slots_a_packet() {
-    // Both are ready when a packet ends, and collide until they draw different waits: 2 collisions in the mean. Of the draws in vain, of
-    // which there is 1 in the mean, half are of one slot, and leave it idle.
-    for rule in [json!({"rule": "constant", "slots": 2}), json!({"rule": "exponential", "limit": 1})] {
+    // Both are ready when a packet ends, and collide until they draw different waits: 2 collisions
+    // in the mean. Of the draws in vain, of which there is 1 in the mean, half are of one slot, and
+    // leave it idle.
+    for rule in
+        [json!({"rule": "constant", "slots": 2}), json!({"rule": "exponential", "limit": 1})]
+    {
         let world = stretch(20_000_000, adaptive(1, 0, "binary-exponential", "at-once"));
         let mut trial = saturated(2, 10, 0, &world);
         trial.scenario.groups[0].backoff = serde_json::from_value(rule.clone()).expect("a rule");
@@ -363,12 +417,19 @@ fn two_stations_that_wait_no_slot_or_one_waste_two_and_a_half_slots_a_packet() {
 }
 
 #[test]
-fn stations_that_double_their_backoff_capture_the_medium_and_those_that_know_how_many_wait_do_not() {
+fn stations_that_double_their_backoff_capture_the_medium_and_those_that_know_how_many_wait_do_not()
+{
     let [known, doubled] = ["one-of-waiting", "binary-exponential"].map(|policy| {
-        let outcome = outcome(&saturated(20, 48, 0, &stretch(20_000_000, adaptive(48, 0, policy, "at-once"))));
+        let outcome = outcome(&saturated(
+            20,
+            48,
+            0,
+            &stretch(20_000_000, adaptive(48, 0, policy, "at-once")),
+        ));
         outcome.station_delay_sd_s[0] / outcome.station_delay_s[0]
     });
-    // Each packet is that of a station with probability 1/20: its delay is a geometric number of cycles, whose spread is its mean at most.
+    // Each packet is that of a station with probability 1/20: its delay is a geometric number of
+    // cycles, whose spread is its mean at most.
     assert!(known < 1.1, "{known}");
     assert!(doubled > 2.0 * known, "{doubled} {known}");
 }
@@ -397,9 +458,13 @@ fn unslotted(users: usize, thinks: f64, packets: u64, world: Value) -> Trial {
 
 #[test]
 fn fifty_users_who_sense_again_do_as_coyle_and_liu_say() {
-    for (sensing, throughput, packets) in
-        [(0.05, 0.5862, 35.30), (0.2, 0.7214, 19.31), (0.5, 0.7845, 13.73), (1.0, 0.8155, 11.31), (2.0, 0.8241, 10.67)]
-    {
+    for (sensing, throughput, packets) in [
+        (0.05, 0.5862, 35.30),
+        (0.2, 0.7214, 19.31),
+        (0.5, 0.7845, 13.73),
+        (1.0, 0.8155, 11.31),
+        (2.0, 0.8241, 10.67),
+    ] {
         let outcome = outcome(&unslotted(50, 50.0, 1_000_000, coyle_liu(0.04, 0.04, sensing)));
         agree(utilisation(&outcome), throughput, 0.5e-4, &format!("S at {sensing}"));
         // The theory counts a packet until it has passed everybody.
@@ -416,14 +481,15 @@ fn an_extreme_load_does_not_break_users_who_sense_again_slowly() {
     }
 }
 
-/// Takagi and Kleinrock 1985, 1-persistent without slots, as a chain of periods with one start and with several.
-/// `unnoticed`: several that start at once do not notice it by themselves.
+/// Takagi and Kleinrock 1985, 1-persistent without slots, as a chain of periods with one start and
+/// with several. `unnoticed`: several that start at once do not notice it by themselves.
 fn one_persistent(a: f64, b: f64, load: f64, unnoticed: bool) -> f64 {
     let (g, c) = (load, a + b);
     let x = 1.0 - (-2.0 * a * g).exp();
     let y = 1.0 - (-2.0 * a * g).exp() * (1.0 + 2.0 * a * g);
     let quiet = (-a * g).exp();
-    let p11 = quiet * (-g).exp() * (1.0 + g) + (-c * g).exp() * (x / 2.0 + c * g * x / 2.0 + y / 4.0);
+    let p11 =
+        quiet * (-g).exp() * (1.0 + g) + (-c * g).exp() * (x / 2.0 + c * g * x / 2.0 + y / 4.0);
     let p21 = (-c * g).exp() * (1.0 + c * g);
     let one = quiet * (1.0 + a + (-g).exp() / g)
         + (1.0 - quiet) * (2.0 * a + b)
@@ -454,7 +520,12 @@ fn unslotted_one_persistent_carries_what_takagi_and_kleinrock_say() {
         let theory = one_persistent(a, b, load, false);
         assert!((theory - printed).abs() <= 0.5 * 0.1f64.powi(digits), "{a} {b} {load}: {theory}");
         let world = takagi_kleinrock(a, b, false, Some(load));
-        agree(utilisation(&outcome(&unslotted(10, 0.0, 300_000, world))), theory, 0.0, &format!("{a} {b} {load}"));
+        agree(
+            utilisation(&outcome(&unslotted(10, 0.0, 300_000, world))),
+            theory,
+            0.0,
+            &format!("{a} {b} {load}"),
+        );
     }
 }
 
@@ -465,15 +536,21 @@ fn simultaneous_starts_that_nobody_notices_give_two_peaks() {
     {
         let theory = one_persistent(a, b, load, true);
         // The load of the peak is printed in whole units.
-        let peak =
-            (-5..=5).map(|tenth| one_persistent(a, b, load + f64::from(tenth) / 10.0, true)).fold(theory, f64::max);
+        let peak = (-5..=5)
+            .map(|tenth| one_persistent(a, b, load + f64::from(tenth) / 10.0, true))
+            .fold(theory, f64::max);
         assert!((peak - printed).abs() <= 0.5e-4, "{a} {b} {load}: {peak}");
         let between = one_persistent(a, b, load / 10.0, true);
         let first = one_persistent(a, b, 1.03, true);
         assert!(between < theory && between < first);
         for (load, theory) in [(1.03, first), (load / 10.0, between), (load, theory)] {
             let world = takagi_kleinrock(a, b, true, Some(load));
-            agree(utilisation(&outcome(&unslotted(10, 0.0, 900_000, world))), theory, 0.0, &format!("{a} {b} {load}"));
+            agree(
+                utilisation(&outcome(&unslotted(10, 0.0, 900_000, world))),
+                theory,
+                0.0,
+                &format!("{a} {b} {load}"),
+            );
         }
     }
 }
@@ -498,15 +575,20 @@ fn a_finite_population_carries_what_takagi_and_kleinrock_say() {
 
 #[test]
 fn polled_queues_wait_as_the_closed_forms_say() {
-    // Twenty queues, 5 us of walk each, packets of 50 and 300 us: mean 100 us, and the second moment of exponential ones.
-    for (load, printed) in [(0.3f64, [113.214, 115.357, 117.883]), (0.7, [394.167, 405.833, 459.434])] {
+    // Twenty queues, 5 us of walk each, packets of 50 and 300 us: mean 100 us, and the second
+    // moment of exponential ones.
+    for (load, printed) in
+        [(0.3f64, [113.214, 115.357, 117.883]), (0.7, [394.167, 405.833, 459.434])]
+    {
         for (discipline, printed) in ["exhaustive", "gated", "limited"].into_iter().zip(printed) {
             let (n, walk) = (20.0f64, 5.0f64);
             let (lambda, round) = (load / 100.0, n * walk);
             let theory = match discipline {
                 "exhaustive" => (lambda * 2e4 + round * (1.0 - load / n)) / (2.0 * (1.0 - load)),
                 "gated" => (lambda * 2e4 + round * (1.0 + load / n)) / (2.0 * (1.0 - load)),
-                _ => (lambda * 2e4 + round * (1.0 + load / n)) / (2.0 * (1.0 - load - lambda * walk)),
+                _ => {
+                    (lambda * 2e4 + round * (1.0 + load / n)) / (2.0 * (1.0 - load - lambda * walk))
+                }
             };
             assert!((theory - printed).abs() <= 0.5e-3, "{discipline} {load}: {theory}");
             let world = json!({"world": "polling", "walk_ps": 5 * SLOT, "discipline": discipline});
@@ -535,14 +617,27 @@ fn one_polled_queue_is_a_queue_with_vacations() {
 fn some_of_each() -> Vec<Trial> {
     let packets = 2000;
     vec![
-        saturated(3, 20, 0, &stretch(50_000, slotted(2, json!("non"), json!("same-slot"), infinite(0.4)))),
-        saturated(3, 20, 0, &stretch(50_000, slotted(21, json!("non"), json!("whole-slot"), infinite(0.1)))),
+        saturated(
+            3,
+            20,
+            0,
+            &stretch(50_000, slotted(2, json!("non"), json!("same-slot"), infinite(0.4))),
+        ),
+        saturated(
+            3,
+            20,
+            0,
+            &stretch(50_000, slotted(21, json!("non"), json!("whole-slot"), infinite(0.1))),
+        ),
         saturated(3, 20, 0, &stretch(50_000, slotted(4, json!(0.2), Value::Null, infinite(0.2)))),
         thinking(
             3,
             20,
             0.01,
-            &stretch(50_000, slotted(2, json!("non"), json!("whole-slot"), finite(0.1, "immediate"))),
+            &stretch(
+                50_000,
+                slotted(2, json!("non"), json!("whole-slot"), finite(0.1, "immediate")),
+            ),
         ),
         poisson(
             3,
@@ -559,9 +654,21 @@ fn some_of_each() -> Vec<Trial> {
             &stretch(50_000, slotted(2, json!("non"), json!("whole-slot"), finite(0.2, "delayed"))),
         ),
         saturated(3, 20, 0, &stretch(50_000, adaptive(2, 0, "one-of-waiting", "at-once"))),
-        poisson(3, 20, 90.0, Some(2), &stretch(50_000, adaptive(2, 1, "one-of-waiting", "next-slot"))),
+        poisson(
+            3,
+            20,
+            90.0,
+            Some(2),
+            &stretch(50_000, adaptive(2, 1, "one-of-waiting", "next-slot")),
+        ),
         poisson(3, 20, 120.0, None, &stretch(50_000, adaptive(2, 1, "one-over-e", "next-slot"))),
-        poisson(3, 20, 90.0, Some(5), &stretch(50_000, adaptive(3, 0, "binary-exponential", "at-once"))),
+        poisson(
+            3,
+            20,
+            90.0,
+            Some(5),
+            &stretch(50_000, adaptive(3, 0, "binary-exponential", "at-once")),
+        ),
         unslotted(3, 2.0, packets, coyle_liu(0.05, 0.07, 0.5)),
         unslotted(3, 1.0, packets, takagi_kleinrock(0.05, 0.02, false, None)),
         unslotted(3, 1.0, packets, takagi_kleinrock(0.05, 0.02, true, None)),
@@ -608,7 +715,9 @@ fn every_frame_offered_is_delivered_lost_or_still_there() {
         );
         assert!(trace.windows(2).all(|pair| pair[0].start <= pair[1].start));
         assert!(
-            trace.iter().all(|a| a.arrived <= a.taken_up && a.taken_up <= a.start && a.start < a.end),
+            trace
+                .iter()
+                .all(|a| a.arrived <= a.taken_up && a.taken_up <= a.start && a.start < a.end),
             "{:?}",
             trial.idealised
         );
@@ -618,16 +727,23 @@ fn every_frame_offered_is_delivered_lost_or_still_there() {
 #[test]
 fn littles_law_holds_in_every_world() {
     for mut trial in some_of_each() {
-        // From an empty to an empty world it is an identity: time waited by frames delivered or given up.
+        // From an empty to an empty world it is an identity: time waited by frames delivered or
+        // given up.
         let phases = &mut trial.scenario.phases;
         phases.measure_from_ps = 0;
         phases.stop_ps = phases.end_ps / 2;
         phases.measure_to_ps = phases.end_ps;
         let (outcome, trace) = run(&trial, &Watch::default(), true).expect("a valid trial");
-        let gone = trace.iter().filter(|attempt| matches!(attempt.ending, Ending::Delivered | Ending::Discarded));
+        let gone = trace
+            .iter()
+            .filter(|attempt| matches!(attempt.ending, Ending::Delivered | Ending::Discarded));
         let waited: i64 = gone.map(|attempt| attempt.end - attempt.taken_up).sum();
         let waiting = outcome.station_waiting.iter().sum::<f64>() * outcome.window_ps as f64;
-        assert!((waiting - waited as f64).abs() <= 1e-9 * waited as f64, "{:?}: {waiting} {waited}", trial.idealised);
+        assert!(
+            (waiting - waited as f64).abs() <= 1e-9 * waited as f64,
+            "{:?}: {waiting} {waited}",
+            trial.idealised
+        );
     }
 }
 
@@ -651,8 +767,8 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
         let again = run(&trial, &Watch::default(), true).expect("a valid trial");
         let (first, trace) = run(&trial, &Watch::default(), true).expect("a valid trial");
         assert_eq!((format!("{first:?}"), &trace), (format!("{:?}", again.0), &again.1));
-        let other =
-            run(&Trial { seed: trial.seed + 1, ..trial.clone() }, &Watch::default(), true).expect("a valid trial");
+        let other = run(&Trial { seed: trial.seed + 1, ..trial.clone() }, &Watch::default(), true)
+            .expect("a valid trial");
         assert_ne!(trace, other.1, "{:?}", trial.idealised);
     }
 }
@@ -666,7 +782,8 @@ fn the_seed_alone_decides_and_not_the_length_of_the_trial() {
         shorter.scenario.phases.stop_ps = shorter.scenario.phases.end_ps;
         shorter.scenario.phases.measure_to_ps = shorter.scenario.phases.end_ps;
         let (_, short) = run(&shorter, &Watch::default(), true).expect("a valid trial");
-        // What begins before the shorter one's end, less a packet and a contention about it, cannot know of it.
+        // What begins before the shorter one's end, less a packet and a contention about it, cannot
+        // know of it.
         let sure = short.len() * 9 / 10;
         assert_eq!(long[..sure], short[..sure], "{:?}", trial.idealised);
     }
@@ -678,7 +795,8 @@ fn a_station_alone_never_collides_and_its_cycle_is_known() {
     let packet = 20;
     let non = |population| slotted(2, json!("non"), json!("whole-slot"), population);
     for (world, cycle) in [
-        // think no time, be there at the end of the first idle slot, start at once: packet, slot of propagation, slot
+        // think no time, be there at the end of the first idle slot, start at once: packet, slot of
+        // propagation, slot
         (non(finite(1.0, "immediate")), 22),
         // … and wait for the second idle slot
         (non(finite(1.0, "delayed")), 23),
@@ -696,7 +814,11 @@ fn a_station_alone_never_collides_and_its_cycle_is_known() {
             continue;
         }
         let cycles = outcome.window_ps / (cycle * SLOT);
-        assert!(outcome.station_frames[0].abs_diff(cycles) <= 1, "{world} {} {cycles}", outcome.station_frames[0]);
+        assert!(
+            outcome.station_frames[0].abs_diff(cycles) <= 1,
+            "{world} {} {cycles}",
+            outcome.station_frames[0]
+        );
     }
     // Without slots: packet, propagation, and no time to think.
     for world in [takagi_kleinrock(0.05, 0.05, false, None), coyle_liu(0.05, 0.05, 1.0)] {
@@ -704,7 +826,11 @@ fn a_station_alone_never_collides_and_its_cycle_is_known() {
         trial.scenario.phases.measure_from_ps = 0;
         let outcome = outcome(&trial);
         let cycles = outcome.window_ps as f64 / PACKET / 1.05;
-        assert!((outcome.station_frames[0] as f64 - cycles).abs() <= 1.0, "{} {cycles}", outcome.station_frames[0]);
+        assert!(
+            (outcome.station_frames[0] as f64 - cycles).abs() <= 1.0,
+            "{} {cycles}",
+            outcome.station_frames[0]
+        );
     }
 }
 
@@ -713,17 +839,25 @@ fn a_queue_of_one_station_alone_is_an_m_d_1_queue() {
     let world = stretch(40_000_000, adaptive(1, 0, "one-of-waiting", "at-once"));
     for load in [0.3, 0.7] {
         let one = outcome(&poisson(1, 100, 100.0 / load, None, &world));
-        // Several frames of one station contend in the implied queue, so it is not this one; the backoff of a station alone is.
+        // Several frames of one station contend in the implied queue, so it is not this one; the
+        // backoff of a station alone is.
         assert!(one.station_collisions[0] > 0);
         let world = stretch(40_000_000, adaptive(1, 0, "binary-exponential", "at-once"));
         let trial = poisson(1, 100, 100.0 / load, None, &world);
-        agree(replicated(&trial, wait), load * 100.0 / (2.0 * (1.0 - load)), 0.0, &format!("{load}"));
+        agree(
+            replicated(&trial, wait),
+            load * 100.0 / (2.0 * (1.0 - load)),
+            0.0,
+            &format!("{load}"),
+        );
     }
 }
 
 #[test]
 fn one_is_a_probability_however_it_is_written() {
-    let of = |p: Value| outcome(&saturated(3, 20, 0, &stretch(100_000, slotted(4, p, Value::Null, infinite(0.2)))));
+    let of = |p: Value| {
+        outcome(&saturated(3, 20, 0, &stretch(100_000, slotted(4, p, Value::Null, infinite(0.2)))))
+    };
     assert_eq!(format!("{:?}", of(json!(1))), format!("{:?}", of(json!(1.0))));
 }
 
@@ -743,7 +877,10 @@ fn what_is_wrong_is_told_with_key_value_and_what_was_allowed() {
         (changed("slot_ps", json!(SLOT * 3)), &["groups[0].frames", "whole slots", "got 20 bits"]),
         (changed("slot_ps", json!(-1)), &["-1"]),
         (changed("collision_slots", json!(0)), &["idealised.collision_slots", "from 1", "got 0"]),
-        (changed("persistence", json!("maybe")), &["persistence", "maybe", "\"non\" or a probability"]),
+        (
+            changed("persistence", json!("maybe")),
+            &["persistence", "maybe", "\"non\" or a probability"],
+        ),
         (changed("persistence", json!(2)), &["persistence", "2", "\"non\" or a probability"]),
         (changed("persistence", json!(0.5)), &["idealised.idle", "null"]),
         (changed("idle", Value::Null), &["idealised.idle", "same-slot", "whole-slot"]),
@@ -755,8 +892,14 @@ fn what_is_wrong_is_told_with_key_value_and_what_was_allowed() {
             &["more", "attempts_per_slot"],
         ),
         (changed("more", json!(1)), &["more", "slot_ps"]),
-        (slotted(2, json!(1.5), Value::Null, infinite(0.4)), &["idealised.persistence", "1e-12 to 1", "1.5"]),
-        (slotted(2, json!("non"), json!("whole-slot"), finite(0.0, "immediate")), &["retransmission", "got 0"]),
+        (
+            slotted(2, json!(1.5), Value::Null, infinite(0.4)),
+            &["idealised.persistence", "1e-12 to 1", "1.5"],
+        ),
+        (
+            slotted(2, json!("non"), json!("whole-slot"), finite(0.0, "immediate")),
+            &["retransmission", "got 0"],
+        ),
         (
             slotted(2, json!("non"), json!("whole-slot"), infinite(1e-13)),
             &["attempts_per_slot", "from 1e-9", "got 0.0000000000001"],
@@ -787,7 +930,9 @@ fn a_damaged_line_is_refused_or_runs() {
     ] {
         let good = worlds::line(3, 20, &stretch(100, world)).to_string();
         let (mut refused, mut ran) = (0, 0);
-        for (at, byte) in (0..good.len()).flat_map(|at| b"019-.x\"{".iter().map(move |&byte| (at, byte))) {
+        for (at, byte) in
+            (0..good.len()).flat_map(|at| b"019-.x\"{".iter().map(move |&byte| (at, byte)))
+        {
             let mut line = good.clone().into_bytes();
             line[at] = byte;
             let line = String::from_utf8(line).expect("ASCII");
@@ -802,13 +947,21 @@ fn a_damaged_line_is_refused_or_runs() {
                 }
             }
         }
-        assert!(refused > 1000 && (ran > 100 || good.contains("polling")), "{refused} {ran} {good}");
+        assert!(
+            refused > 1000 && (ran > 100 || good.contains("polling")),
+            "{refused} {ran} {good}"
+        );
     }
 }
 
 #[test]
 fn a_backoff_without_end_is_refused() {
-    let mut trial = saturated(2, 20, 0, &stretch(1000, adaptive(1_000_000, 0, "binary-exponential", "at-once")));
+    let mut trial = saturated(
+        2,
+        20,
+        0,
+        &stretch(1000, adaptive(1_000_000, 0, "binary-exponential", "at-once")),
+    );
     trial.scenario.groups[0].backoff = Backoff::Exponential { limit: 30 };
     let error = simulate_idealised(&trial).expect_err("a backoff of 34 years").to_string();
     assert!(error.starts_with("groups[0].backoff: must not last longer than"), "{error}");
@@ -817,7 +970,8 @@ fn a_backoff_without_end_is_refused() {
 
 #[test]
 fn the_segments_own_gap_and_preamble_are_refused() {
-    let mut trial = saturated(1, 20, 0, &stretch(1000, adaptive(1, 0, "one-of-waiting", "at-once")));
+    let mut trial =
+        saturated(1, 20, 0, &stretch(1000, adaptive(1, 0, "one-of-waiting", "at-once")));
     trial.scenario.segment.gap_bits = 96;
     let error = simulate_idealised(&trial).expect_err("a gap").to_string();
     assert_eq!(error, "segment.gap_bits: must be 0 in an idealised world, got 96");
@@ -825,7 +979,8 @@ fn the_segments_own_gap_and_preamble_are_refused() {
 
 #[test]
 fn a_priority_wait_is_refused() {
-    let mut trial = saturated(1, 20, 0, &stretch(1000, adaptive(1, 0, "one-of-waiting", "at-once")));
+    let mut trial =
+        saturated(1, 20, 0, &stretch(1000, adaptive(1, 0, "one-of-waiting", "at-once")));
     trial.scenario.groups[0].priority_wait_ps = 1;
     let error = simulate_idealised(&trial).expect_err("a wait").to_string();
     assert_eq!(error, "groups[0].priority_wait_ps: must be 0 in an idealised world, got 1");

@@ -1,4 +1,5 @@
-//! Networks against hand calculations, queueing theory, laws, and each implementation against the other.
+//! Networks against hand calculations, queueing theory, laws, and each implementation against the
+//! other.
 
 use ethermeter_simulator::network::{simulate, traces, BatchOutcome, Outcome, Trial};
 use proptest::prelude::*;
@@ -81,22 +82,36 @@ fn assert_same(reference: &Outcome, fast: &Outcome) {
 fn balances(outcome: &Outcome) {
     for flow in &outcome.flows {
         let b = &flow.balance;
-        assert_eq!(b.sent + b.copied, b.delivered + b.lost.iter().sum::<u64>() + b.in_flight, "{b:?}");
+        assert_eq!(
+            b.sent + b.copied,
+            b.delivered + b.lost.iter().sum::<u64>() + b.in_flight,
+            "{b:?}"
+        );
         for delays in [&flow.one_way, &flow.round_trip, &flow.between_arrivals] {
-            assert_eq!(delays.count, delays.buckets.iter().map(|bucket| bucket.2).sum::<u64>(), "{delays:?}");
+            assert_eq!(
+                delays.count,
+                delays.buckets.iter().map(|bucket| bucket.2).sum::<u64>(),
+                "{delays:?}"
+            );
         }
         if let Some(voice) = &flow.voice {
             let host = voice.host;
             assert_eq!(host.made, host.sent + host.lost + host.left, "{voice:?}");
-            assert_eq!(host.sent, voice.delivered + voice.lost.iter().sum::<u64>() + voice.under_way, "{voice:?}");
+            assert_eq!(
+                host.sent,
+                voice.delivered + voice.lost.iter().sum::<u64>() + voice.under_way,
+                "{voice:?}"
+            );
             assert_eq!(voice.sample_delay.count, voice.delivered, "{voice:?}");
         }
     }
 }
 
-/// A host of Hughes-Jones and Saka 2000: software, PCI at the measured rate (14 octets of header, no FCS), interface.
+/// A host of Hughes-Jones and Saka 2000: software, PCI at the measured rate (14 octets of header,
+/// no FCS), interface.
 fn pc() -> Value {
-    // 26.32 us = 2 t_sw + 2 t_nic + 26 R_net + 28 R_pci with t_nic = 4.25 us leaves t_sw = 8.6975 us... in ps
+    // 26.32 us = 2 t_sw + 2 t_nic + 26 R_net + 28 R_pci with t_nic = 4.25 us leaves t_sw = 8.6975
+    // us... in ps
     let software = (26_320_000 - 2 * 4_250_000 - 26 * 8000 - 28 * 7750) / 2;
     let pci = json!({"name": "pci", "resource": "pci", "ps_per_octet": 7750, "extra_octets": -4});
     let nic = json!({"name": "nic", "delay_ps": 4_250_000});
@@ -110,7 +125,13 @@ fn two_hosts_give_equation_2_1_of_hughes_jones_and_saka() {
     for user in [64u64, 512, 1500] {
         let nodes = [host("a", &pc()), host("b", &pc())];
         let links = [link("a", "b", 8000, 0)];
-        let outcome = run(&trial(1, &nodes, &links, &[ping_pong("a", "b", user + 18, user + 18)], &phases(10 * MS)));
+        let outcome = run(&trial(
+            1,
+            &nodes,
+            &links,
+            &[ping_pong("a", "b", user + 18, user + 18)],
+            &phases(10 * MS),
+        ));
         let flow = &outcome.flows[0];
         assert!(flow.completed > 50);
         let expected = 26_320_000 + u128::from(23_500 * user);
@@ -126,11 +147,20 @@ fn an_alteon_switch_adds_storing_and_its_backplane() {
     let nodes = [
         host("a", &json!({})),
         host("b", &json!({})),
-        switch("s", &json!({"fabric": {"shared": {"name": "backplane", "ps_per_octet": 3500, "delay_ps": 1000}}})),
+        switch(
+            "s",
+            &json!({"fabric": {"shared": {"name": "backplane", "ps_per_octet": 3500, "delay_ps": 1000}}}),
+        ),
     ];
     let links = [link("a", "s", 8000, 0), link("b", "s", 8000, 0)];
     for octets in [64u64, 1518] {
-        let outcome = run(&trial(1, &nodes, &links, &[ping_pong("a", "b", octets, octets)], &phases(10 * MS)));
+        let outcome = run(&trial(
+            1,
+            &nodes,
+            &links,
+            &[ping_pong("a", "b", octets, octets)],
+            &phases(10 * MS),
+        ));
         let expected = u128::from(2 * 8000 * (octets + 8) + 3500 * octets + 1000);
         let flow = &outcome.flows[0];
         assert!(flow.completed > 100);
@@ -140,18 +170,27 @@ fn an_alteon_switch_adds_storing_and_its_backplane() {
 
 #[test]
 fn a_switch_that_cuts_through_adds_its_header_only() {
-    // Preamble and 14 octets, then the frame goes on while it comes in; at the same rate it costs nothing more.
-    let nodes = [host("a", &json!({})), host("b", &json!({})), switch("s", &json!({"overlap_octets": 14}))];
+    // Preamble and 14 octets, then the frame goes on while it comes in; at the same rate it costs
+    // nothing more.
+    let nodes =
+        [host("a", &json!({})), host("b", &json!({})), switch("s", &json!({"overlap_octets": 14}))];
     let outcome = |rate_out: u64| {
         let links = [link("a", "s", 8000, 300), link("b", "s", rate_out, 500)];
-        run(&trial(1, &nodes, &links, &[stream("a", "b", 1518, &regular(100 * US))], &phases(10 * MS)))
+        run(&trial(
+            1,
+            &nodes,
+            &links,
+            &[stream("a", "b", 1518, &regular(100 * US))],
+            &phases(10 * MS),
+        ))
     };
     let same = outcome(8000);
     assert_eq!(
         same.flows[0].one_way.sum_ps,
         u128::from(8000 * (8 + 14 + 8 + 1518) + 800u64) * u128::from(same.flows[0].one_way.count)
     );
-    // A faster port out begins so late that it does not run dry: the last octet leaves when it has come.
+    // A faster port out begins so late that it does not run dry: the last octet leaves when it has
+    // come.
     let faster = outcome(800);
     assert_eq!(
         faster.flows[0].one_way.sum_ps,
@@ -162,11 +201,13 @@ fn a_switch_that_cuts_through_adds_its_header_only() {
 
 #[test]
 fn overlapped_stages_take_as_long_as_the_slowest_and_the_heads_of_the_others() {
-    // Fast Ethernet of the Intel card: the wire starts 64 octets into the PCI transfer and does not wait for it.
+    // Fast Ethernet of the Intel card: the wire starts 64 octets into the PCI transfer and does not
+    // wait for it.
     let pci = json!({"name": "pci", "ps_per_octet": 7750, "overlap_octets": 64});
     let nodes = [host("a", &json!({"send": [pci]})), host("b", &json!({}))];
     let links = [link("a", "b", 80_000, 0)];
-    let outcome = run(&trial(1, &nodes, &links, &[stream("a", "b", 1518, &regular(MS))], &phases(20 * MS)));
+    let outcome =
+        run(&trial(1, &nodes, &links, &[stream("a", "b", 1518, &regular(MS))], &phases(20 * MS)));
     assert_eq!(
         outcome.flows[0].one_way.sum_ps,
         u128::from(64 * 7750 + 80_000 * 1526u64) * u128::from(outcome.flows[0].one_way.count)
@@ -179,9 +220,13 @@ fn a_bus_in_bursts_pays_for_each_burst() {
     let pci = json!({"name": "pci", "ps_per_octet": 7575, "extra_octets": -4, "burst": {"octets": 380, "ps": 300_000}});
     let nodes = [host("a", &json!({})), host("b", &json!({"receive": [pci]}))];
     let links = [link("a", "b", 8000, 0)];
-    let outcome = run(&trial(1, &nodes, &links, &[stream("a", "b", 1518, &regular(MS))], &phases(20 * MS)));
+    let outcome =
+        run(&trial(1, &nodes, &links, &[stream("a", "b", 1518, &regular(MS))], &phases(20 * MS)));
     let expected = u128::from(8000 * 1526 + 7575 * 1514 + 4 * 300_000u64);
-    assert_eq!(outcome.flows[0].one_way.sum_ps, expected * u128::from(outcome.flows[0].one_way.count));
+    assert_eq!(
+        outcome.flows[0].one_way.sum_ps,
+        expected * u128::from(outcome.flows[0].one_way.count)
+    );
 }
 
 #[test]
@@ -217,8 +262,13 @@ fn throughput_is_that_of_the_slowest_stage() {
     // Software of 12.5 us a frame: 80 000 frames a second, whatever the wire could do.
     let receive = json!({"receive": [{"name": "software", "fixed_ps": 12_500_000}]});
     let nodes = [host("a", &json!({})), host("b", &receive)];
-    let outcome =
-        run(&trial(1, &nodes, &[link("a", "b", 8000, 0)], &[stream("a", "b", 64, &saturated())], &phases(10 * MS)));
+    let outcome = run(&trial(
+        1,
+        &nodes,
+        &[link("a", "b", 8000, 0)],
+        &[stream("a", "b", 64, &saturated())],
+        &phases(10 * MS),
+    ));
     // One every 12.5 us from 0.576 us on.
     assert_eq!(outcome.flows[0].messages, (10 * MS - 576_000) / 12_500_000);
 }
@@ -227,27 +277,32 @@ fn throughput_is_that_of_the_slowest_stage() {
 fn many_to_one_gets_the_line_rate_and_drops_the_rest() {
     let mut nodes: Vec<Value> = ["a", "b", "c", "d"].map(|name| host(name, &json!({}))).to_vec();
     nodes.push(switch("s", &json!({"queue_frames": 20})));
-    let links: Vec<Value> = (0..4).map(|i| link(["a", "b", "c", "d"][i], "s", 8000, 1000 + 17 * i as u64)).collect();
-    let flows: Vec<Value> = ["a", "b", "c"].map(|name| stream(name, "d", 1518, &saturated())).to_vec();
+    let links: Vec<Value> =
+        (0..4).map(|i| link(["a", "b", "c", "d"][i], "s", 8000, 1000 + 17 * i as u64)).collect();
+    let flows: Vec<Value> =
+        ["a", "b", "c"].map(|name| stream(name, "d", 1518, &saturated())).to_vec();
     let outcome = run(&trial(1, &nodes, &links, &flows, &phases(100 * MS)));
     let received: u64 = outcome.flows.iter().map(|flow| flow.messages).sum();
     // First in at 12.208 us and the cable, then one every 1538 octets; out after as long again.
     let line = (100 * MS - 2 * 1526 * 8000) / (1538 * 8000);
     assert!(received.abs_diff(line) <= 1, "{received} {line}");
     assert_eq!(outcome.ports[7].queue_most, 20);
-    // Two thirds are too much. Whose they are is up to phases: saturated senders of one rate stay in step.
+    // Two thirds are too much. Whose they are is up to phases: saturated senders of one rate stay
+    // in step.
     let lost: u64 = outcome.flows.iter().map(|flow| flow.balance.lost[0]).sum();
     assert!((lost + 20).abs_diff(2 * received) <= 6, "{lost} {received}");
 }
 
 #[test]
 fn minimal_frames_come_at_the_rate_that_each_link_is_known_for() {
-    // 84 octet times a frame of 64: 14 880.95 a second at 10 Mb/s, and in proportion up to 400 Gb/s.
+    // 84 octet times a frame of 64: 14 880.95 a second at 10 Mb/s, and in proportion up to 400
+    // Gb/s.
     for mbps in [10u64, 100, 1000, 2500, 10_000, 25_000, 40_000, 100_000, 400_000] {
         let links = [link("a", "b", 8_000_000 / mbps, 0)];
         let nodes = [host("a", &json!({})), host("b", &json!({}))];
         let length = 100 * S / mbps;
-        let outcome = run(&trial(1, &nodes, &links, &[stream("a", "b", 64, &saturated())], &phases(length)));
+        let outcome =
+            run(&trial(1, &nodes, &links, &[stream("a", "b", 64, &saturated())], &phases(length)));
         let expected = count(mbps) * 1_488.095_238 * count(length) / count(S);
         assert!((count(outcome.flows[0].messages) - expected).abs() < 1.0, "{mbps}: {expected}");
     }
@@ -266,7 +321,8 @@ fn a_shared_backplane_limits_the_sum_and_a_crossbar_does_not() {
                 json!({"ends": [{"node": name}, {"node": "s", "module": i}], "ps_per_octet": 8000, "delay_ps": 13 * i})
             })
             .collect();
-        let flows = [("a", "b"), ("c", "d"), ("e", "f")].map(|(from, to)| stream(from, to, 1518, &saturated()));
+        let flows = [("a", "b"), ("c", "d"), ("e", "f")]
+            .map(|(from, to)| stream(from, to, 1518, &saturated()));
         let outcome = run(&trial(1, &nodes, &links, &flows, &phases(100 * MS)));
         outcome.flows.iter().map(|flow| flow.messages).sum::<u64>()
     };
@@ -283,31 +339,49 @@ fn a_shared_backplane_limits_the_sum_and_a_crossbar_does_not() {
 #[test]
 fn modules_switch_locally_without_the_crossbar() {
     let stage = |ps: u64| json!({"name": "link", "ps_per_octet": ps});
-    let fabric = json!({"crossbar": {"local": null, "inward": stage(4000), "outward": stage(4100)}});
-    let nodes =
-        [host("a", &json!({})), host("b", &json!({})), host("c", &json!({})), switch("s", &json!({"fabric": fabric}))];
+    let fabric =
+        json!({"crossbar": {"local": null, "inward": stage(4000), "outward": stage(4100)}});
+    let nodes = [
+        host("a", &json!({})),
+        host("b", &json!({})),
+        host("c", &json!({})),
+        switch("s", &json!({"fabric": fabric})),
+    ];
     let ends = |name: &str, module: u64| json!({"ends": [{"node": name}, {"node": "s", "module": module}], "ps_per_octet": 80_000});
     let links = [ends("a", 0), ends("b", 0), ends("c", 1)];
     let flows = [stream("a", "b", 1518, &regular(MS)), stream("a", "c", 1518, &regular(MS))];
     let outcome = run(&trial(3, &nodes, &links, &flows, &phases(50 * MS)));
-    let least = |flow: usize| outcome.flows[flow].one_way.sum_ps / u128::from(outcome.flows[flow].one_way.count);
-    // Two streams with random phases on one link: apart, unless their phases are within a frame's time; this seed's are not.
+    let least = |flow: usize| {
+        outcome.flows[flow].one_way.sum_ps / u128::from(outcome.flows[flow].one_way.count)
+    };
+    // Two streams with random phases on one link: apart, unless their phases are within a frame's
+    // time; this seed's are not.
     assert_eq!(least(0), u128::from(2 * 80_000 * 1526u64));
     assert_eq!(least(1), u128::from(2 * 80_000 * 1526 + 8100 * 1518u64));
 }
 
 #[test]
 fn streams_of_one_phase_meet_at_a_port_out_and_streams_half_a_period_apart_do_not() {
-    let nodes = [host("a", &json!({})), host("b", &json!({})), host("c", &json!({})), switch("s", &json!({}))];
+    let nodes = [
+        host("a", &json!({})),
+        host("b", &json!({})),
+        host("c", &json!({})),
+        switch("s", &json!({})),
+    ];
     let links = [link("a", "s", 80_000, 0), link("b", "s", 80_000, 0), link("c", "s", 80_000, 0)];
-    let phased = |phase_us: u64| json!({"kind": "regular", "period_ps": 10 * MS, "phase_ps": phase_us * US});
+    let phased =
+        |phase_us: u64| json!({"kind": "regular", "period_ps": 10 * MS, "phase_ps": phase_us * US});
     for (apart_us, waits) in [(0, true), (5000, false)] {
         let flows = [stream("a", "c", 1518, &phased(0)), stream("b", "c", 1518, &phased(apart_us))];
         for seed in 1..4 {
             let outcome = run(&trial(seed, &nodes, &links, &flows, &phases(100 * MS)));
             let sums: u128 = outcome.flows.iter().map(|flow| flow.one_way.sum_ps).sum();
-            assert_eq!(outcome.flows.iter().map(|flow| flow.one_way.count).collect::<Vec<_>>(), [10, 10]);
-            // Stored at the switch: two wires for each; of two that meet, one waits for the other's frame, preamble and gap.
+            assert_eq!(
+                outcome.flows.iter().map(|flow| flow.one_way.count).collect::<Vec<_>>(),
+                [10, 10]
+            );
+            // Stored at the switch: two wires for each; of two that meet, one waits for the other's
+            // frame, preamble and gap.
             let wait = u128::from(waits) * 10 * 80_000 * 1538;
             assert_eq!(sums, 20 * 2 * 80_000 * 1526 + wait);
         }
@@ -321,10 +395,14 @@ fn a_phase_of_a_whole_period_or_of_nothing_but_a_regular_source_is_refused() {
         json!({"seed": 1, "scenario": {"network": {"nodes": &nodes, "links": [link("a", "b", 8000, 0)]},
         "flows": [stream("a", "b", 64, &arrivals)], "phases": phases(MS)}})
     };
-    let whole: Trial = serde_json::from_value(with(json!({"kind": "regular", "period_ps": US, "phase_ps": US})))
-        .expect("the right shape");
+    let whole: Trial =
+        serde_json::from_value(with(json!({"kind": "regular", "period_ps": US, "phase_ps": US})))
+            .expect("the right shape");
     let fault = simulate(&whole).expect_err("a phase of a whole period").to_string();
-    assert!(fault.contains("flows[0].arrivals: phase_ps must be below period_ps, 1000000, got 1000000"), "{fault}");
+    assert!(
+        fault.contains("flows[0].arrivals: phase_ps must be below period_ps, 1000000, got 1000000"),
+        "{fault}"
+    );
     let poisson = json!({"kind": "poisson", "mean_ps": 1e9, "phase_ps": 0});
     assert!(serde_json::from_value::<Trial>(with(poisson)).is_err());
 }
@@ -334,9 +412,17 @@ fn a_switch_floods_until_it_has_learned_and_again_when_it_has_forgotten() {
     let names = ["a", "b", "c", "d"];
     let flooded = |age: u64, back: bool, addresses: u64| {
         let mut nodes: Vec<Value> = names.map(|name| host(name, &json!({}))).to_vec();
-        nodes.push(switch("s", &json!({"learning": {"learns": {"age_ps": age, "addresses": addresses}}})));
-        let links: Vec<Value> = names.iter().zip(0..).map(|(name, i)| link(name, "s", 8000, 100 + i)).collect();
-        let flow = if back { ping_pong("a", "b", 64, 64) } else { stream("a", "b", 64, &regular(100 * US)) };
+        nodes.push(switch(
+            "s",
+            &json!({"learning": {"learns": {"age_ps": age, "addresses": addresses}}}),
+        ));
+        let links: Vec<Value> =
+            names.iter().zip(0..).map(|(name, i)| link(name, "s", 8000, 100 + i)).collect();
+        let flow = if back {
+            ping_pong("a", "b", 64, 64)
+        } else {
+            stream("a", "b", 64, &regular(100 * US))
+        };
         let mut flow = flow;
         flow["service"] = json!({"kind": "constant", "ps": 100 * US});
         let outcome = run(&trial(1, &nodes, &links, &[flow], &phases(10 * MS)));
@@ -362,7 +448,8 @@ fn a_group_is_for_its_members_and_broadcast_costs_everybody() {
     let outcome = |address: &str| {
         let mut nodes: Vec<Value> = names.map(|name| host(name, &json!({}))).to_vec();
         nodes.push(switch("s", &json!({})));
-        let links: Vec<Value> = names.iter().zip(0..).map(|(name, i)| link(name, "s", 8000, 100 + i)).collect();
+        let links: Vec<Value> =
+            names.iter().zip(0..).map(|(name, i)| link(name, "s", 8000, 100 + i)).collect();
         let flow = json!({"name": "group", "from": "a", "to": ["b", "c"], "address": address, "frames": fixed(64), "arrivals": saturated(),
             "response": {"frames": fixed(1518), "think": {"kind": "constant", "ps": 0}}});
         run(&trial(1, &nodes, &links, &[flow], &phases(10 * MS)))
@@ -370,7 +457,8 @@ fn a_group_is_for_its_members_and_broadcast_costs_everybody() {
     for address in ["multicast", "broadcast"] {
         let flow = &outcome(address).flows[0];
         assert!(flow.completed > 200);
-        // The second answer waits for the first on the way to a: 1538 octets later, less what c's cable delays its own.
+        // The second answer waits for the first on the way to a: 1538 octets later, less what c's
+        // cable delays its own.
         let mean = flow.round_trip.sum_ps / u128::from(flow.completed);
         let request = 72 * 8000 * 2 + 100;
         let first = 1526 * 8000 * 2 + 100;
@@ -384,18 +472,31 @@ fn a_group_is_for_its_members_and_broadcast_costs_everybody() {
 
 #[test]
 fn datagrams_of_5000_octets_come_whole_or_not_at_all() {
-    // ERG's segments over 10 Mb/s: four frames, 5178 octets with their FCS, preambles and gaps 80 more.
-    let nodes = [host("a", &json!({})), host("b", &json!({})), switch("s", &json!({"queue_frames": 3}))];
+    // ERG's segments over 10 Mb/s: four frames, 5178 octets with their FCS, preambles and gaps 80
+    // more.
+    let nodes =
+        [host("a", &json!({})), host("b", &json!({})), switch("s", &json!({"queue_frames": 3}))];
     let mut flow = stream("a", "b", 5000, &saturated());
     flow["framing"] = json!({"udp": {"mtu_octets": 1500}});
-    let whole =
-        run(&trial(1, &nodes, &[link("a", "s", 800_000, 0), link("b", "s", 800_000, 0)], &[flow.clone()], &phases(S)));
+    let whole = run(&trial(
+        1,
+        &nodes,
+        &[link("a", "s", 800_000, 0), link("b", "s", 800_000, 0)],
+        &[flow.clone()],
+        &phases(S),
+    ));
     let octets = 3 * 1518 + 606 + 4 * 20;
     let messages = S / (octets * 800_000);
     assert!(whole.flows[0].messages.abs_diff(messages) <= 1, "{messages} {:?}", whole.flows[0]);
-    // Into a link of half the rate: every datagram loses a piece sooner or later, and only whole ones count.
-    let lossy =
-        run(&trial(1, &nodes, &[link("a", "s", 800_000, 0), link("b", "s", 1_600_000, 0)], &[flow], &phases(S)));
+    // Into a link of half the rate: every datagram loses a piece sooner or later, and only whole
+    // ones count.
+    let lossy = run(&trial(
+        1,
+        &nodes,
+        &[link("a", "s", 800_000, 0), link("b", "s", 1_600_000, 0)],
+        &[flow],
+        &phases(S),
+    ));
     let b = &lossy.flows[0].balance;
     assert!(b.lost[0] > 0 && 4 * lossy.flows[0].messages < b.delivered, "{b:?}");
 }
@@ -425,12 +526,17 @@ fn a_router_forwards_as_fast_as_it_can_and_no_faster() {
 #[test]
 fn answers_that_are_lost_are_waited_for_no_longer_than_the_timeout() {
     // A full port towards b: requests are lost among the stream, and given up after 5 ms.
-    let nodes =
-        [host("a", &json!({})), host("b", &json!({})), host("c", &json!({})), switch("s", &json!({"queue_frames": 4}))];
+    let nodes = [
+        host("a", &json!({})),
+        host("b", &json!({})),
+        host("c", &json!({})),
+        switch("s", &json!({"queue_frames": 4})),
+    ];
     let links = [link("a", "s", 8000, 11), link("b", "s", 80_000, 22), link("c", "s", 8000, 33)];
     let mut ping = ping_pong("a", "b", 64, 64);
     ping["response"]["timeout_ps"] = json!(5 * MS);
-    let outcome = run(&trial(1, &nodes, &links, &[ping, stream("c", "b", 1518, &saturated())], &phases(S)));
+    let outcome =
+        run(&trial(1, &nodes, &links, &[ping, stream("c", "b", 1518, &saturated())], &phases(S)));
     let flow = &outcome.flows[0];
     assert!(flow.timed_out > 50, "{flow:?}");
     assert!(flow.timed_out * 5 <= 1000);
@@ -449,8 +555,7 @@ fn interval(values: &[f64]) -> (f64, f64) {
 
 /// Mean wait in seconds on a link of 1 Gb/s without gap or preamble, at each of 40 seeds.
 fn waits(frames: &Value, mean_ps: f64, mean_service_ps: f64) -> Vec<f64> {
-    let bare =
-        json!({"ends": [{"node": "a"}, {"node": "b"}], "ps_per_octet": 8000, "preamble_octets": 0, "gap_octets": 0});
+    let bare = json!({"ends": [{"node": "a"}, {"node": "b"}], "ps_per_octet": 8000, "preamble_octets": 0, "gap_octets": 0});
     let warm = json!({"begin_ps": 0, "stop_ps": 2 * S, "measure_from_ps": S / 10, "measure_to_ps": 2 * S, "end_ps": 2 * S, "spread_ps": 0});
     (0..40)
         .map(|seed| {
@@ -458,7 +563,8 @@ fn waits(frames: &Value, mean_ps: f64, mean_service_ps: f64) -> Vec<f64> {
             flow["frames"] = frames.clone();
             let nodes = [host("a", &json!({})), host("b", &json!({}))];
             let outcome =
-                simulate(&trial(seed, &nodes, std::slice::from_ref(&bare), &[flow], &warm)).expect("a valid trial");
+                simulate(&trial(seed, &nodes, std::slice::from_ref(&bare), &[flow], &warm))
+                    .expect("a valid trial");
             outcome.flows[0].one_way.mean_s() * 1e12 - mean_service_ps
         })
         .collect()
@@ -472,46 +578,66 @@ fn a_link_with_poisson_arrivals_waits_as_pollaczek_and_khinchine_say() {
         let s = service(1250.0);
         let (wait, half) = interval(&waits(&fixed(1250), s / rho, s));
         let expected = rho * s / (2.0 * (1.0 - rho));
-        assert!((wait - expected).abs() < half && half < 0.1 * expected, "rho {rho}: {wait} ± {half}, {expected}");
+        assert!(
+            (wait - expected).abs() < half && half < 0.1 * expected,
+            "rho {rho}: {wait} ± {half}, {expected}"
+        );
 
         let (short, long) = (service(64.0), service(1518.0));
         let mean = 0.75f64.mul_add(short, 0.25 * long);
         let second = 0.75 * short * short + 0.25 * long * long;
         let mix = json!({"kind": "mix", "bits": [512, 12144], "weights": [3.0, 1.0]});
-        // The mean service of the frames that came is their own; its error adds to the wait's, and shows in the interval.
+        // The mean service of the frames that came is their own; its error adds to the wait's, and
+        // shows in the interval.
         let (wait, half) = interval(&waits(&mix, mean / rho, mean));
         let expected = rho / mean * second / (2.0 * (1.0 - rho));
-        assert!((wait - expected).abs() < half && half < 0.1 * expected, "rho {rho}: {wait} ± {half}, {expected}");
+        assert!(
+            (wait - expected).abs() < half && half < 0.1 * expected,
+            "rho {rho}: {wait} ± {half}, {expected}"
+        );
     }
 }
 
 #[test]
 fn a_second_pair_on_a_shared_backplane_adds_the_wait_of_one_that_comes_at_any_moment() {
-    // Hughes-Jones and Saka 2000, section 4.1.4: 1500 octets take 5.3 us of the Alteon's backplane. A stream that is regular, with a phase of
-    // its own, finds it taken by the other for s of its period P: it waits s^2 / 2P on average over phases. (They expected 0.64 us and saw 1.1.)
+    // Hughes-Jones and Saka 2000, section 4.1.4: 1500 octets take 5.3 us of the Alteon's backplane.
+    // A stream that is regular, with a phase of its own, finds it taken by the other for s of its
+    // period P: it waits s^2 / 2P on average over phases. (They expected 0.64 us and saw 1.1.)
     let names = ["a", "b", "c", "d"];
     let (service, period) = (3500 * 1518, 21_530_000);
     let mean_us = |seed: u64, pairs: usize| {
         let mut nodes: Vec<Value> = names.map(|name| host(name, &json!({}))).to_vec();
-        nodes.push(switch("s", &json!({"fabric": {"shared": {"name": "backplane", "ps_per_octet": 3500}}})));
+        nodes.push(switch(
+            "s",
+            &json!({"fabric": {"shared": {"name": "backplane", "ps_per_octet": 3500}}}),
+        ));
         let links: Vec<Value> = names.iter().map(|name| link(name, "s", 8000, 0)).collect();
-        let flows = [stream("a", "b", 1518, &regular(period)), stream("c", "d", 1518, &regular(period))];
+        let flows =
+            [stream("a", "b", 1518, &regular(period)), stream("c", "d", 1518, &regular(period))];
         let outcome = run(&trial(seed, &nodes, &links, &flows[..pairs], &phases(2 * MS)));
         outcome.flows[0].one_way.mean_s() * 1e6
     };
     let alone = mean_us(1, 1);
-    let (wait, half) = interval(&(0..2000).map(|seed| mean_us(seed, 2) - alone).collect::<Vec<f64>>());
+    let (wait, half) =
+        interval(&(0..2000).map(|seed| mean_us(seed, 2) - alone).collect::<Vec<f64>>());
     let expected = count(service) * count(service) / (2.0 * count(period)) * 1e-6;
-    assert!((wait - expected).abs() < half && half < 0.25 * expected, "{wait} ± {half}, {expected}");
+    assert!(
+        (wait - expected).abs() < half && half < 0.25 * expected,
+        "{wait} ± {half}, {expected}"
+    );
 }
 
 #[test]
 fn a_queue_beyond_all_time_is_still_on_its_way_at_the_end() {
-    let slow =
-        json!({"name": "slow", "fixed_ps": 1_000_000_000_000u64, "burst": {"octets": 1, "ps": 1_000_000_000_000u64}});
+    let slow = json!({"name": "slow", "fixed_ps": 1_000_000_000_000u64, "burst": {"octets": 1, "ps": 1_000_000_000_000u64}});
     let nodes = [host("a", &json!({})), host("b", &json!({"receive": [slow]}))];
-    let outcome =
-        run(&trial(1, &nodes, &[link("a", "b", 1, 0)], &[stream("a", "b", 1518, &saturated())], &phases(10 * MS / 10)));
+    let outcome = run(&trial(
+        1,
+        &nodes,
+        &[link("a", "b", 1, 0)],
+        &[stream("a", "b", 1518, &saturated())],
+        &phases(10 * MS / 10),
+    ));
     let b = &outcome.flows[0].balance;
     assert!(b.sent > 500_000 && b.in_flight == b.sent);
 }
@@ -528,16 +654,24 @@ fn pause_makes_many_to_one_lossless_at_line_rate() {
     let outcome = |buffer: &Value| {
         let mut nodes: Vec<Value> = names.map(|name| host(name, &json!({}))).to_vec();
         nodes.push(switch("s", &json!({"buffer": buffer})));
-        let links: Vec<Value> = names.iter().zip(0..).map(|(name, i)| link(name, "s", 8000, 1000 + 17 * i)).collect();
-        let flows: Vec<Value> = ["a", "b", "c"].map(|name| stream(name, "d", 1518, &saturated())).to_vec();
+        let links: Vec<Value> =
+            names.iter().zip(0..).map(|(name, i)| link(name, "s", 8000, 1000 + 17 * i)).collect();
+        let flows: Vec<Value> =
+            ["a", "b", "c"].map(|name| stream(name, "d", 1518, &saturated())).to_vec();
         run(&trial(1, &nodes, &links, &flows, &phases(100 * MS)))
     };
     let with = outcome(&pausing(32_000, 16_000, 8000));
     let received: u64 = with.flows.iter().map(|flow| flow.messages).sum();
     let line = (100 * MS - 2 * 1526 * 8000) / (1538 * 8000);
     assert!(received.abs_diff(line) <= 1, "{received} {line}");
-    assert!(with.flows.iter().all(|flow| flow.balance.lost == [0; 5] && flow.messages > 0), "{:?}", with.flows);
-    assert!([1, 3, 5].iter().all(|port| with.ports[*port].pauses_sent > 0 && with.ports[*port].buffer_most <= 32_000));
+    assert!(
+        with.flows.iter().all(|flow| flow.balance.lost == [0; 5] && flow.messages > 0),
+        "{:?}",
+        with.flows
+    );
+    assert!([1, 3, 5]
+        .iter()
+        .all(|port| with.ports[*port].pauses_sent > 0 && with.ports[*port].buffer_most <= 32_000));
     assert!(with.ports[0].pauses_received > 0);
     // The same memory without flow control loses.
     let without = outcome(&json!({"octets": 32_000}));
@@ -546,12 +680,17 @@ fn pause_makes_many_to_one_lossless_at_line_rate() {
 
 #[test]
 fn a_slow_receiver_holds_its_sender_back_by_pause() {
-    // 12.5 us a frame in the receiver, 64-octet frames at gigabit: 80 000 a second, none lost (Hughes-Jones and Saka 2000, section 4.2).
-    let receive =
-        json!({"receive": [{"name": "software", "fixed_ps": 12_500_000}], "buffer": pausing(64_000, 4000, 2000)});
+    // 12.5 us a frame in the receiver, 64-octet frames at gigabit: 80 000 a second, none lost
+    // (Hughes-Jones and Saka 2000, section 4.2).
+    let receive = json!({"receive": [{"name": "software", "fixed_ps": 12_500_000}], "buffer": pausing(64_000, 4000, 2000)});
     let nodes = [host("a", &json!({})), host("b", &receive)];
-    let outcome =
-        run(&trial(1, &nodes, &[link("a", "b", 8000, 0)], &[stream("a", "b", 64, &saturated())], &phases(100 * MS)));
+    let outcome = run(&trial(
+        1,
+        &nodes,
+        &[link("a", "b", 8000, 0)],
+        &[stream("a", "b", 64, &saturated())],
+        &phases(100 * MS),
+    ));
     let flow = &outcome.flows[0];
     assert_eq!(flow.messages, (100 * MS - 576_000) / 12_500_000);
     assert_eq!(flow.balance.lost, [0; 5]);
@@ -573,8 +712,13 @@ fn hub(name: &str) -> Value {
 fn one_sender_on_a_hub_gets_what_a_link_gives() {
     // 10 Mb/s: one frame of 1518 octets every 1538 octet times, heard by everybody.
     let nodes = [host("a", &json!({})), host("b", &json!({})), host("c", &json!({})), hub("h")];
-    let links = [half("a", "h", 800_000, 500_000), half("b", "h", 800_000, 500_000), half("c", "h", 800_000, 500_000)];
-    let outcome = run(&trial(1, &nodes, &links, &[stream("a", "b", 1518, &saturated())], &phases(S)));
+    let links = [
+        half("a", "h", 800_000, 500_000),
+        half("b", "h", 800_000, 500_000),
+        half("c", "h", 800_000, 500_000),
+    ];
+    let outcome =
+        run(&trial(1, &nodes, &links, &[stream("a", "b", 1518, &saturated())], &phases(S)));
     let flow = &outcome.flows[0];
     // The last may still be on the cable.
     assert!(flow.messages.abs_diff(S / (1538 * 800_000)) <= 1, "{flow:?}");
@@ -587,14 +731,17 @@ fn one_sender_on_a_hub_gets_what_a_link_gives() {
 
 #[test]
 fn saturated_stations_on_a_hub_share_as_those_on_a_segment_do() {
-    // The same 5 stations of 10 Mb/s on a hub here and on a shared segment: goodput within the intervals of 20 replications each.
+    // The same 5 stations of 10 Mb/s on a hub here and on a shared segment: goodput within the
+    // intervals of 20 replications each.
     let names = ["a", "b", "c", "d", "e"];
     let hub_frames: Vec<f64> = (0..20)
         .map(|seed| {
             let mut nodes: Vec<Value> = names.map(|name| host(name, &json!({}))).to_vec();
             nodes.push(hub("h"));
-            let links: Vec<Value> = names.iter().map(|name| half(name, "h", 800_000, 500_000)).collect();
-            let flows: Vec<Value> = (0..5).map(|i| stream(names[i], names[(i + 1) % 5], 512, &saturated())).collect();
+            let links: Vec<Value> =
+                names.iter().map(|name| half(name, "h", 800_000, 500_000)).collect();
+            let flows: Vec<Value> =
+                (0..5).map(|i| stream(names[i], names[(i + 1) % 5], 512, &saturated())).collect();
             let outcome = run(&trial(seed, &nodes, &links, &flows, &phases(2 * S)));
             count(outcome.flows.iter().map(|flow| flow.messages).sum())
         })
@@ -625,9 +772,15 @@ fn count(frames: u64) -> f64 {
 
 #[test]
 fn a_hub_on_a_switch_is_one_collision_domain() {
-    // Two hosts on a hub send to one behind the switch: the switch's port only listens, and the sum stays below 10 Mb/s.
-    let nodes =
-        [host("a", &json!({})), host("b", &json!({})), host("c", &json!({})), hub("h"), switch("s", &json!({}))];
+    // Two hosts on a hub send to one behind the switch: the switch's port only listens, and the sum
+    // stays below 10 Mb/s.
+    let nodes = [
+        host("a", &json!({})),
+        host("b", &json!({})),
+        host("c", &json!({})),
+        hub("h"),
+        switch("s", &json!({})),
+    ];
     let links = [
         half("a", "h", 800_000, 1000),
         half("b", "h", 800_000, 1000),
@@ -638,7 +791,10 @@ fn a_hub_on_a_switch_is_one_collision_domain() {
     let outcome = run(&trial(1, &nodes, &links, &flows, &phases(2 * S)));
     let frames = outcome.flows.iter().map(|flow| flow.messages).sum::<u64>();
     assert!(outcome.ports[0].collisions > 0);
-    assert!(frames < 2 * S / (1538 * 800_000) && frames > 2 * S / (1538 * 800_000) * 8 / 10, "{frames}");
+    assert!(
+        frames < 2 * S / (1538 * 800_000) && frames > 2 * S / (1538 * 800_000) * 8 / 10,
+        "{frames}"
+    );
 }
 
 // What is refused
@@ -664,7 +820,10 @@ fn loops_are_refused_by_name() {
         link("u", "s", 8000, 0),
     ];
     let message = refusal(&nodes, &links, &[stream("a", "b", 64, &saturated())]);
-    assert!(message.starts_with("network.links[4].ends: closes a loop between \"u\" and \"s\""), "{message}");
+    assert!(
+        message.starts_with("network.links[4].ends: closes a loop between \"u\" and \"s\""),
+        "{message}"
+    );
 }
 
 #[test]
@@ -678,7 +837,12 @@ fn every_fault_names_its_key_and_what_was_allowed() {
     };
     change(&nodes(), &[link("a", "s", 8000, 0)], flow(), "network.nodes[1]: ");
     change(&nodes(), &[link("a", "x", 8000, 0)], flow(), "network.links[0].ends[1].node: ");
-    change(&nodes(), &[link("a", "s", 0, 0), link("b", "s", 8000, 0)], flow(), "network.links[0].ps_per_octet: ");
+    change(
+        &nodes(),
+        &[link("a", "s", 0, 0), link("b", "s", 8000, 0)],
+        flow(),
+        "network.links[0].ps_per_octet: ",
+    );
     change(&[host("a", &json!({})), host("a", &json!({}))], &[], flow(), "network.nodes[1].name: ");
     change(&nodes(), &links(), stream("a", "a", 64, &saturated()), "flows[0].to[0]: ");
     change(&nodes(), &links(), stream("s", "b", 64, &saturated()), "flows[0].from: ");
@@ -686,8 +850,11 @@ fn every_fault_names_its_key_and_what_was_allowed() {
     let mut odd = flow();
     odd["frames"] = json!({"kind": "fixed", "bits": 513});
     change(&nodes(), &links(), odd, "flows[0].frames: ");
-    let small =
-        [host("a", &json!({})), host("b", &json!({})), switch("s", &json!({"buffer": pausing(2100, 2000, 1000)}))];
+    let small = [
+        host("a", &json!({})),
+        host("b", &json!({})),
+        switch("s", &json!({"buffer": pausing(2100, 2000, 1000)})),
+    ];
     change(&small, &links(), flow(), "network.nodes[2].kind.buffer.octets: ");
     let busy = [
         host("a", &json!({})),
@@ -715,7 +882,13 @@ fn every_fault_names_its_key_and_what_was_allowed() {
 #[test]
 fn a_measured_window_has_from_one_to_a_thousand_batches_and_none_shorter_than_a_picosecond() {
     let nodes = [host("a", &json!({})), host("b", &json!({}))];
-    let mut trial = trial(1, &nodes, &[link("a", "b", 8000, 0)], &[stream("a", "b", 64, &saturated())], &phases(MS));
+    let mut trial = trial(
+        1,
+        &nodes,
+        &[link("a", "b", 8000, 0)],
+        &[stream("a", "b", 64, &saturated())],
+        &phases(MS),
+    );
     assert_eq!(trial.scenario.batches, 20, "of plans that do not say");
     for (batches, length, most) in [(0, MS, 1000), (1001, MS, 1000), (8, 7, 7)] {
         (trial.scenario.batches, trial.scenario.phases.measure_to_ps) = (batches, length);
@@ -732,7 +905,8 @@ fn the_example_of_the_formats_is_a_trial() {
     let begin = text.find("{\"network\": {\n").expect("an example");
     let end = begin + text[begin..].find("```").expect("its end");
     let scenario: Value = serde_json::from_str(&text[begin..end]).expect("JSON");
-    let trial: Trial = serde_json::from_value(json!({"seed": 1, "scenario": scenario})).expect("a trial");
+    let trial: Trial =
+        serde_json::from_value(json!({"seed": 1, "scenario": scenario})).expect("a trial");
     assert!(run(&trial).flows[0].completed > 10);
 }
 
@@ -746,7 +920,8 @@ fn keys_that_nobody_knows_are_refused() {
     };
     assert!(Trial::from_line(&line("")).is_ok());
     assert_eq!(Trial::from_line(&line(", \"batches\": 3")).expect("a trial").scenario.batches, 3);
-    let message = Trial::from_line(&line(", \"batch\": 3")).expect_err("an unknown key").to_string();
+    let message =
+        Trial::from_line(&line(", \"batch\": 3")).expect_err("an unknown key").to_string();
     assert!(message.contains("unknown field `batch`"), "{message}");
 }
 
@@ -758,7 +933,8 @@ struct Shape(u64);
 impl Shape {
     fn below(&mut self, bound: u64) -> u64 {
         // Knuth's MMIX constants; the upper half is good enough to choose by.
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 
@@ -784,8 +960,7 @@ impl Shape {
     fn host(&mut self) -> Value {
         let mut host = json!({"ring": 1 + self.below(6)});
         if self.one_in(2) {
-            let bus =
-                json!({"name": "bus", "resource": "bus", "ps_per_octet": 1000 + self.below(8000), "extra_octets": -4});
+            let bus = json!({"name": "bus", "resource": "bus", "ps_per_octet": 1000 + self.below(8000), "extra_octets": -4});
             let mut receive = self.stage("receive");
             if self.one_in(3) {
                 receive["queue_frames"] = json!(1 + self.below(5));
@@ -836,7 +1011,9 @@ impl Shape {
             4 => {
                 json!({"kind": "regular", "period_ps": (20 + self.below(2) * 20) * US, "phase_ps": self.below(2) * 5 * US})
             }
-            2 => json!({"kind": "on_off", "period_ps": 30 * US, "on_mean_ps": 3e8, "off_mean_ps": 5e8}),
+            2 => {
+                json!({"kind": "on_off", "period_ps": 30 * US, "on_mean_ps": 3e8, "off_mean_ps": 5e8})
+            }
             #[allow(clippy::cast_precision_loss)]
             _ => json!({"kind": "poisson", "mean_ps": (20 * US + self.below(200 * US)) as f64}),
         }
@@ -871,7 +1048,8 @@ impl Shape {
             "bits": [512, 8 * (64 + self.below(1455)), 12144], "weights": [1.0, 1.0, 0.5]}, "arrivals": self.arrivals()});
         if self.one_in(4) {
             flow["address"] = self.pick(&[json!("multicast"), json!("broadcast")]);
-            flow["to"] = json!(others[..=usize::try_from(self.below(others.len() as u64)).expect("small")]);
+            flow["to"] =
+                json!(others[..=usize::try_from(self.below(others.len() as u64)).expect("small")]);
         }
         if self.one_in(4) {
             flow["framing"] = json!({"udp": {"mtu_octets": 300 + self.below(1201)}});
@@ -883,7 +1061,8 @@ impl Shape {
         flow
     }
 
-    /// A tree of switches and routers with hosts; each flow is between hosts. `wire` finishes a link.
+    /// A tree of switches and routers with hosts; each flow is between hosts. `wire` finishes a
+    /// link.
     fn network(&mut self, routers: bool, mut wire: impl FnMut(&mut Self, &mut Value)) -> Trial {
         let (inner, leaves) = (1 + self.below(4), 2 + self.below(6));
         // Equal cables and saturated sources: many things happen in one instant.

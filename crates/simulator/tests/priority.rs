@@ -15,7 +15,8 @@ const SLOT: u64 = 51_200_000;
 const PACKET: u64 = 60_800_000;
 const GAP: u64 = 9_600_000;
 
-/// Stations at one place, 1 us apart, each with its priority wait and one frame of 544 bits, which is ready at the time given.
+/// Stations at one place, 1 us apart, each with its priority wait and one frame of 544 bits, which
+/// is ready at the time given.
 fn each_with_one_frame(stations: &[(u64, u64)]) -> Trial {
     let mut trial = saturated(1, 544, US, 0);
     let host = trial.scenario.groups[0].clone();
@@ -25,7 +26,8 @@ fn each_with_one_frame(stations: &[(u64, u64)]) -> Trial {
         .iter()
         .map(|&(priority_wait_ps, ready)| Group {
             priority_wait_ps,
-            // A process that fills the first buffer at that time, and a host that is not ready for another.
+            // A process that fills the first buffer at that time, and a host that is not ready for
+            // another.
             generator: Some(Generator { buffers: 1, time: Times::Constant { ps: ready } }),
             service: Times::Constant { ps: S },
             arrivals: Arrivals::Saturated {},
@@ -48,12 +50,17 @@ fn starts(trial: &Trial) -> Vec<(u32, u64, Ending)> {
 
 #[test]
 fn of_two_that_wait_for_the_same_frame_to_end_the_higher_goes_first_and_the_lower_begins_anew() {
-    // All hear the end at 61.8 us. The higher starts a gap later, which the lower hears 1 us after that, in its wait.
+    // All hear the end at 61.8 us. The higher starts a gap later, which the lower hears 1 us after
+    // that, in its wait.
     let first_end = PACKET;
     let higher = first_end + US + GAP;
     let lower = higher + PACKET + US + GAP + SLOT;
     for order in [[(0, 0), (0, 10 * US), (SLOT, 10 * US)], [(0, 0), (0, 30 * US), (SLOT, 2 * US)]] {
-        let expected = [(0, 0, Ending::Delivered), (1, higher, Ending::Delivered), (2, lower, Ending::Delivered)];
+        let expected = [
+            (0, 0, Ending::Delivered),
+            (1, higher, Ending::Delivered),
+            (2, lower, Ending::Delivered),
+        ];
         assert_eq!(starts(&each_with_one_frame(&order)), expected);
     }
 }
@@ -68,9 +75,12 @@ fn three_classes_that_wait_go_in_their_order() {
 #[test]
 fn a_station_alone_on_an_idle_medium_does_not_wait() {
     assert_eq!(starts(&each_with_one_frame(&[(SLOT, 0)])), [(0, 0, Ending::Delivered)]);
-    // After another frame, silence is long enough when gap and wait have passed since its end was heard; not a picosecond before.
+    // After another frame, silence is long enough when gap and wait have passed since its end was
+    // heard; not a picosecond before.
     let over = PACKET + US + GAP + SLOT;
-    for (ready, start) in [(over - 1, over), (over, over), (over + 1, over + 1), (PACKET + US, over), (70 * US, over)] {
+    for (ready, start) in
+        [(over - 1, over), (over, over), (over + 1, over + 1), (PACKET + US, over), (70 * US, over)]
+    {
         let trial = each_with_one_frame(&[(0, 0), (SLOT, ready)]);
         assert_eq!(starts(&trial)[1], (1, start, Ending::Delivered), "{ready}");
     }
@@ -84,11 +94,17 @@ fn its_own_transmission_too_is_followed_by_gap_and_wait() {
     let trace = attempts(&trial);
     assert!(trace.len() > 1000);
     assert!(trace.windows(2).all(|pair| pair[1].start - pair[0].start == cycle));
-    // Its load is what it carries alone: packet and gap of each cycle, at any edge within one of them.
+    // Its load is what it carries alone: packet and gap of each cycle, at any edge within one of
+    // them.
     let outcome = simulate(&trial).expect("a valid trial");
     #[allow(clippy::cast_precision_loss)]
-    let [share, edge] = [(PACKET + GAP) as f64 / cycle as f64, cycle as f64 / outcome.window_ps as f64];
-    assert!((outcome.station_offered_load[0] - share).abs() < 1e-12, "{}", outcome.station_offered_load[0]);
+    let [share, edge] =
+        [(PACKET + GAP) as f64 / cycle as f64, cycle as f64 / outcome.window_ps as f64];
+    assert!(
+        (outcome.station_offered_load[0] - share).abs() < 1e-12,
+        "{}",
+        outcome.station_offered_load[0]
+    );
     #[allow(clippy::cast_precision_loss)]
     let carried = outcome.station_charged_ps[0] as f64 / outcome.window_ps as f64;
     assert!((carried - share).abs() <= edge, "{carried} {share}");
@@ -114,16 +130,25 @@ fn who_has_just_sent_lets_a_higher_one_go_first_and_watches_its_gap_to_the_end()
     trial.scenario.phases.stop_ps = 100 * US;
     let higher = PACKET + US + GAP;
     let lower = higher + PACKET + US + GAP + SLOT;
-    assert_eq!(starts(&trial)[1..3], [(1, higher, Ending::Delivered), (0, lower, Ending::Delivered)]);
-    // Were it of the same class, it would be first by the 1 us that its end takes to the other, and they would collide.
+    assert_eq!(
+        starts(&trial)[1..3],
+        [(1, higher, Ending::Delivered), (0, lower, Ending::Delivered)]
+    );
+    // Were it of the same class, it would be first by the 1 us that its end takes to the other, and
+    // they would collide.
     trial.scenario.groups[0].priority_wait_ps = 0;
-    assert_eq!(starts(&trial)[1..3], [(0, PACKET + GAP, Ending::Collided), (1, higher, Ending::Collided)]);
+    assert_eq!(
+        starts(&trial)[1..3],
+        [(0, PACKET + GAP, Ending::Collided), (1, higher, Ending::Collided)]
+    );
 }
 
 #[test]
 fn classes_are_told_apart_if_their_waits_differ_by_more_than_propagation() {
     // Who hears the higher begin in the instant in which it decides has decided.
-    for (difference, ending) in [(0, Ending::Collided), (US, Ending::Collided), (US + 1, Ending::Delivered)] {
+    for (difference, ending) in
+        [(0, Ending::Collided), (US, Ending::Collided), (US + 1, Ending::Delivered)]
+    {
         let trial = each_with_one_frame(&[(0, 0), (SLOT, 10 * US), (SLOT + difference, 10 * US)]);
         let trace = starts(&trial);
         assert_eq!(trace[1], (1, PACKET + US + GAP + SLOT, ending), "{difference}");
@@ -136,7 +161,11 @@ fn classes_at_one_place_do_as_if_each_had_a_place_of_its_own() {
     let mut trial = saturated(3, 544, US, 30 * US);
     trial.scenario.phases.stop_ps = 200 * MS;
     let host = trial.scenario.groups[0].clone();
-    let class = |priority_wait_ps, place| Group { priority_wait_ps, places: vec![place; 3], ..host.clone() };
+    let class = |priority_wait_ps, place| Group {
+        priority_wait_ps,
+        places: vec![place; 3],
+        ..host.clone()
+    };
     let mut apart = trial.clone();
     trial.scenario.groups = vec![class(SLOT, 0), class(0, 0), class(3 * SLOT, 0), class(SLOT, 0)];
     apart.scenario.groups = vec![class(SLOT, 0), class(0, 1), class(3 * SLOT, 2), class(SLOT, 3)];
@@ -159,9 +188,10 @@ fn one_saturated_station_of_a_higher_class_leaves_nothing() {
 
 #[test]
 fn a_saturated_higher_class_leaves_what_its_backoff_leaves() {
-    // After a first collision a frame is back within a slot of the jam's end. So a lower station, which listens for a gap and a slot,
-    // finds silence for as long only after a collision of frames that all had collided before (and after its own frames, as long as nobody
-    // is back). Then it takes it, to the picosecond.
+    // After a first collision a frame is back within a slot of the jam's end. So a lower station,
+    // which listens for a gap and a slot, finds silence for as long only after a collision of
+    // frames that all had collided before (and after its own frames, as long as nobody is back).
+    // Then it takes it, to the picosecond.
     let mut trial = saturated(6, 544, US, 0);
     trial.scenario.groups[0].after_attempt_limit = AfterAttemptLimit::Discard;
     trial.scenario.phases.spread_ps = MS;
@@ -169,7 +199,8 @@ fn a_saturated_higher_class_leaves_what_its_backoff_leaves() {
     trial.scenario.groups.push(Group { priority_wait_ps: SLOT, places: vec![0], ..higher });
     let [(outcome, trace), _] = traces(&trial).expect("a valid trial");
     let (lower, most) = (6, (US + GAP + SLOT).cast_signed());
-    let (mut silent, mut last_senders, mut last_attempts, mut taken) = (0, Vec::new(), Vec::new(), 0u64);
+    let (mut silent, mut last_senders, mut last_attempts, mut taken) =
+        (0, Vec::new(), Vec::new(), 0u64);
     let mut lower_waits = true; // and does not back off
     for attempt in trace.iter().skip_while(|a| a.start < 2 * MS.cast_signed()) {
         let is_lower = attempt.station == lower;
@@ -178,10 +209,16 @@ fn a_saturated_higher_class_leaves_what_its_backoff_leaves() {
                 assert!(attempt.start <= silent + most, "{attempt:?}");
                 // Its own end it hears at once.
                 let propagation = if last_senders == [lower] { 0 } else { US.cast_signed() };
-                assert!(!is_lower || attempt.start == silent + propagation + (GAP + SLOT).cast_signed(), "{attempt:?}");
+                assert!(
+                    !is_lower || attempt.start == silent + propagation + (GAP + SLOT).cast_signed(),
+                    "{attempt:?}"
+                );
             }
             if silent > 0 && lower_waits && is_lower && last_senders != [lower] {
-                assert!(last_attempts.len() > 1 && last_attempts.iter().all(|&a| a >= 2), "{last_attempts:?}");
+                assert!(
+                    last_attempts.len() > 1 && last_attempts.iter().all(|&a| a >= 2),
+                    "{last_attempts:?}"
+                );
                 taken += 1;
             }
             last_senders.clear();
@@ -213,5 +250,8 @@ fn a_wait_is_at_most_a_second() {
     simulate(&trial).expect("a second is allowed");
     trial.scenario.groups[0].priority_wait_ps = S + 1;
     let error = simulate(&trial).expect_err("more is not").to_string();
-    assert_eq!(error, "groups[0].priority_wait_ps: must be from 0 to 1000000000000, got 1000000000001");
+    assert_eq!(
+        error,
+        "groups[0].priority_wait_ps: must be from 0 to 1000000000000, got 1000000000001"
+    );
 }

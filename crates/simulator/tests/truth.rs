@@ -28,18 +28,26 @@ fn utilisation(outcome: &Outcome) -> f64 {
 fn one_station_without_service_time_fills_the_channel_exactly() {
     let outcome = run(&saturated(1, 544, 0, 0));
     assert_eq!(total(&outcome.station_charged_ps), outcome.window_ps);
-    // (64 + 544 + 96) bits a cycle of 70.4 us: frame, preamble and gap shares are those of their bits, at any edge within one cycle
+    // (64 + 544 + 96) bits a cycle of 70.4 us: frame, preamble and gap shares are those of their
+    // bits, at any edge within one cycle
     let [frame, preamble, gap, collision, idle] = outcome.time_ps;
     assert_eq!((collision, idle), (0, 0));
     let cycle = 70_400_000;
     for (time, bits) in [(frame, 544), (preamble, 64), (gap, 96)] {
-        assert!((time / 100_000).abs_diff(outcome.window_ps / cycle * bits) <= 2 * bits, "{time} {bits}");
+        assert!(
+            (time / 100_000).abs_diff(outcome.window_ps / cycle * bits) <= 2 * bits,
+            "{time} {bits}"
+        );
     }
     // 10 s / 70.4 us
     assert!(total(&outcome.station_frames).abs_diff(142_045) <= 1);
     // Taken up at the end of the one before: gap and packet.
     assert!((outcome.station_delay_s[0] - 70.4e-6).abs() < 1e-18, "{}", outcome.station_delay_s[0]);
-    assert!(outcome.station_delay_sd_s[0].abs() < f64::EPSILON, "{}", outcome.station_delay_sd_s[0]);
+    assert!(
+        outcome.station_delay_sd_s[0].abs() < f64::EPSILON,
+        "{}",
+        outcome.station_delay_sd_s[0]
+    );
 }
 
 #[test]
@@ -70,8 +78,8 @@ fn littles_law_holds_for_every_station() {
     for i in 0..10 {
         let rate = outcome.station_frames[i] as f64 / 10.0;
         let counted = rate * outcome.station_delay_s[i];
-        // A frame that crosses an edge of the window counts in one and not in the other: two frames' delays, of which the longest
-        // is in the histogram.
+        // A frame that crosses an edge of the window counts in one and not in the other: two
+        // frames' delays, of which the longest is in the histogram.
         let longest = outcome.transmission_delay.last().expect("frames").1 as f64 * 1e-12;
         assert!((outcome.station_waiting[i] - counted).abs() <= 2.0 * longest / 10.0, "{i}");
     }
@@ -89,9 +97,10 @@ fn channel_time_sums_to_the_window_and_success_to_the_frames() {
 
 #[test]
 fn equal_stations_get_equal_shares() {
-    // Stations that differ in nothing: over many seeds, their mean shares agree within chance. With 12 seeds of 10 s and a spread
-    // of at most 15% a run, the mean of a station has a standard error of 4.4% of its share; the largest of ten deviations
-    // exceeds 3.5 of them with probability below 0.5%, and the seeds are fixed.
+    // Stations that differ in nothing: over many seeds, their mean shares agree within chance. With
+    // 12 seeds of 10 s and a spread of at most 15% a run, the mean of a station has a standard
+    // error of 4.4% of its share; the largest of ten deviations exceeds 3.5 of them with
+    // probability below 0.5%, and the seeds are fixed.
     let seeds = 12;
     let mut shares = [0.0f64; 10];
     for seed in 0..seeds {
@@ -108,11 +117,13 @@ fn equal_stations_get_equal_shares() {
 
 #[test]
 fn capture_comes_out_by_itself() {
-    // Two saturated stations without service time: whoever wins once meets a rival with a longer backoff, so that one of
-    // them sends long runs. A fair coin after each frame would give runs of 2; capture gives many times that.
+    // Two saturated stations without service time: whoever wins once meets a rival with a longer
+    // backoff, so that one of them sends long runs. A fair coin after each frame would give runs of
+    // 2; capture gives many times that.
     let mut trial = saturated(2, 12_320, 3 * US, 0);
     trial.scenario.groups[0].after_attempt_limit = AfterAttemptLimit::Discard;
-    let [(_, trace), _] = traces(&Trial { scenario: trial.scenario.clone(), ..trial }).expect("a valid trial");
+    let [(_, trace), _] =
+        traces(&Trial { scenario: trial.scenario.clone(), ..trial }).expect("a valid trial");
     let senders: Vec<u32> = trace
         .iter()
         .filter(|a| a.ending == ethermeter_simulator::station::Ending::Delivered)
@@ -136,8 +147,9 @@ fn a_frame_is_given_up_after_exactly_the_attempt_limit() {
 
 #[test]
 fn binary_exponential_backoff_waits_as_the_standard_says() {
-    // Two stations that start together: after their n-th collision each waits r slots, r uniform below 2^n, from the end of its jam,
-    // and both wait again if they drew the same. P(resolved at the first) = 1/2.
+    // Two stations that start together: after their n-th collision each waits r slots, r uniform
+    // below 2^n, from the end of its jam, and both wait again if they drew the same. P(resolved at
+    // the first) = 1/2.
     let resolved = (0..2000)
         .filter(|&seed| {
             let mut trial = saturated(2, 544, 0, 0);
@@ -152,7 +164,8 @@ fn binary_exponential_backoff_waits_as_the_standard_says() {
 
 #[test]
 fn poisson_light_load_waits_like_m_d_1() {
-    // One station: its queue is M/D/1 with service packet + gap; the response time excludes the gap after the last frame.
+    // One station: its queue is M/D/1 with service packet + gap; the response time excludes the gap
+    // after the last frame.
     let mut trial = saturated(1, 544, 0, 0);
     let service = 70.4e-6;
     for load in [0.2, 0.5, 0.8] {
@@ -160,7 +173,8 @@ fn poisson_light_load_waits_like_m_d_1() {
         let seeds = 8u32;
         let means: Vec<f64> = (0..seeds)
             .map(|seed| {
-                let outcome = run(&Trial { seed: u64::from(seed), scenario: trial.scenario.clone() });
+                let outcome =
+                    run(&Trial { seed: u64::from(seed), scenario: trial.scenario.clone() });
                 outcome.station_response_s[0]
             })
             .collect();
@@ -168,16 +182,23 @@ fn poisson_light_load_waits_like_m_d_1() {
         let variance = means.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / f64::from(seeds - 1);
         // Pollaczek-Khinchine: W = rho s / (2 (1 - rho))
         let theory = load * service / (2.0 * (1.0 - load)) + 60.8e-6;
-        // 4.8 standard errors of the mean of eight: one in a thousand for Student's t with seven degrees of freedom is 5.4
-        assert!((mean - theory).abs() < 5.4 * (variance / f64::from(seeds)).sqrt(), "{load}: {mean} {theory}");
+        // 4.8 standard errors of the mean of eight: one in a thousand for Student's t with seven
+        // degrees of freedom is 5.4
+        assert!(
+            (mean - theory).abs() < 5.4 * (variance / f64::from(seeds)).sqrt(),
+            "{load}: {mean} {theory}"
+        );
     }
 }
 
 #[test]
 fn a_jabbering_station_leaves_nothing_to_the_others() {
     let mut trial = saturated(4, 544, 3 * US, 77 * US);
-    let jabber =
-        Group { places: vec![0], frames: Lengths::Fixed { bits: 4_000_000_000 }, ..trial.scenario.groups[0].clone() };
+    let jabber = Group {
+        places: vec![0],
+        frames: Lengths::Fixed { bits: 4_000_000_000 },
+        ..trial.scenario.groups[0].clone()
+    };
     trial.scenario.groups.push(jabber);
     let outcome = run(&trial);
     // 400 s a frame: once it has the medium, it keeps it beyond the window.
@@ -232,7 +253,8 @@ proptest! {
         text[at] = byte;
         if let Ok(text) = String::from_utf8(text) {
             if let Ok(trial) = Trial::from_line(&text) {
-                // A digit may have become another: then it is still a trial, or refused by name. Only short ones are run.
+                // A digit may have become another: then it is still a trial, or refused by name.
+                // Only short ones are run.
                 if trial.scenario.phases.end_ps <= 10 * MS {
                     let _ = simulate(&trial);
                 }

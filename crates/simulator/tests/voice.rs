@@ -29,7 +29,8 @@ fn samples(overhead_bits: u64, min_octets: u64, max_octets: u64) -> Lengths {
 fn voice(stations: usize, arrivals: Arrivals, frames: Lengths) -> Trial {
     let mut trial = saturated(stations, 544, 2_750_000, 0);
     let segment = &mut trial.scenario.segment;
-    (segment.bit_ps, segment.slot_bits, segment.gap_bits, segment.gap_part1_bits) = (BIT_3, 112, 1, 0);
+    (segment.bit_ps, segment.slot_bits, segment.gap_bits, segment.gap_part1_bits) =
+        (BIT_3, 112, 1, 0);
     (segment.preamble_bits, segment.jam_bits) = (1, 8);
     trial.scenario.groups[0] = Group { arrivals, frames, ..trial.scenario.groups[0].clone() };
     trial.scenario.phases.spread_ps = 100 * MS;
@@ -44,31 +45,42 @@ fn run(trial: &Trial) -> (Outcome, VoiceOutcome) {
 
 #[test]
 fn one_coder_alone_sends_the_shortest_packets_and_its_delay_is_dmin() {
-    // Gonsalves 1982, section 3.3: P' = Pmin / (1 - R/C), Dmin = 8 P'/R, with all of the packet samples; of a header, Dmin has none.
-    for (units, octets, overhead_bits) in [(4, 64, 0), (4, 128, 0), (4, 512, 0), (6, 64, 0), (4, 64, 48), (4, 128, 48)]
+    // Gonsalves 1982, section 3.3: P' = Pmin / (1 - R/C), Dmin = 8 P'/R, with all of the packet
+    // samples; of a header, Dmin has none.
+    for (units, octets, overhead_bits) in
+        [(4, 64, 0), (4, 128, 0), (4, 512, 0), (6, 64, 0), (4, 64, 48), (4, 128, 48)]
     {
         let (outcome, voice) = run(&voice(1, coder(units), samples(overhead_bits, octets, 1024)));
         let sample_s = units as f64 * 38.08e-6;
         let rate = 16.0 / sample_s;
         let shortest_bits = 8.0 * octets as f64 / (1.0 - rate * 0.34e-6);
         let dmin_s = (shortest_bits - overhead_bits as f64) / rate;
-        // A packet is whole samples, so it is less than one shorter. In the formula a sample takes its time, here it is there at once, so
-        // that the first costs nothing: a sample less, and the 16 bits that the packet may be shorter on the medium, with 1 of preamble.
+        // A packet is whole samples, so it is less than one shorter. In the formula a sample takes
+        // its time, here it is there at once, so that the first costs nothing: a sample less, and
+        // the 16 bits that the packet may be shorter on the medium, with 1 of preamble.
         let bits = outcome.station_bits[0] as f64 / outcome.station_frames[0] as f64;
         assert!((bits - shortest_bits).abs() < 16.0, "{bits} {shortest_bits}");
-        assert!((voice.station_voice_delay_s[0] - dmin_s).abs() <= sample_s + 17.0 * 0.34e-6, "{units} {octets}");
+        assert!(
+            (voice.station_voice_delay_s[0] - dmin_s).abs() <= sample_s + 17.0 * 0.34e-6,
+            "{units} {octets}"
+        );
         // All packets are alike, so samples wait as packets do.
-        assert!((voice.station_sample_delay_s[0] / voice.station_voice_delay_s[0] - 1.0).abs() < 0.01);
+        assert!(
+            (voice.station_sample_delay_s[0] / voice.station_voice_delay_s[0] - 1.0).abs() < 0.01
+        );
         assert_eq!((outcome.station_collisions[0], voice.station_samples_lost[0]), (0, 0));
         // 10 s of samples, to one.
         assert!((voice.station_samples[0] as f64 - 10.0 / sample_s).abs() <= 1.0);
     }
 }
 
-/// Whether a transmission of one comes close to one of the other: within the propagation and the gap after it.
+/// Whether a transmission of one comes close to one of the other: within the propagation and the
+/// gap after it.
 fn meet(first: &[Attempt], second: &[Attempt]) -> bool {
     let margin = (2_750_000 + BIT_3).cast_signed();
-    first.iter().any(|a| second.iter().any(|b| a.start <= b.end + margin && b.start <= a.end + margin))
+    first
+        .iter()
+        .any(|a| second.iter().any(|b| a.start <= b.end + margin && b.start <= a.end + margin))
 }
 
 #[test]
@@ -77,9 +89,12 @@ fn two_coders_whose_packets_never_meet_do_as_each_alone() {
     for seed in 0..12 {
         let mut trial = Trial { seed, ..voice(2, coder(4), samples(48, 64, 1024)) };
         let talks = Group { places: vec![0], ..trial.scenario.groups[0].clone() };
-        // Draws belong to a station's number, so the one that is left out is replaced by one that never has a frame.
-        let (arrivals, frames) =
-            (Arrivals::Regular { period_ps: 1000 * S, phase_ps: None }, Lengths::Fixed { bits: 544 });
+        // Draws belong to a station's number, so the one that is left out is replaced by one that
+        // never has a frame.
+        let (arrivals, frames) = (
+            Arrivals::Regular { period_ps: 1000 * S, phase_ps: None },
+            Lengths::Fixed { bits: 544 },
+        );
         let mute = Group { arrivals, frames, ..talks.clone() };
         trial.scenario.phases.end_ps = S;
         trial.scenario.phases.stop_ps = S;
@@ -99,11 +114,13 @@ fn two_coders_whose_packets_never_meet_do_as_each_alone() {
         apart += 1;
         assert_eq!(outcome.station_collisions, [0, 0]);
         for (station, alone) in [(0, first), (1, second)] {
-            let of_it: Vec<Attempt> = both.iter().copied().filter(|a| a.station == station).collect();
+            let of_it: Vec<Attempt> =
+                both.iter().copied().filter(|a| a.station == station).collect();
             assert_eq!(of_it, alone);
         }
     }
-    // Alone, each sends 0.17 ms of 4.7: they stay apart with a probability of about 0.93, and the seeds are fixed.
+    // Alone, each sends 0.17 ms of 4.7: they stay apart with a probability of about 0.93, and the
+    // seeds are fixed.
     assert!(apart >= 6, "{apart}");
 }
 
@@ -114,9 +131,11 @@ fn beyond_what_the_segment_carries_delays_stay_below_dmax_and_what_is_not_carrie
     let dmax_ps = 509 * 4 * UNIT;
     let longest = voice.voice_delay.last().expect("frames");
     assert!(longest.0 <= dmax_ps, "{longest:?}");
-    let bits: u64 = outcome.station_bits.iter().sum::<u64>() - 48 * outcome.station_frames.iter().sum::<u64>();
+    let bits: u64 =
+        outcome.station_bits.iter().sum::<u64>() - 48 * outcome.station_frames.iter().sum::<u64>();
     let total = |counts: &[u64]| counts.iter().sum::<u64>();
-    // What frames carried is what was delivered, but for the frames that cross the edges of the window, one a station and edge.
+    // What frames carried is what was delivered, but for the frames that cross the edges of the
+    // window, one a station and edge.
     assert!((bits / 16).abs_diff(total(&voice.station_samples_delivered)) <= 40 * 509);
     assert_eq!(
         total(&voice.station_samples),
@@ -124,27 +143,34 @@ fn beyond_what_the_segment_carries_delays_stay_below_dmax_and_what_is_not_carrie
             + total(&voice.station_samples_lost)
             + total(&voice.station_samples_buffered)
     );
-    // 40 coders offer 1.43 times what the medium carries, so a third is lost at least, but for what the buffers take up once.
+    // 40 coders offer 1.43 times what the medium carries, so a third is lost at least, but for what
+    // the buffers take up once.
     let lost = total(&voice.station_samples_lost) as f64 / total(&voice.station_samples) as f64;
-    let least = 1.0 - 2_941_176.5 / (40.0 * 16.0 / 152.32e-6) - 40.0 * 509.0 / total(&voice.station_samples) as f64;
+    let least = 1.0
+        - 2_941_176.5 / (40.0 * 16.0 / 152.32e-6)
+        - 40.0 * 509.0 / total(&voice.station_samples) as f64;
     assert!(lost >= least, "{lost} {least}");
 }
 
 #[test]
 fn the_overloaded_experimental_ethernet_carries_what_was_published() {
-    // Gonsalves 1982, section 4.1: 32 coders of 105 kb/s, frames from 64 to 1024 bytes, 60 s: 95% of the capacity, header and checksum not
-    // counted. Nothing is fitted: no deaf time, no gap but the one bit without which the medium is not defined. (The delay, 78 ms, is
-    // missed by far, and so is its evenness; with frames from 512 bytes on, it carries 97%. See the example `voice`.)
+    // Gonsalves 1982, section 4.1: 32 coders of 105 kb/s, frames from 64 to 1024 bytes, 60 s: 95%
+    // of the capacity, header and checksum not counted. Nothing is fitted: no deaf time, no gap but
+    // the one bit without which the medium is not defined. (The delay, 78 ms, is missed by far, and
+    // so is its evenness; with frames from 512 bytes on, it carries 97%. See the example `voice`.)
     let mut trial = voice(32, coder(4), samples(48, 64, 1024));
-    trial.scenario.groups[0].backoff = Backoff::LoadRegister { bits: 8, clock_ps: UNIT, ticks: true };
+    trial.scenario.groups[0].backoff =
+        Backoff::LoadRegister { bits: 8, clock_ps: UNIT, ticks: true };
     // Along the cable, at eight places.
     let delay = |p: u64, q: u64| 2_750_000 / 7 * p.abs_diff(q);
-    trial.scenario.segment.delay_ps = (0..8).map(|p| (0..8).map(|q| delay(p, q)).collect()).collect();
+    trial.scenario.segment.delay_ps =
+        (0..8).map(|p| (0..8).map(|q| delay(p, q)).collect()).collect();
     trial.scenario.groups[0].places = (0..32).map(|station| station % 8).collect();
     trial.scenario.phases.measure_to_ps = 61 * S;
     (trial.scenario.phases.stop_ps, trial.scenario.phases.end_ps) = (61 * S, 61 * S);
     let (outcome, _) = run(&trial);
-    let bits: u64 = outcome.station_bits.iter().sum::<u64>() - 48 * outcome.station_frames.iter().sum::<u64>();
+    let bits: u64 =
+        outcome.station_bits.iter().sum::<u64>() - 48 * outcome.station_frames.iter().sum::<u64>();
     let throughput = bits as f64 * BIT_3 as f64 / outcome.window_ps as f64;
     assert!((0.945..0.955).contains(&throughput), "{throughput}");
 }
@@ -153,7 +179,8 @@ fn the_overloaded_experimental_ethernet_carries_what_was_published() {
 fn a_frame_grows_while_it_waits_and_nothing_else_does() {
     // A jabbering data station holds the medium for 20 ms at a time; 10 Mb/s, 64 kb/s coders.
     let mut trial = saturated(1, 200_000, US, 5 * MS);
-    let frames = Lengths::Samples { overhead_bits: 144, min_bits: 144 + 20 * 16, max_bits: 144 + 2000 * 16 };
+    let frames =
+        Lengths::Samples { overhead_bits: 144, min_bits: 144 + 20 * 16, max_bits: 144 + 2000 * 16 };
     let arrivals = Arrivals::Coder { sample_bits: 16, sample_ps: 250 * US, spurts: None };
     let talks = Group { arrivals, frames, places: vec![0; 3], ..trial.scenario.groups[0].clone() };
     trial.scenario.groups.push(Group { service: Times::Constant { ps: 0 }, ..talks });
@@ -171,7 +198,10 @@ fn a_frame_grows_while_it_waits_and_nothing_else_does() {
     assert_eq!(voice.station_samples[0], 0);
     assert!(voice.station_voice_delay_s[0].is_nan());
     assert!(voice.station_samples_lost.iter().all(|&lost| lost == 0));
-    assert!(outcome.station_bits[1] > outcome.station_frames[1] * (144 + 20 * 16 + 64), "they grew by samples");
+    assert!(
+        outcome.station_bits[1] > outcome.station_frames[1] * (144 + 20 * 16 + 64),
+        "they grew by samples"
+    );
 }
 
 #[test]
@@ -181,7 +211,8 @@ fn silence_is_not_sent() {
     let frames = Lengths::Samples { overhead_bits: 48, min_bits: 512, max_bits: 8192 };
     let (outcome, voice) = run(&voice(20, arrivals, frames));
     let made: u64 = voice.station_samples.iter().sum();
-    // Twenty coders for 10 s: time of talk has variance 200 s · 2 (A B)² / (A + B)³ = 69 s², a spread of 8.3 s, of 80 s; four of them.
+    // Twenty coders for 10 s: time of talk has variance 200 s · 2 (A B)² / (A + B)³ = 69 s², a
+    // spread of 8.3 s, of 80 s; four of them.
     assert!((made as f64 * 250e-6 - 80.0).abs() < 4.0 * 8.3, "{made}");
     assert_eq!(voice.station_samples_lost.iter().sum::<u64>(), 0);
     // Nothing waits for the next spurt, more than a second later.
@@ -203,14 +234,23 @@ fn a_coder_is_refused_with_what_does_not_go_with_it() {
     refused(&|g| g.arrivals = Arrivals::Saturated {}, "arrivals");
     refused(&|g| g.frames = samples(48, 64, 63), "frames");
     refused(&|g| g.frames = samples(9000, 64, 1024), "frames");
-    refused(&|g| g.frames = Lengths::Samples { overhead_bits: 48, min_bits: 57, max_bits: 63 }, "frames");
+    refused(
+        &|g| g.frames = Lengths::Samples { overhead_bits: 48, min_bits: 57, max_bits: 63 },
+        "frames",
+    );
     refused(
         &|g| g.arrivals = Arrivals::Coder { sample_bits: 16, sample_ps: 16 * BIT_3, spurts: None },
         "arrivals.sample_ps",
     );
-    refused(&|g| g.arrivals = Arrivals::Coder { sample_bits: 0, sample_ps: US, spurts: None }, "arrivals");
+    refused(
+        &|g| g.arrivals = Arrivals::Coder { sample_bits: 0, sample_ps: US, spurts: None },
+        "arrivals",
+    );
     let short = Some(Spurts { talk_mean_ps: 1.0, silence_mean_ps: 1e12 });
-    refused(&|g| g.arrivals = Arrivals::Coder { sample_bits: 16, sample_ps: UNIT, spurts: short }, "arrivals");
+    refused(
+        &|g| g.arrivals = Arrivals::Coder { sample_bits: 16, sample_ps: UNIT, spurts: short },
+        "arrivals",
+    );
     refused(&|g| g.queue_frames = Some(3), "queue_frames");
     refused(
         &|g| g.after_attempt_limit = ethermeter_simulator::scenario::AfterAttemptLimit::Discard,

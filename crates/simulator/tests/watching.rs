@@ -3,7 +3,8 @@
 //! Every trial here would go on for minutes or hours, so one that does not stop is found out.
 
 use ethermeter_simulator::{
-    idealised, network, simulate_idealised_watched, simulate_reference_watched, simulate_watched, Error, Trial, Watch,
+    idealised, network, simulate_idealised_watched, simulate_reference_watched, simulate_watched,
+    Error, Trial, Watch,
 };
 use serde_json::{json, Value};
 
@@ -11,7 +12,8 @@ const US: u64 = 1_000_000;
 const S: u64 = 1_000_000 * US;
 const LONG: u64 = 10_000 * S;
 
-/// Start a simulation, wait until it shows progress, stop it, and return the share that it had shown.
+/// Start a simulation, wait until it shows progress, stop it, and return the share that it had
+/// shown.
 fn stopped<T: Send>(simulate: impl FnOnce(&Watch) -> Result<T, Error> + Send) -> f64 {
     let watch = Watch::default();
     std::thread::scope(|scope| {
@@ -78,7 +80,9 @@ fn networks_are_stopped_by_both_engines() {
             "phases": phases(LONG)}}))
         .expect("a trial of the right shape")
     };
-    for switch in [json!({"learning": "known"}), json!({"learning": "known", "buffer": {"octets": 100_000}})] {
+    for switch in
+        [json!({"learning": "known"}), json!({"learning": "known", "buffer": {"octets": 100_000}})]
+    {
         let trial = network(switch);
         let share = stopped(|watch| network::simulate_watched(&trial, watch));
         assert!(share > 0.0 && share < 1.0, "{share}");
@@ -90,14 +94,23 @@ fn idealised_worlds_are_stopped() {
     let slot = US;
     let slotted = |persistence: Value, idle: Value, population: Value| json!({"world": "slotted", "slot_ps": slot, "collision_slots": 2, "persistence": persistence, "idle": idle, "population": population});
     let adaptive = |policy: &str| json!({"world": "adaptive", "slot_ps": slot, "clear_ps": 0, "policy": policy, "empty": "at-once"});
-    let unslotted = |access: Value| json!({"world": "unslotted", "propagation_ps": slot, "access": access});
+    let unslotted =
+        |access: Value| json!({"world": "unslotted", "propagation_ps": slot, "access": access});
     let persistent = |mean: Value| json!({"one-persistent": {"abort_ps": slot, "simultaneous_starts_unnoticed": false, "infinite_mean_ps": mean}});
     let thinks = json!({"kind": "exponential", "offset_ps": 0, "mean_ps": 500 * slot});
     let poisson = json!({"kind": "poisson", "mean_ps": 100 * slot});
     let saturated = json!({"kind": "saturated"});
     let none = json!({"kind": "constant", "ps": 0});
     let worlds = [
-        (&saturated, &none, slotted(json!("non"), json!("same-slot"), json!({"infinite": {"attempts_per_slot": 0.1}}))),
+        (
+            &saturated,
+            &none,
+            slotted(
+                json!("non"),
+                json!("same-slot"),
+                json!({"infinite": {"attempts_per_slot": 0.1}}),
+            ),
+        ),
         (
             &saturated,
             &thinks,
@@ -112,7 +125,9 @@ fn idealised_worlds_are_stopped() {
         (
             &saturated,
             &thinks,
-            unslotted(json!({"non-persistent": {"collision_ps": slot, "sensing_mean_ps": 25 * slot}})),
+            unslotted(
+                json!({"non-persistent": {"collision_ps": slot, "sensing_mean_ps": 25 * slot}}),
+            ),
         ),
         (&saturated, &none, unslotted(persistent(json!(10 * slot)))),
         (&saturated, &thinks, unslotted(persistent(Value::Null))),

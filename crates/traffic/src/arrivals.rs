@@ -14,7 +14,8 @@ pub enum Arrivals {
     Regular {
         /// Time between frames.
         period_ps: u64,
-        /// Time from the begin of the source to its first frame, below the period; drawn uniformly from the period if there is none.
+        /// Time from the begin of the source to its first frame, below the period; drawn uniformly
+        /// from the period if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         phase_ps: Option<u64>,
     },
@@ -32,7 +33,8 @@ pub enum Arrivals {
         /// Mean off time.
         off_mean_ps: f64,
     },
-    /// A coder's samples, one every `sample_ps` from a random phase on; they gather in the frame that is sent next ([`crate::voice`]).
+    /// A coder's samples, one every `sample_ps` from a random phase on; they gather in the frame
+    /// that is sent next ([`crate::voice`]).
     Coder {
         /// Bits of a sample.
         sample_bits: u64,
@@ -57,7 +59,9 @@ impl Arrivals {
             Self::Regular { period_ps, phase_ps: None } => period(*period_ps),
             Self::Regular { period_ps, phase_ps: Some(phase_ps) } => {
                 if phase_ps >= period_ps {
-                    return Some(format!("phase_ps must be below period_ps, {period_ps}, got {phase_ps}"));
+                    return Some(format!(
+                        "phase_ps must be below period_ps, {period_ps}, got {phase_ps}"
+                    ));
                 }
                 period(*period_ps)
             }
@@ -69,7 +73,8 @@ impl Arrivals {
         (!fine).then(|| format!("times must be from 1 ps to 1000 s, got {self:?}"))
     }
 
-    /// Mean frames per second, or `None` where that is up to the medium: for a saturated source and a coder.
+    /// Mean frames per second, or `None` where that is up to the medium: for a saturated source and
+    /// a coder.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn rate_per_s(&self) -> Option<f64> {
@@ -78,7 +83,8 @@ impl Arrivals {
             Self::Regular { period_ps, .. } => Some(1e12 / *period_ps as f64),
             Self::Poisson { mean_ps } => Some(1e12 / mean_ps),
             Self::OnOff { period_ps, on_mean_ps, off_mean_ps } => {
-                // An on time of mean A gives one frame at its start and one more each period that it lasts: 1/(1 - e^(-P/A)).
+                // An on time of mean A gives one frame at its start and one more each period that
+                // it lasts: 1/(1 - e^(-P/A)).
                 let frames = 1.0 / -libm::expm1(-(*period_ps as f64) / on_mean_ps);
                 Some(1e12 * frames / (on_mean_ps + off_mean_ps))
             }
@@ -100,7 +106,9 @@ fn coder_fault(sample_bits: u64, sample_ps: u64, spurts: Option<Spurts>) -> Opti
     #[allow(clippy::cast_precision_loss)] // below 2^53
     let fine = (sample_ps as f64..=1e15).contains(&spurts.talk_mean_ps)
         && (sample_ps as f64..=1e15).contains(&spurts.silence_mean_ps);
-    (!fine).then(|| format!("spurts must have means from sample_ps, {sample_ps}, to 1000 s, got {spurts:?}"))
+    (!fine).then(|| {
+        format!("spurts must have means from sample_ps, {sample_ps}, to 1000 s, got {spurts:?}")
+    })
 }
 
 /// The arrivals of one station, in order.
@@ -117,7 +125,8 @@ impl ArrivalTimes {
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn new(arrivals: &Arrivals, begin_ps: u64, chance: Stream) -> Self {
-        let mut times = Self { arrivals: arrivals.clone(), chance, next_ps: begin_ps, on_until_ps: 0 };
+        let mut times =
+            Self { arrivals: arrivals.clone(), chance, next_ps: begin_ps, on_until_ps: 0 };
         match arrivals {
             Arrivals::Saturated {} | Arrivals::Coder { .. } => times.next_ps = u64::MAX,
             Arrivals::Regular { period_ps, phase_ps } => {
@@ -189,15 +198,20 @@ mod tests {
 
     #[test]
     fn regular_counts_are_exact_to_one() {
-        let (n, expected) = count(&Arrivals::Regular { period_ps: 333_000_000, phase_ps: None }, 10_000_000_000_000);
+        let (n, expected) = count(
+            &Arrivals::Regular { period_ps: 333_000_000, phase_ps: None },
+            10_000_000_000_000,
+        );
         assert!((n - expected).abs() <= 1.0, "{n} {expected}");
     }
 
     #[test]
-    fn a_regular_source_with_a_phase_sends_first_after_exactly_that_and_one_without_within_a_period() {
+    fn a_regular_source_with_a_phase_sends_first_after_exactly_that_and_one_without_within_a_period(
+    ) {
         let first = |phase_ps, station| {
             let arrivals = Arrivals::Regular { period_ps: 1_000_000, phase_ps };
-            let mut times = ArrivalTimes::new(&arrivals, 7, Stream::new(5, station, Purpose::Arrival));
+            let mut times =
+                ArrivalTimes::new(&arrivals, 7, Stream::new(5, station, Purpose::Arrival));
             (times.take_ps(), times.take_ps())
         };
         for station in 0..20 {
@@ -218,9 +232,11 @@ mod tests {
 
     #[test]
     fn on_off_counts_have_the_stated_mean() {
-        let arrivals = Arrivals::OnOff { period_ps: 1_000_000_000, on_mean_ps: 5e9, off_mean_ps: 2e10 };
+        let arrivals =
+            Arrivals::OnOff { period_ps: 1_000_000_000, on_mean_ps: 5e9, off_mean_ps: 2e10 };
         let (n, expected) = count(&arrivals, 2_500_000_000_000_000);
-        // 100 000 cycles; the count of one has a spread of about its mean, so five standard errors are 1.6%
+        // 100 000 cycles; the count of one has a spread of about its mean, so five standard errors
+        // are 1.6%
         assert!((n / expected - 1.0).abs() < 0.02, "{n} {expected}");
     }
 }

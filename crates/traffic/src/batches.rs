@@ -1,9 +1,11 @@
-//! The measured window in equal parts, so that one replication tells how far its own figures are to be trusted.
+//! The measured window in equal parts, so that one replication tells how far its own figures are to
+//! be trusted.
 
 /// What is counted in each of the equal parts of a measured window.
 ///
-/// Part k of b reaches from `floor(k w / b)` to before `floor((k + 1) w / b)`, counted from the window's begin, w being its length: whole picoseconds,
-/// and none is counted twice. What belongs to the part that was asked for last is at hand: who asks in the order of time, or nearly, hardly
+/// Part k of b reaches from `floor(k w / b)` to before `floor((k + 1) w / b)`, counted from the
+/// window's begin, w being its length: whole picoseconds, and none is counted twice. What belongs
+/// to the part that was asked for last is at hand: who asks in the order of time, or nearly, hardly
 /// ever divides.
 #[derive(Clone, Debug)]
 pub struct Batches<T> {
@@ -27,7 +29,15 @@ impl<T: Copy + Default> Batches<T> {
     pub fn new(from_ps: u64, to_ps: u64, count: u32) -> Self {
         assert!(count > 0, "a window has a part");
         let parts = vec![T::default(); count as usize];
-        Self { begin_ps: from_ps, end_ps: from_ps, current: T::default(), batch: 0, from_ps, to_ps, parts }
+        Self {
+            begin_ps: from_ps,
+            end_ps: from_ps,
+            current: T::default(),
+            batch: 0,
+            from_ps,
+            to_ps,
+            parts,
+        }
     }
 
     /// What is counted in the part in which a moment lies; nothing outside of the window.
@@ -46,7 +56,8 @@ impl<T: Copy + Default> Batches<T> {
             return None;
         }
         let (length, count) = (u128::from(self.to_ps - self.from_ps), self.parts.len() as u128);
-        // The last k with floor(k w / b) at or before the moment, so with k w / b before the next picosecond.
+        // The last k with floor(k w / b) at or before the moment, so with k w / b before the next
+        // picosecond.
         let batch = ((u128::from(at_ps - self.from_ps) + 1) * count - 1) / length;
         self.begin_ps = self.from_ps + (batch * length / count) as u64;
         self.end_ps = self.from_ps + ((batch + 1) * length / count) as u64;
@@ -72,19 +83,26 @@ mod tests {
     /// The part of every picosecond of a window, from the rule as it is written.
     fn expected(from: u64, to: u64, count: u32) -> Vec<usize> {
         let part = |at: u64| {
-            (0..count).rfind(|&k| from + u64::from(k) * (to - from) / u64::from(count) <= at).expect("the first")
+            (0..count)
+                .rfind(|&k| from + u64::from(k) * (to - from) / u64::from(count) <= at)
+                .expect("the first")
         };
         (from..to).map(|at| part(at) as usize).collect()
     }
 
     #[test]
-    fn every_moment_of_the_window_counts_in_the_part_that_the_rule_names_in_whatever_order_they_come() {
-        for (from, to, count) in [(0, 7, 7), (5, 105, 20), (5, 108, 20), (1, 1000, 3), (9, 10, 1), (3, 1002, 998)] {
+    fn every_moment_of_the_window_counts_in_the_part_that_the_rule_names_in_whatever_order_they_come(
+    ) {
+        for (from, to, count) in
+            [(0, 7, 7), (5, 105, 20), (5, 108, 20), (1, 1000, 3), (9, 10, 1), (3, 1002, 998)]
+        {
             let mut sums = vec![0; count as usize];
             expected(from, to, count).iter().zip(from..).for_each(|(&part, at)| sums[part] += at);
             let length = to - from;
-            // Forth, back, and in steps that meet each moment once, since 1009 is prime and longer than any of these windows.
-            let orders: [fn(u64, u64) -> u64; 3] = [|i, _| i, |i, n| n - 1 - i, |i, n| i * 1009 % n];
+            // Forth, back, and in steps that meet each moment once, since 1009 is prime and longer
+            // than any of these windows.
+            let orders: [fn(u64, u64) -> u64; 3] =
+                [|i, _| i, |i, n| n - 1 - i, |i, n| i * 1009 % n];
             for order in orders {
                 let mut batches = Batches::<u64>::new(from, to, count);
                 for at in (0..length).map(|i| from + order(i, length)) {

@@ -1,14 +1,16 @@
 //! Another station's clock, from exchanges on the data path.
 //!
-//! After Saka (Hughes-Jones and Saka 2000, section on one-way latency): a station sends its time, the other answers with its own, and the other's time belongs to the
-//! middle of the exchange; a line through many of these gives offset and drift. Of the exchanges within each piece of the time only the
-//! fastest is kept, since it was held up least.
+//! After Saka (Hughes-Jones and Saka 2000, section on one-way latency): a station sends its time,
+//! the other answers with its own, and the other's time belongs to the middle of the exchange; a
+//! line through many of these gives offset and drift. Of the exchanges within each piece of the
+//! time only the fastest is kept, since it was held up least.
 //!
-//! How wrong is it? The answer was made some time within the exchange, so one exchange is wrong by half its round trip at most, however unequal
-//! the two ways are. The fitted line is a weighted sum of exchanges, so it is wrong by the sum of their bounds, weighted by the sizes of their
-//! weights, at most. That is the uncertainty stated here: no probability is in it, but two assumptions: both clocks run evenly during the
-//! exchanges, and the times are taken where they say. Exchanges that contradict the line beyond their bounds are counted, and refute the
-//! assumptions.
+//! How wrong is it? The answer was made some time within the exchange, so one exchange is wrong by
+//! half its round trip at most, however unequal the two ways are. The fitted line is a weighted sum
+//! of exchanges, so it is wrong by the sum of their bounds, weighted by the sizes of their weights,
+//! at most. That is the uncertainty stated here: no probability is in it, but two assumptions: both
+//! clocks run evenly during the exchanges, and the times are taken where they say. Exchanges that
+//! contradict the line beyond their bounds are counted, and refute the assumptions.
 
 pub mod rounds;
 
@@ -52,7 +54,8 @@ struct Sample {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Relation {
     reference_ns: u64,
-    /// How far the other's clock is ahead at the reference time, whole nanoseconds and the rest, so that a day's offset does not cost precision.
+    /// How far the other's clock is ahead at the reference time, whole nanoseconds and the rest, so
+    /// that a day's offset does not cost precision.
     ahead_whole_ns: i64,
     ahead_rest_ns: f64,
     drift: f64,
@@ -68,7 +71,8 @@ pub const PIECES: usize = 64;
 impl Relation {
     /// Fit a line to exchanges, in any order.
     ///
-    /// An exchange whose answer took longer than the whole of it, or whose times are more than a day apart, is left out.
+    /// An exchange whose answer took longer than the whole of it, or whose times are more than a
+    /// day apart, is left out.
     ///
     /// # Errors
     /// If fewer than two pieces of the time have a usable exchange.
@@ -76,8 +80,10 @@ impl Relation {
         let Some(first) = exchanges.first() else { return Err(ClockError::TooFew { usable: 0 }) };
         let reference_ns = first.asked_ns;
         let ahead_whole_ns = between_ns(first.asked_ns, first.received_ns);
-        let usable: Vec<Sample> =
-            exchanges.iter().filter_map(|exchange| sample(exchange, reference_ns, ahead_whole_ns)).collect();
+        let usable: Vec<Sample> = exchanges
+            .iter()
+            .filter_map(|exchange| sample(exchange, reference_ns, ahead_whole_ns))
+            .collect();
         let samples = fastest_of_pieces(&usable);
         if samples.len() < 2 {
             return Err(ClockError::TooFew { usable: samples.len() });
@@ -97,7 +103,9 @@ impl Relation {
     }
 
     fn fit(&mut self) {
-        let weighted = |of: &dyn Fn(&Sample) -> f64| self.samples.iter().map(|s| weight(s) * of(s)).sum::<f64>();
+        let weighted = |of: &dyn Fn(&Sample) -> f64| {
+            self.samples.iter().map(|s| weight(s) * of(s)).sum::<f64>()
+        };
         let weight_sum = weighted(&|_| 1.0);
         let mean_at_ns = weighted(&|s| s.at_ns) / weight_sum;
         let mean_ahead_ns = weighted(&|s| s.ahead_ns) / weight_sum;
@@ -136,7 +144,10 @@ impl Relation {
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // below 2^47 ns, to the next nanosecond
     pub fn own_ns(&self, other_ns: u64) -> u64 {
-        let since_ns = between_ns(self.reference_ns, other_ns.wrapping_sub(self.ahead_whole_ns.cast_unsigned())) as f64;
+        let since_ns = between_ns(
+            self.reference_ns,
+            other_ns.wrapping_sub(self.ahead_whole_ns.cast_unsigned()),
+        ) as f64;
         // other = own + rest + drift * own, all since the reference
         let own_ns = (since_ns - self.ahead_rest_ns) / (1.0 + self.drift);
         self.reference_ns.wrapping_add_signed(own_ns.round() as i64) & ((1 << 48) - 1)
@@ -154,11 +165,13 @@ impl Relation {
         2.0 * self.samples.iter().map(|s| s.bound_ns).fold(f64::INFINITY, f64::min)
     }
 
-    /// Kept exchanges that lie farther from the line than their bound and the line's together: with even clocks there are none.
+    /// Kept exchanges that lie farther from the line than their bound and the line's together: with
+    /// even clocks there are none.
     #[must_use]
     pub fn contradictions(&self) -> usize {
-        let contradicts =
-            |s: &&Sample| (s.ahead_ns - self.rest_ns(s.at_ns)).abs() > s.bound_ns + self.bound_at_ns(s.at_ns);
+        let contradicts = |s: &&Sample| {
+            (s.ahead_ns - self.rest_ns(s.at_ns)).abs() > s.bound_ns + self.bound_at_ns(s.at_ns)
+        };
         self.samples.iter().filter(contradicts).count()
     }
 
@@ -183,7 +196,8 @@ impl Relation {
     }
 }
 
-/// The slower, the less an exchange counts: as its square, as if its bound were a standard deviation.
+/// The slower, the less an exchange counts: as its square, as if its bound were a standard
+/// deviation.
 fn weight(sample: &Sample) -> f64 {
     1.0 / square(sample.bound_ns)
 }
@@ -200,7 +214,10 @@ fn sample(exchange: &Exchange, reference_ns: u64, ahead_whole_ns: i64) -> Option
     let whole_ns = between_ns(asked_ns, returned_ns);
     let turn_ns = between_ns(received_ns, answered_ns);
     let at_ns = between_ns(reference_ns, asked_ns);
-    if !(0..DAY_NS).contains(&whole_ns) || !(0..=whole_ns).contains(&turn_ns) || at_ns.abs() > DAY_NS {
+    if !(0..DAY_NS).contains(&whole_ns)
+        || !(0..=whole_ns).contains(&turn_ns)
+        || at_ns.abs() > DAY_NS
+    {
         return None;
     }
     let there_ns = between_ns(asked_ns, received_ns).checked_sub(ahead_whole_ns)?;
@@ -245,7 +262,13 @@ mod tests {
     }
 
     /// Exchanges one a millisecond, and the host's time of the last.
-    fn exchanges(ours: Face, others: Face, path: &Path, count: usize, seed: u64) -> (Vec<Exchange>, u64) {
+    fn exchanges(
+        ours: Face,
+        others: Face,
+        path: &Path,
+        count: usize,
+        seed: u64,
+    ) -> (Vec<Exchange>, u64) {
         let mut chance = Stream::new(seed, 0, Purpose::Service);
         let mut takes = |(fixed, random): (f64, f64)| {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -286,29 +309,43 @@ mod tests {
         between_ns(ours.shows(host_ns), others.shows(host_ns)) as f64
     }
 
-    const UNEQUAL: Path = Path { there: (2.0 * US, 30.0 * US), turn: (1.0 * US, 2.0 * US), back: (6.0 * US, 5.0 * US) };
+    const UNEQUAL: Path = Path {
+        there: (2.0 * US, 30.0 * US),
+        turn: (1.0 * US, 2.0 * US),
+        back: (6.0 * US, 5.0 * US),
+    };
 
     #[test]
-    fn the_stated_uncertainty_covers_the_error_in_every_one_of_a_thousand_trials_with_unequal_jitter() {
+    fn the_stated_uncertainty_covers_the_error_in_every_one_of_a_thousand_trials_with_unequal_jitter(
+    ) {
         let mut widest_ns: f64 = 0.0;
         for seed in 0..1000 {
             let (ours, others) = faces(seed);
             let (exchanges, end_ns) = exchanges(ours, others, &UNEQUAL, 1000, seed);
             let relation = Relation::fitted(&exchanges).expect("enough exchanges");
             // at the begin, in the middle, at the end, and a second later
-            for host_ns in [end_ns - 1_000_000_000, end_ns - 500_000_000, end_ns, end_ns + 1_000_000_000] {
+            for host_ns in
+                [end_ns - 1_000_000_000, end_ns - 500_000_000, end_ns, end_ns + 1_000_000_000]
+            {
                 let at_ns = ours.shows(host_ns);
                 let error_ns = relation.ahead_ns(at_ns) - true_ahead_ns(ours, others, host_ns);
                 // Faces are rounded to a nanosecond each.
-                assert!(error_ns.abs() <= relation.uncertainty_ns(at_ns) + 2.0, "{seed}: {error_ns}");
+                assert!(
+                    error_ns.abs() <= relation.uncertainty_ns(at_ns) + 2.0,
+                    "{seed}: {error_ns}"
+                );
             }
             let others_drift = (1.0 + drift_of(others)) / (1.0 + drift_of(ours)) - 1.0;
-            assert!((relation.drift() - others_drift).abs() <= relation.drift_uncertainty(), "{seed}");
+            assert!(
+                (relation.drift() - others_drift).abs() <= relation.drift_uncertainty(),
+                "{seed}"
+            );
             assert_eq!(relation.contradictions(), 0);
             widest_ns = widest_ns.max(relation.uncertainty_ns(ours.shows(end_ns - 500_000_000)));
         }
-        // In the middle weights are all positive. 15 exchanges a piece; the fixed ways are 8 us, the random parts' least of 15 about 4 us more:
-        // so about 6 us, and certainly not half of a typical round trip of 43 us.
+        // In the middle weights are all positive. 15 exchanges a piece; the fixed ways are 8 us,
+        // the random parts' least of 15 about 4 us more: so about 6 us, and certainly not half of a
+        // typical round trip of 43 us.
         assert!(widest_ns < 10.0 * US, "{widest_ns}");
     }
 
@@ -319,13 +356,15 @@ mod tests {
 
     #[test]
     fn a_wholly_unequal_path_is_covered_and_only_just() {
-        // There at once, back in 20 us: every exchange is wrong by half of that, which is what is stated.
+        // There at once, back in 20 us: every exchange is wrong by half of that, which is what is
+        // stated.
         let path = Path { there: (0.0, 0.0), turn: (1.0 * US, 0.0), back: (20.0 * US, 0.0) };
         let (ours, others) = faces(3);
         let (exchanges, end_ns) = exchanges(ours, others, &path, 500, 3);
         let relation = Relation::fitted(&exchanges).expect("enough exchanges");
         let middle_ns = end_ns - 250_000_000;
-        let error_ns = relation.ahead_ns(ours.shows(middle_ns)) - true_ahead_ns(ours, others, middle_ns);
+        let error_ns =
+            relation.ahead_ns(ours.shows(middle_ns)) - true_ahead_ns(ours, others, middle_ns);
         let uncertainty_ns = relation.uncertainty_ns(ours.shows(middle_ns));
         assert!(
             error_ns.abs() <= uncertainty_ns + 2.0 && error_ns.abs() > 0.98 * uncertainty_ns,
@@ -357,7 +396,8 @@ mod tests {
         let relation = Relation::fitted(&exchanges).expect("enough exchanges");
         let own_ns = ours.shows(end_ns);
         #[allow(clippy::cast_possible_truncation)]
-        let other_ns = own_ns.wrapping_add_signed(relation.ahead_ns(own_ns).round() as i64) & ((1 << 48) - 1);
+        let other_ns =
+            own_ns.wrapping_add_signed(relation.ahead_ns(own_ns).round() as i64) & ((1 << 48) - 1);
         assert!(between_ns(own_ns, relation.own_ns(other_ns)).abs() <= 1);
     }
 

@@ -4,7 +4,8 @@
 const FACE_BITS: u32 = 48;
 const FACE_MASK: u64 = (1 << FACE_BITS) - 1;
 
-/// How a station's clock looks from outside: the host's time since an epoch, with an artificial offset and drift.
+/// How a station's clock looks from outside: the host's time since an epoch, with an artificial
+/// offset and drift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Face {
     /// The host's time at which the face of a true clock shows 0.
@@ -31,13 +32,15 @@ impl Face {
         let gained_ns = if self.drift_ns_per_s == 0 {
             0 // by far the commonest, and free of a division of 128 bits
         } else {
-            (i128::from(since_ns) * i128::from(self.drift_ns_per_s)).div_euclid(1_000_000_000) as i64
+            (i128::from(since_ns) * i128::from(self.drift_ns_per_s)).div_euclid(1_000_000_000)
+                as i64
         };
         since_ns.wrapping_add(self.offset_ns).wrapping_add(gained_ns).cast_unsigned() & FACE_MASK
     }
 }
 
-/// From `earlier` to `later`, two faces less than 2^47 ns apart; negative if they are the other way round.
+/// From `earlier` to `later`, two faces less than 2^47 ns apart; negative if they are the other way
+/// round.
 #[inline]
 #[must_use]
 pub const fn between_ns(earlier: u64, later: u64) -> i64 {

@@ -53,7 +53,8 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
-    /// The time that a share `share` of all times does not exceed: the upper end of its bucket, so at most 0.8% above it.
+    /// The time that a share `share` of all times does not exceed: the upper end of its bucket, so
+    /// at most 0.8% above it.
     ///
     /// `None` when nothing was counted. A share is clamped to 0..=1; 0 is the least time's bucket.
     #[must_use]
@@ -95,12 +96,16 @@ mod tests {
         let mut histogram = Histogram::default();
         assert_eq!(histogram.quantile_ps(0.5), None);
         (1..=100).for_each(|ps| histogram.record(ps)); // below 128 every bucket holds one value
-        assert_eq!([0.0, 0.5, 0.99, 1.0].map(|share| histogram.quantile_ps(share)), [1, 50, 99, 100].map(Some));
+        assert_eq!(
+            [0.0, 0.5, 0.99, 1.0].map(|share| histogram.quantile_ps(share)),
+            [1, 50, 99, 100].map(Some)
+        );
     }
 
     #[test]
     fn two_merged_histograms_are_one_of_both() {
-        let (mut one, mut other, mut both) = (Histogram::default(), Histogram::default(), Histogram::default());
+        let (mut one, mut other, mut both) =
+            (Histogram::default(), Histogram::default(), Histogram::default());
         for ps in 0..5000 {
             if ps % 3 == 0 { &mut one } else { &mut other }.record(ps * ps);
             both.record(ps * ps);
@@ -111,7 +116,9 @@ mod tests {
 
     #[test]
     fn every_time_falls_between_the_bounds_of_its_bucket() {
-        for ps in (0..2000).chain((0..62).flat_map(|e| [(1u64 << e) - 1, 1 << e, (1 << e) + 1, 3 << e])) {
+        for ps in
+            (0..2000).chain((0..62).flat_map(|e| [(1u64 << e) - 1, 1 << e, (1 << e) + 1, 3 << e]))
+        {
             let bucket = bucket_of(ps) as u64;
             let (low, high) = (lowest_of(bucket), lowest_of(bucket + 1));
             assert!(low <= ps && ps < high, "{ps} in {low}..{high}");

@@ -22,7 +22,8 @@ pub enum Lengths {
     },
     /// As many of a coder's samples as there are when it is sent ([`crate::voice`]).
     Samples {
-        /// Bits of a frame that are no samples: addresses, type, check sequence, and what the voice protocol adds.
+        /// Bits of a frame that are no samples: addresses, type, check sequence, and what the voice
+        /// protocol adds.
         overhead_bits: u64,
         /// Length at which a frame is wanted to be sent, overhead included.
         min_bits: u64,
@@ -48,7 +49,8 @@ impl Lengths {
         match self {
             Self::Fixed { bits } | Self::Samples { min_bits: bits, .. } => *bits as f64,
             Self::Mix { bits, weights } => {
-                bits.iter().zip(weights).map(|(&b, w)| b as f64 * w).sum::<f64>() / weights.iter().sum::<f64>()
+                bits.iter().zip(weights).map(|(&b, w)| b as f64 * w).sum::<f64>()
+                    / weights.iter().sum::<f64>()
             }
         }
     }
@@ -60,7 +62,8 @@ impl Lengths {
             Self::Fixed { bits } => (*bits, *bits),
             Self::Samples { min_bits, max_bits, .. } => (*min_bits, *max_bits),
             Self::Mix { bits, weights } => {
-                let occurring = || bits.iter().zip(weights).filter(|(_, w)| **w > 0.0).map(|(b, _)| *b);
+                let occurring =
+                    || bits.iter().zip(weights).filter(|(_, w)| **w > 0.0).map(|(b, _)| *b);
                 (occurring().min().unwrap_or(0), occurring().max().unwrap_or(0))
             }
         }
@@ -73,9 +76,14 @@ impl Lengths {
         let fine = |bits: &u64| (1..=LONGEST_BITS).contains(bits);
         match self {
             Self::Fixed { bits } if fine(bits) => None,
-            Self::Mix { bits, weights } if bits.iter().all(fine) => weights_fault(weights, bits.len()),
+            Self::Mix { bits, weights } if bits.iter().all(fine) => {
+                weights_fault(weights, bits.len())
+            }
             Self::Samples { overhead_bits, min_bits, max_bits } => {
-                let ordered = overhead_bits < max_bits && min_bits <= max_bits && fine(min_bits) && fine(max_bits);
+                let ordered = overhead_bits < max_bits
+                    && min_bits <= max_bits
+                    && fine(min_bits)
+                    && fine(max_bits);
                 (!ordered).then(|| {
                     format!("must have overhead_bits below max_bits, and 1 ≤ min_bits ≤ max_bits ≤ {LONGEST_BITS}, got {self:?}")
                 })

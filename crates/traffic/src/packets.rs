@@ -1,13 +1,15 @@
-//! Voice in packets: a host calls with what has gathered, and has one packet at most between its call and the end of the wire.
+//! Voice in packets: a host calls with what has gathered, and has one packet at most between its
+//! call and the end of the wire.
 //!
 //! ```text
 //! coder ── a sample every sample_ps ──► buffer (full: the oldest sample makes room, and is lost) ── call ──► packet ──► wire
 //! ```
 //!
-//! A packet is wanted when `min_bits` have gathered and the one before has left; while that is still on its way, samples gather on, up to `max_bits`. So packets grow
-//! on a wire that is slow, busy or told to be silent. Unlike the frame of a station on a segment ([`crate::voice`]), a packet that was
-//! called grows no more, and its samples are out of the buffer. Spurts are as there: what one leaves short is wanted when the next sample
-//! fails to come, and is padded.
+//! A packet is wanted when `min_bits` have gathered and the one before has left; while that is
+//! still on its way, samples gather on, up to `max_bits`. So packets grow on a wire that is slow,
+//! busy or told to be silent. Unlike the frame of a station on a segment ([`crate::voice`]), a
+//! packet that was called grows no more, and its samples are out of the buffer. Spurts are as
+//! there: what one leaves short is wanted when the next sample fails to come, and is padded.
 
 use crate::chance::Stream;
 use crate::source::Window;
@@ -27,7 +29,8 @@ pub struct VoicePacket {
     pub oldest_ps: u64,
 }
 
-/// What became of the samples that were made within the measured window, as far as their host knows: `made` = `sent` + `lost` + `left`.
+/// What became of the samples that were made within the measured window, as far as their host
+/// knows: `made` = `sent` + `lost` + `left`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostSamples {
     /// Made by the coder within the window.
@@ -55,7 +58,8 @@ pub struct Packets {
 }
 
 impl Packets {
-    /// A buffer that is empty, and a coder that begins with the window. The same draws make the same samples as in [`crate::voice::Voice`].
+    /// A buffer that is empty, and a coder that begins with the window. The same draws make the
+    /// same samples as in [`crate::voice::Voice`].
     #[must_use]
     pub fn new(spec: VoiceSpec, chance: Stream, window: Window) -> Self {
         let coder = Coder::new(&spec, window.begin_ps, chance);
@@ -64,14 +68,16 @@ impl Packets {
         Self { spec, window, coder, index: 0, measured, samples }
     }
 
-    /// When so much has gathered that a packet is wanted; nothing if that does not happen before the coder stops.
+    /// When so much has gathered that a packet is wanted; nothing if that does not happen before
+    /// the coder stops.
     #[must_use]
     pub fn wanted_ps(&self) -> Option<u64> {
         let wanted_ps = self.coder.gathered_ps(self.spec.least());
         (wanted_ps < self.window.stop_ps).then_some(wanted_ps)
     }
 
-    /// The host calls at `at_ps`, when a packet is wanted or later, with all that was made until then, that moment included. The buffer is empty now.
+    /// The host calls at `at_ps`, when a packet is wanted or later, with all that was made until
+    /// then, that moment included. The buffer is empty now.
     pub fn call(&mut self, at_ps: u64) -> VoicePacket {
         let mut next = self.coder.clone();
         let made = next.make_before((at_ps + 1).min(self.window.stop_ps));
@@ -97,7 +103,8 @@ impl Packets {
         samples
     }
 
-    /// Of so many samples since the buffer was last empty, those that are in it, and those that were replaced.
+    /// Of so many samples since the buffer was last empty, those that are in it, and those that
+    /// were replaced.
     fn kept(&self, made: u64) -> (u64, u64) {
         let kept = made.min(self.spec.room());
         (kept, made - kept)
@@ -120,8 +127,12 @@ mod tests {
         min_bits: 96 + 4 * 16,
         max_bits: 96 + 10 * 16,
     };
-    const WINDOW: Window =
-        Window { begin_ps: 0, stop_ps: 900_000 * US, measure_from_ps: 30_000 * US, measure_to_ps: 700_000 * US };
+    const WINDOW: Window = Window {
+        begin_ps: 0,
+        stop_ps: 900_000 * US,
+        measure_from_ps: 30_000 * US,
+        measure_to_ps: 700_000 * US,
+    };
 
     fn stream(seed: u64) -> Stream {
         Stream::new(seed, 0, Purpose::Arrival)
@@ -138,7 +149,12 @@ mod tests {
         let packet = packets.call(first_ps + 14 * SPEC.sample_ps);
         assert_eq!(
             packet,
-            VoicePacket { bits: 256, samples: 10, counted: 0, oldest_ps: first_ps + 5 * SPEC.sample_ps }
+            VoicePacket {
+                bits: 256,
+                samples: 10,
+                counted: 0,
+                oldest_ps: first_ps + 5 * SPEC.sample_ps
+            }
         );
         // The next cycle begins with the call.
         assert_eq!(packets.wanted_ps(), Some(first_ps + 18 * SPEC.sample_ps));
@@ -156,20 +172,23 @@ mod tests {
                 coder.make(1);
                 at_ps
             };
-            let inside = |at_ps: u64| u64::from((WINDOW.measure_from_ps..WINDOW.measure_to_ps).contains(&at_ps));
+            let inside = |at_ps: u64| {
+                u64::from((WINDOW.measure_from_ps..WINDOW.measure_to_ps).contains(&at_ps))
+            };
             let mut chance = Stream::new(seed, 9, Purpose::Service);
             let (mut queue, mut next_ps) = (VecDeque::new(), coming());
             let mut expected = HostSamples::default();
-            let mut gather = |queue: &mut VecDeque<u64>, until_ps: u64, expected: &mut HostSamples| {
-                while next_ps <= until_ps && next_ps < WINDOW.stop_ps {
-                    expected.made += inside(next_ps);
-                    queue.push_back(next_ps);
-                    if queue.len() > 10 {
-                        expected.lost += inside(queue.pop_front().expect("eleven"));
+            let mut gather =
+                |queue: &mut VecDeque<u64>, until_ps: u64, expected: &mut HostSamples| {
+                    while next_ps <= until_ps && next_ps < WINDOW.stop_ps {
+                        expected.made += inside(next_ps);
+                        queue.push_back(next_ps);
+                        if queue.len() > 10 {
+                            expected.lost += inside(queue.pop_front().expect("eleven"));
+                        }
+                        next_ps = coming();
                     }
-                    next_ps = coming();
-                }
-            };
+                };
             let mut left_ps = 0;
             while let Some(wanted_ps) = packets.wanted_ps() {
                 let called_ps = wanted_ps.max(left_ps);
@@ -179,7 +198,8 @@ mod tests {
                 assert_eq!(packet.counted, queue.iter().map(|&s| inside(s)).sum::<u64>());
                 expected.sent += packet.counted;
                 queue.clear();
-                let long_ps = if chance.below(2) == 0 { spec.sample_ps } else { 20 * spec.sample_ps };
+                let long_ps =
+                    if chance.below(2) == 0 { spec.sample_ps } else { 20 * spec.sample_ps };
                 left_ps = called_ps + chance.below(long_ps);
             }
             gather(&mut queue, WINDOW.stop_ps, &mut expected);
@@ -194,7 +214,10 @@ mod tests {
     fn what_nobody_calls_for_is_left_or_lost() {
         let packets = Packets::new(SPEC, stream(1), WINDOW);
         // 670 ms of samples every 0.1 ms; the newest ten are older than the stop.
-        assert_eq!(packets.finish(u64::MAX), HostSamples { made: 6700, sent: 0, lost: 6700, left: 0 });
+        assert_eq!(
+            packets.finish(u64::MAX),
+            HostSamples { made: 6700, sent: 0, lost: 6700, left: 0 }
+        );
         let left = packets.finish(WINDOW.measure_to_ps);
         assert_eq!(left, HostSamples { made: 6700, sent: 0, lost: 6690, left: 10 });
     }

@@ -2,14 +2,18 @@
 //!
 //! A sender numbers its frames 0, 1, 2, …. Every arrival is exactly one of
 //!
-//! - *in order*: its number is at least the next expected one, which is one more than the highest so far (RFC 4737, section 3.3);
-//! - *reordered*: its number is below the next expected one, and it has not come before (RFC 4737, section 3.3, with duplicates set apart);
+//! - *in order*: its number is at least the next expected one, which is one more than the highest
+//!   so far (RFC 4737, section 3.3);
+//! - *reordered*: its number is below the next expected one, and it has not come before (RFC 4737,
+//!   section 3.3, with duplicates set apart);
 //! - *duplicate*: its number has come before;
-//! - *late*: its number lies so far below the next expected one that nobody remembers whether it came before;
+//! - *late*: its number lies so far below the next expected one that nobody remembers whether it
+//!   came before;
 //! - *foreign*: its number lies below the first that is counted.
 //!
-//! A number is *received* when it came in order or reordered, else *missing*, so `sent = received + missing` whatever happens. A late frame does not
-//! make a missing number received: what is truly missing lies between `missing - late` and `missing`. A *gap* is a longest run of missing numbers
+//! A number is *received* when it came in order or reordered, else *missing*, so `sent = received +
+//! missing` whatever happens. A late frame does not make a missing number received: what is truly
+//! missing lies between `missing - late` and `missing`. A *gap* is a longest run of missing numbers
 //! (a loss period of RFC 3357, section 5).
 
 /// What one arrival is.
@@ -74,7 +78,8 @@ impl Gaps {
 
 /// The counter of one stream's arrivals.
 ///
-/// It remembers one bit for each of the last so many numbers below the next expected one. The numbers before them are settled.
+/// It remembers one bit for each of the last so many numbers below the next expected one. The
+/// numbers before them are settled.
 #[derive(Clone, Debug)]
 pub struct Sequence {
     seen: Box<[u64]>,
@@ -91,12 +96,20 @@ impl Sequence {
     /// Greatest sequence number plus one.
     pub const NUMBERS: u64 = 1 << 63;
 
-    /// Count numbers from `first` on and remember the last `memory` of them; that is rounded up to a multiple of 64.
+    /// Count numbers from `first` on and remember the last `memory` of them; that is rounded up to
+    /// a multiple of 64.
     #[must_use]
     pub fn new(first: u64, memory: usize) -> Self {
         let words = memory.div_ceil(u64::BITS as usize).max(1);
         let seen = vec![0; words].into_boxed_slice();
-        Self { seen, first, settled: first, next: first, gaps: Gaps::default(), account: Account::default() }
+        Self {
+            seen,
+            first,
+            settled: first,
+            next: first,
+            gaps: Gaps::default(),
+            account: Account::default(),
+        }
     }
 
     /// Numbers that are remembered.
@@ -140,13 +153,16 @@ impl Sequence {
         self.mark(number);
         self.account.received += 1;
         self.account.reordered += 1;
-        self.account.farthest_reordered = self.account.farthest_reordered.max(self.next - 1 - number);
+        self.account.farthest_reordered =
+            self.account.farthest_reordered.max(self.next - 1 - number);
         Arrived::Reordered
     }
 
-    /// What became of the numbers from the first on to before `end`, or to the highest that arrived if that is more.
+    /// What became of the numbers from the first on to before `end`, or to the highest that arrived
+    /// if that is more.
     ///
-    /// `end` is what the sender says it sent; without it, frames lost after the last arrival are unknown and not counted.
+    /// `end` is what the sender says it sent; without it, frames lost after the last arrival are
+    /// unknown and not counted.
     #[must_use]
     pub fn account(&self, end: Option<u64>) -> Account {
         let end = end.unwrap_or(0).max(self.next);
@@ -185,7 +201,8 @@ impl Sequence {
         self.seen[word] |= 1 << bit;
     }
 
-    /// Forget the numbers before `limit`, which are then settled. A number not below `next` never arrived.
+    /// Forget the numbers before `limit`, which are then settled. A number not below `next` never
+    /// arrived.
     #[inline]
     fn settle_before(&mut self, limit: u64) {
         while self.settled < limit.min(self.next) {
@@ -306,7 +323,10 @@ mod tests {
         use Arrived::{Duplicate, Foreign, InOrder, Late, Reordered};
         let mut sequence = Sequence::new(1, 64);
         let arrived = [1, 2, 4, 3, 3, 0, 200, 4].map(|number| sequence.arrive(number));
-        assert_eq!(arrived, [InOrder, InOrder, InOrder, Reordered, Duplicate, Foreign, InOrder, Late]);
+        assert_eq!(
+            arrived,
+            [InOrder, InOrder, InOrder, Reordered, Duplicate, Foreign, InOrder, Late]
+        );
     }
 
     #[test]
@@ -315,6 +335,9 @@ mod tests {
         (0..10).for_each(|number| assert_eq!(sequence.arrive(number), Arrived::InOrder));
         assert_eq!(sequence.account(None).missing, 0);
         let account = sequence.account(Some(13));
-        assert_eq!((account.sent, account.missing, account.gaps, account.longest_gap), (13, 3, 1, 3));
+        assert_eq!(
+            (account.sent, account.missing, account.gaps, account.longest_gap),
+            (13, 3, 1, 3)
+        );
     }
 }

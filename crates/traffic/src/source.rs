@@ -7,8 +7,8 @@
 //! voice:       coder ──► packet buffer, which is the frame ── service ──► transmitter      (Gonsalves 1982; see `voice`)
 //! ```
 //!
-//! The transmitter takes up one frame at a time; the service time is what the host needs between the end of one
-//! frame and the earliest start of the next.
+//! The transmitter takes up one frame at a time; the service time is what the host needs between
+//! the end of one frame and the earliest start of the next.
 
 use crate::arrivals::{ArrivalTimes, Arrivals};
 use crate::batches::Batches;
@@ -40,7 +40,8 @@ pub struct SourceSpec {
     pub generator: Option<Generator>,
     /// Room in the queue, the frame being sent included; unlimited without.
     pub queue_frames: Option<u32>,
-    /// Host time between the end of a frame and the next; of voice, between the frame's being wanted and its being ready.
+    /// Host time between the end of a frame and the next; of voice, between the frame's being
+    /// wanted and its being ready.
     pub service: Times,
 }
 
@@ -52,7 +53,14 @@ impl SourceSpec {
             (
                 &Arrivals::Coder { sample_bits, sample_ps, spurts },
                 &Lengths::Samples { overhead_bits, min_bits, max_bits },
-            ) => Some(VoiceSpec { sample_bits, sample_ps, spurts, overhead_bits, min_bits, max_bits }),
+            ) => Some(VoiceSpec {
+                sample_bits,
+                sample_ps,
+                spurts,
+                overhead_bits,
+                min_bits,
+                max_bits,
+            }),
             _ => None,
         }
     }
@@ -124,7 +132,9 @@ impl Source {
     pub fn new(spec: &SourceSpec, seed: u64, station: u32, window: Window) -> Self {
         let stream = |purpose| Stream::new(seed, station, purpose);
         let supply = match (spec.voice(), &spec.arrivals, &spec.generator) {
-            (Some(voice), _, _) => Supply::Voice(Box::new(Voice::new(voice, stream(Purpose::Arrival), window))),
+            (Some(voice), _, _) => {
+                Supply::Voice(Box::new(Voice::new(voice, stream(Purpose::Arrival), window)))
+            }
             (None, Arrivals::Saturated {}, None) => Supply::Saturated,
             (None, Arrivals::Saturated {}, Some(generator)) => Supply::Generated {
                 generator: generator.clone(),
@@ -136,7 +146,11 @@ impl Source {
                 let times = ArrivalTimes::new(arrivals, window.begin_ps, stream(Purpose::Arrival));
                 match spec.queue_frames {
                     None => Supply::Endless { times },
-                    Some(room) => Supply::Bounded { times, waiting: VecDeque::with_capacity(room as usize), room },
+                    Some(room) => Supply::Bounded {
+                        times,
+                        waiting: VecDeque::with_capacity(room as usize),
+                        room,
+                    },
                 }
             }
         };
@@ -153,13 +167,18 @@ impl Source {
         }
     }
 
-    /// Count what is offered and dropped in so many parts of the measured window, too; to be called before the first frame. Frames are then asked for with
-    /// [`Source::first_in_batches`] and [`Source::next_in_batches`]: who wants no parts pays nothing for them.
+    /// Count what is offered and dropped in so many parts of the measured window, too; to be called
+    /// before the first frame. Frames are then asked for with [`Source::first_in_batches`] and
+    /// [`Source::next_in_batches`]: who wants no parts pays nothing for them.
     ///
     /// # Panics
     /// If there is no part.
     pub fn count_in_batches(&mut self, count: u32) {
-        self.batches = Some(Box::new(Batches::new(self.window.measure_from_ps, self.window.measure_to_ps, count)));
+        self.batches = Some(Box::new(Batches::new(
+            self.window.measure_from_ps,
+            self.window.measure_to_ps,
+            count,
+        )));
     }
 
     /// As [`Source::first`].
@@ -208,7 +227,8 @@ impl Source {
         self.take(Some(ended_ps), free_ps)
     }
 
-    /// When the host hands the same frame over again that it got back at `ended_ps`. Voice, whose buffer goes on meanwhile: at once.
+    /// When the host hands the same frame over again that it got back at `ended_ps`. Voice, whose
+    /// buffer goes on meanwhile: at once.
     pub fn handed_over_again_ps(&mut self, ended_ps: u64) -> u64 {
         if matches!(self.supply, Supply::Voice(_)) {
             return ended_ps;
@@ -226,7 +246,8 @@ impl Source {
         }
     }
 
-    /// The frame of a voice station has been sent, until `ended_ps`: what was in it. Its buffer is empty now.
+    /// The frame of a voice station has been sent, until `ended_ps`: what was in it. Its buffer is
+    /// empty now.
     ///
     /// # Panics
     /// If it is no voice station.
@@ -237,7 +258,8 @@ impl Source {
         }
     }
 
-    /// What became of the samples made within the measured window, when nothing more happens; nothing if it is no voice station.
+    /// What became of the samples made within the measured window, when nothing more happens;
+    /// nothing if it is no voice station.
     pub fn finish_voice(&mut self) -> Option<Samples> {
         match &mut self.supply {
             Supply::Voice(voice) => Some(voice.finish()),
@@ -268,7 +290,8 @@ impl Source {
 
     #[inline]
     fn count_offer(&mut self, at_ps: u64) {
-        self.offered += u64::from(self.window.measure_from_ps <= at_ps && at_ps < self.window.measure_to_ps);
+        self.offered +=
+            u64::from(self.window.measure_from_ps <= at_ps && at_ps < self.window.measure_to_ps);
     }
 
     fn take(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {
@@ -312,7 +335,11 @@ impl Source {
         let Supply::Voice(voice) = &self.supply else { unreachable!("only voice") };
         let (wanted_ps, arrived_ps) = (voice.wanted_ps()?, voice.first_ps());
         self.count_offer(wanted_ps);
-        Some(Offer { ready_ps: wanted_ps + service_ps, arrived_ps, bits: self.frames.draw(&mut self.length_chance) })
+        Some(Offer {
+            ready_ps: wanted_ps + service_ps,
+            arrived_ps,
+            bits: self.frames.draw(&mut self.length_chance),
+        })
     }
 
     fn take_bounded(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {
@@ -320,7 +347,9 @@ impl Source {
             // Those that came while the frame that just left was still there found it in the queue.
             self.admit_before(ended_ps);
         }
-        let Supply::Bounded { times, waiting, .. } = &mut self.supply else { unreachable!("only bounded queues") };
+        let Supply::Bounded { times, waiting, .. } = &mut self.supply else {
+            unreachable!("only bounded queues")
+        };
         let arrived_ps = if let Some(arrived_ps) = waiting.pop_front() {
             arrived_ps
         } else {
@@ -332,10 +361,15 @@ impl Source {
             count_in_batch(&mut self.batches, arrived_ps, false);
             arrived_ps
         };
-        Some(Offer { ready_ps: arrived_ps.max(free_ps), arrived_ps, bits: self.frames.draw(&mut self.length_chance) })
+        Some(Offer {
+            ready_ps: arrived_ps.max(free_ps),
+            arrived_ps,
+            bits: self.frames.draw(&mut self.length_chance),
+        })
     }
 
-    /// Let frames that arrive before `until_ps` into a bounded queue, in which one frame is being sent.
+    /// Let frames that arrive before `until_ps` into a bounded queue, in which one frame is being
+    /// sent.
     fn admit_before(&mut self, until_ps: u64) {
         let until_ps = until_ps.min(self.window.stop_ps);
         let counted = self.window.measure_from_ps..self.window.measure_to_ps;
@@ -355,7 +389,11 @@ impl Source {
 }
 
 #[inline]
-fn count_in_batch(batches: &mut Option<Box<Batches<(u64, u64)>>>, arrived_ps: u64, is_dropped: bool) {
+fn count_in_batch(
+    batches: &mut Option<Box<Batches<(u64, u64)>>>,
+    arrived_ps: u64,
+    is_dropped: bool,
+) {
     if let Some(counts) = batches.as_mut().and_then(|batches| batches.at(arrived_ps)) {
         counts.0 += 1;
         counts.1 += u64::from(is_dropped);
@@ -367,8 +405,12 @@ mod tests {
     use super::*;
 
     const US: u64 = 1_000_000;
-    const WINDOW: Window =
-        Window { begin_ps: 10 * US, stop_ps: 10_000 * US, measure_from_ps: 0, measure_to_ps: 10_000 * US };
+    const WINDOW: Window = Window {
+        begin_ps: 10 * US,
+        stop_ps: 10_000 * US,
+        measure_from_ps: 0,
+        measure_to_ps: 10_000 * US,
+    };
 
     fn spec() -> SourceSpec {
         SourceSpec {
@@ -391,24 +433,34 @@ mod tests {
     #[test]
     fn a_slow_generator_limits_the_rate_and_a_ring_of_buffers_lets_it_work_ahead() {
         let generator = Generator { buffers: 2, time: Times::Constant { ps: 50 * US } };
-        let mut source = Source::new(&SourceSpec { generator: Some(generator), ..spec() }, 1, 0, WINDOW);
-        // Filled at 60 and, the second buffer, at 110; the third waits for the first buffer, free at 200 + 20.
+        let mut source =
+            Source::new(&SourceSpec { generator: Some(generator), ..spec() }, 1, 0, WINDOW);
+        // Filled at 60 and, the second buffer, at 110; the third waits for the first buffer, free
+        // at 200 + 20.
         assert_eq!(source.first().map(|o| o.ready_ps), Some(60 * US));
-        assert_eq!(source.next(200 * US).map(|o| (o.arrived_ps, o.ready_ps)), Some((110 * US, 220 * US)));
-        assert_eq!(source.next(230 * US).map(|o| (o.arrived_ps, o.ready_ps)), Some((270 * US, 270 * US)));
+        assert_eq!(
+            source.next(200 * US).map(|o| (o.arrived_ps, o.ready_ps)),
+            Some((110 * US, 220 * US))
+        );
+        assert_eq!(
+            source.next(230 * US).map(|o| (o.arrived_ps, o.ready_ps)),
+            Some((270 * US, 270 * US))
+        );
     }
 
     #[test]
     fn a_full_queue_drops_what_comes_while_it_is_full() {
         let arrivals = Arrivals::Regular { period_ps: 100 * US, phase_ps: None };
-        let mut source = Source::new(&SourceSpec { arrivals, queue_frames: Some(2), ..spec() }, 1, 0, WINDOW);
+        let mut source =
+            Source::new(&SourceSpec { arrivals, queue_frames: Some(2), ..spec() }, 1, 0, WINDOW);
         let first = source.first().expect("a frame");
         // Sent for 450 us: four arrive meanwhile, one finds room.
         let second = source.next(first.arrived_ps + 450 * US).expect("a frame");
         assert_eq!(second.arrived_ps, first.arrived_ps + 100 * US);
         assert_eq!(second.ready_ps, first.arrived_ps + 470 * US);
         let (offered, dropped) = source.finish();
-        // From here on nobody leaves: one more finds room, the rest of all that were offered does not.
+        // From here on nobody leaves: one more finds room, the rest of all that were offered does
+        // not.
         assert_eq!(offered - dropped, 3);
     }
 
@@ -416,7 +468,11 @@ mod tests {
     fn what_is_offered_and_dropped_in_the_parts_of_the_window_is_what_shorter_windows_count() {
         let window = Window { measure_from_ps: 1000 * US, measure_to_ps: 8000 * US, ..WINDOW };
         let poisson = Arrivals::Poisson { mean_ps: 25e6 };
-        for arrivals in [Arrivals::Saturated {}, Arrivals::Regular { period_ps: 100 * US, phase_ps: None }, poisson] {
+        for arrivals in [
+            Arrivals::Saturated {},
+            Arrivals::Regular { period_ps: 100 * US, phase_ps: None },
+            poisson,
+        ] {
             for queue_frames in [None, Some(3)] {
                 let spec = SourceSpec { arrivals: arrivals.clone(), queue_frames, ..spec() };
                 let counted = |window: Window, batches: u32| {
@@ -430,7 +486,11 @@ mod tests {
                 };
                 let (whole, parts) = counted(window, 7);
                 for (k, part) in (1..).zip(&parts) {
-                    let only = Window { measure_from_ps: k * 1000 * US, measure_to_ps: (k + 1) * 1000 * US, ..window };
+                    let only = Window {
+                        measure_from_ps: k * 1000 * US,
+                        measure_to_ps: (k + 1) * 1000 * US,
+                        ..window
+                    };
                     assert_eq!(counted(only, 1), (*part, vec![*part]));
                     assert!(part.0 > 0);
                 }

@@ -70,7 +70,9 @@ impl Times {
         match self {
             Self::Constant { ps } if within(*ps) => None,
             Self::Uniform { low_ps, high_ps } if low_ps <= high_ps && within(*high_ps) => None,
-            Self::Exponential { offset_ps, mean_ps } if within(*offset_ps) && *mean_ps >= 0.0 && *mean_ps <= 1e15 => {
+            Self::Exponential { offset_ps, mean_ps }
+                if within(*offset_ps) && *mean_ps >= 0.0 && *mean_ps <= 1e15 =>
+            {
                 None
             }
             Self::Measured { values_ps, weights } if values_ps.iter().all(|&v| within(v)) => {
@@ -84,7 +86,11 @@ impl Times {
 /// What is wrong with `weights` for `count` values, if anything.
 pub(crate) fn weights_fault(weights: &[f64], count: usize) -> Option<String> {
     let sum: f64 = weights.iter().sum();
-    let fine = count > 0 && weights.len() == count && weights.iter().all(|w| *w >= 0.0) && sum > 0.0 && sum.is_finite();
+    let fine = count > 0
+        && weights.len() == count
+        && weights.iter().all(|w| *w >= 0.0)
+        && sum > 0.0
+        && sum.is_finite();
     (!fine).then(|| format!("needs {count} weights, at least one, not negative, with a positive sum, got {weights:?}"))
 }
 
@@ -99,7 +105,8 @@ pub(crate) fn pick(weights: &[f64], chance: &mut Stream) -> usize {
             return index;
         }
     }
-    // Rounding may leave a crumb after the last weight; it belongs to the last value that can occur.
+    // Rounding may leave a crumb after the last weight; it belongs to the last value that can
+    // occur.
     weights.iter().rposition(|w| *w > 0.0).expect("weights have a positive sum")
 }
 
@@ -112,7 +119,8 @@ mod tests {
     fn a_uniform_time_reaches_both_ends() {
         let times = Times::Uniform { low_ps: 3, high_ps: 5 };
         let mut chance = Stream::new(1, 1, Purpose::Service);
-        let seen: std::collections::BTreeSet<u64> = (0..100).map(|_| times.draw(&mut chance)).collect();
+        let seen: std::collections::BTreeSet<u64> =
+            (0..100).map(|_| times.draw(&mut chance)).collect();
         assert_eq!(seen.into_iter().collect::<Vec<_>>(), [3, 4, 5]);
     }
 

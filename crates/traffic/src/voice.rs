@@ -1,22 +1,27 @@
-//! Voice: a coder makes samples at a steady rate, and they gather in a packet buffer until they can be sent.
+//! Voice: a coder makes samples at a steady rate, and they gather in a packet buffer until they can
+//! be sent.
 //!
 //! ```text
 //! coder ── a sample every sample_ps ──► buffer (full: the oldest sample makes room, and is lost) ──► transmitter
 //! ```
 //!
-//! The frame is the buffer: when it has reached `min_bits` the station wants to send; it goes on growing while the station contends and
-//! while it transmits, up to `max_bits`. When the transmission has succeeded the buffer is empty and a new cycle begins. What happens to
-//! attempts in between does not touch it (Gonsalves 1982, section 3.3). So the length of a frame follows from when it starts.
+//! The frame is the buffer: when it has reached `min_bits` the station wants to send; it goes on
+//! growing while the station contends and while it transmits, up to `max_bits`. When the
+//! transmission has succeeded the buffer is empty and a new cycle begins. What happens to attempts
+//! in between does not touch it (Gonsalves 1982, section 3.3). So the length of a frame follows
+//! from when it starts.
 //!
-//! With talk spurts the coder is silent in between: its clock runs on, but its samples are not kept. A frame that was begun is then sent
-//! when the first sample fails to come, padded to `min_bits` (an assumption: the study has no spurts).
+//! With talk spurts the coder is silent in between: its clock runs on, but its samples are not
+//! kept. A frame that was begun is then sent when the first sample fails to come, padded to
+//! `min_bits` (an assumption: the study has no spurts).
 
 use crate::chance::Stream;
 use crate::source::Window;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Talk and silence in turn, both of exponential length (after Brady 1968, whose measured lengths are nearly so).
+/// Talk and silence in turn, both of exponential length (after Brady 1968, whose measured lengths
+/// are nearly so).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spurts {
@@ -108,8 +113,11 @@ impl Coder {
         if let Some(spurts) = spec.spurts {
             // Begin in talk or silence with the probabilities of the long run.
             let talks = coder.chance.unit() <= spurts.share();
-            let talk_from_ps =
-                if talks { begin_ps } else { begin_ps + coder.chance.exponential_ps(spurts.silence_mean_ps) };
+            let talk_from_ps = if talks {
+                begin_ps
+            } else {
+                begin_ps + coder.chance.exponential_ps(spurts.silence_mean_ps)
+            };
             coder.talk(talk_from_ps);
         }
         coder
@@ -145,7 +153,8 @@ impl Coder {
     fn advance(&mut self, samples: u64) {
         self.next_ps += samples * self.period_ps;
         if self.next_ps >= self.talk_until_ps {
-            let silent_ps = self.spurts.map_or(0, |spurts| self.chance.exponential_ps(spurts.silence_mean_ps));
+            let silent_ps =
+                self.spurts.map_or(0, |spurts| self.chance.exponential_ps(spurts.silence_mean_ps));
             self.talk(self.talk_until_ps + silent_ps);
         }
     }
@@ -178,7 +187,8 @@ impl Coder {
     }
 }
 
-/// How many samples of these numbers were made within the measured window, which has those of `measured`.
+/// How many samples of these numbers were made within the measured window, which has those of
+/// `measured`.
 pub(crate) fn counted(numbers: Range<u64>, measured: &Range<u64>) -> u64 {
     numbers.end.min(measured.end).saturating_sub(numbers.start.max(measured.start))
 }
@@ -211,7 +221,8 @@ pub struct VoiceFrame {
 
 /// The voice of one station: its coder and its packet buffer.
 ///
-/// A sample that is made in the instant in which a transmission ends comes too late for it and begins the next cycle.
+/// A sample that is made in the instant in which a transmission ends comes too late for it and
+/// begins the next cycle.
 #[derive(Clone, Debug)]
 pub struct Voice {
     spec: VoiceSpec,
@@ -220,7 +231,8 @@ pub struct Voice {
     coder: Coder,
     /// Samples made before that.
     index: u64,
-    /// Numbers of the samples made within the measured window; up to fewer once these are accounted for.
+    /// Numbers of the samples made within the measured window; up to fewer once these are accounted
+    /// for.
     measured: Range<u64>,
     samples: Samples,
 }
@@ -235,14 +247,16 @@ impl Voice {
         Self { spec, window, coder, index: 0, measured, samples }
     }
 
-    /// When the buffer has so much that the station wants to send it; nothing if that does not happen before the coder stops.
+    /// When the buffer has so much that the station wants to send it; nothing if that does not
+    /// happen before the coder stops.
     #[must_use]
     pub fn wanted_ps(&self) -> Option<u64> {
         let wanted_ps = self.coder.gathered_ps(self.spec.least());
         (wanted_ps < self.window.stop_ps).then_some(wanted_ps)
     }
 
-    /// When the first sample is made since the buffer was last empty, or would be if the coder did not stop.
+    /// When the first sample is made since the buffer was last empty, or would be if the coder did
+    /// not stop.
     #[must_use]
     pub fn first_ps(&self) -> u64 {
         self.coder.next_ps
@@ -253,7 +267,8 @@ impl Voice {
         self.coder.clone().make_before(at_ps.min(self.window.stop_ps))
     }
 
-    /// Length of the frame whose first bit leaves at `start_ps`, after `preamble_ps` of preamble and with `bit_ps` a bit.
+    /// Length of the frame whose first bit leaves at `start_ps`, after `preamble_ps` of preamble
+    /// and with `bit_ps` a bit.
     ///
     /// It holds every sample that is made before its last bit has left.
     #[must_use]
@@ -279,7 +294,8 @@ impl Voice {
         let samples = made.min(self.spec.room());
         let lost = made - samples;
         self.coder.make(lost);
-        let frame = VoiceFrame { bits: self.spec.bits(samples), samples, oldest_ps: self.coder.next_ps };
+        let frame =
+            VoiceFrame { bits: self.spec.bits(samples), samples, oldest_ps: self.coder.next_ps };
         if ended_ps < self.window.measure_to_ps {
             self.samples.lost += counted(self.index..self.index + lost, &self.measured);
             self.samples.delivered += counted(self.index + lost..self.index + made, &self.measured);
@@ -297,7 +313,8 @@ impl Voice {
         self.samples
     }
 
-    /// No frame ends within the window any more: account for what the end of the window found in the buffer. `next` begins a new cycle.
+    /// No frame ends within the window any more: account for what the end of the window found in
+    /// the buffer. `next` begins a new cycle.
     fn close(&mut self, next: Coder, made: u64) {
         if self.index < self.measured.end {
             let lost = (self.measured.end - self.index).saturating_sub(self.spec.room());
@@ -325,8 +342,12 @@ mod tests {
         min_bits: 48 + 4 * 16,
         max_bits: 48 + 10 * 16,
     };
-    const WINDOW: Window =
-        Window { begin_ps: 0, stop_ps: 900_000 * US, measure_from_ps: 30_000 * US, measure_to_ps: 700_000 * US };
+    const WINDOW: Window = Window {
+        begin_ps: 0,
+        stop_ps: 900_000 * US,
+        measure_from_ps: 30_000 * US,
+        measure_to_ps: 700_000 * US,
+    };
 
     fn stream(seed: u64) -> Stream {
         Stream::new(seed, 0, Purpose::Arrival)
@@ -350,13 +371,17 @@ mod tests {
             let spec = VoiceSpec { spurts, ..SPEC };
             let mut voice = Voice::new(spec, stream(seed), WINDOW);
             let samples = all_samples(&spec, seed, WINDOW);
-            let inside = |at_ps: u64| u64::from((WINDOW.measure_from_ps..WINDOW.measure_to_ps).contains(&at_ps));
+            let inside = |at_ps: u64| {
+                u64::from((WINDOW.measure_from_ps..WINDOW.measure_to_ps).contains(&at_ps))
+            };
             let mut chance = Stream::new(seed, 9, Purpose::Service);
             let (mut queue, mut coming) = (VecDeque::new(), samples.iter().copied().peekable());
-            let mut expected = Samples { made: samples.iter().map(|&s| inside(s)).sum(), ..Samples::default() };
+            let mut expected =
+                Samples { made: samples.iter().map(|&s| inside(s)).sum(), ..Samples::default() };
             let mut is_closed = false;
             while let Some(wanted_ps) = voice.wanted_ps() {
-                let late_ps = if chance.below(2) == 0 { spec.sample_ps / 2 } else { 20 * spec.sample_ps };
+                let late_ps =
+                    if chance.below(2) == 0 { spec.sample_ps / 2 } else { 20 * spec.sample_ps };
                 let ended_ps = wanted_ps + 1 + chance.below(late_ps);
                 if ended_ps >= WINDOW.measure_to_ps {
                     break;
@@ -387,14 +412,18 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_wanted_with_the_sample_that_makes_it_long_enough_and_its_delay_runs_from_the_oldest_left() {
+    fn a_frame_is_wanted_with_the_sample_that_makes_it_long_enough_and_its_delay_runs_from_the_oldest_left(
+    ) {
         let mut voice = Voice::new(SPEC, stream(1), WINDOW);
         let first_ps = voice.first_ps();
         assert!(first_ps < SPEC.sample_ps);
         assert_eq!(voice.wanted_ps(), Some(first_ps + 3 * SPEC.sample_ps));
         // Fifteen samples come before the end, the five oldest of them make room.
         let frame = voice.deliver(first_ps + 14 * SPEC.sample_ps + 1);
-        assert_eq!(frame, VoiceFrame { bits: 208, samples: 10, oldest_ps: first_ps + 5 * SPEC.sample_ps });
+        assert_eq!(
+            frame,
+            VoiceFrame { bits: 208, samples: 10, oldest_ps: first_ps + 5 * SPEC.sample_ps }
+        );
         assert_eq!(voice.first_ps(), first_ps + 15 * SPEC.sample_ps);
     }
 
@@ -402,7 +431,8 @@ mod tests {
     fn a_frame_holds_exactly_the_samples_made_before_its_last_bit() {
         let spec = VoiceSpec { sample_ps: 20 * US, max_bits: 48 + 1000 * 16, ..SPEC };
         let voice = Voice::new(spec, stream(1), WINDOW);
-        for (bit_ps, wait_ps) in [(100_000, 0), (340_000, 777_777), (600_000, 40 * US), (1_200_000, 0), (2_000_000, 0)]
+        for (bit_ps, wait_ps) in
+            [(100_000, 0), (340_000, 777_777), (600_000, 40 * US), (1_200_000, 0), (2_000_000, 0)]
         {
             let start_ps = voice.wanted_ps().expect("it talks") + wait_ps;
             let bits = voice.bits_at(start_ps, 340_000, bit_ps);
@@ -418,8 +448,9 @@ mod tests {
         let window = Window { stop_ps: 100_000_000 * US, ..WINDOW };
         #[allow(clippy::cast_precision_loss)]
         let made = all_samples(&VoiceSpec { spurts: Some(spurts), ..SPEC }, 5, window).len() as f64;
-        // 40 000 cycles of 2.5 ms. The time of talk in T has variance T · 2 (A B)² / (A + B)³ (alternating renewal, exponential),
-        // here 100 s · 2 · 2.25 · 1e-12 / 15.6e-9 s = 0.0288 s², a spread of 0.17 s, of 40 s; five of them.
+        // 40 000 cycles of 2.5 ms. The time of talk in T has variance T · 2 (A B)² / (A + B)³
+        // (alternating renewal, exponential), here 100 s · 2 · 2.25 · 1e-12 / 15.6e-9 s = 0.0288
+        // s², a spread of 0.17 s, of 40 s; five of them.
         let talk_s = made * 100e-6;
         assert!((talk_s - 40.0).abs() < 5.0 * 0.17, "{talk_s}");
     }

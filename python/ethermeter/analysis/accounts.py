@@ -1,4 +1,6 @@
-"""Accounts: what agents told of a run's tests beside the metrics: hosts, connections, where messages were lost, pacing and clocks."""
+"""Accounts: what agents told of a run's tests beside the metrics: hosts, connections, where
+messages were lost, pacing and clocks.
+"""
 
 import json
 import math
@@ -72,14 +74,28 @@ def read(run_dir: Path) -> tuple[Account, ...]:
             found.append(account(trials[name], result))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             where = str(result_file(run_dir, name))
-            raise InputError([Fault(where, "(file)", type(error).__name__, "the result of a test, as measure writes it")]) from error
+            raise InputError(
+                [
+                    Fault(
+                        where,
+                        "(file)",
+                        type(error).__name__,
+                        "the result of a test, as measure writes it",
+                    )
+                ]
+            ) from error
     return tuple(found)
 
 
 def account(trial: "Trial", result: Mapping[str, Any]) -> Account:
     """Take from a test's result what its agents told."""
-    machines, transfers, lost = hosts.machines(result), connections.connections(result), losses.losses(result)
-    # What goes on over time is read again for the trials that are drawn; whether it can be read is known here.
+    machines, transfers, lost = (
+        hosts.machines(result),
+        connections.connections(result),
+        losses.losses(result),
+    )
+    # What goes on over time is read again for the trials that are drawn; whether it can be read is
+    # known here.
     for machine in machines:
         hosts.course(result, machine.hosts[0])
     for transfer in transfers:
@@ -124,7 +140,10 @@ def write(run_dir: Path) -> Path:
 
 def to_json(found: Sequence[Account]) -> str:
     """Text of `live-accounts.json`: one trial a line; an undefined number is null."""
-    lines = (json.dumps(_account(each), ensure_ascii=False, separators=(",", ":"), allow_nan=False) for each in found)
+    lines = (
+        json.dumps(_account(each), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        for each in found
+    )
     return '{"trials": [\n' + ",\n".join(lines) + "\n]}\n"
 
 
@@ -144,8 +163,13 @@ def _account(each: Account) -> dict[str, Any]:
 
 
 def _loss(of: Loss) -> dict[str, Any]:
-    between = [{"place": place, "at": at, "towards": towards, "dropped": dropped} for (place, at, towards), dropped in of.between.items()]
-    return dict(_known(asdict(replace(of, between={})) | {"missing": of.missing, "between": between}))
+    between = [
+        {"place": place, "at": at, "towards": towards, "dropped": dropped}
+        for (place, at, towards), dropped in of.between.items()
+    ]
+    return dict(
+        _known(asdict(replace(of, between={})) | {"missing": of.missing, "between": between})
+    )
 
 
 def _pacing(of: Pacing) -> dict[str, Any]:

@@ -1,11 +1,14 @@
-"""Agreement: theory against simulation of what it assumes and of the segment as it is, and which assumption parts them.
+"""Agreement: theory against simulation of what it assumes and of the segment as it is, and which
+assumption parts them.
 
 The rule
 --------
-Two values *differ* if Student's t of their difference is beyond what chance leaves in 5% of all such comparisons of a run together
-(Bonferroni): with so many comparisons, some of 95% intervals would miss by chance alone. A theory has no error of its own; simulations are
-taken as independent. On the way from a theory to the segment, every step's change is judged in the same way, together with all other steps
-of the run; the *cause* of a difference is the step that changes most among those that change something.
+Two values *differ* if Student's t of their difference is beyond what chance leaves in 5% of all
+such comparisons of a run together (Bonferroni): with so many comparisons, some of 95% intervals
+would miss by chance alone. A theory has no error of its own; simulations are taken as independent.
+On the way from a theory to the segment, every step's change is judged in the same way, together
+with all other steps of the run; the *cause* of a difference is the step that changes most among
+those that change something.
 """
 
 import json
@@ -80,7 +83,8 @@ class Agreement:
     idealised, simulation
         In the world of the model, and of the segment as it is; None if the run has no such trials.
     idealised_verdict, verdict
-        "agrees" or "differs"; "not-run" without simulation, "no-value" where it has no value or no interval.
+        "agrees" or "differs"; "not-run" without simulation, "no-value" where it has no value or no
+        interval.
     changes
         The steps from the world of the model to the segment.
     cause
@@ -117,16 +121,28 @@ def agreements(points: Sequence[Point], *, error: float = ERROR) -> tuple[Agreem
     for each in points:
         by_engine.setdefault((each.series, *sorted(each.point.items())), {})[each.engine] = each
     cases = [case for engines in by_engine.values() for case in _cases(engines)]
-    against = {name: [_chance(case.get(name), case["theory"]) for case in cases] for name in ("idealised", "simulation")}
+    against = {
+        name: [_chance(case.get(name), case["theory"]) for case in cases]
+        for name in ("idealised", "simulation")
+    }
     limits = {name: _limit(found, error) for name, found in against.items()}
     moves = [_moves(case) for case in cases]
     limit = _limit([chance for found in moves for _, _, _, chance in found], error)
     judged = []
     for number, case in enumerate(cases):
-        verdicts = {name: _verdict(case.get(name), against[name][number], limits[name]) for name in against}
-        changes = tuple(Change(step, _value(then), change, chance < limit) for step, then, change, chance in moves[number])
+        verdicts = {
+            name: _verdict(case.get(name), against[name][number], limits[name]) for name in against
+        }
+        changes = tuple(
+            Change(step, _value(then), change, chance < limit)
+            for step, then, change, chance in moves[number]
+        )
         seen = [change for change in changes if change.is_seen]
-        cause = max(seen, key=lambda change: abs(change.change)).step if seen and verdicts["simulation"] == "differs" else ""
+        cause = (
+            max(seen, key=lambda change: abs(change.change)).step
+            if seen and verdicts["simulation"] == "differs"
+            else ""
+        )
         point: Point = case["point"]
         judged.append(
             Agreement(
@@ -178,8 +194,12 @@ def _cases(engines: Mapping[str, Point]) -> list[dict[str, Any]]:
 
 
 def _moves(case: Mapping[str, Any]) -> list[tuple[str, Estimate, float, float]]:
-    """List the steps with a value: name, value after, change, and how probable such a change is by chance."""
-    stations = [*case["steps"], (after(case["steps"][-1][0]), case["simulation"])] if case["steps"] else []
+    """List the steps with a value: name, value after, change, and how probable such a change is by
+    chance.
+    """
+    stations = (
+        [*case["steps"], (after(case["steps"][-1][0]), case["simulation"])] if case["steps"] else []
+    )
     before: Estimate | None = case["idealised"] or case["theory"]
     found = []
     for step, then in stations:
@@ -191,20 +211,27 @@ def _moves(case: Mapping[str, Any]) -> list[tuple[str, Estimate, float, float]]:
 
 
 def _chance(one: Estimate | None, other: Estimate) -> float:
-    """How probable a difference as large as this is by chance; NaN if one has no value or no interval.
+    """How probable a difference as large as this is by chance; NaN if one has no value or no
+    interval.
 
-    Of what was not seen, how probable that is where the other is right: 5% at the end of its interval, less beyond.
+    Of what was not seen, how probable that is where the other is right: 5% at the end of its
+    interval, less beyond.
     """
     for limit, value in ((one, other.value), (other, one.value)) if one is not None else ():
         if limit.ends is not None and math.isnan(limit.error) and math.isfinite(value):
             return float(0.05 ** (abs(value - limit.value) / limit.half_width))
-    if one is None or not all(math.isfinite(each.value) and math.isfinite(each.error) for each in (one, other)):
+    if one is None or not all(
+        math.isfinite(each.value) and math.isfinite(each.error) for each in (one, other)
+    ):
         return math.nan
     error = math.hypot(one.error, other.error)
     if error == 0:
         return 1.0 if math.isclose(one.value, other.value, rel_tol=1e-9, abs_tol=1e-12) else 0.0
-    # Welch and Satterthwaite; of a theory, whose degrees of freedom are as good as infinite, nothing remains.
-    parts = [(each.error**2 / error**2) ** 2 / each.degrees for each in (one, other) if each.error > 0]
+    # Welch and Satterthwaite; of a theory, whose degrees of freedom are as good as infinite,
+    # nothing remains.
+    parts = [
+        (each.error**2 / error**2) ** 2 / each.degrees for each in (one, other) if each.error > 0
+    ]
     return 2 * upper_tail(abs(one.value - other.value) / error, 1 / sum(parts))
 
 
@@ -225,7 +252,9 @@ def _value(found: Estimate) -> Value:
 
 
 def write(run_dir: Path) -> Path:
-    """Compare the theories of a run with its simulations and write `agreement.json` into its directory; the path of the file."""
+    """Compare the theories of a run with its simulations and write `agreement.json` into its
+    directory; the path of the file.
+    """
     from ethermeter.store import RunDirectory
 
     return RunDirectory(run_dir).keep(FILE, to_json(agreements(estimates.read(run_dir))))
@@ -236,7 +265,10 @@ def to_json(found: Sequence[Agreement]) -> str:
     used = dict.fromkeys(each.metric for each in found)
     head = {
         "error": ERROR,
-        "metrics": {metric.value: {"unit": DEFINITIONS[metric].unit, "meaning": DEFINITIONS[metric].meaning} for metric in used},
+        "metrics": {
+            metric.value: {"unit": DEFINITIONS[metric].unit, "meaning": DEFINITIONS[metric].meaning}
+            for metric in used
+        },
         "comparisons": [_plain(asdict(each)) for each in found],
     }
     return json.dumps(head, ensure_ascii=False, indent=1) + "\n"

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 
 def larger_shares(trials: Sequence[Trial], batches: "pa.Table") -> tuple[Point, ...]:
-    """Estimate the larger of two stations' shares of the channel time they used, over the measured window and over each of its batches.
+    """Estimate the larger of two stations' shares of the channel time they used, over the measured
+    window and over each of its batches.
 
-    Half is a fair division. A share that is near half over the window and near one over a batch is capture that changes sides.
+    Half is a fair division. A share that is near half over the window and near one over a batch is
+    capture that changes sides.
 
     Parameters
     ----------
@@ -30,8 +32,9 @@ def larger_shares(trials: Sequence[Trial], batches: "pa.Table") -> tuple[Point, 
     Returns
     -------
     :
-        Two points for every point, "the window" and "one batch" under `PART`; the share stands as `Metric.UTILISATION`. The interval is
-        by replications; from fewer than three there is one for a batch only, whose share is a mean over the batches.
+        Two points for every point, "the window" and "one batch" under `PART`; the share stands as
+        `Metric.UTILISATION`. The interval is by replications; from fewer than three there is one
+        for a batch only, whose share is a mean over the batches.
     """
     window, batch = np.full(len(trials), np.nan), np.full(len(trials), np.nan)
     errors = unknown(len(trials))
@@ -43,7 +46,9 @@ def larger_shares(trials: Sequence[Trial], batches: "pa.Table") -> tuple[Point, 
         count = shares.shape[1]
         batch[positions] = shares.mean(axis=-1)
         if count > 1:
-            errors.put(positions, within((shares.sum(axis=-1, keepdims=True) - shares) / (count - 1)))
+            errors.put(
+                positions, within((shares.sum(axis=-1, keepdims=True) - shares) / (count - 1))
+            )
     points, firsts, replications = grouped(trials)
     found = {
         "the window": summarised(window, points, replications, within=None),

@@ -1,7 +1,8 @@
 """Connections: what TCP said of the transfers of a test, and what it cost the hosts.
 
-Shares of limits are of the time in which the sender had something to send or to be acknowledged (Linux: `tcpi_busy_time`,
-`tcpi_rwnd_limited`, `tcpi_sndbuf_limited`); the rest of that time the network, or its congestion window, was the limit.
+Shares of limits are of the time in which the sender had something to send or to be acknowledged
+(Linux: `tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`); the rest of that time the
+network, or its congestion window, was the limit.
 """
 
 from collections.abc import Mapping
@@ -28,9 +29,11 @@ class Connection:
     flow, sender, receiver
         Names; of a file that is read, its server sends.
     data_rate_bps
-        Data read in the measured window over its time, of a file whole blocks; NaN if nobody read twice in it.
+        Data read in the measured window over its time, of a file whole blocks; NaN if nobody read
+        twice in it.
     round_trip_s, round_trip_most_s, round_trip_least_s
-        TCP's smoothed round trip: its mean over the samples, each as long as it stood, and its largest; and the least that TCP saw.
+        TCP's smoothed round trip: its mean over the samples, each as long as it stood, and its
+        largest; and the least that TCP saw.
     window_octets, window_most_octets
         Congestion window: mean over the samples, each as long as it stood, and largest.
     sent_again, sent_again_octets
@@ -38,9 +41,11 @@ class Connection:
     sent_octets
         Octets sent, those sent again included.
     receiver_limited, buffer_limited
-        Shares of the busy time in which the receiver's window, or the sender's own buffer, was the limit; NaN if it was never busy.
+        Shares of the busy time in which the receiver's window, or the sender's own buffer, was the
+        limit; NaN if it was never busy.
     congestion
-        The sender's congestion control, as its kernel names it; empty where agents of older versions measured.
+        The sender's congestion control, as its kernel names it; empty where agents of older
+        versions measured.
     sack
         Whether both ends agreed on selective acknowledgements; None where that is not known.
 
@@ -71,7 +76,8 @@ class Course:
     Parameters
     ----------
     read_s, read_bps
-        Ends of even steps, and how fast the receiver read in each, or acknowledged of a file; shape `(steps,)`.
+        Ends of even steps, and how fast the receiver read in each, or acknowledged of a file; shape
+        `(steps,)`.
     told_s
         When the sender asked; shape `(samples,)`, as are all others.
     round_trip_s
@@ -107,8 +113,16 @@ def connections(result: Mapping[str, Any]) -> tuple[Connection, ...]:
             ends = (str(flow["from"]), str(flow["to"]))
             sender, receiver = ends if side == SIDES[0] else ends[::-1]
             counted = _counted(flow, side) or {}
-            connection = _connection(name, sender, receiver, at_ns, columns, _rate_bps(flow, result))
-            found.append(replace(connection, congestion=str(counted.get("congestion", "")), sack=counted.get("sack")))
+            connection = _connection(
+                name, sender, receiver, at_ns, columns, _rate_bps(flow, result)
+            )
+            found.append(
+                replace(
+                    connection,
+                    congestion=str(counted.get("congestion", "")),
+                    sack=counted.get("sack"),
+                )
+            )
     return tuple(found)
 
 
@@ -119,7 +133,11 @@ def course(result: Mapping[str, Any], flow: str) -> Course | None:
     progress = (_counted(said, SIDES[1]) or {}).get("progress")
     # Of a file nobody keeps when it was read; what was acknowledged is as near as it gets.
     read_ns = at_ns if progress is None else np.array(progress["at_ns"], np.float64)
-    read = columns.get("acknowledged_octets", at_ns) if progress is None else np.array(progress["columns"]["octets"], np.float64)
+    read = (
+        columns.get("acknowledged_octets", at_ns)
+        if progress is None
+        else np.array(progress["columns"]["octets"], np.float64)
+    )
     if at_ns.size < 2 or read_ns.size < 2 or read_ns[-1] <= read_ns[0]:
         return None
     # Reads come when they come; a rate needs steps that are no shorter than the time between them.
@@ -144,27 +162,42 @@ def _counted(flow: Mapping[str, Any], side: str) -> Mapping[str, Any] | None:
 def _told(counted: Mapping[str, Any] | None) -> tuple[Floats, dict[str, Floats]]:
     told = (counted or {}).get("tcp") or {}
     at_ns = np.array(told.get("at_ns", ()), np.float64)
-    return at_ns, {name: np.array(column, np.float64) for name, column in (told.get("columns") or {}).items()}
+    return at_ns, {
+        name: np.array(column, np.float64) for name, column in (told.get("columns") or {}).items()
+    }
 
 
 def _sender(flow: Mapping[str, Any]) -> tuple[str, Floats, dict[str, Floats]]:
-    """Return the side that sent the data, which of a file that is read is the receiver of its flow, and what TCP told it."""
+    """Return the side that sent the data, which of a file that is read is the receiver of its flow,
+    and what TCP told it.
+    """
     told = [(side, *_told(_counted(flow, side))) for side in SIDES]
     return max(told, key=lambda of: of[2]["sent_octets"][-1] if of[1].size else -1.0)
 
 
 def _rate_bps(flow: Mapping[str, Any], result: Mapping[str, Any]) -> float:
-    """Rate of a stream's octets that were read in the measured window, or of a file's blocks that were there in it."""
+    """Rate of a stream's octets that were read in the measured window, or of a file's blocks that
+    were there in it.
+    """
     given, taken = (_counted(flow, side) or {} for side in SIDES)
     if "data_rate_bps" in (measured := taken.get("measured") or {}):
-        return float("nan") if measured["data_rate_bps"] is None else float(measured["data_rate_bps"])
+        return (
+            float("nan") if measured["data_rate_bps"] is None else float(measured["data_rate_bps"])
+        )
     phases = result.get("phases") or {}
     window_s = (phases.get("measure_to_ns", 0) - phases.get("measure_from_ns", 0)) * _NS
     octets = (given.get("measured") or {}).get("octets")
     return 8 * float(octets) / window_s if octets is not None and window_s > 0 else float("nan")
 
 
-def _connection(name: str, sender: str, receiver: str, at_ns: Floats, columns: Mapping[str, Floats], rate_bps: float) -> Connection:
+def _connection(
+    name: str,
+    sender: str,
+    receiver: str,
+    at_ns: Floats,
+    columns: Mapping[str, Floats],
+    rate_bps: float,
+) -> Connection:
     window = columns["congestion_window"] * columns["segment_octets"]
     least = columns["least_round_trip_us"][columns["least_round_trip_us"] > 0]
     busy_us = float(columns["busy_us"][-1])
@@ -193,4 +226,8 @@ def _connection(name: str, sender: str, receiver: str, at_ns: Floats, columns: M
 def _held(at_ns: Floats, values: Floats) -> float:
     """Mean of values that each stood until the next; the only one of one."""
     steps = np.diff(at_ns)
-    return float((values[:-1] * steps).sum() / steps.sum()) if steps.size and steps.sum() > 0 else float(values[-1])
+    return (
+        float((values[:-1] * steps).sum() / steps.sum())
+        if steps.size and steps.sum() > 0
+        else float(values[-1])
+    )

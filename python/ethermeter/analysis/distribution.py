@@ -1,4 +1,6 @@
-"""Distributions: histograms of several trials put together, as the share of frames above each value."""
+"""Distributions: histograms of several trials put together, as the share of frames above each
+value.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,15 +17,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """`exceeding[i]` is the share of the frames that lie at or above `value_s[i]`: 1 at the first, 0 at the last. Shapes `(edges,)`."""
+    """`exceeding[i]` is the share of the frames that lie at or above `value_s[i]`: 1 at the first,
+    0 at the last. Shapes `(edges,)`.
+    """
 
     value_s: Floats
     exceeding: Floats
     frames: int
 
 
-def distribution(histograms: "pa.Table", metric: str, trials: Sequence[Sequence[str]]) -> list[Distribution]:
-    """Put the histograms of trials together, for each group of trials; frames count alike, whatever trial they are from.
+def distribution(
+    histograms: "pa.Table", metric: str, trials: Sequence[Sequence[str]]
+) -> list[Distribution]:
+    """Put the histograms of trials together, for each group of trials; frames count alike, whatever
+    trial they are from.
 
     Parameters
     ----------
@@ -37,7 +44,8 @@ def distribution(histograms: "pa.Table", metric: str, trials: Sequence[Sequence[
     Returns
     -------
     :
-        One for every group: the shares at the edges of its buckets, where they are exact; empty if the group has no frame.
+        One for every group: the shares at the edges of its buckets, where they are exact; empty if
+        the group has no frame.
     """
     ids = [trial for group in trials for trial in group]
     owner = np.repeat(np.arange(len(trials)), [len(group) for group in trials])
@@ -55,9 +63,13 @@ def distribution(histograms: "pa.Table", metric: str, trials: Sequence[Sequence[
         edges, place = np.unique(high_s[mine], return_inverse=True)
         frames = np.bincount(place, weights=count[mine], minlength=edges.size)
         total = float(frames.sum())
-        above = np.concatenate([[total], total - np.cumsum(frames)]).astype(np.float64) / (total or 1.0)
+        above = np.concatenate([[total], total - np.cumsum(frames)]).astype(np.float64) / (
+            total or 1.0
+        )
         first = low_s[mine].min(initial=np.inf)
         found.append(
-            Distribution(np.concatenate([[first], edges]), above, round(total)) if total else Distribution(np.empty(0), np.empty(0), 0)
+            Distribution(np.concatenate([[first], edges]), above, round(total))
+            if total
+            else Distribution(np.empty(0), np.empty(0), 0)
         )
     return found

@@ -4,17 +4,20 @@ The rule
 --------
 Trials with the same series, point and engine are replications. A value is the mean over them.
 
-- With three replications or more, the interval is Student's t over the replications (Law and Kelton, Simulation Modeling and Analysis,
-  section 9.4.1): nothing is assumed about what happens within a trial.
-- With one or two, the standard error within each replication comes from batches of the measured window, by the rule of
-  `ethermeter.analysis.batches`; degrees of freedom: batches - 1 for each. A run with such estimates carries the caution
-  `one-replication`, once. The interval exists for the metrics that follow from sums over batches: of segments the eight graphs,
-  utilisation and Jain's index; of networks rates, loss, means of times and counts within the measured window
-  (`ethermeter.analysis.flow_sums`). The others (percentiles, extremes, counts of attempts, counts over the whole trial, voice, clocks)
-  have no interval then: null, rather than one that was not measured. Neither has what hosts that measure do not count by batch
+- With three replications or more, the interval is Student's t over the replications (Law and
+  Kelton, Simulation Modeling and Analysis, section 9.4.1): nothing is assumed about what happens
+  within a trial.
+- With one or two, the standard error within each replication comes from batches of the measured
+  window, by the rule of `ethermeter.analysis.batches`; degrees of freedom: batches - 1 for each. A
+  run with such estimates carries the caution `one-replication`, once. The interval exists for the
+  metrics that follow from sums over batches: of segments the eight graphs, utilisation and Jain's
+  index; of networks rates, loss, means of times and counts within the measured window
+  (`ethermeter.analysis.flow_sums`). The others (percentiles, extremes, counts of attempts, counts
+  over the whole trial, voice, clocks) have no interval then: null, rather than one that was not
+  measured. Neither has what hosts that measure do not count by batch
   (`ethermeter.engines.live.by_batch`).
-- What could have happened and was not seen in any replication has an upper limit in place of an interval without width
-  (`ethermeter.analysis.unseen`).
+- What could have happened and was not seen in any replication has an upper limit in place of an
+  interval without width (`ethermeter.analysis.unseen`).
 - What a theory says is known without error: its interval is the value itself.
 """
 
@@ -38,9 +41,22 @@ from ethermeter.analysis.flow_sums import flow_sums, of_all
 from ethermeter.analysis.flow_sums import left_out as without_one
 from ethermeter.analysis.graphs import graphs, left_out
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats
-from ethermeter.analysis.tables import Integers, Trial, WholeSegment, batch_sums, stations_of, whole_segment
+from ethermeter.analysis.tables import (
+    Integers,
+    Trial,
+    WholeSegment,
+    batch_sums,
+    stations_of,
+    whole_segment,
+)
 from ethermeter.faults import Fault, InputError
-from ethermeter.observation import DEFINITIONS, FLOW_DEFINITIONS, FLOW_VOICE_DEFINITIONS, Caution, Metric
+from ethermeter.observation import (
+    DEFINITIONS,
+    FLOW_DEFINITIONS,
+    FLOW_VOICE_DEFINITIONS,
+    Caution,
+    Metric,
+)
 
 FILE = "estimates.json"
 ENOUGH_REPLICATIONS = 3
@@ -52,7 +68,9 @@ T = TypeVar("T", bound=Trial)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of the experiment: what varied, by which engine, from how many replications, and the estimates."""
+    """One point of the experiment: what varied, by which engine, from how many replications, and
+    the estimates.
+    """
 
     series: str
     point: Mapping[str, str]
@@ -62,7 +80,8 @@ class Point:
 
 
 class Estimates(Mapping[Metric, Estimate]):
-    """Estimates by metric, kept as an array of numbers: as objects those of a large run would take ten times the memory.
+    """Estimates by metric, kept as an array of numbers: as objects those of a large run would take
+    ten times the memory.
 
     Parameters
     ----------
@@ -77,13 +96,21 @@ class Estimates(Mapping[Metric, Estimate]):
         self._positions = _positions(tuple(found))
         self._numbers = array("d")
         for each in found.values():
-            self._numbers.extend((each.value, each.error, each.degrees, *(each.ends or (math.nan, math.nan))))
+            self._numbers.extend(
+                (each.value, each.error, each.degrees, *(each.ends or (math.nan, math.nan)))
+            )
         self._cautions = {metric: each.cautions for metric, each in found.items() if each.cautions}
 
     def __getitem__(self, metric: Metric) -> Estimate:
         begin = 5 * self._positions[metric]
         value, error, degrees, low, high = self._numbers[begin : begin + 5]
-        return Estimate(value, error, degrees, self._cautions.get(metric, ()), None if math.isnan(low) else (low, high))
+        return Estimate(
+            value,
+            error,
+            degrees,
+            self._cautions.get(metric, ()),
+            None if math.isnan(low) else (low, high),
+        )
 
     def __iter__(self) -> Iterator[Metric]:
         return iter(self._positions)
@@ -98,7 +125,9 @@ def _positions(metrics: tuple[Metric, ...]) -> dict[Metric, int]:
     return {metric: at for at, metric in enumerate(metrics)}
 
 
-def estimate(trials: Sequence[Trial], observations: Any, batches: Any, flow_batches: Any = None) -> tuple[Point, ...]:
+def estimate(
+    trials: Sequence[Trial], observations: Any, batches: Any, flow_batches: Any = None
+) -> tuple[Point, ...]:
     """Estimate every whole-segment metric at every point that has it, in the order of the plan.
 
     Parameters
@@ -114,7 +143,10 @@ def estimate(trials: Sequence[Trial], observations: Any, batches: Any, flow_batc
     within: dict[Metric, Within] = {}
     if not several.all():
         of_segments = ((at, graphs(left_out(sums))) for at, sums in batch_sums(batches, trials))
-        of_networks = ((at, of_all(without_one(sums))) for at, sums in flow_sums(flow_batches, observations, trials))
+        of_networks = (
+            (at, of_all(without_one(sums)))
+            for at, sums in flow_sums(flow_batches, observations, trials)
+        )
         within = errors_within(itertools.chain(of_segments, of_networks), len(trials))
     columns = [
         summarised(whole.values[:, position], groups, replications, within=within.get(metric))
@@ -133,23 +165,46 @@ def estimate(trials: Sequence[Trial], observations: Any, batches: Any, flow_batc
             if not whole.is_there[first, position]:
                 continue
             found = columns[position][group]
-            # A formula has no sampling error; null stands for no degrees of freedom, so infinitely many are written as many.
+            # A formula has no sampling error; null stands for no degrees of freedom, so infinitely
+            # many are written as many.
             found = Estimate(found.value, 0.0, _MANY) if formula else found
             if unseen.is_unseen(metric, found.value, example.engine):
-                found = unseen.limited(metric, found, _exposure(metric, whole, np.flatnonzero(groups == group), example.scenario))
+                found = unseen.limited(
+                    metric,
+                    found,
+                    _exposure(metric, whole, np.flatnonzero(groups == group), example.scenario),
+                )
             more = words.get((group, position))
-            estimates[metric] = replace(found, cautions=tuple(sorted({*found.cautions, *more}))) if more else found
-        points.append(Point(example.series, dict(example.point), example.engine, replications[group], Estimates(estimates)))
+            estimates[metric] = (
+                replace(found, cautions=tuple(sorted({*found.cautions, *more}))) if more else found
+            )
+        points.append(
+            Point(
+                example.series,
+                dict(example.point),
+                example.engine,
+                replications[group],
+                Estimates(estimates),
+            )
+        )
     return tuple(points)
 
 
-def _exposure(metric: Metric, whole: WholeSegment, members: Integers, scenario: Mapping[str, Any]) -> float:
+def _exposure(
+    metric: Metric, whole: WholeSegment, members: Integers, scenario: Mapping[str, Any]
+) -> float:
     """Sum over trials of a point of what `ethermeter.analysis.unseen` needs."""
-    counted = {name: whole.values[members, whole.metrics.index(name)] for name in unseen.BEHIND if name in whole.metrics}
+    counted = {
+        name: whole.values[members, whole.metrics.index(name)]
+        for name in unseen.BEHIND
+        if name in whole.metrics
+    }
     return float(unseen.exposure(metric, counted, scenario).sum()) if counted else math.nan
 
 
-def summarised(values: Floats, groups: Integers, replications: Sequence[int], *, within: Within | None) -> list[Estimate]:
+def summarised(
+    values: Floats, groups: Integers, replications: Sequence[int], *, within: Within | None
+) -> list[Estimate]:
     """Estimate every point by the rule above.
 
     Parameters
@@ -176,21 +231,39 @@ def summarised(values: Floats, groups: Integers, replications: Sequence[int], *,
     several = count >= ENOUGH_REPLICATIONS
     value = mean(values)
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.where(several, np.sqrt(mean(np.square(values - value[groups])) / (count - 1)), np.nan)
+        error = np.where(
+            several, np.sqrt(mean(np.square(values - value[groups])) / (count - 1)), np.nan
+        )
     degrees = np.where(several, count - 1, np.nan)
     if within is None or several.all():
-        return [Estimate(*each) for each in zip(value.tolist(), error.tolist(), degrees.tolist(), strict=True)]
+        return [
+            Estimate(*each)
+            for each in zip(value.tolist(), error.tolist(), degrees.tolist(), strict=True)
+        ]
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.where(several, error, np.sqrt(mean(np.square(within.error)) / count))
-        skewness = np.where(several, 0.0, np.nan_to_num(mean(within.skewness * within.error**3) / (count**2 * error**3)))
+        skewness = np.where(
+            several,
+            0.0,
+            np.nan_to_num(mean(within.skewness * within.error**3) / (count**2 * error**3)),
+        )
     degrees = np.where(several, degrees, mean(within.degrees) * count)
     low, high = ends(value, error, degrees, skewness)
     is_correlated = ~several & (mean(within.independent) < FEWEST)
     found = []
-    for at, numbers in enumerate(zip(value.tolist(), error.tolist(), degrees.tolist(), strict=True)):
-        is_skewed = skewness[at] != 0 and error[at] > 0 and math.isfinite(low[at]) and math.isfinite(high[at])
+    for at, numbers in enumerate(
+        zip(value.tolist(), error.tolist(), degrees.tolist(), strict=True)
+    ):
+        is_skewed = (
+            skewness[at] != 0
+            and error[at] > 0
+            and math.isfinite(low[at])
+            and math.isfinite(high[at])
+        )
         words = (Caution.CORRELATED_BATCHES.value,) if is_correlated[at] else ()
-        found.append(Estimate(*numbers, words, (float(low[at]), float(high[at])) if is_skewed else None))
+        found.append(
+            Estimate(*numbers, words, (float(low[at]), float(high[at])) if is_skewed else None)
+        )
     return found
 
 
@@ -212,9 +285,11 @@ def grouped(trials: Sequence[Trial]) -> tuple[Integers, list[int], list[int]]:
 
 
 def in_blocks(trials: Sequence[T]) -> Iterator[list[T]]:
-    """Yield the trials in blocks of whole points, in the order of their first trials, so that no table is in memory whole.
+    """Yield the trials in blocks of whole points, in the order of their first trials, so that no
+    table is in memory whole.
 
-    A block has one point, or points of at most `MOST_AT_ONCE` stations or flows, each of them counted in every trial.
+    A block has one point, or points of at most `MOST_AT_ONCE` stations or flows, each of them
+    counted in every trial.
     """
     points, _, _ = grouped(trials)
     order = np.argsort(points, kind="stable")
@@ -232,13 +307,16 @@ def in_blocks(trials: Sequence[T]) -> Iterator[list[T]]:
         yield block
 
 
-def errors_within(by_batch: Iterable[tuple[Integers, Mapping[Metric, Floats]]], trials: int) -> dict[Metric, Within]:
+def errors_within(
+    by_batch: Iterable[tuple[Integers, Mapping[Metric, Floats]]], trials: int
+) -> dict[Metric, Within]:
     """Find how sure every metric is within each trial.
 
     Parameters
     ----------
     by_batch
-        Positions of trials, each trial once, and their values with one batch left out, shape `(trials, batches)`.
+        Positions of trials, each trial once, and their values with one batch left out, shape
+        `(trials, batches)`.
     trials
         How many the plan has.
 
@@ -265,21 +343,34 @@ def _texts(points: Sequence[Point]) -> Iterator[str]:
     used = [metric for metric in Metric if any(metric in point.estimates for point in points)]
     # Some names are of segments as of flows; they mean what they mean of the points that there are.
     only_flows = all(Metric.MESSAGE_RATE in point.estimates for point in points)
-    means = {**DEFINITIONS, **({**FLOW_DEFINITIONS, **FLOW_VOICE_DEFINITIONS} if only_flows else {})}
+    means = {
+        **DEFINITIONS,
+        **({**FLOW_DEFINITIONS, **FLOW_VOICE_DEFINITIONS} if only_flows else {}),
+    }
     head = {
         "level": LEVEL,
         "cautions": run_cautions(points),
-        "metrics": {metric.value: {"unit": means[metric].unit, "meaning": means[metric].meaning} for metric in used},
+        "metrics": {
+            metric.value: {"unit": means[metric].unit, "meaning": means[metric].meaning}
+            for metric in used
+        },
     }
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "points": [\n'
     for at, point in enumerate(points):
-        yield (",\n" if at else "") + json.dumps(_point_json(point), ensure_ascii=False, separators=(",", ":"))
+        yield (",\n" if at else "") + json.dumps(
+            _point_json(point), ensure_ascii=False, separators=(",", ":")
+        )
     yield "\n]}\n"
 
 
 def run_cautions(points: Sequence[Point]) -> list[str]:
-    """Return the cautions of a whole run: `one-replication` if a point that is not a formula's has fewer than three replications."""
-    few = any(point.replications < ENOUGH_REPLICATIONS and not point.engine.startswith("theory/") for point in points)
+    """Return the cautions of a whole run: `one-replication` if a point that is not a formula's has
+    fewer than three replications.
+    """
+    few = any(
+        point.replications < ENOUGH_REPLICATIONS and not point.engine.startswith("theory/")
+        for point in points
+    )
     return [Caution.ONE_REPLICATION.value] if few else []
 
 
@@ -307,10 +398,19 @@ def read_estimate(entry: Mapping[str, Any]) -> Estimate:
     def number(value: float | None) -> float:
         return math.nan if value is None else value
 
-    found = Estimate(number(entry["value"]), number(entry["error"]), number(entry["degrees"]), tuple(entry.get("cautions", ())))
+    found = Estimate(
+        number(entry["value"]),
+        number(entry["error"]),
+        number(entry["degrees"]),
+        tuple(entry.get("cautions", ())),
+    )
     ends = (number(entry["low"]), number(entry["high"]))
     # What is not as Student's t interval has it was written of an interval that is not symmetrical.
-    return replace(found, ends=ends) if all(map(math.isfinite, ends)) and ends != (found.low, found.high) else found
+    return (
+        replace(found, ends=ends)
+        if all(map(math.isfinite, ends)) and ends != (found.low, found.high)
+        else found
+    )
 
 
 def _point_json(point: Point) -> dict[str, Any]:
@@ -319,7 +419,9 @@ def _point_json(point: Point) -> dict[str, Any]:
         "point": point.point,
         "engine": point.engine,
         "replications": point.replications,
-        "estimates": {metric.value: estimate_json(found) for metric, found in point.estimates.items()},
+        "estimates": {
+            metric.value: estimate_json(found) for metric, found in point.estimates.items()
+        },
     }
 
 
@@ -329,7 +431,9 @@ def from_json(text: str) -> tuple[Point, ...]:
 
 
 def _from_lines(lines: Iterable[str]) -> tuple[Point, ...]:
-    """Read `estimates.json` back line by line: all at once would take ten times the memory of the text."""
+    """Read `estimates.json` back line by line: all at once would take ten times the memory of the
+    text.
+    """
     each = iter(lines)
     head = next(each, "").rstrip()
     json.loads(head + "]}")
@@ -343,12 +447,20 @@ def _from_lines(lines: Iterable[str]) -> tuple[Point, ...]:
 
 def _read_point(found: Mapping[str, Any]) -> Point:
     estimates = {Metric(name): read_estimate(entry) for name, entry in found["estimates"].items()}
-    return Point(found["series"], found["point"], found["engine"], found["replications"], Estimates(estimates))
+    return Point(
+        found["series"],
+        found["point"],
+        found["engine"],
+        found["replications"],
+        Estimates(estimates),
+    )
 
 
 @functools.lru_cache(maxsize=1)
 def _read(path: Path, stamp: tuple[int, int, int]) -> tuple[Point, ...]:
-    """Read a file once for the claims and the report, which follow each other; `stamp` tells one version of it from the next."""
+    """Read a file once for the claims and the report, which follow each other; `stamp` tells one
+    version of it from the next.
+    """
     del stamp
     with path.open(encoding="utf-8") as lines:
         return _from_lines(lines)
@@ -364,19 +476,27 @@ def compute(run_dir: Path) -> tuple[Point, ...]:
         ids = [trial.id for trial in block]
         flow_batches = run.flow_batches(trials=ids)
         # Of stations nothing is read that nothing is estimated from; of flows, their losses are.
-        found += estimate(block, run.observations(whole=flow_batches is None, trials=ids), run.batches(trials=ids), flow_batches)
+        found += estimate(
+            block,
+            run.observations(whole=flow_batches is None, trials=ids),
+            run.batches(trials=ids),
+            flow_batches,
+        )
     return tuple(found)
 
 
 def write(run_dir: Path) -> Path:
-    """Estimate every point of a run and write `estimates.json` into its directory; the path of the file."""
+    """Estimate every point of a run and write `estimates.json` into its directory; the path of the
+    file.
+    """
     from ethermeter.store import RunDirectory
 
     return RunDirectory(run_dir).keep(FILE, _texts(compute(run_dir)))
 
 
 def read(run_dir: Path) -> tuple[Point, ...]:
-    """Estimates of a run: from its `estimates.json` if there is one as it was written, computed otherwise.
+    """Estimates of a run: from its `estimates.json` if there is one as it was written, computed
+    otherwise.
 
     Raises
     ------
@@ -393,5 +513,12 @@ def read(run_dir: Path) -> tuple[Point, ...]:
         return _read(path.resolve(), (found.st_ino, found.st_mtime_ns, found.st_size))
     except (ValueError, KeyError, TypeError, AttributeError) as fault:
         raise InputError(
-            [Fault(str(path), "content", str(fault), "not an estimates file; write it anew with: ethermeter report")]
+            [
+                Fault(
+                    str(path),
+                    "content",
+                    str(fault),
+                    "not an estimates file; write it anew with: ethermeter report",
+                )
+            ]
         ) from fault

@@ -34,4 +34,7 @@ def jain_index(shares: Floats) -> Floats:
     # Scaled first, so that squares of very large or small shares neither overflow nor vanish.
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = shares / shares.max(axis=-1, keepdims=True)
-        return np.asarray(scaled.sum(axis=-1) ** 2 / (shares.shape[-1] * np.square(scaled).sum(axis=-1)), dtype=np.float64)
+        return np.asarray(
+            scaled.sum(axis=-1) ** 2 / (shares.shape[-1] * np.square(scaled).sum(axis=-1)),
+            dtype=np.float64,
+        )

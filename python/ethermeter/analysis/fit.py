@@ -50,7 +50,11 @@ def line(x: Floats, y: Floats) -> Line:
     total = float(np.square(y - y.mean()).sum())
     return Line(
         slope=Estimate(slope, math.sqrt(scatter / width), float(degrees)),
-        intercept=Estimate(intercept, math.sqrt(scatter * (1 / x.size + float(x.mean()) ** 2 / width)), float(degrees)),
+        intercept=Estimate(
+            intercept,
+            math.sqrt(scatter * (1 / x.size + float(x.mean()) ** 2 / width)),
+            float(degrees),
+        ),
         determination=1 - scatter * degrees / total if total > 0 else 1.0,
     )
 
@@ -68,10 +72,13 @@ def rank_correlation(x: Floats, y: Floats) -> RankCorrelation:
 
     Source
     ------
-    Kendall and Gibbons, Rank Correlation Methods, 1990, section 4.18 (t approximation; good from about ten points).
+    Kendall and Gibbons, Rank Correlation Methods, 1990, section 4.18 (t approximation; good from
+    about ten points).
     """
     if x.shape != y.shape or x.size < 3:
-        raise ValueError(f"a rank correlation needs at least three points, got {x.size} x and {y.size} y")
+        raise ValueError(
+            f"a rank correlation needs at least three points, got {x.size} x and {y.size} y"
+        )
     first, second = _ranks(x), _ranks(y)
     first, second = first - first.mean(), second - second.mean()
     scale = math.sqrt(float(np.square(first).sum() * np.square(second).sum()))

@@ -1,7 +1,9 @@
-"""What follows from the sums of flows of networks by batch: rates, loss, means of times, and how sure they are from one replication.
+"""What follows from the sums of flows of networks by batch: rates, loss, means of times, and how
+sure they are from one replication.
 
-Written over whole arrays, the same functions give the value of a trial and its values with one batch left out. Percentiles and extremes
-follow from no sums, nor do counts over the whole trial, voice and clocks.
+Written over whole arrays, the same functions give the value of a trial and its values with one
+batch left out. Percentiles and extremes follow from no sums, nor do counts over the whole trial,
+voice and clocks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +52,8 @@ class FlowSums:
     is_transfer
         Whether a flow is a transfer; shape `(trials, flows)`.
     is_lossless
-        Whether a flow lost nothing in the whole trial, so that what did not come of it was under way; shape `(trials, flows)`.
+        Whether a flow lost nothing in the whole trial, so that what did not come of it was under
+        way; shape `(trials, flows)`.
 
     """
 
@@ -62,7 +65,9 @@ class FlowSums:
     is_lossless: NDArray[np.bool_]
 
 
-def flow_sums(flow_batches: "pa.Table | None", observations: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integers, FlowSums]]:
+def flow_sums(
+    flow_batches: "pa.Table | None", observations: "pa.Table", trials: Sequence[Trial]
+) -> list[tuple[Integers, FlowSums]]:
     """Gather sums by batch, for trials with equal numbers of batches and flows together.
 
     Parameters
@@ -75,23 +80,33 @@ def flow_sums(flow_batches: "pa.Table | None", observations: "pa.Table", trials:
     Returns
     -------
     :
-        Positions of the trials, shape `(trials,)`, and their sums of shape `(trials, batches, flows)`. Trials without batches are left
-        out; what agents did not count by batch is NaN, and so is whatever would follow from it.
+        Positions of the trials, shape `(trials,)`, and their sums of shape `(trials, batches,
+        flows)`. Trials without batches are left out; what agents did not count by batch is NaN, and
+        so is whatever would follow from it.
     """
     if flow_batches is None or not len(flow_batches):
         return []
     found = []
     for positions, cube in cubes(flow_batches, trials, "flow", (*BATCH_COUNTS, *BATCH_SUMS)):
         scenarios = [trials[position].scenario for position in positions.tolist()]
-        losses = per_station(observations, [trials[position] for position in positions.tolist()], (Metric.LOSS,))
+        losses = per_station(
+            observations, [trials[position] for position in positions.tolist()], (Metric.LOSS,)
+        )
         batches = cube["messages"].shape[1]
-        whole_s = np.repeat(np.array([window_s(scenario) for scenario in scenarios])[:, None], batches, axis=1)
+        whole_s = np.repeat(
+            np.array([window_s(scenario) for scenario in scenarios])[:, None], batches, axis=1
+        )
         sums = FlowSums(
             sums=cube,
             counted_s=whole_s / batches,
             window_s=whole_s,
-            receivers=np.array([[len(flow["to"]) for flow in scenario["flows"]] for scenario in scenarios], np.float64),
-            is_transfer=np.array([["transfer" in flow for flow in scenario["flows"]] for scenario in scenarios]),
+            receivers=np.array(
+                [[len(flow["to"]) for flow in scenario["flows"]] for scenario in scenarios],
+                np.float64,
+            ),
+            is_transfer=np.array(
+                [["transfer" in flow for flow in scenario["flows"]] for scenario in scenarios]
+            ),
             is_lossless=np.array([of[Metric.LOSS] == 0 for of in losses]),
         )
         found.append((positions, sums))
@@ -100,12 +115,17 @@ def flow_sums(flow_batches: "pa.Table | None", observations: "pa.Table", trials:
 
 def left_out(sums: FlowSums) -> FlowSums:
     """Sum all batches but one, for each, from sums by batch; same shapes."""
-    rest = {name: np.asarray(values.sum(axis=1, keepdims=True) - values, np.float64) for name, values in sums.sums.items()}
+    rest = {
+        name: np.asarray(values.sum(axis=1, keepdims=True) - values, np.float64)
+        for name, values in sums.sums.items()
+    }
     return replace(sums, sums=rest, counted_s=sums.counted_s * (sums.counted_s.shape[1] - 1))
 
 
 def of_each(sums: FlowSums) -> dict[Metric, Floats]:
-    """Return the value of every flow of every metric that follows from the sums; NaN where undefined, shape `(trials, batches, flows)`."""
+    """Return the value of every flow of every metric that follows from the sums; NaN where
+    undefined, shape `(trials, batches, flows)`.
+    """
     of = sums.sums
     counted_s = sums.counted_s[..., None]
     wanted, missing = _wanted_and_missing(sums)
@@ -114,23 +134,33 @@ def of_each(sums: FlowSums) -> dict[Metric, Floats]:
             **_rates(sums, counted_s),
             Metric.LOSS: missing / wanted,
             **{metric: of[total] / of[count] for metric, (total, count) in MEANS.items()},
-            **{metric: of[name] * (sums.window_s[..., None] / counted_s) for metric, name in COUNTS.items()},
+            **{
+                metric: of[name] * (sums.window_s[..., None] / counted_s)
+                for metric, name in COUNTS.items()
+            },
         }
 
 
 def of_all(sums: FlowSums) -> dict[Metric, Floats]:
     """Return the same of all flows together, shape `(trials, batches)`.
 
-    Delays of acknowledgements are left out where there is more than one flow: their mean over flows is weighted otherwise.
+    Delays of acknowledgements are left out where there is more than one flow: their mean over flows
+    is weighted otherwise.
     """
     wanted, missing = _wanted_and_missing(sums)
     with np.errstate(divide="ignore", invalid="ignore"):
         total = {name: values.sum(axis=-1) for name, values in sums.sums.items()}
         found = {
-            **{metric: rate.sum(axis=-1) for metric, rate in _rates(sums, sums.counted_s[..., None]).items()},
+            **{
+                metric: rate.sum(axis=-1)
+                for metric, rate in _rates(sums, sums.counted_s[..., None]).items()
+            },
             Metric.LOSS: missing.sum(axis=-1) / wanted.sum(axis=-1),
             **{metric: total[sum_s] / total[count] for metric, (sum_s, count) in MEANS.items()},
-            **{metric: total[name] * (sums.window_s / sums.counted_s) for metric, name in COUNTS.items()},
+            **{
+                metric: total[name] * (sums.window_s / sums.counted_s)
+                for metric, name in COUNTS.items()
+            },
         }
     if sums.receivers.shape[-1] > 1:
         del found[Metric.ACKNOWLEDGEMENT_DELAY]
@@ -150,6 +180,10 @@ def _rates(sums: FlowSums, counted_s: Floats) -> dict[Metric, Floats]:
 
 
 def _wanted_and_missing(sums: FlowSums) -> tuple[Floats, Floats]:
-    """Messages that each receiver should have had, and those that never came; of a transfer nothing is offered, though segments arrive."""
+    """Messages that each receiver should have had, and those that never came; of a transfer nothing
+    is offered, though segments arrive.
+    """
     wanted = sums.sums["offered"] * sums.receivers[:, None, :]
-    return wanted, np.where(sums.is_lossless[:, None, :] | (wanted == 0), 0.0, wanted - sums.sums["arrived"])
+    return wanted, np.where(
+        sums.is_lossless[:, None, :] | (wanted == 0), 0.0, wanted - sums.sums["arrived"]
+    )

@@ -1,4 +1,6 @@
-"""Flows: what is told of the flows of networks beside their metrics: lines of times against lengths, and how fairly they share."""
+"""Flows: what is told of the flows of networks beside their metrics: lines of times against
+lengths, and how fairly they share.
+"""
 
 import json
 import math
@@ -11,7 +13,14 @@ import numpy as np
 
 from ethermeter.analysis import groups
 from ethermeter.analysis.batches import Within, within
-from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point, estimate_json, grouped, in_blocks, summarised
+from ethermeter.analysis.estimates import (
+    ENOUGH_REPLICATIONS,
+    Point,
+    estimate_json,
+    grouped,
+    in_blocks,
+    summarised,
+)
 from ethermeter.analysis.fairness import jain_index
 from ethermeter.analysis.fit import Line
 from ethermeter.analysis.flow_sums import flow_sums, left_out, of_each
@@ -27,7 +36,9 @@ if TYPE_CHECKING:
 
 FILE = "flows.json"
 MOST_FLOWS = 16
-"""Flows that are still told apart; with more, those of one table of the experiment file go together."""
+"""Flows that are still told apart; with more, those of one table of the experiment file go
+together.
+"""
 SHARED = (Metric.DATA_RATE, Metric.MESSAGE_RATE)
 """What flows share: data; messages where lengths of data cannot be told."""
 
@@ -41,7 +52,8 @@ class Sharing:
     series, point, engine, replications
         Which point.
     flows
-        Name of the table of the experiment file that the flows come from; empty for all flows of the network.
+        Name of the table of the experiment file that the flows come from; empty for all flows of
+        the network.
     metric
         What they share.
     jain_index
@@ -61,10 +73,19 @@ class Sharing:
     shares: Mapping[str, Estimate]
 
 
-def of_flows(run: "RunDirectory", trials: "Sequence[Trial]", *, metrics: Sequence[Metric] = groups.FLOW_METRICS) -> Iterator[Point]:
-    """Yield estimates of every flow of trials of networks, or of every table of flows where there are many."""
+def of_flows(
+    run: "RunDirectory",
+    trials: "Sequence[Trial]",
+    *,
+    metrics: Sequence[Metric] = groups.FLOW_METRICS,
+) -> Iterator[Point]:
+    """Yield estimates of every flow of trials of networks, or of every table of flows where there
+    are many.
+    """
     most = max((len(trial.scenario["flows"]) for trial in trials), default=0)
-    return of_parts(run, trials, groups.by_flow if most <= MOST_FLOWS else groups.by_table, metrics=metrics)
+    return of_parts(
+        run, trials, groups.by_flow if most <= MOST_FLOWS else groups.by_table, metrics=metrics
+    )
 
 
 def of_parts(
@@ -74,11 +95,15 @@ def of_parts(
     *,
     metrics: Sequence[Metric] = groups.FLOW_METRICS,
 ) -> Iterator[Point]:
-    """Yield estimates of parts of the flows of trials of networks, such as `ethermeter.analysis.groups.by_table` makes."""
+    """Yield estimates of parts of the flows of trials of networks, such as
+    `ethermeter.analysis.groups.by_table` makes.
+    """
     for block in in_blocks(trials):
         ids = [trial.id for trial in block]
         tables = run.observations(trials=ids), run.batches(trials=ids)
-        yield from groups.estimate(block, *tables, divide, metrics=metrics, flow_batches=run.flow_batches(trials=ids))
+        yield from groups.estimate(
+            block, *tables, divide, metrics=metrics, flow_batches=run.flow_batches(trials=ids)
+        )
 
 
 def of_sharing(run: "RunDirectory", trials: "Sequence[Trial]") -> Iterator[Sharing]:
@@ -88,26 +113,33 @@ def of_sharing(run: "RunDirectory", trials: "Sequence[Trial]") -> Iterator[Shari
         yield from sharing(block, run.observations(trials=ids), run.flow_batches(trials=ids))
 
 
-def sharing(trials: "Sequence[Trial]", observations: Any, flow_batches: Any = None) -> tuple[Sharing, ...]:
+def sharing(
+    trials: "Sequence[Trial]", observations: Any, flow_batches: Any = None
+) -> tuple[Sharing, ...]:
     """Find how fairly flows share at every point, in the order of the plan.
 
-    Flows of one table of the experiment file share, where it has several; in a network without such a table all flows do, if all send
-    messages that nobody answers, or all are transfers. Points at which no two flows share are left out.
+    Flows of one table of the experiment file share, where it has several; in a network without such
+    a table all flows do, if all send messages that nobody answers, or all are transfers. Points at
+    which no two flows share are left out.
 
     Parameters
     ----------
     trials
         Of networks.
     observations, flow_batches
-        Arrow tables as `docs/formats.md` has them; the second None where there is none. From it come the intervals of one or two
-        replications.
+        Arrow tables as `docs/formats.md` has them; the second None where there is none. From it
+        come the intervals of one or two replications.
 
     """
     if not trials:
         return ()
     points, firsts, replications = grouped(trials)
     values = per_station(observations, trials, SHARED)
-    left = _rates_left_out(flow_batches, observations, trials) if min(replications) < ENOUGH_REPLICATIONS else {}
+    left = (
+        _rates_left_out(flow_batches, observations, trials)
+        if min(replications) < ENOUGH_REPLICATIONS
+        else {}
+    )
     found = []
     for at, first in enumerate(firsts):
         members = np.flatnonzero(points == at).tolist()
@@ -117,8 +149,14 @@ def sharing(trials: "Sequence[Trial]", observations: Any, flow_batches: Any = No
                 continue
             metric, rates, known = told
             indices, shares = jain_index(rates), rates / rates.sum(axis=1, keepdims=True)
-            by_batch = [left[members[replication]][metric][:, flows] for replication in known if members[replication] in left]
-            index_errors, share_errors = _errors_within(by_batch if len(by_batch) == len(known) else [], len(flows))
+            by_batch = [
+                left[members[replication]][metric][:, flows]
+                for replication in known
+                if members[replication] in left
+            ]
+            index_errors, share_errors = _errors_within(
+                by_batch if len(by_batch) == len(known) else [], len(flows)
+            )
             found.append(
                 Sharing(
                     trials[first].series,
@@ -129,7 +167,9 @@ def sharing(trials: "Sequence[Trial]", observations: Any, flow_batches: Any = No
                     metric,
                     _estimate(indices, index_errors),
                     {
-                        str(trials[first].scenario["flows"][flow]["name"]): _estimate(shares[:, column], share_errors[column])
+                        str(trials[first].scenario["flows"][flow]["name"]): _estimate(
+                            shares[:, column], share_errors[column]
+                        )
                         for column, flow in enumerate(flows)
                     },
                 )
@@ -139,7 +179,11 @@ def sharing(trials: "Sequence[Trial]", observations: Any, flow_batches: Any = No
 
 def _sharers(scenario: Mapping[str, Any]) -> dict[str, list[int]]:
     """Numbers of the flows that share, by the name of their table."""
-    tables = {name: members.tolist() for name, members in groups.by_table(scenario).items() if len(members) > 1}
+    tables = {
+        name: members.tolist()
+        for name, members in groups.by_table(scenario).items()
+        if len(members) > 1
+    }
     if tables:
         return tables
     kinds = {("transfer" in flow, flow.get("response") is not None) for flow in scenario["flows"]}
@@ -147,8 +191,12 @@ def _sharers(scenario: Mapping[str, Any]) -> dict[str, list[int]]:
     return {"": every} if len(every) > 1 and kinds in ({(False, False)}, {(True, False)}) else {}
 
 
-def _rates(values: Sequence[Mapping[Metric, Floats]], flows: Sequence[int]) -> tuple[Metric, Floats, list[int]] | None:
-    """Rates of flows, shape `(replications, flows)`, of replications in which anything came, and which these are; None without any."""
+def _rates(
+    values: Sequence[Mapping[Metric, Floats]], flows: Sequence[int]
+) -> tuple[Metric, Floats, list[int]] | None:
+    """Rates of flows, shape `(replications, flows)`, of replications in which anything came, and
+    which these are; None without any.
+    """
     for metric in SHARED:
         rates = np.array([of[metric][flows] for of in values])
         known = np.flatnonzero(np.isfinite(rates).all(axis=1) & (rates.sum(axis=1) > 0))
@@ -157,8 +205,12 @@ def _rates(values: Sequence[Mapping[Metric, Floats]], flows: Sequence[int]) -> t
     return None
 
 
-def _rates_left_out(flow_batches: Any, observations: Any, trials: "Sequence[Trial]") -> dict[int, dict[Metric, Floats]]:
-    """Rates of every flow with one batch left out, shape `(batches, flows)`, by the trial's position."""
+def _rates_left_out(
+    flow_batches: Any, observations: Any, trials: "Sequence[Trial]"
+) -> dict[int, dict[Metric, Floats]]:
+    """Rates of every flow with one batch left out, shape `(batches, flows)`, by the trial's
+    position.
+    """
     found = {}
     for positions, sums in flow_sums(flow_batches, observations, trials):
         values = of_each(left_out(sums))
@@ -167,13 +219,17 @@ def _rates_left_out(flow_batches: Any, observations: Any, trials: "Sequence[Tria
     return found
 
 
-def _errors_within(rates: Sequence[Floats], flows: int) -> tuple[Within | None, list[Within | None]]:
-    """Find how sure Jain's index and every flow's share are within each replication; None where batches do not tell.
+def _errors_within(
+    rates: Sequence[Floats], flows: int
+) -> tuple[Within | None, list[Within | None]]:
+    """Find how sure Jain's index and every flow's share are within each replication; None where
+    batches do not tell.
 
     Parameters
     ----------
     rates
-        Of every replication with one batch left out, shape `(batches, flows)`; empty where they are not known.
+        Of every replication with one batch left out, shape `(batches, flows)`; empty where they are
+        not known.
     flows
         How many share.
     """
@@ -200,10 +256,18 @@ def write(run_dir: Path) -> Path:
     return run.keep(FILE, _texts(lines, extras(lines), of_sharing(run, trials)))
 
 
-def _texts(lines: Iterable[OfLengths], differences: Iterable[Extra], shared: Iterable[Sharing]) -> Iterator[str]:
-    """Yield the text of `flows.json` in parts, each made when it is written; an undefined number is null."""
+def _texts(
+    lines: Iterable[OfLengths], differences: Iterable[Extra], shared: Iterable[Sharing]
+) -> Iterator[str]:
+    """Yield the text of `flows.json` in parts, each made when it is written; an undefined number is
+    null.
+    """
     yield f'{{\n "level": {LEVEL}'
-    lists = {"lines": map(_line, lines), "differences": map(_difference, differences), "fairness": map(_fairness, shared)}
+    lists = {
+        "lines": map(_line, lines),
+        "differences": map(_difference, differences),
+        "fairness": map(_fairness, shared),
+    }
     for name, entries in lists.items():
         yield f',\n "{name}": ['
         end = "]"
@@ -238,7 +302,13 @@ def _fairness(each: Sharing) -> dict[str, Any]:
 
 
 def _of(each: OfLengths) -> dict[str, Any]:
-    return {"series": each.series, "engine": each.engine, "flow": each.flow, "metric": each.metric.value, "point": dict(each.fixed)}
+    return {
+        "series": each.series,
+        "engine": each.engine,
+        "flow": each.flow,
+        "metric": each.metric.value,
+        "point": dict(each.fixed),
+    }
 
 
 def _line(each: OfLengths) -> dict[str, Any]:

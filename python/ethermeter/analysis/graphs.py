@@ -1,7 +1,9 @@
-"""The study's graphs as functions of four sums a station: frames, charged channel time, delay and squared delay.
+"""The study's graphs as functions of four sums a station: frames, charged channel time, delay and
+squared delay.
 
-The eight graphs of Boggs, Mogul and Kent (1988, section 3.3 and appendix I) need nothing else. Written over whole arrays, the same
-functions give the value of a measurement and its values with one batch left out.
+The eight graphs of Boggs, Mogul and Kent (1988, section 3.3 and appendix I) need nothing else.
+Written over whole arrays, the same functions give the value of a measurement and its values with
+one batch left out.
 """
 
 from dataclasses import dataclass
@@ -15,7 +17,9 @@ from ethermeter.observation import Metric
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What stations counted in `window_s`; every array has the shape `(…, stations)`, `window_s` and `line_rate_bps` `(…)`."""
+    """What stations counted in `window_s`; every array has the shape `(…, stations)`, `window_s`
+    and `line_rate_bps` `(…)`.
+    """
 
     frames: Floats
     charged_s: Floats
@@ -26,7 +30,8 @@ class Sums:
 
 
 def graphs(sums: Sums) -> dict[Metric, Floats]:
-    """Return the whole-segment value of every metric that follows from the sums; NaN where it is undefined, shape `(…)`.
+    """Return the whole-segment value of every metric that follows from the sums; NaN where it is
+    undefined, shape `(…)`.
 
     Spreads over stations and over frames are sample standard deviations (divisor n - 1).
     """
@@ -37,7 +42,9 @@ def graphs(sums: Sums) -> dict[Metric, Floats]:
         frames = sums.frames.sum(axis=-1)
         charged_s = sums.charged_s.sum(axis=-1)
         delay_s = sums.delay_sum_s.sum(axis=-1) / frames
-        spread_s2 = np.maximum(sums.delay_square_sum_s2.sum(axis=-1) - frames * delay_s**2, 0.0) / (frames - 1)
+        spread_s2 = np.maximum(sums.delay_square_sum_s2.sum(axis=-1) - frames * delay_s**2, 0.0) / (
+            frames - 1
+        )
         rate_sd_bps = _spread(rate_bps)
         return {
             Metric.UTILISATION: charged_s / sums.window_s,
@@ -66,7 +73,8 @@ def left_out(sums: Sums) -> Sums:
     Parameters
     ----------
     sums
-        By batch: arrays of shape `(trials, batches, stations)`; `window_s` the length of one batch, shape `(trials,)`, as `line_rate_bps`.
+        By batch: arrays of shape `(trials, batches, stations)`; `window_s` the length of one batch,
+        shape `(trials,)`, as `line_rate_bps`.
 
     Returns
     -------

@@ -1,8 +1,10 @@
-"""Groups: estimates over a part of the stations, such as those of one group of the experiment or those at one place.
+"""Groups: estimates over a part of the stations, such as those of one group of the experiment or
+those at one place.
 
-A value is the mean over the part's stations of a trial; a station without one (it delivered nothing) is left out. The interval follows
-the rule of `ethermeter.analysis.estimates`. From batches, with fewer than three replications, follow bit rate and transmission delay, and
-of flows what `ethermeter.analysis.flow_sums` tells.
+A value is the mean over the part's stations of a trial; a station without one (it delivered
+nothing) is left out. The interval follows the rule of `ethermeter.analysis.estimates`. From
+batches, with fewer than three replications, follow bit rate and transmission delay, and of flows
+what `ethermeter.analysis.flow_sums` tells.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PART = "stations"
-"""Key that a point of a part has besides those that the experiment varies; its value is the part's name."""
+"""Key that a point of a part has besides those that the experiment varies; its value is the part's
+name.
+"""
 METRICS = (
     Metric.BIT_RATE,
     Metric.TRANSMISSION_DELAY,
@@ -77,16 +81,22 @@ FLOW_METRICS = (
     Metric.DELAY_ERROR,
     Metric.DELAY_UNCERTAINTY,
 )
-"""What is estimated for a flow; undefined where there is none of it, such as round trips without answers, or voice."""
+"""What is estimated for a flow; undefined where there is none of it, such as round trips without
+answers, or voice.
+"""
 
 
 def by_flow(scenario: Mapping[str, Any]) -> Parts:
     """Tell the flows of a network apart, by their names."""
-    return {flow["name"]: np.array([at], dtype=np.int64) for at, flow in enumerate(scenario["flows"])}
+    return {
+        flow["name"]: np.array([at], dtype=np.int64) for at, flow in enumerate(scenario["flows"])
+    }
 
 
 def by_table(scenario: Mapping[str, Any]) -> Parts:
-    """Divide the flows of a network by the table of the experiment file that they come from, whose name theirs begin with."""
+    """Divide the flows of a network by the table of the experiment file that they come from, whose
+    name theirs begin with.
+    """
     found: dict[str, list[int]] = {}
     for at, flow in enumerate(scenario["flows"]):
         found.setdefault(flow["name"].partition(" ")[0], []).append(at)
@@ -94,7 +104,9 @@ def by_table(scenario: Mapping[str, Any]) -> Parts:
 
 
 def by_place(scenario: Mapping[str, Any]) -> Parts:
-    """Divide the stations of every group by their place; names are such as "pupils, place 2", or "place 2" if there is one group only."""
+    """Divide the stations of every group by their place; names are such as "pupils, place 2", or
+    "place 2" if there is one group only.
+    """
     found: dict[str, Stations] = {}
     groups = by_group(scenario)
     for group in scenario["groups"]:
@@ -141,17 +153,25 @@ def estimate(
     within: dict[tuple[str, Metric], Within] = {}
     if min(replications, default=ENOUGH_REPLICATIONS) < ENOUGH_REPLICATIONS:
         by_batch = [(at, _of_stations(left_out(sums))) for at, sums in batch_sums(batches, trials)]
-        by_batch += [(at, of_each(without_one(sums))) for at, sums in flow_sums(flow_batches, observations, trials)]
+        by_batch += [
+            (at, of_each(without_one(sums)))
+            for at, sums in flow_sums(flow_batches, observations, trials)
+        ]
         within = _errors_within(stations, parts, by_batch, set(metrics))
     found: dict[str, dict[Metric, list[Estimate]]] = {}
     for name in names:
         found[name] = {}
         for metric in metrics:
-            values = np.array([_mean(stations[at][metric], parts[at].get(name)) for at in range(len(trials))])
+            values = np.array(
+                [_mean(stations[at][metric], parts[at].get(name)) for at in range(len(trials))]
+            )
             column = summarised(values, points, replications, within=within.get((name, metric)))
             for at, first in enumerate(firsts):
                 if unseen.is_unseen(metric, column[at].value, trials[first].engine):
-                    behind = [_exposure(metric, stations[of], parts[of][name], trials[of]) for of in np.flatnonzero(points == at).tolist()]
+                    behind = [
+                        _exposure(metric, stations[of], parts[of][name], trials[of])
+                        for of in np.flatnonzero(points == at).tolist()
+                    ]
                     column[at] = unseen.limited(metric, column[at], sum(behind))
             found[name][metric] = column
     return tuple(
@@ -167,15 +187,23 @@ def estimate(
     )
 
 
-def _exposure(metric: Metric, stations: Mapping[Metric, Floats], members: Stations, trial: Trial) -> float:
+def _exposure(
+    metric: Metric, stations: Mapping[Metric, Floats], members: Stations, trial: Trial
+) -> float:
     """Return what `ethermeter.analysis.unseen` needs of a part of a trial.
 
-    The part's value is a mean over its stations, of which one alone may have what was not seen: as many as there are, with the smallest
-    exposure of any.
+    The part's value is a mean over its stations, of which one alone may have what was not seen: as
+    many as there are, with the smallest exposure of any.
     """
     known = members[np.isfinite(stations[metric][members])]
-    counted = {name: stations[name][known] for name in unseen.BEHIND if np.isfinite(stations[name]).any()}
-    return float(unseen.exposure(metric, counted, trial.scenario).min() * known.size) if counted and known.size else float("nan")
+    counted = {
+        name: stations[name][known] for name in unseen.BEHIND if np.isfinite(stations[name]).any()
+    }
+    return (
+        float(unseen.exposure(metric, counted, trial.scenario).min() * known.size)
+        if counted and known.size
+        else float("nan")
+    )
 
 
 def _mean(values: Floats, members: Stations | None) -> float:
@@ -200,7 +228,8 @@ def _errors_within(
     stations, parts
         Values of every station, and the parts, of each trial.
     by_batch
-        Positions of trials, and their stations' values with one batch left out, shape `(trials, batches, stations)`.
+        Positions of trials, and their stations' values with one batch left out, shape `(trials,
+        batches, stations)`.
     metrics
         Those that are wanted.
     """
@@ -217,27 +246,42 @@ def _errors_within(
                 continue
             for (name, members), rows in alike.items():
                 errors_of = errors.setdefault((name, metric), unknown(len(stations)))
-                has_value = np.isfinite([stations[position][metric][list(members)] for position in positions[rows].tolist()])
-                means = _means_of_known(values[np.ix_(rows, range(values.shape[1]), members)], has_value)
+                has_value = np.isfinite(
+                    [
+                        stations[position][metric][list(members)]
+                        for position in positions[rows].tolist()
+                    ]
+                )
+                means = _means_of_known(
+                    values[np.ix_(rows, range(values.shape[1]), members)], has_value
+                )
                 errors_of.put(positions[rows], within_batches(means))
     return errors
 
 
 def _means_of_known(values: Floats, has_value: NDArray[np.bool_]) -> Floats:
-    """Mean over stations; shape `(trials, batches)` of values of shape `(trials, batches, stations)`.
+    """Mean over stations; shape `(trials, batches)` of values of shape `(trials, batches,
+    stations)`.
 
-    Stations without a value, as `has_value` of shape `(trials, stations)` tells, are left out, as of the value itself; where one has some
-    of its values only, or batches do not tell of it, nothing is known: NaN.
+    Stations without a value, as `has_value` of shape `(trials, stations)` tells, are left out, as
+    of the value itself; where one has some of its values only, or batches do not tell of it,
+    nothing is known: NaN.
     """
     known = has_value[:, None, :]
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, values, 0.0).sum(axis=-1) / known.sum(axis=-1), dtype=np.float64)
+        return np.asarray(
+            np.where(known, values, 0.0).sum(axis=-1) / known.sum(axis=-1), dtype=np.float64
+        )
 
 
 def _of_stations(sums: Sums) -> dict[Metric, Floats]:
-    """Return what follows from the sums for each station; shape as the sums, NaN where a station delivered nothing."""
+    """Return what follows from the sums for each station; shape as the sums, NaN where a station
+    delivered nothing.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         return {
-            Metric.BIT_RATE: sums.charged_s / sums.window_s[..., None] * sums.line_rate_bps[..., None],
+            Metric.BIT_RATE: sums.charged_s
+            / sums.window_s[..., None]
+            * sums.line_rate_bps[..., None],
             Metric.TRANSMISSION_DELAY: sums.delay_sum_s / sums.frames,
         }

@@ -1,7 +1,7 @@
 """Hosts: what the machines of a test did meanwhile, from the counters that their agents read.
 
-Hosts of a testbed are one machine: agents that tell the same boot of one kernel are told of once. A processor counts its time in ticks of
-10 ms, so that a share over 0.4 s is known to 2.5 points.
+Hosts of a testbed are one machine: agents that tell the same boot of one kernel are told of once. A
+processor counts its time in ticks of 10 ms, so that a share over 0.4 s is known to 2.5 points.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,9 @@ import numpy as np
 from ethermeter.analysis.interval import Floats
 
 KINDS = ("user", "system", "interrupts", "soft_interrupts", "stolen")
-"""What a busy processor does: programs, the kernel for them, interrupts, what these put off, and what a machine around this one took."""
+"""What a busy processor does: programs, the kernel for them, interrupts, what these put off, and
+what a machine around this one took.
+"""
 IDLE = "idle"
 _SERIES = {"user": "user", "system": "system", "interrupts": "interrupts_time", "soft_interrupts": "soft_interrupts_time",
            "stolen": "stolen", "idle": "idle"}  # fmt: skip
@@ -89,7 +91,8 @@ class Course:
 
 
 def machines(result: Mapping[str, Any]) -> tuple[Machine, ...]:
-    """Tell what the machines of a test did, in the order of their first hosts; those whose agents told no counters are left out.
+    """Tell what the machines of a test did, in the order of their first hosts; those whose agents
+    told no counters are left out.
 
     Parameters
     ----------
@@ -132,7 +135,10 @@ def mean_machine(found: Sequence[Machine]) -> Machine:
     count = min(len(of.processors) for of in found)
     return Machine(
         hosts=first.hosts,
-        processors=tuple({kind: float(np.mean([of.processors[at][kind] for of in found])) for kind in KINDS} for at in range(count)),
+        processors=tuple(
+            {kind: float(np.mean([of.processors[at][kind] for of in found])) for kind in KINDS}
+            for at in range(count)
+        ),
         context_switches=float(np.mean([of.context_switches for of in found])),
         interrupts=float(np.mean([of.interrupts for of in found])),
         soft_interrupts=float(np.mean([of.soft_interrupts for of in found])),
@@ -143,7 +149,9 @@ def mean_machine(found: Sequence[Machine]) -> Machine:
 
 
 def _together(agents: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
-    """Names of the hosts of every machine: those that tell the same boot; who tells none is by itself."""
+    """Names of the hosts of every machine: those that tell the same boot; who tells none is by
+    itself.
+    """
     found: dict[str, list[str]] = {}
     for name, agent in agents.items():
         found.setdefault(str(agent.get("boot") or f"host {name}"), []).append(name)
@@ -159,8 +167,14 @@ def _machine(hosts: tuple[str, ...], results: Sequence[Mapping[str, Any]]) -> Ma
     window_s = (end["taken_ns"] - begin["taken_ns"]) * _NS
     if window_s <= 0 or not before["processors"]:
         return None
-    processors = tuple(_shares(of, then) for of, then in zip(before["processors"], after["processors"], strict=True))
-    rates = {name: (after[name] - before[name]) / window_s for name in ("context_switches", "interrupts", "soft_interrupts")}
+    processors = tuple(
+        _shares(of, then)
+        for of, then in zip(before["processors"], after["processors"], strict=True)
+    )
+    rates = {
+        name: (after[name] - before[name]) / window_s
+        for name in ("context_switches", "interrupts", "soft_interrupts")
+    }
     return Machine(
         hosts,
         processors,
@@ -180,11 +194,19 @@ def _shares(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, fl
 
 def _memories(result: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> list[float]:
     columns = (result.get("host_series") or {}).get("columns") or {}
-    return [float(of) for of in (*(edge["memory_available_octets"] for edge in edges), *columns.get("memory_available_octets", ()))]
+    return [
+        float(of)
+        for of in (
+            *(edge["memory_available_octets"] for edge in edges),
+            *columns.get("memory_available_octets", ()),
+        )
+    ]
 
 
 def _looking(result: Mapping[str, Any]) -> float:
     series = result.get("host_series") or {}
     at_ns: Sequence[int] = series.get("at_ns") or ()
     cost_ns = (series.get("cost") or {}).get("processor_ns", 0)
-    return float(cost_ns / (at_ns[-1] - at_ns[0])) if len(at_ns) > 1 and at_ns[-1] > at_ns[0] else 0.0
+    return (
+        float(cost_ns / (at_ns[-1] - at_ns[0])) if len(at_ns) > 1 and at_ns[-1] > at_ns[0] else 0.0
+    )

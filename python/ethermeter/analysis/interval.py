@@ -1,4 +1,6 @@
-"""Estimates with their uncertainty: a value, its standard error and the degrees of freedom behind it, or the ends of its interval."""
+"""Estimates with their uncertainty: a value, its standard error and the degrees of freedom behind
+it, or the ends of its interval.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -26,8 +28,8 @@ class Estimate:
     cautions
         Words of `ethermeter.observation.Caution`.
     ends
-        Lower and upper end of an interval that is not symmetrical about the value; None of Student's t interval, which follows from `error`
-        and `degrees`.
+        Lower and upper end of an interval that is not symmetrical about the value; None of
+        Student's t interval, which follows from `error` and `degrees`.
     """
 
     value: float
@@ -38,7 +40,9 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        """Half of the 95% interval, in the unit of the value, or its longer side if it is not symmetrical; NaN if there is none."""
+        """Half of the 95% interval, in the unit of the value, or its longer side if it is not
+        symmetrical; NaN if there is none.
+        """
         if self.ends is None:
             return self.error * quantile(self.degrees)
         return max(self.value - self.ends[0], self.ends[1] - self.value)
@@ -73,7 +77,9 @@ _QUANTILES: dict[float, float] = {}
 
 
 def quantile(degrees: float) -> float:
-    """Student's t that leaves 2.5% above it; the normal's 1.96 for infinite degrees of freedom, NaN for none."""
+    """Student's t that leaves 2.5% above it; the normal's 1.96 for infinite degrees of freedom, NaN
+    for none.
+    """
     found = _QUANTILES.get(degrees)
     if found is None:
         found = float(quantiles(np.asarray([degrees]))[0])
@@ -104,7 +110,8 @@ def student(samples: Floats) -> Estimate:
 
     Source
     ------
-    Student, Biometrika 6(1), 1908; Law and Kelton, Simulation Modeling and Analysis, section 4.5 (independent replications).
+    Student, Biometrika 6(1), 1908; Law and Kelton, Simulation Modeling and Analysis, section 4.5
+    (independent replications).
     """
     if samples.size < 1:
         raise ValueError("samples must be at least one, got none")
@@ -114,7 +121,8 @@ def student(samples: Floats) -> Estimate:
 
 
 def no_failure(trials: float) -> Estimate:
-    """Share of failures where none was seen: 0, with an upper limit of 95% confidence; no interval without a trial.
+    """Share of failures where none was seen: 0, with an upper limit of 95% confidence; no interval
+    without a trial.
 
     Parameters
     ----------
@@ -128,43 +136,68 @@ def no_failure(trials: float) -> Estimate:
 
     Assumptions
     -----------
-    Trials fail independently. Where failures come in bursts of b on average, the limit is about b times as high; without a single failure
-    the length of bursts is unknown.
+    Trials fail independently. Where failures come in bursts of b on average, the limit is about b
+    times as high; without a single failure the length of bursts is unknown.
 
     Source
     ------
-    Hanley and Lippman-Hand, JAMA 249(13), 1983; Clopper and Pearson, Biometrika 26(4), 1934, one-sided.
+    Hanley and Lippman-Hand, JAMA 249(13), 1983; Clopper and Pearson, Biometrika 26(4), 1934,
+    one-sided.
     """
-    return Estimate(0.0, math.nan, math.nan, ends=(0.0, -math.expm1(math.log(1 - LEVEL) / trials)) if trials > 0 else None)
+    return Estimate(
+        0.0,
+        math.nan,
+        math.nan,
+        ends=(0.0, -math.expm1(math.log(1 - LEVEL) / trials)) if trials > 0 else None,
+    )
 
 
 def no_success(trials: float) -> Estimate:
-    """Share of failures where every trial failed: 1, with the lower limit 0.05^(1/trials); the assumptions are those of `no_failure`."""
-    return Estimate(1.0, math.nan, math.nan, ends=(1 - no_failure(trials).high, 1.0) if trials > 0 else None)
+    """Share of failures where every trial failed: 1, with the lower limit 0.05^(1/trials); the
+    assumptions are those of `no_failure`.
+    """
+    return Estimate(
+        1.0, math.nan, math.nan, ends=(1 - no_failure(trials).high, 1.0) if trials > 0 else None
+    )
 
 
 def no_event(exposure: float) -> Estimate:
-    """Rate of events where none was seen: 0, with the upper limit -ln(0.05)/exposure of 95% confidence; no interval without exposure.
+    """Rate of events where none was seen: 0, with the upper limit -ln(0.05)/exposure of 95%
+    confidence; no interval without exposure.
 
     Parameters
     ----------
     exposure
-        What was watched, in the unit over which events are counted: trials for a count by trial, frames for a count by frame.
+        What was watched, in the unit over which events are counted: trials for a count by trial,
+        frames for a count by frame.
 
     Assumptions
     -----------
-    Events are Poisson, so they are independent; where they come in bursts of b on average, the limit is about b times as high.
+    Events are Poisson, so they are independent; where they come in bursts of b on average, the
+    limit is about b times as high.
 
     Source
     ------
     Garwood, Biometrika 28(3/4), 1936, one-sided.
     """
-    return Estimate(0.0, math.nan, math.nan, ends=(0.0, -math.log(1 - LEVEL) / exposure) if exposure > 0 else None)
+    return Estimate(
+        0.0,
+        math.nan,
+        math.nan,
+        ends=(0.0, -math.log(1 - LEVEL) / exposure) if exposure > 0 else None,
+    )
 
 
-def pooled_degrees(first: Estimate, second: Estimate, *, weights: tuple[float, float] = (1.0, 1.0)) -> float:
-    """Degrees of freedom of a weighted sum of two independent estimates (Welch 1947, Satterthwaite 1946)."""
-    parts = [((weight * part.error) ** 2, part.degrees) for weight, part in zip(weights, (first, second), strict=True)]
+def pooled_degrees(
+    first: Estimate, second: Estimate, *, weights: tuple[float, float] = (1.0, 1.0)
+) -> float:
+    """Degrees of freedom of a weighted sum of two independent estimates (Welch 1947, Satterthwaite
+    1946).
+    """
+    parts = [
+        ((weight * part.error) ** 2, part.degrees)
+        for weight, part in zip(weights, (first, second), strict=True)
+    ]
     total = sum(variance for variance, _ in parts)
     if math.isnan(total):
         return math.nan
@@ -177,11 +210,13 @@ def pooled_degrees(first: Estimate, second: Estimate, *, weights: tuple[float, f
 def difference(first: Estimate, second: Estimate) -> Estimate:
     """First minus second, two independent estimates of one unit.
 
-    Student's t interval by Welch and Satterthwaite; if either interval is not symmetrical, the ends follow from theirs.
+    Student's t interval by Welch and Satterthwaite; if either interval is not symmetrical, the ends
+    follow from theirs.
 
     Source
     ------
-    Zou and Donner, Statistics in Medicine 27, 2008, equation 1 (ends of a difference from those of its parts).
+    Zou and Donner, Statistics in Medicine 27, 2008, equation 1 (ends of a difference from those of
+    its parts).
     """
     error = math.hypot(first.error, second.error)
     found = Estimate(first.value - second.value, error, pooled_degrees(first, second))
@@ -197,7 +232,8 @@ def ratio(first: Estimate, second: Estimate) -> Estimate:
 
     Assumptions
     -----------
-    The second's relative error is small (below about a tenth), so that the ratio is nearly linear in it.
+    The second's relative error is small (below about a tenth), so that the ratio is nearly linear
+    in it.
 
     Source
     ------
@@ -212,32 +248,42 @@ def ratio(first: Estimate, second: Estimate) -> Estimate:
 
 
 def paired_ratio(first: Floats, second: Floats) -> Estimate:
-    """Ratio of the means of two samples that were taken in pairs, by the delta method; shapes `(pairs,)`.
+    """Ratio of the means of two samples that were taken in pairs, by the delta method; shapes
+    `(pairs,)`.
 
     Source
     ------
     Cochran, Sampling Techniques, 1977, equation 2.46 (without its finite population correction).
     """
     if first.shape != second.shape:
-        raise ValueError(f"first and second must have as many samples, got {first.size} and {second.size}")
+        raise ValueError(
+            f"first and second must have as many samples, got {first.size} and {second.size}"
+        )
     value = float(first.mean() / second.mean())
     pairs = first.size
     if pairs < 2:
         return Estimate(value, math.nan, 0.0)
     residual = first - value * second
-    error = math.sqrt(float(np.square(residual).sum()) / (pairs - 1) / pairs) / abs(float(second.mean()))
+    error = math.sqrt(float(np.square(residual).sum()) / (pairs - 1) / pairs) / abs(
+        float(second.mean())
+    )
     return Estimate(value, error, float(pairs - 1))
 
 
 def average(parts: list[Estimate]) -> Estimate:
-    """Mean of independent estimates of one unit, with Welch's and Satterthwaite's degrees of freedom; ends as of `difference`."""
+    """Mean of independent estimates of one unit, with Welch's and Satterthwaite's degrees of
+    freedom; ends as of `difference`.
+    """
     if not parts:
         raise ValueError("parts must be at least one, got none")
     count = len(parts)
     value = sum(part.value for part in parts) / count
     if any(part.ends is not None for part in parts):
         below, above = (
-            math.hypot(*sides) / count for sides in zip(*((of.value - of.low, of.high - of.value) for of in parts), strict=True)
+            math.hypot(*sides) / count
+            for sides in zip(
+                *((of.value - of.low, of.high - of.value) for of in parts), strict=True
+            )
         )
         return Estimate(value, math.nan, math.nan, ends=(value - below, value + above))
     variances = [(part.error / count) ** 2 for part in parts]
@@ -246,5 +292,9 @@ def average(parts: list[Estimate]) -> Estimate:
         return Estimate(value, math.nan, math.nan)
     if total == 0:
         return Estimate(value, 0.0, math.inf)
-    below = sum(variance**2 / part.degrees for variance, part in zip(variances, parts, strict=True) if variance > 0)
+    below = sum(
+        variance**2 / part.degrees
+        for variance, part in zip(variances, parts, strict=True)
+        if variance > 0
+    )
     return Estimate(value, math.sqrt(total), total**2 / below if below else math.inf)

@@ -9,7 +9,9 @@ from ethermeter.analysis.interval import Floats
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """A point of the curve, and how far it lies from the chord, as a share of the curve's extent (0 on a straight line)."""
+    """A point of the curve, and how far it lies from the chord, as a share of the curve's extent (0
+    on a straight line).
+    """
 
     x: float
     y: float
@@ -19,8 +21,9 @@ class Knee:
 def knee(x: Floats, y: Floats) -> Knee:
     """Return the point farthest from the chord between the curve's first and last point.
 
-    The rule: scale x and y so that both run from 0 to 1 and take the point with the largest vertical distance from the straight line
-    between the ends. It needs no threshold and does not depend on units. A straight line has no knee: its distance is 0; judge by it.
+    The rule: scale x and y so that both run from 0 to 1 and take the point with the largest
+    vertical distance from the straight line between the ends. It needs no threshold and does not
+    depend on units. A straight line has no knee: its distance is 0; judge by it.
 
     Parameters
     ----------
@@ -31,7 +34,8 @@ def knee(x: Floats, y: Floats) -> Knee:
 
     Source
     ------
-    Satopaa, Albrecht, Irwin and Raghavan, Finding a "Kneedle" in a Haystack, ICDCS workshops, 2011, without smoothing.
+    Satopaa, Albrecht, Irwin and Raghavan, Finding a "Kneedle" in a Haystack, ICDCS workshops, 2011,
+    without smoothing.
     """
     if x.shape != y.shape or x.size < 3:
         raise ValueError(f"a knee needs at least three points, got {x.size} x and {y.size} y")
@@ -49,11 +53,13 @@ CLEAR = 0.1
 
 
 def rise(x: Floats, y: Floats) -> Knee | None:
-    """Return where a rising curve leaves its floor, such as delay against load; None if it has no clear knee.
+    """Return where a rising curve leaves its floor, such as delay against load; None if it has no
+    clear knee.
 
-    The rule: of the part up to the curve's highest point, the point farthest below the chord between its ends, both axes scaled to run
-    from 0 to 1 (`knee`, looking below the chord only). What follows the highest point, such as the plateau of full queues, says nothing
-    about where the rise began. Nearer than `CLEAR` to the chord it is none.
+    The rule: of the part up to the curve's highest point, the point farthest below the chord
+    between its ends, both axes scaled to run from 0 to 1 (`knee`, looking below the chord only).
+    What follows the highest point, such as the plateau of full queues, says nothing about where the
+    rise began. Nearer than `CLEAR` to the chord it is none.
 
     Parameters
     ----------

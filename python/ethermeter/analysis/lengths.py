@@ -1,8 +1,10 @@
-"""Lengths: times of a network against the length of what is sent, as straight lines, and what one way costs more than another.
+"""Lengths: times of a network against the length of what is sent, as straight lines, and what one
+way costs more than another.
 
-A request and its answer pass every stage of their way once, so the round trip grows with each octet by the sum of what the stages take for
-it: that is the slope; what does not depend on the length is the intercept. Where one line does not fit, two do better: a stage has begun
-to overlap with another, or a limit was passed.
+A request and its answer pass every stage of their way once, so the round trip grows with each octet
+by the sum of what the stages take for it: that is the slope; what does not depend on the length is
+the intercept. Where one line does not fit, two do better: a stage has begun to overlap with
+another, or a limit was passed.
 """
 
 import math
@@ -25,7 +27,9 @@ FEWEST = 4
 """Lengths from which a line is drawn."""
 FEWEST_OF_A_PIECE = 3
 BREAK_PROBABILITY = 0.05
-"""Two lines are better than one if chance alone would make any division of the points so much better with less than this."""
+"""Two lines are better than one if chance alone would make any division of the points so much
+better with less than this.
+"""
 _ROUNDING = 1e-9
 """Scatter over the longest time, below which points lie on the line as far as numbers go."""
 
@@ -49,7 +53,8 @@ class OfLengths:
     pieces
         The lines of two pieces, where they are better; empty if one line fits.
     break_octets
-        Between the pieces: half way from the last length of the first to the first of the second; NaN without.
+        Between the pieces: half way from the last length of the first to the first of the second;
+        NaN without.
 
     """
 
@@ -68,13 +73,17 @@ class OfLengths:
     @property
     def residuals_s(self) -> Floats:
         """What lies between the points and the line through all of them, in s."""
-        found: Floats = self.times_s - self.whole.intercept.value - self.whole.slope.value * self.octets
+        found: Floats = (
+            self.times_s - self.whole.intercept.value - self.whole.slope.value * self.octets
+        )
         return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extra:
-    """What one way costs more than another: the differences of intercepts, in s, and of slopes, in s an octet."""
+    """What one way costs more than another: the differences of intercepts, in s, and of slopes, in
+    s an octet.
+    """
 
     one: OfLengths
     other: OfLengths
@@ -83,7 +92,8 @@ class Extra:
 
 
 def of_lengths(points: Iterable[Point]) -> list[OfLengths]:
-    """Find every time of every flow that was measured or simulated at several lengths, and draw lines through it.
+    """Find every time of every flow that was measured or simulated at several lengths, and draw
+    lines through it.
 
     Parameters
     ----------
@@ -98,7 +108,9 @@ def of_lengths(points: Iterable[Point]) -> list[OfLengths]:
             octets = _octets(text) if _is_length_of(key, flow) else math.nan
             if math.isnan(octets):
                 continue
-            fixed = tuple((name, value) for name, value in point.point.items() if name not in (key, PART))
+            fixed = tuple(
+                (name, value) for name, value in point.point.items() if name not in (key, PART)
+            )
             for metric in METRICS:
                 estimate = point.estimates.get(metric)
                 if estimate is not None and math.isfinite(estimate.value):
@@ -110,12 +122,20 @@ def of_lengths(points: Iterable[Point]) -> list[OfLengths]:
 def extras(lines: Sequence[OfLengths]) -> list[Extra]:
     """Set lines that were drawn at the same lengths side by side: each against the first of them.
 
-    Lines belong together that are of the same time and engine, of flows that begin with the same word, with all else equal: of paths beside
-    each other in a network, or of experiments that differ in what lies between the hosts.
+    Lines belong together that are of the same time and engine, of flows that begin with the same
+    word, with all else equal: of paths beside each other in a network, or of experiments that
+    differ in what lies between the hosts.
     """
     together: dict[tuple[object, ...], list[OfLengths]] = {}
     for each in lines:
-        of = (each.metric, each.engine, each.flow.partition(" ")[0], each.key, tuple(each.fixed.items()), tuple(each.octets))
+        of = (
+            each.metric,
+            each.engine,
+            each.flow.partition(" ")[0],
+            each.key,
+            tuple(each.fixed.items()),
+            tuple(each.octets),
+        )
         together.setdefault(of, []).append(each)
     return [
         Extra(
@@ -132,8 +152,9 @@ def extras(lines: Sequence[OfLengths]) -> list[Extra]:
 def broken(octets: Floats, times_s: Floats) -> tuple[tuple[Line, ...], float]:
     """Divide points into two pieces where that is better than chance alone makes it.
 
-    The rule: of all divisions with three points on either side the one with the least scatter about two lines, if the F test of two lines
-    against one gives a probability below `BREAK_PROBABILITY` over the number of divisions (Bonferroni, since the best one was picked).
+    The rule: of all divisions with three points on either side the one with the least scatter about
+    two lines, if the F test of two lines against one gives a probability below `BREAK_PROBABILITY`
+    over the number of divisions (Bonferroni, since the best one was picked).
 
     Parameters
     ----------
@@ -143,7 +164,8 @@ def broken(octets: Floats, times_s: Floats) -> tuple[tuple[Line, ...], float]:
     Returns
     -------
     :
-        The two lines, and the place between them in octets; no lines and NaN where one line will do.
+        The two lines, and the place between them in octets; no lines and NaN where one line will
+        do.
 
     Source
     ------
@@ -154,11 +176,16 @@ def broken(octets: Floats, times_s: Floats) -> tuple[tuple[Line, ...], float]:
     if not divisions or scatter <= len(octets) * (_ROUNDING * float(np.abs(times_s).max())) ** 2:
         return (), math.nan
     degrees = len(octets) - 4
-    of_two, at = min((_scatter(octets[:at], times_s[:at]) + _scatter(octets[at:], times_s[at:]), at) for at in divisions)
+    of_two, at = min(
+        (_scatter(octets[:at], times_s[:at]) + _scatter(octets[at:], times_s[at:]), at)
+        for at in divisions
+    )
     statistic = (scatter - of_two) / 2 / (of_two / degrees) if of_two > 0 else math.inf
     if float(fdtrc(2, degrees, statistic)) * len(divisions) >= BREAK_PROBABILITY:
         return (), math.nan
-    return (line(octets[:at], times_s[:at]), line(octets[at:], times_s[at:])), float(octets[at - 1] + octets[at]) / 2
+    return (line(octets[:at], times_s[:at]), line(octets[at:], times_s[at:])), float(
+        octets[at - 1] + octets[at]
+    ) / 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,21 @@
 
 The rule
 --------
-Replications are compared in pairs: a measured trial and a simulated one of the same seed offer the same messages at the same times, so
-that chance in what is offered does not count. The *difference* is the mean of live − simulation over pairs, with Student's t over pairs
-from three on; it is not known better than to one message at the edges of the window. It *differs* if 0 is outside that interval widened to
-hold for all comparisons of the run together at 95% (Bonferroni), else both *agree*; without an interval there is no verdict. A loss of
-which nothing was seen in a measurement is not known better than to the rule of three (`ethermeter.analysis.interval.no_failure`).
+Replications are compared in pairs: a measured trial and a simulated one of the same seed offer the
+same messages at the same times, so that chance in what is offered does not count. The *difference*
+is the mean of live − simulation over pairs, with Student's t over pairs from three on; it is not
+known better than to one message at the edges of the window. It *differs* if 0 is outside that
+interval widened to hold for all comparisons of the run together at 95% (Bonferroni), else both
+*agree*; without an interval there is no verdict. A loss of which nothing was seen in a measurement
+is not known better than to the rule of three (`ethermeter.analysis.interval.no_failure`).
 
-Offered rates are not compared: a measured one is that of the whole transmission, in whose beginning queues fill.
+Offered rates are not compared: a measured one is that of the whole transmission, in whose beginning
+queues fill.
 
-One-way delays of saturated sources are not compared. A simulated one counts from when it takes up a message, after the one before; a
-measured one from when it hands it over, which is before the message waits in the queue of its interface. Nor are those of voice, of which
-the voice delay is compared.
+One-way delays of saturated sources are not compared. A simulated one counts from when it takes up a
+message, after the one before; a measured one from when it hands it over, which is before the
+message waits in the queue of its interface. Nor are those of voice, of which the voice delay is
+compared.
 """
 
 import json
@@ -87,7 +91,9 @@ class Comparison:
 
 
 def read(run_dir: Path) -> tuple[Comparison, ...]:
-    """Compare every point of a run that was both measured and simulated, in the order of the plan; nothing where there is none."""
+    """Compare every point of a run that was both measured and simulated, in the order of the plan;
+    nothing where there is none.
+    """
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
@@ -119,18 +125,27 @@ def comparisons(trials: "Sequence[Trial]", whole: WholeSegment) -> tuple[Compari
 def _cases(
     trials: "Sequence[Trial]", whole: WholeSegment, words: Mapping[tuple[int, int], set[str]]
 ) -> "Iterator[tuple[Trial, Metric, Floats, Floats, float, tuple[str, ...]]]":
-    """Every metric of every point of which pairs have values: measured, simulated, the least difference that can be seen, cautions."""
+    """Every metric of every point of which pairs have values: measured, simulated, the least
+    difference that can be seen, cautions.
+    """
     points: dict[tuple[object, ...], dict[str, dict[int, int]]] = {}
     for at, trial in enumerate(trials):
         if "network" in trial.scenario:
             key = (trial.series, *sorted(trial.point.items()))
             points.setdefault(key, {}).setdefault(trial.engine, {})[trial.seed] = at
     for engines in points.values():
-        pairs = [(at, engines["simulation"][seed]) for seed, at in engines.get("live", {}).items() if seed in engines.get("simulation", {})]
+        pairs = [
+            (at, engines["simulation"][seed])
+            for seed, at in engines.get("live", {}).items()
+            if seed in engines.get("simulation", {})
+        ]
         if not pairs:
             continue
         example = trials[pairs[0][0]]
-        untold = any(flow.get("arrivals", {}).get("kind") in ("saturated", "coder") for flow in example.scenario["flows"])
+        untold = any(
+            flow.get("arrivals", {}).get("kind") in ("saturated", "coder")
+            for flow in example.scenario["flows"]
+        )
         for metric in COMPARED:
             if metric not in whole.metrics or (metric in DELAYS and untold):
                 continue
@@ -140,23 +155,42 @@ def _cases(
             if not known.any():
                 continue
             live, simulated = values[known, 0], values[known, 1]
-            messages = whole.values[[at for at, _ in pairs], whole.metrics.index(Metric.MESSAGES)][known]
-            least = float((np.abs(live) / np.maximum(messages, 1)).mean()) if metric in RATES else 0.0
+            messages = whole.values[[at for at, _ in pairs], whole.metrics.index(Metric.MESSAGES)][
+                known
+            ]
+            least = (
+                float((np.abs(live) / np.maximum(messages, 1)).mean()) if metric in RATES else 0.0
+            )
             if metric == Metric.LOSS and not live.any():
                 least = no_failure(float(messages.sum())).half_width
-            cautions = {word for pair in pairs for at in pair for word in words.get((at, column), ())}
+            cautions = {
+                word for pair in pairs for at in pair for word in words.get((at, column), ())
+            }
             yield example, metric, live, simulated, least, tuple(sorted(cautions))
 
 
 def _compared(
-    trial: "Trial", metric: Metric, live: Floats, simulated: Floats, least: float, cautions: tuple[str, ...], *, judged: int
+    trial: "Trial",
+    metric: Metric,
+    live: Floats,
+    simulated: Floats,
+    least: float,
+    cautions: tuple[str, ...],
+    *,
+    judged: int,
 ) -> Comparison:
     differences = live - simulated
     difference, half_width = float(differences.mean()), _half_width(differences, 1 - LEVEL)
     wide = max(_half_width(differences, (1 - LEVEL) / max(judged, 1)), least)
     # What is the same to the last digits of a number agrees, though its interval may have no width.
     tiny = 1e-9 * float(max(np.abs(live).max(), np.abs(simulated).max()))
-    verdict = "no-interval" if math.isnan(half_width) else "agrees" if abs(difference) <= max(wide, tiny) else "differs"
+    verdict = (
+        "no-interval"
+        if math.isnan(half_width)
+        else "agrees"
+        if abs(difference) <= max(wide, tiny)
+        else "differs"
+    )
     return Comparison(
         trial.series,
         dict(trial.point),
@@ -175,18 +209,30 @@ def _compared(
 def _known(values: Floats, metric: Metric, least: float) -> float:
     """Half width of the 95% interval; of losses without a loss the limit of what was not seen."""
     half = _half_width(values, 1 - LEVEL)
-    return max(half, least) if metric == Metric.LOSS and not values.any() and math.isfinite(half) else half
+    return (
+        max(half, least)
+        if metric == Metric.LOSS and not values.any() and math.isfinite(half)
+        else half
+    )
 
 
 def _half_width(values: Floats, error: float) -> float:
-    """Half of the interval that misses the mean with a probability of `error`; NaN for too few values."""
+    """Half of the interval that misses the mean with a probability of `error`; NaN for too few
+    values.
+    """
     if values.size < ENOUGH_PAIRS:
         return math.nan
-    return float(values.std(ddof=1)) / math.sqrt(values.size) * float(special.stdtrit(values.size - 1, 1 - error / 2))
+    return (
+        float(values.std(ddof=1))
+        / math.sqrt(values.size)
+        * float(special.stdtrit(values.size - 1, 1 - error / 2))
+    )
 
 
 def write(run_dir: Path) -> Path:
-    """Compare what a run measured with what it simulated and write `live-agreement.json` into its directory; the path of the file."""
+    """Compare what a run measured with what it simulated and write `live-agreement.json` into its
+    directory; the path of the file.
+    """
     from ethermeter.store import RunDirectory
 
     return RunDirectory(run_dir).keep(FILE, to_json(read(run_dir)))
@@ -198,8 +244,13 @@ def to_json(found: Sequence[Comparison]) -> str:
     means = {**DEFINITIONS, **FLOW_VOICE_DEFINITIONS}
     head = {
         "level": LEVEL,
-        "metrics": {metric.value: {"unit": means[metric].unit, "meaning": means[metric].meaning} for metric in used},
-        "comparisons": [{key: _plain(value) for key, value in asdict(each).items()} for each in found],
+        "metrics": {
+            metric.value: {"unit": means[metric].unit, "meaning": means[metric].meaning}
+            for metric in used
+        },
+        "comparisons": [
+            {key: _plain(value) for key, value in asdict(each).items()} for each in found
+        ],
     }
     return json.dumps(head, ensure_ascii=False, indent=1) + "\n"
 

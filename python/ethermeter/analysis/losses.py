@@ -1,4 +1,6 @@
-"""Losses: what did not come of the streams of a test, and which counters along the way saw it go: of hosts, and of a testbed's switches."""
+"""Losses: what did not come of the streams of a test, and which counters along the way saw it go:
+of hosts, and of a testbed's switches.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,12 +13,15 @@ UNEXPLAINED = "unexplained"
 Hop = tuple[str, str, str]
 """Place, node, and the node towards which it leads."""
 EXCESS = "excess"
-"""Drops that counters saw beyond what is missing: another flow's frames, or a frame that two counters saw."""
+"""Drops that counters saw beyond what is missing: another flow's frames, or a frame that two
+counters saw.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Drops:
-    """What was dropped between hosts, at one port of a switch or on one direction of a relayed wire.
+    """What was dropped between hosts, at one port of a switch or on one direction of a relayed
+    wire.
 
     Parameters
     ----------
@@ -27,7 +32,8 @@ class Drops:
     dropped
         Frames of all flows, by what dropped them.
     missing
-        Messages of streams that pass there and are missing, wherever they were lost; of a group, at the receiver that misses most.
+        Messages of streams that pass there and are missing, wherever they were lost; of a group, at
+        the receiver that misses most.
 
     """
 
@@ -45,7 +51,8 @@ class Drops:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What became of the messages of a flow on the way to one receiver, over the whole transmission.
+    """What became of the messages of a flow on the way to one receiver, over the whole
+    transmission.
 
     Parameters
     ----------
@@ -54,14 +61,17 @@ class Loss:
     sent, received
         Messages; received are different ones.
     places
-        Drops that counters saw, by place; of other flows too where they pass the same counters. Places without any are left out.
+        Drops that counters saw, by place; of other flows too where they pass the same counters.
+        Places without any are left out.
     unexplained, excess
         Messages: missing = sum of `places` + unexplained − excess.
     between
-        Ports of switches and directions of wires on its way that dropped frames, as place, node and node towards which it leads: how many.
+        Ports of switches and directions of wires on its way that dropped frames, as place, node and
+        node towards which it leads: how many.
     at_switches
-        Messages that are known to have been dropped at switches: the ports that dropped anything dropped exactly as many frames as all
-        streams that pass them miss. All that is missing, or 0.
+        Messages that are known to have been dropped at switches: the ports that dropped anything
+        dropped exactly as many frames as all streams that pass them miss. All that is missing, or
+        0.
 
     """
 
@@ -82,7 +92,8 @@ class Loss:
 
 
 def losses(result: Mapping[str, Any]) -> tuple[Loss, ...]:
-    """Tell what became of every stream of a test at each of its receivers; of exchanges and transfers nothing is known by place.
+    """Tell what became of every stream of a test at each of its receivers; of exchanges and
+    transfers nothing is known by place.
 
     Parameters
     ----------
@@ -107,20 +118,25 @@ def losses(result: Mapping[str, Any]) -> tuple[Loss, ...]:
                     unexplained=float(counted["unexplained"]),
                     excess=float(counted["excess"]),
                     between={
-                        (str(row["place"]), str(row["at"]), str(row["towards"])): float(row["dropped"])
+                        (str(row["place"]), str(row["at"]), str(row["towards"])): float(
+                            row["dropped"]
+                        )
                         for row in counted.get("between", ())
                     },
                 )
             )
     known = _at_switches(found)
-    return tuple(replace(loss, at_switches=loss.missing) if at in known else loss for at, loss in enumerate(found))
+    return tuple(
+        replace(loss, at_switches=loss.missing) if at in known else loss
+        for at, loss in enumerate(found)
+    )
 
 
 def _at_switches(found: Sequence[Loss]) -> set[int]:
     """Return which lost at switches all that they miss.
 
-    Streams that share ports are looked at together with all of these ports: which port took a message of which stream cannot be told, but
-    that they took as many as are missing can.
+    Streams that share ports are looked at together with all of these ports: which port took a
+    message of which stream cannot be told, but that they took as many as are missing can.
     """
     known: set[int] = set()
     left = {at for at, loss in enumerate(found) if loss.between}
@@ -137,13 +153,18 @@ def _at_switches(found: Sequence[Loss]) -> set[int]:
         missing = {(found[at].flow, found[at].missing) for at in streams}
         is_alike = len(missing) == len({flow for flow, _ in missing})
         is_at_switches = all(place == "switch" for place, _, _ in ports)
-        if is_alike and is_at_switches and sum(ports.values()) == sum(count for _, count in missing):
+        if (
+            is_alike
+            and is_at_switches
+            and sum(ports.values()) == sum(count for _, count in missing)
+        ):
             known |= streams
     return known
 
 
 def drops(result: Mapping[str, Any], found: Sequence[Loss]) -> tuple[Drops, ...]:
-    """Tell what the switches and relayed wires of a testbed dropped, those without drops left out; nothing of other networks.
+    """Tell what the switches and relayed wires of a testbed dropped, those without drops left out;
+    nothing of other networks.
 
     Parameters
     ----------
@@ -173,7 +194,9 @@ def drops_together(found: Sequence[Drops]) -> Drops:
     """Sum of those of one port or wire in several tests."""
     causes = dict.fromkeys(cause for of in found for cause in of.dropped)
     dropped = {cause: sum(of.dropped.get(cause, 0.0) for of in found) for cause in causes}
-    return Drops(found[0].place, found[0].at, found[0].towards, dropped, sum(of.missing for of in found))
+    return Drops(
+        found[0].place, found[0].at, found[0].towards, dropped, sum(of.missing for of in found)
+    )
 
 
 def total(found: Sequence[Loss], *, flow: str, receiver: str) -> Loss:
@@ -183,9 +206,16 @@ def total(found: Sequence[Loss], *, flow: str, receiver: str) -> Loss:
         receiver=receiver,
         sent=sum(of.sent for of in found),
         received=sum(of.received for of in found),
-        places={place: count for place in PLACES if (count := sum(of.places.get(place, 0.0) for of in found))},
+        places={
+            place: count
+            for place in PLACES
+            if (count := sum(of.places.get(place, 0.0) for of in found))
+        },
         unexplained=sum(of.unexplained for of in found),
         excess=sum(of.excess for of in found),
         at_switches=sum(of.at_switches for of in found),
-        between={hop: sum(of.between.get(hop, 0.0) for of in found) for hop in dict.fromkeys(hop for of in found for hop in of.between)},
+        between={
+            hop: sum(of.between.get(hop, 0.0) for of in found)
+            for hop in dict.fromkeys(hop for of in found for hop in of.between)
+        },
     )

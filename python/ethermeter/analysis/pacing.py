@@ -1,4 +1,6 @@
-"""Pacing: how well the senders of a test kept the times of their sources, and how the clocks of both ends are related."""
+"""Pacing: how well the senders of a test kept the times of their sources, and how the clocks of
+both ends are related.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -44,7 +46,9 @@ class Pacing:
     buckets: Buckets
 
     def quantile_s(self, rank: float) -> float:
-        """Lateness that a share of the messages does not exceed: the end of its bucket, in s, and no more than the worst."""
+        """Lateness that a share of the messages does not exceed: the end of its bucket, in s, and
+        no more than the worst.
+        """
         total = sum(count for _, _, count in self.buckets)
         below = 0
         for _, high_ps, count in self.buckets:
@@ -63,13 +67,15 @@ class Clock:
     flow, receiver
         Names.
     is_shared
-        Whether it is the same clock: then there is nothing else to tell, and all else is NaN. False with NaN: nothing is known of it.
+        Whether it is the same clock: then there is nothing else to tell, and all else is NaN. False
+        with NaN: nothing is known of it.
     ahead_s, ahead_bound_s
         How far the sender's clock is ahead, and by how much that is wrong at most.
     drift, drift_bound
         What it gains, dimensionless, and by how much that is wrong at most.
     delay_bound_s
-        By how much any measured delay is wrong at most; NaN where a relation was not known at all times.
+        By how much any measured delay is wrong at most; NaN where a relation was not known at all
+        times.
     contradictions
         Exchanges that contradict the line beyond their bounds.
 
@@ -87,7 +93,9 @@ class Clock:
 
 
 def pacings(result: Mapping[str, Any]) -> tuple[Pacing, ...]:
-    """Tell how well the sender of every flow of a test kept its times; flows without times are left out."""
+    """Tell how well the sender of every flow of a test kept its times; flows without times are left
+    out.
+    """
     found = []
     for name, flow in result["flows"].items():
         said = ((flow.get("sending") or {}).get("counted") or {}).get("pacing") or {}
@@ -101,7 +109,9 @@ def pacings(result: Mapping[str, Any]) -> tuple[Pacing, ...]:
                 worst_s=said["worst_ns"] * _NS,
                 breaths=int(said["breaths"]),
                 is_real_time=said["real_time"],
-                buckets=tuple((low, high, count) for low, high, count in said["lateness"]["buckets"]),
+                buckets=tuple(
+                    (low, high, count) for low, high, count in said["lateness"]["buckets"]
+                ),
             )
         )
     return tuple(found)
@@ -125,7 +135,9 @@ def together(found: Sequence[Pacing]) -> Pacing:
 
 
 def clocks(result: Mapping[str, Any]) -> tuple[Clock, ...]:
-    """Tell how the clocks of both ends of every stream of a test are related; exchanges and transfers measure no delay between clocks."""
+    """Tell how the clocks of both ends of every stream of a test are related; exchanges and
+    transfers measure no delay between clocks.
+    """
     found = []
     for name, flow in result["flows"].items():
         receivers = flow.get("receivers") or {str(flow.get("to")): flow}

@@ -13,7 +13,14 @@ from ethermeter.analysis.tables import PS_PER_S, Integers, Trial, codes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-COUNTS = ("dropped", "buffer_dropped", "pauses_sent", "pauses_received", "collisions", "late_collisions")
+COUNTS = (
+    "dropped",
+    "buffer_dropped",
+    "pauses_sent",
+    "pauses_received",
+    "collisions",
+    "late_collisions",
+)
 """What is counted in the window, beside frames and octets; means over the replications."""
 MOST = ("queue_most", "buffer_most")
 """Largest values, over the replications too."""
@@ -23,7 +30,8 @@ MOST = ("queue_most", "buffer_most")
 class Port:
     """A port: the node that sends there and the one that receives, and what it did.
 
-    A port is busy while it sends, preamble included, and for the gap after each frame, so that one that sends all the time is busy for 1.
+    A port is busy while it sends, preamble included, and for the gap after each frame, so that one
+    that sends all the time is busy for 1.
 
     Parameters
     ----------
@@ -32,8 +40,8 @@ class Port:
     share
         Part of its time that it was busy.
     medium
-        Part of the time that its medium was busy: the same, but on half-duplex links all ports of the collision domain together, without
-        the time that collisions took.
+        Part of the time that its medium was busy: the same, but on half-duplex links all ports of
+        the collision domain together, without the time that collisions took.
     frame_rate, bit_rate
         Frames per second, and their bits per second, destination address to FCS.
     counts
@@ -58,7 +66,9 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class PortPoint:
-    """The ports of a network at one point of the experiment; `first` is the place of the point's first trial in the plan."""
+    """The ports of a network at one point of the experiment; `first` is the place of the point's
+    first trial in the plan.
+    """
 
     series: str
     point: dict[str, str]
@@ -68,12 +78,15 @@ class PortPoint:
 
     @property
     def busiest(self) -> Port:
-        """The port whose medium was busy for most of the time; on a shared one, the one that sent most; the first of several."""
+        """The port whose medium was busy for most of the time; on a shared one, the one that sent
+        most; the first of several.
+        """
         return max(self.ports, key=lambda port: (port.medium.value, port.share.value))
 
 
 def estimate(trials: Sequence[Trial], ports: "pa.Table") -> tuple[PortPoint, ...]:
-    """Estimate what the ports did at every point whose trials were simulated networks, in the order of the plan.
+    """Estimate what the ports did at every point whose trials were simulated networks, in the order
+    of the plan.
 
     Parameters
     ----------
@@ -85,22 +98,32 @@ def estimate(trials: Sequence[Trial], ports: "pa.Table") -> tuple[PortPoint, ...
     Returns
     -------
     :
-        Shares have intervals over three replications or more, by the rule of `ethermeter.analysis.estimates`.
+        Shares have intervals over three replications or more, by the rule of
+        `ethermeter.analysis.estimates`.
     """
     groups, firsts, replications = grouped(trials)
     trial, _ = codes(ports["trial"], [trial.id for trial in trials])
     number = ports["port"].to_numpy().astype(np.int64)
-    columns = {name: ports[name].to_numpy().astype(np.float64) for name in ports.column_names if name not in ("trial", "port")}
+    columns = {
+        name: ports[name].to_numpy().astype(np.float64)
+        for name in ports.column_names
+        if name not in ("trial", "port")
+    }
     order = np.lexsort((number, trial))
     of = np.where(trial >= 0, groups[trial], -1)[order]
     found = []
     for group, first in enumerate(firsts):
         rows = order[of == group]
         if rows.size:
-            mine = {name: values[rows].reshape(replications[group], -1) for name, values in columns.items()}
+            mine = {
+                name: values[rows].reshape(replications[group], -1)
+                for name, values in columns.items()
+            }
             example = trials[first]
             made = tuple(_ports(example.scenario, mine))
-            found.append(PortPoint(example.series, dict(example.point), example.engine, first, made))
+            found.append(
+                PortPoint(example.series, dict(example.point), example.engine, first, made)
+            )
     return tuple(found)
 
 
@@ -110,7 +133,12 @@ def _ports(scenario: Mapping[str, Any], columns: Mapping[str, Floats]) -> Iterat
     links = network["links"]
     window_ps = phases["measure_to_ps"] - phases["measure_from_ps"]
     window_s = window_ps / PS_PER_S
-    gap_ps = np.repeat(np.array([link.get("gap_octets", 12) * link["ps_per_octet"] for link in links], dtype=np.float64), 2)
+    gap_ps = np.repeat(
+        np.array(
+            [link.get("gap_octets", 12) * link["ps_per_octet"] for link in links], dtype=np.float64
+        ),
+        2,
+    )
     busy = (columns["busy_ps"] + columns["frames"] * gap_ps) / window_ps
     media = media_of(network)
     together = np.array([np.bincount(media, weights=of_trial) for of_trial in busy])[:, media]
@@ -126,19 +154,26 @@ def _ports(scenario: Mapping[str, Any], columns: Mapping[str, Floats]) -> Iterat
             medium=mediums[port],
             frame_rate=means["frames"] / window_s,
             bit_rate=8 * means["octets"] / window_s,
-            counts={**{name: means[name] for name in COUNTS}, **{name: float(columns[name][:, port].max()) for name in MOST}},
+            counts={
+                **{name: means[name] for name in COUNTS},
+                **{name: float(columns[name][:, port].max()) for name in MOST},
+            },
         )
 
 
 def _estimates(values: Floats) -> list[Estimate]:
-    """Estimate each column; no more than 1, for frames are counted at their end and a window may hold a gap more than its share."""
+    """Estimate each column; no more than 1, for frames are counted at their end and a window may
+    hold a gap more than its share.
+    """
     trials, ports = values.shape
     groups = np.tile(np.arange(ports, dtype=np.int64), trials)
     return summarised(np.minimum(values, 1.0).ravel(), groups, [trials] * ports, within=None)
 
 
 def media_of(network: Mapping[str, Any]) -> Integers:
-    """Say on which medium every port sends: one of its own, but one for all half-duplex links that hubs join."""
+    """Say on which medium every port sends: one of its own, but one for all half-duplex links that
+    hubs join.
+    """
     links = network["links"]
     hubs = {node["name"] for node in network["nodes"] if "hub" in node["kind"]}
     domain = list(range(len(links)))
@@ -148,5 +183,8 @@ def media_of(network: Mapping[str, Any]) -> Integers:
             if end["node"] in hubs:
                 old, new = domain[number], domain[first_at.setdefault(end["node"], number)]
                 domain = [new if of == old else of for of in domain]
-    media = [2 * domain[port // 2] + (0 if links[port // 2].get("half_duplex") else port % 2) for port in range(2 * len(links))]
+    media = [
+        2 * domain[port // 2] + (0 if links[port // 2].get("half_duplex") else port % 2)
+        for port in range(2 * len(links))
+    ]
     return np.array(media, dtype=np.int64)

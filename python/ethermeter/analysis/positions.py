@@ -1,6 +1,7 @@
 """Positions: where stations are along a segment that is a line, and what they get there.
 
-A place's value is the mean over its stations; intervals follow the rule of `ethermeter.analysis.estimates`.
+A place's value is the mean over its stations; intervals follow the rule of
+`ethermeter.analysis.estimates`.
 """
 
 import json
@@ -23,13 +24,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FILE = "positions.json"
-METRICS = (Metric.BIT_RATE, Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME, Metric.LOSS, Metric.COLLISIONS_PER_FRAME)
+METRICS = (
+    Metric.BIT_RATE,
+    Metric.TRANSMISSION_DELAY,
+    Metric.RESPONSE_TIME,
+    Metric.LOSS,
+    Metric.COLLISIONS_PER_FRAME,
+)
 """What is estimated for a place; those that the observations have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place of the segment: its number, its position in s from the first end, its stations, and the estimates of their mean."""
+    """A place of the segment: its number, its position in s from the first end, its stations, and
+    the estimates of their mean.
+    """
 
     place: int
     position_s: float
@@ -51,18 +60,20 @@ class Line:
 def along_a_line(delay_ps: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
     """Find how far along a line every place is, from the delays between them.
 
-    Two places of one cable are their distance and two taps apart. Of the two ends, the one with the lower number is at 0.
+    Two places of one cable are their distance and two taps apart. Of the two ends, the one with the
+    lower number is at 0.
 
     Parameters
     ----------
     delay_ps
-        One-way delays between places, ps; the diagonal is that between two stations of one place, 0 where there are not two.
+        One-way delays between places, ps; the diagonal is that between two stations of one place, 0
+        where there are not two.
 
     Returns
     -------
     :
-        Propagation from the first end without taps, ps; None where the delays are not those of a line, or have no extent. Three places
-        are always on some line, whatever joins them.
+        Propagation from the first end without taps, ps; None where the delays are not those of a
+        line, or have no extent. Three places are always on some line, whatever joins them.
 
     Examples
     --------
@@ -75,7 +86,9 @@ def along_a_line(delay_ps: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
     if size < 2 or any(len(row) != size for row in delay_ps):
         return None
     delays = np.asarray(delay_ps, dtype=np.int64)
-    first, last = (int(index) for index in np.unravel_index(int(np.argmax(np.triu(delays, 1))), delays.shape))
+    first, last = (
+        int(index) for index in np.unravel_index(int(np.argmax(np.triu(delays, 1))), delays.shape)
+    )
     known = np.diagonal(delays)[np.diagonal(delays) > 0]
     inner = [place for place in range(size) if place not in (first, last)]
     if known.size:
@@ -88,13 +101,19 @@ def along_a_line(delay_ps: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
     along[first] = 0
     expected = np.abs(along[:, None] - along[None, :]) + taps_ps
     is_between = ~np.eye(size, dtype=bool)
-    if not (delays == expected)[is_between].all() or not np.isin(known, taps_ps).all() or along.max() <= 0:
+    if (
+        not (delays == expected)[is_between].all()
+        or not np.isin(known, taps_ps).all()
+        or along.max() <= 0
+    ):
         return None
     return tuple(int(position) for position in along)
 
 
 def occupied(scenario: Mapping[str, Any]) -> dict[int, int] | None:
-    """Positions in ps by place, of the places that have stations; None unless these are two or more along a line."""
+    """Positions in ps by place, of the places that have stations; None unless these are two or more
+    along a line.
+    """
     used = sorted({int(place) for group in scenario["groups"] for place in group["places"]})
     delay_ps = scenario["segment"]["delay_ps"]
     if len(used) < 2 or used[-1] >= len(delay_ps):
@@ -103,8 +122,11 @@ def occupied(scenario: Mapping[str, Any]) -> dict[int, int] | None:
     return {place: along[place] for place in used} if along is not None else None
 
 
-def estimate(trials: Sequence[Trial], observations: "pa.Table", batches: "pa.Table") -> tuple[Line, ...]:
-    """Estimate the metrics at every place of every point whose stations are along a line, in the order of the plan.
+def estimate(
+    trials: Sequence[Trial], observations: "pa.Table", batches: "pa.Table"
+) -> tuple[Line, ...]:
+    """Estimate the metrics at every place of every point whose stations are along a line, in the
+    order of the plan.
 
     Parameters
     ----------
@@ -116,7 +138,9 @@ def estimate(trials: Sequence[Trial], observations: "pa.Table", batches: "pa.Tab
     found: dict[str, dict[int, int] | None] = {}
 
     def positions(scenario: Mapping[str, Any]) -> dict[int, int] | None:
-        key = json.dumps([scenario["segment"]["delay_ps"], [group["places"] for group in scenario["groups"]]])
+        key = json.dumps(
+            [scenario["segment"]["delay_ps"], [group["places"] for group in scenario["groups"]]]
+        )
         if key not in found:
             found[key] = occupied(scenario)
         return found[key]
@@ -133,9 +157,13 @@ def estimate(trials: Sequence[Trial], observations: "pa.Table", batches: "pa.Tab
         key = _key(point.series, point.engine, varied)
         place = int(point.point[groups.PART])
         position_ps = (positions(scenarios[key]) or {})[place]
-        known = {metric: value for metric, value in point.estimates.items() if math.isfinite(value.value)}
+        known = {
+            metric: value for metric, value in point.estimates.items() if math.isfinite(value.value)
+        }
         stations = _by_place(scenarios[key])[str(place)].size
-        lines.setdefault(key, (point, []))[1].append(Place(place, position_ps / PS_PER_S, stations, known))
+        lines.setdefault(key, (point, []))[1].append(
+            Place(place, position_ps / PS_PER_S, stations, known)
+        )
     return tuple(
         Line(
             point.series,
@@ -150,7 +178,9 @@ def estimate(trials: Sequence[Trial], observations: "pa.Table", batches: "pa.Tab
 
 def _by_place(scenario: Mapping[str, Any]) -> groups.Parts:
     """Divide the stations by their place, whatever their group; the names are the places' numbers."""
-    places = np.array([place for group in scenario["groups"] for place in group["places"]], dtype=np.int64)
+    places = np.array(
+        [place for group in scenario["groups"] for place in group["places"]], dtype=np.int64
+    )
     return {str(place): np.nonzero(places == place)[0] for place in np.unique(places).tolist()}
 
 
@@ -160,13 +190,24 @@ def _key(series: str, engine: str, point: Mapping[str, str]) -> tuple[object, ..
 
 def to_json(lines: Sequence[Line]) -> str:
     """Text of `positions.json`: one point of the experiment a line; what is undefined is left out."""
-    used = [metric for metric in METRICS if any(metric in place.estimates for line in lines for place in line.places)]
+    used = [
+        metric
+        for metric in METRICS
+        if any(metric in place.estimates for line in lines for place in line.places)
+    ]
     head = {
         "level": LEVEL,
-        "metrics": {metric.value: {"unit": DEFINITIONS[metric].unit, "meaning": DEFINITIONS[metric].meaning} for metric in used},
+        "metrics": {
+            metric.value: {"unit": DEFINITIONS[metric].unit, "meaning": DEFINITIONS[metric].meaning}
+            for metric in used
+        },
     }
-    rows = (json.dumps(_line_json(line), ensure_ascii=False, separators=(",", ":")) for line in lines)
-    return json.dumps(head, ensure_ascii=False)[:-1] + ', "lines": [\n' + ",\n".join(rows) + "\n]}\n"
+    rows = (
+        json.dumps(_line_json(line), ensure_ascii=False, separators=(",", ":")) for line in lines
+    )
+    return (
+        json.dumps(head, ensure_ascii=False)[:-1] + ', "lines": [\n' + ",\n".join(rows) + "\n]}\n"
+    )
 
 
 def _line_json(line: Line) -> dict[str, Any]:
@@ -180,7 +221,9 @@ def _line_json(line: Line) -> dict[str, Any]:
                 "place": place.place,
                 "position_s": place.position_s,
                 "stations": place.stations,
-                "estimates": {metric.value: estimate_json(found) for metric, found in place.estimates.items()},
+                "estimates": {
+                    metric.value: estimate_json(found) for metric, found in place.estimates.items()
+                },
             }
             for place in line.places
         ],
@@ -200,7 +243,10 @@ def from_json(text: str) -> tuple[Line, ...]:
                     place["place"],
                     place["position_s"],
                     place["stations"],
-                    {Metric(name): read_estimate(entry) for name, entry in place["estimates"].items()},
+                    {
+                        Metric(name): read_estimate(entry)
+                        for name, entry in place["estimates"].items()
+                    },
                 )
                 for place in line["places"]
             ),
@@ -218,7 +264,9 @@ def compute(run_dir: Path) -> tuple[Line, ...]:
 
 
 def write(run_dir: Path) -> Path:
-    """Estimate every place of a run and write `positions.json` into its directory; the path of the file."""
+    """Estimate every place of a run and write `positions.json` into its directory; the path of the
+    file.
+    """
     from ethermeter.store import RunDirectory
 
     return RunDirectory(run_dir).keep(FILE, to_json(compute(run_dir)))
@@ -239,5 +287,12 @@ def read(run_dir: Path) -> tuple[Line, ...]:
         return from_json(path.read_text(encoding="utf-8"))
     except (ValueError, KeyError, TypeError, AttributeError) as fault:
         raise InputError(
-            [Fault(str(path), "content", str(fault), "not a positions file; write it anew with: ethermeter report")]
+            [
+                Fault(
+                    str(path),
+                    "content",
+                    str(fault),
+                    "not a positions file; write it anew with: ethermeter report",
+                )
+            ]
         ) from fault

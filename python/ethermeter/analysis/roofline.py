@@ -1,6 +1,8 @@
-"""Path roofline: the ceiling of every stage along a path, and how near to the lowest of them a flow came.
+"""Path roofline: the ceiling of every stage along a path, and how near to the lowest of them a flow
+came.
 
-The same for a measured path and a simulated one. All rates of one roofline count the same octets; `counts` says which.
+The same for a measured path and a simulated one. All rates of one roofline count the same octets;
+`counts` says which.
 """
 
 import math
@@ -67,7 +69,9 @@ class Roofline:
 
     @property
     def margin(self) -> float | None:
-        """The lowest ceiling over what was achieved; 1 where the path is as fast as its slowest stage; None without an achieved rate."""
+        """The lowest ceiling over what was achieved; 1 where the path is as fast as its slowest
+        stage; None without an achieved rate.
+        """
         if self.achieved is None or not self.achieved.value > 0:
             return None
         return self.nearest.ceiling.value / self.achieved.value
@@ -78,7 +82,13 @@ class Roofline:
             "title": self.title,
             "counts": self.counts,
             "stages": [
-                {"name": stage.name, **_estimate(stage.ceiling), "source": stage.source, "flows": stage.flows} for stage in self.stages
+                {
+                    "name": stage.name,
+                    **_estimate(stage.ceiling),
+                    "source": stage.source,
+                    "flows": stage.flows,
+                }
+                for stage in self.stages
             ],
             "achieved": None if self.achieved is None else _estimate(self.achieved),
             "nearest": self.nearest.name,
@@ -89,7 +99,11 @@ class Roofline:
 def _estimate(estimate: Estimate) -> dict[str, float | None]:
     """Write value, error and degrees of freedom; null for what is unknown or infinite."""
     error = estimate.error if math.isfinite(estimate.error) else None
-    return {"bit_per_s": estimate.value, "error": error, "degrees": estimate.degrees if math.isfinite(estimate.degrees) else None}
+    return {
+        "bit_per_s": estimate.value,
+        "error": error,
+        "degrees": estimate.degrees if math.isfinite(estimate.degrees) else None,
+    }
 
 
 def read(value: object, *, file: str) -> Roofline:
@@ -116,11 +130,19 @@ def read(value: object, *, file: str) -> Roofline:
         if not isinstance(entry, Mapping):
             raise wrong(key, entry, "expected a table with bit_per_s")
         number, error, degrees = (entry.get(name) for name in ("bit_per_s", "error", "degrees"))
-        if isinstance(number, bool) or not isinstance(number, int | float) or not (math.isfinite(number) and number > 0):
+        if (
+            isinstance(number, bool)
+            or not isinstance(number, int | float)
+            or not (math.isfinite(number) and number > 0)
+        ):
             raise wrong(f"{key}.bit_per_s", number, "expected a rate above zero in bit/s")
         if not isinstance(error, int | float | None) or not isinstance(degrees, int | float | None):
             raise wrong(key, entry, "expected numbers or null as error and degrees")
-        return Estimate(float(number), math.nan if error is None else float(error), math.inf if degrees is None else float(degrees))
+        return Estimate(
+            float(number),
+            math.nan if error is None else float(error),
+            math.inf if degrees is None else float(degrees),
+        )
 
     if not isinstance(value, Mapping):
         raise wrong("(file)", value, "expected a roofline as JSON")
@@ -134,7 +156,14 @@ def read(value: object, *, file: str) -> Roofline:
         flows = entry.get("flows", 1)
         if not isinstance(flows, int) or flows < 1:
             raise wrong(f"{key}.flows", flows, "expected a count of at least 1")
-        found.append(Stage(str(entry.get("name", f"stage {at + 1}")), ceiling, str(entry.get("source", "")), flows))
+        found.append(
+            Stage(
+                str(entry.get("name", f"stage {at + 1}")),
+                ceiling,
+                str(entry.get("source", "")),
+                flows,
+            )
+        )
     achieved = value.get("achieved")
     return Roofline(
         str(value.get("title", "Path")),
@@ -144,16 +173,20 @@ def read(value: object, *, file: str) -> Roofline:
     )
 
 
-def of_scenario(scenario: Mapping[str, Any], flow: int, achieved: Estimate | None, *, place: str = "") -> Roofline:
+def of_scenario(
+    scenario: Mapping[str, Any], flow: int, achieved: Estimate | None, *, place: str = ""
+) -> Roofline:
     """Return the roofline of a flow of a network scenario, from its stages alone.
 
-    A stage's ceiling is the bits of a frame over the time that the stage takes for it; with frames of several lengths, the mean of the one
-    over the mean of the other. It assumes that nobody else needs the stage.
+    A stage's ceiling is the bits of a frame over the time that the stage takes for it; with frames
+    of several lengths, the mean of the one over the mean of the other. It assumes that nobody else
+    needs the stage.
 
     Parameters
     ----------
     scenario
-        A trial's scenario with `network` and `flows` (docs/formats.md), as checked when it was planned.
+        A trial's scenario with `network` and `flows` (docs/formats.md), as checked when it was
+        planned.
     flow
         Number of the flow, from 0; of several receivers the first is taken.
     achieved
@@ -186,10 +219,15 @@ def _frames(flow: Mapping[str, Any]) -> list[tuple[float, float]]:
     if frames["kind"] == "fixed":
         messages = [(frames["bits"] / 8, 1.0)]
     elif frames["kind"] == "samples":
-        messages = [(frames["max_bits"] / 8, 1.0)]  # with packets grown to the most, a stage carries most
+        messages = [
+            (frames["max_bits"] / 8, 1.0)
+        ]  # with packets grown to the most, a stage carries most
     else:
         total = sum(frames["weights"])
-        messages = [(bits / 8, weight / total) for bits, weight in zip(frames["bits"], frames["weights"], strict=True)]
+        messages = [
+            (bits / 8, weight / total)
+            for bits, weight in zip(frames["bits"], frames["weights"], strict=True)
+        ]
     framing = flow.get("framing", "frame")
     if framing == "frame":
         return messages
@@ -198,7 +236,9 @@ def _frames(flow: Mapping[str, Any]) -> list[tuple[float, float]]:
 
 
 def _fragments(data_octets: float, mtu_octets: int) -> Iterator[float]:
-    """Cut a UDP datagram into the frames of its IP fragments (RFC 791, section 3.2: all but the last hold a multiple of 8 octets)."""
+    """Cut a UDP datagram into the frames of its IP fragments (RFC 791, section 3.2: all but the
+    last hold a multiple of 8 octets).
+    """
     left = data_octets + 8
     most = (mtu_octets - 20) // 8 * 8
     while left > 0:
@@ -214,20 +254,29 @@ def _time_ps(stage: Mapping[str, Any], octets: float) -> float:
     return float(stage.get("fixed_ps", 0)) + per_octet + bursts
 
 
-def _path(network: Mapping[str, Any], source: str, sink: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the stages from one host to another, each with a name of its own; a network is a forest, so there is one way at most."""
+def _path(
+    network: Mapping[str, Any], source: str, sink: str
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the stages from one host to another, each with a name of its own; a network is a
+    forest, so there is one way at most.
+    """
     nodes = {node["name"]: node["kind"] for node in network["nodes"]}
     way = links_between(network["links"], source, sink)
     yield from _of_host(nodes[source], source, "send")
     for number, (before, link, node) in enumerate(way):
         framing = link.get("preamble_octets", 8) + link.get("gap_octets", 12)
-        yield f"wire {before} – {node}", {"ps_per_octet": link["ps_per_octet"], "extra_octets": framing}
+        yield (
+            f"wire {before} – {node}",
+            {"ps_per_octet": link["ps_per_octet"], "extra_octets": framing},
+        )
         after = way[number + 1][1] if number + 1 < len(way) else None
         yield from _of_junction(nodes[node], node, link, after)
     yield from _of_host(nodes[sink], sink, "receive")
 
 
-def links_between(links: Sequence[Mapping[str, Any]], source: str, sink: str) -> list[tuple[str, Mapping[str, Any], str]]:
+def links_between(
+    links: Sequence[Mapping[str, Any]], source: str, sink: str
+) -> list[tuple[str, Mapping[str, Any], str]]:
     """Return the links from source to sink, each with the node before and after it."""
     reached: dict[str, list[tuple[str, Mapping[str, Any], str]]] = {source: []}
     waiting = [source]
@@ -243,7 +292,9 @@ def links_between(links: Sequence[Mapping[str, Any]], source: str, sink: str) ->
     return reached[sink]
 
 
-def _of_host(kind: Mapping[str, Any], name: str, way: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _of_host(
+    kind: Mapping[str, Any], name: str, way: str
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for stage in kind.get("host", {}).get(way, ()):
         yield f"{name} {stage['name']} ({way})", stage
 
@@ -264,8 +315,13 @@ def _of_junction(
     if shared := fabric.get("shared"):
         yield f"{name} {shared['name']}", shared
         return
-    modules = [next(end.get("module", 0) for end in link["ends"] if end["node"] == name) for link in (before, after)]
+    modules = [
+        next(end.get("module", 0) for end in link["ends"] if end["node"] == name)
+        for link in (before, after)
+    ]
     crossbar = fabric["crossbar"]
-    used = ["local"] if modules[0] == modules[1] and crossbar.get("local") else ["inward", "outward"]
+    used = (
+        ["local"] if modules[0] == modules[1] and crossbar.get("local") else ["inward", "outward"]
+    )
     for part in used:
         yield f"{name} {crossbar[part]['name']} ({part})", crossbar[part]

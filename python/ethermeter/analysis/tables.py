@@ -23,22 +23,24 @@ class Trial(Protocol):
     """What the analysis reads of a trial."""
 
     @property
-    def id(self) -> str: ...  # noqa: D102
+    def id(self) -> str: ...
     @property
-    def series(self) -> str: ...  # noqa: D102
+    def series(self) -> str: ...
     @property
-    def engine(self) -> str: ...  # noqa: D102
+    def engine(self) -> str: ...
     @property
-    def point(self) -> Mapping[str, str]: ...  # noqa: D102
+    def point(self) -> Mapping[str, str]: ...
     @property
-    def scenario(self) -> Mapping[str, Any]: ...  # noqa: D102
+    def scenario(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class WholeSegment:
-    """Whole-segment observations; `values` has the shape `(trials, metrics)`, NaN where a metric is undefined or missing.
+    """Whole-segment observations; `values` has the shape `(trials, metrics)`, NaN where a metric is
+    undefined or missing.
 
-    `is_there` has the same shape and tells these apart: trials without voice have no row of its metrics.
+    `is_there` has the same shape and tells these apart: trials without voice have no row of its
+    metrics.
     """
 
     metrics: tuple[Metric, ...]
@@ -69,18 +71,24 @@ def whole_segment(observations: "pa.Table", trials: Sequence[Trial]) -> WholeSeg
         metrics,
         values,
         is_there,
-        tuple((int(trial[row]), int(metric[row]), word) for row in rows for word in _words(texts[words[row]])),
+        tuple(
+            (int(trial[row]), int(metric[row]), word)
+            for row in rows
+            for word in _words(texts[words[row]])
+        ),
     )
 
 
-def per_station(observations: "pa.Table", trials: Sequence[Trial], metrics: Sequence[Metric]) -> list[dict[Metric, Floats]]:
+def per_station(
+    observations: "pa.Table", trials: Sequence[Trial], metrics: Sequence[Metric]
+) -> list[dict[Metric, Floats]]:
     """Pick the rows that speak of single stations.
 
     Returns
     -------
     :
-        For every trial the values of every metric, shape `(stations,)` with the stations, or the flows, of its scenario; NaN where there is
-        none.
+        For every trial the values of every metric, shape `(stations,)` with the stations, or the
+        flows, of its scenario; NaN where there is none.
     """
     import pyarrow.compute as pc
 
@@ -101,7 +109,11 @@ def per_station(observations: "pa.Table", trials: Sequence[Trial], metrics: Sequ
 
 def stations_of(scenario: Mapping[str, Any]) -> int:
     """Return how many stations a scenario has; of a network, how many flows."""
-    return len(scenario["flows"]) if "network" in scenario else sum(len(group["places"]) for group in scenario["groups"])
+    return (
+        len(scenario["flows"])
+        if "network" in scenario
+        else sum(len(group["places"]) for group in scenario["groups"])
+    )
 
 
 def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integers, Sums]]:
@@ -110,10 +122,13 @@ def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integ
     Returns
     -------
     :
-        Positions of the trials, shape `(trials,)`, and their sums by batch; trials whose rows are not complete are left out.
+        Positions of the trials, shape `(trials,)`, and their sums by batch; trials whose rows are
+        not complete are left out.
     """
     found = []
-    for positions, cube in cubes(batches, trials, "station", ("frames", "charged_ps", "delay_sum_s", "delay_square_sum_s2")):
+    for positions, cube in cubes(
+        batches, trials, "station", ("frames", "charged_ps", "delay_sum_s", "delay_square_sum_s2")
+    ):
         count = cube["frames"].shape[1]
         segments = [trials[position].scenario for position in positions.tolist()]
         sums = Sums(
@@ -121,8 +136,10 @@ def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integ
             charged_s=cube["charged_ps"] / PS_PER_S,
             delay_sum_s=cube["delay_sum_s"],
             delay_square_sum_s2=cube["delay_square_sum_s2"],
-            window_s=np.array([window_s(scenario) for scenario in segments], dtype=np.float64) / count,
-            line_rate_bps=PS_PER_S / np.array([scenario["segment"]["bit_ps"] for scenario in segments], dtype=np.float64),
+            window_s=np.array([window_s(scenario) for scenario in segments], dtype=np.float64)
+            / count,
+            line_rate_bps=PS_PER_S
+            / np.array([scenario["segment"]["bit_ps"] for scenario in segments], dtype=np.float64),
         )
         found.append((positions, sums))
     return found
@@ -134,7 +151,9 @@ def window_s(scenario: Mapping[str, Any]) -> float:
     return float(phases["measure_to_ps"] - phases["measure_from_ps"]) / PS_PER_S
 
 
-def cubes(table: "pa.Table", trials: Sequence[Trial], part: str, names: Sequence[str]) -> list[tuple[Integers, dict[str, Floats]]]:
+def cubes(
+    table: "pa.Table", trials: Sequence[Trial], part: str, names: Sequence[str]
+) -> list[tuple[Integers, dict[str, Floats]]]:
     """Gather columns of a table by batch and part, for trials with equal numbers of both together.
 
     Parameters
@@ -151,15 +170,19 @@ def cubes(table: "pa.Table", trials: Sequence[Trial], part: str, names: Sequence
     Returns
     -------
     :
-        Positions of the trials, shape `(trials,)`, and their columns, shape `(trials, batches, parts)`; trials whose rows are not complete
-        are left out.
+        Positions of the trials, shape `(trials,)`, and their columns, shape `(trials, batches,
+        parts)`; trials whose rows are not complete are left out.
     """
     trial, _ = codes(table["trial"], [trial.id for trial in trials])
     batch = table["batch"].to_numpy().astype(np.int64)
     station = table[part].to_numpy().astype(np.int64)
     step = np.int64(1) << 20
     key = (trial * step + batch) * step + station
-    order = None if (key[1:] > key[:-1]).all() and (trial >= 0).all() else np.argsort(key, kind="stable")
+    order = (
+        None
+        if (key[1:] > key[:-1]).all() and (trial >= 0).all()
+        else np.argsort(key, kind="stable")
+    )
     if order is not None:
         order = order[trial[order] >= 0]
         trial, batch, station = trial[order], batch[order], station[order]
@@ -191,12 +214,16 @@ def _words(text: str | None) -> list[str]:
 
 
 def codes(column: "pa.ChunkedArray", names: list[str] | None) -> tuple[Integers, list[str]]:
-    """Find every text's position among the names (-1 for one that is not there); without names, among those that occur."""
+    """Find every text's position among the names (-1 for one that is not there); without names,
+    among those that occur.
+    """
     import pyarrow as pa
 
     encoded = column.combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):  # empty columns stay chunked in some versions
-        encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.array([], column.type)
+        encoded = (
+            pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.array([], column.type)
+        )
     if not pa.types.is_dictionary(encoded.type):
         encoded = encoded.dictionary_encode()
     texts = [text or "" for text in encoded.dictionary.to_pylist()]
@@ -204,4 +231,6 @@ def codes(column: "pa.ChunkedArray", names: list[str] | None) -> tuple[Integers,
     if names is None:
         return indices, [*texts, ""]
     position = {name: at for at, name in enumerate(names)}
-    return np.array([*(position.get(text, -1) for text in texts), -1], dtype=np.int64)[indices], names
+    return np.array([*(position.get(text, -1) for text in texts), -1], dtype=np.int64)[
+        indices
+    ], names

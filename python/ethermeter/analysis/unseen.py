@@ -1,11 +1,13 @@
 """Unseen: limits of what was not seen once, such as the loss of a run in which no frame was lost.
 
-No variance follows from counts that are zero in every replication, and an interval without width would tell what is not known. The limit
-of 95% confidence comes from how often it could have been seen: the rule of three (`ethermeter.analysis.interval.no_failure`).
+No variance follows from counts that are zero in every replication, and an interval without width
+would tell what is not known. The limit of 95% confidence comes from how often it could have been
+seen: the rule of three (`ethermeter.analysis.interval.no_failure`).
 
-What counts as independent: frames and messages for losses and collisions, packets for voice, of which a sample is but a part. Losses
-often come in bursts, as a queue that is full stays full for a while. Where nothing was lost nothing is known about bursts: if they lose
-b frames on average, the limit is about b times as high.
+What counts as independent: frames and messages for losses and collisions, packets for voice, of
+which a sample is but a part. Losses often come in bursts, as a queue that is full stays full for a
+while. Where nothing was lost nothing is known about bursts: if they lose b frames on average, the
+limit is about b times as high.
 """
 
 from collections.abc import Mapping
@@ -27,8 +29,21 @@ BY_FRAME = {Metric.COLLISIONS_PER_FRAME: 0.0, Metric.ATTEMPTS_PER_FRAME: 1.0}
 COUNTS = frozenset(
     {
         *(Metric.DISCARDED, Metric.DROPPED, Metric.RESUMED, Metric.LATE_COLLISIONS, Metric.DAMAGED),
-        *(Metric.SAMPLES_LOST, Metric.SAMPLES_LOST_HOST, Metric.REORDERED, Metric.DUPLICATES, Metric.TIMED_OUT, Metric.REFUSED),
-        *(Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS, Metric.FILTERED, Metric.IGNORED),
+        *(
+            Metric.SAMPLES_LOST,
+            Metric.SAMPLES_LOST_HOST,
+            Metric.REORDERED,
+            Metric.DUPLICATES,
+            Metric.TIMED_OUT,
+            Metric.REFUSED,
+        ),
+        *(
+            Metric.LOST_QUEUE,
+            Metric.LOST_BUFFER,
+            Metric.LOST_ATTEMPTS,
+            Metric.FILTERED,
+            Metric.IGNORED,
+        ),
         *(Metric.RETRANSMITTED, Metric.TIMEOUTS),
     }
 )
@@ -39,10 +54,14 @@ BEHIND = (
 )
 """What `exposure` reads."""
 _NEVER = {Metric.REORDERED, Metric.DUPLICATES}
-"""Counts that are 0 in every simulation: between two hosts there is one path, and it keeps the order."""
+"""Counts that are 0 in every simulation: between two hosts there is one path, and it keeps the
+order.
+"""
 
 
-def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Mapping[str, Any]) -> Floats:
+def exposure(
+    metric: Metric, counted: Mapping[Metric, Floats], scenario: Mapping[str, Any]
+) -> Floats:
     """How often an event could have been seen in a trial: what `limited` needs.
 
     Parameters
@@ -50,14 +69,16 @@ def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Mapping
     metric
         What was not seen.
     counted
-        Values of `BEHIND`, of one shape: of all stations or flows together, or of each; those that a trial has.
+        Values of `BEHIND`, of one shape: of all stations or flows together, or of each; those that
+        a trial has.
     scenario
         Of the trial.
 
     Returns
     -------
     :
-        Independent trials behind a share, frames behind events by frame, 1 behind a count; NaN if unknown. Of the shape given.
+        Independent trials behind a share, frames behind events by frame, 1 behind a count; NaN if
+        unknown. Of the shape given.
     """
     nothing = np.full_like(next(iter(counted.values())), np.nan)
 
@@ -65,7 +86,12 @@ def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Mapping
         return counted.get(name, nothing)
 
     if metric in SAMPLES:
-        return _packets(of(Metric.SAMPLES_DELIVERED) + of(Metric.SAMPLES_LOST), of(Metric.FRAMES), of(Metric.MESSAGES), scenario)
+        return _packets(
+            of(Metric.SAMPLES_DELIVERED) + of(Metric.SAMPLES_LOST),
+            of(Metric.FRAMES),
+            of(Metric.MESSAGES),
+            scenario,
+        )
     if metric in BY_FRAME:
         return of(Metric.FRAMES)
     if metric != Metric.LOSS:
@@ -75,26 +101,45 @@ def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Mapping
     return of(Metric.FRAMES) + of(Metric.DROPPED) + of(Metric.DISCARDED)
 
 
-def _packets(samples: Floats, frames: Floats, messages: Floats, scenario: Mapping[str, Any]) -> Floats:
-    """Packets that carried samples of voice: all that came where all is voice, else at least as many as the largest packets make."""
+def _packets(
+    samples: Floats, frames: Floats, messages: Floats, scenario: Mapping[str, Any]
+) -> Floats:
+    """Packets that carried samples of voice: all that came where all is voice, else at least as
+    many as the largest packets make.
+    """
     sources = scenario["flows"] if "network" in scenario else scenario["groups"]
-    voice = [(of["frames"], of["arrivals"]) for of in sources if of.get("arrivals", {}).get("kind") == "coder"]
+    voice = [
+        (of["frames"], of["arrivals"])
+        for of in sources
+        if of.get("arrivals", {}).get("kind") == "coder"
+    ]
     if len(voice) == len(sources):
         return messages if "network" in scenario else frames
-    return samples / max(((of["max_bits"] - of["overhead_bits"]) / arrivals["sample_bits"] for of, arrivals in voice), default=1.0)
+    return samples / max(
+        (
+            (of["max_bits"] - of["overhead_bits"]) / arrivals["sample_bits"]
+            for of, arrivals in voice
+        ),
+        default=1.0,
+    )
 
 
 def is_unseen(metric: Metric, value: float, engine: str) -> bool:
-    """Whether a mean over replications says that in none of them what the metric counts was seen, though it could have been."""
+    """Whether a mean over replications says that in none of them what the metric counts was seen,
+    though it could have been.
+    """
     if engine.startswith("theory/") or (metric in _NEVER and engine == "simulation"):
         return False
     if metric in SHARES:
         return value in (0.0, 1.0)
-    return value == BY_FRAME.get(metric, 0.0) and (metric in COUNTS or metric in BY_FRAME or metric == Metric.TIME_COLLISION)
+    return value == BY_FRAME.get(metric, 0.0) and (
+        metric in COUNTS or metric in BY_FRAME or metric == Metric.TIME_COLLISION
+    )
 
 
 def limited(metric: Metric, found: Estimate, exposure: float) -> Estimate:
-    """Return an estimate of what was not seen, with its upper limit (of a share of 1 the lower) in place of an interval without width.
+    """Return an estimate of what was not seen, with its upper limit (of a share of 1 the lower) in
+    place of an interval without width.
 
     Parameters
     ----------

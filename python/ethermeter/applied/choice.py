@@ -68,7 +68,9 @@ def applicable(situation: Situation) -> tuple[str, ...]:
     return tuple(name for name, entry in ENTRIES.items() if not entry.obstacles(situation))
 
 
-def _cautions(entry: Entry, found: Mapping[Assumption, str], predicted: Prediction) -> tuple[Caution, ...]:
+def _cautions(
+    entry: Entry, found: Mapping[Assumption, str], predicted: Prediction
+) -> tuple[Caution, ...]:
     words = []
     if predicted.outside_range:
         words.append(Caution.OUTSIDE_MODEL_RANGE)

@@ -1,7 +1,8 @@
 """Models: for each, when it applies, its parameters in a situation, and its predictions as metrics.
 
-The rule for throughput: a model's throughput in packet times a second is the utilisation, because a packet counts with its preamble and
-gap. Models that have the rate of all attempts for an input (G, new and repeated) are asked for the smallest G that carries what arrives.
+The rule for throughput: a model's throughput in packet times a second is the utilisation, because a
+packet counts with its preamble and gap. Models that have the rate of all attempts for an input (G,
+new and repeated) are asked for the smallest G that carries what arrives.
 """
 
 import math
@@ -43,7 +44,8 @@ class Entry:
     predict
         Its prediction.
     attempt_load
-        For a model that has the rate of attempts for an input: the one that carries what arrives, in attempts a packet time.
+        For a model that has the rate of attempts for an input: the one that carries what arrives,
+        in attempts a packet time.
 
     """
 
@@ -55,15 +57,25 @@ class Entry:
 
 
 def _obstacles(*conditions: Callable[[Situation], str | None]) -> Callable[[Situation], list[str]]:
-    return lambda situation: [text for condition in (_no_waits, *conditions) if (text := condition(situation)) is not None]
+    return lambda situation: [
+        text for condition in (_no_waits, *conditions) if (text := condition(situation)) is not None
+    ]
 
 
 def _no_waits(s: Situation) -> str | None:
-    return "needs stations without priority waits, of which no theory knows" if s.priority_waits else None
+    return (
+        "needs stations without priority waits, of which no theory knows"
+        if s.priority_waits
+        else None
+    )
 
 
 def _saturated(s: Situation) -> str | None:
-    return None if s.arrivals == "saturated" else f"needs stations that are saturated; arrivals are {s.arrivals}"
+    return (
+        None
+        if s.arrivals == "saturated"
+        else f"needs stations that are saturated; arrivals are {s.arrivals}"
+    )
 
 
 def _poisson(s: Situation) -> str | None:
@@ -71,7 +83,11 @@ def _poisson(s: Situation) -> str | None:
 
 
 def _no_generator(s: Situation) -> str | None:
-    return "needs stations without a generator, here a user process fills buffers" if s.generator else None
+    return (
+        "needs stations without a generator, here a user process fills buffers"
+        if s.generator
+        else None
+    )
 
 
 def _thinking(s: Situation) -> str | None:
@@ -80,7 +96,11 @@ def _thinking(s: Situation) -> str | None:
 
 
 def _sensing(s: Situation) -> str | None:
-    return None if s.sensing_interval_s is not None else "needs theory.sensing_interval, the mean time until a station tries again"
+    return (
+        None
+        if s.sensing_interval_s is not None
+        else "needs theory.sensing_interval, the mean time until a station tries again"
+    )
 
 
 def _alike(s: Situation) -> str | None:
@@ -98,11 +118,19 @@ def _apart(s: Situation) -> str | None:
 
 
 def _hesitant(s: Situation) -> str | None:
-    return None if s.persistence < 1 else "needs theory.persistence below 1; with 1 it is the 1-persistent model"
+    return (
+        None
+        if s.persistence < 1
+        else "needs theory.persistence below 1; with 1 it is the 1-persistent model"
+    )
 
 
 def _one_length(s: Situation) -> str | None:
-    return None if len(s.packet_bits) == 1 else f"needs packets of one length; there are {len(s.packet_bits)}"
+    return (
+        None
+        if len(s.packet_bits) == 1
+        else f"needs packets of one length; there are {len(s.packet_bits)}"
+    )
 
 
 def _endless(s: Situation) -> str | None:
@@ -124,13 +152,25 @@ def _rates(s: Situation, packets_per_s: float) -> dict[Metric, float]:
     }
 
 
-def _held(packets_per_s: float, delay_s: float, backlog: float, *, beyond_end_s: float) -> dict[Metric, float]:
-    """Return the delay and the mean number of frames held, of a model that counts both until some time after the last bit."""
-    return {Metric.TRANSMISSION_DELAY: delay_s - beyond_end_s, Metric.OFFERED_LOAD_Q: backlog - packets_per_s * beyond_end_s}
+def _held(
+    packets_per_s: float, delay_s: float, backlog: float, *, beyond_end_s: float
+) -> dict[Metric, float]:
+    """Return the delay and the mean number of frames held, of a model that counts both until some
+    time after the last bit.
+    """
+    return {
+        Metric.TRANSMISSION_DELAY: delay_s - beyond_end_s,
+        Metric.OFFERED_LOAD_Q: backlog - packets_per_s * beyond_end_s,
+    }
 
 
 def _metcalfe_boggs_parameters(s: Situation) -> Parameters:
-    return {"stations": s.stations, "packet_bits": s.packet_s * s.rate_bps, "rate_bps": s.rate_bps, "slot_s": s.contention_slot_s}
+    return {
+        "stations": s.stations,
+        "packet_bits": s.packet_s * s.rate_bps,
+        "rate_bps": s.rate_bps,
+        "slot_s": s.contention_slot_s,
+    }
 
 
 def _metcalfe_boggs(s: Situation) -> Prediction:
@@ -144,21 +184,32 @@ def _metcalfe_boggs(s: Situation) -> Prediction:
         Metric.ATTEMPTS_PER_FRAME: 1 / float(found.acquisition),
     }
     # While one station's host is busy, the others must keep the queue as long as it is.
-    return Prediction(values, bool(found.outside_range) or s.service_s > (s.stations - 1) * s.packet_s)
+    return Prediction(
+        values, bool(found.outside_range) or s.service_s > (s.stations - 1) * s.packet_s
+    )
 
 
 def _almes_lazowska_parameters(s: Situation) -> Parameters:
-    return {"load": s.load, "packet_bits": s.packet_s * s.rate_bps, "rate_bps": s.rate_bps, "slot_s": s.contention_slot_s}
+    return {
+        "load": s.load,
+        "packet_bits": s.packet_s * s.rate_bps,
+        "rate_bps": s.rate_bps,
+        "slot_s": s.contention_slot_s,
+    }
 
 
 def _almes_lazowska(s: Situation) -> Prediction:
     found = theory.almes_lazowska_1979(**_almes_lazowska_parameters(s), unstable="nan")
     most = s.packet_s / (s.packet_s + (math.e - 1) * s.contention_slot_s)
-    values = _rates(s, min(s.load, most) / s.packet_s) | {Metric.RESPONSE_TIME: float(found.response_s)}
+    values = _rates(s, min(s.load, most) / s.packet_s) | {
+        Metric.RESPONSE_TIME: float(found.response_s)
+    }
     return Prediction(values, bool(found.outside_range) or s.load >= most)
 
 
-def _attempts(function: str, parameters: Callable[[Situation], Parameters], *, each_sends: bool) -> Callable[[Situation], Prediction]:
+def _attempts(
+    function: str, parameters: Callable[[Situation], Parameters], *, each_sends: bool
+) -> Callable[[Situation], Prediction]:
     """Return the prediction of a model that has the rate of attempts for an input."""
     load_of = _attempt_load(function, parameters)
 
@@ -172,8 +223,12 @@ def _attempts(function: str, parameters: Callable[[Situation], Parameters], *, e
     return predict
 
 
-def _attempt_load(function: str, parameters: Callable[[Situation], Parameters]) -> Callable[[Situation], float]:
-    """Return the smallest rate of attempts that carries what arrives; where nothing does, the rate that carries most."""
+def _attempt_load(
+    function: str, parameters: Callable[[Situation], Parameters]
+) -> Callable[[Situation], float]:
+    """Return the smallest rate of attempts that carries what arrives; where nothing does, the rate
+    that carries most.
+    """
 
     def load(s: Situation) -> float:
         most, best = _capacity(function, **parameters(s))
@@ -224,7 +279,10 @@ def _finite(s: Situation) -> Prediction:
     found = theory.tobagi_hunt_1980_finite(**_finite_parameters(s))
     packets_per_s = float(found.throughput) / s.packet_s
     values = _rates(s, packets_per_s) | _held(
-        packets_per_s, float(found.delay_slots) * s.propagation_slot_s, float(found.backlog), beyond_end_s=s.propagation_slot_s
+        packets_per_s,
+        float(found.delay_slots) * s.propagation_slot_s,
+        float(found.backlog),
+        beyond_end_s=s.propagation_slot_s,
     )
     return Prediction(values, bool(found.outside_range))
 
@@ -244,26 +302,38 @@ def _contending_parameters(s: Situation) -> Parameters:
 
 
 def _delay(
-    function: str, parameters: Callable[[Situation], Parameters], beyond_end_s: Callable[[Situation], float]
+    function: str,
+    parameters: Callable[[Situation], Parameters],
+    beyond_end_s: Callable[[Situation], float],
 ) -> Callable[[Situation], Prediction]:
-    """Return the prediction of a model of mean delay, which ends some time after the last bit has left the sender."""
+    """Return the prediction of a model of mean delay, which ends some time after the last bit has
+    left the sender.
+    """
 
     def predict(s: Situation) -> Prediction:
         found = getattr(theory, function)(**parameters(s), unstable="nan")
         delay_s = float(found.delay_s)
         stable = math.isfinite(delay_s)
-        values = _rates(s, s.arrival_rate if stable else math.nan) | {Metric.RESPONSE_TIME: delay_s - beyond_end_s(s)}
+        values = _rates(s, s.arrival_rate if stable else math.nan) | {
+            Metric.RESPONSE_TIME: delay_s - beyond_end_s(s)
+        }
         return Prediction(values, bool(found.outside_range) or not stable)
 
     return predict
 
 
 def _ring_parameters(s: Situation) -> Parameters:
-    return _queue_parameters(s) | {"stations": s.stations, "latency_s": _latency_s(s), "discipline": "exhaustive"}
+    return _queue_parameters(s) | {
+        "stations": s.stations,
+        "latency_s": _latency_s(s),
+        "discipline": "exhaustive",
+    }
 
 
 def _latency_s(s: Situation) -> float:
-    """Return how long a bit takes around a ring: there and back along the same cable, and through every station."""
+    """Return how long a bit takes around a ring: there and back along the same cable, and through
+    every station.
+    """
     return 2 * s.propagation_s + s.stations * s.station_latency_s
 
 
@@ -281,13 +351,19 @@ def _coyle_liu(s: Situation) -> Prediction:
     found = theory.coyle_liu_1983(**_coyle_liu_parameters(s))
     packets_per_s = float(found.throughput) / s.packet_s
     values = _rates(s, packets_per_s) | _held(
-        packets_per_s, float(found.delay) * s.packet_s, float(found.backlog), beyond_end_s=s.propagation_s
+        packets_per_s,
+        float(found.delay) * s.packet_s,
+        float(found.backlog),
+        beyond_end_s=s.propagation_s,
     )
     return Prediction(values, bool(found.outside_range))
 
 
 def _all_idle_parameters(s: Situation) -> Parameters:
-    return _aborting(s) | {"load": s.stations * s.packet_s / (s.thinking_s or math.inf), "stations": s.stations}
+    return _aborting(s) | {
+        "load": s.stations * s.packet_s / (s.thinking_s or math.inf),
+        "stations": s.stations,
+    }
 
 
 def _all_idle(s: Situation) -> Prediction:
@@ -332,40 +408,52 @@ ENTRIES: dict[str, Entry] = {
         _metcalfe_boggs,
     ),
     "almes-lazowska-1979": Entry(
-        _assume("slotted no-overhead equally-far infinite-population known-queue constant-collision"),
+        _assume(
+            "slotted no-overhead equally-far infinite-population known-queue constant-collision"
+        ),
         _obstacles(_poisson, _endless, _one_length),
         _almes_lazowska_parameters,
         _almes_lazowska,
     ),
     "tobagi-hunt-1980-non-persistent": Entry(
-        _assume("slotted non-persistent infinite-population poisson-attempts equally-far no-overhead constant-collision"),
+        _assume(
+            "slotted non-persistent infinite-population poisson-attempts equally-far no-overhead constant-collision"
+        ),
         _ONE_OF_MANY,
         _slots,
         _attempts("tobagi_hunt_1980_non_persistent", _slots, each_sends=False),
         _attempt_load("tobagi_hunt_1980_non_persistent", _slots),
     ),
     "tobagi-hunt-1980-one-persistent": Entry(
-        _assume("slotted infinite-population poisson-attempts equally-far no-overhead constant-collision"),
+        _assume(
+            "slotted infinite-population poisson-attempts equally-far no-overhead constant-collision"
+        ),
         _obstacles(_poisson, _apart, _several, _one_length),
         _slots,
         _attempts("tobagi_hunt_1980_one_persistent", _slots, each_sends=True),
         _attempt_load("tobagi_hunt_1980_one_persistent", _slots),
     ),
     "tobagi-hunt-1980-p-persistent": Entry(
-        _assume("slotted p-persistent infinite-population poisson-attempts equally-far no-overhead constant-collision"),
+        _assume(
+            "slotted p-persistent infinite-population poisson-attempts equally-far no-overhead constant-collision"
+        ),
         _obstacles(_hesitant, _poisson, _apart, _several, _one_length),
         _p_slots,
         _attempts("tobagi_hunt_1980_p_persistent", _p_slots, each_sends=False),
         _attempt_load("tobagi_hunt_1980_p_persistent", _p_slots),
     ),
     "tobagi-hunt-1980-finite": Entry(
-        _assume("slotted non-persistent fixed-retransmission equally-far no-overhead constant-collision"),
+        _assume(
+            "slotted non-persistent fixed-retransmission equally-far no-overhead constant-collision"
+        ),
         _THINKERS,
         _finite_parameters,
         _finite,
     ),
     "lam-1980": Entry(
-        _assume("slotted infinite-population known-queue equally-far no-overhead constant-collision"),
+        _assume(
+            "slotted infinite-population known-queue equally-far no-overhead constant-collision"
+        ),
         _obstacles(_poisson, _endless, _apart),
         _contending_parameters,
         _delay("lam_1980", _contending_parameters, lambda s: s.propagation_s),
@@ -402,7 +490,9 @@ ENTRIES: dict[str, Entry] = {
         _all_idle,
     ),
     "tasaka-1986": Entry(
-        _assume("slotted non-persistent fixed-retransmission equally-far no-overhead constant-collision"),
+        _assume(
+            "slotted non-persistent fixed-retransmission equally-far no-overhead constant-collision"
+        ),
         _obstacles(_poisson, _limited, _sensing, _alike, _apart, _several, _one_length),
         _tasaka_parameters,
         _tasaka,

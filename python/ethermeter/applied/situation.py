@@ -17,7 +17,8 @@ Floats = npt.NDArray[np.float64]
 class Situation:
     """One point of an experiment, as the theories see it.
 
-    Times are *charged*: a packet counts with its preamble and the gap after it, since every theory knows the packet only.
+    Times are *charged*: a packet counts with its preamble and the gap after it, since every theory
+    knows the packet only.
 
     Parameters
     ----------
@@ -50,7 +51,8 @@ class Situation:
     buffers
         Frames a station has room for; None for no limit.
     thinking_s
-        Mean time of a saturated station between a frame and the next, if it is exponential; else None.
+        Mean time of a saturated station between a frame and the next, if it is exponential; else
+        None.
     service_s
         Mean time of the host between a frame and the next.
     generator
@@ -96,7 +98,9 @@ class Situation:
 
     @property
     def load(self) -> float:
-        """Offered load of sources that are not saturated: charged time of arriving frames per second."""
+        """Offered load of sources that are not saturated: charged time of arriving frames per
+        second.
+        """
         return self.arrival_rate * self.packet_s
 
     @property
@@ -111,7 +115,9 @@ class Situation:
 
     @property
     def collision_slots(self) -> int:
-        """Slots a collision takes: at least two, one until it is heard and one until the medium is clear."""
+        """Slots a collision takes: at least two, one until it is heard and one until the medium is
+        clear.
+        """
         return max(2, round(self.collision_s / self.propagation_slot_s))
 
 
@@ -143,7 +149,10 @@ def situation_of(scenario: Mapping[str, Any], assumed: Mapping[str, Any]) -> Sit
     collision = assumed["collision_ps"]
     return Situation(
         stations=len(places),
-        alike=all({**group, "name": "", "places": ()} == {**first, "name": "", "places": ()} for group in groups),
+        alike=all(
+            {**group, "name": "", "places": ()} == {**first, "name": "", "places": ()}
+            for group in groups
+        ),
         rate_bps=1 / bit_s,
         packet_bits=bits + overhead,
         weights=weights,
@@ -152,9 +161,13 @@ def situation_of(scenario: Mapping[str, Any], assumed: Mapping[str, Any]) -> Sit
         overhead_bits=overhead,
         deaf_s=segment.get("deaf_ps", 0) / PS_PER_S,
         slot_s=slot_s,
-        collision_s=collision / PS_PER_S if collision is not None else detected_s + jam_s + propagation_s + segment["gap_bits"] * bit_s,
+        collision_s=collision / PS_PER_S
+        if collision is not None
+        else detected_s + jam_s + propagation_s + segment["gap_bits"] * bit_s,
         abort_s=jam_s + segment["gap_bits"] * bit_s,
-        arrivals=first["arrivals"]["kind"] if all(group["arrivals"]["kind"] == first["arrivals"]["kind"] for group in groups) else "mixed",
+        arrivals=first["arrivals"]["kind"]
+        if all(group["arrivals"]["kind"] == first["arrivals"]["kind"] for group in groups)
+        else "mixed",
         arrival_rate=sum(len(group["places"]) * _rate(group) for group in groups),
         buffers=first["queue_frames"],
         thinking_s=_thinking_s(groups),
@@ -184,7 +197,9 @@ def _distances(delay_ps: list[list[int]], places: list[int]) -> tuple[int, int]:
 
 
 def _lengths(groups: list[dict[str, Any]]) -> tuple[Floats, Floats]:
-    """Return the lengths of all stations' frames, in bits, and their shares of the frames, stations counting equally."""
+    """Return the lengths of all stations' frames, in bits, and their shares of the frames, stations
+    counting equally.
+    """
     shares: dict[int, float] = {}
     for group in groups:
         frames = group["frames"]
@@ -196,7 +211,9 @@ def _lengths(groups: list[dict[str, Any]]) -> tuple[Floats, Floats]:
             case _:
                 bits, weights = frames["bits"], frames["weights"]
         rate = _rate(group) or 1.0
-        for length, weight in zip(bits, np.asarray(weights, np.float64) / sum(weights), strict=True):
+        for length, weight in zip(
+            bits, np.asarray(weights, np.float64) / sum(weights), strict=True
+        ):
             shares[length] = shares.get(length, 0.0) + len(group["places"]) * rate * float(weight)
     lengths = np.array(sorted(shares), np.float64)
     of_each = np.array([shares[int(length)] for length in lengths])
@@ -204,7 +221,9 @@ def _lengths(groups: list[dict[str, Any]]) -> tuple[Floats, Floats]:
 
 
 def _rate(group: Mapping[str, Any]) -> float:
-    """Return the frames per second of one station; 0 when saturated, and of voice as many as there would be of the shortest length."""
+    """Return the frames per second of one station; 0 when saturated, and of voice as many as there
+    would be of the shortest length.
+    """
     arrivals = group["arrivals"]
     match arrivals["kind"]:
         case "saturated":
@@ -215,8 +234,14 @@ def _rate(group: Mapping[str, Any]) -> float:
             return float(PS_PER_S / arrivals["period_ps"])
         case "coder":
             frames, spurts = group["frames"], arrivals["spurts"]
-            share = 1.0 if spurts is None else spurts["talk_mean_ps"] / (spurts["talk_mean_ps"] + spurts["silence_mean_ps"])
-            samples = max(1, -(-(frames["min_bits"] - frames["overhead_bits"]) // arrivals["sample_bits"]))
+            share = (
+                1.0
+                if spurts is None
+                else spurts["talk_mean_ps"] / (spurts["talk_mean_ps"] + spurts["silence_mean_ps"])
+            )
+            samples = max(
+                1, -(-(frames["min_bits"] - frames["overhead_bits"]) // arrivals["sample_bits"])
+            )
             return float(share * PS_PER_S / (samples * arrivals["sample_ps"]))
         case _:
             on, off = arrivals["on_mean_ps"], arrivals["off_mean_ps"]
@@ -237,9 +262,13 @@ def _mean_s(times: Mapping[str, Any]) -> float:
 
 
 def _thinking_s(groups: list[dict[str, Any]]) -> float | None:
-    """Return the mean time in which a saturated station thinks, if that is exponential and alike everywhere."""
+    """Return the mean time in which a saturated station thinks, if that is exponential and alike
+    everywhere.
+    """
     service = groups[0]["service"]
-    alike = all(group["service"] == service and group["arrivals"]["kind"] == "saturated" for group in groups)
+    alike = all(
+        group["service"] == service and group["arrivals"]["kind"] == "saturated" for group in groups
+    )
     if alike and service["kind"] == "exponential" and service["offset_ps"] == 0:
         return float(service["mean_ps"] / PS_PER_S)
     return None

@@ -1,7 +1,8 @@
 """Switches: from the world of a model to the segment as it is, one assumption after another.
 
-Every step gives up what it is named after and keeps what comes later, so that the change of a result from step to step is what that
-assumption is worth. The steps end where the experiment itself begins.
+Every step gives up what it is named after and keeps what comes later, so that the change of a
+result from step to step is what that assumption is worth. The steps end where the experiment itself
+begins.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,12 +42,29 @@ class Step:
 
 
 def _backoff_in_slots(s: Situation, scenario: Mapping[str, Any]) -> World:
-    return with_access(bare(s, scenario), adaptive(s, "binary-exponential"), service={"kind": "constant", "ps": 0}, generator=None)
+    return with_access(
+        bare(s, scenario),
+        adaptive(s, "binary-exponential"),
+        service={"kind": "constant", "ps": 0},
+        generator=None,
+    )
 
 
-def _segment(s: Situation, scenario: Mapping[str, Any], *, overhead: bool, standard_slot: bool, topology: bool, host: bool) -> World:
+def _segment(
+    s: Situation,
+    scenario: Mapping[str, Any],
+    *,
+    overhead: bool,
+    standard_slot: bool,
+    topology: bool,
+    host: bool,
+) -> World:
     """Return the segment itself with some of its properties as theories have them."""
-    world = World({key: value for key, value in scenario.items() if key != "theory"}) if overhead else _least_overhead(s, scenario)
+    world = (
+        World({key: value for key, value in scenario.items() if key != "theory"})
+        if overhead
+        else _least_overhead(s, scenario)
+    )
     segment = dict(world.scenario["segment"])
     if not standard_slot:
         segment["slot_bits"] = max(1, round(s.contention_slot_s * PS_PER_S / segment["bit_ps"]))
@@ -56,25 +74,42 @@ def _segment(s: Situation, scenario: Mapping[str, Any], *, overhead: bool, stand
         segment["delay_ps"] = [[round(s.contention_slot_s / 2 * PS_PER_S)]]
         groups = [{**group, "places": [0] * len(group["places"])} for group in groups]
     if not host:
-        groups = [{**group, "service": {"kind": "constant", "ps": 0}, "generator": None} for group in groups]
+        groups = [
+            {**group, "service": {"kind": "constant", "ps": 0}, "generator": None}
+            for group in groups
+        ]
     return replace(world, scenario={**world.scenario, "segment": segment, "groups": groups})
 
 
 def _least_overhead(s: Situation, scenario: Mapping[str, Any]) -> World:
-    """Return the scenario with preamble and gap in its frames, and only the bit of gap and of jam that the simulator cannot do without."""
+    """Return the scenario with preamble and gap in its frames, and only the bit of gap and of jam
+    that the simulator cannot do without.
+    """
     world = bare(s, scenario)
     bits = max(1, round(s.overhead_bits))
     groups = []
     for group in world.scenario["groups"]:
         frames = group["frames"]
-        shorter = [each - 1 for each in frames["bits"]] if isinstance(frames["bits"], list) else frames["bits"] - 1
+        shorter = (
+            [each - 1 for each in frames["bits"]]
+            if isinstance(frames["bits"], list)
+            else frames["bits"] - 1
+        )
         groups.append({**group, "frames": {**frames, "bits": shorter}})
     segment = {**world.scenario["segment"], "gap_bits": 1, "jam_bits": 1}
     return World({**world.scenario, "segment": segment, "groups": groups}, 1.0, bits - 1)
 
 
-def _at(*, overhead: bool = False, standard_slot: bool = False, topology: bool = False, host: bool = False) -> Make:
-    return lambda s, scenario: _segment(s, scenario, overhead=overhead, standard_slot=standard_slot, topology=topology, host=host)
+def _at(
+    *,
+    overhead: bool = False,
+    standard_slot: bool = False,
+    topology: bool = False,
+    host: bool = False,
+) -> Make:
+    return lambda s, scenario: _segment(
+        s, scenario, overhead=overhead, standard_slot=standard_slot, topology=topology, host=host
+    )
 
 
 _KNOWN_QUEUE = Step(
@@ -105,9 +140,24 @@ _PROTOCOL = Step(
     "the medium access of Ethernet with stations of its own",
     _at(host=True),
 )
-_OVERHEAD = Step("no-overhead", (Assumption.NO_OVERHEAD,), "preamble, jam, gap and deaf time as they are", _at(overhead=True))
-_SLOT_TIME = Step("contention-slot", (), "backoff in slot times of the standard", _at(overhead=True, standard_slot=True))
-_TOPOLOGY = Step("equally-far", (Assumption.EQUALLY_FAR,), "stations where they are", _at(overhead=True, standard_slot=True, topology=True))
+_OVERHEAD = Step(
+    "no-overhead",
+    (Assumption.NO_OVERHEAD,),
+    "preamble, jam, gap and deaf time as they are",
+    _at(overhead=True),
+)
+_SLOT_TIME = Step(
+    "contention-slot",
+    (),
+    "backoff in slot times of the standard",
+    _at(overhead=True, standard_slot=True),
+)
+_TOPOLOGY = Step(
+    "equally-far",
+    (Assumption.EQUALLY_FAR,),
+    "stations where they are",
+    _at(overhead=True, standard_slot=True, topology=True),
+)
 _HOST = Step(
     "always-ready",
     (Assumption.ALWAYS_READY,),
@@ -117,7 +167,9 @@ _HOST = Step(
 
 
 def _with_host(step: Step) -> Step:
-    """Return a step whose hosts are as they are all along: a model that lets stations think knows their time."""
+    """Return a step whose hosts are as they are all along: a model that lets stations think knows
+    their time.
+    """
     flags = {
         _OVERHEAD.name: _at(overhead=True, host=True),
         _SLOT_TIME.name: _at(overhead=True, standard_slot=True, host=True),
@@ -127,9 +179,11 @@ def _with_host(step: Step) -> Step:
 
 
 def steps(model: str, situation: Situation) -> tuple[Step, ...]:
-    """Return the steps from the world of a model to the segment as it is; none if the model has no world of its own.
+    """Return the steps from the world of a model to the segment as it is; none if the model has no
+    world of its own.
 
-    The last of them leaves nothing to switch, so it is the experiment and need not be simulated again.
+    The last of them leaves nothing to switch, so it is the experiment and need not be simulated
+    again.
     """
     if not has_world(model):
         return ()
@@ -140,7 +194,9 @@ def steps(model: str, situation: Situation) -> tuple[Step, ...]:
     return (_PROTOCOL, *(_with_host(step) for step in (_OVERHEAD, _SLOT_TIME, _TOPOLOGY)))
 
 
-def switched(model: str, step: str, situation: Situation, scenario: Mapping[str, Any]) -> World | None:
+def switched(
+    model: str, step: str, situation: Situation, scenario: Mapping[str, Any]
+) -> World | None:
     """Return the world after a step, or None if there is no such step."""
     for each in steps(model, situation):
         if each.name == step:
@@ -152,7 +208,8 @@ _TO_THE_SEGMENT = (_OVERHEAD, _SLOT_TIME, _TOPOLOGY, _HOST)
 
 
 def after(step: str) -> str:
-    """Return the name of the step that follows; of the last one before the experiment, what that itself gives up.
+    """Return the name of the step that follows; of the last one before the experiment, what that
+    itself gives up.
 
     Raises
     ------

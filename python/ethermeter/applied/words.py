@@ -1,4 +1,7 @@
-"""Words of an experiment file that are about theories. Light: reading an experiment needs no numerics."""
+"""Words of an experiment file that are about theories.
+
+Light: reading an experiment needs no numerics.
+"""
 
 from typing import Literal, get_args
 

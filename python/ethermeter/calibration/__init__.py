@@ -1,4 +1,6 @@
-"""Calibration: from measured delays and rates to a network's parameters, and from these to what another scenario will do."""
+"""Calibration: from measured delays and rates to a network's parameters, and from these to what
+another scenario will do.
+"""
 
 from ethermeter.calibration.calibrate import Calibration, calibrate
 from ethermeter.calibration.data import Datum, read_data

@@ -14,10 +14,14 @@ from ethermeter.faults import Fault, InputError
 from ethermeter.observation import Metric
 
 SUPPOSED_ERROR = 0.01
-"""Relative error of data whose own is unknown; it is the same for all of them, and its size is found from the residuals."""
+"""Relative error of data whose own is unknown; it is the same for all of them, and its size is
+found from the residuals.
+"""
 
 LEAST_ERROR = 1e-6
-"""Relative error below which none is believed, such as that of a simulation in which nothing is drawn."""
+"""Relative error below which none is believed, such as that of a simulation in which nothing is
+drawn.
+"""
 
 _SETS = 8
 
@@ -30,7 +34,8 @@ Follow = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Data of one metric from one source, in their order, and whether their residuals have a pattern.
+    """Data of one metric from one source, in their order, and whether their residuals have a
+    pattern.
 
     Parameters
     ----------
@@ -106,19 +111,25 @@ class Calibration:
             if is_there
         ]
         if not self.fit.degrees:
-            found.append("There are no more data than what they determine, so nothing speaks for or against the model.")
+            found.append(
+                "There are no more data than what they determine, so nothing speaks for or against the model."
+            )
         return tuple(found)
 
 
-def calibrate(model: Model, data: Sequence[Datum], *, follow: Follow = lambda _done, _of: None) -> Calibration:
-    """Estimate the unknowns of a network by weighted least squares, with the simulator as the model.
+def calibrate(
+    model: Model, data: Sequence[Datum], *, follow: Follow = lambda _done, _of: None
+) -> Calibration:
+    """Estimate the unknowns of a network by weighted least squares, with the simulator as the
+    model.
 
     Parameters
     ----------
     model
         The network.
     data
-        What was measured; all of it with its errors, or else all count alike, relative to their size.
+        What was measured; all of it with its errors, or else all count alike, relative to their
+        size.
     follow
         Is told of progress.
 
@@ -131,32 +142,50 @@ def calibrate(model: Model, data: Sequence[Datum], *, follow: Follow = lambda _d
     model.check(data)
     measured = np.array([datum.value for datum in data])
     are_known = all(datum.error is not None for datum in data)
-    least = LEAST_ERROR * np.maximum(np.abs(measured), LEAST_ERROR * max(np.abs(measured).max(), 1e-30))
-    given = [datum.error if are_known and datum.error is not None else SUPPOSED_ERROR * abs(datum.value) for datum in data]
+    least = LEAST_ERROR * np.maximum(
+        np.abs(measured), LEAST_ERROR * max(np.abs(measured).max(), 1e-30)
+    )
+    given = [
+        datum.error if are_known and datum.error is not None else SUPPOSED_ERROR * abs(datum.value)
+        for datum in data
+    ]
     errors = np.maximum(given, least)
-    low, high, start = (np.array([getattr(unknown, end) for unknown in model.unknowns]) for end in ("low", "high", "start"))
+    low, high, start = (
+        np.array([getattr(unknown, end) for unknown in model.unknowns])
+        for end in ("low", "high", "start")
+    )
     _check_answer(model, data, model.answer(start, data))
     done, expected = 0, _SETS * (2 * len(model.unknowns) + 1)
 
     def answer(at: Floats) -> Floats:
         nonlocal done
         found = model.answer(low + at * (high - low), data)
-        # Where nothing comes through, the answer is as far from the data as it can be without being no number.
+        # Where nothing comes through, the answer is as far from the data as it can be without being
+        # no number.
         found = np.where(np.isfinite(found), found, measured + 1e6 * errors)
         done += 1
         follow(done, max(expected, done + 1))
         return found
 
-    fit = estimation.estimate(answer, measured, errors, low=low, high=high, start=start, are_errors_known=are_known)
-    return Calibration(model, tuple(data), errors, are_known, fit, tuple(_curves(data, fit.residuals)))
+    fit = estimation.estimate(
+        answer, measured, errors, low=low, high=high, start=start, are_errors_known=are_known
+    )
+    return Calibration(
+        model, tuple(data), errors, are_known, fit, tuple(_curves(data, fit.residuals))
+    )
 
 
 def _check_answer(model: Model, data: Sequence[Datum], answered: Floats) -> None:
     for datum, value in zip(data, answered, strict=True):
         if not np.isfinite(value):
-            at = ", ".join(f"{key} = {text}" for key, text in datum.point.items()) or "the model's file as it stands"
+            at = (
+                ", ".join(f"{key} = {text}" for key, text in datum.point.items())
+                or "the model's file as it stands"
+            )
             allowed = "expected a metric of which the model's flows and phases have samples"
-            raise InputError([Fault(str(model.path), f"{datum.metric} at {at}", "no value", allowed)])
+            raise InputError(
+                [Fault(str(model.path), f"{datum.metric} at {at}", "no value", allowed)]
+            )
 
 
 def _curves(data: Sequence[Datum], residuals: Floats) -> list[Curve]:
@@ -181,11 +210,13 @@ def runs_test(residuals: Floats) -> tuple[int, float]:
     Returns
     -------
     :
-        Runs, and the probability; 1 with fewer than ten of either sign, where the approximation does not hold.
+        Runs, and the probability; 1 with fewer than ten of either sign, where the approximation
+        does not hold.
 
     Source
     ------
-    Wald and Wolfowitz, Annals of Mathematical Statistics 11, 1940: normal approximation with a correction for continuity.
+    Wald and Wolfowitz, Annals of Mathematical Statistics 11, 1940: normal approximation with a
+    correction for continuity.
 
     """
     above = residuals > 0

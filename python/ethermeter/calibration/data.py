@@ -18,7 +18,11 @@ from ethermeter.units import Dimension, UnitError
 MOST_DATA = 10_000
 """Rows that may be fitted at once."""
 
-_SI = {"s": (Dimension.TIME, Fraction(units.PS_PER_S)), "bit/s": (Dimension.RATE, Fraction(1)), "1/s": (Dimension.FREQUENCY, Fraction(1))}
+_SI = {
+    "s": (Dimension.TIME, Fraction(units.PS_PER_S)),
+    "bit/s": (Dimension.RATE, Fraction(1)),
+    "1/s": (Dimension.FREQUENCY, Fraction(1)),
+}
 """Dimension of a metric's unit, and its size in that dimension's base unit."""
 
 
@@ -64,9 +68,15 @@ def read_data(paths: Sequence[Path], *, metrics: Sequence[Metric]) -> tuple[Datu
         With every fault of a file, or if there is nothing to fit.
 
     """
-    found = [datum for path in paths for datum in (_of_run(path, metrics) if path.is_dir() else _of_csv(path))]
+    found = [
+        datum
+        for path in paths
+        for datum in (_of_run(path, metrics) if path.is_dir() else _of_csv(path))
+    ]
     if not 1 <= len(found) <= MOST_DATA:
-        raise InputError([Fault(str(paths[0]), "(data)", str(len(found)), f"expected 1 to {MOST_DATA} values")])
+        raise InputError(
+            [Fault(str(paths[0]), "(data)", str(len(found)), f"expected 1 to {MOST_DATA} values")]
+        )
     return tuple(found)
 
 
@@ -88,11 +98,15 @@ def _of_run(path: Path, metrics: Sequence[Metric]) -> list[Datum]:
 
 def _of_csv(path: Path) -> list[Datum]:
     file = str(path)
-    rows = csv.DictReader(io.StringIO(toml_source.text_of(path, file=file)), restkey="(more)", strict=True)
+    rows = csv.DictReader(
+        io.StringIO(toml_source.text_of(path, file=file)), restkey="(more)", strict=True
+    )
     try:
         columns, given = list(rows.fieldnames or ()), list(rows)
     except csv.Error as error:
-        raise InputError([Fault(file, f"line {rows.line_num}", shown(str(error)), "expected a CSV file")]) from None
+        raise InputError(
+            [Fault(file, f"line {rows.line_num}", shown(str(error)), "expected a CSV file")]
+        ) from None
     missing = [name for name in ("metric", "value") if name not in columns]
     if missing:
         allowed = "expected the columns metric and value, error if known, and a dotted key for each column else"
@@ -103,7 +117,14 @@ def _of_csv(path: Path) -> list[Datum]:
         try:
             found.append(_datum(file, row))
         except UnitError as error:
-            faults.append(Fault(file, f"line {number}", shown(",".join(str(value) for value in row.values())), str(error)))
+            faults.append(
+                Fault(
+                    file,
+                    f"line {number}",
+                    shown(",".join(str(value) for value in row.values())),
+                    str(error),
+                )
+            )
     if faults:
         raise InputError(faults)
     return found

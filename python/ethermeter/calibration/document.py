@@ -31,7 +31,8 @@ class NetworkFile:
     covariance
         Of these, along what the data determine, shape `(unknowns, unknowns)`.
     undetermined
-        Directions of which the data say nothing, in units of the unknowns' ranges, shape `(directions, unknowns)`.
+        Directions of which the data say nothing, in units of the unknowns' ranges, shape
+        `(directions, unknowns)`.
     degrees
         Degrees of freedom of the intervals.
 
@@ -106,20 +107,37 @@ def read_network(path: Path) -> NetworkFile:
     document = toml_source.parsed(toml_source.text_of(path, file=file), file=file)
     network, tables, more = (document.get(key) for key in ("network", "calibrated", "calibration"))
     if not isinstance(network, dict) or not isinstance(tables, dict) or not isinstance(more, dict):
-        missing = next(key for key in ("network", "calibrated", "calibration") if not isinstance(document.get(key), dict))
-        raise InputError([Fault(file, missing, "(missing)", "expected a file that `ethermeter calibrate` wrote")])
+        missing = next(
+            key
+            for key in ("network", "calibrated", "calibration")
+            if not isinstance(document.get(key), dict)
+        )
+        raise InputError(
+            [Fault(file, missing, "(missing)", "expected a file that `ethermeter calibrate` wrote")]
+        )
     asked = {
-        name: {key: table.get(key) for key in ("keys", "from", "to", "start")} if isinstance(table, dict) else table
+        name: {key: table.get(key) for key in ("keys", "from", "to", "start")}
+        if isinstance(table, dict)
+        else table
         for name, table in tables.items()
     }
     unknowns, faults = read_unknowns(document, asked, file=file)
     if faults:
         raise InputError(faults)
-    values = _numbers([table.get("value") for table in tables.values()], (len(unknowns),), file, "calibrated")
-    covariance = _numbers(more.get("covariance"), (len(unknowns), len(unknowns)), file, "calibration.covariance")
+    values = _numbers(
+        [table.get("value") for table in tables.values()], (len(unknowns),), file, "calibrated"
+    )
+    covariance = _numbers(
+        more.get("covariance"), (len(unknowns), len(unknowns)), file, "calibration.covariance"
+    )
     directions = more.get("undetermined")
     count = len(directions) if isinstance(directions, list) else 0
-    undetermined = _numbers(directions or np.empty((0, len(unknowns))), (count, len(unknowns)), file, "calibration.undetermined")
+    undetermined = _numbers(
+        directions or np.empty((0, len(unknowns))),
+        (count, len(unknowns)),
+        file,
+        "calibration.undetermined",
+    )
     degrees = _numbers([more.get("degrees")], (1,), file, "calibration.degrees")
     return NetworkFile(path, network, unknowns, values, covariance, undetermined, float(degrees[0]))
 

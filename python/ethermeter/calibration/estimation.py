@@ -1,7 +1,9 @@
-"""Estimation: weighted least squares between bounds, with what the data determine, and what only in sums.
+"""Estimation: weighted least squares between bounds, with what the data determine, and what only in
+sums.
 
-All parameters are scaled to their bounds: 0 is the lower, 1 the upper. The Jacobian is by central differences of `STEP` of that range,
-which delays and rates of networks bear: they are linear in the times of stages, up to where another one becomes the slowest.
+All parameters are scaled to their bounds: 0 is the lower, 1 the upper. The Jacobian is by central
+differences of `STEP` of that range, which delays and rates of networks bear: they are linear in the
+times of stages, up to where another one becomes the slowest.
 """
 
 import math
@@ -17,7 +19,9 @@ from ethermeter.analysis.interval import Estimate
 
 Floats = NDArray[np.float64]
 Answer = Callable[[Floats], Floats]
-"""Takes parameters, shape `(parameters,)`, scaled to their bounds; gives what the data should be, shape `(data,)`."""
+"""Takes parameters, shape `(parameters,)`, scaled to their bounds; gives what the data should be,
+shape `(data,)`.
+"""
 
 STEP = 1e-3
 """Step of differences, of a parameter's range."""
@@ -26,7 +30,8 @@ NARROWED = 0.5
 """A direction is determined if its standard error is below this part of the parameters' range."""
 
 PULL = 1e-2
-"""Weight of the starting values, in standard errors a range: it decides only where the data do not."""
+"""Weight of the starting values, in standard errors a range: it decides only where the data do not.
+"""
 
 _TOUCHED = 1e-3
 _EDGE = 1e-6
@@ -39,7 +44,8 @@ class Combination:
     Parameters
     ----------
     factors
-        By which the parameters are multiplied, shape `(parameters,)`; the first that is not zero is 1.
+        By which the parameters are multiplied, shape `(parameters,)`; the first that is not zero is
+        1.
     estimate
         Its value in the unit of the first.
 
@@ -58,15 +64,18 @@ class Fit:
     values
         Parameters in their units, shape `(parameters,)`.
     estimates
-        The same with their intervals; without one where the data do not determine the parameter alone.
+        The same with their intervals; without one where the data do not determine the parameter
+        alone.
     is_determined, is_at_bound
         Of each parameter.
     combinations
         Sums that are determined although their parts are not.
     covariance
-        Of the parameters in their units, along what is determined, shape `(parameters, parameters)`.
+        Of the parameters in their units, along what is determined, shape `(parameters,
+        parameters)`.
     undetermined
-        Directions of which the data say nothing, in units of the ranges, shape `(directions, parameters)`.
+        Directions of which the data say nothing, in units of the ranges, shape `(directions,
+        parameters)`.
     predicted
         What the data should be, shape `(data,)`.
     residuals
@@ -74,7 +83,8 @@ class Fit:
     chi_square, degrees
         Sum of the squares of the residuals, and how many are free.
     scale
-        By which standard errors of the parameters were multiplied: above 1 where residuals are larger than the data's errors.
+        By which standard errors of the parameters were multiplied: above 1 where residuals are
+        larger than the data's errors.
 
     """
 
@@ -93,11 +103,22 @@ class Fit:
 
     @property
     def misfit(self) -> float:
-        """Probability that errors of the stated size alone leave residuals as large as these (chi-square); NaN without free ones."""
+        """Probability that errors of the stated size alone leave residuals as large as these
+        (chi-square); NaN without free ones.
+        """
         return float(chi2.sf(self.chi_square, self.degrees)) if self.degrees else math.nan
 
 
-def estimate(answer: Answer, data: Floats, errors: Floats, *, low: Floats, high: Floats, start: Floats, are_errors_known: bool) -> Fit:
+def estimate(
+    answer: Answer,
+    data: Floats,
+    errors: Floats,
+    *,
+    low: Floats,
+    high: Floats,
+    start: Floats,
+    are_errors_known: bool,
+) -> Fit:
     """Fit parameters to data.
 
     Parameters
@@ -109,17 +130,20 @@ def estimate(answer: Answer, data: Floats, errors: Floats, *, low: Floats, high:
     low, high, start
         Bounds and starting values in the parameters' units, shape `(parameters,)`.
     are_errors_known
-        Whether `errors` are the data's own; else only their ratios count, and their size is that of the residuals.
+        Whether `errors` are the data's own; else only their ratios count, and their size is that of
+        the residuals.
 
     Returns
     -------
     :
-        The fit. Intervals are Student's t with the free residuals' degrees of freedom, from the Jacobian at the solution, multiplied by
-        `scale`: 1 where the data's errors explain the residuals, else the root of the mean square (Birge's ratio).
+        The fit. Intervals are Student's t with the free residuals' degrees of freedom, from the
+        Jacobian at the solution, multiplied by `scale`: 1 where the data's errors explain the
+        residuals, else the root of the mean square (Birge's ratio).
 
     Source
     ------
-    Björck, Numerical Methods for Least Squares Problems, 1996, sections 2.7 and 9.1; Birge, Physical Review 40, 1932.
+    Björck, Numerical Methods for Least Squares Problems, 1996, sections 2.7 and 9.1; Birge,
+    Physical Review 40, 1932.
 
     """
     span = high - low
@@ -132,7 +156,9 @@ def estimate(answer: Answer, data: Floats, errors: Floats, *, low: Floats, high:
         return np.vstack([jacobian(answer, at) / errors[:, None], PULL * np.eye(at.size)])
 
     begun = np.clip(origin, _EDGE, 1 - _EDGE)
-    found = least_squares(off, begun, jac=slopes, bounds=(0.0, 1.0), xtol=1e-12, ftol=1e-12, gtol=1e-12, max_nfev=60)
+    found = least_squares(
+        off, begun, jac=slopes, bounds=(0.0, 1.0), xtol=1e-12, ftol=1e-12, gtol=1e-12, max_nfev=60
+    )
     at = np.asarray(found.x, np.float64)
     predicted = answer(at)
     residuals = (data - predicted) / errors
@@ -143,7 +169,9 @@ def estimate(answer: Answer, data: Floats, errors: Floats, *, low: Floats, high:
     known = singular * NARROWED > 1
     degrees = data.size - int(known.sum())
     chi_square = float(np.square(residuals).sum())
-    ratio = math.sqrt(chi_square / degrees) if degrees > 0 else (1.0 if are_errors_known else math.nan)
+    ratio = (
+        math.sqrt(chi_square / degrees) if degrees > 0 else (1.0 if are_errors_known else math.nan)
+    )
     scale = max(1.0, ratio) if are_errors_known else ratio
     spread = directions[known].T / singular[known]
     covariance = spread @ spread.T * (scale**2 if math.isfinite(scale) else math.nan)
@@ -153,7 +181,11 @@ def estimate(answer: Answer, data: Floats, errors: Floats, *, low: Floats, high:
     width = math.inf if are_errors_known and scale == 1.0 else float(max(degrees, 0))
     values = low + at * span
     estimates = tuple(
-        Estimate(float(values[one]), math.sqrt(covariance[one, one]) * span[one] if is_determined[one] else math.nan, width)
+        Estimate(
+            float(values[one]),
+            math.sqrt(covariance[one, one]) * span[one] if is_determined[one] else math.nan,
+            width,
+        )
         for one in range(at.size)
     )
     return Fit(
@@ -173,7 +205,9 @@ def estimate(answer: Answer, data: Floats, errors: Floats, *, low: Floats, high:
 
 
 def jacobian(answer: Answer, at: Floats) -> Floats:
-    """Slopes of the answer by central differences within the bounds 0 and 1, shape `(data, parameters)`."""
+    """Slopes of the answer by central differences within the bounds 0 and 1, shape `(data,
+    parameters)`.
+    """
     columns = []
     for one in range(at.size):
         ends = []
@@ -186,7 +220,9 @@ def jacobian(answer: Answer, at: Floats) -> Floats:
     return np.stack(columns, axis=-1)
 
 
-def _combinations(undetermined: Floats, covariance: Floats, values: Floats, span: Floats, degrees: float) -> list[Combination]:
+def _combinations(
+    undetermined: Floats, covariance: Floats, values: Floats, span: Floats, degrees: float
+) -> list[Combination]:
     """Find the sums that are determined, group by group of parameters that only occur together."""
     projection = undetermined.T @ undetermined
     found = []
@@ -223,7 +259,11 @@ def _reduced(rows: Floats) -> Floats:
     rows = rows.copy()
     columns = list(range(rows.shape[1]))
     for at in range(len(rows)):
-        pivot = next(column for column in columns if np.abs(rows[at:, column]).max() > _TOUCHED * np.abs(rows[at:]).max())
+        pivot = next(
+            column
+            for column in columns
+            if np.abs(rows[at:, column]).max() > _TOUCHED * np.abs(rows[at:]).max()
+        )
         best = at + int(np.abs(rows[at:, pivot]).argmax())
         rows[[at, best]] = rows[[best, at]]
         rows[at] /= rows[at, pivot]

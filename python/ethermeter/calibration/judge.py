@@ -46,7 +46,11 @@ class Judged:
     def verdict(self) -> str:
         """Say `inside` if the two 95% intervals meet, else `outside`."""
         known = self.measured.has_interval
-        low, high = (self.measured.low, self.measured.high) if known else (self.measured.value, self.measured.value)
+        low, high = (
+            (self.measured.low, self.measured.high)
+            if known
+            else (self.measured.value, self.measured.value)
+        )
         return "inside" if self.predicted.low <= high and self.predicted.high >= low else "outside"
 
 

@@ -1,4 +1,6 @@
-"""Model: an experiment file whose network has unknowns, and what it answers for given values of them."""
+"""Model: an experiment file whose network has unknowns, and what it answers for given values of
+them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -65,7 +67,10 @@ class Model:
                 self._scenario([unknown.start for unknown in self.unknowns], datum.point)
             except InputError as error:
                 for fault in error.faults:
-                    faults.setdefault((fault.key, fault.value), Fault(datum.source, fault.key, fault.value, fault.allowed))
+                    faults.setdefault(
+                        (fault.key, fault.value),
+                        Fault(datum.source, fault.key, fault.value, fault.allowed),
+                    )
         if faults:
             raise InputError(faults.values())
 
@@ -85,7 +90,9 @@ class Model:
             Shape `(data,)`, in the metrics' units.
 
         """
-        return np.array([self._row(values, datum.point)[FLOW_METRICS.index(datum.metric)] for datum in data])
+        return np.array(
+            [self._row(values, datum.point)[FLOW_METRICS.index(datum.metric)] for datum in data]
+        )
 
     def with_values(self, values: Sequence[float] | Floats) -> dict[str, Any]:
         """Return the document with values for its unknowns.
@@ -103,21 +110,35 @@ class Model:
         return dict(tree)
 
     def _row(self, values: Sequence[float] | Floats, point: Mapping[str, str]) -> Floats:
-        key = (*point.items(), *(unknown.text(value) for unknown, value in zip(self.unknowns, values, strict=True)))
+        key = (
+            *point.items(),
+            *(unknown.text(value) for unknown, value in zip(self.unknowns, values, strict=True)),
+        )
         if key not in self._answers:
             scenario, text = self._scenario(values, point)
             line = trial_line(scenario=text, seed=self.seed, engine=SIMULATION)
             self._answers[key] = network.run_trial(line, scenario).values[: len(FLOW_METRICS)]
         return self._answers[key]
 
-    def _scenario(self, values: Sequence[float] | Floats, point: Mapping[str, str]) -> tuple[Mapping[str, Any], str]:
+    def _scenario(
+        self, values: Sequence[float] | Floats, point: Mapping[str, str]
+    ) -> tuple[Mapping[str, Any], str]:
         document = self.with_values(values)
         if point:
-            document, faults = overridden(document, [f"{key}={text}" for key, text in point.items()])
+            document, faults = overridden(
+                document, [f"{key}={text}" for key, text in point.items()]
+            )
             if faults:
                 raise InputError(faults)
         # Of one batch: what is looked for is a value, not how sure it is.
-        made = NetworkScenarios(document, (), engines=(SIMULATION,), batches=1, file=str(self.path), folder=self.path.parent).at(())
+        made = NetworkScenarios(
+            document,
+            (),
+            engines=(SIMULATION,),
+            batches=1,
+            file=str(self.path),
+            folder=self.path.parent,
+        ).at(())
         return made.value, made.text
 
 
@@ -134,19 +155,36 @@ def read_model(path: Path) -> Model:
     document = toml_source.parsed(toml_source.text_of(path, file=file), file=file)
     table = document.pop("calibrate", None)
     if "network" not in document:
-        raise InputError([Fault(file, "network", "(missing)", "expected an experiment on a network")])
+        raise InputError(
+            [Fault(file, "network", "(missing)", "expected an experiment on a network")]
+        )
     document.pop("vary", None)
     experiment = of_document(document, path)
     if not isinstance(table, dict):
         value = "(missing)" if table is None else shown(table)
-        raise InputError([Fault(file, "calibrate", value, "expected a table with metrics and unknown")])
+        raise InputError(
+            [Fault(file, "calibrate", value, "expected a table with metrics and unknown")]
+        )
     faults = [
-        Fault(file, f"calibrate.{key}", shown(table[key]), f"unknown key; allowed: {', '.join(_KEYS)}") for key in table if key not in _KEYS
+        Fault(
+            file, f"calibrate.{key}", shown(table[key]), f"unknown key; allowed: {', '.join(_KEYS)}"
+        )
+        for key in table
+        if key not in _KEYS
     ]
     named = table.get("metrics", [])
     known = {str(metric) for metric in FLOW_DEFINITIONS}
-    if not isinstance(named, list) or not all(isinstance(name, str) and name in known for name in named):
-        faults.append(Fault(file, "calibrate.metrics", shown(named), f"expected a list of metrics of flows: {', '.join(FLOW_DEFINITIONS)}"))
+    if not isinstance(named, list) or not all(
+        isinstance(name, str) and name in known for name in named
+    ):
+        faults.append(
+            Fault(
+                file,
+                "calibrate.metrics",
+                shown(named),
+                f"expected a list of metrics of flows: {', '.join(FLOW_DEFINITIONS)}",
+            )
+        )
         named = []
     unknowns, wrong = read_unknowns(document, table.get("unknown"), file=file)
     faults += wrong

@@ -1,4 +1,6 @@
-"""Predict: what a calibrated network will do in another scenario, with the uncertainty of its parameters."""
+"""Predict: what a calibrated network will do in another scenario, with the uncertainty of its
+parameters.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +23,9 @@ from ethermeter.plan import SIMULATION, expand
 from ethermeter.store.rows import FLOW_METRICS
 
 DRAWS = 40
-"""Sets of parameters of which a prediction's interval is made: with 40 the outermost are 1.25% from either end."""
+"""Sets of parameters of which a prediction's interval is made: with 40 the outermost are 1.25% from
+either end.
+"""
 
 Follow = Callable[[int, int], None]
 """Is told how many trials are done, and of how many."""
@@ -72,25 +76,32 @@ class Prediction:
 
     @property
     def text(self) -> str:
-        """The scenario with the calibrated network, as an experiment file that can be run and measured."""
+        """The scenario with the calibrated network, as an experiment file that can be run and
+        measured.
+        """
         return self.experiment.source_text
 
 
 def predict(
-    scenario: Path, calibrated: NetworkFile, *, draws: int = DRAWS, seed: int = 1, follow: Follow = lambda _done, _all: None
+    scenario: Path,
+    calibrated: NetworkFile,
+    *,
+    draws: int = DRAWS,
+    seed: int = 1,
+    follow: Follow = lambda _done, _all: None,
 ) -> Prediction:
     """Simulate a scenario with a calibrated network.
 
     Parameters
     ----------
     scenario
-        An experiment file. Without `network` it gets all of the calibrated one; else its own models are joined by those of the
-        calibrated network that it has not itself.
+        An experiment file. Without `network` it gets all of the calibrated one; else its own models
+        are joined by those of the calibrated network that it has not itself.
     calibrated
         The network.
     draws
-        Sets of parameters to draw, at least 2: along what data determine from Student's t with their covariance, along what they do not
-        from all of the range, cut off at the bounds.
+        Sets of parameters to draw, at least 2: along what data determine from Student's t with
+        their covariance, along what they do not from all of the range, cut off at the bounds.
     seed
         Of these draws.
     follow
@@ -102,7 +113,9 @@ def predict(
         With every fault of the scenario.
 
     """
-    document = toml_source.parsed(toml_source.text_of(scenario, file=str(scenario)), file=str(scenario))
+    document = toml_source.parsed(
+        toml_source.text_of(scenario, file=str(scenario)), file=str(scenario)
+    )
     random = np.random.default_rng(seed)
     sets = [calibrated.values, *(_drawn(calibrated, random) for _ in range(draws))]
     best = of_document(_joined(document, scenario, calibrated, calibrated.values), scenario)
@@ -136,24 +149,42 @@ def _rows(points: Sequence[Mapping[str, str]], found: Floats) -> list[Predicted]
             if not np.isnan(value):
                 # One trial a set: a measurement is one, so chance belongs to where it falls.
                 spread = found[1:, trials, place].ravel()
-                low, high = np.nanpercentile(spread, [edge, 100 - edge]) if not np.isnan(spread).all() else (np.nan, np.nan)
-                rows.append(Predicted(dict(key), metric, value, float(min(low, value)), float(max(high, value))))
+                low, high = (
+                    np.nanpercentile(spread, [edge, 100 - edge])
+                    if not np.isnan(spread).all()
+                    else (np.nan, np.nan)
+                )
+                rows.append(
+                    Predicted(
+                        dict(key), metric, value, float(min(low, value)), float(max(high, value))
+                    )
+                )
     return rows
 
 
 def _drawn(calibrated: NetworkFile, random: np.random.Generator) -> Floats:
-    low, high = (np.array([getattr(unknown, end) for unknown in calibrated.unknowns]) for end in ("low", "high"))
+    low, high = (
+        np.array([getattr(unknown, end) for unknown in calibrated.unknowns])
+        for end in ("low", "high")
+    )
     width, root = np.linalg.eigh(calibrated.covariance)
     degrees = calibrated.degrees
-    # The covariance's root times normals, over the root of a chi-square for the residuals' own uncertainty: Student's t.
-    chance = np.sqrt(degrees / random.chisquare(degrees)) if np.isfinite(degrees) and degrees > 0 else 1.0
+    # The covariance's root times normals, over the root of a chi-square for the residuals' own
+    # uncertainty: Student's t.
+    chance = (
+        np.sqrt(degrees / random.chisquare(degrees))
+        if np.isfinite(degrees) and degrees > 0
+        else 1.0
+    )
     moved = root @ (np.sqrt(np.maximum(width, 0)) * random.standard_normal(len(width))) * chance
     for direction in calibrated.undetermined:
         moved = moved + direction * (high - low) * random.uniform(-1, 1)
     return np.asarray(np.clip(calibrated.values + moved, low, high), np.float64)
 
 
-def _joined(document: Mapping[str, Any], path: Path, calibrated: NetworkFile, values: Floats) -> dict[str, Any]:
+def _joined(
+    document: Mapping[str, Any], path: Path, calibrated: NetworkFile, values: Floats
+) -> dict[str, Any]:
     """Return the scenario's tables with the calibrated network, or its models, for given values."""
     tree: Any = {"network": dict(calibrated.network)}
     for unknown, value in zip(calibrated.unknowns, values, strict=True):
@@ -169,5 +200,7 @@ def _joined(document: Mapping[str, Any], path: Path, calibrated: NetworkFile, va
     else:
         whole = dict(document)
     if "flows" not in whole:
-        raise InputError([Fault(str(path), "flows", "(missing)", "expected what is sent: a scenario has flows")])
+        raise InputError(
+            [Fault(str(path), "flows", "(missing)", "expected what is sent: a scenario has flows")]
+        )
     return whole

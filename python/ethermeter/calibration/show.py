@@ -71,11 +71,25 @@ def calibration_page(found: Calibration) -> Fitted:
     points = []
     for place, datum in enumerate(found.data):
         error = datum.error if datum.error is not None else math.nan
-        points.append(Point("", datum.point, MEASURED, 1, {datum.metric: Estimate(datum.value, error, math.inf)}))
-        points.append(Point("", datum.point, FITTED, 1, {datum.metric: Estimate(float(fit.predicted[place]), 0.0, math.inf)}))
+        points.append(
+            Point(
+                "", datum.point, MEASURED, 1, {datum.metric: Estimate(datum.value, error, math.inf)}
+            )
+        )
+        points.append(
+            Point(
+                "",
+                datum.point,
+                FITTED,
+                1,
+                {datum.metric: Estimate(float(fit.predicted[place]), 0.0, math.inf)},
+            )
+        )
     data = Listing(
         "Data and fit",
-        "Residuals are in standard errors of the data." if found.are_errors_known else "Residuals are in per cent of the data.",
+        "Residuals are in standard errors of the data."
+        if found.are_errors_known
+        else "Residuals are in per cent of the data.",
         ("Point", "Metric", "Measured", "Fitted", "Unit", "Residual"),
         tuple(
             (
@@ -92,19 +106,46 @@ def calibration_page(found: Calibration) -> Fitted:
     facts = (
         ("Unknowns determined", f"{int(fit.is_determined.sum())} of {len(fit.values)}"),
         ("Data", str(len(found.data))),
-        ("Chi-square over degrees of freedom", f"{fit.chi_square / fit.degrees:.3g}" if fit.degrees else "none are free"),
+        (
+            "Chi-square over degrees of freedom",
+            f"{fit.chi_square / fit.degrees:.3g}" if fit.degrees else "none are free",
+        ),
     )
     listings = (_unknowns(found), *((_sums(found),) if fit.combinations else ()), data)
-    return Fitted(f"{found.model.document['title']}: calibration", "ethermeter calibration", facts, found.doubts, tuple(points), listings)
+    return Fitted(
+        f"{found.model.document['title']}: calibration",
+        "ethermeter calibration",
+        facts,
+        found.doubts,
+        tuple(points),
+        listings,
+    )
 
 
 def unknown_rows(found: Calibration) -> list[tuple[str, ...]]:
-    """Return the unknowns as texts: name, value, ends of the interval, unit, what the data say of it."""
+    """Return the unknowns as texts: name, value, ends of the interval, unit, what the data say of
+    it.
+    """
     rows: list[tuple[str, ...]] = []
     for place, unknown in enumerate(found.model.unknowns):
         estimate = found.fit.estimates[place]
-        said = "determined" if found.fit.is_determined[place] else "only in sums" if _is_in_sum(found, place) else "not at all"
-        rows.append((unknown.name, f"{found.fit.values[place]:.6g}", _digits(estimate.low), _digits(estimate.high), unknown.unit, said))
+        said = (
+            "determined"
+            if found.fit.is_determined[place]
+            else "only in sums"
+            if _is_in_sum(found, place)
+            else "not at all"
+        )
+        rows.append(
+            (
+                unknown.name,
+                f"{found.fit.values[place]:.6g}",
+                _digits(estimate.low),
+                _digits(estimate.high),
+                unknown.unit,
+                said,
+            )
+        )
     return rows
 
 
@@ -163,7 +204,9 @@ def prediction_json(found: Prediction, judged: Sequence[Judged] | None = None) -
 def prediction_page(found: Prediction, judged: Sequence[Judged] = ()) -> Fitted:
     """Return what the page of a prediction shows."""
     points = [
-        Point("", row.point, PREDICTED, 1, {row.metric: _within(row)}) for row in found.rows if row.metric in _main(judged, found.rows)
+        Point("", row.point, PREDICTED, 1, {row.metric: _within(row)})
+        for row in found.rows
+        if row.metric in _main(judged, found.rows)
     ]
     points += [
         Point("", each.predicted.point, MEASURED, 1, {each.predicted.metric: each.measured})
@@ -186,11 +229,21 @@ def prediction_page(found: Prediction, judged: Sequence[Judged] = ()) -> Fitted:
             for row in found.rows
         ),
     )
-    compared = (Listing("Against what was measured", "Errors are those of the prediction.", JUDGED_HEAD, tuple(judged_rows(judged))),)
+    compared = (
+        Listing(
+            "Against what was measured",
+            "Errors are those of the prediction.",
+            JUDGED_HEAD,
+            tuple(judged_rows(judged)),
+        ),
+    )
     return Fitted(
         f"{found.experiment.title}: prediction",
         "ethermeter prediction",
-        (("Sets of parameters", str(found.draws)), *((("Inside", _share(judged)),) if judged else ())),
+        (
+            ("Sets of parameters", str(found.draws)),
+            *((("Inside", _share(judged)),) if judged else ()),
+        ),
         (),
         tuple(points),
         (*(compared if judged else ()), listing),
@@ -223,12 +276,22 @@ def point_text(point: Mapping[str, str]) -> str:
 
 def _unknowns(found: Calibration) -> Listing:
     lead = "What the data say of each unknown. Where they determine only sums, the value nearest to the starting value stands."
-    return Listing("Unknowns", lead, ("Unknown", "Value", "from", "to", "Unit", "Determined"), tuple(unknown_rows(found)))
+    return Listing(
+        "Unknowns",
+        lead,
+        ("Unknown", "Value", "from", "to", "Unit", "Determined"),
+        tuple(unknown_rows(found)),
+    )
 
 
 def _sums(found: Calibration) -> Listing:
     lead = "Of these the data say the sum, and nothing of its parts."
-    return Listing("Sums that are determined", lead, ("Sum", "Value", "from", "to", "Unit"), tuple(sum_rows(found)))
+    return Listing(
+        "Sums that are determined",
+        lead,
+        ("Sum", "Value", "from", "to", "Unit"),
+        tuple(sum_rows(found)),
+    )
 
 
 def _is_in_sum(found: Calibration, place: int) -> bool:
@@ -236,7 +299,11 @@ def _is_in_sum(found: Calibration, place: int) -> bool:
 
 
 def _main(judged: Sequence[Judged], rows: Sequence[Predicted]) -> set[Metric]:
-    return {each.predicted.metric for each in judged} if judged else {row.metric for row in rows} & set(MAIN)
+    return (
+        {each.predicted.metric for each in judged}
+        if judged
+        else {row.metric for row in rows} & set(MAIN)
+    )
 
 
 def _within(row: Predicted) -> Estimate:

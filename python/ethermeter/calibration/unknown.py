@@ -53,7 +53,8 @@ class Unknown:
         return units.UNITS[self.unit][0]
 
     def text(self, value: float) -> str:
-        """Return a value as an experiment file has it, in whole picoseconds, or picoseconds an octet.
+        """Return a value as an experiment file has it, in whole picoseconds, or picoseconds an
+        octet.
 
         Parameters
         ----------
@@ -67,7 +68,9 @@ class Unknown:
         return f"{max(1, round(_OCTET_PS / base))} ps/B"
 
 
-def read_unknowns(document: Mapping[str, Any], table: object, *, file: str) -> tuple[tuple[Unknown, ...], list[Fault]]:
+def read_unknowns(
+    document: Mapping[str, Any], table: object, *, file: str
+) -> tuple[tuple[Unknown, ...], list[Fault]]:
     """Read the unknowns of a model.
 
     Parameters
@@ -87,7 +90,11 @@ def read_unknowns(document: Mapping[str, Any], table: object, *, file: str) -> t
     """
     if not isinstance(table, dict) or not 1 <= len(table) <= MOST_UNKNOWNS:
         allowed = f"expected 1 to {MOST_UNKNOWNS} tables such as [calibrate.unknown.software] with keys, from and to"
-        return (), [Fault(file, "calibrate.unknown", "(missing)" if table is None else shown(table), allowed)]
+        return (), [
+            Fault(
+                file, "calibrate.unknown", "(missing)" if table is None else shown(table), allowed
+            )
+        ]
     found, faults = [], []
     for name, given in table.items():
         unknown, wrong = _read(document, name, given, file=file)
@@ -98,16 +105,29 @@ def read_unknowns(document: Mapping[str, Any], table: object, *, file: str) -> t
     for each in found:
         for key, path in zip(each.keys, each.paths, strict=True):
             if owners.setdefault(path, each.name) != each.name:
-                faults.append(Fault(file, f"calibrate.unknown.{each.name}.keys", shown(key), f"expected a key that {owners[path]} has not"))
+                faults.append(
+                    Fault(
+                        file,
+                        f"calibrate.unknown.{each.name}.keys",
+                        shown(key),
+                        f"expected a key that {owners[path]} has not",
+                    )
+                )
     return tuple(found), faults
 
 
-def _read(document: Mapping[str, Any], name: str, given: object, *, file: str) -> tuple[Unknown | None, list[Fault]]:
+def _read(
+    document: Mapping[str, Any], name: str, given: object, *, file: str
+) -> tuple[Unknown | None, list[Fault]]:
     place = f"calibrate.unknown.{name}"
     if not isinstance(given, dict):
         return None, [Fault(file, place, shown(given), "expected a table with keys, from and to")]
     faults = [
-        Fault(file, f"{place}.{key}", shown(given[key]), f"unknown key; allowed: {', '.join(_KEYS)}") for key in given if key not in _KEYS
+        Fault(
+            file, f"{place}.{key}", shown(given[key]), f"unknown key; allowed: {', '.join(_KEYS)}"
+        )
+        for key in given
+        if key not in _KEYS
     ]
     keys, paths, wrong = _paths(document, given.get("keys"), place, file=file)
     faults += wrong
@@ -118,19 +138,34 @@ def _read(document: Mapping[str, Any], name: str, given: object, *, file: str) -
         try:
             bounds[key] = _quantity(given.get(key))
         except UnitError as error:
-            faults.append(Fault(file, f"{place}.{key}", shown(given[key]) if key in given else "(missing)", str(error)))
+            faults.append(
+                Fault(
+                    file,
+                    f"{place}.{key}",
+                    shown(given[key]) if key in given else "(missing)",
+                    str(error),
+                )
+            )
     if faults or len(bounds) < 2:
         return None, faults
     unit = bounds["to"].unit
     dimension, size = units.UNITS[unit]
     if any(each.dimension is not dimension for each in bounds.values()):
-        return None, [Fault(file, place, shown(given), "expected from, to and start all times, or all bit rates")]
+        return None, [
+            Fault(
+                file, place, shown(given), "expected from, to and start all times, or all bit rates"
+            )
+        ]
     low, high = bounds["from"].base / size, bounds["to"].base / size
     start = bounds["start"].base / size if "start" in bounds else (low + high) / 2
     if not low < high or not low <= start <= high:
-        return None, [Fault(file, place, shown(given), "expected from below to, and start between them")]
+        return None, [
+            Fault(file, place, shown(given), "expected from below to, and start between them")
+        ]
     if dimension is Dimension.RATE and low <= 0:
-        return None, [Fault(file, f"{place}.from", shown(given["from"]), "expected a bit rate above zero")]
+        return None, [
+            Fault(file, f"{place}.from", shown(given["from"]), "expected a bit rate above zero")
+        ]
     return Unknown(name, keys, paths, float(low), float(high), float(start), unit), []
 
 
@@ -147,10 +182,23 @@ def _quantity(value: object) -> units.Quantity:
 def _paths(
     document: Mapping[str, Any], given: object, place: str, *, file: str
 ) -> tuple[tuple[str, ...], tuple[tuple[Part, ...], ...], list[Fault]]:
-    keys: Sequence[object] = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+    keys: Sequence[object] = (
+        [given] if isinstance(given, str) else given if isinstance(given, list) else []
+    )
     if not keys or not all(isinstance(key, str) for key in keys):
         value = "(missing)" if given is None else shown(given)
-        return (), (), [Fault(file, f"{place}.keys", value, "expected dotted keys of the network or its flows in a list")]
+        return (
+            (),
+            (),
+            [
+                Fault(
+                    file,
+                    f"{place}.keys",
+                    value,
+                    "expected dotted keys of the network or its flows in a list",
+                )
+            ],
+        )
     paths, faults = [], []
     for key in map(str, keys):
         try:

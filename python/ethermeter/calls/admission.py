@@ -1,7 +1,9 @@
-"""Admission: what a run says of each number of calls, and what becomes of calls that come and go under each rule.
+"""Admission: what a run says of each number of calls, and what becomes of calls that come and go
+under each rule.
 
-The run varies the number of voice stations; each stands for a call. Between numbers that were simulated values lie on a straight line,
-below the least they are those of the least, and beyond the largest nothing is known: no call is admitted there.
+The run varies the number of voice stations; each stands for a call. Between numbers that were
+simulated values lie on a straight line, below the least they are those of the least, and beyond the
+largest nothing is known: no call is admitted there.
 """
 
 import re
@@ -22,7 +24,9 @@ from ethermeter.store import RunDirectory
 from ethermeter.voice import by_count, by_load, call_time, central, occupancy, unlimited
 
 BOUND_THAT_MATTERS = 1e-3
-"""Share of the calls that come where the run has no more stations, beyond which an answer is about the run and not about the rule."""
+"""Share of the calls that come where the run has no more stations, beyond which an answer is about
+the run and not about the rule.
+"""
 RULES = ("none", "central", "count", "load")
 
 _COUNT = re.compile(r"stations\.([^.]+\.)?count")
@@ -39,14 +43,17 @@ class ByCalls:
     simulated
         Numbers of calls that were simulated, ascending; the others are interpolated.
     loss, loss_low, loss_high
-        Share of the samples that is lost, and its 95% interval, cut to 0 and 1; NaN where the run has none.
+        Share of the samples that is lost, and its 95% interval, cut to 0 and 1; NaN where the run
+        has none.
     load, deviation
-        Mean load that one who listens for `window_s` measures, channel time of delivered frames, and its standard deviation: over the
-        batches of all replications that begin when all stations have begun.
+        Mean load that one who listens for `window_s` measures, channel time of delivered frames,
+        and its standard deviation: over the batches of all replications that begin when all
+        stations have begun.
     window_s
         Length of a batch [s].
     is_from_the_start
-        Whether the run measures from before all stations have begun. Its losses are then too small, since buffers begin empty.
+        Whether the run measures from before all stations have begun. Its losses are then too small,
+        since buffers begin empty.
 
     """
 
@@ -71,7 +78,9 @@ class ByCalls:
         return bool(np.isfinite(self.loss_high).all())
 
     def most_within(self, limit: float) -> int:
-        """Return the largest number of calls up to which the interval of the loss is within a limit; 0 if there is none."""
+        """Return the largest number of calls up to which the interval of the loss is within a
+        limit; 0 if there is none.
+        """
         beyond = ~(self.loss_high <= limit)
         return max(int(np.argmax(beyond)) - 1, 0) if beyond.any() else self.largest
 
@@ -114,14 +123,15 @@ class Outcome:
     mean_calls
         Mean number of active calls.
     beyond, beyond_low, beyond_high
-        Share of call time in which more is lost than the limit; the same with the loss of every number at the lower and at the upper end of
-        its interval, NaN where there is none.
+        Share of call time in which more is lost than the limit; the same with the loss of every
+        number at the lower and at the upper end of its interval, NaN where there is none.
     mean_loss
         Mean loss over call time.
     crowded
         Share of time with more calls active than the threshold.
     bound
-        Share of calls that come with as many active as the run has stations, if the rule would ever admit one there; 0 if it would not.
+        Share of calls that come with as many active as the run has stations, if the rule would ever
+        admit one there; 0 if it would not.
 
     """
 
@@ -157,7 +167,8 @@ def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None =
     Raises
     ------
     InputError
-        If there is no finished run, or no such series in it, or what it varies is not fixed but for the number of stations.
+        If there is no finished run, or no such series in it, or what it varies is not fixed but for
+        the number of stations.
 
     """
     directory = RunDirectory(run)
@@ -166,33 +177,61 @@ def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None =
     chosen = _series(run, points, series)
     of = [point for point in points if point.series == chosen]
     key = _count_key(of, fixed := dict(at or {}))
-    kept = sorted((point for point in of if _is_at(point.point, fixed)), key=lambda point: int(point.point[key]))
+    kept = sorted(
+        (point for point in of if _is_at(point.point, fixed)),
+        key=lambda point: int(point.point[key]),
+    )
     simulated = tuple(int(point.point[key]) for point in kept)
     trials = [
-        trial for trial in directory.trials() if trial.series == chosen and trial.engine == "simulation" and _is_at(trial.point, fixed)
+        trial
+        for trial in directory.trials()
+        if trial.series == chosen and trial.engine == "simulation" and _is_at(trial.point, fixed)
     ]
     if any(_voice_stations(trial.scenario) != int(trial.point[key]) for trial in trials):
-        raise _fault(run, key, "not the number of voice stations", "a series that varies this number, each station a call")
+        raise _fault(
+            run,
+            key,
+            "not the number of voice stations",
+            "a series that varies this number, each station a call",
+        )
     loss = [point.estimates[Metric.SAMPLE_LOSS] for point in kept]
     loads, window_s = _loads(trials, batches, key)
     columns = {
         "loss": [each.value for each in loss],
         "load": [float(np.mean(loads[calls])) if calls in loads else np.nan for calls in simulated],
-        "deviation": [float(np.std(loads[calls], ddof=1)) if len(loads.get(calls, ())) > 1 else np.nan for calls in simulated],
+        "deviation": [
+            float(np.std(loads[calls], ddof=1)) if len(loads.get(calls, ())) > 1 else np.nan
+            for calls in simulated
+        ],
     }
     for name, column in columns.items():
         if not np.isfinite(column).all():
             calls = simulated[int(np.argmin(np.isfinite(column)))]
-            raise _fault(run, f"{name} at {key} = {calls}", "undefined", "a run that has it for every number of stations")
+            raise _fault(
+                run,
+                f"{name} at {key} = {calls}",
+                "undefined",
+                "a run that has it for every number of stations",
+            )
     columns |= {"loss_low": [each.low for each in loss], "loss_high": [each.high for each in loss]}
     numbers = np.arange(simulated[-1] + 1.0)
     # Beyond the ends np.interp goes on with the value there.
-    spread = {name: np.interp(numbers, simulated, np.clip(column, 0, 1)) for name, column in columns.items()}
-    early = any(_settled_ps(trial.scenario) > trial.scenario["phases"]["measure_from_ps"] for trial in trials)
-    return ByCalls(series=chosen, simulated=simulated, window_s=window_s, is_from_the_start=early, **spread)
+    spread = {
+        name: np.interp(numbers, simulated, np.clip(column, 0, 1))
+        for name, column in columns.items()
+    }
+    early = any(
+        _settled_ps(trial.scenario) > trial.scenario["phases"]["measure_from_ps"]
+        for trial in trials
+    )
+    return ByCalls(
+        series=chosen, simulated=simulated, window_s=window_s, is_from_the_start=early, **spread
+    )
 
 
-def outcomes(offered_erlangs: Sequence[float], by_calls: ByCalls, thresholds: Thresholds) -> tuple[Outcome, ...]:
+def outcomes(
+    offered_erlangs: Sequence[float], by_calls: ByCalls, thresholds: Thresholds
+) -> tuple[Outcome, ...]:
     """Say what each rule makes of each load offered.
 
     Parameters
@@ -223,17 +262,28 @@ def outcomes(offered_erlangs: Sequence[float], by_calls: ByCalls, thresholds: Th
         "count": by_count(thresholds.most, heard=thresholds.heard, places=numbers),
         "load": by_load(by_calls.load, deviation=by_calls.deviation, threshold=thresholds.load),
     }
-    return tuple(_outcome(offered, rule, rules[rule], by_calls, thresholds) for offered in offered_erlangs for rule in RULES)
+    return tuple(
+        _outcome(offered, rule, rules[rule], by_calls, thresholds)
+        for offered in offered_erlangs
+        for rule in RULES
+    )
 
 
-def _outcome(offered: float, rule: str, admit: Floats, by_calls: ByCalls, thresholds: Thresholds) -> Outcome:
+def _outcome(
+    offered: float, rule: str, admit: Floats, by_calls: ByCalls, thresholds: Thresholds
+) -> Outcome:
     found = occupancy(offered, admit=admit[:-1])
 
     def lot(loss: Floats) -> Any:
-        return call_time(found.distribution, loss=loss, limit=thresholds.limit, most=thresholds.most)
+        return call_time(
+            found.distribution, loss=loss, limit=thresholds.limit, most=thresholds.most
+        )
 
     middle = lot(by_calls.loss)
-    low, high = (float(lot(loss).beyond) if by_calls.has_intervals else np.nan for loss in (by_calls.loss_low, by_calls.loss_high))
+    low, high = (
+        float(lot(loss).beyond) if by_calls.has_intervals else np.nan
+        for loss in (by_calls.loss_low, by_calls.loss_high)
+    )
     return Outcome(
         offered_erlangs=float(offered),
         rule=rule,
@@ -244,7 +294,8 @@ def _outcome(offered: float, rule: str, admit: Floats, by_calls: ByCalls, thresh
         beyond_high=high,
         mean_loss=float(middle.mean_loss),
         crowded=float(middle.crowded),
-        # Not times a(n): far too many calls would hide that a rule which admits one in a million would go on growing.
+        # Not times a(n): far too many calls would hide that a rule which admits one in a million
+        # would go on growing.
         bound=float(found.distribution[-1]) if admit[-1] > 0 else 0.0,
     )
 
@@ -252,7 +303,9 @@ def _outcome(offered: float, rule: str, admit: Floats, by_calls: ByCalls, thresh
 def _series(run: Path, points: Sequence[Point], wanted: str | None) -> str:
     """Return the series that is meant: it has voice, and varies a number of stations."""
     there = list(dict.fromkeys(point.series for point in points))
-    fit = [name for name in there if _is_of_calls([point for point in points if point.series == name])]
+    fit = [
+        name for name in there if _is_of_calls([point for point in points if point.series == name])
+    ]
     if wanted is not None:
         if wanted not in there:
             raise _fault("command line", "--series", wanted, f"one of {', '.join(there)}")
@@ -261,7 +314,9 @@ def _series(run: Path, points: Sequence[Point], wanted: str | None) -> str:
             raise _fault("command line", "--series", wanted, allowed)
         return wanted
     if not fit:
-        raise _fault(run, "series", ", ".join(there), "one with voice that varies the number of stations")
+        raise _fault(
+            run, "series", ", ".join(there), "one with voice that varies the number of stations"
+        )
     if len(fit) > 1:
         raise _fault("command line", "--series", "not given", f"one of {', '.join(fit)}")
     return fit[0]
@@ -276,7 +331,10 @@ def _is_of_calls(points: Sequence[Point]) -> bool:
 def _values(points: Sequence[Point]) -> dict[str, list[str]]:
     """Return what a series varies, with its values."""
     keys = dict.fromkeys(key for point in points for key in point.point)
-    return {key: list(dict.fromkeys(point.point[key] for point in points if key in point.point)) for key in keys}
+    return {
+        key: list(dict.fromkeys(point.point[key] for point in points if key in point.point))
+        for key in keys
+    }
 
 
 def _count_key(points: Sequence[Point], fixed: Mapping[str, str]) -> str:
@@ -285,16 +343,39 @@ def _count_key(points: Sequence[Point], fixed: Mapping[str, str]) -> str:
     faults = []
     for key, value in fixed.items():
         if key not in values:
-            faults.append(Fault("command line", "--at", f"{key}={value}", f"KEY=VALUE with one of the keys {', '.join(values)}"))
+            faults.append(
+                Fault(
+                    "command line",
+                    "--at",
+                    f"{key}={value}",
+                    f"KEY=VALUE with one of the keys {', '.join(values)}",
+                )
+            )
         elif value not in values[key]:
-            faults.append(Fault("command line", "--at", f"{key}={value}", f"one of {', '.join(values[key])}"))
+            faults.append(
+                Fault("command line", "--at", f"{key}={value}", f"one of {', '.join(values[key])}")
+            )
     free = [key for key in values if key not in fixed]
     counts = [key for key in free if _COUNT.fullmatch(key) and len(values[key]) > 1]
     if not counts:
-        faults.append(Fault("command line", "--at", ", ".join(fixed), "a number of stations that is left to vary"))
+        faults.append(
+            Fault(
+                "command line",
+                "--at",
+                ", ".join(fixed),
+                "a number of stations that is left to vary",
+            )
+        )
     for key in free:
         if key not in counts[:1] and len(values[key]) > 1:
-            faults.append(Fault("command line", "--at", f"{key} not given", f"{key}=VALUE with one of {', '.join(values[key])}"))
+            faults.append(
+                Fault(
+                    "command line",
+                    "--at",
+                    f"{key} not given",
+                    f"{key}=VALUE with one of {', '.join(values[key])}",
+                )
+            )
     if faults:
         raise InputError(faults)
     return counts[0]
@@ -305,7 +386,9 @@ def _is_at(point: Mapping[str, str], fixed: Mapping[str, str]) -> bool:
 
 
 def _loads(trials: Sequence[Trial], batches: Any, key: str) -> tuple[dict[int, list[float]], float]:
-    """Return the loads of batches by number of calls, and the length of a batch [s]; of batches that begin when all stations have begun."""
+    """Return the loads of batches by number of calls, and the length of a batch [s]; of batches
+    that begin when all stations have begun.
+    """
     found: dict[int, list[float]] = {}
     window_s = float("nan")
     for positions, sums in batch_sums(batches, trials):
@@ -313,7 +396,9 @@ def _loads(trials: Sequence[Trial], batches: Any, key: str) -> tuple[dict[int, l
         loads = sums.charged_s.sum(axis=-1) / sums.window_s[:, None]
         for position, load in zip(positions.tolist(), loads, strict=True):
             trial = trials[position]
-            from_s = trial.scenario["phases"]["measure_from_ps"] / PS_PER_S + window_s * np.arange(load.size)
+            from_s = trial.scenario["phases"]["measure_from_ps"] / PS_PER_S + window_s * np.arange(
+                load.size
+            )
             settled = from_s >= _settled_ps(trial.scenario) / PS_PER_S
             found.setdefault(int(trial.point[key]), []).extend(load[settled].tolist())
     return {calls: loads for calls, loads in found.items() if loads}, window_s
@@ -326,7 +411,9 @@ def _settled_ps(scenario: Mapping[str, Any]) -> int:
 
 
 def _voice_stations(scenario: Mapping[str, Any]) -> int:
-    return sum(len(group["places"]) for group in scenario["groups"] if group["arrivals"]["kind"] == "coder")
+    return sum(
+        len(group["places"]) for group in scenario["groups"] if group["arrivals"]["kind"] == "coder"
+    )
 
 
 def _fault(file: Path | str, key: str, value: str, allowed: str) -> InputError:

@@ -1,4 +1,6 @@
-"""Calls between hosts of a network, beside the traffic of its file: the question, and the experiment that answers it."""
+"""Calls between hosts of a network, beside the traffic of its file: the question, and the
+experiment that answers it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,8 +34,9 @@ DRAIN_S = 1.0
 class NetworkQuestion:
     """Which calls, between which hosts of a network.
 
-    Calls go round the pairs of hosts: the first between the first caller and the first called, and so on. They are added to the flows of
-    the file. A number of calls is judged by its worst pair and direction, each rated by all of its packets together.
+    Calls go round the pairs of hosts: the first between the first caller and the first called, and
+    so on. They are added to the flows of the file. A number of calls is judged by its worst pair
+    and direction, each rated by all of its packets together.
 
     Parameters
     ----------
@@ -65,7 +68,8 @@ class NetworkQuestion:
 
     @property
     def packets(self) -> Packets:
-        """What one direction puts on an Ethernet link while its talker talks; its loads are of 10 Mb/s.
+        """What one direction puts on an Ethernet link while its talker talks; its loads are of 10
+        Mb/s.
 
         Raises
         ------
@@ -74,7 +78,13 @@ class NetworkQuestion:
 
         """
         medium = replace(Medium.of("ieee-10", standards()["ieee-10"]), name="network")
-        return packets(self.codec, packet_s=self.packet_s, medium=medium, ip=self.ip, bit_rate_bps=self.bit_rate_bps)
+        return packets(
+            self.codec,
+            packet_s=self.packet_s,
+            medium=medium,
+            ip=self.ip,
+            bit_rate_bps=self.bit_rate_bps,
+        )
 
     @property
     def activity(self) -> float:
@@ -83,17 +93,31 @@ class NetworkQuestion:
 
     @property
     def most(self) -> int:
-        """Calls that the bits of the links, or the number of flows of an experiment, leave room for."""
+        """Calls that the bits of the links, or the number of flows of an experiment, leave room
+        for.
+        """
         links = self.network["links"]
         bounds = []
         for caller, called in self.pairs:
             for _, link, _ in links_between(links, caller, called):
-                octets = int(self.packets.frame_octets) + link.get("preamble_octets", 8) + link.get("gap_octets", 12)
+                octets = (
+                    int(self.packets.frame_octets)
+                    + link.get("preamble_octets", 8)
+                    + link.get("gap_octets", 12)
+                )
                 directions = self.talkers if link.get("half_duplex") else 1
-                load = octets * link["ps_per_octet"] * directions * self.activity / (self.packet_s * PS_PER_S)
+                load = (
+                    octets
+                    * link["ps_per_octet"]
+                    * directions
+                    * self.activity
+                    / (self.packet_s * PS_PER_S)
+                )
                 bounds.append(int(1 / load))
         calls = len(self.pairs) * (min(bounds) + 1) - 1
-        return max(1, min(calls, (MOST_FLOWS - len(self.document.get("flows", ()))) // self.talkers))
+        return max(
+            1, min(calls, (MOST_FLOWS - len(self.document.get("flows", ()))) // self.talkers)
+        )
 
     @property
     def network(self) -> Mapping[str, Any]:
@@ -113,10 +137,18 @@ class NetworkQuestion:
         flows = list(self.document.get("flows", ()))
         for call in range(calls):
             caller, called = self.pairs[call % len(self.pairs)]
-            flows.append({"name": CALLS_THERE.format(call + 1), "from": caller, "to": called, **shape})
+            flows.append(
+                {"name": CALLS_THERE.format(call + 1), "from": caller, "to": called, **shape}
+            )
             if self.talkers == 2:
-                flows.append({"name": CALLS_BACK.format(call + 1), "from": called, "to": caller, **shape})
-        kept = {key: value for key, value in self.document.items() if key not in ("vary", "sources", "theory", "notes")}
+                flows.append(
+                    {"name": CALLS_BACK.format(call + 1), "from": called, "to": caller, **shape}
+                )
+        kept = {
+            key: value
+            for key, value in self.document.items()
+            if key not in ("vary", "sources", "theory", "notes")
+        }
         return {
             **kept,
             "title": f"{calls} calls of {self.codec}, {1e3 * self.packet_s:g} ms a packet, {directions}",
@@ -160,12 +192,21 @@ class NetworkQuestion:
         links = self.network["links"]
         paths = []
         for caller, called in self.pairs[:MOST_PATHS]:
-            steps = [f"{before}–{node} {_rate_text(link)} {_duplex(link)}" for before, link, node in links_between(links, caller, called)]
+            steps = [
+                f"{before}–{node} {_rate_text(link)} {_duplex(link)}"
+                for before, link, node in links_between(links, caller, called)
+            ]
             paths.append(f"{caller} to {called} over {', '.join(steps)}")
         more = len(self.pairs) - MOST_PATHS
         others = len(self.trials(1)[0].scenario["flows"]) - self.talkers
-        beside = f"beside {others} other flow{'s' if others > 1 else ''}" if others else "without other traffic"
-        return f"{'; '.join(paths)}{f' and {more} more pairs of hosts' if more > 0 else ''}; {beside}"
+        beside = (
+            f"beside {others} other flow{'s' if others > 1 else ''}"
+            if others
+            else "without other traffic"
+        )
+        return (
+            f"{'; '.join(paths)}{f' and {more} more pairs of hosts' if more > 0 else ''}; {beside}"
+        )
 
 
 MOST_PATHS = 3
@@ -181,8 +222,11 @@ def _duplex(link: Mapping[str, Any]) -> str:
     return "half duplex" if link.get("half_duplex") else "full duplex"
 
 
-def pairs_of(document: Mapping[str, Any], path: Path, *, callers: str, called: str) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of hosts between which calls go: each host of the one with one of the other, in rotation.
+def pairs_of(
+    document: Mapping[str, Any], path: Path, *, callers: str, called: str
+) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of hosts between which calls go: each host of the one with one of the other,
+    in rotation.
 
     Parameters
     ----------
@@ -194,25 +238,58 @@ def pairs_of(document: Mapping[str, Any], path: Path, *, callers: str, called: s
     Raises
     ------
     InputError
-        If a name is not that of a host or of a group, or no two different hosts can be paired, or no links lead from one to the other.
+        If a name is not that of a host or of a group, or no two different hosts can be paired, or
+        no links lead from one to the other.
 
     """
-    wired = wiring(validated(Network, document["network"], file=str(path), within=("network",)), file=str(path))
+    wired = wiring(
+        validated(Network, document["network"], file=str(path), within=("network",)), file=str(path)
+    )
     hosts = [node["name"] for node in wired.nodes if "host" in node["kind"]]
     sides = []
     for option, name in (("--from", callers), ("--to", called)):
         members = wired.members.get(name) or ([name] if name in hosts else [])
         if not members:
             known = ", ".join(dict.fromkeys([*wired.members, *hosts]))
-            raise InputError([Fault("command line", option, shown(name), f"expected a host or a group of hosts of {path}: {known}")])
+            raise InputError(
+                [
+                    Fault(
+                        "command line",
+                        option,
+                        shown(name),
+                        f"expected a host or a group of hosts of {path}: {known}",
+                    )
+                ]
+            )
         sides.append(members)
     first, second = sides
     if callers == called:
         second = [*first[1:], first[0]]
-    pairs = tuple((first[at % len(first)], second[at % len(second)]) for at in range(max(len(first), len(second))))
+    pairs = tuple(
+        (first[at % len(first)], second[at % len(second)])
+        for at in range(max(len(first), len(second)))
+    )
     for one, other in pairs:
         if one == other:
-            raise InputError([Fault("command line", "--to", shown(called), f"expected another host than {one}, which --from gives")])
+            raise InputError(
+                [
+                    Fault(
+                        "command line",
+                        "--to",
+                        shown(called),
+                        f"expected another host than {one}, which --from gives",
+                    )
+                ]
+            )
         if wired.tree[one] != wired.tree[other]:
-            raise InputError([Fault("command line", "--to", shown(called), f"expected a host to which links lead from {one}")])
+            raise InputError(
+                [
+                    Fault(
+                        "command line",
+                        "--to",
+                        shown(called),
+                        f"expected a host to which links lead from {one}",
+                    )
+                ]
+            )
     return pairs

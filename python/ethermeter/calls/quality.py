@@ -10,7 +10,14 @@ import numpy.typing as npt
 from ethermeter.analysis.ports import media_of
 from ethermeter.analysis.roofline import links_between
 from ethermeter.observation import Caution, Metric
-from ethermeter.store.rows import FLOW_METRICS, HISTOGRAMS, METRICS, PORT_COLUMNS, TrialRows, caution_text
+from ethermeter.store.rows import (
+    FLOW_METRICS,
+    HISTOGRAMS,
+    METRICS,
+    PORT_COLUMNS,
+    TrialRows,
+    caution_text,
+)
 from ethermeter.voice import CODECS, e_model, mouth_to_ear
 
 Floats = npt.NDArray[np.float64]
@@ -20,14 +27,16 @@ _RESPONSE, _ONE_WAY = HISTOGRAMS.index("response_time"), HISTOGRAMS.index("one_w
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is good enough: a mean opinion score, or for codecs that the E-model does not rate, a loss and a delay.
+    """What is good enough: a mean opinion score, or for codecs that the E-model does not rate, a
+    loss and a delay.
 
     Parameters
     ----------
     mos
         Mean opinion score, or None.
     loss, delay_s
-        Largest share of packets that may not come in time, and largest delay from mouth to ear [s]; used where there is no `mos`.
+        Largest share of packets that may not come in time, and largest delay from mouth to ear [s];
+        used where there is no `mos`.
 
     """
 
@@ -36,7 +45,9 @@ class Wanted:
     delay_s: float = 0.15
 
     def margin(self, quality: "Quality") -> float:
-        """By how much a quality is better than wanted, in the unit of the score or as a share of the loss; negative where worse."""
+        """By how much a quality is better than wanted, in the unit of the score or as a share of
+        the loss; negative where worse.
+        """
         if self.mos is not None:
             return quality.mos - self.mos
         return self.loss - quality.loss if quality.delay_s <= self.delay_s * (1 + 1e-9) else -1.0
@@ -49,7 +60,8 @@ class Quality:
     Parameters
     ----------
     buffer_s
-        Time after which a packet is played that the network has had since it was ready [s]: the delay of network and jitter buffer.
+        Time after which a packet is played that the network has had since it was ready [s]: the
+        delay of network and jitter buffer.
     delay_s
         From mouth to ear [s].
     loss
@@ -59,8 +71,8 @@ class Quality:
     network_p50_s, network_p99_s
         Of the packets' time from being ready to their arrival [s].
     utilisation
-        Of a segment: channel time of delivered frames over the window. Of a network: share of the time that the busiest medium between the
-        hosts of the call was busy.
+        Of a segment: channel time of delivered frames over the window. Of a network: share of the
+        time that the busiest medium between the hosts of the call was busy.
     cautions
         Words of the closed list that delays and losses of the trial have.
 
@@ -79,12 +91,14 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Packets of a trial that one receiver, or all together, heard: how long they took, and how many never came.
+    """Packets of a trial that one receiver, or all together, heard: how long they took, and how
+    many never came.
 
     Parameters
     ----------
     edges_s, counts
-        Upper edges of the buckets of the packets' time from being ready to their arrival [s], ascending, and packets in them.
+        Upper edges of the buckets of the packets' time from being ready to their arrival [s],
+        ascending, and packets in them.
     sent
         Packets, those that never came too.
     utilisation, cautions
@@ -104,7 +118,10 @@ def of_segment(rows: TrialRows) -> Heard:
     whole = dict(zip(METRICS, rows.values[: len(METRICS)].tolist(), strict=True))
     edges_s, counts = _buckets(rows, rows.histogram == _RESPONSE)
     sent = float(counts.sum()) + whole[Metric.DISCARDED] + whole[Metric.DROPPED]
-    words = _words(int(rows.cautions[METRICS.index(metric)]) for metric in (Metric.RESPONSE_TIME, Metric.LOSS, Metric.UTILISATION))
+    words = _words(
+        int(rows.cautions[METRICS.index(metric)])
+        for metric in (Metric.RESPONSE_TIME, Metric.LOSS, Metric.UTILISATION)
+    )
     return Heard(edges_s, counts, sent, whole[Metric.UTILISATION], words)
 
 
@@ -129,12 +146,23 @@ def of_flows(rows: TrialRows, scenario: Mapping[str, Any], flows: Sequence[int])
     chosen = np.array(flows)
     offered = rows.values[at(Metric.OFFERED_RATE)][chosen]
     came = offered * (1 - np.nan_to_num(rows.values[at(Metric.LOSS)][chosen]))
-    edges_s, counts = _buckets(rows, (rows.histogram == _ONE_WAY) & np.isin(rows.histogram_flow, chosen))
-    # Of those offered in the window the share that came; the packets of the histogram are these but for those at its edges.
-    sent = float(counts.sum() * offered.sum() / came.sum()) if came.sum() > 0 else float(offered.sum())
-    masks = (int(mask) for metric in (Metric.ONE_WAY_DELAY, Metric.LOSS) for mask in rows.cautions[at(metric)][chosen])
+    edges_s, counts = _buckets(
+        rows, (rows.histogram == _ONE_WAY) & np.isin(rows.histogram_flow, chosen)
+    )
+    # Of those offered in the window the share that came; the packets of the histogram are these but
+    # for those at its edges.
+    sent = (
+        float(counts.sum() * offered.sum() / came.sum()) if came.sum() > 0 else float(offered.sum())
+    )
+    masks = (
+        int(mask)
+        for metric in (Metric.ONE_WAY_DELAY, Metric.LOSS)
+        for mask in rows.cautions[at(metric)][chosen]
+    )
     flow = scenario["flows"][flows[0]]
-    return Heard(edges_s, counts, sent, _busiest(rows, scenario, flow["from"], flow["to"][0]), _words(masks))
+    return Heard(
+        edges_s, counts, sent, _busiest(rows, scenario, flow["from"], flow["to"][0]), _words(masks)
+    )
 
 
 def _busiest(rows: TrialRows, scenario: Mapping[str, Any], source: str, sink: str) -> float:
@@ -143,13 +171,18 @@ def _busiest(rows: TrialRows, scenario: Mapping[str, Any], source: str, sink: st
     ports = rows.ports.reshape(-1, len(PORT_COLUMNS))
     links = network["links"]
     gap_ps = np.repeat([link.get("gap_octets", 12) * link["ps_per_octet"] for link in links], 2)
-    busy_ps = ports[:, PORT_COLUMNS.index("busy_ps")] + ports[:, PORT_COLUMNS.index("frames")] * gap_ps
+    busy_ps = (
+        ports[:, PORT_COLUMNS.index("busy_ps")] + ports[:, PORT_COLUMNS.index("frames")] * gap_ps
+    )
     media = media_of(network)
     together = np.bincount(media, weights=busy_ps)[media]
     passed = []
     for node, link, _ in links_between(links, source, sink):
         passed.append(2 * links.index(link) + [end["node"] for end in link["ends"]].index(node))
-    return min(float(together[passed].max()) / float(phases["measure_to_ps"] - phases["measure_from_ps"]), 1.0)
+    return min(
+        float(together[passed].max()) / float(phases["measure_to_ps"] - phases["measure_from_ps"]),
+        1.0,
+    )
 
 
 def _words(masks: Iterable[int]) -> tuple[str, ...]:
@@ -157,12 +190,35 @@ def _words(masks: Iterable[int]) -> tuple[str, ...]:
     return tuple(str(word) for word in Caution if word in found and word != Caution.NO_SAMPLES)
 
 
-def quality(rows: TrialRows, *, codec: str, packet_s: float, buffer_s: float | None, beyond_s: float, wanted: Wanted) -> Quality:
+def quality(
+    rows: TrialRows,
+    *,
+    codec: str,
+    packet_s: float,
+    buffer_s: float | None,
+    beyond_s: float,
+    wanted: Wanted,
+) -> Quality:
     """Rate a trial of a segment whose stations all talk; as `rated`."""
-    return rated(of_segment(rows), codec=codec, packet_s=packet_s, buffer_s=buffer_s, beyond_s=beyond_s, wanted=wanted)
+    return rated(
+        of_segment(rows),
+        codec=codec,
+        packet_s=packet_s,
+        buffer_s=buffer_s,
+        beyond_s=beyond_s,
+        wanted=wanted,
+    )
 
 
-def rated(heard: Heard, *, codec: str, packet_s: float, buffer_s: float | None, beyond_s: float, wanted: Wanted) -> Quality:
+def rated(
+    heard: Heard,
+    *,
+    codec: str,
+    packet_s: float,
+    buffer_s: float | None,
+    beyond_s: float,
+    wanted: Wanted,
+) -> Quality:
     """Rate what was heard.
 
     Parameters
@@ -172,8 +228,9 @@ def rated(heard: Heard, *, codec: str, packet_s: float, buffer_s: float | None, 
     codec, packet_s
         As of the question.
     buffer_s
-        Delay of network and jitter buffer that the receivers have set [s]; None for the one with the best score (where there is no score:
-        the shortest with which no more than the wanted loss is late, or the longest that the wanted delay leaves).
+        Delay of network and jitter buffer that the receivers have set [s]; None for the one with
+        the best score (where there is no score: the shortest with which no more than the wanted
+        loss is late, or the longest that the wanted delay leaves).
     beyond_s
         Delay beyond the segment, such as of a network behind it [s].
     wanted
@@ -183,13 +240,19 @@ def rated(heard: Heard, *, codec: str, packet_s: float, buffer_s: float | None, 
     edges_s, counts = heard.edges_s, heard.counts
     late = 1 - np.cumsum(counts) / heard.sent if heard.sent else np.ones(counts.shape)
     if buffer_s is None:
-        index = _best(edges_s, late, codec=codec, packet_s=packet_s, beyond_s=beyond_s, wanted=wanted)
+        index = _best(
+            edges_s, late, codec=codec, packet_s=packet_s, beyond_s=beyond_s, wanted=wanted
+        )
         chosen, loss = float(edges_s[index]), float(late[index])
     else:
         in_time = edges_s <= buffer_s * (1 + 1e-9)
         chosen, loss = buffer_s, float(late[in_time][-1]) if in_time.any() else 1.0
     loss = min(max(loss, 0.0), 1.0)
-    delay_s = float(mouth_to_ear(codec, packet_s=packet_s, network_s=chosen + beyond_s, jitter_buffer_s=0.0).delay_s)
+    delay_s = float(
+        mouth_to_ear(
+            codec, packet_s=packet_s, network_s=chosen + beyond_s, jitter_buffer_s=0.0
+        ).delay_s
+    )
     rating, mos = _rated(codec, delay_s, loss)
     return Quality(
         buffer_s=chosen,
@@ -205,15 +268,21 @@ def rated(heard: Heard, *, codec: str, packet_s: float, buffer_s: float | None, 
 
 
 def _buckets(rows: TrialRows, of: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return upper edges [s] of the chosen buckets, and packets in them; equal buckets together, at least one."""
+    """Return upper edges [s] of the chosen buckets, and packets in them; equal buckets together, at
+    least one.
+    """
     if not of.any():
         return np.zeros(1), np.zeros(1)
     edges_ps, place = np.unique(rows.high_ps[of], return_inverse=True)
     return edges_ps / PS_PER_S, np.bincount(place, weights=rows.count[of]).astype(np.float64)
 
 
-def _best(edges_s: Floats, late: Floats, *, codec: str, packet_s: float, beyond_s: float, wanted: Wanted) -> int:
-    base_s = float(mouth_to_ear(codec, packet_s=packet_s, network_s=beyond_s, jitter_buffer_s=0.0).delay_s)
+def _best(
+    edges_s: Floats, late: Floats, *, codec: str, packet_s: float, beyond_s: float, wanted: Wanted
+) -> int:
+    base_s = float(
+        mouth_to_ear(codec, packet_s=packet_s, network_s=beyond_s, jitter_buffer_s=0.0).delay_s
+    )
     delays = np.minimum(base_s + edges_s, 10.0)
     if CODECS[codec].is_rated:
         return int(np.argmax(np.asarray(e_model(delays, np.clip(late, 0, 1), codec=codec).r)))
@@ -232,4 +301,6 @@ def _rated(codec: str, delay_s: float, loss: float) -> tuple[float, float]:
 
 def _quantile(edges_s: Floats, counts: Floats, share: float) -> float:
     total = counts.sum()
-    return float(edges_s[np.searchsorted(np.cumsum(counts), share * total)]) if total else float("nan")
+    return (
+        float(edges_s[np.searchsorted(np.cumsum(counts), share * total)]) if total else float("nan")
+    )

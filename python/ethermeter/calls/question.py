@@ -1,4 +1,6 @@
-"""The question of a segment: which calls, on which segment; and the experiment that answers it for some number of calls."""
+"""The question of a segment: which calls, on which segment; and the experiment that answers it for
+some number of calls.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +18,9 @@ from ethermeter.voice.packets import Packets
 
 PS_PER_S = 10**12
 SETTLE_S = 2.0
-"""Time in which stations send already and are not measured yet [s]: some hundred packets of each talker."""
+"""Time in which stations send already and are not measured yet [s]: some hundred packets of each
+talker.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,13 @@ class Question:
             If the codec cannot be cut like this, or a packet does not fit into a frame.
 
         """
-        return packets(self.codec, packet_s=self.packet_s, medium=self.medium, ip=self.ip, bit_rate_bps=self.bit_rate_bps)
+        return packets(
+            self.codec,
+            packet_s=self.packet_s,
+            medium=self.medium,
+            ip=self.ip,
+            bit_rate_bps=self.bit_rate_bps,
+        )
 
     @property
     def activity(self) -> float:
@@ -89,7 +99,9 @@ class Question:
 
     @property
     def most(self) -> int:
-        """Calls that the bits of the segment, or the stations that its standard allows, leave room for."""
+        """Calls that the bits of the segment, or the stations that its standard allows, leave room
+        for.
+        """
         stations = int(standards()[self.segment["standard"]]["max_stations"])
         return max(1, min(int(1 / self.load_of_a_call), stations // self.talkers))
 
@@ -104,7 +116,12 @@ class Question:
             "series": "calls",
             "segment": dict(self.segment),
             "stations": [
-                {"name": "talker", "count": calls * self.talkers, "frames": f"{int(self.packets.frame_octets)} B", "arrivals": arrivals}
+                {
+                    "name": "talker",
+                    "count": calls * self.talkers,
+                    "frames": f"{int(self.packets.frame_octets)} B",
+                    "arrivals": arrivals,
+                }
             ],
             "phases": {
                 "transmit": time_text(SETTLE_S + self.duration_s),
@@ -125,7 +142,14 @@ class Question:
         constants = standards()[self.segment["standard"]]
         mbps = 1e6 / constants["bit_ps"]
         sizes = ("length", "round_trip", "star", "delays")
-        size = next((f"{key.replace('_', ' ')} {self.segment[key]}" for key in sizes if isinstance(self.segment.get(key), str)), "")
+        size = next(
+            (
+                f"{key.replace('_', ' ')} {self.segment[key]}"
+                for key in sizes
+                if isinstance(self.segment.get(key), str)
+            ),
+            "",
+        )
         known = f"{self.segment['standard']}{f', {size}' if size else ''}"
         return f"one shared segment of {mbps:g} Mb/s, half duplex (CSMA/CD): {known}; without other traffic"
 
@@ -149,10 +173,18 @@ class Question:
 
 
 def arrivals_of(period: str, pattern: TalkPattern | None) -> dict[str, Any]:
-    """Return the arrivals of a talker's packets in an experiment file: all the time, or in talk spurts only."""
+    """Return the arrivals of a talker's packets in an experiment file: all the time, or in talk
+    spurts only.
+    """
     if pattern is None:
         return {"regular": period}
-    return {"on_off": {"period": period, "on": time_text(pattern.talk_s), "off": time_text(pattern.silence_s)}}
+    return {
+        "on_off": {
+            "period": period,
+            "on": time_text(pattern.talk_s),
+            "off": time_text(pattern.silence_s),
+        }
+    }
 
 
 def time_text(seconds: float) -> str:

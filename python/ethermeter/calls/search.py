@@ -41,7 +41,9 @@ class Rated:
 
     @property
     def is_carried(self) -> bool:
-        """Whether no unlimited queue is offered more than its wire carries, in which delays would grow with the length of the trial."""
+        """Whether no unlimited queue is offered more than its wire carries, in which delays would
+        grow with the length of the trial.
+        """
         return Caution.UNBOUNDED_QUEUE not in self.cautions
 
     @property
@@ -61,13 +63,16 @@ class Answer:
     Parameters
     ----------
     calls
-        The largest number that is good enough on the mean and all of whose fewer that were tried are too; 0 if not even one is.
+        The largest number that is good enough on the mean and all of whose fewer that were tried
+        are too; 0 if not even one is.
     sure, possible
-        Numbers tried whose interval is on the good side, the largest of them; and the largest whose interval reaches it.
+        Numbers tried whose interval is on the good side, the largest of them; and the largest whose
+        interval reaches it.
     tried
         Every number that was tried, by size.
     is_limited_by_stations
-        Whether the answer is the most that was tried: what the bits, or the number of stations or flows, leave room for.
+        Whether the answer is the most that was tried: what the bits, or the number of stations or
+        flows, leave room for.
 
     """
 
@@ -100,7 +105,8 @@ def most_calls(
     wanted
         What is good enough.
     buffer_s
-        Delay of network and jitter buffer that the receivers have set [s]; None for the best of each trial.
+        Delay of network and jitter buffer that the receivers have set [s]; None for the best of
+        each trial.
     beyond_s
         Delay beyond the segment or network [s].
     jobs
@@ -124,7 +130,9 @@ def most_calls(
         if calls not in tried:
             if follow is not None:
                 follow(calls, len(tried))
-            tried[calls] = _rated(question, wanted, calls, buffer_s=buffer_s, beyond_s=beyond_s, jobs=jobs)
+            tried[calls] = _rated(
+                question, wanted, calls, buffer_s=buffer_s, beyond_s=beyond_s, jobs=jobs
+            )
         return tried[calls].is_enough
 
     most = question.most
@@ -137,13 +145,33 @@ def most_calls(
         if 1 <= calls <= most:
             enough(calls)
     listed = tuple(tried[calls] for calls in sorted(tried))
-    sure = max((each.calls for each in listed if each.calls <= low and each.is_carried and each.margin.low >= 0), default=0)
-    possible = max((each.calls for each in listed if each.is_carried and each.margin.high >= 0 and each.calls >= low), default=low)
+    sure = max(
+        (
+            each.calls
+            for each in listed
+            if each.calls <= low and each.is_carried and each.margin.low >= 0
+        ),
+        default=0,
+    )
+    possible = max(
+        (
+            each.calls
+            for each in listed
+            if each.is_carried and each.margin.high >= 0 and each.calls >= low
+        ),
+        default=low,
+    )
     return Answer(low, sure, possible, listed, is_limited_by_stations=low == most)
 
 
 def _rated(
-    question: Question | NetworkQuestion, wanted: Wanted, calls: int, *, buffer_s: float | None, beyond_s: float, jobs: int
+    question: Question | NetworkQuestion,
+    wanted: Wanted,
+    calls: int,
+    *,
+    buffer_s: float | None,
+    beyond_s: float,
+    jobs: int,
 ) -> Rated:
     trials = question.trials(calls)
     work = [Work(place, trial.id, trial.line) for place, trial in enumerate(trials)]
@@ -152,7 +180,14 @@ def _rated(
         for result in results:
             if isinstance(result, Finished):
                 every = [
-                    rated(heard, codec=question.codec, packet_s=question.packet_s, buffer_s=buffer_s, beyond_s=beyond_s, wanted=wanted)
+                    rated(
+                        heard,
+                        codec=question.codec,
+                        packet_s=question.packet_s,
+                        buffer_s=buffer_s,
+                        beyond_s=beyond_s,
+                        wanted=wanted,
+                    )
                     for heard in question.heard(result.rows, trials[result.place], calls)
                 ]
                 # Of a network, the worst pair of hosts and direction, with the cautions of all.

@@ -5,4 +5,14 @@ from ethermeter.captures.explanation import Explanation, explain
 from ethermeter.captures.limits import Limit
 from ethermeter.captures.verdict import Role, Vantage, Verdict
 
-__all__ = ["Caution", "Connection", "End", "Explanation", "Limit", "Role", "Vantage", "Verdict", "explain"]
+__all__ = [
+    "Caution",
+    "Connection",
+    "End",
+    "Explanation",
+    "Limit",
+    "Role",
+    "Vantage",
+    "Verdict",
+    "explain",
+]

@@ -15,7 +15,9 @@ _TRAINS = 10
 _NEAR = 0.25
 """A capture is near an end if the other end is four times as far away."""
 _TELLING_S = 1e-4
-"""Hosts answer a SYN up to so much later than an acknowledgement: shorter times do not tell which end is near."""
+"""Hosts answer a SYN up to so much later than an acknowledgement: shorter times do not tell which
+end is near.
+"""
 ROWS: Mapping[str, str] = {
     "segments": "Segments",
     "data_segments": "Segments with payload",
@@ -72,7 +74,9 @@ class End:
     def name(self) -> str:
         """Address and port."""
         address = self.of["address"]
-        return f"[{address}]:{self.of['port']}" if ":" in address else f"{address}:{self.of['port']}"
+        return (
+            f"[{address}]:{self.of['port']}" if ":" in address else f"{address}:{self.of['port']}"
+        )
 
     @property
     def octets(self) -> int:
@@ -85,7 +89,9 @@ class End:
         return _seconds(self.of["away_ns"])
 
     def delay_s(self, name: str) -> float | None:
-        """From this end's data to its acknowledgement, in s: `mean`, `least`, `most`, `p10`, `p50`, `p90`, `p99` or `p999`."""
+        """From this end's data to its acknowledgement, in s: `mean`, `least`, `most`, `p10`, `p50`,
+        `p90`, `p99` or `p999`.
+        """
         return _seconds(self.of["ack_delay"][f"{name}_ns"])
 
 
@@ -167,7 +173,8 @@ class Connection:
 
     @property
     def link_bps(self) -> float | None:
-        """Payload rate of the slowest link on the path in bit/s, as acknowledgements of the sender's data were spaced; None of few trains.
+        """Payload rate of the slowest link on the path in bit/s, as acknowledgements of the
+        sender's data were spaced; None of few trains.
 
         The fastest tenth of the trains counts: others have waited for the sender.
         """
@@ -178,13 +185,21 @@ class Connection:
     def segments(self) -> int:
         """Segments with payload that the sender put on the wire, those sent again included."""
         sender = self.sender.of
-        return max(int(sender["data_segments"]), -(-int(sender["octets"]) // max(1, int(sender["segment"]))))
+        return max(
+            int(sender["data_segments"]),
+            -(-int(sender["octets"]) // max(1, int(sender["segment"]))),
+        )
 
     @property
     def losses(self) -> int:
-        """Segments of the sender that were lost: those sent again, less those that had arrived all the same."""
+        """Segments of the sender that were lost: those sent again, less those that had arrived all
+        the same.
+        """
         sender = self.sender.of
-        again = max(int(sender["resent"]), -(-int(sender["resent_octets"]) // max(1, int(sender["segment"]))))
+        again = max(
+            int(sender["resent"]),
+            -(-int(sender["resent_octets"]) // max(1, int(sender["segment"]))),
+        )
         return max(0, again - max(int(sender["needless"]), int(sender["told_duplicate"])))
 
     @property
@@ -194,7 +209,9 @@ class Connection:
 
     @property
     def vantage(self) -> Vantage | None:
-        """Where the capture was made, by the least times to both ends and back; None if they do not tell."""
+        """Where the capture was made, by the least times to both ends and back; None if they do not
+        tell.
+        """
         sender, receiver = self.sender.away_s, self.receiver.away_s
         if sender is None or receiver is None or max(sender, receiver) < _TELLING_S:
             return None
@@ -227,11 +244,18 @@ class Connection:
         if any(end.of["uncaptured_octets"] for end in self.ends):
             found.append(Caution.UNCAPTURED)
         again = sum(end.of["resent"] + end.of["late"] for end in self.ends)
-        if again and sum(end.of["resent_guessed"] + end.of["late"] for end in self.ends) > _GUESSED * again:
+        if (
+            again
+            and sum(end.of["resent_guessed"] + end.of["late"] for end in self.ends)
+            > _GUESSED * again
+        ):
             found.append(Caution.GUESSED)
         if self.of["is_evicted"]:
             found.append(Caution.EVICTED)
-        if any(end.of["wanted_segment"] is not None and end.of["largest_payload"] > end.of["segment"] for end in self.ends):
+        if any(
+            end.of["wanted_segment"] is not None and end.of["largest_payload"] > end.of["segment"]
+            for end in self.ends
+        ):
             found.append(Caution.CUT_BY_INTERFACE)
         if self.is_lossy:
             found.append(Caution.DROPPED_BY_CAPTURE)

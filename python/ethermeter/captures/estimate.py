@@ -1,4 +1,6 @@
-"""Estimates of the rate that a transfer would reach without its present limit: the next limit, with its formula and its assumptions."""
+"""Estimates of the rate that a transfer would reach without its present limit: the next limit, with
+its formula and its assumptions.
+"""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +10,9 @@ from typing import Any
 _CUBIC_C = 0.4
 _CUBIC_BETA = 0.7
 HEADROOM = 1.5
-"""Buffer over rate times round trip: a writer is woken when a third of its buffer is free, so that two thirds must fill the round trip."""
+"""Buffer over rate times round trip: a writer is woken when a third of its buffer is free, so that
+two thirds must fill the round trip.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,9 @@ def loss_limited_bps(segment_octets: int, round_trip_s: float, loss_share: float
 
     Source
     ------
-    Reno, and CUBIC where it is no slower than Reno: a window of sqrt(3 / (2 p)) segments (Mathis, Semke, Mahdavi and Ott, Computer
-    Communication Review 27(3), 1997, equation 3). CUBIC elsewhere: RFC 9438, equation 5, with C = 0.4 and a factor of 0.7.
+    Reno, and CUBIC where it is no slower than Reno: a window of sqrt(3 / (2 p)) segments (Mathis,
+    Semke, Mahdavi and Ott, Computer Communication Review 27(3), 1997, equation 3). CUBIC elsewhere:
+    RFC 9438, equation 5, with C = 0.4 and a factor of 0.7.
 
     Examples
     --------
@@ -87,11 +92,15 @@ def loss_limited_bps(segment_octets: int, round_trip_s: float, loss_share: float
     7.09
     """
     reno = math.sqrt(1.5 / loss_share)
-    cubic: float = (_CUBIC_C * (3 + _CUBIC_BETA) / (4 * (1 - _CUBIC_BETA))) ** 0.25 * (round_trip_s / loss_share) ** 0.75
+    cubic: float = (_CUBIC_C * (3 + _CUBIC_BETA) / (4 * (1 - _CUBIC_BETA))) ** 0.25 * (
+        round_trip_s / loss_share
+    ) ** 0.75
     return 8 * segment_octets * max(reno, cubic) / round_trip_s
 
 
-def lowest(bounds: Sequence[Bound], window: Bound | None, assumptions: Sequence[str]) -> Estimate | None:
+def lowest(
+    bounds: Sequence[Bound], window: Bound | None, assumptions: Sequence[str]
+) -> Estimate | None:
     """Return the estimate by the lowest of some bounds; None if there are none.
 
     Parameters
@@ -113,7 +122,8 @@ def lowest(bounds: Sequence[Bound], window: Bound | None, assumptions: Sequence[
 
 
 def buffer_octets(rate_bps: float, round_trip_s: float) -> int:
-    """Return the buffer that a rate in bit/s needs over a round trip in s, with headroom, rounded up to two digits.
+    """Return the buffer that a rate in bit/s needs over a round trip in s, with headroom, rounded
+    up to two digits.
 
     Examples
     --------

@@ -33,7 +33,9 @@ class Explanation:
     @property
     def connections(self) -> tuple[Connection, ...]:
         """Connections, the one with most payload first."""
-        return tuple(Connection(each, is_lossy=bool(self.dropped)) for each in self.of["connections"])
+        return tuple(
+            Connection(each, is_lossy=bool(self.dropped)) for each in self.of["connections"]
+        )
 
     @property
     def flows(self) -> tuple[Mapping[str, Any], ...]:
@@ -43,11 +45,17 @@ class Explanation:
     @property
     def duration_s(self) -> float:
         """From the first packet to the last, in s."""
-        return (self.of["last_ns"] - self.of["first_ns"]) * NS if self.of["first_ns"] is not None else 0.0
+        return (
+            (self.of["last_ns"] - self.of["first_ns"]) * NS
+            if self.of["first_ns"] is not None
+            else 0.0
+        )
 
     @property
     def dropped(self) -> int | None:
-        """Packets that the capture itself dropped, at interfaces or in the system; nothing if it does not say."""
+        """Packets that the capture itself dropped, at interfaces or in the system; nothing if it
+        does not say.
+        """
         told = [count for count in self.of["dropped"].values() if count is not None]
         return sum(told) if told else None
 
@@ -64,14 +72,22 @@ class Explanation:
                 "the network lost"
             )
         if of["timeless"]:
-            found.append(f"{of['timeless']} packets have no time; each is taken as captured with the one before it")
+            found.append(
+                f"{of['timeless']} packets have no time; each is taken as captured with the one before it"
+            )
         if of["backward"]:
-            found.append(f"{of['backward']} packets are earlier than one before them; delays across them are taken as 0")
+            found.append(
+                f"{of['backward']} packets are earlier than one before them; delays across them are taken as 0"
+            )
         if of["kinds"]["unread"]:
-            found.append(f"{of['kinds']['unread']} packets are of link type {of['unread_link']} and not read; expected {_LINKS}")
+            found.append(
+                f"{of['kinds']['unread']} packets are of link type {of['unread_link']} and not read; expected {_LINKS}"
+            )
         for name, sums in (("connections", of["connection_sums"]), ("flows", of["flow_sums"])):
             if sums["evicted"]:
-                found.append(f"{sums['evicted']} {name} were let go before their end, since too many went on at the same time")
+                found.append(
+                    f"{sums['evicted']} {name} were let go before their end, since too many went on at the same time"
+                )
             if sums["unlisted"]["count"]:
                 found.append(f"{sums['unlisted']['count']} small {name} are in the sums only")
         return tuple(found)
@@ -89,7 +105,11 @@ class Explanation:
             if each.number == number:
                 return each
         most = self.of["connection_sums"]["count"]
-        allowed = f"the number of a connection that is listed, from 1 to {most}" if most else "nothing: the capture has no connection"
+        allowed = (
+            f"the number of a connection that is listed, from 1 to {most}"
+            if most
+            else "nothing: the capture has no connection"
+        )
         raise InputError([Fault("command line", "--connection", str(number), allowed)])
 
 
@@ -106,31 +126,62 @@ def explain(path: Path, follow: Callable[[int, int], object] | None = None) -> E
     Returns
     -------
     :
-        What it says. A file that ends within a packet is explained up to there, and `warnings` says so.
+        What it says. A file that ends within a packet is explained up to there, and `warnings` says
+        so.
 
     Raises
     ------
     InputError
-        If it cannot be read, is no capture, has no packet, is corrupt, or holds nothing but packets of a link that is not read.
+        If it cannot be read, is no capture, has no packet, is corrupt, or holds nothing but packets
+        of a link that is not read.
 
     """
     name = str(path)
     try:
         if not path.is_file():
-            raise InputError([Fault(name, "file", "not a file" if path.exists() else "not there", "a capture file, pcap or pcapng")])
+            raise InputError(
+                [
+                    Fault(
+                        name,
+                        "file",
+                        "not a file" if path.exists() else "not there",
+                        "a capture file, pcap or pcapng",
+                    )
+                ]
+            )
         if path.stat().st_size == 0:
             raise InputError([Fault(name, "file", "empty", "a capture file, pcap or pcapng")])
         of = json.loads(explain_capture(os.fspath(path), follow))
     except OSError as error:
-        raise InputError([Fault(name, "file", error.strerror or str(error), "a file that can be read")]) from None
+        raise InputError(
+            [Fault(name, "file", error.strerror or str(error), "a file that can be read")]
+        ) from None
     except InputError:
         raise
     except ValueError as error:
         what, _, allowed = str(error).partition("; expected ")
-        raise InputError([Fault(name, "file", what, f"expected {allowed}" if allowed else "a capture file, pcap or pcapng")]) from None
+        raise InputError(
+            [
+                Fault(
+                    name,
+                    "file",
+                    what,
+                    f"expected {allowed}" if allowed else "a capture file, pcap or pcapng",
+                )
+            ]
+        ) from None
     if of["ended_by"] is not None and not of["is_truncated"]:
         what, _, allowed = of["ended_by"].partition("; expected ")
-        raise InputError([Fault(name, "file", what, f"expected {allowed}" if allowed else "a file that can be read")])
+        raise InputError(
+            [
+                Fault(
+                    name,
+                    "file",
+                    what,
+                    f"expected {allowed}" if allowed else "a file that can be read",
+                )
+            ]
+        )
     if not of["packets"]:
         raise InputError([Fault(name, "packets", "0", of["ended_by"] or "at least one packet")])
     if of["kinds"]["unread"] == of["packets"]:

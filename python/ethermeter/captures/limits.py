@@ -1,4 +1,5 @@
-"""What a connection waited for: the causes of the core gathered under few names, and what each is called.
+"""What a connection waited for: the causes of the core gathered under few names, and what each is
+called.
 
 The rule of every cause is in docs/captures.md.
 """
@@ -40,7 +41,9 @@ RULES: Mapping[str, str] = {
     "sender_pace": "none of these: it had more and waited for no news; its host, interface or pacing, or a queue before the capture point",
     "opening": "the handshake, and what follows the last segment with something new",
 }
-"""What tells each cause, in the order in which they are tried; of a piece of time that ends when something new is sent."""
+"""What tells each cause, in the order in which they are tried; of a piece of time that ends when
+something new is sent.
+"""
 
 
 class Limit(StrEnum):

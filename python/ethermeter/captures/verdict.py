@@ -1,4 +1,6 @@
-"""What limited a connection, which end that was, what to change, and what the transfer would reach then."""
+"""What limited a connection, which end that was, what to change, and what the transfer would reach
+then.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,13 +15,19 @@ if TYPE_CHECKING:
     from ethermeter.captures.connection import Connection
 
 FULL = 0.85
-"""A link is full from this share of the rate seen on it: no transfer limited by a window had more than half, full links had 98%."""
+"""A link is full from this share of the rate seen on it: no transfer limited by a window had more
+than half, full links had 98%.
+"""
 _WINDOWS = ("send_buffer", "congestion_window", "window", "loss")
 _RECEIVER = ("receiver_application", "receiver_window")
 _UNREAD = 0.25
-"""A receiver's application is to blame from this share of its window's time: what fills the window takes a round trip besides."""
+"""A receiver's application is to blame from this share of its window's time: what fills the window
+takes a round trip besides.
+"""
 _SECOND = 0.15
-"""Share of the time from which a limit counts beside a pace: segments that follow each other at the rate of a link take their time, too."""
+"""Share of the time from which a limit counts beside a pace: segments that follow each other at the
+rate of a link take their time, too.
+"""
 
 
 class Role(StrEnum):
@@ -84,7 +92,11 @@ class Verdict:
         estimate = self.estimate
         if estimate is None:
             return None
-        more = f", up to {rate_text(estimate.most_bps)} if the receiver's window grows" if estimate.most_bps > estimate.goodput_bps else ""
+        more = (
+            f", up to {rate_text(estimate.most_bps)} if the receiver's window grows"
+            if estimate.most_bps > estimate.goodput_bps
+            else ""
+        )
         assumed = "; ".join(estimate.assumptions)
         return (
             f"estimate: {rate_text(estimate.goodput_bps)} of payload{more}. Next limit: {estimate.bound.name} ({estimate.bound.formula}). "
@@ -112,7 +124,9 @@ def judge(of: "Connection") -> Verdict | None:
 
 
 def is_link_full(of: "Connection") -> bool:
-    """Tell whether the transfer, while it was under way, carried most of what the slowest link on its path did at its fastest."""
+    """Tell whether the transfer, while it was under way, carried most of what the slowest link on
+    its path did at its fastest.
+    """
     share = sum(of.parts[name] for name in (*_WINDOWS, *_RECEIVER, "queue", "sender_pace"))
     if of.link_bps is None or of.goodput_bps is None or share <= 0:
         return False
@@ -122,7 +136,10 @@ def is_link_full(of: "Connection") -> bool:
 def _limit(of: "Connection") -> tuple[Limit, float]:
     """Return the limit and the share of time that speaks for it."""
     parts = of.parts
-    receiver, windows = sum(parts[name] for name in _RECEIVER), sum(parts[name] for name in _WINDOWS)
+    receiver, windows = (
+        sum(parts[name] for name in _RECEIVER),
+        sum(parts[name] for name in _WINDOWS),
+    )
     transfer = receiver + windows + parts["queue"] + parts["sender_pace"]
     others = {
         Limit.OPENING: parts["opening"],
@@ -134,13 +151,17 @@ def _limit(of: "Connection") -> tuple[Limit, float]:
     if others[most] >= transfer:
         return most, others[most]
     if is_link_full(of):
-        # Near the receiver all links are before the capture point, and the slowest of them looks like the sender's pace.
+        # Near the receiver all links are before the capture point, and the slowest of them looks
+        # like the sender's pace.
         is_paced = parts["sender_pace"] >= transfer / 2 and of.vantage is not Vantage.RECEIVER
         return (Limit.SENDER_PACE, parts["sender_pace"]) if is_paced else (Limit.NETWORK, transfer)
     waited = {"receiver": receiver, "windows": windows, "queue": parts["queue"]}
     longest = max(waited, key=lambda name: waited[name])
-    # Segments that follow each other are no limit as long as the link is faster, unless there is hardly anything else.
-    if parts["sender_pace"] > waited[longest] and (of.link_bps is None or waited[longest] < _SECOND):
+    # Segments that follow each other are no limit as long as the link is faster, unless there is
+    # hardly anything else.
+    if parts["sender_pace"] > waited[longest] and (
+        of.link_bps is None or waited[longest] < _SECOND
+    ):
         return Limit.SENDER_PACE, parts["sender_pace"]
     if longest == "queue":
         return Limit.NETWORK, parts["queue"] + parts["loss"]
@@ -152,7 +173,11 @@ def _limit(of: "Connection") -> tuple[Limit, float]:
         is_known = of.of["is_scaled"] is not None
         return (Limit.SEND_BUFFER if is_known else Limit.WINDOW), parts["send_buffer"]
     congested = parts["congestion_window"] + parts["loss"]
-    return (Limit.CONGESTION_WINDOW, congested) if congested > parts["window"] else (Limit.WINDOW, windows)
+    return (
+        (Limit.CONGESTION_WINDOW, congested)
+        if congested > parts["window"]
+        else (Limit.WINDOW, windows)
+    )
 
 
 def _link(of: "Connection") -> list[Bound]:
@@ -170,11 +195,15 @@ def _losses(of: "Connection") -> list[Bound]:
     share = min(1.0, episodes / of.segments)
     formula = f"the larger of Reno's and CUBIC's mean window for a loss in {1 / share:.0f} segments, over a round trip of "
     bps = loss_limited_bps(int(of.sender.of["segment"]), round_trip_s, share)
-    return [Bound("the congestion window with the losses seen", bps, formula + time_text(round_trip_s))]
+    return [
+        Bound("the congestion window with the losses seen", bps, formula + time_text(round_trip_s))
+    ]
 
 
 def _window(of: "Connection") -> Bound | None:
-    """Return what the receiver's largest window allows; None if its scale or the round trip is not known."""
+    """Return what the receiver's largest window allows; None if its scale or the round trip is not
+    known.
+    """
     most, round_trip_s = of.receiver.of["window_most"], of.round_trip_s
     if most is None or not round_trip_s or of.of["is_scaled"] is None:
         return None
@@ -209,18 +238,32 @@ def _congestion_window(of: "Connection", share: float) -> Verdict:
             f"find what loses {_percent(of.loss_share)} of the segments between {sender} and {of.receiver.name}: a full queue, a policer, "
             "a duplex mismatch, a damaged cable, a receiver that is overrun"
         )
-        estimate = lowest(_link(of), _window(of), _assumed("no losses", "a send buffer that is large enough"))
-        return Verdict(Limit.CONGESTION_WINDOW, share, title, Role.PATH, None, reason, change, None, estimate)
-    reason = (
-        f"{waited}: its congestion window was still growing ({of.sender.of['rounds']['steps']} steps of slow start), and nothing was lost."
-    )
+        estimate = lowest(
+            _link(of), _window(of), _assumed("no losses", "a send buffer that is large enough")
+        )
+        return Verdict(
+            Limit.CONGESTION_WINDOW, share, title, Role.PATH, None, reason, change, None, estimate
+        )
+    reason = f"{waited}: its congestion window was still growing ({of.sender.of['rounds']['steps']} steps of slow start), and nothing was lost."
     change = (
         f"send more over one connection, or begin with a larger window at {sender} (initcwnd of its route); what is over within a few "
         "round trips does not fill the path"
     )
-    estimate = lowest(_link(of), _window(of), _assumed("a transfer that is much longer", "no losses"))
+    estimate = lowest(
+        _link(of), _window(of), _assumed("a transfer that is much longer", "no losses")
+    )
     title = "congestion window, still growing"
-    return Verdict(Limit.CONGESTION_WINDOW, share, title, Role.SENDER_HOST, sender, reason, change, None, estimate)
+    return Verdict(
+        Limit.CONGESTION_WINDOW,
+        share,
+        title,
+        Role.SENDER_HOST,
+        sender,
+        reason,
+        change,
+        None,
+        estimate,
+    )
 
 
 def _send_buffer(of: "Connection", share: float) -> Verdict:
@@ -231,8 +274,20 @@ def _send_buffer(of: "Connection", share: float) -> Verdict:
         "would have grown)."
     )
     estimate = lowest([*_link(of), *_losses(of)], _window(of), _assumed(_NO_LOSSES))
-    change, octets = _buffer(of, estimate, f"the send buffer of {of.sender.of['address']} (net.ipv4.tcp_wmem, SO_SNDBUF)")
-    return Verdict(Limit.SEND_BUFFER, share, NAMES[Limit.SEND_BUFFER], Role.SENDER_HOST, sender, reason, change, octets, estimate)
+    change, octets = _buffer(
+        of, estimate, f"the send buffer of {of.sender.of['address']} (net.ipv4.tcp_wmem, SO_SNDBUF)"
+    )
+    return Verdict(
+        Limit.SEND_BUFFER,
+        share,
+        NAMES[Limit.SEND_BUFFER],
+        Role.SENDER_HOST,
+        sender,
+        reason,
+        change,
+        octets,
+        estimate,
+    )
 
 
 def _either(of: "Connection", share: float) -> Verdict:
@@ -243,27 +298,59 @@ def _either(of: "Connection", share: float) -> Verdict:
             f"send buffer, or the window of {of.receiver.name}, whose scale is in the handshake, which is not in the capture."
         )
         change = "capture the connection from its handshake on; the send buffer or the receive buffer may be small"
-        estimate = lowest([*_link(of), *_losses(of)], None, _assumed(_NO_LOSSES, "buffers that are large enough"))
+        estimate = lowest(
+            [*_link(of), *_losses(of)], None, _assumed(_NO_LOSSES, "buffers that are large enough")
+        )
         title = "send buffer or receiver's window"
-        return Verdict(Limit.WINDOW, share, title, Role.SENDER_HOST, None, reason, change, None, estimate)
+        return Verdict(
+            Limit.WINDOW, share, title, Role.SENDER_HOST, None, reason, change, None, estimate
+        )
     reason = (
         f"{sender} waited for acknowledgements with room in the receiver's window: its congestion window or its send buffer allowed no "
         "more. Too few round trips without a loss tell which."
     )
-    change = (
-        f"look which of the two it is (ss -ti at {of.sender.of['address']} shows cwnd and sndbuf_limited), or capture a longer transfer"
+    change = f"look which of the two it is (ss -ti at {of.sender.of['address']} shows cwnd and sndbuf_limited), or capture a longer transfer"
+    estimate = lowest(
+        [*_link(of), *_losses(of)],
+        _window(of),
+        _assumed(_NO_LOSSES, "neither window is smaller then"),
     )
-    estimate = lowest([*_link(of), *_losses(of)], _window(of), _assumed(_NO_LOSSES, "neither window is smaller then"))
-    return Verdict(Limit.WINDOW, share, NAMES[Limit.WINDOW], Role.SENDER_HOST, sender, reason, change, None, estimate)
+    return Verdict(
+        Limit.WINDOW,
+        share,
+        NAMES[Limit.WINDOW],
+        Role.SENDER_HOST,
+        sender,
+        reason,
+        change,
+        None,
+        estimate,
+    )
 
 
 def _receiver_window(of: "Connection", share: float) -> Verdict:
     receiver, most = of.receiver.name, of.receiver.of["window_most"]
     size = f" (at most {size_text(most)})" if most is not None else ""
     reason = f"{of.sender.name} had used up the window of {receiver}{size}, which was read in time: the receive buffer is small."
-    estimate = lowest([*_link(of), *_losses(of)], None, _assumed(_NO_LOSSES, "a send buffer that is large enough"))
-    change, octets = _buffer(of, estimate, f"the receive buffer of {of.receiver.of['address']} (net.ipv4.tcp_rmem, SO_RCVBUF)")
-    return Verdict(Limit.RECEIVER_WINDOW, share, "receiver's window", Role.RECEIVER_HOST, receiver, reason, change, octets, estimate)
+    estimate = lowest(
+        [*_link(of), *_losses(of)], None, _assumed(_NO_LOSSES, "a send buffer that is large enough")
+    )
+    change, octets = _buffer(
+        of,
+        estimate,
+        f"the receive buffer of {of.receiver.of['address']} (net.ipv4.tcp_rmem, SO_RCVBUF)",
+    )
+    return Verdict(
+        Limit.RECEIVER_WINDOW,
+        share,
+        "receiver's window",
+        Role.RECEIVER_HOST,
+        receiver,
+        reason,
+        change,
+        octets,
+        estimate,
+    )
 
 
 def _buffer(of: "Connection", estimate: Estimate | None, which: str) -> tuple[str, int | None]:
@@ -277,23 +364,49 @@ def _buffer(of: "Connection", estimate: Estimate | None, which: str) -> tuple[st
 def _receiver_application(of: "Connection", share: float) -> Verdict:
     receiver, most = of.receiver.name, of.receiver.of["window_most"]
     size = f" (at most {size_text(most)})" if most is not None else ""
-    reason = (
-        f"{of.sender.name} had used up the window of {receiver}{size}, which unread data kept small: the application there reads slowly."
-    )
+    reason = f"{of.sender.name} had used up the window of {receiver}{size}, which unread data kept small: the application there reads slowly."
     change = f"let the application of {receiver} read faster, and sooner; a larger buffer only puts off the moment when it is full"
-    estimate = lowest([*_link(of), *_losses(of)], _window(of), _assumed(_NO_LOSSES, "an application that reads at once"))
+    estimate = lowest(
+        [*_link(of), *_losses(of)],
+        _window(of),
+        _assumed(_NO_LOSSES, "an application that reads at once"),
+    )
     name = NAMES[Limit.RECEIVER_APPLICATION]
-    return Verdict(Limit.RECEIVER_APPLICATION, share, name, Role.RECEIVER_APPLICATION, receiver, reason, change, None, estimate)
+    return Verdict(
+        Limit.RECEIVER_APPLICATION,
+        share,
+        name,
+        Role.RECEIVER_APPLICATION,
+        receiver,
+        reason,
+        change,
+        None,
+        estimate,
+    )
 
 
 def _sender_application(of: "Connection", share: float) -> Verdict:
     sender = of.sender.name
-    reason = f"{sender} had nothing, or little at a time, to send; the network was not asked for more."
+    reason = (
+        f"{sender} had nothing, or little at a time, to send; the network was not asked for more."
+    )
     change = f"let the application of {sender} write sooner, and more at a time"
-    assumed = _assumed(_NO_LOSSES, "an application that always has data", "buffers that are large enough")
+    assumed = _assumed(
+        _NO_LOSSES, "an application that always has data", "buffers that are large enough"
+    )
     estimate = lowest([*_link(of), *_losses(of)], _window(of), assumed)
     name = NAMES[Limit.SENDER_APPLICATION]
-    return Verdict(Limit.SENDER_APPLICATION, share, name, Role.SENDER_APPLICATION, sender, reason, change, None, estimate)
+    return Verdict(
+        Limit.SENDER_APPLICATION,
+        share,
+        name,
+        Role.SENDER_APPLICATION,
+        sender,
+        reason,
+        change,
+        None,
+        estimate,
+    )
 
 
 def _sender_pace(of: "Connection", share: float) -> Verdict:
@@ -305,24 +418,54 @@ def _sender_pace(of: "Connection", share: float) -> Verdict:
             "interface or its pacing set the rate, or a queue before the capture point."
         )
         change = f"look what the processor and the application of {sender} do meanwhile"
-        estimate = lowest([*_link(of), *_losses(of)], _window(of), _assumed(_NO_LOSSES, "a host that is as fast as its link"))
-        return Verdict(Limit.SENDER_PACE, share, NAMES[Limit.SENDER_PACE], Role.SENDER_HOST, sender, reason, change, None, estimate)
+        estimate = lowest(
+            [*_link(of), *_losses(of)],
+            _window(of),
+            _assumed(_NO_LOSSES, "a host that is as fast as its link"),
+        )
+        return Verdict(
+            Limit.SENDER_PACE,
+            share,
+            NAMES[Limit.SENDER_PACE],
+            Role.SENDER_HOST,
+            sender,
+            reason,
+            change,
+            None,
+            estimate,
+        )
     reason = (
         f"{sender} sent segments one after the other at {rate_text(goodput_bps)} of payload, and waited for nothing else: its host, its "
         "interface or its pacing set the rate, or a link before the capture point; that rate was full."
     )
     change = f"use a faster interface at {sender}, if its rate is the one here"
     return Verdict(
-        Limit.SENDER_PACE, share, NAMES[Limit.SENDER_PACE], Role.SENDER_HOST, sender, reason, change, None, _doubled(of, "interface")
+        Limit.SENDER_PACE,
+        share,
+        NAMES[Limit.SENDER_PACE],
+        Role.SENDER_HOST,
+        sender,
+        reason,
+        change,
+        None,
+        _doubled(of, "interface"),
     )
 
 
 def _doubled(of: "Connection", what: str) -> Estimate | None:
-    """Return the estimate for a link that is twice as fast; the receiver's window grows with it as far as it has to."""
+    """Return the estimate for a link that is twice as fast; the receiver's window grows with it as
+    far as it has to.
+    """
     if of.link_bps is None:
         return None
-    twice = Bound(f"the {what}, again", 2 * of.link_bps, f"twice the {rate_text(of.link_bps)} of payload seen")
-    assumed = _assumed(f"a {what} that is twice as fast", "windows and buffers that grow with it", "losses by its full queue only")
+    twice = Bound(
+        f"the {what}, again", 2 * of.link_bps, f"twice the {rate_text(of.link_bps)} of payload seen"
+    )
+    assumed = _assumed(
+        f"a {what} that is twice as fast",
+        "windows and buffers that grow with it",
+        "losses by its full queue only",
+    )
     return lowest([twice], None, assumed)
 
 
@@ -331,22 +474,40 @@ def _network(of: "Connection", share: float) -> Verdict:
     if parts["round_trip"] >= share:
         reason = "questions and answers were on their way: the round trip is what takes the time."
         change = "ask for more at a time, or ask without waiting for the answer"
-        return Verdict(Limit.NETWORK, share, "network: round trips", Role.PATH, None, reason, change)
-    lost = f" Its queue overflowed: {of.losses} segments were lost ({_percent(of.loss_share)})." if of.losses else ""
+        return Verdict(
+            Limit.NETWORK, share, "network: round trips", Role.PATH, None, reason, change
+        )
+    lost = (
+        f" Its queue overflowed: {of.losses} segments were lost ({_percent(of.loss_share)})."
+        if of.losses
+        else ""
+    )
     if link_bps is not None and is_link_full(of):
         reason = (
             f"the slowest link between {of.sender.name} and {of.receiver.name} was full: {rate_text(of.goodput_bps or 0.0)} of payload, "
             f"where the fastest seen is {rate_text(link_bps)}.{lost}"
         )
         change = "use a faster link there, or take other traffic away from it; larger buffers do not help"
-        return Verdict(Limit.NETWORK, share, "network: full link", Role.PATH, None, reason, change, None, _doubled(of, "link"))
+        return Verdict(
+            Limit.NETWORK,
+            share,
+            "network: full link",
+            Role.PATH,
+            None,
+            reason,
+            change,
+            None,
+            _doubled(of, "link"),
+        )
     reason = (
         "acknowledgements took more than twice the least round trip: a queue on the path, as at a bottleneck that other traffic shares, or "
         f"a receiver that is slow to acknowledge.{lost}"
     )
     change = "look for the queue: a shared link that is full, or a receiving host that is busy"
     estimate = lowest(_link(of), None, _assumed("no other traffic on the slowest link"))
-    return Verdict(Limit.NETWORK, share, "network: queues", Role.PATH, None, reason, change, None, estimate)
+    return Verdict(
+        Limit.NETWORK, share, "network: queues", Role.PATH, None, reason, change, None, estimate
+    )
 
 
 def _turn_around(of: "Connection", share: float) -> Verdict:
@@ -355,16 +516,26 @@ def _turn_around(of: "Connection", share: float) -> Verdict:
     change = f"look why the applications of {first.name} and {second.name} take their time to reply, or ask for more at a time"
     estimate = None
     if of.goodput_bps is not None and share < 1:
-        bound = Bound("what the rest of the time takes", of.goodput_bps / (1 - share), f"{rate_text(of.goodput_bps)} / (1 - {share:.2f})")
+        bound = Bound(
+            "what the rest of the time takes",
+            of.goodput_bps / (1 - share),
+            f"{rate_text(of.goodput_bps)} / (1 - {share:.2f})",
+        )
         estimate = lowest([bound], None, _assumed("replies at once"))
     name = NAMES[Limit.TURN_AROUND]
-    return Verdict(Limit.TURN_AROUND, share, name, Role.BOTH_APPLICATIONS, None, reason, change, None, estimate)
+    return Verdict(
+        Limit.TURN_AROUND, share, name, Role.BOTH_APPLICATIONS, None, reason, change, None, estimate
+    )
 
 
 def _opening(of: "Connection", share: float) -> Verdict:
-    reason = "opening, closing, or waiting for the last acknowledgement; little was sent in between."
+    reason = (
+        "opening, closing, or waiting for the last acknowledgement; little was sent in between."
+    )
     change = "send more over one connection"
-    return Verdict(Limit.OPENING, share, NAMES[Limit.OPENING], Role.BOTH_APPLICATIONS, None, reason, change)
+    return Verdict(
+        Limit.OPENING, share, NAMES[Limit.OPENING], Role.BOTH_APPLICATIONS, None, reason, change
+    )
 
 
 _VERDICTS: dict[Limit, Callable[["Connection", float], Verdict]] = {

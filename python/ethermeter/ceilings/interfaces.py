@@ -11,7 +11,9 @@ from ethermeter.ceilings.value import LeftOut, Survey, told
 NET = Path("/sys/class/net")
 _LIMIT_S = 5.0
 _GENERATION_SHARE = {2.5: 8 / 10, 5.0: 8 / 10, 8.0: 128 / 130, 16.0: 128 / 130, 32.0: 128 / 130}
-"""What the line code leaves of a lane's transfers, by GT/s (PCI Express Base Specification: 8b/10b in 1.x and 2.x, then 128b/130b)."""
+"""What the line code leaves of a lane's transfers, by GT/s (PCI Express Base Specification: 8b/10b
+in 1.x and 2.x, then 128b/130b).
+"""
 _OFFLOADS = (
     "rx-checksumming",
     "tx-checksumming",
@@ -34,13 +36,21 @@ def look(survey: Survey, net: Path = NET) -> None:
         The directory of interfaces.
 
     """
-    devices = [path for path in sorted(net.iterdir()) if (path / "device").exists()] if net.is_dir() else []
+    devices = (
+        [path for path in sorted(net.iterdir()) if (path / "device").exists()]
+        if net.is_dir()
+        else []
+    )
     if not devices:
         survey.left_out.append(LeftOut("nic", "no interface of this host is a device"))
     for path in devices:
         _bus(survey, path)
         _speed(survey, path)
-        survey.facts[path.name] = {"driver": _driver(path), "rings": _rings(path.name), "offloads": _offloads(path.name)}
+        survey.facts[path.name] = {
+            "driver": _driver(path),
+            "rings": _rings(path.name),
+            "offloads": _offloads(path.name),
+        }
 
 
 def _text(path: Path) -> str | None:
@@ -65,21 +75,42 @@ def _bus(survey: Survey, path: Path) -> None:
             per_lane = float(found.group(1))
             share = _GENERATION_SHARE.get(per_lane)
             if share is None:
-                survey.left_out.append(LeftOut(f"bus-{path.name}", f"line code of PCIe at {per_lane:g} GT/s is not known here"))
+                survey.left_out.append(
+                    LeftOut(
+                        f"bus-{path.name}",
+                        f"line code of PCIe at {per_lane:g} GT/s is not known here",
+                    )
+                )
                 return
             how = f"PCIe, {width} lanes of {per_lane:g} GT/s, line code taken off; headers of its packets are not"
-            survey.ceilings.append(told(f"bus-{path.name}", f"Bus of {path.name}", per_lane * 1e9 * share * int(width), how=how))
+            survey.ceilings.append(
+                told(
+                    f"bus-{path.name}",
+                    f"Bus of {path.name}",
+                    per_lane * 1e9 * share * int(width),
+                    how=how,
+                )
+            )
             return
-    survey.left_out.append(LeftOut(f"bus-{path.name}", "sysfs tells no PCIe speed and width (a virtual device, or another bus)"))
+    survey.left_out.append(
+        LeftOut(
+            f"bus-{path.name}",
+            "sysfs tells no PCIe speed and width (a virtual device, or another bus)",
+        )
+    )
 
 
 def _speed(survey: Survey, path: Path) -> None:
     speed = _text(path / "speed")
     if speed and speed.lstrip("-").isdigit() and int(speed) > 0:
         how = f"/sys/class/net/{path.name}/speed: {speed} Mb/s"
-        survey.ceilings.append(told(f"nic-{path.name}", f"Line rate of {path.name}", int(speed) * 1e6, how=how))
+        survey.ceilings.append(
+            told(f"nic-{path.name}", f"Line rate of {path.name}", int(speed) * 1e6, how=how)
+        )
         return
-    survey.left_out.append(LeftOut(f"nic-{path.name}", "the interface tells no speed (a virtual device, or no link)"))
+    survey.left_out.append(
+        LeftOut(f"nic-{path.name}", "the interface tells no speed (a virtual device, or no link)")
+    )
 
 
 def _ethtool(*words: str) -> str | None:
@@ -87,7 +118,9 @@ def _ethtool(*words: str) -> str | None:
     if tool is None:
         return None
     try:
-        done = subprocess.run([tool, *words], capture_output=True, text=True, timeout=_LIMIT_S, check=False)
+        done = subprocess.run(
+            [tool, *words], capture_output=True, text=True, timeout=_LIMIT_S, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
@@ -96,7 +129,10 @@ def _ethtool(*words: str) -> str | None:
 def rings_of(text: str) -> dict[str, int]:
     """Read the rings in use from the output of `ethtool -g`: entries, by `rx` and `tx`."""
     _, _, current = text.partition("Current hardware settings:")
-    return {key.lower(): int(value) for key, value in re.findall(r"^(RX|TX):\s+(\d+)\s*$", current, re.MULTILINE)}
+    return {
+        key.lower(): int(value)
+        for key, value in re.findall(r"^(RX|TX):\s+(\d+)\s*$", current, re.MULTILINE)
+    }
 
 
 def offloads_of(text: str) -> dict[str, bool]:

@@ -24,8 +24,9 @@ def rooflines(source: Path) -> list[Roofline]:
     Parameters
     ----------
     source
-        A run directory of an experiment with a network: one roofline for each flow of each point and engine. Or a file of JSON with a
-        roofline, or with one under the key `roofline`, as `ethermeter choke --json` writes it.
+        A run directory of an experiment with a network: one roofline for each flow of each point
+        and engine. Or a file of JSON with a roofline, or with one under the key `roofline`, as
+        `ethermeter choke --json` writes it.
 
     Raises
     ------
@@ -40,14 +41,32 @@ def _of_file(path: Path) -> Roofline:
     file = str(path)
     try:
         if path.stat().st_size > _LARGEST_FILE_OCTETS:
-            raise InputError([Fault(file, "(file)", "too large", f"expected at most {_LARGEST_FILE_OCTETS} octets")])
+            raise InputError(
+                [
+                    Fault(
+                        file,
+                        "(file)",
+                        "too large",
+                        f"expected at most {_LARGEST_FILE_OCTETS} octets",
+                    )
+                ]
+            )
         value = json.loads(path.read_bytes())
     except OSError as error:
         raise InputError(
-            [Fault(file, "(file)", error.strerror or "unreadable", "expected a run directory or a file with a roofline")]
+            [
+                Fault(
+                    file,
+                    "(file)",
+                    error.strerror or "unreadable",
+                    "expected a run directory or a file with a roofline",
+                )
+            ]
         ) from None
     except (ValueError, RecursionError):
-        raise InputError([Fault(file, "(file)", "no JSON", "expected a run directory or a file with a roofline")]) from None
+        raise InputError(
+            [Fault(file, "(file)", "no JSON", "expected a run directory or a file with a roofline")]
+        ) from None
     if isinstance(value, Mapping) and "roofline" in value:
         value = value["roofline"]
     return read(value, file=file)
@@ -65,18 +84,26 @@ class _Trial:
 
 
 def _trials(path: Path) -> list[_Trial]:
-    """Return the trials of networks; what stands in a scenario was checked by the engine that ran it."""
+    """Return the trials of networks; what stands in a scenario was checked by the engine that ran
+    it.
+    """
     from ethermeter.experiment.toml_source import text_of
 
     file = str(path)
     found = []
-    for number, line in enumerate(text_of(path, file=file, most_bytes=_LARGEST_PLAN_OCTETS).splitlines(), 1):
+    for number, line in enumerate(
+        text_of(path, file=file, most_bytes=_LARGEST_PLAN_OCTETS).splitlines(), 1
+    ):
         try:
             trial = json.loads(line)
             if "network" in trial["scenario"]:
-                found.append(_Trial(*(trial[key] for key in ("id", "series", "engine", "point", "scenario"))))
+                found.append(
+                    _Trial(*(trial[key] for key in ("id", "series", "engine", "point", "scenario")))
+                )
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise InputError([Fault(file, f"line {number}", line[:200] or "(empty)", "expected a trial")]) from None
+            raise InputError(
+                [Fault(file, f"line {number}", line[:200] or "(empty)", "expected a trial")]
+            ) from None
     return found
 
 
@@ -87,11 +114,22 @@ def _of_run(path: Path) -> list[Roofline]:
     run.verify(PLAN)
     trials = _trials(path / PLAN)
     if not trials:
-        raise InputError([Fault(str(path), "run", "no network", "expected a run of an experiment with hosts and links")])
+        raise InputError(
+            [
+                Fault(
+                    str(path),
+                    "run",
+                    "no network",
+                    "expected a run of an experiment with hosts and links",
+                )
+            ]
+        )
     goodput = _goodput(run.observations())
     points: dict[tuple[str, str, str], list[_Trial]] = {}
     for trial in trials:
-        points.setdefault((trial.series, json.dumps(dict(trial.point), sort_keys=True), trial.engine), []).append(trial)
+        points.setdefault(
+            (trial.series, json.dumps(dict(trial.point), sort_keys=True), trial.engine), []
+        ).append(trial)
     found = []
     for (_, _, engine), members in points.items():
         scenario = members[0].scenario
@@ -104,15 +142,33 @@ def _of_run(path: Path) -> list[Roofline]:
             said = f"{engine}; {place}" if place else engine
             found.append(of_scenario(scenario, flow, achieved, place=said))
     if not found:
-        raise InputError([Fault(str(path), "run", "nothing but transfers", "expected a run with a flow of messages")])
+        raise InputError(
+            [
+                Fault(
+                    str(path),
+                    "run",
+                    "nothing but transfers",
+                    "expected a run with a flow of messages",
+                )
+            ]
+        )
     return found
 
 
 def _goodput(observations: Any) -> dict[tuple[str, int], float]:
     """Return goodput in bit/s by trial and flow; what is undefined is left out."""
-    columns = {name: observations.column(name).to_pylist() for name in ("trial", "station", "metric", "value")}
-    rows = zip(columns["trial"], columns["station"], columns["metric"], columns["value"], strict=True)
-    return {(trial, station): value for trial, station, metric, value in rows if metric == GOODPUT and station >= 0 and value == value}
+    columns = {
+        name: observations.column(name).to_pylist()
+        for name in ("trial", "station", "metric", "value")
+    }
+    rows = zip(
+        columns["trial"], columns["station"], columns["metric"], columns["value"], strict=True
+    )
+    return {
+        (trial, station): value
+        for trial, station, metric, value in rows
+        if metric == GOODPUT and station >= 0 and value == value
+    }
 
 
 def one_host(rates: Mapping[str, Estimate], sources: Mapping[str, str]) -> Roofline:

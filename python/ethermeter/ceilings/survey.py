@@ -25,9 +25,11 @@ class Options:
     is_quick
         A fifth of a second a stage rather than two, and wider intervals.
     directory
-        Where the temporary file of the disk stages is made; the system's directory for such if None.
+        Where the temporary file of the disk stages is made; the system's directory for such if
+        None.
     rate_bps
-        Line rate whose framing is worked out, in bit/s; None: that of the fastest interface that tells one.
+        Line rate whose framing is worked out, in bit/s; None: that of the fastest interface that
+        tells one.
     round_trip_s
         Round trip of the path whose window is worked out, in s; None: it is left out.
     window_octets
@@ -93,12 +95,16 @@ def survey(options: Options, tell: Callable[[int, int], None] = lambda done, of:
 
 
 def _used_s() -> tuple[float, float] | None:
-    """Return the time, and the processor time of everybody but this process and its children, both in s."""
+    """Return the time, and the processor time of everybody but this process and its children, both
+    in s.
+    """
     try:
         fields = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:]
         idle_and_waiting = (3, 4)
         # The last two are guests, who are in the first two already (proc(5)).
-        busy_s = sum(int(ticks) for at, ticks in enumerate(fields[:8]) if at not in idle_and_waiting) / os.sysconf("SC_CLK_TCK")
+        busy_s = sum(
+            int(ticks) for at, ticks in enumerate(fields[:8]) if at not in idle_and_waiting
+        ) / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError):
         return None
     own = os.times()
@@ -118,11 +124,31 @@ def _steps(options: Options) -> Iterator[Callable[[Survey], None]]:
 
 
 def _before(options: Options) -> Iterator[_Trial]:
-    yield _disk(options, "read-direct", "Disk, read", "past the memory that the system keeps for files (O_DIRECT)")
-    yield _disk(options, "read-cached", "Disk, read from the system's memory", "a file that was just written")
+    yield _disk(
+        options,
+        "read-direct",
+        "Disk, read",
+        "past the memory that the system keeps for files (O_DIRECT)",
+    )
+    yield _disk(
+        options,
+        "read-cached",
+        "Disk, read from the system's memory",
+        "a file that was just written",
+    )
     copy = "memcpy into another place of as many octets, which is there already"
-    yield _Trial("memory-copy", "Memory copy", {"stage": "copy", "octets": BEYOND_CACHE_OCTETS}, f"{copy}; 64 MiB, beyond most caches")
-    yield _Trial("memory-copy-cached", "Memory copy, in the cache", {"stage": "copy", "octets": CACHED_OCTETS}, f"{copy}; 256 KiB")
+    yield _Trial(
+        "memory-copy",
+        "Memory copy",
+        {"stage": "copy", "octets": BEYOND_CACHE_OCTETS},
+        f"{copy}; 64 MiB, beyond most caches",
+    )
+    yield _Trial(
+        "memory-copy-cached",
+        "Memory copy, in the cache",
+        {"stage": "copy", "octets": CACHED_OCTETS},
+        f"{copy}; 256 KiB",
+    )
     yield _Trial(
         "checksum",
         "Internet checksum by software",
@@ -145,13 +171,25 @@ def _before(options: Options) -> Iterator[_Trial]:
             f"a datagram of {octets} octets to oneself over loopback: down and up, two calls, one thread",
             octets,
         )
-    yield _Trial("tcp-loopback", "TCP over loopback", {"stage": "loopback"}, "two threads, 128 KiB a call; with the system's offloads")
+    yield _Trial(
+        "tcp-loopback",
+        "TCP over loopback",
+        {"stage": "loopback"},
+        "two threads, 128 KiB a call; with the system's offloads",
+    )
 
 
 def _after(options: Options) -> Iterator[_Trial]:
-    yield _disk(options, "write-cached", "Disk, write into the system's memory", "handed to the system, not waited for")
+    yield _disk(
+        options,
+        "write-cached",
+        "Disk, write into the system's memory",
+        "handed to the system, not waited for",
+    )
     yield _disk(options, "write-synced", "Disk, write", "until fsync has returned")
-    yield _disk(options, "write-direct", "Disk, write past the system's memory", "O_DIRECT, 1 MiB a call")
+    yield _disk(
+        options, "write-direct", "Disk, write past the system's memory", "O_DIRECT, 1 MiB a call"
+    )
 
 
 def _disk(options: Options, way: str, title: str, how: str) -> _Trial:
@@ -165,17 +203,29 @@ def _disk(options: Options, way: str, title: str, how: str) -> _Trial:
 def _try(found: Survey, trial: _Trial, options: Options) -> None:
     from ethermeter._core import host_task
 
-    task = {"try": {"stage": trial.stage, "sampling": {"samples": trial.samples or options.samples, "sample_ns": options.sample_ns}}}
+    task = {
+        "try": {
+            "stage": trial.stage,
+            "sampling": {
+                "samples": trial.samples or options.samples,
+                "sample_ns": options.sample_ns,
+            },
+        }
+    }
     try:
         samples = json.loads(host_task(json.dumps(task)))["bits_per_s"]
     except OSError as error:
         found.left_out.append(LeftOut(trial.name, str(error)))
         return
-    found.ceilings.append(measured(trial.name, trial.title, samples, how=trial.how, octets=trial.octets))
+    found.ceilings.append(
+        measured(trial.name, trial.title, samples, how=trial.how, octets=trial.octets)
+    )
 
 
 def _frames(found: Survey, options: Options) -> None:
-    """Frames over a virtual wire into a host that does nothing with them: one call a frame, and the kernel's receive path."""
+    """Frames over a virtual wire into a host that does nothing with them: one call a frame, and the
+    kernel's receive path.
+    """
     from ethermeter.testbed import TestbedError, make_testbed
     from ethermeter.testbed.commands import run
     from ethermeter.testbed.worker import Worker
@@ -189,13 +239,24 @@ def _frames(found: Survey, options: Options) -> None:
             sender, receiver = testbed.hosts
 
             def received() -> int:
-                return int(run(receiver.command("cat", f"/sys/class/net/{receiver.interface}/statistics/rx_packets")))
+                return int(
+                    run(
+                        receiver.command(
+                            "cat", f"/sys/class/net/{receiver.interface}/statistics/rx_packets"
+                        )
+                    )
+                )
 
             for octets in (60, 1514):
                 samples = []
                 stage = {"stage": "frames", "interface": sender.interface, "octets": octets}
                 for _ in range(options.samples):
-                    task = {"try": {"stage": stage, "sampling": {"samples": 1, "sample_ns": options.sample_ns}}}
+                    task = {
+                        "try": {
+                            "stage": stage,
+                            "sampling": {"samples": 1, "sample_ns": options.sample_ns},
+                        }
+                    }
                     before = received()
                     (taken_ns,) = worker.do(task, within_s=30.0)["taken_ns"]
                     samples.append(8 * octets * (received() - before) / (taken_ns * 1e-9))
@@ -204,16 +265,22 @@ def _frames(found: Survey, options: Options) -> None:
                     " into a host that nobody listens on: counted there"
                 )
                 title = f"Calls and receive interrupts, frames of {octets + 4} octets"
-                found.ceilings.append(measured(f"{name}-{octets + 4}", title, samples, how=how, octets=octets))
+                found.ceilings.append(
+                    measured(f"{name}-{octets + 4}", title, samples, how=how, octets=octets)
+                )
     except TestbedError as error:
         found.left_out.append(LeftOut(name, str(error)))
 
 
 def _framing(found: Survey, options: Options) -> None:
-    rates: Mapping[str, float] = {each.name: each.estimate.value for each in found.ceilings if each.name.startswith("nic-")}
+    rates: Mapping[str, float] = {
+        each.name: each.estimate.value for each in found.ceilings if each.name.startswith("nic-")
+    }
     rate_bps = options.rate_bps or max(rates.values(), default=None)
     if rate_bps is None:
-        found.left_out.append(LeftOut("framing", "no line rate: none was given (--rate), and no interface tells one"))
+        found.left_out.append(
+            LeftOut("framing", "no line rate: none was given (--rate), and no interface tells one")
+        )
         return
     if options.rate_bps is not None:
         found.ceilings.append(computed("wire", "Wire", options.rate_bps, how="as given"))
@@ -222,14 +289,18 @@ def _framing(found: Survey, options: Options) -> None:
 
 def _window(found: Survey, options: Options) -> None:
     if options.round_trip_s is None:
-        found.left_out.append(LeftOut("window", "no round trip: it is the path's, and none was given (--round-trip)"))
+        found.left_out.append(
+            LeftOut("window", "no round trip: it is the path's, and none was given (--round-trip)")
+        )
         return
     octets = options.window_octets
     if octets is None:
         try:
             octets = int(Path("/proc/sys/net/ipv4/tcp_rmem").read_text(encoding="ascii").split()[2])
         except (OSError, ValueError, IndexError):
-            found.left_out.append(LeftOut("window", "none was given (--window), and the system does not tell its own"))
+            found.left_out.append(
+                LeftOut("window", "none was given (--window), and the system does not tell its own")
+            )
             return
     ceiling: Ceiling = constants.window(octets, options.round_trip_s)
     found.ceilings.append(ceiling)

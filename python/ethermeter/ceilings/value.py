@@ -23,7 +23,8 @@ class Ceiling:
     title
         For a person.
     estimate
-        Bit/s of the octets that the stage is given, with the 95% interval of the mean of its repetitions; exact if it was not measured.
+        Bit/s of the octets that the stage is given, with the 95% interval of the mean of its
+        repetitions; exact if it was not measured.
     basis
         Where it comes from.
     how
@@ -50,7 +51,9 @@ class Ceiling:
 
     def as_json(self) -> dict[str, Any]:
         """Return the ceiling as JSON; what is unknown is null."""
-        low, high = (self.estimate.low, self.estimate.high) if self.estimate.has_interval else (None, None)
+        low, high = (
+            (self.estimate.low, self.estimate.high) if self.estimate.has_interval else (None, None)
+        )
         return {
             "name": self.name,
             "title": self.title,
@@ -85,17 +88,30 @@ class Survey:
     """Processors that others used meanwhile, in the mean; None where the system does not tell."""
 
 
-def measured(name: str, title: str, samples: Sequence[float], *, how: str, octets: int | None = None) -> Ceiling:
+def measured(
+    name: str, title: str, samples: Sequence[float], *, how: str, octets: int | None = None
+) -> Ceiling:
     """Return the ceiling of samples in bit/s: their mean with Student's t interval.
 
     Assumptions
     -----------
-    Samples are independent. Others who use the processor meanwhile make the ceiling lower and the interval wider.
+    Samples are independent. Others who use the processor meanwhile make the ceiling lower and the
+    interval wider.
     """
-    return Ceiling(name, title, student(np.asarray(samples, dtype=np.float64)), "measured", how, octets, len(samples))
+    return Ceiling(
+        name,
+        title,
+        student(np.asarray(samples, dtype=np.float64)),
+        "measured",
+        how,
+        octets,
+        len(samples),
+    )
 
 
-def computed(name: str, title: str, bit_per_s: float, *, how: str, octets: int | None = None) -> Ceiling:
+def computed(
+    name: str, title: str, bit_per_s: float, *, how: str, octets: int | None = None
+) -> Ceiling:
     """Return a ceiling that follows from constants."""
     return Ceiling(name, title, exact(bit_per_s), "computed", how, octets)
 

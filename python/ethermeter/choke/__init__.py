@@ -1,7 +1,8 @@
 """Choke: which stage holds a transfer back, found by changing one stage at a time on a testbed.
 
-A stage's load tells little of what it costs; what happens when it is changed tells all. So each stage is relieved (or, where it has nothing
-to relieve, tightened) while the others stay, in rounds of random order, and the choke point is the stage whose change moves the throughput.
+A stage's load tells little of what it costs; what happens when it is changed tells all. So each
+stage is relieved (or, where it has nothing to relieve, tightened) while the others stay, in rounds
+of random order, and the choke point is the stage whose change moves the throughput.
 """
 
 from ethermeter.choke.attribution import Attribution, attribute
@@ -9,4 +10,15 @@ from ethermeter.choke.bench import Bench, Outcome, make_bench
 from ethermeter.choke.document import Document, load, plants
 from ethermeter.choke.verdict import Verdict, judge
 
-__all__ = ["Attribution", "Bench", "Document", "Outcome", "Verdict", "attribute", "judge", "load", "make_bench", "plants"]
+__all__ = [
+    "Attribution",
+    "Bench",
+    "Document",
+    "Outcome",
+    "Verdict",
+    "attribute",
+    "judge",
+    "load",
+    "make_bench",
+    "plants",
+]

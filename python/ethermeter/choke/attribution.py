@@ -90,7 +90,9 @@ class Attribution:
                     "response": asdict(response.interval),
                     "samples": [asdict(outcome) for outcome in outcomes],
                 }
-                for change, response, outcomes in zip(self.changes, self.verdict.responses, self.changed, strict=True)
+                for change, response, outcomes in zip(
+                    self.changes, self.verdict.responses, self.changed, strict=True
+                )
             ],
             "not_tried": [asdict(each) for each in self.not_tried],
             "order": list(self.order),
@@ -100,7 +102,12 @@ class Attribution:
     def roofline(self) -> Roofline:
         """Return the ceilings along the path as it is, and what was achieved."""
         rates = np.asarray([outcome.throughput_bps for outcome in self.unchanged])
-        return Roofline(self.document.title, DATA, _ceilings(self.document.setup(), self.unchanged), student(rates))
+        return Roofline(
+            self.document.title,
+            DATA,
+            _ceilings(self.document.setup(), self.unchanged),
+            student(rates),
+        )
 
 
 def attribute(
@@ -120,7 +127,8 @@ def attribute(
     place
         Where it runs: a bench.
     seed, repetitions
-        Instead of the file's own; what is undecided after the repetitions is tried as often again, and once more.
+        Instead of the file's own; what is undecided after the repetitions is tried as often again,
+        and once more.
     tell
         Is told how many transfers of how many are done.
 
@@ -151,7 +159,9 @@ def attribute(
         verdict = judge(
             _throughput(unchanged),
             [
-                Tried(change.stage, change.factor, _throughput(outcomes), change.stage == CONNECTIONS)
+                Tried(
+                    change.stage, change.factor, _throughput(outcomes), change.stage == CONNECTIONS
+                )
                 for change, outcomes in zip(changes, changed, strict=True)
             ],
             looks=LOOKS,
@@ -188,9 +198,19 @@ def _ceilings(setup: Setup, unchanged: tuple[Outcome, ...]) -> tuple[Stage, ...]
         add("source", exact(float(setup.source_bps)), "as set")
     if setup.turn_around_ns:
         allowed = 8e9 * setup.block_octets * setup.connections / setup.turn_around_ns
-        add("turn-around", exact(allowed), f"{setup.block_octets} octets in each {setup.turn_around_ns / 1e6:g} ms")
-    add("sender-processor", *_processor([each.sender_processor for each in unchanged], setup.sender.processor, unchanged))
-    # Room at the sender allows more than its octets, by how the system counts what it keeps with them: no ceiling follows from it.
+        add(
+            "turn-around",
+            exact(allowed),
+            f"{setup.block_octets} octets in each {setup.turn_around_ns / 1e6:g} ms",
+        )
+    add(
+        "sender-processor",
+        *_processor(
+            [each.sender_processor for each in unchanged], setup.sender.processor, unchanged
+        ),
+    )
+    # Room at the sender allows more than its octets, by how the system counts what it keeps with
+    # them: no ceiling follows from it.
     round_trip_s = float(np.mean([each.round_trip_s for each in unchanged]))
     if setup.receive_octets is not None and round_trip_s > 0:
         source = f"{setup.receive_octets} octets for each round trip of {round_trip_s * 1e3:.3g} ms, as TCP measured it"
@@ -203,22 +223,38 @@ def _ceilings(setup: Setup, unchanged: tuple[Outcome, ...]) -> tuple[Stage, ...]
         add("Sender's wire", exact(setup.sender_wire_bps * share), framed)
     if setup.frame_ns:
         add(
-            "Device between", exact(8e9 * data_octets / setup.frame_ns), f"{data_octets} octets of data in each {setup.frame_ns / 1e3:g} us"
+            "Device between",
+            exact(8e9 * data_octets / setup.frame_ns),
+            f"{data_octets} octets of data in each {setup.frame_ns / 1e3:g} us",
         )
     if setup.delay_ns:
-        # A frame takes its room for as long as it is under way; what TCP leaves of it after a loss is another matter.
+        # A frame takes its room for as long as it is under way; what TCP leaves of it after a loss
+        # is another matter.
         allowed = 8e9 * setup.room_frames * data_octets / (setup.delay_ns + setup.frame_ns)
-        add("queue", exact(allowed), f"{setup.room_frames} frames under way in each {setup.delay_ns / 1e6:g} ms")
+        add(
+            "queue",
+            exact(allowed),
+            f"{setup.room_frames} frames under way in each {setup.delay_ns / 1e6:g} ms",
+        )
     if setup.wire_bps is not None:
         add("wire", exact(setup.wire_bps * share), framed)
-    add("receiver-processor", *_processor([each.receiver_processor for each in unchanged], setup.receiver.processor, unchanged))
+    add(
+        "receiver-processor",
+        *_processor(
+            [each.receiver_processor for each in unchanged], setup.receiver.processor, unchanged
+        ),
+    )
     return tuple(stages)
 
 
-def _processor(shares: list[float], limit: float | None, unchanged: tuple[Outcome, ...]) -> tuple[Estimate, str]:
+def _processor(
+    shares: list[float], limit: float | None, unchanged: tuple[Outcome, ...]
+) -> tuple[Estimate, str]:
     """Return what the processor allows, from the time that it took for each octet."""
     used = np.asarray(shares)
     rates = np.asarray([each.throughput_bps for each in unchanged])
     if not (used > 0).all():
         return exact(0.0), ""
-    return student(rates * (limit or 1.0) / used), f"processor time for each octet as measured, {limit or 1:g} of one processor"
+    return student(
+        rates * (limit or 1.0) / used
+    ), f"processor time for each octet as measured, {limit or 1:g} of one processor"

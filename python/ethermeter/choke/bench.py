@@ -1,4 +1,6 @@
-"""The bench: two hosts at a switch of a testbed, on which transfers run one after the other, each with its own setup."""
+"""The bench: two hosts at a switch of a testbed, on which transfers run one after the other, each
+with its own setup.
+"""
 
 import time
 from collections.abc import Iterator
@@ -43,7 +45,9 @@ class Outcome:
 class Bench:
     """Runs transfers; made by `make_bench`."""
 
-    def __init__(self, testbed: Testbed, sender: Worker, receiver: Worker, quotas: tuple[Quota, Quota]) -> None:
+    def __init__(
+        self, testbed: Testbed, sender: Worker, receiver: Worker, quotas: tuple[Quota, Quota]
+    ) -> None:
         self._testbed = testbed
         self._sender, self._receiver = sender, receiver
         self._quotas = quotas
@@ -71,7 +75,10 @@ class Bench:
         address = f"{self._testbed.hosts[1].ipv4}:{_FIRST_PORT + self._port}"
         self._receiver.ask(setup.receiving(address))
         self._sender.ask(setup.sending(address))
-        within_s = _WITHIN_S + (LONGEST_NS if setup.window_ns is None else setup.window_ns + setup.settle_ns) * 1e-9
+        within_s = (
+            _WITHIN_S
+            + (LONGEST_NS if setup.window_ns is None else setup.window_ns + setup.settle_ns) * 1e-9
+        )
         received = self._receiver.answer(within_s=within_s)
         sent = self._sender.answer(within_s=within_s)
         return _outcome(received, sent)
@@ -90,14 +97,18 @@ class Bench:
         for quota, end in zip(self._quotas, (setup.sender, setup.receiver), strict=True):
             quota.limit(end.processor)
 
-    def _shape(self, namespace: str, interface: str, rate_bps: int | None, queue_octets: int) -> None:
+    def _shape(
+        self, namespace: str, interface: str, rate_bps: int | None, queue_octets: int
+    ) -> None:
         wire = None if rate_bps is None else Wire(rate_bps, queue_octets)
         if self._wires.get((namespace, interface), wire if wire is None else 0) != wire:
             reshape(namespace, interface, wire, mtu=MTU_OCTETS)
         self._wires[(namespace, interface)] = wire
 
     def _join(self, switch: str, setup: Setup) -> None:
-        """Put a long wire or a device in the place of the switch's bridge, or the bridge in that of these."""
+        """Put a long wire or a device in the place of the switch's bridge, or the bridge in that of
+        these.
+        """
         wanted = (setup.delay_ns, setup.frame_ns, setup.room_frames) if setup.has_line else None
         if wanted == self._line_is:
             return
@@ -108,7 +119,12 @@ class Bench:
         batch(switch, [f"link set {interface} {joined}" for interface in ("em1", "em2")])
         if wanted is not None:
             self._line = Worker(switch).__enter__()
-            line = {"ends": ["em1", "em2"], "delay_ns": setup.delay_ns, "frame_ns": setup.frame_ns, "room_frames": setup.room_frames}
+            line = {
+                "ends": ["em1", "em2"],
+                "delay_ns": setup.delay_ns,
+                "frame_ns": setup.frame_ns,
+                "room_frames": setup.room_frames,
+            }
             self._line.ask({"carry": {**line, "duration_ns": 3600 * 10**9}})
             _wait_for_sockets(switch)
         self._line_is = wanted
@@ -120,7 +136,9 @@ class Bench:
 
 
 def _wait_for_sockets(namespace: str) -> None:
-    """Wait until a line listens: what comes earlier is lost, and TCP asks again only after a second."""
+    """Wait until a line listens: what comes earlier is lost, and TCP asks again only after a
+    second.
+    """
     # Two that hear and two that send, below a line of heads.
     until_s = time.monotonic() + _WITHIN_S
     while len(run(inside(namespace, "cat", "/proc/net/packet")).splitlines()) < 1 + 4:
@@ -154,7 +172,8 @@ def make_bench() -> Iterator[Bench]:
     with ExitStack() as stack:
         testbed = stack.enter_context(make_testbed(2, layout="switch"))
         for host in testbed.hosts:
-            # What the kernel has learnt of a path in one transfer would be the next one's beginning.
+            # What the kernel has learnt of a path in one transfer would be the next one's
+            # beginning.
             run(host.command("sysctl", "-q", "-w", "net.ipv4.tcp_no_metrics_save=1"))
         sender, receiver = (stack.enter_context(Worker.on(host)) for host in testbed.hosts)
         quotas = []

@@ -44,7 +44,9 @@ class FileSource(Table):
 
 _SOURCES = 'expected "memory", { slow = RATE } or { file = PATH }'
 Source = Annotated[
-    Annotated[Literal["memory"], Tag(tag("text"))] | Annotated[SlowSource, Tag(tag("slow"))] | Annotated[FileSource, Tag(tag("file"))],
+    Annotated[Literal["memory"], Tag(tag("text"))]
+    | Annotated[SlowSource, Tag(tag("slow"))]
+    | Annotated[FileSource, Tag(tag("file"))],
     choice("slow", "file", allowed=_SOURCES),
 ]
 
@@ -64,7 +66,8 @@ class TransferTable(Table):
     duration: Duration | None = None
     """How long it is measured."""
     size: Transfer | None = None
-    """Instead of a duration: what is transferred; it is measured from the first octet to the last."""
+    """Instead of a duration: what is transferred; it is measured from the first octet to the last.
+    """
     settle: Time = 100 * 10**9
     """From the first octet to the begin of what is measured; of no matter with a size."""
     connections: Annotated[int, Field(ge=1, le=32)] = 1
@@ -74,7 +77,9 @@ class TransferTable(Table):
     block: Block = 8 * 64_000
     """What is taken from the source at a time."""
     turn_around: Time | None = None
-    """Time of the sending application from being asked for a block to having it; without, nobody asks."""
+    """Time of the sending application from being asked for a block to having it; without, nobody
+    asks.
+    """
     window: Room | None = None
     """Room for what the receiver's application has not read; the system's choice without."""
     send_buffer: Room | None = None
@@ -107,9 +112,13 @@ class WireTable(Table):
     delay: Annotated[int, *limited_time(_PS_PER_S)] | None = None
     """Propagation in each direction."""
     frame_time: Annotated[int, *limited_time(_PS_PER_S // 10)] | None = None
-    """What a device between the hosts takes to forward a frame, one after the other; nothing without."""
+    """What a device between the hosts takes to forward a frame, one after the other; nothing
+    without.
+    """
     room: Annotated[int, Field(ge=1, le=1 << 16)] = 1 << 14
-    """Frames that can be under way in each direction, where there is a delay or a frame_time; more are lost."""
+    """Frames that can be under way in each direction, where there is a delay or a frame_time; more
+    are lost.
+    """
 
 
 class Document(Table):
@@ -120,7 +129,9 @@ class Document(Table):
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
     """Of the order in which everything is tried."""
     repetitions: Annotated[int, Field(ge=3, le=50)] = 6
-    """How often everything is tried before it is judged; what is undecided is tried as often again, and once more."""
+    """How often everything is tried before it is judged; what is undecided is tried as often again,
+    and once more.
+    """
     planted: Annotated[str, Field(max_length=40)] | None = None
     """The stage in which a choke point was put, for those who score; it is not looked at."""
     transfer: TransferTable
@@ -140,7 +151,9 @@ class Document(Table):
             source_bps=round(source.slow) if isinstance(source, SlowSource) else None,
             source_file=source.file if isinstance(source, FileSource) else None,
             block_octets=max(1, transfer.block // 8),
-            turn_around_ns=None if transfer.turn_around is None else transfer.turn_around // _PS_PER_NS,
+            turn_around_ns=None
+            if transfer.turn_around is None
+            else transfer.turn_around // _PS_PER_NS,
             receive_octets=_octets(transfer.window),
             send_octets=_octets(transfer.send_buffer),
             segment_octets=transfer.segment // 8,
@@ -196,24 +209,62 @@ def load(name: str) -> Document:
 def _check(document: Document, *, file: str) -> None:
     """Check what concerns more than one key, or a limit that is the testbed's."""
     faults = []
-    for key, rate in (("wire.rate", document.wire.rate), ("wire.sender_rate", document.wire.sender_rate)):
+    for key, rate in (
+        ("wire.rate", document.wire.rate),
+        ("wire.sender_rate", document.wire.sender_rate),
+    ):
         if rate is not None and not 64_000 <= rate <= 10_000_000_000:
             faults.append(Fault(file, key, f"{float(rate):g} bit/s", "expected 64 kb/s to 10 Gb/s"))
     if document.transfer.segment < 8 * 88:
-        faults.append(Fault(file, "transfer.segment", f"{document.transfer.segment // 8} B", "expected at least 88 B, as the system does"))
-    if document.transfer.settle > 10 * _PS_PER_S:
-        faults.append(Fault(file, "transfer.settle", f"{document.transfer.settle / _PS_PER_S:g} s", "expected at most 10 s"))
-    for name, end in (("sender", document.transfer.sender), ("receiver", document.transfer.receiver)):
-        if end.work > 10**8:
-            faults.append(Fault(file, f"transfer.{name}.work", f"{end.work / 1e6:g} us", "expected at most 100 us an octet"))
-    known = _congestion_answers()
-    if document.transfer.congestion is not None and known and document.transfer.congestion not in known:
         faults.append(
-            Fault(file, "transfer.congestion", document.transfer.congestion, f"expected one that this system has: {', '.join(known)}")
+            Fault(
+                file,
+                "transfer.segment",
+                f"{document.transfer.segment // 8} B",
+                "expected at least 88 B, as the system does",
+            )
+        )
+    if document.transfer.settle > 10 * _PS_PER_S:
+        faults.append(
+            Fault(
+                file,
+                "transfer.settle",
+                f"{document.transfer.settle / _PS_PER_S:g} s",
+                "expected at most 10 s",
+            )
+        )
+    for name, end in (
+        ("sender", document.transfer.sender),
+        ("receiver", document.transfer.receiver),
+    ):
+        if end.work > 10**8:
+            faults.append(
+                Fault(
+                    file,
+                    f"transfer.{name}.work",
+                    f"{end.work / 1e6:g} us",
+                    "expected at most 100 us an octet",
+                )
+            )
+    known = _congestion_answers()
+    if (
+        document.transfer.congestion is not None
+        and known
+        and document.transfer.congestion not in known
+    ):
+        faults.append(
+            Fault(
+                file,
+                "transfer.congestion",
+                document.transfer.congestion,
+                f"expected one that this system has: {', '.join(known)}",
+            )
         )
     source = document.transfer.source
     if isinstance(source, FileSource) and not Path(source.file).is_file():
-        faults.append(Fault(file, "transfer.source.file", source.file, "expected a file that exists"))
+        faults.append(
+            Fault(file, "transfer.source.file", source.file, "expected a file that exists")
+        )
     if faults:
         raise InputError(faults)
 
@@ -221,20 +272,37 @@ def _check(document: Document, *, file: str) -> None:
 def _congestion_answers() -> list[str]:
     """Return how this system's TCP can answer loss; empty where it does not tell."""
     try:
-        return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
+        return (
+            Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+            .read_text(encoding="ascii")
+            .split()
+        )
     except OSError:
         return []
 
 
 def _faults(error: ValidationError, *, file: str) -> list[Fault]:
-    """Return faults in the words of this file's tables: which keys there are, and what a missing one is for."""
+    """Return faults in the words of this file's tables: which keys there are, and what a missing
+    one is for.
+    """
     found = []
-    for details, (path, fault) in zip(error.errors(include_url=False), faults_of(error, file=file), strict=True):
+    for details, (path, fault) in zip(
+        error.errors(include_url=False), faults_of(error, file=file), strict=True
+    ):
         allowed = fault.allowed
         if details["type"] == "extra_forbidden":
-            allowed = _SOURCES if "source" in path else "unknown key; allowed: " + ", ".join(_table_at(path[:-1]).model_fields)
+            allowed = (
+                _SOURCES
+                if "source" in path
+                else "unknown key; allowed: " + ", ".join(_table_at(path[:-1]).model_fields)
+            )
         elif details["type"] == "missing":
-            allowed = "required: " + (_table_at(path[:-1]).model_fields[str(path[-1])].description or "").rstrip(".").lower()
+            allowed = (
+                "required: "
+                + (_table_at(path[:-1]).model_fields[str(path[-1])].description or "")
+                .rstrip(".")
+                .lower()
+            )
         elif details["type"] == "literal_error":
             allowed = _SOURCES
         found.append(Fault(file, fault.key or "(file)", fault.value, allowed))

@@ -1,7 +1,8 @@
 """Interventions: what can be changed of one stage while everything else stays.
 
-A stage is relieved by a factor of two where that is possible: more of what it has to give. Where it has no limit of its own that could be
-lifted, it is tightened by two instead, which can only show that it is *not* the choke point, or that nothing else can be.
+A stage is relieved by a factor of two where that is possible: more of what it has to give. Where it
+has no limit of its own that could be lifted, it is tightened by two instead, which can only show
+that it is *not* the choke point, or that nothing else can be.
 """
 
 from collections.abc import Callable
@@ -30,7 +31,9 @@ STAGES = {
 """Every stage that is tried, in the order of a path, with its title."""
 
 CONNECTIONS = "connections"
-"""No stage: more connections relieve everything that belongs to each connection, so they are evidence only."""
+"""No stage: more connections relieve everything that belongs to each connection, so they are
+evidence only.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,9 @@ class NotTried:
 
 
 def interventions(setup: Setup) -> tuple[list[Change], list[NotTried]]:
-    """Return the change of each stage, in the order of a path, and the stages for which there is none."""
+    """Return the change of each stage, in the order of a path, and the stages for which there is
+    none.
+    """
     changes: list[Change] = []
     missing: list[NotTried] = []
     for stage, make in _MAKERS.items():
@@ -92,7 +97,12 @@ _Made = tuple[Way, float, str, Setup] | str
 def _source(setup: Setup) -> _Made:
     if setup.source_bps is not None:
         bps = FACTOR * setup.source_bps
-        return "relieved", FACTOR, f"{rate_text(setup.source_bps)} to {rate_text(bps)}", replace(setup, source_bps=bps)
+        return (
+            "relieved",
+            FACTOR,
+            f"{rate_text(setup.source_bps)} to {rate_text(bps)}",
+            replace(setup, source_bps=bps),
+        )
     if setup.source_file is not None:
         return "removed", FACTOR, "memory instead of a file", replace(setup, source_file=None)
     return "it is memory already"
@@ -105,16 +115,30 @@ def _turn_around(setup: Setup) -> _Made:
         return "removed", FACTOR, "nobody asks for blocks", replace(setup, turn_around_ns=None)
     half_ns = setup.turn_around_ns // FACTOR
     text = f"{setup.turn_around_ns / 1e6:g} ms to {half_ns / 1e6:g} ms"
-    return "relieved", setup.turn_around_ns / max(half_ns, 1), text, replace(setup, turn_around_ns=half_ns)
+    return (
+        "relieved",
+        setup.turn_around_ns / max(half_ns, 1),
+        text,
+        replace(setup, turn_around_ns=half_ns),
+    )
 
 
 def _processor(setup: Setup, of: Literal["sender", "receiver"]) -> _Made:
     end: End = getattr(setup, of)
     now = end.processor or 1.0
-    after = 1 / FACTOR if end.processor is None or end.processor >= 1 else min(1.0, FACTOR * end.processor)
+    after = (
+        1 / FACTOR
+        if end.processor is None or end.processor >= 1
+        else min(1.0, FACTOR * end.processor)
+    )
     end = replace(end, processor=after)
     changed = replace(setup, sender=end) if of == "sender" else replace(setup, receiver=end)
-    return "relieved" if after > now else "tightened", after / now, f"{now:g} to {after:g} of one", changed
+    return (
+        "relieved" if after > now else "tightened",
+        after / now,
+        f"{now:g} to {after:g} of one",
+        changed,
+    )
 
 
 def _room(octets: int | None, make: Callable[[int], Setup]) -> _Made:
@@ -125,9 +149,16 @@ def _room(octets: int | None, make: Callable[[int], Setup]) -> _Made:
 
 def _frames(setup: Setup) -> _Made:
     now = setup.segment_octets
-    after = min(LONGEST_SEGMENT_OCTETS, FACTOR * now) if now < LONGEST_SEGMENT_OCTETS else now // FACTOR
+    after = (
+        min(LONGEST_SEGMENT_OCTETS, FACTOR * now) if now < LONGEST_SEGMENT_OCTETS else now // FACTOR
+    )
     text = f"segments of {now} to {after} octets"
-    return "relieved" if after > now else "tightened", after / now, text, replace(setup, segment_octets=after)
+    return (
+        "relieved" if after > now else "tightened",
+        after / now,
+        text,
+        replace(setup, segment_octets=after),
+    )
 
 
 def _queue(setup: Setup) -> _Made:
@@ -162,8 +193,12 @@ _MAKERS: dict[str, Callable[[Setup], _Made]] = {
     "source": _source,
     "turn-around": _turn_around,
     "sender-processor": lambda setup: _processor(setup, "sender"),
-    "send-buffer": lambda setup: _room(setup.send_octets, lambda octets: replace(setup, send_octets=octets)),
-    "window": lambda setup: _room(setup.receive_octets, lambda octets: replace(setup, receive_octets=octets)),
+    "send-buffer": lambda setup: _room(
+        setup.send_octets, lambda octets: replace(setup, send_octets=octets)
+    ),
+    "window": lambda setup: _room(
+        setup.receive_octets, lambda octets: replace(setup, receive_octets=octets)
+    ),
     "frames": _frames,
     "queue": _queue,
     "wire": _wire,

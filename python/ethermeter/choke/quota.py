@@ -1,4 +1,6 @@
-"""How much of a processor a process gets: by control groups, or by stopping and waking it where these cannot be had."""
+"""How much of a processor a process gets: by control groups, or by stopping and waking it where
+these cannot be had.
+"""
 
 import os
 import signal
@@ -9,7 +11,9 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 PERIOD_S = 10e-3
-"""Shares are given in periods of this length, so that a limited host is slow rather than now fast, now dead."""
+"""Shares are given in periods of this length, so that a limited host is slow rather than now fast,
+now dead.
+"""
 SHORTEST_QUOTA_S = 1e-3
 """The least that the kernel gives in a period; for smaller shares periods are longer."""
 
@@ -100,7 +104,9 @@ class ControlGroup:
         period_us = round(1e6 * (PERIOD_S if share is None else period_s(share)))
         quota_us = -1 if share is None else max(1000, round(share * period_us))
         if self.means == "cgroup v2":
-            (self._group / "cpu.max").write_text(f"{'max' if share is None else quota_us} {period_us}", encoding="ascii")
+            (self._group / "cpu.max").write_text(
+                f"{'max' if share is None else quota_us} {period_us}", encoding="ascii"
+            )
             return
         # A quota must fit into the period at every moment, so the old one goes first.
         (self._group / "cpu.cfs_quota_us").write_text("-1", encoding="ascii")
@@ -116,7 +122,8 @@ class ControlGroup:
 
 
 class Stopping:
-    """Stops the process for the rest of each period: coarse, since the system wakes this thread late.
+    """Stops the process for the rest of each period: coarse, since the system wakes this thread
+    late.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Setup: everything that is set of a transfer and its path, as numbers. Interventions change one of them."""
+"""Setup: everything that is set of a transfer and its path, as numbers.
+
+Interventions change one of them.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +49,8 @@ class Setup:
     block_octets
         Octets that are taken from the source at a time.
     turn_around_ns
-        Time that the sending application takes to answer when the receiving one asks for a block; None: nobody asks.
+        Time that the sending application takes to answer when the receiving one asks for a block;
+        None: nobody asks.
     receive_octets, send_octets
         Room at the sockets; None: the system's choice.
     segment_octets
@@ -127,7 +131,9 @@ class Setup:
                 "turn_around_ns": self.turn_around_ns,
                 "work_ps_per_octet": self.sender.work_ps_per_octet,
                 "octets": self.octets,
-                "duration_ns": LONGEST_NS if self.window_ns is None else self.settle_ns + self.window_ns + PATIENCE_NS,
+                "duration_ns": LONGEST_NS
+                if self.window_ns is None
+                else self.settle_ns + self.window_ns + PATIENCE_NS,
             }
         }
 
@@ -141,5 +147,7 @@ class Setup:
 
 
 PATIENCE_NS = 2_000_000_000
-"""How much longer than it is measured a transfer is offered: the receiver hangs up when it has measured."""
+"""How much longer than it is measured a transfer is offered: the receiver hangs up when it has
+measured.
+"""
 LONGEST_NS = 60_000_000_000

@@ -1,9 +1,13 @@
-"""The verdict: which stage's change moves the throughput, or that it cannot be told. Pure: samples in, words out.
+"""The verdict: which stage's change moves the throughput, or that it cannot be told.
 
-The **response** of a throughput T to a change of a stage by the factor f is ln(T'/T) / ln f: 1 if the throughput follows the stage, 0 if it
-does not care. Of stages that take their times one after the other, each has as its response its share of the time, and they sum to 1; of
-stages that work at the same time, the slowest has all of it. A throughput does not grow faster than a stage is relieved, so halving a stage
-shows at least the response that doubling it would: tightening can acquit a stage, and seldom convict it.
+Pure: samples in, words out.
+
+The **response** of a throughput T to a change of a stage by the factor f is ln(T'/T) / ln f: 1 if
+the throughput follows the stage, 0 if it does not care. Of stages that take their times one after
+the other, each has as its response its share of the time, and they sum to 1; of stages that work at
+the same time, the slowest has all of it. A throughput does not grow faster than a stage is
+relieved, so halving a stage shows at least the response that doubling it would: tightening can
+acquit a stage, and seldom convict it.
 """
 
 import math
@@ -17,11 +21,15 @@ from scipy.special import stdtrit
 ERROR = 0.05
 """Probability with which chance alone makes any of the intervals of a verdict miss."""
 LEAST = 0.1
-"""A stage whose response is not surely above this does not move the throughput: doubling it would gain 7%."""
+"""A stage whose response is not surely above this does not move the throughput: doubling it would
+gain 7%.
+"""
 NEARLY_ALL = 0.8
 """A response to tightening that is surely above this follows the stage."""
 LOOKS = 3
-"""How often a verdict is asked for at most, each time after so many rounds more: the error is divided among them."""
+"""How often a verdict is asked for at most, each time after so many rounds more: the error is
+divided among them.
+"""
 SLOWEST_BPS = 8.0
 """What counts for a transfer in which nothing came: an octet a second."""
 
@@ -95,7 +103,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """The samples of one change: throughput in bit/s, one for each round, shape `(rounds,)`; the factor of the stage is not 1."""
+    """The samples of one change: throughput in bit/s, one for each round, shape `(rounds,)`; the
+    factor of the stage is not 1.
+    """
 
     stage: str
     factor: float
@@ -122,7 +132,8 @@ def judge(unchanged_bps: Floats, tried: Sequence[Tried], *, looks: int = 1) -> V
 
     Source
     ------
-    Student 1908; Dunn, Journal of the American Statistical Association 56, 1961 (several intervals together).
+    Student 1908; Dunn, Journal of the American Statistical Association 56, 1961 (several intervals
+    together).
     """
     rounds = unchanged_bps.size
     if rounds < 3:
@@ -131,8 +142,12 @@ def judge(unchanged_bps: Floats, tried: Sequence[Tried], *, looks: int = 1) -> V
     scaled: dict[str, Floats] = {}
     for each in tried:
         if each.throughput_bps.shape != unchanged_bps.shape:
-            raise ValueError(f"{each.stage} must have {rounds} samples, got {each.throughput_bps.size}")
-        scaled[each.stage] = (np.log(np.maximum(each.throughput_bps, SLOWEST_BPS)) - base) / math.log(each.factor)
+            raise ValueError(
+                f"{each.stage} must have {rounds} samples, got {each.throughput_bps.size}"
+            )
+        scaled[each.stage] = (
+            np.log(np.maximum(each.throughput_bps, SLOWEST_BPS)) - base
+        ) / math.log(each.factor)
     stages = [each for each in tried if not each.is_evidence_only]
     # One interval for each change, and one for each pair that may have to be told apart.
     wide = _quantile(rounds, intervals=looks * (len(tried) + max(0, len(stages) - 1)))
@@ -150,29 +165,51 @@ def judge(unchanged_bps: Floats, tried: Sequence[Tried], *, looks: int = 1) -> V
     moving = [each for each in relieved if each.interval.low > LEAST]
     if moving:
         return _among_relieved(moving, relieved, scaled, wide, responses)
-    following = [each for each in responses if not each.is_relief and each.interval.low > NEARLY_ALL]
+    following = [
+        each for each in responses if not each.is_relief and each.interval.low > NEARLY_ALL
+    ]
     unsure = [each for each in relieved if each.interval.high > LEAST]
     if len(following) == 1 and not unsure:
-        return Verdict(following[0].stage, "no relief moves the throughput, and it follows this stage when it is tightened", responses)
+        return Verdict(
+            following[0].stage,
+            "no relief moves the throughput, and it follows this stage when it is tightened",
+            responses,
+        )
     if unsure:
-        return Verdict(None, f"too uncertain: {_list(unsure)} may move the throughput, or not", responses)
+        return Verdict(
+            None, f"too uncertain: {_list(unsure)} may move the throughput, or not", responses
+        )
     if following:
         return Verdict(
-            None, f"no relief moves the throughput, and it follows each of {_list(following)} when they are tightened", responses
+            None,
+            f"no relief moves the throughput, and it follows each of {_list(following)} when they are tightened",
+            responses,
         )
     return Verdict(None, "nothing that was changed moves the throughput", responses)
 
 
 def _among_relieved(
-    moving: list[Response], relieved: list[Response], scaled: dict[str, Floats], wide: float, responses: tuple[Response, ...]
+    moving: list[Response],
+    relieved: list[Response],
+    scaled: dict[str, Floats],
+    wide: float,
+    responses: tuple[Response, ...],
 ) -> Verdict:
     best = max(moving, key=lambda each: each.interval.value)
-    rivals = [each for each in relieved if each is not best and _interval(scaled[best.stage] - scaled[each.stage], wide).low <= 0]
+    rivals = [
+        each
+        for each in relieved
+        if each is not best and _interval(scaled[best.stage] - scaled[each.stage], wide).low <= 0
+    ]
     if rivals:
         return Verdict(None, f"{_list([best, *rivals])} cannot be told apart", responses)
     others = [each for each in moving if each is not best]
     too = f"; {_list(others)} {'takes' if len(others) == 1 else 'take'} part" if others else ""
-    return Verdict(best.stage, f"its relief moves the throughput, and more than that of any other stage{too}", responses)
+    return Verdict(
+        best.stage,
+        f"its relief moves the throughput, and more than that of any other stage{too}",
+        responses,
+    )
 
 
 def _quantile(rounds: int, *, intervals: int) -> float:

@@ -1,4 +1,7 @@
-"""The command line. It only parses, calls and prints; everything it can do can be done from Python too."""
+"""The command line.
+
+It only parses, calls and prints; everything it can do can be done from Python too.
+"""
 
 import os
 import sys
@@ -12,9 +15,11 @@ from ethermeter.cli.guard import BROKEN_PIPE, INTERRUPTED, TERMINATED, Terminate
 def main() -> NoReturn:
     """Run the command line and end the process.
 
-    The exit code is 0 if all went well, 1 if a run failed, 2 for bad input, 130 after Ctrl-C, 143 after SIGTERM.
+    The exit code is 0 if all went well, 1 if a run failed, 2 for bad input, 130 after Ctrl-C, 143
+    after SIGTERM.
     """
-    # It gives memory back that tables took, of which the report of a large run needs half as much then.
+    # It gives memory back that tables took, of which the report of a large run needs half as much
+    # then.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from ethermeter.cli.app import app
 
@@ -34,6 +39,7 @@ def main() -> NoReturn:
     with suppress(OSError):
         sys.stderr.flush()
     if any(thread.daemon and thread.name.startswith("trials-") for thread in threading.enumerate()):
-        # Trials under way cannot be interrupted, and an interpreter that is torn down under them may crash.
+        # Trials under way cannot be interrupted, and an interpreter that is torn down under them
+        # may crash.
         os._exit(code)
     sys.exit(code)

@@ -25,9 +25,20 @@ def admission(
     *,
     offered: Annotated[
         str,
-        typer.Option("--offered", metavar="LIST", help="Calls offered a second times their mean duration: one, a,b,c or from..to/points."),
+        typer.Option(
+            "--offered",
+            metavar="LIST",
+            help="Calls offered a second times their mean duration: one, a,b,c or from..to/points.",
+        ),
     ],
-    limit: Annotated[str, typer.Option("--limit", metavar="SHARE", help="Loss of samples that is still good, a fraction or in %.")] = "1%",
+    limit: Annotated[
+        str,
+        typer.Option(
+            "--limit",
+            metavar="SHARE",
+            help="Loss of samples that is still good, a fraction or in %.",
+        ),
+    ] = "1%",
     most: Annotated[
         str | None,
         typer.Option(
@@ -48,7 +59,12 @@ def admission(
         ),
     ] = None,
     pattern: Annotated[
-        str, typer.Option("--pattern", metavar="NAME", help="Talk spurts, by which calls are heard: brady-1968 or p59.")
+        str,
+        typer.Option(
+            "--pattern",
+            metavar="NAME",
+            help="Talk spurts, by which calls are heard: brady-1968 or p59.",
+        ),
     ] = "brady-1968",
     load: Annotated[
         str | None,
@@ -60,7 +76,13 @@ def admission(
         ),
     ] = None,
     series: Annotated[
-        str | None, typer.Option("--series", metavar="NAME", show_default=False, help="Of which series, if several have voice.")
+        str | None,
+        typer.Option(
+            "--series",
+            metavar="NAME",
+            show_default=False,
+            help="Of which series, if several have voice.",
+        ),
     ] = None,
     at: Annotated[
         list[str] | None,
@@ -73,7 +95,9 @@ def admission(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say what becomes of calls that come and go, without admission and with, from a run that varies the number of voice stations."""
+    """Say what becomes of calls that come and go, without admission and with, from a run that
+    varies the number of voice stations.
+    """
     from ethermeter.calls.admission import Thresholds, outcomes, read
     from ethermeter.cli.voice_values import lists_of, numbers_of, one_of, refuse
     from ethermeter.voice import PATTERNS, heard
@@ -81,21 +105,42 @@ def admission(
     talk = PATTERNS[one_of("--pattern", pattern, PATTERNS)]
     loads = lists_of({"--offered": ("offered", offered)})["--offered"]
     given = numbers_of(
-        {"--limit": ("loss", limit), "--most": ("places", most), "--listen": ("listen", listen), "--load": ("loss", load)},
+        {
+            "--limit": ("loss", limit),
+            "--most": ("places", most),
+            "--listen": ("listen", listen),
+            "--load": ("loss", load),
+        },
     )
     by_calls = read(run, series=series, at=_fixed(at or []))
     if "--most" not in given:
         if not by_calls.has_intervals:
-            refuse("--most", "not given", f"a number from 1 to {by_calls.largest}: fewer than three replications have no intervals of loss")
+            refuse(
+                "--most",
+                "not given",
+                f"a number from 1 to {by_calls.largest}: fewer than three replications have no intervals of loss",
+            )
         given["--most"] = by_calls.most_within(given["--limit"])
         if not given["--most"]:
-            refuse("--limit", limit, f"one that is kept with {by_calls.simulated[0]} calls, the fewest of the run, or --most besides")
+            refuse(
+                "--limit",
+                limit,
+                f"one that is kept with {by_calls.simulated[0]} calls, the fewest of the run, or --most besides",
+            )
     if not 1 <= given["--most"] <= by_calls.largest:
-        refuse("--most", most or "", f"from 1 to {by_calls.largest}, the largest number of stations of the run")
+        refuse(
+            "--most",
+            most or "",
+            f"from 1 to {by_calls.largest}, the largest number of stations of the run",
+        )
     least_load, most_load = float(by_calls.load[0]), float(by_calls.load.max())
     given.setdefault("--load", float(by_calls.load[int(given["--most"])]))
     if not least_load <= given["--load"] <= most_load:
-        refuse("--load", load or "", f"from {least_load:.4g} to {most_load:.4g}, the mean loads of the run")
+        refuse(
+            "--load",
+            load or "",
+            f"from {least_load:.4g} to {most_load:.4g}, the mean loads of the run",
+        )
     listen_s = given.get("--listen", by_calls.window_s)
     thresholds = Thresholds(
         limit=given["--limit"],
@@ -129,7 +174,12 @@ def _fixed(words: list[str]) -> dict[str, str]:
 
 
 def _as_json(
-    run: str, by_calls: "ByCalls", thresholds: "Thresholds", listen_s: float, pattern: str, found: "tuple[Outcome, ...]"
+    run: str,
+    by_calls: "ByCalls",
+    thresholds: "Thresholds",
+    listen_s: float,
+    pattern: str,
+    found: "tuple[Outcome, ...]",
 ) -> dict[str, Any]:
     columns = ("loss", "loss_low", "loss_high", "load", "deviation")
     return {
@@ -142,7 +192,10 @@ def _as_json(
         "simulated": list(by_calls.simulated),
         "from_the_start": by_calls.is_from_the_start,
         "calls": [
-            {"calls": calls, **{name: _plain(float(getattr(by_calls, name)[calls])) for name in columns}}
+            {
+                "calls": calls,
+                **{name: _plain(float(getattr(by_calls, name)[calls])) for name in columns},
+            }
             for calls in range(by_calls.largest + 1)
         ],
         "units": {"offered": "erlang", "listen_s": "s"},
@@ -153,7 +206,8 @@ def _as_json(
                 "blocking": each.blocking,
                 "mean_calls": each.mean_calls,
                 "beyond_limit": {
-                    key: _plain(getattr(each, f"beyond{end}")) for key, end in (("value", ""), ("low", "_low"), ("high", "_high"))
+                    key: _plain(getattr(each, f"beyond{end}"))
+                    for key, end in (("value", ""), ("low", "_low"), ("high", "_high"))
                 },
                 "mean_loss": _plain(each.mean_loss),
                 "over_most": each.crowded,
@@ -175,17 +229,35 @@ def _cautions(outcome: "Outcome") -> list[str]:
     return [str(Caution.OUTSIDE_MODEL_RANGE)] if outcome.is_bounded else []
 
 
-def _print(by_calls: "ByCalls", thresholds: "Thresholds", listen_s: float, pattern: str, found: "tuple[Outcome, ...]") -> None:
+def _print(
+    by_calls: "ByCalls",
+    thresholds: "Thresholds",
+    listen_s: float,
+    pattern: str,
+    found: "tuple[Outcome, ...]",
+) -> None:
     from ethermeter.calls.admission import BOUND_THAT_MATTERS
 
-    head = ["offered erlang", "rule", "blocking %", "mean calls", "beyond limit %", "from %", "to %", "mean loss %"]
+    head = [
+        "offered erlang",
+        "rule",
+        "blocking %",
+        "mean calls",
+        "beyond limit %",
+        "from %",
+        "to %",
+        "mean loss %",
+    ]
     rows = [
         [
             number(each.offered_erlangs, digits=_DIGITS),
             each.rule,
             number(100 * each.blocking, digits=_DIGITS),
             number(each.mean_calls, digits=_DIGITS),
-            *(number(100 * share, digits=_DIGITS) for share in (each.beyond, each.beyond_low, each.beyond_high, each.mean_loss)),
+            *(
+                number(100 * share, digits=_DIGITS)
+                for share in (each.beyond, each.beyond_low, each.beyond_high, each.mean_loss)
+            ),
             number(100 * each.crowded, digits=_DIGITS),
             *_cautions(each),
         ]
@@ -193,16 +265,23 @@ def _print(by_calls: "ByCalls", thresholds: "Thresholds", listen_s: float, patte
     ]
     head = [*head, f"over {thresholds.most} %"]
     cautioned = any(len(row) > len(head) for row in rows)
-    print_table([*head, "caution"] if cautioned else head, [[*row, *[""] * (len(head) + cautioned - len(row))] for row in rows])
+    print_table(
+        [*head, "caution"] if cautioned else head,
+        [[*row, *[""] * (len(head) + cautioned - len(row))] for row in rows],
+    )
     last = "" if thresholds.most < by_calls.largest else ", which is all that the run has"
     typer.echo(f"{by_calls.series}: {by_calls.simulated[0]} to {by_calls.largest} calls simulated")
     if by_calls.is_from_the_start:
-        typer.echo("the run measures from before all stations have begun, with empty buffers: in the long run more is lost")
+        typer.echo(
+            "the run measures from before all stations have begun, with empty buffers: in the long run more is lost"
+        )
     typer.echo(
         f"beyond limit: share of call time with a loss above {100 * thresholds.limit:g}%; from and to, with every loss at the lower and "
         "at the upper end of its 95% interval"
     )
-    typer.echo(f"central: a server admits calls while fewer than {thresholds.most} are active{last}")
+    typer.echo(
+        f"central: a server admits calls while fewer than {thresholds.most} are active{last}"
+    )
     typer.echo(
         f"count: a host listens for {listen_s:g} s, hears each call with probability {thresholds.heard:.4g} ({pattern}), and begins its "
         f"own if fewer than {thresholds.most} are heard"

@@ -17,33 +17,68 @@ EXAMPLES = """\
 def agent(
     *,
     listen: Annotated[
-        str, typer.Option("--listen", metavar="ADDRESS:PORT", help="Where coordinators reach it. Port 0: any free one; it is printed.")
+        str,
+        typer.Option(
+            "--listen",
+            metavar="ADDRESS:PORT",
+            help="Where coordinators reach it. Port 0: any free one; it is printed.",
+        ),
     ],
-    certificate: Annotated[Path | None, typer.Option("--certificate", metavar="FILE", show_default=False, help="Its certificate.")] = None,
-    key: Annotated[Path | None, typer.Option("--key", metavar="FILE", show_default=False, help="The certificate's key.")] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option("--certificate", metavar="FILE", show_default=False, help="Its certificate."),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option("--key", metavar="FILE", show_default=False, help="The certificate's key."),
+    ] = None,
     authority: Annotated[
-        Path | None, typer.Option("--authority", metavar="FILE", show_default=False, help="The authority whose certificates are believed.")
+        Path | None,
+        typer.Option(
+            "--authority",
+            metavar="FILE",
+            show_default=False,
+            help="The authority whose certificates are believed.",
+        ),
     ] = None,
     ceilings: Annotated[
         Path | None,
         typer.Option(
-            "--ceilings", metavar="FILE", show_default=False, help="What it may be asked for at most; loopback only if not given."
+            "--ceilings",
+            metavar="FILE",
+            show_default=False,
+            help="What it may be asked for at most; loopback only if not given.",
         ),
     ] = None,
     clock_offset: Annotated[
         int,
         typer.Option(
-            "--clock-offset", metavar="NS", min=-(10**9) * 3600, max=10**9 * 3600, help="For tests: its frames show a time so far ahead."
+            "--clock-offset",
+            metavar="NS",
+            min=-(10**9) * 3600,
+            max=10**9 * 3600,
+            help="For tests: its frames show a time so far ahead.",
         ),
     ] = 0,
     clock_drift: Annotated[
-        int, typer.Option("--clock-drift", metavar="PPB", min=-(10**6), max=10**6, help="For tests: the time on its frames gains so much.")
+        int,
+        typer.Option(
+            "--clock-drift",
+            metavar="PPB",
+            min=-(10**6),
+            max=10**6,
+            help="For tests: the time on its frames gains so much.",
+        ),
     ] = 0,
-    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True, help="End when standard input closes.")] = False,
+    with_parent: Annotated[
+        bool, typer.Option("--with-parent", hidden=True, help="End when standard input closes.")
+    ] = False,
 ) -> None:
-    """Be an agent: send and receive frames as a coordinator asks, within the ceilings and with the consent of every receiver.
+    """Be an agent: send and receive frames as a coordinator asks, within the ceilings and with the
+    consent of every receiver.
 
-    Without certificates only on a loopback address. It ends with Ctrl-C or when it is killed; whatever it sends ends with it.
+    Without certificates only on a loopback address. It ends with Ctrl-C or when it is killed;
+    whatever it sends ends with it.
     """
     from ethermeter import _core
     from ethermeter.faults import Fault, InputError
@@ -51,10 +86,23 @@ def agent(
     given = {"--certificate": certificate, "--key": key, "--authority": authority}
     if 0 < sum(path is not None for path in given.values()) < len(given):
         missing = ", ".join(option for option, path in given.items() if path is None)
-        raise InputError([Fault("command line", missing, "(missing)", "expected certificate, key and authority: all of them or none")])
+        raise InputError(
+            [
+                Fault(
+                    "command line",
+                    missing,
+                    "(missing)",
+                    "expected certificate, key and authority: all of them or none",
+                )
+            ]
+        )
     credentials = None
     if certificate is not None and key is not None and authority is not None:
-        credentials = (_read("--certificate", certificate), _read("--key", key), _read("--authority", authority))
+        credentials = (
+            _read("--certificate", certificate),
+            _read("--key", key),
+            _read("--authority", authority),
+        )
     allowed = None
     if ceilings is not None:
         try:
@@ -63,7 +111,14 @@ def agent(
         except ValueError as error:  # of UTF-8 too
             lines = [line for line in str(error).splitlines() if line.strip()]
             raise InputError(
-                [Fault(str(ceilings), "ceilings", lines[-1] if lines else "", "expected keys and values of docs/live.md")]
+                [
+                    Fault(
+                        str(ceilings),
+                        "ceilings",
+                        lines[-1] if lines else "",
+                        "expected keys and values of docs/live.md",
+                    )
+                ]
             ) from None
     ended = []
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
@@ -104,4 +159,13 @@ def _read(option: str, path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InputError([Fault("command line", option, str(path), f"expected a readable file: {error.strerror or error}")]) from None
+        raise InputError(
+            [
+                Fault(
+                    "command line",
+                    option,
+                    str(path),
+                    f"expected a readable file: {error.strerror or error}",
+                )
+            ]
+        ) from None

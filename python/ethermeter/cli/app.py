@@ -47,7 +47,12 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001
 @app.callback()
 def _all_commands(
     *,
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Learn what an Ethernet can carry, with what delay, loss and fairness."""
@@ -56,15 +61,27 @@ def _all_commands(
 
 command(app, "run", examples=running.RUN_EXAMPLES)(running.run)
 command(app, "reproduce", examples=running.REPRODUCE_EXAMPLES)(running.reproduce)
-command(app, "validate", examples="  ethermeter validate my-network.toml\n  ethermeter validate *.toml --json")(inspecting.validate)
-command(app, "plan", examples="  ethermeter plan poisson-load\n  ethermeter plan my-network.toml --json | head -1")(inspecting.plan)
+command(
+    app,
+    "validate",
+    examples="  ethermeter validate my-network.toml\n  ethermeter validate *.toml --json",
+)(inspecting.validate)
+command(
+    app,
+    "plan",
+    examples="  ethermeter plan poisson-load\n  ethermeter plan my-network.toml --json | head -1",
+)(inspecting.plan)
 command(app, "experiments", examples=inspecting.EXPERIMENTS_EXAMPLES)(inspecting.experiments)
 command(app, "schema", examples="  ethermeter schema > ethermeter.schema.json")(inspecting.schema)
-command(app, "report", examples="  ethermeter report runs/poisson-load-0123456789ab")(reporting.report)
-command(app, "figures", examples=reporting.FIGURES_EXAMPLES)(reporting.figures)
-command(app, "compare", examples="  ethermeter compare runs/before runs/after\n  ethermeter compare runs/before runs/after --json")(
-    reporting.compare
+command(app, "report", examples="  ethermeter report runs/poisson-load-0123456789ab")(
+    reporting.report
 )
+command(app, "figures", examples=reporting.FIGURES_EXAMPLES)(reporting.figures)
+command(
+    app,
+    "compare",
+    examples="  ethermeter compare runs/before runs/after\n  ethermeter compare runs/before runs/after --json",
+)(reporting.compare)
 command(app, "agreement", examples=choosing.AGREEMENT_EXAMPLES)(choosing.agreement)
 command(theory.app, "choose", examples=choosing.CHOOSE_EXAMPLES)(choosing.choose)
 command(app, "emodel", examples=voice.EMODEL_EXAMPLES)(voice.emodel)

@@ -20,21 +20,43 @@ PREDICT_EXAMPLES = """\
 def calibrate(
     data: Annotated[
         list[Path],
-        typer.Argument(metavar="DATA…", help="Run directories and CSV files: metric, value, error, and a dotted key for each column else."),
+        typer.Argument(
+            metavar="DATA…",
+            help="Run directories and CSV files: metric, value, error, and a dotted key for each column else.",
+        ),
     ],
     *,
-    model: Annotated[Path, typer.Option("--model", metavar="FILE", help="An experiment file on a network, with the table `calibrate`.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory for network.toml, calibration.json and report.html.")] = Path(
-        "calibrated"
-    ),
-    force: Annotated[bool, typer.Option("--force", help="Write over what is in the directory.")] = False,
+    model: Annotated[
+        Path,
+        typer.Option(
+            "--model",
+            metavar="FILE",
+            help="An experiment file on a network, with the table `calibrate`.",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Directory for network.toml, calibration.json and report.html.",
+        ),
+    ] = Path("calibrated"),
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over what is in the directory.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Estimate the unknown parameters of a network from what was measured of it."""
     from ethermeter.calibration import calibrate as fit
     from ethermeter.calibration import read_data, read_model
     from ethermeter.calibration.document import network_text
-    from ethermeter.calibration.show import calibration_json, calibration_page, sum_rows, unknown_rows
+    from ethermeter.calibration.show import (
+        calibration_json,
+        calibration_page,
+        sum_rows,
+        unknown_rows,
+    )
     from ethermeter.cli.progress import ProgressDisplay
     from ethermeter.report.fitted import fitted_page
 
@@ -65,25 +87,56 @@ def calibrate(
 
 
 def predict(
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="An experiment file; its hosts may be of the calibrated models.")],
+    scenario: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SCENARIO",
+            help="An experiment file; its hosts may be of the calibrated models.",
+        ),
+    ],
     *,
-    network: Annotated[Path, typer.Option("--network", metavar="FILE", help="A network that `calibrate` wrote.")],
+    network: Annotated[
+        Path, typer.Option("--network", metavar="FILE", help="A network that `calibrate` wrote.")
+    ],
     against: Annotated[
         Path | None,
-        typer.Option("--against", metavar="RUN", help="A run that measured the scenario, to judge the prediction by.", show_default=False),
+        typer.Option(
+            "--against",
+            metavar="RUN",
+            help="A run that measured the scenario, to judge the prediction by.",
+            show_default=False,
+        ),
     ] = None,
-    draws: Annotated[int, typer.Option("--draws", min=2, max=10_000, help="Sets of parameters behind the intervals.")] = 40,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory for scenario.toml, prediction.json and report.html.")] = Path(
-        "predicted"
-    ),
-    force: Annotated[bool, typer.Option("--force", help="Write over what is in the directory.")] = False,
+    draws: Annotated[
+        int,
+        typer.Option("--draws", min=2, max=10_000, help="Sets of parameters behind the intervals."),
+    ] = 40,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Directory for scenario.toml, prediction.json and report.html.",
+        ),
+    ] = Path("predicted"),
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over what is in the directory.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Predict what a calibrated network does in another scenario, and judge it by a measurement of that."""
+    """Predict what a calibrated network does in another scenario, and judge it by a measurement of
+    that.
+    """
     from ethermeter.calibration import judge, read_network
     from ethermeter.calibration import predict as foresee
     from ethermeter.calibration.judge import MAIN
-    from ethermeter.calibration.show import JUDGED_HEAD, judged_rows, point_text, prediction_json, prediction_page
+    from ethermeter.calibration.show import (
+        JUDGED_HEAD,
+        judged_rows,
+        point_text,
+        prediction_json,
+        prediction_page,
+    )
     from ethermeter.cli.output import number
     from ethermeter.cli.progress import ProgressDisplay
     from ethermeter.observation import FLOW_DEFINITIONS
@@ -94,7 +147,14 @@ def predict(
         found = foresee(scenario, read_network(network), draws=draws, follow=display.count)
     judged = judge(found, against) if against is not None else ()
     tree = prediction_json(found, judged if against is not None else None)
-    _write(out, {"scenario.toml": found.text, "prediction.json": _json(tree), "report.html": fitted_page(prediction_page(found, judged))})
+    _write(
+        out,
+        {
+            "scenario.toml": found.text,
+            "prediction.json": _json(tree),
+            "report.html": fitted_page(prediction_page(found, judged)),
+        },
+    )
     if as_json:
         print_json(tree)
         return
@@ -126,7 +186,9 @@ def _check_out(out: Path, names: tuple[str, ...], *, force: bool) -> None:
     there = [name for name in names if (out / name).exists()]
     if (out.exists() and not out.is_dir()) or (there and not force):
         value = ", ".join(there) or "a file"
-        raise InputError([Fault("--out", str(out), value, "expected a directory without them, or --force")])
+        raise InputError(
+            [Fault("--out", str(out), value, "expected a directory without them, or --force")]
+        )
 
 
 def _write(out: Path, texts: dict[str, str]) -> None:

@@ -60,38 +60,86 @@ def calls(
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="HOST", show_default=False, help="With --network: the host that calls, or a group of hosts."),
+        typer.Option(
+            "--from",
+            metavar="HOST",
+            show_default=False,
+            help="With --network: the host that calls, or a group of hosts.",
+        ),
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="HOST", show_default=False, help="With --network: the host that is called, or a group of hosts."),
+        typer.Option(
+            "--to",
+            metavar="HOST",
+            show_default=False,
+            help="With --network: the host that is called, or a group of hosts.",
+        ),
     ] = None,
     overrides: options.Overrides = None,
-    codec: Annotated[str, typer.Option("--codec", metavar="NAME", help="A codec, as `ethermeter codecs` lists it.")] = "g711",
-    packet: Annotated[str, typer.Option("--packet", metavar="TIME", help="Speech in a packet.")] = "20 ms",
+    codec: Annotated[
+        str,
+        typer.Option("--codec", metavar="NAME", help="A codec, as `ethermeter codecs` lists it."),
+    ] = "g711",
+    packet: Annotated[
+        str, typer.Option("--packet", metavar="TIME", help="Speech in a packet.")
+    ] = "20 ms",
     bit_rate: Annotated[
-        str | None, typer.Option("--bit-rate", metavar="RATE", help="Bit rate of a codec that has several.", show_default=False)
+        str | None,
+        typer.Option(
+            "--bit-rate",
+            metavar="RATE",
+            help="Bit rate of a codec that has several.",
+            show_default=False,
+        ),
     ] = None,
-    ip: Annotated[str, typer.Option("--ip", metavar="ipv4|ipv6|none", help="What is between the speech and the frame.")] = "ipv4",
+    ip: Annotated[
+        str,
+        typer.Option(
+            "--ip", metavar="ipv4|ipv6|none", help="What is between the speech and the frame."
+        ),
+    ] = "ipv4",
     pattern: Annotated[
         str | None,
         typer.Option(
-            "--pattern", metavar="NAME", help="Send in talk spurts only: brady-1968 or p59. All the time unless given.", show_default=False
+            "--pattern",
+            metavar="NAME",
+            help="Send in talk spurts only: brady-1968 or p59. All the time unless given.",
+            show_default=False,
         ),
     ] = None,
     one_way: Annotated[
-        bool, typer.Option("--one-way", help="Streams of one talker, from --from to --to, instead of calls of two.")
+        bool,
+        typer.Option(
+            "--one-way", help="Streams of one talker, from --from to --to, instead of calls of two."
+        ),
     ] = False,
     mos: Annotated[
-        str | None, typer.Option("--mos", metavar="SCORE", help="Mean opinion score wanted; 4.0 unless told otherwise.", show_default=False)
+        str | None,
+        typer.Option(
+            "--mos",
+            metavar="SCORE",
+            help="Mean opinion score wanted; 4.0 unless told otherwise.",
+            show_default=False,
+        ),
     ] = None,
     loss: Annotated[
         str | None,
-        typer.Option("--loss", metavar="SHARE", help="Instead of a score: packets that may not come in time.", show_default=False),
+        typer.Option(
+            "--loss",
+            metavar="SHARE",
+            help="Instead of a score: packets that may not come in time.",
+            show_default=False,
+        ),
     ] = None,
     delay: Annotated[
         str | None,
-        typer.Option("--delay", metavar="TIME", help="Instead of a score: largest delay from mouth to ear.", show_default=False),
+        typer.Option(
+            "--delay",
+            metavar="TIME",
+            help="Instead of a score: largest delay from mouth to ear.",
+            show_default=False,
+        ),
     ] = None,
     buffer: Annotated[
         str | None,
@@ -102,21 +150,32 @@ def calls(
             show_default=False,
         ),
     ] = None,
-    beyond: Annotated[str, typer.Option("--beyond", metavar="TIME", help="Delay beyond the segment or network.")] = "0 s",
-    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Measured time of a trial.")] = "20 s",
+    beyond: Annotated[
+        str, typer.Option("--beyond", metavar="TIME", help="Delay beyond the segment or network.")
+    ] = "0 s",
+    duration: Annotated[
+        str, typer.Option("--duration", metavar="TIME", help="Measured time of a trial.")
+    ] = "20 s",
     replications: options.Replications = None,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
     write: Annotated[
         Path | None,
-        typer.Option("--write", metavar="FILE", help="Write the experiment with the number found, to run or change.", show_default=False),
+        typer.Option(
+            "--write",
+            metavar="FILE",
+            help="Write the experiment with the number found, to run or change.",
+            show_default=False,
+        ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Find how many calls fit with a wanted quality, by simulation: on a shared segment, or between hosts of a network.
+    """Find how many calls fit with a wanted quality, by simulation: on a shared segment, or between
+    hosts of a network.
 
-    A segment is one shared medium, half duplex, and carries nothing but the calls. In a network, calls go from one host to another over its
-    switches and links as the file has them, beside its flows; the worst direction counts.
+    A segment is one shared medium, half duplex, and carries nothing but the calls. In a network,
+    calls go from one host to another over its switches and links as the file has them, beside its
+    flows; the worst direction counts.
     """
     from ethermeter.calls import Wanted, most_calls
     from ethermeter.cli.voice_values import numbers_of, one_of, refuse
@@ -139,10 +198,16 @@ def calls(
     if mos is not None and (loss is not None or delay is not None):
         refuse("--mos", mos, "a score, or --loss and --delay, not both")
     if not CODECS[codec].is_rated and loss is None and delay is None:
-        refuse("--mos", mos or "4.0", f"--loss and --delay instead: the E-model has no numbers for {codec}")
+        refuse(
+            "--mos",
+            mos or "4.0",
+            f"--loss and --delay instead: the E-model has no numbers for {codec}",
+        )
     if write is not None and write.exists():
         refuse("--write", str(write), "a file that is not there yet")
-    limits = {name: read[key] for name, key in (("loss", "--loss"), ("delay_s", "--delay")) if key in read}
+    limits = {
+        name: read[key] for name, key in (("loss", "--loss"), ("delay_s", "--delay")) if key in read
+    }
     wanted = Wanted(**limits) if limits else Wanted(mos=read.get("--mos", 4.0))
     speech: dict[str, Any] = {
         "codec": codec,
@@ -157,13 +222,22 @@ def calls(
     }
     question = _question(segment, network, source, to, overrides or (), speech)
     try:
-        question.packets  # noqa: B018  # a codec that cannot be cut like this says so here
+        question.packets  # a codec that cannot be cut like this says so here
     except InputError as error:
         named = {"packet_s": "--packet", "bit_rate_bps": "--bit-rate", "ip": "--ip"}
-        raise InputError(Fault("command line", named.get(f.key, f.key), f.value, f.allowed) for f in error.faults) from None
+        raise InputError(
+            Fault("command line", named.get(f.key, f.key), f.value, f.allowed) for f in error.faults
+        ) from None
     workers = processors() if jobs is None else jobs
     with _Follow(question) as follow:
-        found = most_calls(question, wanted, buffer_s=read.get("--buffer"), beyond_s=read["--beyond"], jobs=workers, follow=follow)
+        found = most_calls(
+            question,
+            wanted,
+            buffer_s=read.get("--buffer"),
+            beyond_s=read["--beyond"],
+            jobs=workers,
+            follow=follow,
+        )
     if write is not None and found.calls:
         write.write_text(question.text(found.calls), encoding="utf-8")
     if as_json:
@@ -171,7 +245,11 @@ def calls(
         return
     _print(question, wanted, found)
     if write is not None:
-        typer.echo(f"experiment: {write}" if found.calls else "no experiment written: not even one is good enough")
+        typer.echo(
+            f"experiment: {write}"
+            if found.calls
+            else "no experiment written: not even one is good enough"
+        )
 
 
 class _Follow:
@@ -214,23 +292,33 @@ def _question(
     if network is None:
         for option, value in (("--from", source), ("--to", to)):
             if value is not None:
-                refuse(option, value, "with --network FILE only: stations of a segment are all alike")
+                refuse(
+                    option, value, "with --network FILE only: stations of a segment are all alike"
+                )
         return Question(segment=_segment(segment or "ieee-10", overrides), **speech)
     if segment is not None:
         refuse("--segment", segment, "one of --segment and --network, not both")
     found = _experiment("--network", network, overrides)
     if "network" not in found.document:
-        refuse("--network", network, f"an experiment of a network; of a segment: --segment {network}")
+        refuse(
+            "--network", network, f"an experiment of a network; of a segment: --segment {network}"
+        )
     for sweep in found.sweeps:
         _refuse_varied("--network", network, sweep)
     if source is None or to is None:
         hosts = ", ".join(host["name"] for host in found.document["network"]["hosts"])
-        refuse("--from" if source is None else "--to", "(missing)", f"a host or a group of hosts of {network}: {hosts}")
+        refuse(
+            "--from" if source is None else "--to",
+            "(missing)",
+            f"a host or a group of hosts of {network}: {hosts}",
+        )
     pairs = pairs_of(found.document, found.path, callers=source, called=to)
     return NetworkQuestion(document=found.document, path=found.path, pairs=pairs, **speech)
 
 
-def _experiment(option: str, name: str, overrides: Sequence[str], *, others: str = "") -> "Experiment":
+def _experiment(
+    option: str, name: str, overrides: Sequence[str], *, others: str = ""
+) -> "Experiment":
     """Return an experiment by file or name."""
     from ethermeter import api
     from ethermeter.cli.voice_values import refuse
@@ -244,11 +332,17 @@ def _experiment(option: str, name: str, overrides: Sequence[str], *, others: str
 def _refuse_varied(option: str, name: str, sweep: "Sweep") -> NoReturn:
     from ethermeter.cli.voice_values import refuse
 
-    refuse(option, f"{name} with {sweep.key} varied", f"one point: --set {sweep.key}=… with one of {', '.join(sweep.texts)}")
+    refuse(
+        option,
+        f"{name} with {sweep.key} varied",
+        f"one point: --set {sweep.key}=… with one of {', '.join(sweep.texts)}",
+    )
 
 
 def _segment(name: str, overrides: Sequence[str]) -> dict[str, Any]:
-    """Return the segment of an experiment, or the longest one of a standard, its stations in eight places."""
+    """Return the segment of an experiment, or the longest one of a standard, its stations in eight
+    places.
+    """
     from ethermeter.cli.voice_values import refuse
     from ethermeter.experiment.standards import standards
     from ethermeter.units import decimal_text
@@ -258,12 +352,20 @@ def _segment(name: str, overrides: Sequence[str]) -> dict[str, Any]:
         if overrides:
             refuse("--set", overrides[0], "with an experiment only: a standard has no keys")
         round_trip_ps = known[name]["max_round_trip_bits"] * known[name]["bit_ps"]
-        return {"standard": name, "round_trip": f"{decimal_text(Fraction(round_trip_ps, 10**6))} us", "clusters": 8}
+        return {
+            "standard": name,
+            "round_trip": f"{decimal_text(Fraction(round_trip_ps, 10**6))} us",
+            "clusters": 8,
+        }
     found = _experiment("--segment", name, overrides, others=f", or a standard: {', '.join(known)}")
     document = found.document
     if "segment" not in document:
         hosts = ", ".join(host["name"] for host in document["network"]["hosts"])
-        refuse("--segment", name, f"an experiment of a segment; of this network: --network {name} --from HOST --to HOST, of {hosts}")
+        refuse(
+            "--segment",
+            name,
+            f"an experiment of a segment; of this network: --network {name} --from HOST --to HOST, of {hosts}",
+        )
     for sweep in found.sweeps:
         if sweep.key.startswith("segment."):
             _refuse_varied("--segment", name, sweep)
@@ -281,11 +383,16 @@ def _duration_s(text: str) -> float:
     return ps / PS_PER_S
 
 
-def _as_json(question: "Question | NetworkQuestion", wanted: "Wanted", found: "Answer") -> dict[str, Any]:
+def _as_json(
+    question: "Question | NetworkQuestion", wanted: "Wanted", found: "Answer"
+) -> dict[str, Any]:
     from ethermeter.calls import Question
 
     if isinstance(question, Question):
-        of: dict[str, Any] = {"load_of_a_call": question.load_of_a_call, "segment": dict(question.segment)}
+        of: dict[str, Any] = {
+            "load_of_a_call": question.load_of_a_call,
+            "segment": dict(question.segment),
+        }
     else:
         of = {"network": str(question.path), "pairs": [list(pair) for pair in question.pairs]}
     return {
@@ -299,7 +406,9 @@ def _as_json(question: "Question | NetworkQuestion", wanted: "Wanted", found: "A
         "talkers": question.talkers,
         "activity": question.activity,
         **of,
-        "wanted": {"mos": wanted.mos} if wanted.mos is not None else {"loss": wanted.loss, "delay_s": wanted.delay_s},
+        "wanted": {"mos": wanted.mos}
+        if wanted.mos is not None
+        else {"loss": wanted.loss, "delay_s": wanted.delay_s},
         "replications": question.replications,
         "seed": question.seed,
         "tried": [
@@ -331,19 +440,34 @@ def _print(question: "Question | NetworkQuestion", wanted: "Wanted", found: "Ans
         else f"at most {100 * wanted.loss:g}% not in time, {1e3 * wanted.delay_s:g} ms from mouth to ear"
     )
     print_table(
-        [what, "MOS", "±", "R", "not in time %", "mouth to ear ms", "buffer ms", "network p50 ms", "p99 ms", "utilisation"],
+        [
+            what,
+            "MOS",
+            "±",
+            "R",
+            "not in time %",
+            "mouth to ear ms",
+            "buffer ms",
+            "network p50 ms",
+            "p99 ms",
+            "utilisation",
+        ],
         [_row(each, marks.at(each.cautions)) for each in found.tried],
     )
     for line in marks.legend():
         typer.echo(line)
-    typer.echo(f"{found.calls} {what} of {question.codec}: {good}, on the mean of {question.replications} trials")
+    typer.echo(
+        f"{found.calls} {what} of {question.codec}: {good}, on the mean of {question.replications} trials"
+    )
     typer.echo(f"on {question.subject}" if isinstance(question, Question) else question.subject)
     if found.is_limited_by_stations:
         of_segment = "the standard's number of stations, or the bits of the segment,"
         room = of_segment if isinstance(question, Question) else "the bits of the links"
         typer.echo(f"this is all that {room} leave room for")
     elif found.sure < found.calls or found.possible > found.calls:
-        typer.echo(f"by the 95% intervals: {found.sure} for sure, {found.possible} perhaps; more --replications tell more")
+        typer.echo(
+            f"by the 95% intervals: {found.sure} for sure, {found.possible} perhaps; more --replications tell more"
+        )
 
 
 def _row(each: "Rated", mark: str) -> list[str]:
@@ -354,6 +478,9 @@ def _row(each: "Rated", mark: str) -> list[str]:
         number(mean["mos"].half_width, digits=2),
         number(mean["rating"].value),
         number(100 * mean["loss"].value, digits=3),
-        *(number(1e3 * mean[field].value) for field in ("delay_s", "buffer_s", "network_p50_s", "network_p99_s")),
+        *(
+            number(1e3 * mean[field].value)
+            for field in ("delay_s", "buffer_s", "network_p50_s", "network_p99_s")
+        ),
         number(mean["utilisation"].value),
     ]

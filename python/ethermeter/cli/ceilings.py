@@ -21,23 +21,44 @@ EXAMPLES = """\
 
 def ceilings(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer and shorter repetitions: seconds rather than a minute.")] = False,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="Fewer and shorter repetitions: seconds rather than a minute."
+        ),
+    ] = False,
     rate: Annotated[
         str | None,
         typer.Option(
-            "--rate", metavar="RATE", show_default=False, help="Line rate for framing; that of the fastest interface unless given."
+            "--rate",
+            metavar="RATE",
+            show_default=False,
+            help="Line rate for framing; that of the fastest interface unless given.",
         ),
     ] = None,
     round_trip: Annotated[
         str | None,
-        typer.Option("--round-trip", metavar="TIME", show_default=False, help="Round trip of a path: adds what a window allows."),
+        typer.Option(
+            "--round-trip",
+            metavar="TIME",
+            show_default=False,
+            help="Round trip of a path: adds what a window allows.",
+        ),
     ] = None,
     window: Annotated[
         str | None,
-        typer.Option("--window", metavar="SIZE", show_default=False, help="That window; the system's largest unless given."),
+        typer.Option(
+            "--window",
+            metavar="SIZE",
+            show_default=False,
+            help="That window; the system's largest unless given.",
+        ),
     ] = None,
     directory: Annotated[
-        Path | None, typer.Option("--directory", show_default=False, help="Where the file of the disk stages is made.")
+        Path | None,
+        typer.Option(
+            "--directory", show_default=False, help="Where the file of the disk stages is made."
+        ),
     ] = None,
     roofline: Annotated[
         Path | None,
@@ -49,11 +70,18 @@ def ceilings(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", show_default=False, help="Also draw into a file: .html, .svg, .pdf or .png.")
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            show_default=False,
+            help="Also draw into a file: .html, .svg, .pdf or .png.",
+        ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Measure what each stage of this host could do alone: memory, checksum, calls, stack, disk; add bus, NIC, framing, window.
+    """Measure what each stage of this host could do alone: memory, checksum, calls, stack, disk;
+    add bus, NIC, framing, window.
 
     Needs no root but for frames over a virtual wire. Exit code 0; 2 for input that cannot be used.
     """
@@ -76,10 +104,21 @@ def ceilings(
                 refuse(name, str(given), "not with --roofline, which measures nothing")
         _show_rooflines(roofline, out, as_json=as_json)
         return
-    _measure(_options(quick=quick, rate=rate, round_trip=round_trip, window=window, directory=directory), out, as_json=as_json)
+    _measure(
+        _options(quick=quick, rate=rate, round_trip=round_trip, window=window, directory=directory),
+        out,
+        as_json=as_json,
+    )
 
 
-def _options(*, quick: bool, rate: str | None, round_trip: str | None, window: str | None, directory: Path | None) -> "Options":
+def _options(
+    *,
+    quick: bool,
+    rate: str | None,
+    round_trip: str | None,
+    window: str | None,
+    directory: Path | None,
+) -> "Options":
     from ethermeter import units
     from ethermeter.ceilings import Options
     from ethermeter.cli.voice_values import refuse
@@ -93,9 +132,13 @@ def _options(*, quick: bool, rate: str | None, round_trip: str | None, window: s
         option, text = "--rate", rate or ""
         rate_bps = None if rate is None else float(units.rate_bps(rate))
         option, text = "--round-trip", round_trip or ""
-        round_trip_s = None if round_trip is None else units.time_ps(round_trip, positive=True) / 1e12
+        round_trip_s = (
+            None if round_trip is None else units.time_ps(round_trip, positive=True) / 1e12
+        )
         option, text = "--window", window or ""
-        window_octets = None if window is None else max(1, units.size_bits(window, positive=True) // 8)
+        window_octets = (
+            None if window is None else max(1, units.size_bits(window, positive=True) // 8)
+        )
     except units.UnitError as error:
         refuse(option, text, str(error))
     return Options(quick, directory, rate_bps, round_trip_s, window_octets)
@@ -112,7 +155,11 @@ def _measure(chosen: "Options", out: Path | None, *, as_json: bool) -> None:
         from ethermeter.report.roofline import export
 
         rates = {each.title: each.estimate for each in found.ceilings}
-        export("Ceilings of this host", [one_host(rates, {each.title: each.basis for each in found.ceilings})], out)
+        export(
+            "Ceilings of this host",
+            [one_host(rates, {each.title: each.basis for each in found.ceilings})],
+            out,
+        )
     if as_json:
         print_json(_plain(found))
         return
@@ -143,14 +190,26 @@ def _print(found: "Survey") -> None:
     rows = []
     for each in found.ceilings:
         estimate = each.estimate
-        interval = f"{rate_text(max(0.0, estimate.low))} … {rate_text(estimate.high)}" if each.repetitions > 1 else ""
+        interval = (
+            f"{rate_text(max(0.0, estimate.low))} … {rate_text(estimate.high)}"
+            if each.repetitions > 1
+            else ""
+        )
         pieces = "" if each.pieces_per_s is None else number(each.pieces_per_s, digits=3)
         rows.append([each.title, rate_text(estimate.value), interval, pieces, each.basis])
     print_table(["stage", "ceiling", "95% interval of the mean", "pieces/s", "basis"], rows)
     for name, facts in found.facts.items():
-        rings = ", ".join(f"{key} {value}" for key, value in (facts["rings"] or {}).items()) or "not told"
-        on = ", ".join(key for key, value in (facts["offloads"] or {}).items() if value) or "none told"
-        typer.echo(f"{name}: driver {facts['driver'] or 'not told'}; rings: {rings}; offloads on: {on}")
+        rings = (
+            ", ".join(f"{key} {value}" for key, value in (facts["rings"] or {}).items())
+            or "not told"
+        )
+        on = (
+            ", ".join(key for key, value in (facts["offloads"] or {}).items() if value)
+            or "none told"
+        )
+        typer.echo(
+            f"{name}: driver {facts['driver'] or 'not told'}; rings: {rings}; offloads on: {on}"
+        )
     if found.others is not None:
         typer.echo(f"others used {found.others:.2f} of {os.cpu_count()} processors meanwhile")
     for left in found.left_out:
@@ -169,7 +228,10 @@ def _show_rooflines(source: Path, out: Path | None, *, as_json: bool) -> None:
         return
     for each in found:
         typer.echo(each.title)
-        rows = [[stage.name, roofline.rate_text(stage.ceiling.value), str(stage.flows), stage.source] for stage in each.stages]
+        rows = [
+            [stage.name, roofline.rate_text(stage.ceiling.value), str(stage.flows), stage.source]
+            for stage in each.stages
+        ]
         print_table(["stage", "ceiling", "flows", "from"], rows)
         typer.echo(roofline.verdict(each) + "\n")
     if out is not None:

@@ -23,11 +23,18 @@ def choke(
     experiment: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TRANSFER]", show_default=False, help="The file of a transfer (docs/choke.md), or the name of a shipped one."
+            metavar="[TRANSFER]",
+            show_default=False,
+            help="The file of a transfer (docs/choke.md), or the name of a shipped one.",
         ),
     ] = None,
     *,
-    testbed: Annotated[bool, typer.Option("--testbed", help="On two hosts of a testbed made on this machine. Needs root.")] = False,
+    testbed: Annotated[
+        bool,
+        typer.Option(
+            "--testbed", help="On two hosts of a testbed made on this machine. Needs root."
+        ),
+    ] = False,
     repetitions: Annotated[
         int | None,
         typer.Option(
@@ -40,14 +47,27 @@ def choke(
     ] = None,
     seed: options.Seed = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", show_default=False, help="Draw the path's roofline: .html, .svg, .pdf or .png.")
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            show_default=False,
+            help="Draw the path's roofline: .html, .svg, .pdf or .png.",
+        ),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the shipped transfers, each with a choke point that was put there.")] = False,
+    listed: Annotated[
+        bool,
+        typer.Option(
+            "--list", help="List the shipped transfers, each with a choke point that was put there."
+        ),
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Find the choke point of a transfer by relieving or tightening one stage at a time, in random order.
+    """Find the choke point of a transfer by relieving or tightening one stage at a time, in random
+    order.
 
-    Exit code 0, also where it stays undecided; 1 if the system refuses something; 2 for input that cannot be used.
+    Exit code 0, also where it stays undecided; 1 if the system refuses something; 2 for input that
+    cannot be used.
     """
     from ethermeter.choke import load
     from ethermeter.cli.voice_values import refuse
@@ -58,7 +78,11 @@ def choke(
     if experiment is None:
         refuse("TRANSFER", "not given", "the file of a transfer, or one that --list shows")
     if not testbed:
-        refuse("--testbed", "not given", "required: there is no other place yet where stages can be changed")
+        refuse(
+            "--testbed",
+            "not given",
+            "required: there is no other place yet where stages can be changed",
+        )
     if out is not None:
         from ethermeter.report.roofline import FORMATS
 
@@ -93,9 +117,17 @@ def _list(*, as_json: bool) -> None:
 
     there = {name: load(name) for name in plants()}
     if as_json:
-        print_json([{"name": name, "title": document.title, "planted": document.planted} for name, document in there.items()])
+        print_json(
+            [
+                {"name": name, "title": document.title, "planted": document.planted}
+                for name, document in there.items()
+            ]
+        )
         return
-    print_table(["name", "choke point", "what it is"], [[name, document.planted or "", document.title] for name, document in there.items()])
+    print_table(
+        ["name", "choke point", "what it is"],
+        [[name, document.planted or "", document.title] for name, document in there.items()],
+    )
 
 
 def _print(found: "Attribution") -> None:
@@ -113,13 +145,26 @@ def _print(found: "Attribution") -> None:
         f"{found.document.title}: {rate_text(usual.value)} ± {rate_text(usual.half_width)}, {len(found.unchanged)} rounds in random order"
     )
     rows = []
-    for change, response, outcomes in zip(found.changes, found.verdict.responses, found.changed, strict=True):
+    for change, response, outcomes in zip(
+        found.changes, found.verdict.responses, found.changed, strict=True
+    ):
         interval = f"{response.interval.value:.2f} ({response.interval.low:.2f} … {response.interval.high:.2f})"
         name = STAGES.get(change.stage, "Connections (no stage)")
-        rows.append([name, change.way, change.what, rates(outcomes), f"{100 * response.gain:+.0f}%", interval])
+        rows.append(
+            [
+                name,
+                change.way,
+                change.what,
+                rates(outcomes),
+                f"{100 * response.gain:+.0f}%",
+                interval,
+            ]
+        )
     print_table(["stage", "", "from … to", "throughput", "change", "response"], rows)
     for left in found.not_tried:
         typer.echo(f"not changed: {STAGES.get(left.stage, left.stage).lower()}: {left.why}")
     typer.echo(f"processors are limited by {found.means}")
     typer.echo(verdict(found.roofline()))
-    typer.echo(f"choke point: {STAGES[found.verdict.choke_point] if found.verdict.choke_point else 'undecided'} – {found.verdict.why}")
+    typer.echo(
+        f"choke point: {STAGES[found.verdict.choke_point] if found.verdict.choke_point else 'undecided'} – {found.verdict.why}"
+    )

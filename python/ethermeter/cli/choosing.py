@@ -17,7 +17,12 @@ AGREEMENT_EXAMPLES = """\
   ethermeter agreement runs/three-ways --differing --json"""
 
 
-def choose(experiment: options.Experiment, *, overrides: options.Overrides = None, as_json: options.Json = False) -> None:
+def choose(
+    experiment: options.Experiment,
+    *,
+    overrides: options.Overrides = None,
+    as_json: options.Json = False,
+) -> None:
     """Say which models apply to an experiment, which do not and why; run nothing."""
     from ethermeter import api
     from ethermeter.applied.choice import judge_all
@@ -30,7 +35,16 @@ def choose(experiment: options.Experiment, *, overrides: options.Overrides = Non
     (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
     made = scenarios(loaded)
     if not isinstance(made, Scenarios):
-        raise InputError([Fault(str(loaded.path), "network", "given", "expected a segment: the models are of shared media")])
+        raise InputError(
+            [
+                Fault(
+                    str(loaded.path),
+                    "network",
+                    "given",
+                    "expected a segment: the models are of shared media",
+                )
+            ]
+        )
     first = [0] * len(loaded.sweeps)
     verdicts = judge_all(situation_of(made.at(first).value, made.assumed(first).value))
     point = {sweep.key: sweep.texts[0] for sweep in loaded.sweeps}
@@ -41,13 +55,18 @@ def choose(experiment: options.Experiment, *, overrides: options.Overrides = Non
     typer.echo(f"At the first point{f' ({at})' if at else ''}:")
     for verdict in verdicts:
         words = f" ({', '.join(verdict.cautions)})" if verdict.cautions else ""
-        typer.echo(f"\n{verdict.model}: {'applies' if verdict.applies else 'does not apply'}{words}")
+        typer.echo(
+            f"\n{verdict.model}: {'applies' if verdict.applies else 'does not apply'}{words}"
+        )
         for obstacle in verdict.obstacles:
             typer.echo(f"  {obstacle}")
         for text in verdict.differences.values():
             typer.echo(f"  assumes: {text}")
         if verdict.values:
-            said = ", ".join(f"{metric} {number(value)} {metric.definition.unit}".rstrip() for metric, value in verdict.values.items())
+            said = ", ".join(
+                f"{metric} {number(value)} {metric.definition.unit}".rstrip()
+                for metric, value in verdict.values.items()
+            )
             typer.echo(f"  predicts: {said}")
     occurring = [word for word in Caution if any(word in verdict.cautions for verdict in verdicts)]
     if occurring:
@@ -63,12 +82,17 @@ def _plain(verdict: Any) -> dict[str, Any]:
         "obstacles": list(verdict.obstacles),
         "differences": {str(key): text for key, text in verdict.differences.items()},
         "cautions": [str(word) for word in verdict.cautions],
-        "values": {str(metric): None if value != value else value for metric, value in verdict.values.items()},
+        "values": {
+            str(metric): None if value != value else value
+            for metric, value in verdict.values.items()
+        },
     }
 
 
 def agreement(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Directory of a finished run that has theories.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="Directory of a finished run that has theories.")
+    ],
     *,
     differing: Annotated[bool, typer.Option("--differing", help="Only what differs.")] = False,
     as_json: options.Json = False,
@@ -84,8 +108,14 @@ def agreement(
 
     found = agreements(estimates.read(open_run(run).path))
     if not found:
-        raise InputError([Fault(str(run), "run.engines", "no theory", 'a run with the engine "theory"')])
-    shown = [each for each in found if not differing or "differs" in (each.verdict, each.idealised_verdict)]
+        raise InputError(
+            [Fault(str(run), "run.engines", "no theory", 'a run with the engine "theory"')]
+        )
+    shown = [
+        each
+        for each in found
+        if not differing or "differs" in (each.verdict, each.idealised_verdict)
+    ]
     if as_json:
         print_json(json.loads(to_json(shown)))
         return
@@ -104,7 +134,19 @@ def agreement(
         ]
         for each in shown
     ]
-    print_table(["series", *keys, "model", "metric", "theory", "world it assumes", "segment as it is", "cause"], rows)
+    print_table(
+        [
+            "series",
+            *keys,
+            "model",
+            "metric",
+            "theory",
+            "world it assumes",
+            "segment as it is",
+            "cause",
+        ],
+        rows,
+    )
     for line in marks.legend():
         typer.echo(line)
     for name, verdicts in (
@@ -112,8 +154,14 @@ def agreement(
         ("the segment as it is", [each.verdict for each in found]),
     ):
         judged = [verdict for verdict in verdicts if verdict in ("agrees", "differs")]
-        typer.echo(f"theories and {name}: {judged.count('agrees')} of {len(judged)} comparisons agree")
+        typer.echo(
+            f"theories and {name}: {judged.count('agrees')} of {len(judged)} comparisons agree"
+        )
 
 
 def _shown(value: Any, verdict: str) -> str:
-    return "–" if value is None else f"{number(value.value)} ±{number(value.half_width, digits=2)} {verdict}"
+    return (
+        "–"
+        if value is None
+        else f"{number(value.value)} ±{number(value.half_width, digits=2)} {verdict}"
+    )

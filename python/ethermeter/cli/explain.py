@@ -30,21 +30,39 @@ def explain(
     *,
     connection: Annotated[
         int | None,
-        typer.Option("--connection", metavar="N", show_default=False, help="One connection only, by its number in the table."),
+        typer.Option(
+            "--connection",
+            metavar="N",
+            show_default=False,
+            help="One connection only, by its number in the table.",
+        ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", show_default=False, help="Write a report with figures, one HTML file.")
+        Path | None,
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            show_default=False,
+            help="Write a report with figures, one HTML file.",
+        ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Explain a capture: what every TCP connection in it waited for, and the rates and losses of UDP and raw frames."""
+    """Explain a capture: what every TCP connection in it waited for, and the rates and losses of
+    UDP and raw frames.
+    """
     from ethermeter.captures import explain as explained
     from ethermeter.cli.progress import ProgressDisplay
 
     if output is not None:
         _check(file, output)
     with ProgressDisplay(file.name) as display:
-        found = explained(file, lambda octets, most: display.count(octets, most, said=f"{octets / 1e6:.0f} of {most / 1e6:.0f} MB"))
+        found = explained(
+            file,
+            lambda octets, most: display.count(
+                octets, most, said=f"{octets / 1e6:.0f} of {most / 1e6:.0f} MB"
+            ),
+        )
     chosen = None if connection is None else found.connection(connection)
     for line in found.warnings:
         say(f"{file}: {line}")
@@ -62,11 +80,17 @@ def _check(file: Path, output: Path) -> None:
     from ethermeter.faults import Fault, InputError
 
     if not output.parent.is_dir():
-        raise InputError([Fault("command line", "--output", str(output), "a file in a directory that is there")])
+        raise InputError(
+            [Fault("command line", "--output", str(output), "a file in a directory that is there")]
+        )
     if output.is_dir():
-        raise InputError([Fault("command line", "--output", str(output), "a file, not a directory")])
+        raise InputError(
+            [Fault("command line", "--output", str(output), "a file, not a directory")]
+        )
     if output.exists() and file.exists() and output.samefile(file):
-        raise InputError([Fault("command line", "--output", str(output), "another file than the capture")])
+        raise InputError(
+            [Fault("command line", "--output", str(output), "another file than the capture")]
+        )
 
 
 def _write(found: "Explanation", chosen: "Connection | None", output: Path) -> Path:
@@ -75,7 +99,9 @@ def _write(found: "Explanation", chosen: "Connection | None", output: Path) -> P
     return write(found, output, chosen)
 
 
-def _as_json(found: "Explanation", chosen: "Connection | None", written: Path | None) -> dict[str, Any]:
+def _as_json(
+    found: "Explanation", chosen: "Connection | None", written: Path | None
+) -> dict[str, Any]:
     """Return what the core says, and of every connection what limited it."""
     shown = found.connections if chosen is None else (chosen,)
     connections = [
@@ -94,11 +120,19 @@ def _as_json(found: "Explanation", chosen: "Connection | None", written: Path | 
         for each in shown
     ]
     flows = found.flows if chosen is None else ()
-    return {"file": found.name, **found.of, "connections": connections, "flows": list(flows), "report": written and str(written)}
+    return {
+        "file": found.name,
+        **found.of,
+        "connections": connections,
+        "flows": list(flows),
+        "report": written and str(written),
+    }
 
 
 def _print(found: "Explanation", chosen: "Connection | None") -> None:
-    kinds = ", ".join(f"{count} {_KINDS[name]}" for name, count in found.of["kinds"].items() if count)
+    kinds = ", ".join(
+        f"{count} {_KINDS[name]}" for name, count in found.of["kinds"].items() if count
+    )
     typer.echo(f"{found.name}: {found.of['packets']} packets in {found.duration_s:.4g} s: {kinds}")
     if found.dropped is not None:
         typer.echo(f"dropped by the capture itself: {found.dropped} packets")
@@ -167,10 +201,14 @@ def _print_connections(connections: "tuple[Connection, ...]") -> None:
 
 
 def _advice(connection: "Connection") -> list[str]:
-    """Return which end was slow, what to change, what the transfer would reach then, and where the capture was made, a line each."""
+    """Return which end was slow, what to change, what the transfer would reach then, and where the
+    capture was made, a line each.
+    """
     found, verdict = [], connection.verdict
     if verdict is not None:
-        found.append(f"slow: {verdict.role}" + (f" of {verdict.end}" if verdict.end is not None else ""))
+        found.append(
+            f"slow: {verdict.role}" + (f" of {verdict.end}" if verdict.end is not None else "")
+        )
         found += [f"change: {verdict.change}"] if verdict.change is not None else []
         found += [verdict.estimate_text] if verdict.estimate_text is not None else []
     return [*found, f"captured {connection.vantage}"] if connection.vantage is not None else found
@@ -184,10 +222,19 @@ def _print_one(connection: "Connection") -> None:
 
     typer.echo()
     parts = [(name, share) for name, share in connection.parts.items() if share > 0]
-    print_table(["share %", "waited for"], [[number(100 * share), PARTS[name]] for name, share in sorted(parts, key=lambda part: -part[1])])
+    print_table(
+        ["share %", "waited for"],
+        [
+            [number(100 * share), PARTS[name]]
+            for name, share in sorted(parts, key=lambda part: -part[1])
+        ],
+    )
     typer.echo()
     ends = connection.ends
-    rows = [[name, *("–" if end.of[key] is None else str(end.of[key]) for end in ends)] for key, name in ROWS.items()]
+    rows = [
+        [name, *("–" if end.of[key] is None else str(end.of[key]) for end in ends)]
+        for key, name in ROWS.items()
+    ]
     for name in ("least", "p50", "p90", "p99", "most"):
         rows.append([f"Data to ACK, {name}", *(time_text(end.delay_s(name)) for end in ends)])
     print_table(["sent by", ends[0].name, ends[1].name], rows)
@@ -207,11 +254,31 @@ def _print_flows(flows: "tuple[Mapping[str, Any], ...]") -> None:
                 str(flow["packets"]),
                 size_text(flow["octets"]),
                 number(8e-6 * flow["octets"] / seconds if seconds else None),
-                *(time_text(None if flow["gaps"][name] is None else flow["gaps"][name] * 1e-9) for name in ("p50_ns", "most_ns")),
-                *(("–", "–") if numbers is None else (str(numbers["missing"]), str(numbers["reordered"]))),
+                *(
+                    time_text(None if flow["gaps"][name] is None else flow["gaps"][name] * 1e-9)
+                    for name in ("p50_ns", "most_ns")
+                ),
+                *(
+                    ("–", "–")
+                    if numbers is None
+                    else (str(numbers["missing"]), str(numbers["reordered"]))
+                ),
             ]
         )
     typer.echo()
-    print_table(["from", "to", "packets", "payload", "Mb/s", "gap, median", "gap, most", "missing", "reordered"], rows)
+    print_table(
+        [
+            "from",
+            "to",
+            "packets",
+            "payload",
+            "Mb/s",
+            "gap, median",
+            "gap, most",
+            "missing",
+            "reordered",
+        ],
+        rows,
+    )
     if len(flows) > _ROWS:
         typer.echo(f"… {len(flows) - _ROWS} more with --json")

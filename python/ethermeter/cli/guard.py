@@ -1,4 +1,6 @@
-"""What stands between a command and the person: every failure becomes a line and an exit code, never a traceback."""
+"""What stands between a command and the person: every failure becomes a line and an exit code,
+never a traceback.
+"""
 
 import functools
 import os
@@ -26,7 +28,9 @@ class Settings:
     debug = False
 
 
-def command(app: typer.Typer, name: str, *, examples: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
+def command(
+    app: typer.Typer, name: str, *, examples: str
+) -> Callable[[Callable[P, None]], Callable[P, None]]:
     """Register a function as a command.
 
     Parameters
@@ -115,7 +119,9 @@ def explain(error: Exception) -> int:
         say(f"ethermeter: {error.filename}: {error.strerror or error}")
         return FAILED
     first = (str(error).splitlines() or [""])[0]
-    say(f"ethermeter: internal error: {type(error).__name__}: {first} (for the traceback: ethermeter --debug {Path(*sys.argv[1:2])} …)")
+    say(
+        f"ethermeter: internal error: {type(error).__name__}: {first} (for the traceback: ethermeter --debug {Path(*sys.argv[1:2])} …)"
+    )
     return FAILED
 
 

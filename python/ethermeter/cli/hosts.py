@@ -22,7 +22,12 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-File = Annotated[Path, typer.Argument(metavar="HOSTS", help="File of hosts, such as hosts.toml; docs/live.md has its keys.")]
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar="HOSTS", help="File of hosts, such as hosts.toml; docs/live.md has its keys."
+    ),
+]
 
 
 def init(file: File, *, as_json: options.Json = False) -> None:
@@ -35,12 +40,28 @@ def init(file: File, *, as_json: options.Json = False) -> None:
 
     hosts = hosts_file.read(file)
     if hosts.certificates is None:
-        raise InputError([Fault(str(file), "certificates", "(missing)", 'required: the folder for certificates, such as "lab"')])
+        raise InputError(
+            [
+                Fault(
+                    str(file),
+                    "certificates",
+                    "(missing)",
+                    'required: the folder for certificates, such as "lab"',
+                )
+            ]
+        )
     try:
         _core.make_certificates(hosts.certificates, hosts.certified())
     except (ValueError, OSError) as error:
         raise InputError(
-            [Fault(str(file), "certificates", str(hosts.certificates), f"expected a folder without certificates: {error}")]
+            [
+                Fault(
+                    str(file),
+                    "certificates",
+                    str(hosts.certificates),
+                    f"expected a folder without certificates: {error}",
+                )
+            ]
         ) from None
     commands = {name: _command(name, station) for name, station in hosts.stations.items()}
     if as_json:
@@ -48,8 +69,12 @@ def init(file: File, *, as_json: options.Json = False) -> None:
         return
     typer.echo(f"certificates: {hosts.certificates}; the key of the authority is not kept")
     for name, line in commands.items():
-        typer.echo(f"on {name}, with {name}.pem, {name}.key and authority.pem copied there:\n  {line}")
-    typer.echo(f"ceilings.toml is its operator's: at least addresses = [the hosts' addresses]. Then here: ethermeter hosts check {file}")
+        typer.echo(
+            f"on {name}, with {name}.pem, {name}.key and authority.pem copied there:\n  {line}"
+        )
+    typer.echo(
+        f"ceilings.toml is its operator's: at least addresses = [the hosts' addresses]. Then here: ethermeter hosts check {file}"
+    )
 
 
 def _command(name: str, station: "Station") -> str:
@@ -58,7 +83,8 @@ def _command(name: str, station: "Station") -> str:
 
 
 def check(file: File, *, as_json: options.Json = False) -> None:
-    """Ask the agents of all hosts what they are: reachable, with which clock, interfaces and ceilings.
+    """Ask the agents of all hosts what they are: reachable, with which clock, interfaces and
+    ceilings.
 
     Exit code 0 if all answer and have their addresses, 1 if not, 2 if the file is wrong.
     """
@@ -96,7 +122,14 @@ def _judged(station: "Station", said: dict[str, Any]) -> dict[str, Any]:
     if "error" in said:
         return {**said, "interface": None, "faults": [said["error"]]}
     faults = []
-    interface = next((name for name, addresses in said["interfaces"].items() if station.address in _plain(addresses)), None)
+    interface = next(
+        (
+            name
+            for name, addresses in said["interfaces"].items()
+            if station.address in _plain(addresses)
+        ),
+        None,
+    )
     if interface is None and not _is_loopback(station.address):
         faults.append(f"address = {station.address}: none of its interfaces has it")
     if station.interface is not None and station.interface not in said["interfaces"]:

@@ -17,7 +17,10 @@ TABLE_ROWS = 20
 
 
 def validate(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Experiment files, or names of shipped ones.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Experiment files, or names of shipped ones."),
+    ],
     *,
     as_json: options.Json = False,
 ) -> None:
@@ -33,8 +36,13 @@ def validate(
         except InputError as error:
             faults.extend(error.faults)
     if as_json:
-        rows = [{"file": fault.file, "key": fault.key, "value": fault.value, "allowed": fault.allowed} for fault in listed(faults)[0]]
-        print_json({"valid": not faults, "trials": trials, "fault_count": len(faults), "faults": rows})
+        rows = [
+            {"file": fault.file, "key": fault.key, "value": fault.value, "allowed": fault.allowed}
+            for fault in listed(faults)[0]
+        ]
+        print_json(
+            {"valid": not faults, "trials": trials, "fault_count": len(faults), "faults": rows}
+        )
     else:
         for file, count in trials.items():
             typer.echo(f"{file}: valid, {count} trials")
@@ -50,18 +58,27 @@ def plan(
     overrides: options.Overrides = None,
     seed: options.Seed = None,
     replications: options.Replications = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the trials as JSON, one a line, as in plan.jsonl.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the trials as JSON, one a line, as in plan.jsonl.")
+    ] = False,
 ) -> None:
     """Show the trials of an experiment; run nothing."""
     from ethermeter import api
 
-    planned = api.load(experiment, overrides=overrides or ()).plan(seed=seed, replications=replications)
+    planned = api.load(experiment, overrides=overrides or ()).plan(
+        seed=seed, replications=replications
+    )
     if as_json:
         typer.echo(planned.to_jsonl(), nl=False)
         return
     keys = list(dict.fromkeys(key for trial in planned.trials for key in trial.point))
     rows = [
-        [trial.id, *(trial.point.get(key, "") for key in keys), str(trial.replication), str(trial.seed)]
+        [
+            trial.id,
+            *(trial.point.get(key, "") for key in keys),
+            str(trial.replication),
+            str(trial.seed),
+        ]
         for trial in planned.trials[:TABLE_ROWS]
     ]
     print_table(["trial", *keys, "replication", "seed"], rows)
@@ -79,10 +96,20 @@ def schema() -> None:
 
 def experiments(
     *,
-    show: Annotated[str | None, typer.Option("--show", metavar="NAME", show_default=False, help="Print this experiment file.")] = None,
+    show: Annotated[
+        str | None,
+        typer.Option(
+            "--show", metavar="NAME", show_default=False, help="Print this experiment file."
+        ),
+    ] = None,
     copy: Annotated[
         tuple[str, Path] | None,
-        typer.Option("--copy", metavar="NAME DEST", show_default=False, help="Copy this experiment file, to start from."),
+        typer.Option(
+            "--copy",
+            metavar="NAME DEST",
+            show_default=False,
+            help="Copy this experiment file, to start from.",
+        ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -108,7 +135,9 @@ def _shipped(name: str) -> Path:
 
     shipped = experiment.shipped()
     if name not in shipped:
-        raise InputError([Fault("command line", "experiment", name, f"one of {', '.join(shipped)}")])
+        raise InputError(
+            [Fault("command line", "experiment", name, f"one of {', '.join(shipped)}")]
+        )
     return shipped[name]
 
 
@@ -121,5 +150,7 @@ def _copy(name: str, destination: Path) -> None:
         with target.open("xb") as file:
             file.write(text)
     except FileExistsError:
-        raise InputError([Fault("command line", "--copy", str(target), "a file that is not there yet")]) from None
+        raise InputError(
+            [Fault("command line", "--copy", str(target), "a file that is not there yet")]
+        ) from None
     typer.echo(f"{target}: a copy of {name}; run it with: ethermeter run {target}")

@@ -42,29 +42,59 @@ QUICK_PS = 600 * 10**9
 
 def measure(
     experiment: Annotated[
-        str | None, typer.Argument(metavar="[EXPERIMENT]", show_default=False, help="An experiment file, or the name of a shipped one.")
+        str | None,
+        typer.Argument(
+            metavar="[EXPERIMENT]",
+            show_default=False,
+            help="An experiment file, or the name of a shipped one.",
+        ),
     ] = None,
     *,
     study: Annotated[
         str | None,
         typer.Option(
-            "--study", metavar="STUDY", show_default=False, help=f"All live tests of a published study as one run: {', '.join(STUDIES)}."
+            "--study",
+            metavar="STUDY",
+            show_default=False,
+            help=f"All live tests of a published study as one run: {', '.join(STUDIES)}.",
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Transmit for 0.6 s a trial and measure the last 0.4 s: wider intervals.")] = False,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="Transmit for 0.6 s a trial and measure the last 0.4 s: wider intervals.",
+        ),
+    ] = False,
     hosts: Annotated[
-        Path | None, typer.Option("--hosts", metavar="FILE", show_default=False, help="Measure between the agents of these hosts.")
+        Path | None,
+        typer.Option(
+            "--hosts",
+            metavar="FILE",
+            show_default=False,
+            help="Measure between the agents of these hosts.",
+        ),
     ] = None,
     testbed: Annotated[
         bool,
-        typer.Option("--testbed", help="Build the experiment's network out of namespaces on this machine and measure there. Needs root."),
+        typer.Option(
+            "--testbed",
+            help="Build the experiment's network out of namespaces on this machine and measure there. Needs root.",
+        ),
     ] = False,
     plain: Annotated[
-        bool, typer.Option("--plain", help="With --testbed: all hosts at one switch as fast as the machine is, whatever the network says.")
+        bool,
+        typer.Option(
+            "--plain",
+            help="With --testbed: all hosts at one switch as fast as the machine is, whatever the network says.",
+        ),
     ] = False,
     wires: Annotated[
         Literal["shaped", "relay"],
-        typer.Option("--wires", help="Of a testbed: shaped (rates as of a wire), or relayed (delays of frames too; takes a processor)."),
+        typer.Option(
+            "--wires",
+            help="Of a testbed: shaped (rates as of a wire), or relayed (delays of frames too; takes a processor).",
+        ),
     ] = "shaped",
     testbed_hosts: Annotated[
         int | None,
@@ -79,9 +109,21 @@ def measure(
         ),
     ] = None,
     ip: Annotated[
-        int, typer.Option("--ip", min=4, max=6, metavar="4|6", help="Of a testbed: with which addresses of IP hosts take part.")
+        int,
+        typer.Option(
+            "--ip",
+            min=4,
+            max=6,
+            metavar="4|6",
+            help="Of a testbed: with which addresses of IP hosts take part.",
+        ),
     ] = 4,
-    loopback: Annotated[bool, typer.Option("--loopback", help="Measure between agents on this machine's loopback addresses.")] = False,
+    loopback: Annotated[
+        bool,
+        typer.Option(
+            "--loopback", help="Measure between agents on this machine's loopback addresses."
+        ),
+    ] = False,
     capture: Annotated[
         bool,
         typer.Option(
@@ -91,12 +133,22 @@ def measure(
     ] = False,
     capture_at: Annotated[
         list[str] | None,
-        typer.Option("--capture-at", metavar="HOST", show_default=False, help="Record at this host only; can be given several times."),
+        typer.Option(
+            "--capture-at",
+            metavar="HOST",
+            show_default=False,
+            help="Record at this host only; can be given several times.",
+        ),
     ] = None,
     capture_octets: Annotated[
         int | None,
         typer.Option(
-            "--capture-octets", min=64, max=65_536, metavar="N", show_default=False, help="Octets kept of each frame; 128 unless given."
+            "--capture-octets",
+            min=64,
+            max=65_536,
+            metavar="N",
+            show_default=False,
+            help="Octets kept of each frame; 128 unless given.",
         ),
     ] = None,
     capture_size: Annotated[
@@ -122,17 +174,34 @@ def measure(
 ) -> None:
     """Measure an experiment between real hosts, and simulate it too if its file asks for both.
 
-    Exit code 1 if an agent was lost in a trial: that one has no values, all others are there. 2 if it cannot be measured, 130 after Ctrl-C,
-    143 after SIGTERM; finished trials are then kept.
+    Exit code 1 if an agent was lost in a trial: that one has no values, all others are there. 2 if
+    it cannot be measured, 130 after Ctrl-C, 143 after SIGTERM; finished trials are then kept.
     """
     from ethermeter import api
     from ethermeter.faults import Fault, InputError
     from ethermeter.run import Manner
 
-    captures = _captures(capture=capture, at=capture_at or (), octets=capture_octets, megabytes=capture_size, hosts=hosts)
+    captures = _captures(
+        capture=capture,
+        at=capture_at or (),
+        octets=capture_octets,
+        megabytes=capture_size,
+        hosts=hosts,
+    )
     names = _named(experiment, study)
-    testbed, plain = _testbed(testbed_hosts, testbed=testbed, plain=plain, loopback=loopback, hosts=hosts, study=study)
-    place = _place(hosts, testbed=testbed, plain=plain, loopback=loopback, wires=wires, captures=captures, ip=ip, least=testbed_hosts or 0)
+    testbed, plain = _testbed(
+        testbed_hosts, testbed=testbed, plain=plain, loopback=loopback, hosts=hosts, study=study
+    )
+    place = _place(
+        hosts,
+        testbed=testbed,
+        plain=plain,
+        loopback=loopback,
+        wires=wires,
+        captures=captures,
+        ip=ip,
+        least=testbed_hosts or 0,
+    )
     is_shortened = quick and (study is not None or _is_longer_than_quick(names[0], overrides or ()))
     sized = (*(QUICK if is_shortened else ()), *(overrides or ()))
     sized = (*sized, *(_sized(names[0], sized, testbed_hosts) if testbed_hosts is not None else ()))
@@ -142,11 +211,26 @@ def measure(
             allowed = """expected "live" among them: --set 'run.engines=["simulation", "live"]'"""
             raise InputError([Fault(str(one.path), "run.engines", str(list(one.engines)), allowed)])
     if ip != IPS[0] and any("simulation" in one.engines for one in loaded.experiments):
-        say("ethermeter: what is simulated has headers of IPv4: of one length of data, frames are 20 octets shorter than those measured")
-    manner = Manner(jobs=jobs, resume=resume, force=force, command=tuple(sys.argv), seed=seed, live_study=study or _study_of(names))
-    summary = running.run_and_sum_up(loaded, manner, replications=replications, out=out, report=not no_report, place=place)
+        say(
+            "ethermeter: what is simulated has headers of IPv4: of one length of data, frames are 20 octets shorter than those measured"
+        )
+    manner = Manner(
+        jobs=jobs,
+        resume=resume,
+        force=force,
+        command=tuple(sys.argv),
+        seed=seed,
+        live_study=study or _study_of(names),
+    )
+    summary = running.run_and_sum_up(
+        loaded, manner, replications=replications, out=out, report=not no_report, place=place
+    )
     if as_json:
-        taken = {"captures": _tell_captures(Path(summary["run"]), as_json=True)} if captures is not None else {}
+        taken = (
+            {"captures": _tell_captures(Path(summary["run"]), as_json=True)}
+            if captures is not None
+            else {}
+        )
         print_json(summary | taken)
     else:
         if study is None:
@@ -165,12 +249,21 @@ def measure(
         say(f"ethermeter: trial {trial}: {why}; it has no values")
     for trial in summary.get("live_accounts", {"trials": []})["trials"]:
         if "unread" in trial:
-            say(f"ethermeter: trial {trial['trial']}: what switches dropped is not known: {trial['unread']}")
+            say(
+                f"ethermeter: trial {trial['trial']}: what switches dropped is not known: {trial['unread']}"
+            )
     if summary["in_vain"]:
         raise typer.Exit(FAILED)
 
 
-def _captures(*, capture: bool, at: "Sequence[str]", octets: int | None, megabytes: int | None, hosts: Path | None) -> "Captures | None":
+def _captures(
+    *,
+    capture: bool,
+    at: "Sequence[str]",
+    octets: int | None,
+    megabytes: int | None,
+    hosts: Path | None,
+) -> "Captures | None":
     from ethermeter.engines.live import MOST_OCTETS, SNAP_OCTETS, Captures
     from ethermeter.engines.live.recording import check_allowed
     from ethermeter.faults import Fault, InputError
@@ -178,7 +271,16 @@ def _captures(*, capture: bool, at: "Sequence[str]", octets: int | None, megabyt
     if not capture and not at:
         for option, value in (("--capture-octets", octets), ("--capture-size", megabytes)):
             if value is not None:
-                raise InputError([Fault("command line", option, str(value), "expected with --capture or --capture-at only")])
+                raise InputError(
+                    [
+                        Fault(
+                            "command line",
+                            option,
+                            str(value),
+                            "expected with --capture or --capture-at only",
+                        )
+                    ]
+                )
         return None
     if hosts is not None:
         allowed = (
@@ -187,11 +289,17 @@ def _captures(*, capture: bool, at: "Sequence[str]", octets: int | None, megabyt
         )
         raise InputError([Fault("command line", "--capture", "given with --hosts", allowed)])
     check_allowed()
-    return Captures(tuple(at), octets or SNAP_OCTETS, MOST_OCTETS if megabytes is None else megabytes * 1_000_000)
+    return Captures(
+        tuple(at),
+        octets or SNAP_OCTETS,
+        MOST_OCTETS if megabytes is None else megabytes * 1_000_000,
+    )
 
 
 def _tell_captures(run: Path, *, as_json: bool) -> list[dict[str, Any]]:
-    """Say where the captures of a run are, and whether they have everything; return what is known of each."""
+    """Say where the captures of a run are, and whether they have everything; return what is known
+    of each.
+    """
     from ethermeter.store.captures import read
 
     found = read(run)
@@ -200,10 +308,14 @@ def _tell_captures(run: Path, *, as_json: bool) -> list[dict[str, Any]]:
         return []
     if not as_json:
         size_mb = sum(each.octets for each in found) / 1e6
-        typer.echo(f"{len(found)} captures, {size_mb:.1f} MB, {sum(each.dropped for each in found)} frames dropped")
+        typer.echo(
+            f"{len(found)} captures, {size_mb:.1f} MB, {sum(each.dropped for each in found)} frames dropped"
+        )
         typer.echo(f"to explain one: ethermeter explain {shlex.quote(str(run / found[0].file))}")
     if beyond := sum(each.beyond_size for each in found):
-        say(f"ethermeter: {beyond} frames came after a capture had its largest size and are counted only; --capture-size allows more")
+        say(
+            f"ethermeter: {beyond} frames came after a capture had its largest size and are counted only; --capture-size allows more"
+        )
     return [asdict(each) for each in found]
 
 
@@ -211,7 +323,12 @@ def _print_series(estimates: dict[str, Any]) -> None:
     """Print the points of every test of a study by themselves: each varies something else."""
     for name in dict.fromkeys(point["series"] for point in estimates["points"]):
         typer.echo(f"{name}:")
-        running.print_points({**estimates, "points": [point for point in estimates["points"] if point["series"] == name]})
+        running.print_points(
+            {
+                **estimates,
+                "points": [point for point in estimates["points"] if point["series"] == name],
+            }
+        )
         typer.echo()
 
 
@@ -226,22 +343,30 @@ def print_drops(trials: "Sequence[dict[str, Any]]") -> None:
     for place, at, towards in sorted(frames, key=lambda where: -frames[where])[:MOST_DROPS]:
         what = "switch" if place == "switch" else "wire from"
         of = place, at, towards
-        typer.echo(f"{what} {at} towards {towards}: dropped {frames[of]} frames; streams that pass miss {missing[of]} messages")
+        typer.echo(
+            f"{what} {at} towards {towards}: dropped {frames[of]} frames; streams that pass miss {missing[of]} messages"
+        )
     if len(frames) > MOST_DROPS:
         typer.echo(f"… {len(frames) - MOST_DROPS} more places in the report")
 
 
 def _print_claims(claims: "Sequence[dict[str, Any]]", study: str | None) -> None:
-    """Print the published numbers of which points were measured; of a single test, how many are of others."""
+    """Print the published numbers of which points were measured; of a single test, how many are of
+    others.
+    """
     measured = [claim for claim in claims if claim["verdict"] != "not-run"]
     if measured:
         running.print_claims(measured)
     if others := len(claims) - len(measured):
-        typer.echo(f"{others} published numbers of {study} are of other tests or points: ethermeter measure --study {study} has all")
+        typer.echo(
+            f"{others} published numbers of {study} are of other tests or points: ethermeter measure --study {study} has all"
+        )
 
 
 def _is_longer_than_quick(name: str, overrides: "Sequence[str]") -> bool:
-    """Tell whether an experiment transmits for longer than a quick trial; one that does not is left as it is."""
+    """Tell whether an experiment transmits for longer than a quick trial; one that does not is left
+    as it is.
+    """
     from ethermeter import api, units
     from ethermeter.experiment.phases import Phases
     from ethermeter.faults import Fault, InputError
@@ -250,9 +375,17 @@ def _is_longer_than_quick(name: str, overrides: "Sequence[str]") -> bool:
     for sweep in experiment.sweeps:
         if sweep.key.startswith("phases."):
             allowed = "expected with an experiment that does not vary its phases; --set shortens one that does"
-            raise InputError([Fault("command line", "--quick", f"given with {sweep.key} varied", allowed)])
+            raise InputError(
+                [Fault("command line", "--quick", f"given with {sweep.key} varied", allowed)]
+            )
     phases = experiment.document.get("phases", {})
-    if units.time_ps(phases.get("transmit", Phases.model_fields["transmit"].default), most_ps=units.LONGEST_TRIAL_PS) > QUICK_PS:
+    if (
+        units.time_ps(
+            phases.get("transmit", Phases.model_fields["transmit"].default),
+            most_ps=units.LONGEST_TRIAL_PS,
+        )
+        > QUICK_PS
+    ):
         return True
     say("ethermeter: --quick changes nothing: the experiment transmits for 0.6 s or less")
     return False
@@ -265,16 +398,30 @@ def _named(experiment: str | None, study: str | None) -> tuple[str, ...]:
 
     if (experiment is None) == (study is None):
         given = "(neither)" if experiment is None else f"{experiment} --study {study}"
-        raise InputError([Fault("command line", "measure", given, "expected an experiment, or --study STUDY")])
+        raise InputError(
+            [Fault("command line", "measure", given, "expected an experiment, or --study STUDY")]
+        )
     if experiment is not None:
         return (experiment,)
     if study not in STUDIES:
-        raise InputError([Fault("command line", "--study", str(study), f"expected one of {', '.join(STUDIES)}")])
+        raise InputError(
+            [Fault("command line", "--study", str(study), f"expected one of {', '.join(STUDIES)}")]
+        )
     return tuple(name for name in shipped() if name.startswith(f"live/{study}/"))
 
 
-def _testbed(count: int | None, *, testbed: bool, plain: bool, loopback: bool, hosts: Path | None, study: str | None) -> tuple[bool, bool]:
-    """Say whether a testbed is wanted, and whether a plain one; `--testbed-hosts` wants both, and nothing besides."""
+def _testbed(
+    count: int | None,
+    *,
+    testbed: bool,
+    plain: bool,
+    loopback: bool,
+    hosts: Path | None,
+    study: str | None,
+) -> tuple[bool, bool]:
+    """Say whether a testbed is wanted, and whether a plain one; `--testbed-hosts` wants both, and
+    nothing besides.
+    """
     from ethermeter.faults import Fault, InputError
 
     if count is None:
@@ -288,12 +435,16 @@ def _testbed(count: int | None, *, testbed: bool, plain: bool, loopback: bool, h
     ]
     if given := [name for name, there in others if there]:
         allowed = "expected without them: it is a place of its own, for one experiment"
-        raise InputError([Fault("command line", "--testbed-hosts", f"given with {' '.join(given)}", allowed)])
+        raise InputError(
+            [Fault("command line", "--testbed-hosts", f"given with {' '.join(given)}", allowed)]
+        )
     return True, True
 
 
 def _sized(name: str, overrides: "Sequence[str]", count: int) -> tuple[str, ...]:
-    """Return what makes an experiment have as many hosts as a testbed: the count of its one group; nothing where it has no group."""
+    """Return what makes an experiment have as many hosts as a testbed: the count of its one group;
+    nothing where it has no group.
+    """
     from ethermeter import api
     from ethermeter.faults import Fault, InputError
 
@@ -301,11 +452,15 @@ def _sized(name: str, overrides: "Sequence[str]", count: int) -> tuple[str, ...]
     tables = experiment.document.get("network", {}).get("hosts", ())
     groups = [table["name"] for table in tables if "count" in table]
     if not tables:
-        raise InputError([Fault(str(experiment.path), "network", "(missing)", "required of what is measured")])
+        raise InputError(
+            [Fault(str(experiment.path), "network", "(missing)", "required of what is measured")]
+        )
     if len(groups) == 1:
         left = count - (len(tables) - 1)
         if left < 1:
-            allowed = f"expected at least {len(tables)}: a group and {len(tables) - 1} hosts beside it"
+            allowed = (
+                f"expected at least {len(tables)}: a group and {len(tables) - 1} hosts beside it"
+            )
             raise InputError([Fault("command line", "--testbed-hosts", str(count), allowed)])
         return (f"network.hosts.{groups[0]}.count={left}",)
     needed = max(
@@ -314,7 +469,16 @@ def _sized(name: str, overrides: "Sequence[str]", count: int) -> tuple[str, ...]
         if "network" in trial.scenario
     )
     if needed > count:
-        raise InputError([Fault("command line", "--testbed-hosts", str(count), f"expected at least {needed}, the hosts of the experiment")])
+        raise InputError(
+            [
+                Fault(
+                    "command line",
+                    "--testbed-hosts",
+                    str(count),
+                    f"expected at least {needed}, the hosts of the experiment",
+                )
+            ]
+        )
     return ()
 
 
@@ -340,11 +504,23 @@ def _place(
     from ethermeter.faults import Fault, InputError
 
     if (hosts is not None) + testbed + loopback != 1:
-        given = [name for name, there in (("--hosts", hosts is not None), ("--testbed", testbed), ("--loopback", loopback)) if there]
+        given = [
+            name
+            for name, there in (
+                ("--hosts", hosts is not None),
+                ("--testbed", testbed),
+                ("--loopback", loopback),
+            )
+            if there
+        ]
         allowed = "expected one of --hosts FILE, --testbed and --loopback: where to measure"
-        raise InputError([Fault("command line", "measure", " ".join(given) or "(none of them)", allowed)])
+        raise InputError(
+            [Fault("command line", "measure", " ".join(given) or "(none of them)", allowed)]
+        )
     if plain and not testbed:
-        raise InputError([Fault("command line", "--plain", "given", "expected with --testbed only")])
+        raise InputError(
+            [Fault("command line", "--plain", "given", "expected with --testbed only")]
+        )
     if ip not in IPS:
         raise InputError([Fault("command line", "--ip", str(ip), "expected 4 or 6")])
     if ip != IPS[0] and not testbed:
@@ -353,7 +529,9 @@ def _place(
             if hosts is not None
             else "the loopback interface has one address of IPv6, ::1, for all hosts"
         )
-        raise InputError([Fault("command line", "--ip", str(ip), f"expected with --testbed only: {why}")])
+        raise InputError(
+            [Fault("command line", "--ip", str(ip), f"expected with --testbed only: {why}")]
+        )
     if hosts is not None:
         return Hosts(hosts_file.read(hosts).laboratory())
     if testbed:

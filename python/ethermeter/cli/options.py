@@ -8,28 +8,66 @@ import typer
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", min=1, max=4096, show_default=False, help="Threads; one a processor unless given. It changes no result."),
+    typer.Option(
+        "--jobs",
+        "-j",
+        min=1,
+        max=4096,
+        show_default=False,
+        help="Threads; one a processor unless given. It changes no result.",
+    ),
 ]
 Seed = Annotated[
-    int | None, typer.Option("--seed", min=0, max=2**63 - 1, show_default=False, help="Seed, instead of the experiment's own.")
+    int | None,
+    typer.Option(
+        "--seed",
+        min=0,
+        max=2**63 - 1,
+        show_default=False,
+        help="Seed, instead of the experiment's own.",
+    ),
 ]
 Replications = Annotated[
     int | None,
     typer.Option(
-        "--replications", min=1, max=1000, show_default=False, help="Trials of every point, instead of the experiment's own number."
+        "--replications",
+        min=1,
+        max=1000,
+        show_default=False,
+        help="Trials of every point, instead of the experiment's own number.",
     ),
 ]
-Out = Annotated[Path | None, typer.Option("--out", show_default=False, help="Run directory; runs/<name>-<plan hash> unless given.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", show_default=False, help="Run directory; runs/<name>-<plan hash> unless given."
+    ),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was interrupted.")]
-Force = Annotated[bool, typer.Option("--force", help="Discard the run that is in the directory and begin again.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Discard the run that is in the directory and begin again.")
+]
 Cluster = Annotated[
     str | None,
-    typer.Option("--cluster", metavar="ADDRESS", show_default=False, help="Run the trials on a Dask cluster, such as tcp://host:8786."),
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        show_default=False,
+        help="Run the trials on a Dask cluster, such as tcp://host:8786.",
+    ),
 ]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", show_default=False, help="Lay a value over the file's; can be given several times."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        show_default=False,
+        help="Lay a value over the file's; can be given several times.",
+    ),
 ]
-Experiment = Annotated[str, typer.Argument(metavar="EXPERIMENT", help="An experiment file, or the name of a shipped one.")]
+Experiment = Annotated[
+    str,
+    typer.Argument(metavar="EXPERIMENT", help="An experiment file, or the name of a shipped one."),
+]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]

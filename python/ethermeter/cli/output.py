@@ -14,12 +14,24 @@ def print_json(value: Any) -> None:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns, numbers to the right; a mark after a number, such as [a], does not move its digits."""
-    right = [bool(rows) and all(_is_number(row[column]) for row in rows) for column in range(len(head))]
-    rows = [list(cells) for cells in zip(*(_marks_aligned([row[at] for row in rows]) for at in range(len(head))), strict=True)]
+    """Print rows in columns, numbers to the right; a mark after a number, such as [a], does not
+    move its digits.
+    """
+    right = [
+        bool(rows) and all(_is_number(row[column]) for row in rows) for column in range(len(head))
+    ]
+    rows = [
+        list(cells)
+        for cells in zip(
+            *(_marks_aligned([row[at] for row in rows]) for at in range(len(head))), strict=True
+        )
+    ]
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     for row in [head, *rows]:
-        cells = [cell.rjust(width) if flush else cell.ljust(width) for cell, width, flush in zip(row, widths, right, strict=True)]
+        cells = [
+            cell.rjust(width) if flush else cell.ljust(width)
+            for cell, width, flush in zip(row, widths, right, strict=True)
+        ]
         typer.echo("  ".join(cells).rstrip())
 
 
@@ -33,9 +45,16 @@ _MARKED = re.compile(r"([^\[\]]*)(\[[a-z]+\])")
 
 def _marks_aligned(cells: Sequence[str]) -> list[str]:
     """Return the cells of a column with room for the longest mark after every number."""
-    marks = [found[2] if (found := _MARKED.fullmatch(cell)) and _is_number(cell) else "" for cell in cells]
+    marks = [
+        found[2] if (found := _MARKED.fullmatch(cell)) and _is_number(cell) else ""
+        for cell in cells
+    ]
     room = max(map(len, marks), default=0)
-    return [cell + " " * (room - len(mark)) for cell, mark in zip(cells, marks, strict=True)] if room else list(cells)
+    return (
+        [cell + " " * (room - len(mark)) for cell, mark in zip(cells, marks, strict=True)]
+        if room
+        else list(cells)
+    )
 
 
 def _is_number(cell: str) -> bool:

@@ -1,4 +1,7 @@
-"""How far a run is, for a person: a bar on a terminal, a line every few seconds elsewhere. Always on stderr."""
+"""How far a run is, for a person: a bar on a terminal, a line every few seconds elsewhere.
+
+Always on stderr.
+"""
 
 import sys
 import threading
@@ -41,26 +44,46 @@ class ProgressDisplay:
             from rich.progress import BarColumn, TaskProgressColumn, TextColumn
             from rich.progress import Progress as RichProgress
 
-            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[detail]}"))
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TextColumn("{task.fields[detail]}"),
+            )
             self._bar = RichProgress(*columns, console=Console(stderr=True), transient=True)
             self._bar.add_task(self._title, total=1.0, detail="")
             self._bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._bar is not None:
             self._bar.stop()
 
     def __call__(self, progress: "Progress") -> None:
         """Show how far it is."""
         phase = f", {progress.phase}" if progress.phase else ""
-        self.show(progress.share, f"{progress.done} of {progress.trials} {self._pieces}{phase}", progress.remaining_s)
+        self.show(
+            progress.share,
+            f"{progress.done} of {progress.trials} {self._pieces}{phase}",
+            progress.remaining_s,
+        )
 
     def count(self, done: int, of: int, *, said: str = "") -> None:
-        """Show how many of so many pieces are done, or say it in other words; each piece is taken for as long as another."""
+        """Show how many of so many pieces are done, or say it in other words; each piece is taken
+        for as long as another.
+        """
         share = done / of if of else 0.0
         spent_s = time.monotonic() - self._begin_s
-        self.show(share, said or f"{done} of {of} {self._pieces}", spent_s * (1 / share - 1) if share > 0 else None)
+        self.show(
+            share,
+            said or f"{done} of {of} {self._pieces}",
+            spent_s * (1 / share - 1) if share > 0 else None,
+        )
 
     def show(self, share: float, done: str, remaining_s: float | None) -> None:
         """Show how far it is: the share that is done, in words, and the time that is left."""
@@ -73,7 +96,8 @@ class ProgressDisplay:
 
 
 class ActivityDisplay:
-    """Shows what is done while the block lasts and cannot say how far it is; nothing of what is done at once.
+    """Shows what is done while the block lasts and cannot say how far it is; nothing of what is
+    done at once.
 
     Parameters
     ----------
@@ -93,7 +117,12 @@ class ActivityDisplay:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._ended.set()
         self._thread.join()
 

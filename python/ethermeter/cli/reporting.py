@@ -31,7 +31,13 @@ def report(run: options.RunPath, *, as_json: options.Json = False) -> None:
     with ActivityDisplay(run.name) as activity:
         written = evaluate(run, follow=activity)
     if as_json:
-        print_json({"run": str(run), "files": {name: str(path) for name, path in written.items()}, **contents(written, *BESIDE)})
+        print_json(
+            {
+                "run": str(run),
+                "files": {name: str(path) for name, path in written.items()},
+                **contents(written, *BESIDE),
+            }
+        )
     else:
         for path in written.values():
             typer.echo(str(path))
@@ -41,11 +47,21 @@ def figures(
     run: options.RunPath,
     *,
     metrics: Annotated[
-        list[str] | None, typer.Option("--metric", "-m", show_default=False, help="What to draw; utilisation unless given.")
+        list[str] | None,
+        typer.Option(
+            "--metric", "-m", show_default=False, help="What to draw; utilisation unless given."
+        ),
     ] = None,
-    series: Annotated[str | None, typer.Option("--series", show_default=False, help="Of which series; of each unless given.")] = None,
-    file_format: Annotated[Format, typer.Option("--format", "-f", help="Format of the files.")] = Format.SVG,
-    out: Annotated[Path, typer.Option("--out", help="Directory for the files; made if it is not there.")] = Path(),
+    series: Annotated[
+        str | None,
+        typer.Option("--series", show_default=False, help="Of which series; of each unless given."),
+    ] = None,
+    file_format: Annotated[
+        Format, typer.Option("--format", "-f", help="Format of the files.")
+    ] = Format.SVG,
+    out: Annotated[
+        Path, typer.Option("--out", help="Directory for the files; made if it is not there.")
+    ] = Path(),
     as_json: options.Json = False,
 ) -> None:
     """Draw figures of a finished run into files."""
@@ -56,9 +72,20 @@ def figures(
     there = list(dict.fromkeys(trial.series for trial in found.trials()))
     if series is not None and series not in there:
         raise InputError([Fault("command line", "--series", series, f"one of {', '.join(there)}")])
-    drawn = [found.plot(metric, series=name) for metric in metrics or ["utilisation"] for name in ([series] if series else there)]
+    drawn = [
+        found.plot(metric, series=name)
+        for metric in metrics or ["utilisation"]
+        for name in ([series] if series else there)
+    ]
     out.mkdir(parents=True, exist_ok=True)
-    files = [str(figure.save(out / f"{figure.series}-{figure.metric}.{file_format}".lower().replace(" ", "-"))) for figure in drawn]
+    files = [
+        str(
+            figure.save(
+                out / f"{figure.series}-{figure.metric}.{file_format}".lower().replace(" ", "-")
+            )
+        )
+        for figure in drawn
+    ]
     if as_json:
         print_json({"run": str(run), "figures": files})
     else:
@@ -68,7 +95,9 @@ def figures(
 
 def compare(
     first: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
-    second: Annotated[Path, typer.Argument(metavar="RUN", help="The run directory to compare it with.")],
+    second: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The run directory to compare it with.")
+    ],
     *,
     as_json: options.Json = False,
 ) -> None:

@@ -37,7 +37,9 @@ REPRODUCE_EXAMPLES = """\
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What a published study runs, and how `--quick` shortens it: values laid over the files', and replications."""
+    """What a published study runs, and how `--quick` shortens it: values laid over the files', and
+    replications.
+    """
 
     experiments: tuple[str, ...]
     quick: tuple[str, ...]
@@ -47,18 +49,33 @@ class Study:
 STUDIES = {
     "boggs1988": Study(
         (*(f"boggs1988/i-{number}" for number in range(1, 6)), "boggs1988/clusters"),
-        ("phases.settle='500 ms'", "phases.transmit='2 s'", "phases.measure='middle 1 s'", "phases.drain='500 ms'"),
+        (
+            "phases.settle='500 ms'",
+            "phases.transmit='2 s'",
+            "phases.measure='middle 1 s'",
+            "phases.drain='500 ms'",
+        ),
         1,
     ),
     "gonsalves1982": Study(
         tuple(
             f"gonsalves1982/{name}"
             for name in (
-                *("minimum", "maximum", "rate-70", "rate-84", "conversations", "fairness", "data-load", "data-queued"),
+                *(
+                    "minimum",
+                    "maximum",
+                    "rate-70",
+                    "rate-84",
+                    "conversations",
+                    "fairness",
+                    "data-load",
+                    "data-queued",
+                ),
                 *(f"sensitivity-{name}" for name in ("deaf", "arming", "clock-error", "register")),
             )
         ),
-        # Half a second until buffers have filled: a tenth in which hosts begin would be a tenth of what is measured.
+        # Half a second until buffers have filled: a tenth in which hosts begin would be a tenth of
+        # what is measured.
         ("phases.transmit='1.5 s'", "phases.measure='last 1 s'"),
         # What is read off its curves has intervals from replications.
         3,
@@ -66,7 +83,16 @@ STUDIES = {
     "gonsalves-tobagi1986": Study(
         tuple(
             f"gonsalves-tobagi1986/{name}"
-            for name in ("equal-load", "equal", "unequal-load", "unequal", "isolated", "hosts", "buffers", "backoff")
+            for name in (
+                "equal-load",
+                "equal",
+                "unequal-load",
+                "unequal",
+                "isolated",
+                "hosts",
+                "buffers",
+                "backoff",
+            )
         ),
         ("phases.transmit='2.1 s'", "phases.measure='last 2 s'"),
         # Its claims are differences that must be seen in three replications at the least.
@@ -75,21 +101,37 @@ STUDIES = {
     "myths": Study(
         tuple(
             f"myths/{name}"
-            for name in ("one-slot", "saturated", "carrier-sense", "collision-detection", "assumptions", "ring", "knees", "regime")
+            for name in (
+                "one-slot",
+                "saturated",
+                "carrier-sense",
+                "collision-detection",
+                "assumptions",
+                "ring",
+                "knees",
+                "regime",
+            )
         ),
         ("phases.transmit='1.1 s'", "phases.measure='last 1 s'"),
         # Knees have intervals from replications.
         3,
     ),
     "fritz1999": Study(
-        tuple(f"fritz1999/{name}" for name in ("copies", "remedies", "jumbo", "window", "memory", "ahead")),
+        tuple(
+            f"fritz1999/{name}"
+            for name in ("copies", "remedies", "jumbo", "window", "memory", "ahead")
+        ),
         # Whole files are copied in a second or two as it is, and nothing is left to chance.
         (),
         1,
     ),
     "erg": Study(
-        tuple(f"erg/{name}" for name in ("simplex-100", "router", "simplex-10", "duplex", "capture", "host-time")),
-        # Who captures a link holds it for tenths of a second: shorter runs would leave that to chance.
+        tuple(
+            f"erg/{name}"
+            for name in ("simplex-100", "router", "simplex-10", "duplex", "capture", "host-time")
+        ),
+        # Who captures a link holds it for tenths of a second: shorter runs would leave that to
+        # chance.
         ("phases.transmit='11 s'", "phases.measure='last 10 s'"),
         3,
     ),
@@ -97,9 +139,31 @@ STUDIES = {
         tuple(
             f"hughesjones2000/{name}"
             for name in (
-                *("gigabit-latency", "fast-latency", "mixed-latency", "background", "streaming", "streaming-long", "streaming-fast"),
-                *("spacing-512", "spacing-1024", "spacing-1500", "two-pairs", "several-senders", "many-to-one", "many-to-one-long"),
-                *("unlearned", "broadcast-direct", "broadcast-batm", "multicast-request", "multicast-request-long"),
+                *(
+                    "gigabit-latency",
+                    "fast-latency",
+                    "mixed-latency",
+                    "background",
+                    "streaming",
+                    "streaming-long",
+                    "streaming-fast",
+                ),
+                *(
+                    "spacing-512",
+                    "spacing-1024",
+                    "spacing-1500",
+                    "two-pairs",
+                    "several-senders",
+                    "many-to-one",
+                    "many-to-one-long",
+                ),
+                *(
+                    "unlearned",
+                    "broadcast-direct",
+                    "broadcast-batm",
+                    "multicast-request",
+                    "multicast-request-long",
+                ),
             )
         ),
         # Most of it has no chance in it and is short; what has is run once.
@@ -138,8 +202,12 @@ def run(
     from ethermeter.run import Manner
 
     loaded = api.load(experiment, overrides=overrides or ())
-    manner = Manner(jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), seed=seed)
-    summary = run_and_sum_up(loaded, manner, replications=replications, out=out, report=not no_report)
+    manner = Manner(
+        jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), seed=seed
+    )
+    summary = run_and_sum_up(
+        loaded, manner, replications=replications, out=out, report=not no_report
+    )
     if as_json:
         print_json(summary)
         return
@@ -150,15 +218,30 @@ def run(
 
 def reproduce(
     study: Annotated[
-        str | None, typer.Argument(metavar="STUDY", show_default=False, help=f"The study: {', '.join(STUDIES)}, or all of them: {ALL}.")
+        str | None,
+        typer.Argument(
+            metavar="STUDY",
+            show_default=False,
+            help=f"The study: {', '.join(STUDIES)}, or all of them: {ALL}.",
+        ),
     ] = None,
     *,
-    list_studies: Annotated[bool, typer.Option("--list", help="Print every study with one line of what it is, and run nothing.")] = False,
+    list_studies: Annotated[
+        bool,
+        typer.Option(
+            "--list", help="Print every study with one line of what it is, and run nothing."
+        ),
+    ] = False,
     overrides: options.Overrides = None,
     jobs: options.Jobs = None,
     seed: options.Seed = None,
     replications: options.Replications = None,
-    quick: Annotated[bool, typer.Option("--quick", help="About a tenth of the study's time, few replications: wider intervals.")] = False,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="About a tenth of the study's time, few replications: wider intervals."
+        ),
+    ] = False,
     out: options.Out = None,
     resume: options.Resume = False,
     force: options.Force = False,
@@ -166,10 +249,12 @@ def reproduce(
     no_report: options.NoReport = False,
     as_json: options.Json = False,
 ) -> None:
-    """Run a published study again and check its claims; or every study, with one page of all claims.
+    """Run a published study again and check its claims; or every study, with one page of all
+    claims.
 
-    With all, studies are run into runs/<study>-<plan hash>, or into a directory of their names within --out, and studies.html is written
-    beside them. A study that breaks off does not stop the others; the exit code is then 1.
+    With all, studies are run into runs/<study>-<plan hash>, or into a directory of their names
+    within --out, and studies.html is written beside them. A study that breaks off does not stop the
+    others; the exit code is then 1.
     """
     from ethermeter.faults import Fault, InputError
     from ethermeter.run import Manner
@@ -178,32 +263,75 @@ def reproduce(
         studies.list_studies(tuple(STUDIES), as_json=as_json)
         return
     if study != ALL and study not in STUDIES:
-        raise InputError([Fault("command line", "study", study or "(missing)", f"one of {', '.join(STUDIES)}")])
+        raise InputError(
+            [Fault("command line", "study", study or "(missing)", f"one of {', '.join(STUDIES)}")]
+        )
 
     def summary_of(name: str, directory: Path | None, *, title: str) -> dict[str, Any]:
         from ethermeter import api
 
         of = STUDIES[name]
-        loaded = api.load(*of.experiments, overrides=(*(of.quick if quick else ()), *(overrides or ())), name=name)
-        manner = Manner(jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), study=name, seed=seed)
+        loaded = api.load(
+            *of.experiments, overrides=(*(of.quick if quick else ()), *(overrides or ())), name=name
+        )
+        manner = Manner(
+            jobs=jobs,
+            cluster=cluster,
+            resume=resume,
+            force=force,
+            command=tuple(sys.argv),
+            study=name,
+            seed=seed,
+        )
         wanted = of.quick_replications if quick and replications is None else replications
-        return run_and_sum_up(loaded, manner, replications=wanted, out=directory, report=not no_report, title=title, may_begin=study == ALL)
+        return run_and_sum_up(
+            loaded,
+            manner,
+            replications=wanted,
+            out=directory,
+            report=not no_report,
+            title=title,
+            may_begin=study == ALL,
+        )
 
     if study == ALL:
         from ethermeter.run import RUNS
 
         if overrides:
-            raise InputError([Fault("command line", "--set", overrides[0], "not with all: each study has keys of its own")])
+            raise InputError(
+                [
+                    Fault(
+                        "command line",
+                        "--set",
+                        overrides[0],
+                        "not with all: each study has keys of its own",
+                    )
+                ]
+            )
         names = list(STUDIES)
         outcomes = [
-            studies.outcome(name, partial(summary_of, name, None if out is None else out / name, title=f"{at} of {len(names)}, {name}"))
+            studies.outcome(
+                name,
+                partial(
+                    summary_of,
+                    name,
+                    None if out is None else out / name,
+                    title=f"{at} of {len(names)}, {name}",
+                ),
+            )
             for at, name in enumerate(names, 1)
         ]
-        studies.tell(outcomes, studies.write_index(outcomes, RUNS if out is None else out, quick=quick), as_json=as_json)
+        studies.tell(
+            outcomes,
+            studies.write_index(outcomes, RUNS if out is None else out, quick=quick),
+            as_json=as_json,
+        )
         return
     summary = summary_of(study, out, title=study)
     if as_json:
-        print_json({key: value for key, value in summary.items() if key not in ("estimates", "flows")})
+        print_json(
+            {key: value for key, value in summary.items() if key not in ("estimates", "flows")}
+        )
         return
     print_claims(summary["claims"])
     print_files(summary)
@@ -256,11 +384,20 @@ def run_and_sum_up(
             say(f"{directory}: this run is already finished; --force runs it again")
         else:
             with ProgressDisplay(title or plan.name) as display:
-                found = running.execute(plan, loaded.experiments, directory=directory, manner=manner, follow=display, place=place)
+                found = running.execute(
+                    plan,
+                    loaded.experiments,
+                    directory=directory,
+                    manner=manner,
+                    follow=display,
+                    place=place,
+                )
         with ActivityDisplay(title or plan.name) as activity:
             written = running.evaluate(directory, report=report, anew=False, follow=activity)
     except KeyboardInterrupt as interrupt:
-        raise interrupted(interrupt, f"finished trials are kept. To continue: {_resume_command()}") from None
+        raise interrupted(
+            interrupt, f"finished trials are kept. To continue: {_resume_command()}"
+        ) from None
     provenance = found.provenance()
     return {
         "run": str(directory),
@@ -277,10 +414,16 @@ def run_and_sum_up(
 
 
 def contents(written: Mapping[str, Path], *names: str) -> dict[str, Any]:
-    """Read what was derived from a run, by the names of `ethermeter.run.evaluate`; what there is not of it is left out."""
+    """Read what was derived from a run, by the names of `ethermeter.run.evaluate`; what there is
+    not of it is left out.
+    """
     import json
 
-    return {name: json.loads(written[name].read_text(encoding="utf-8")) for name in names if name in written}
+    return {
+        name: json.loads(written[name].read_text(encoding="utf-8"))
+        for name in names
+        if name in written
+    }
 
 
 def _resume_command() -> str:
@@ -313,7 +456,9 @@ def print_live_agreement(summary: dict[str, Any]) -> None:
     ]
     print_table([*keys, "metric", "live", "simulation", "live − simulation", "verdict"], rows)
     if len(comparisons) > len(shown):
-        typer.echo(f"… {len(comparisons) - len(shown)} more in {summary['files']['live_agreement']}")
+        typer.echo(
+            f"… {len(comparisons) - len(shown)} more in {summary['files']['live_agreement']}"
+        )
     for line in marks.legend():
         typer.echo(line)
 
@@ -329,22 +474,47 @@ def print_points(estimates: dict[str, Any]) -> None:
     several = len({point["engine"] for point in points}) > 1
     is_of_flows = ["message_rate" in point["estimates"] for point in points]
     metrics: tuple[str, ...] = TABLE_METRICS if not all(is_of_flows) else ()
-    metrics += tuple(metric for metric in FLOW_TABLE_METRICS if any(is_of_flows) and metric not in metrics)
-    if any(is_of_flows) and all(point["estimates"].get("message_rate", {}).get("value") is None for point in points):
+    metrics += tuple(
+        metric for metric in FLOW_TABLE_METRICS if any(is_of_flows) and metric not in metrics
+    )
+    if any(is_of_flows) and all(
+        point["estimates"].get("message_rate", {}).get("value") is None for point in points
+    ):
         # Nothing but transfers: octets, no messages.
         metrics = (*metrics[: -len(FLOW_TABLE_METRICS)], "data_rate", "retransmitted")
     if "voice_delay" in estimates["metrics"]:
-        of_segments = any("utilisation" in point["estimates"] and "voice_delay" in point["estimates"] for point in points)
-        of_voice = (VOICE_TABLE_METRICS if of_segments else (), FLOW_VOICE_TABLE_METRICS if "rating" in estimates["metrics"] else ())
+        of_segments = any(
+            "utilisation" in point["estimates"] and "voice_delay" in point["estimates"]
+            for point in points
+        )
+        of_voice = (
+            VOICE_TABLE_METRICS if of_segments else (),
+            FLOW_VOICE_TABLE_METRICS if "rating" in estimates["metrics"] else (),
+        )
         metrics += tuple(dict.fromkeys(metric for part in of_voice for metric in part))
-    metrics += tuple(metric for metric in (*TRANSFER_TABLE_METRICS, *CLOCK_TABLE_METRICS) if any(_has(point, metric) for point in points))
-    shown = [[point["estimates"].get(metric, {}) for metric in metrics] for point in points[:TABLE_ROWS]]
-    marks = Marks(cell.get("cautions", ()) for cells in shown for cell in cells if cell.get("value") is not None)
+    metrics += tuple(
+        metric
+        for metric in (*TRANSFER_TABLE_METRICS, *CLOCK_TABLE_METRICS)
+        if any(_has(point, metric) for point in points)
+    )
+    shown = [
+        [point["estimates"].get(metric, {}) for metric in metrics] for point in points[:TABLE_ROWS]
+    ]
+    marks = Marks(
+        cell.get("cautions", ())
+        for cells in shown
+        for cell in cells
+        if cell.get("value") is not None
+    )
     rows = [
         [
             *([point["engine"]] if several else []),
             *(point["point"].get(key, "") for key in keys),
-            *(number(cell.get("value")) + (marks.at(cell.get("cautions", ())) if cell.get("value") is not None else "") for cell in cells),
+            *(
+                number(cell.get("value"))
+                + (marks.at(cell.get("cautions", ())) if cell.get("value") is not None else "")
+                for cell in cells
+            ),
         ]
         for point, cells in zip(points, shown, strict=False)
     ]
@@ -373,17 +543,36 @@ def _has(point: dict[str, Any], metric: str) -> bool:
 def print_claims(claims: Any) -> None:
     """Print every claim of the study with its verdict."""
     listed = claims["claims"] if isinstance(claims, dict) else claims
-    rows = [[claim["id"], _shown(claim["published"]), _shown(claim["ours"]), claim["basis"], claim["verdict"]] for claim in listed]
+    rows = [
+        [
+            claim["id"],
+            _shown(claim["published"]),
+            _shown(claim["ours"]),
+            claim["basis"],
+            claim["verdict"],
+        ]
+        for claim in listed
+    ]
     print_table(["claim", "published", "ours", "basis", "verdict"], rows)
 
 
 def _shown(value: Any) -> str:
-    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else "–" if value is None else str(value)
+    return (
+        number(value)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        else "–"
+        if value is None
+        else str(value)
+    )
 
 
 def print_files(summary: dict[str, Any]) -> None:
     """Print where a run is."""
     wall_s = summary["wall_s"]
-    typer.echo(f"{summary['trials']} trials" + (f" in {wall_s:.1f} s" if isinstance(wall_s, float) else "") + f": {summary['run']}")
+    typer.echo(
+        f"{summary['trials']} trials"
+        + (f" in {wall_s:.1f} s" if isinstance(wall_s, float) else "")
+        + f": {summary['run']}"
+    )
     if "report" in summary["files"]:
         typer.echo(f"report: {summary['files']['report']}")

@@ -1,4 +1,6 @@
-"""All published studies: a list of them, and every one of them run again, with one page of what came out."""
+"""All published studies: a list of them, and every one of them run again, with one page of what
+came out.
+"""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +36,8 @@ def outcome(name: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     Returns
     -------
     :
-        `study`, and `summary` of its run, or `error` with the exit code it would have had by itself as `code`.
+        `study`, and `summary` of its run, or `error` with the exit code it would have had by itself
+        as `code`.
 
     """
     try:
@@ -51,7 +54,9 @@ def _first_line(error: Exception) -> str:
 
 
 def write_index(outcomes: Sequence[Mapping[str, Any]], folder: Path, *, quick: bool) -> Path:
-    """Write one page with every claim of every study and links to their reports; the path of the file."""
+    """Write one page with every claim of every study and links to their reports; the path of the
+    file.
+    """
     from ethermeter import report
 
     entries = [
@@ -69,9 +74,14 @@ def write_index(outcomes: Sequence[Mapping[str, Any]], folder: Path, *, quick: b
 def tell(outcomes: Sequence[Mapping[str, Any]], index: Path, *, as_json: bool) -> None:
     """Print what came of every study, and leave with an exit code of 1 if one of them broke off."""
     if as_json:
-        print_json({"index": str(index), "studies": [_without_points(outcome) for outcome in outcomes]})
+        print_json(
+            {"index": str(index), "studies": [_without_points(outcome) for outcome in outcomes]}
+        )
     else:
-        print_table(["study", "met or holding", "missed or failing", "not run", "s", "report"], [_row(outcome) for outcome in outcomes])
+        print_table(
+            ["study", "met or holding", "missed or failing", "not run", "s", "report"],
+            [_row(outcome) for outcome in outcomes],
+        )
         typer.echo(f"all claims: {index}")
     if any("error" in outcome for outcome in outcomes):
         raise typer.Exit(FAILED)
@@ -80,15 +90,23 @@ def tell(outcomes: Sequence[Mapping[str, Any]], index: Path, *, as_json: bool) -
 def _without_points(outcome: Mapping[str, Any]) -> dict[str, Any]:
     if "summary" not in outcome:
         return dict(outcome)
-    return {**outcome, "summary": {key: value for key, value in outcome["summary"].items() if key != "estimates"}}
+    return {
+        **outcome,
+        "summary": {key: value for key, value in outcome["summary"].items() if key != "estimates"},
+    }
 
 
 def _row(outcome: Mapping[str, Any]) -> list[str]:
     if "error" in outcome:
         return [outcome["study"], "–", "–", "–", "–", f"failed: {outcome['error']}"]
     summary = outcome["summary"]
-    verdicts = [claim["verdict"] for claim in summary["claims"]["claims"] if claim["basis"] != "reference"]
-    counts = [sum(verdict in words for verdict in verdicts) for words in (("met", "holds"), ("missed", "fails"), ("not-run",))]
+    verdicts = [
+        claim["verdict"] for claim in summary["claims"]["claims"] if claim["basis"] != "reference"
+    ]
+    counts = [
+        sum(verdict in words for verdict in verdicts)
+        for words in (("met", "holds"), ("missed", "fails"), ("not-run",))
+    ]
     wall_s = summary["wall_s"]
     return [
         outcome["study"],

@@ -30,25 +30,51 @@ def up(
     hosts: Annotated[int, typer.Option("--hosts", metavar="N", help="How many.")] = 2,
     layout: Annotated[
         Literal["pair", "switch"] | None,
-        typer.Option("--layout", help="How they are joined: two as a pair, more at a switch.", show_default=False),
+        typer.Option(
+            "--layout",
+            help="How they are joined: two as a pair, more at a switch.",
+            show_default=False,
+        ),
     ] = None,
     rate: Annotated[
         str | None,
-        typer.Option("--rate", metavar="RATE", help="Let each wire carry what an Ethernet of that rate would.", show_default=False),
+        typer.Option(
+            "--rate",
+            metavar="RATE",
+            help="Let each wire carry what an Ethernet of that rate would.",
+            show_default=False,
+        ),
     ] = None,
     kind: Annotated[
         Literal["shaped", "relay"],
         typer.Option(
-            "--wire", help="What makes a wire slow: a queue, which lets lone frames pass at once, or a process, which delays them too."
+            "--wire",
+            help="What makes a wire slow: a queue, which lets lone frames pass at once, or a process, which delays them too.",
         ),
     ] = "shaped",
-    delay: Annotated[str, typer.Option("--delay", metavar="TIME", help="Propagation delay of each wire (relay).")] = "0 s",
-    loss: Annotated[float, typer.Option("--loss", metavar="P", help="Probability that a wire loses a frame (relay).")] = 0.0,
+    delay: Annotated[
+        str, typer.Option("--delay", metavar="TIME", help="Propagation delay of each wire (relay).")
+    ] = "0 s",
+    loss: Annotated[
+        float,
+        typer.Option("--loss", metavar="P", help="Probability that a wire loses a frame (relay)."),
+    ] = 0.0,
     lose_every: Annotated[
-        int | None, typer.Option("--lose-every", metavar="N", help="Lose every N-th frame instead (relay).", show_default=False)
+        int | None,
+        typer.Option(
+            "--lose-every",
+            metavar="N",
+            help="Lose every N-th frame instead (relay).",
+            show_default=False,
+        ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the losses.")] = 1,
-    queue: Annotated[str, typer.Option("--queue", metavar="SIZE", help="Room for frames that wait for a wire with a rate.")] = "150 kB",
+    queue: Annotated[
+        str,
+        typer.Option(
+            "--queue", metavar="SIZE", help="Room for frames that wait for a wire with a rate."
+        ),
+    ] = "150 kB",
     mtu: Annotated[int, typer.Option("--mtu", metavar="OCTETS", help="Longest IP packet.")] = 1500,
     as_json: options.Json = False,
 ) -> None:
@@ -76,15 +102,23 @@ def up(
         print_json({"name": made.name, **about})
         return
     _print(made.name, about)
-    typer.echo(f"on its first host: ip netns exec {made.hosts[0].namespace} COMMAND; to remove it: ethermeter testbed down {made.name}")
+    typer.echo(
+        f"on its first host: ip netns exec {made.hosts[0].namespace} COMMAND; to remove it: ethermeter testbed down {made.name}"
+    )
 
 
 def down(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME...]", show_default=False, help="Testbeds, as `show` lists them.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME...]", show_default=False, help="Testbeds, as `show` lists them."
+        ),
     ] = None,
     *,
-    every: Annotated[bool, typer.Option("--all", help="All that were made to stay, and what killed processes left.")] = False,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="All that were made to stay, and what killed processes left."),
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Remove testbeds that were made to stay. Those of running measurements go with these.
@@ -99,7 +133,13 @@ def down(
         refuse("NAME", "given with --all" if every else "not given", "names of testbeds, or --all")
     for name in names or ():
         if name not in there:
-            refuse("NAME", name, f"one of {', '.join(there)}" if there else "a testbed that was made to stay; there is none")
+            refuse(
+                "NAME",
+                name,
+                f"one of {', '.join(there)}"
+                if there
+                else "a testbed that was made to stay; there is none",
+            )
     removed = list(dict.fromkeys(names or there))
     told = {name: testbed.remove_kept(name) for name in removed}
     removed += testbed.remove_leftovers() if every else []
@@ -138,9 +178,9 @@ def _said_of(wire: dict[str, Any] | None) -> str:
     words = [wire["kind"], f"{wire['rate_bps'] / 1e6:g} Mb/s", f"queue {wire['queue_octets']} B"]
     if wire["kind"] == "relay":
         words.append(f"delay {wire['delay_ns'] / 1e3:g} us")
-        words += [f"loss {wire['loss']:g}"] * (wire["loss"] > 0) + [f"one of {wire['lose_every']} frames lost"] * (
-            wire["lose_every"] is not None
-        )
+        words += [f"loss {wire['loss']:g}"] * (wire["loss"] > 0) + [
+            f"one of {wire['lose_every']} frames lost"
+        ] * (wire["lose_every"] is not None)
     return ", ".join(words)
 
 

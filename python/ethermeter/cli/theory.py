@@ -26,7 +26,10 @@ app = typer.Typer(
     '  ethermeter theory eval metcalfe-boggs-1976 stations=1..24 packet_bits="64 B" rate_bps="10 Mb/s" slot_s="12 us"',
 )
 
-ModelName = Annotated[str, typer.Argument(metavar="MODEL", help="Name of a model, as `ethermeter theory list` has it.")]
+ModelName = Annotated[
+    str,
+    typer.Argument(metavar="MODEL", help="Name of a model, as `ethermeter theory list` has it."),
+]
 
 EVAL_EXAMPLES = """\
   ethermeter theory eval metcalfe-boggs-1976 stations=1..24 packet_bits="64 B" rate_bps="10 Mb/s" slot_s="12 us"
@@ -40,9 +43,16 @@ def list_models(*, as_json: options.Json = False) -> None:
     from ethermeter.theory.catalogue import models
 
     if as_json:
-        print_json([{"name": name, "title": entry.title, "year": entry.year} for name, entry in models().items()])
+        print_json(
+            [
+                {"name": name, "title": entry.title, "year": entry.year}
+                for name, entry in models().items()
+            ]
+        )
     else:
-        print_table(["model", "what it is"], [[name, entry.title] for name, entry in models().items()])
+        print_table(
+            ["model", "what it is"], [[name, entry.title] for name, entry in models().items()]
+        )
 
 
 def show(name: ModelName, *, as_json: options.Json = False) -> None:
@@ -54,13 +64,23 @@ def show(name: ModelName, *, as_json: options.Json = False) -> None:
         print_json(_described(entry))
         return
     typer.echo(f"{entry.name}: {entry.title}\n")
-    takes = [[symbol.argument, symbol.symbol, symbol.unit, _range(symbol), symbol.meaning] for symbol in entry.symbols]
+    takes = [
+        [symbol.argument, symbol.symbol, symbol.unit, _range(symbol), symbol.meaning]
+        for symbol in entry.symbols
+    ]
     print_table(["takes", "symbol", "unit", "allowed", "meaning"], takes)
     typer.echo()
-    print_table(["gives", "symbol", "unit", "meaning"], [[field.field, field.symbol, field.unit, field.meaning] for field in entry.outputs])
+    print_table(
+        ["gives", "symbol", "unit", "meaning"],
+        [[field.field, field.symbol, field.unit, field.meaning] for field in entry.outputs],
+    )
     typer.echo()
-    print_table(["assumes", ""], [[assumption.key, assumption.text] for assumption in entry.assumptions])
-    typer.echo(f"\nvalidity: {entry.validity}\nconfidence: {entry.confidence}\nsource: {entry.source}")
+    print_table(
+        ["assumes", ""], [[assumption.key, assumption.text] for assumption in entry.assumptions]
+    )
+    typer.echo(
+        f"\nvalidity: {entry.validity}\nconfidence: {entry.confidence}\nsource: {entry.source}"
+    )
     for note in entry.notes:
         typer.echo(f"note: {note}")
 
@@ -92,12 +112,22 @@ def evaluate(
 
 
 def _range(symbol: "Symbol") -> str:
-    default = "" if symbol.required or symbol.default is None else f"; {_word(symbol.default)} unless given"
+    default = (
+        ""
+        if symbol.required or symbol.default is None
+        else f"; {_word(symbol.default)} unless given"
+    )
     return symbol.range + default
 
 
 def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, int | float) else str(value)
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, int | float)
+        else str(value)
+    )
 
 
 def _described(entry: "Model") -> dict[str, Any]:
@@ -119,7 +149,13 @@ def _described(entry: "Model") -> dict[str, Any]:
             for symbol in entry.symbols
         ],
         "outputs": [
-            {"field": field.field, "symbol": field.symbol, "unit": field.unit, "meaning": field.meaning, "axis": field.axis}
+            {
+                "field": field.field,
+                "symbol": field.symbol,
+                "unit": field.unit,
+                "meaning": field.meaning,
+                "axis": field.axis,
+            }
             for field in entry.outputs
         ],
         "assumptions": {str(assumption.key): assumption.text for assumption in entry.assumptions},
@@ -135,12 +171,16 @@ def _as_json(entry: "Model", found: "Evaluation") -> dict[str, Any]:
     points = [
         {
             "given": {argument: values[at] for argument, values in found.varied.items()},
-            "found": {field.field: _plain(found.fields[field.field][at]) for field in entry.outputs},
+            "found": {
+                field.field: _plain(found.fields[field.field][at]) for field in entry.outputs
+            },
             "cautions": [CAUTION] if found.outside[at] else [],
         }
         for at in range(found.points)
     ]
-    units = {symbol.argument: symbol.unit for symbol in entry.symbols} | {field.field: field.unit for field in entry.outputs}
+    units = {symbol.argument: symbol.unit for symbol in entry.symbols} | {
+        field.field: field.unit for field in entry.outputs
+    }
     return {"model": entry.name, "units": units, "fixed": found.fixed, "points": points}
 
 
@@ -156,7 +196,11 @@ def _plain(value: Any) -> Any:
 
 def _print_rows(entry: "Model", found: "Evaluation") -> None:
     """Print a row for each point; what has an axis more is printed where it is short."""
-    fields = [field for field in entry.outputs if not field.axis or field.axis in {"crossings", "equilibria"}]
+    fields = [
+        field
+        for field in entry.outputs
+        if not field.axis or field.axis in {"crossings", "equilibria"}
+    ]
     units = {symbol.argument: symbol.unit for symbol in entry.symbols}
     heads = [f"{argument} {units[argument]}".strip() for argument in found.varied]
     heads += [f"{field.field} {field.unit}".strip() for field in fields]
@@ -178,9 +222,19 @@ def _print_rows(entry: "Model", found: "Evaluation") -> None:
 
 
 def _cell(value: Any) -> str:
-    return (" ".join(number(item, digits=_DIGITS) for item in value) or "–") if isinstance(value, list) else number(value, digits=_DIGITS)
+    return (
+        (" ".join(number(item, digits=_DIGITS) for item in value) or "–")
+        if isinstance(value, list)
+        else number(value, digits=_DIGITS)
+    )
 
 
-command(app, "list", examples="  ethermeter theory list\n  ethermeter theory list --json")(list_models)
-command(app, "show", examples="  ethermeter theory show lam-1980\n  ethermeter theory show tasaka-1986 --json")(show)
+command(app, "list", examples="  ethermeter theory list\n  ethermeter theory list --json")(
+    list_models
+)
+command(
+    app,
+    "show",
+    examples="  ethermeter theory show lam-1980\n  ethermeter theory show tasaka-1986 --json",
+)(show)
 command(app, "eval", examples=EVAL_EXAMPLES)(evaluate)

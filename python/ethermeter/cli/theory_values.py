@@ -1,4 +1,6 @@
-"""What is written after `ethermeter theory eval MODEL`: names and values, with units, lists and ranges."""
+"""What is written after `ethermeter theory eval MODEL`: names and values, with units, lists and
+ranges.
+"""
 
 import difflib
 import math
@@ -21,7 +23,12 @@ MOST_POINTS = 100_000
 MOST_ROWS = 2000
 """The same for models that give a row for each."""
 
-_DIMENSIONS = {"s": Dimension.TIME, "bit": Dimension.SIZE, "bit/s": Dimension.RATE, "1/s": Dimension.FREQUENCY}
+_DIMENSIONS = {
+    "s": Dimension.TIME,
+    "bit": Dimension.SIZE,
+    "bit/s": Dimension.RATE,
+    "1/s": Dimension.FREQUENCY,
+}
 _RANGE = re.compile(r"(.+?)\.\.(.+?)(?:/([0-9]{1,6})(log)?)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
 
@@ -65,29 +72,51 @@ def evaluate(entry: Model, arguments: Sequence[str]) -> Evaluation:
     Raises
     ------
     InputError
-        If a name or value is not one of the model's, or something it needs is not given; every fault at once.
+        If a name or value is not one of the model's, or something it needs is not given; every
+        fault at once.
 
     """
     given = read(entry, arguments)
     # A mix takes its rows as they are; everything else that has several values is varied.
     mixed = "weights" in given
     rows = {name: values for name, values in given.items() if mixed and _symbol(entry, name).row}
-    numbers = {name: values for name, values in given.items() if name not in rows and isinstance(values, list)}
+    numbers = {
+        name: values
+        for name, values in given.items()
+        if name not in rows and isinstance(values, list)
+    }
     words = {name: value for name, value in given.items() if not isinstance(value, list)}
     points = math.prod(len(values) for values in numbers.values())
     most = MOST_ROWS if any(output.axis for output in entry.outputs) else MOST_POINTS
     if points > most:
-        raise InputError([Fault("command line", "values", f"{points} combinations", f"at most {most}")])
+        raise InputError(
+            [Fault("command line", "values", f"{points} combinations", f"at most {most}")]
+        )
     grids = np.meshgrid(*(np.array(values) for values in numbers.values()), indexing="ij")
     flat = {name: grid.reshape(-1) for name, grid in zip(numbers, grids, strict=True)}
     try:
-        found = entry.function(**flat, **{name: np.array(values) for name, values in rows.items()}, **words)
+        found = entry.function(
+            **flat, **{name: np.array(values) for name, values in rows.items()}, **words
+        )
     except ArgumentError as error:
-        raise InputError([Fault("command line", fault.key, fault.value, fault.allowed) for fault in error.faults]) from None
+        raise InputError(
+            [Fault("command line", fault.key, fault.value, fault.allowed) for fault in error.faults]
+        ) from None
     varied = {name: flat[name].tolist() for name, values in numbers.items() if len(values) > 1}
-    fixed: dict[str, Any] = {name: values[0] for name, values in numbers.items() if len(values) == 1}
-    fields = {output.field: np.atleast_1d(np.asarray(getattr(found, output.field), dtype=np.float64)) for output in entry.outputs}
-    return Evaluation(varied, {**fixed, **rows, **words}, fields, np.atleast_1d(np.asarray(found.outside_range)), points)
+    fixed: dict[str, Any] = {
+        name: values[0] for name, values in numbers.items() if len(values) == 1
+    }
+    fields = {
+        output.field: np.atleast_1d(np.asarray(getattr(found, output.field), dtype=np.float64))
+        for output in entry.outputs
+    }
+    return Evaluation(
+        varied,
+        {**fixed, **rows, **words},
+        fields,
+        np.atleast_1d(np.asarray(found.outside_range)),
+        points,
+    )
 
 
 def read(entry: Model, arguments: Sequence[str]) -> dict[str, Any]:
@@ -119,8 +148,13 @@ def read(entry: Model, arguments: Sequence[str]) -> dict[str, Any]:
             except UnitError as error:
                 faults.append(Fault("command line", name, text, str(error)))
                 found[name] = None
-    missing = [symbol for symbol in entry.symbols if symbol.required and symbol.argument not in found]
-    faults += [Fault("command line", symbol.argument, "not given", f"expected {_wanted(symbol)}") for symbol in missing]
+    missing = [
+        symbol for symbol in entry.symbols if symbol.required and symbol.argument not in found
+    ]
+    faults += [
+        Fault("command line", symbol.argument, "not given", f"expected {_wanted(symbol)}")
+        for symbol in missing
+    ]
     if faults:
         raise InputError(faults)
     return found
@@ -136,7 +170,9 @@ def _wanted(symbol: Symbol) -> str:
     if not isinstance(symbol.allowed, Range):
         return symbol.range
     dimension = _DIMENSIONS.get(symbol.unit)
-    with_unit = f', with a unit as in "{dimension.example}" or in {symbol.unit}' if dimension else ""
+    with_unit = (
+        f', with a unit as in "{dimension.example}" or in {symbol.unit}' if dimension else ""
+    )
     return symbol.range + with_unit
 
 
@@ -162,11 +198,15 @@ def value(symbol: Symbol, text: str) -> Any:
     return values
 
 
-def _range(symbol: Symbol, first: str, last: str, points: str | None, log: str | None) -> list[float]:
+def _range(
+    symbol: Symbol, first: str, last: str, points: str | None, log: str | None
+) -> list[float]:
     low, high = _number(symbol, first), _number(symbol, last)
     if points is None:
         if low != math.floor(low) or high != math.floor(high) or not 0 <= high - low < MOST_POINTS:
-            raise UnitError(f"expected whole numbers from..to, ascending, at most {MOST_POINTS} of them, or from..to/points")
+            raise UnitError(
+                f"expected whole numbers from..to, ascending, at most {MOST_POINTS} of them, or from..to/points"
+            )
         return [low + step for step in range(int(high - low) + 1)]
     count = int(points)
     if not 2 <= count <= MOST_POINTS:

@@ -38,18 +38,41 @@ def _list_option(name: str, meaning: str, metavar: str = "LIST") -> Any:
     return typer.Option(name, metavar=metavar, show_default=False, help=meaning)
 
 
-Codec = Annotated[str, typer.Option("--codec", metavar="NAME", help="A codec, as `ethermeter codecs` lists it.")]
+Codec = Annotated[
+    str, typer.Option("--codec", metavar="NAME", help="A codec, as `ethermeter codecs` lists it.")
+]
 
 
 def emodel(
     *,
-    delay: Annotated[str, _list_option("--delay", f'Delay from mouth to ear, with a unit or in s: {_LISTS}. "0 s" unless given.')] = "0",
-    loss: Annotated[str, _list_option("--loss", f"Packets that do not come in time, a fraction or in %: {_LISTS}. 0 unless given.")] = "0",
+    delay: Annotated[
+        str,
+        _list_option(
+            "--delay",
+            f'Delay from mouth to ear, with a unit or in s: {_LISTS}. "0 s" unless given.',
+        ),
+    ] = "0",
+    loss: Annotated[
+        str,
+        _list_option(
+            "--loss",
+            f"Packets that do not come in time, a fraction or in %: {_LISTS}. 0 unless given.",
+        ),
+    ] = "0",
     codec: Codec = "g711",
-    burst_ratio: Annotated[str, _list_option("--burst-ratio", "Runs of losses over those of random loss. 1 unless given.")] = "1",
-    ie: Annotated[str | None, _list_option("--ie", "Equipment impairment factor, instead of the codec's.")] = None,
-    bpl: Annotated[str | None, _list_option("--bpl", "Packet-loss robustness factor, instead of the codec's.")] = None,
-    advantage: Annotated[str, _list_option("--advantage", "Advantage factor A. 0 unless given.")] = "0",
+    burst_ratio: Annotated[
+        str,
+        _list_option("--burst-ratio", "Runs of losses over those of random loss. 1 unless given."),
+    ] = "1",
+    ie: Annotated[
+        str | None, _list_option("--ie", "Equipment impairment factor, instead of the codec's.")
+    ] = None,
+    bpl: Annotated[
+        str | None, _list_option("--bpl", "Packet-loss robustness factor, instead of the codec's.")
+    ] = None,
+    advantage: Annotated[
+        str, _list_option("--advantage", "Advantage factor A. 0 unless given.")
+    ] = "0",
     connection: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,32 +83,63 @@ def emodel(
         ),
     ] = None,
     wanted: Annotated[
-        str | None, _list_option("--wanted", "A mean opinion score: also the largest loss and the largest delay that allow it.", "MOS")
+        str | None,
+        _list_option(
+            "--wanted",
+            "A mean opinion score: also the largest loss and the largest delay that allow it.",
+            "MOS",
+        ),
     ] = None,
-    simple: Annotated[bool, typer.Option("--simple", help="By the form of Cole and Rosenbluth instead.")] = False,
+    simple: Annotated[
+        bool, typer.Option("--simple", help="By the form of Cole and Rosenbluth instead.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Rate narrowband calls by the E-model of ITU-T G.107."""
     from ethermeter import voice
     from ethermeter.cli.voice_values import connection_from, evaluated, one_of, refuse
 
-    texts = {"delay": delay, "loss": loss, "burst_ratio": burst_ratio, "ie": ie, "bpl": bpl, "advantage": advantage, "wanted": wanted}
+    texts = {
+        "delay": delay,
+        "loss": loss,
+        "burst_ratio": burst_ratio,
+        "ie": ie,
+        "bpl": bpl,
+        "advantage": advantage,
+        "wanted": wanted,
+    }
     one_of("--codec", codec, voice.CODECS)
     known = connection_from(connection or [])
     if simple:
-        for name, given in (("--wanted", wanted), ("--connection", connection), ("--advantage", advantage != "0")):
+        for name, given in (
+            ("--wanted", wanted),
+            ("--connection", connection),
+            ("--advantage", advantage != "0"),
+        ):
             if given:
                 refuse(name, "given", "not with --simple, which knows of no such thing")
         del texts["advantage"]
 
     def rate(values: Mapping[str, Any]) -> dict[str, Any]:
-        rated = {"codec": codec, "burst_ratio": values["burst_ratio"], "ie": values.get("ie"), "bpl": values.get("bpl")}
+        rated = {
+            "codec": codec,
+            "burst_ratio": values["burst_ratio"],
+            "ie": values.get("ie"),
+            "bpl": values.get("bpl"),
+        }
         if simple:
             line = voice.cole_rosenbluth_2001(values["delay"], values["loss"], **rated)
             return {"r": line.r, "mos": line.mos, "id": line.id_, "ie_eff": line.ie_eff}
         rated |= {"advantage": values["advantage"], "connection": known}
         full = voice.e_model(values["delay"], values["loss"], **rated)
-        found = {"r": full.r, "mos": full.mos, "ro": full.ro, "is": full.is_, "id": full.id_, "ie_eff": full.ie_eff}
+        found = {
+            "r": full.r,
+            "mos": full.mos,
+            "ro": full.ro,
+            "is": full.is_,
+            "id": full.id_,
+            "ie_eff": full.ie_eff,
+        }
         outside = full.outside_range
         if wanted is not None:
             most_loss = voice.largest_loss(values["wanted"], delay_s=values["delay"], **rated)
@@ -98,16 +152,37 @@ def emodel(
 
 
 def codecs(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[CODEC...]", show_default=False, help="Codecs; all unless given.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[CODEC...]", show_default=False, help="Codecs; all unless given."),
+    ] = None,
     *,
-    packet: Annotated[str | None, _list_option("--packet", f"Speech in a packet, with a unit or in s: {_LISTS}.")] = None,
+    packet: Annotated[
+        str | None, _list_option("--packet", f"Speech in a packet, with a unit or in s: {_LISTS}.")
+    ] = None,
     standard: Annotated[
-        str, typer.Option("--standard", metavar="NAME", help="Standard of the segment that carries the packets.")
+        str,
+        typer.Option(
+            "--standard", metavar="NAME", help="Standard of the segment that carries the packets."
+        ),
     ] = "ieee-10",
-    ip: Annotated[str, typer.Option("--ip", metavar="ipv4|ipv6|none", help="What is between the speech and the frame.")] = "ipv4",
-    bit_rate: Annotated[str | None, _list_option("--bit-rate", "Bit rate of a codec that has several.")] = None,
-    network: Annotated[str | None, _list_option("--network", "Delay of the network: adds the delay from mouth to ear.")] = None,
-    jitter_buffer: Annotated[str | None, _list_option("--jitter-buffer", "Delay of the receiver's buffer. 0 unless given.")] = None,
+    ip: Annotated[
+        str,
+        typer.Option(
+            "--ip", metavar="ipv4|ipv6|none", help="What is between the speech and the frame."
+        ),
+    ] = "ipv4",
+    bit_rate: Annotated[
+        str | None, _list_option("--bit-rate", "Bit rate of a codec that has several.")
+    ] = None,
+    network: Annotated[
+        str | None,
+        _list_option("--network", "Delay of the network: adds the delay from mouth to ear."),
+    ] = None,
+    jitter_buffer: Annotated[
+        str | None,
+        _list_option("--jitter-buffer", "Delay of the receiver's buffer. 0 unless given."),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """List codecs, or cut their speech into packets."""
@@ -116,7 +191,11 @@ def codecs(
 
     chosen = [one_of("CODEC", name, voice.CODECS) for name in names or voice.CODECS]
     if packet is None:
-        for name, given in (("--bit-rate", bit_rate), ("--network", network), ("--jitter-buffer", jitter_buffer)):
+        for name, given in (
+            ("--bit-rate", bit_rate),
+            ("--network", network),
+            ("--jitter-buffer", jitter_buffer),
+        ):
             if given is not None:
                 refuse(name, given, "only with --packet")
         _show_codecs([voice.CODECS[name] for name in chosen], as_json=as_json)
@@ -126,16 +205,30 @@ def codecs(
     if jitter_buffer is not None and network is None:
         refuse("--jitter-buffer", jitter_buffer, "only with --network")
     medium = medium_named(standard)
-    texts = {"packet": packet, "bit_rate": bit_rate, "network": network, "jitter_buffer": jitter_buffer}
+    texts = {
+        "packet": packet,
+        "bit_rate": bit_rate,
+        "network": network,
+        "jitter_buffer": jitter_buffer,
+    }
 
     def cut(name: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
         def function(values: Mapping[str, Any]) -> dict[str, Any]:
-            made = voice.packets(name, packet_s=values["packet"], medium=medium, ip=ip, bit_rate_bps=values.get("bit_rate"))
+            made = voice.packets(
+                name,
+                packet_s=values["packet"],
+                medium=medium,
+                ip=ip,
+                bit_rate_bps=values.get("bit_rate"),
+            )
             found = {field: getattr(made, field) for field in made.__slots__}
             if network is not None:
                 buffer = values.get("jitter_buffer", 0.0)
                 found["mouth_to_ear"] = voice.mouth_to_ear(
-                    name, packet_s=values["packet"], network_s=values["network"], jitter_buffer_s=buffer
+                    name,
+                    packet_s=values["packet"],
+                    network_s=values["network"],
+                    jitter_buffer_s=buffer,
                 ).delay_s
             return found
 
@@ -143,7 +236,12 @@ def codecs(
 
     grids = {name: evaluated(texts, cut(name)) for name in chosen}
     if as_json:
-        print_json([{"codec": name, "standard": standard, "ip": ip, **grid.as_json()} for name, grid in grids.items()])
+        print_json(
+            [
+                {"codec": name, "standard": standard, "ip": ip, **grid.as_json()}
+                for name, grid in grids.items()
+            ]
+        )
         return
     for name, grid in grids.items():
         typer.echo(f"{name} on {standard}, {ip}, one direction:")
@@ -152,29 +250,58 @@ def codecs(
 
 def talkers(
     *,
-    talkers: Annotated[str | None, _list_option("--talkers", f"Independent talkers, two a call: {_LISTS}.")] = None,
-    room: Annotated[str | None, _list_option("--room", "How many may talk at the same time.")] = None,
-    exceeding: Annotated[str | None, _list_option("--exceeding", "Probability that more do, a fraction or in %.")] = None,
-    pattern: Annotated[str, typer.Option("--pattern", metavar="NAME", help="Talk spurts: brady-1968 or p59.")] = "brady-1968",
-    activity: Annotated[str | None, _list_option("--activity", "Fraction of time in which each talks, instead of a pattern's.")] = None,
+    talkers: Annotated[
+        str | None, _list_option("--talkers", f"Independent talkers, two a call: {_LISTS}.")
+    ] = None,
+    room: Annotated[
+        str | None, _list_option("--room", "How many may talk at the same time.")
+    ] = None,
+    exceeding: Annotated[
+        str | None, _list_option("--exceeding", "Probability that more do, a fraction or in %.")
+    ] = None,
+    pattern: Annotated[
+        str, typer.Option("--pattern", metavar="NAME", help="Talk spurts: brady-1968 or p59.")
+    ] = "brady-1968",
+    activity: Annotated[
+        str | None,
+        _list_option("--activity", "Fraction of time in which each talks, instead of a pattern's."),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say how many talkers talk at the same time: of --talkers, --room and --exceeding give two, and get the third."""
+    """Say how many talkers talk at the same time: of --talkers, --room and --exceeding give two,
+    and get the third.
+    """
     from ethermeter import voice
     from ethermeter.cli.voice_values import evaluated, one_of, two_of
 
     two_of({"--talkers": talkers, "--room": room, "--exceeding": exceeding})
     known = voice.PATTERNS[one_of("--pattern", pattern, voice.PATTERNS)]
-    texts = {"talkers": talkers, "room": room, "exceeding": exceeding, "activity": activity or repr(known.activity)}
+    texts = {
+        "talkers": talkers,
+        "room": room,
+        "exceeding": exceeding,
+        "activity": activity or repr(known.activity),
+    }
 
     def count(values: Mapping[str, Any]) -> dict[str, Any]:
         share = values["activity"]
         if exceeding is None:
             found = voice.talking(values["talkers"], activity=share, room=values["room"])
-            return {"mean": found.mean, "deviation": found.deviation, "exceeding": found.exceeding, "frozen_out": found.frozen_out}
+            return {
+                "mean": found.mean,
+                "deviation": found.deviation,
+                "exceeding": found.exceeding,
+                "frozen_out": found.frozen_out,
+            }
         if room is None:
-            return {"room": voice.talking_quantile(values["talkers"], activity=share, exceeding=values["exceeding"])}
-        return {"talkers": voice.admitted(values["room"], activity=share, exceeding=values["exceeding"])}
+            return {
+                "room": voice.talking_quantile(
+                    values["talkers"], activity=share, exceeding=values["exceeding"]
+                )
+            }
+        return {
+            "talkers": voice.admitted(values["room"], activity=share, exceeding=values["exceeding"])
+        }
 
     about = {} if activity is not None else {"pattern": known.name, "confidence": known.confidence}
     _show(evaluated(texts, count), about, as_json=as_json)
@@ -182,12 +309,22 @@ def talkers(
 
 def erlang(
     *,
-    offered: Annotated[str | None, _list_option("--offered", f"Calls offered a second times their mean duration: {_LISTS}.")] = None,
-    places: Annotated[str | None, _list_option("--places", "How many calls there is room for.")] = None,
-    blocking: Annotated[str | None, _list_option("--blocking", "Probability that a call finds no place, a fraction or in %.")] = None,
+    offered: Annotated[
+        str | None,
+        _list_option("--offered", f"Calls offered a second times their mean duration: {_LISTS}."),
+    ] = None,
+    places: Annotated[
+        str | None, _list_option("--places", "How many calls there is room for.")
+    ] = None,
+    blocking: Annotated[
+        str | None,
+        _list_option("--blocking", "Probability that a call finds no place, a fraction or in %."),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Evaluate Erlang's B formula: of --offered, --places and --blocking give two, and get the third."""
+    """Evaluate Erlang's B formula: of --offered, --places and --blocking give two, and get the
+    third.
+    """
     from ethermeter import voice
     from ethermeter.cli.voice_values import evaluated, two_of
 
@@ -201,7 +338,11 @@ def erlang(
             return {"offered": voice.erlang_b_offered(values["blocking"], places=values["places"])}
         return {"places": voice.erlang_b_places(values["offered"], blocking=values["blocking"])}
 
-    _show(evaluated({"offered": offered, "places": places, "blocking": blocking}, solve), {}, as_json=as_json)
+    _show(
+        evaluated({"offered": offered, "places": places, "blocking": blocking}, solve),
+        {},
+        as_json=as_json,
+    )
 
 
 def _show(grid: "Grid", about: Mapping[str, str], *, as_json: bool) -> None:
@@ -212,7 +353,9 @@ def _show(grid: "Grid", about: Mapping[str, str], *, as_json: bool) -> None:
     for key, text in about.items():
         typer.echo(f"{key}: {text}")
     if grid.any_outside:
-        typer.echo("outside-model-range: beyond the delay (0.5 s), loss (20%) or burst ratio (8) that G.107 permits")
+        typer.echo(
+            "outside-model-range: beyond the delay (0.5 s), loss (20%) or burst ratio (8) that G.107 permits"
+        )
 
 
 def _show_codecs(chosen: list[Any], *, as_json: bool) -> None:
@@ -229,7 +372,15 @@ def _show_codecs(chosen: list[Any], *, as_json: bool) -> None:
             "ie",
             "bpl",
         )
-        print_json([{field: getattr(codec, field) for field in (*fields, "rated", "source", "confidence")} for codec in chosen])
+        print_json(
+            [
+                {
+                    field: getattr(codec, field)
+                    for field in (*fields, "rated", "source", "confidence")
+                }
+                for codec in chosen
+            ]
+        )
         return
     rows = [
         [
@@ -245,4 +396,6 @@ def _show_codecs(chosen: list[Any], *, as_json: bool) -> None:
     ]
     print_table(["codec", "kb/s", "frame ms", "look-ahead ms", "Ie", "Bpl", "what it is"], rows)
     for codec in chosen if len(chosen) < 4 else ():
-        typer.echo(f"\n{codec.name}: rated for {codec.rated}\nsource: {codec.source}\nconfidence: {codec.confidence}")
+        typer.echo(
+            f"\n{codec.name}: rated for {codec.rated}\nsource: {codec.source}\nconfidence: {codec.confidence}"
+        )

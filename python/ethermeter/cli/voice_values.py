@@ -44,12 +44,28 @@ _KINDS: Mapping[str, tuple[str, Range]] = {
 }
 """What can be given: its unit, and its range."""
 
-_UNITS = {"largest_delay": "s", "mouth_to_ear": "s", "payload_octets": "octet", "frame_octets": "octet", "charged_bits": "bit"}
+_UNITS = {
+    "largest_delay": "s",
+    "mouth_to_ear": "s",
+    "payload_octets": "octet",
+    "frame_octets": "octet",
+    "charged_bits": "bit",
+}
 _UNITS |= {"packets_per_s": "1/s", "frame_bps": "bit/s", "offered": "erlang", "carried": "erlang"}
 _SAID = ("_octets", "_bits", "_per_s", "_bps")
 _PERCENT = re.compile(r"([0-9.]+)\s*%", re.ASCII)
-_ARGUMENTS = {"delay_s": "delay", "packet_s": "packet", "network_s": "network", "jitter_buffer_s": "jitter_buffer"}
-_ARGUMENTS |= {"bit_rate_bps": "bit_rate", "offered_erlangs": "offered", "mos": "wanted", "codec": "--codec"}
+_ARGUMENTS = {
+    "delay_s": "delay",
+    "packet_s": "packet",
+    "network_s": "network",
+    "jitter_buffer_s": "jitter_buffer",
+}
+_ARGUMENTS |= {
+    "bit_rate_bps": "bit_rate",
+    "offered_erlangs": "offered",
+    "mos": "wanted",
+    "codec": "--codec",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +97,34 @@ class Grid:
         points = [
             {
                 "given": {name: values[at] for name, values in self.given.items()},
-                "found": {name: values[at] if math.isfinite(values[at]) else None for name, values in self.found.items()},
+                "found": {
+                    name: values[at] if math.isfinite(values[at]) else None
+                    for name, values in self.found.items()
+                },
                 "cautions": ["outside-model-range"] if self.outside and self.outside[at] else [],
             }
             for at in range(self._points)
         ]
-        return {"units": {name: _unit(name) for name in (*self.given, *self.found)}, "points": points}
+        return {
+            "units": {name: _unit(name) for name in (*self.given, *self.found)},
+            "points": points,
+        }
 
     def table(self, digits: int) -> tuple[list[str], list[list[str]]]:
         """Return heads and rows."""
         columns = {**self.given, **self.found}
-        rows = [[number(values[at], digits=digits) for values in columns.values()] for at in range(self._points)]
-        heads = [name if name.endswith(_SAID) else f"{name} {_unit(name)}".rstrip() for name in columns]
+        rows = [
+            [number(values[at], digits=digits) for values in columns.values()]
+            for at in range(self._points)
+        ]
+        heads = [
+            name if name.endswith(_SAID) else f"{name} {_unit(name)}".rstrip() for name in columns
+        ]
         if not self.any_outside:
             return heads, rows
         return [*heads, "caution"], [
-            [*row, "outside-model-range" if outside else ""] for row, outside in zip(rows, self.outside, strict=True)
+            [*row, "outside-model-range" if outside else ""]
+            for row, outside in zip(rows, self.outside, strict=True)
         ]
 
     @property
@@ -104,7 +132,9 @@ class Grid:
         return len(next(iter(self.found.values())))
 
 
-def evaluated(texts: Mapping[str, str | None], function: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Grid:
+def evaluated(
+    texts: Mapping[str, str | None], function: Callable[[Mapping[str, Any]], dict[str, Any]]
+) -> Grid:
     """Evaluate a function at all combinations of what was written.
 
     Parameters
@@ -112,12 +142,14 @@ def evaluated(texts: Mapping[str, str | None], function: Callable[[Mapping[str, 
     texts
         What was written, by the name of its option with underscores; none where it was not given.
     function
-        Takes an array of points for each that was given; gives an array for each that it finds, `outside_range` apart.
+        Takes an array of points for each that was given; gives an array for each that it finds,
+        `outside_range` apart.
 
     Raises
     ------
     InputError
-        If something written is not what its option takes, every fault at once, or the function refuses it.
+        If something written is not what its option takes, every fault at once, or the function
+        refuses it.
 
     """
     given = _read({name: text for name, text in texts.items() if text is not None})
@@ -130,9 +162,15 @@ def evaluated(texts: Mapping[str, str | None], function: Callable[[Mapping[str, 
         found = function(flat)
     except InputError as error:
         keys = [_option(_ARGUMENTS.get(fault.key, fault.key)) for fault in error.faults]
-        raise InputError(Fault("command line", key, f.value, f.allowed) for key, f in zip(keys, error.faults, strict=True)) from None
+        raise InputError(
+            Fault("command line", key, f.value, f.allowed)
+            for key, f in zip(keys, error.faults, strict=True)
+        ) from None
     outside = np.broadcast_to(found.pop("outside_range", False), points)
-    lists = {name: np.broadcast_to(values, points).astype(float).tolist() for name, values in found.items()}
+    lists = {
+        name: np.broadcast_to(values, points).astype(float).tolist()
+        for name, values in found.items()
+    }
     return Grid({name: values.tolist() for name, values in flat.items()}, lists, outside.tolist())
 
 
@@ -154,7 +192,8 @@ def lists_of(texts: Mapping[str, tuple[str, str | None]]) -> dict[str, list[floa
     Parameters
     ----------
     texts
-        By the name of the option: the kind of quantity it takes, and what was written, None where it was not given.
+        By the name of the option: the kind of quantity it takes, and what was written, None where
+        it was not given.
 
     Returns
     -------
@@ -178,7 +217,14 @@ def _listed(texts: Mapping[str, tuple[str, str | None]], *, single: bool) -> dic
             continue
         values = _parsed(option, text, *_KINDS[kind], faults)
         if len(values) > (1 if single else MOST_POINTS):
-            faults.append(Fault("command line", option, text, "one value" if single else f"at most {MOST_POINTS} values"))
+            faults.append(
+                Fault(
+                    "command line",
+                    option,
+                    text,
+                    "one value" if single else f"at most {MOST_POINTS} values",
+                )
+            )
         found[option] = values
     if faults:
         raise InputError(faults)
@@ -186,7 +232,8 @@ def _listed(texts: Mapping[str, tuple[str, str | None]], *, single: bool) -> dic
 
 
 def connection_from(words: Sequence[str]) -> Connection:
-    """Return the connection that texts NAME=VALUE describe, by the names or the symbols of its parameters.
+    """Return the connection that texts NAME=VALUE describe, by the names or the symbols of its
+    parameters.
 
     Raises
     ------
@@ -194,14 +241,23 @@ def connection_from(words: Sequence[str]) -> Connection:
         With every fault found.
 
     """
-    known = {quantity.field: quantity for quantity in QUANTITIES} | {quantity.symbol: quantity for quantity in QUANTITIES}
+    known = {quantity.field: quantity for quantity in QUANTITIES} | {
+        quantity.symbol: quantity for quantity in QUANTITIES
+    }
     faults: list[Fault] = []
     found: dict[str, float] = {}
     for word in words:
         name, equals, text = word.partition("=")
         quantity = known.get(name)
         if not equals or quantity is None:
-            faults.append(Fault("command line", "--connection", word, f"NAME=VALUE of {', '.join(q.symbol for q in QUANTITIES)}"))
+            faults.append(
+                Fault(
+                    "command line",
+                    "--connection",
+                    word,
+                    f"NAME=VALUE of {', '.join(q.symbol for q in QUANTITIES)}",
+                )
+            )
             continue
         if quantity.field in found:
             faults.append(Fault("command line", "--connection", word, f"{name} once"))
@@ -272,7 +328,9 @@ def refuse(option: str, value: str, allowed: str) -> NoReturn:
 
 def _read(texts: Mapping[str, str]) -> dict[str, list[float]]:
     faults: list[Fault] = []
-    found = {name: _parsed(_option(name), text, *_KINDS[name], faults) for name, text in texts.items()}
+    found = {
+        name: _parsed(_option(name), text, *_KINDS[name], faults) for name, text in texts.items()
+    }
     if faults:
         raise InputError(faults)
     return found

@@ -1,4 +1,6 @@
-"""What is read of hosts' clocks in a simulated network: delays as a live test sees them, turned into observations of flows."""
+"""What is read of hosts' clocks in a simulated network: delays as a live test sees them, turned
+into observations of flows.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +11,15 @@ import numpy as np
 from ethermeter.engines.quantiles import NAMES, quantiles
 from ethermeter.engines.simulation import FEW_FRAMES
 from ethermeter.observation import Caution, Metric
-from ethermeter.store.rows import CAUTION_BIT, CLOCK_METRICS, HISTOGRAMS, Floats, Integers, Masks, clock_metrics
+from ethermeter.store.rows import (
+    CAUTION_BIT,
+    CLOCK_METRICS,
+    HISTOGRAMS,
+    Floats,
+    Integers,
+    Masks,
+    clock_metrics,
+)
 
 TIMES = {Metric.CLOCK_DELAY: "clock", Metric.COMPARED_DELAY: "compared"}
 """Name in the core of every time that has a histogram."""
@@ -56,12 +66,16 @@ def observe(said: Mapping[str, Any], flows: int, *, read: int, of_flow: Masks) -
     Returns
     -------
     :
-        Values, cautions and histograms. Flows that are not read, and figures that nobody knows, have the caution `no-samples`; what is
-        told by a comparison that was not there all the time, or that contradicts itself, has `clock-uncertain`.
+        Values, cautions and histograms. Flows that are not read, and figures that nobody knows,
+        have the caution `no-samples`; what is told by a comparison that was not there all the time,
+        or that contradicts itself, has `clock-uncertain`.
 
     """
     metrics = clock_metrics(read)
-    counts = {key: np.asarray(said.get(f"flow_{key}", np.zeros(flows))).astype(np.float64) for key in TIMES.values()}
+    counts = {
+        key: np.asarray(said.get(f"flow_{key}", np.zeros(flows))).astype(np.float64)
+        for key in TIMES.values()
+    }
     each: dict[Metric, Floats] = {}
     whole: dict[Metric, float] = {}
     for metric, key in TIMES.items():
@@ -72,7 +86,9 @@ def observe(said: Mapping[str, Any], flows: int, *, read: int, of_flow: Masks) -
         each |= {metric: mean, **{name: ranked[:, at] for at, name in enumerate(names)}}
         some = counts[key] > 0
         total = float(counts[key].sum())
-        whole[metric] = float((counts[key][some] * mean[some]).sum()) / total if total else float("nan")
+        whole[metric] = (
+            float((counts[key][some] * mean[some]).sum()) / total if total else float("nan")
+        )
         whole |= dict(zip(names, _ranked(columns, np.ones(len(columns[0]), np.bool_)), strict=True))
     compared = counts["compared"] > 0
     for metric, key in FIGURES.items():
@@ -80,17 +96,27 @@ def observe(said: Mapping[str, Any], flows: int, *, read: int, of_flow: Masks) -
         known = each[metric][compared]
         is_told = len(known) > 0 and (metric in LARGEST or len(known) == 1)
         whole[metric] = float(known.max()) if is_told else float("nan")
-    values = np.concatenate([[whole[metric] for metric in metrics], *(each[metric] for metric in metrics)]).astype(np.float64)
-    present = [(HISTOGRAMS.index(metric.value), said[key]) for metric, key in TIMES.items() if key in said]
+    values = np.concatenate(
+        [[whole[metric] for metric in metrics], *(each[metric] for metric in metrics)]
+    ).astype(np.float64)
+    present = [
+        (HISTOGRAMS.index(metric.value), said[key]) for metric, key in TIMES.items() if key in said
+    ]
     flow, low_ps, high_ps, count = (
-        np.concatenate([np.asarray(columns[part]).astype(np.int64) for _, columns in present] or [np.empty(0, np.int64)])
+        np.concatenate(
+            [np.asarray(columns[part]).astype(np.int64) for _, columns in present]
+            or [np.empty(0, np.int64)]
+        )
         for part in range(4)
     )
     return ClockRows(
         values=values,
         cautions=_cautions(metrics, said, counts, each, of_flow, values),
         flow=flow.astype(np.int32),
-        histogram=np.repeat(np.array([place for place, _ in present], np.uint8), [len(columns[3]) for _, columns in present]),
+        histogram=np.repeat(
+            np.array([place for place, _ in present], np.uint8),
+            [len(columns[3]) for _, columns in present],
+        ),
         low_ps=low_ps,
         high_ps=high_ps,
         count=count,
@@ -98,7 +124,10 @@ def observe(said: Mapping[str, Any], flows: int, *, read: int, of_flow: Masks) -
 
 
 def _ranked(columns: list[Integers], chosen: Any) -> tuple[float, ...]:
-    """Quantiles of some buckets in s. Of several receivers they may overlap: then a quantile is known to the width of a bucket."""
+    """Quantiles of some buckets in s.
+
+    Of several receivers they may overlap: then a quantile is known to the width of a bucket.
+    """
     _, low_ps, high_ps, count = (column[chosen] for column in columns)
     order = np.argsort(low_ps, kind="stable")
     *found, last = quantiles((low_ps[order], high_ps[order], count[order]))
@@ -120,7 +149,10 @@ def _cautions(
     uncertain = (heard > 0) & (np.isnan(each[Metric.DELAY_UNCERTAINTY]) | contradicts)
     whole = np.full(len(metrics), np.bitwise_or.reduce(of_flow), np.uint16)
     rows = np.tile(of_flow, (len(metrics), 1))
-    few, doubt = np.uint16(CAUTION_BIT[Caution.FEW_SAMPLES]), np.uint16(CAUTION_BIT[Caution.CLOCK_UNCERTAIN])
+    few, doubt = (
+        np.uint16(CAUTION_BIT[Caution.FEW_SAMPLES]),
+        np.uint16(CAUTION_BIT[Caution.CLOCK_UNCERTAIN]),
+    )
     for at, metric in enumerate(metrics):
         is_read = metric in CLOCK_METRICS
         behind = counts["clock" if is_read else "compared"]

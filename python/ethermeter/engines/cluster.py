@@ -15,16 +15,24 @@ from ethermeter.store.rows import TrialRows
 HEARTBEAT_S = 0.1
 CONNECT_S = 10
 TASKS_A_WORKER = 16
-"""At least so many tasks for every worker, so that all stay busy to the end and a lost one costs little."""
+"""At least so many tasks for every worker, so that all stay busy to the end and a lost one costs
+little.
+"""
 TRIALS_A_TASK = 32
 SUBMISSIONS = 5
 """Times a task is handed out anew after the cluster gave it up because its workers died."""
 
 
 def run(
-    trials: Sequence[Work], *, address: str, version: str, simulate: Callable[[str], TrialRows] = run_trial
+    trials: Sequence[Work],
+    *,
+    address: str,
+    version: str,
+    simulate: Callable[[str], TrialRows] = run_trial,
 ) -> Generator[Finished | UnderWay, None, None]:
-    """Run trials on a Dask cluster. A trial's rows depend on its line alone, so that they are the same as on any other machine.
+    """Run trials on a Dask cluster.
+
+    A trial's rows depend on its line alone, so that they are the same as on any other machine.
 
     Parameters
     ----------
@@ -40,20 +48,31 @@ def run(
     Yields
     ------
     :
-        Every trial as it finishes, in any order; and `UnderWay` at least every 0.1 s in between, so that the caller can keep house.
+        Every trial as it finishes, in any order; and `UnderWay` at least every 0.1 s in between, so
+        that the caller can keep house.
 
     Raises
     ------
     InputError
         If the extra is not installed.
     TrialError
-        If the scheduler cannot be reached, has no worker or one of another version, or a trial breaks off.
+        If the scheduler cannot be reached, has no worker or one of another version, or a trial
+        breaks off.
 
     """
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
-        raise InputError([Fault("command line", "--cluster", address, "needs the extra: pip install 'ethermeter[cluster]'")]) from None
+        raise InputError(
+            [
+                Fault(
+                    "command line",
+                    "--cluster",
+                    address,
+                    "needs the extra: pip install 'ethermeter[cluster]'",
+                )
+            ]
+        ) from None
     client = _connect(distributed, address)
     try:
         workers = _check_workers(client, address, version)
@@ -64,7 +83,8 @@ def run(
         under_way: dict[Any, tuple[Sequence[Work], int]] = {}
 
         def submit(task: Sequence[Work], submission: int) -> None:
-            # Not pure: Dask would otherwise take the results of an earlier run with the same lines from its memory.
+            # Not pure: Dask would otherwise take the results of an earlier run with the same lines
+            # from its memory.
             future = client.submit(_run_task, simulate, [work.line for work in task], pure=False)
             under_way[future] = (task, submission)
             future.add_done_callback(ended.put)
@@ -104,7 +124,9 @@ def _connect(distributed: Any, address: str) -> Any:
         # No other client shall find this one by chance, hence not the default of the process.
         return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise TrialError(f"--cluster {address}: no scheduler answers there: {(str(error).splitlines() or ['unknown'])[0]}") from error
+        raise TrialError(
+            f"--cluster {address}: no scheduler answers there: {(str(error).splitlines() or ['unknown'])[0]}"
+        ) from error
 
 
 def _check_workers(client: Any, address: str, version: str) -> int:
@@ -114,13 +136,20 @@ def _check_workers(client: Any, address: str, version: str) -> int:
     except TimeoutError as error:
         raise TrialError(f"--cluster {address}: the scheduler has no worker") from error
     answers = client.run(_version, on_error="return")
-    # A worker that dies while it is asked is lost like one that dies later: the others take its work.
-    answers = {worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)}
+    # A worker that dies while it is asked is lost like one that dies later: the others take its
+    # work.
+    answers = {
+        worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)
+    }
     for worker, answer in answers.items():
         if isinstance(answer, BaseException):
-            raise TrialError(f"--cluster {address}: a worker has no ethermeter: {(str(answer).splitlines() or ['unknown'])[0]}") from answer
+            raise TrialError(
+                f"--cluster {address}: a worker has no ethermeter: {(str(answer).splitlines() or ['unknown'])[0]}"
+            ) from answer
         if answer != version:
-            raise TrialError(f"--cluster {address}: worker {worker} has ethermeter {answer}, here it is {version}")
+            raise TrialError(
+                f"--cluster {address}: worker {worker} has ethermeter {answer}, here it is {version}"
+            )
     if not answers:
         raise TrialError(f"--cluster {address}: no worker answers")
     return len(answers)

@@ -27,7 +27,8 @@ def processors() -> int:
 def run(
     trials: Sequence[Work], *, jobs: int, simulate: Callable[[str, Watch], TrialRows] = answer
 ) -> Generator[Finished | UnderWay, None, None]:
-    """Run trials on threads; the compiled core lets go of the interpreter, so they really run side by side.
+    """Run trials on threads; the compiled core lets go of the interpreter, so they really run side
+    by side.
 
     Parameters
     ----------
@@ -41,12 +42,14 @@ def run(
     Yields
     ------
     :
-        Every trial as it finishes, in any order; and `UnderWay` at least every 0.1 s in between, so that the caller can keep house.
+        Every trial as it finishes, in any order; and `UnderWay` at least every 0.1 s in between, so
+        that the caller can keep house.
 
     Raises
     ------
     TrialError
-        If a trial breaks off. Those under way are then stopped, as they are when the caller closes the iterator or is interrupted.
+        If a trial breaks off. Those under way are then stopped, as they are when the caller closes
+        the iterator or is interrupted.
 
     """
     if jobs < 1:
@@ -76,7 +79,10 @@ def run(
                 del watches[work.place]
 
     # Daemons: an engine that cannot be stopped must not keep the process after Ctrl-C.
-    threads = [threading.Thread(target=labour, name=f"trials-{number}", daemon=True) for number in range(min(jobs, len(trials)))]
+    threads = [
+        threading.Thread(target=labour, name=f"trials-{number}", daemon=True)
+        for number in range(min(jobs, len(trials)))
+    ]
     for thread in threads:
         thread.start()
     next_yield_s = time.monotonic() + HEARTBEAT_S

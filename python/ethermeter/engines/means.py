@@ -9,7 +9,8 @@ def weighted_mean(weights: Floats, means: Floats) -> float:
     Parameters
     ----------
     weights
-        How much each part counted, shape (parts,). Those with nothing, or NaN, are left out, whatever their mean.
+        How much each part counted, shape (parts,). Those with nothing, or NaN, are left out,
+        whatever their mean.
     means
         Mean of each part, the same shape.
 

@@ -1,4 +1,6 @@
-"""The simulation engine for networks: one trial through the compiled core, its result turned into observations of flows and ports."""
+"""The simulation engine for networks: one trial through the compiled core, its result turned into
+observations of flows and ports.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -54,14 +56,25 @@ COUNTS = (
     *(Metric.RETRANSMITTED, Metric.TIMEOUTS, Metric.EXCHANGES),
     *ENDED,
 )
-ADDED = (Metric.OFFERED_RATE, Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE, *COUNTS)
+ADDED = (
+    Metric.OFFERED_RATE,
+    Metric.MESSAGE_RATE,
+    Metric.FRAME_RATE,
+    Metric.GOODPUT,
+    Metric.DATA_RATE,
+    *COUNTS,
+)
 """Metrics of all flows together that are sums over flows."""
 SHORTEST, LONGEST = 64, 2000
-"""Octets of legal frames, destination address to FCS (802.3-2022 § 3.2.7, § 4.4.2); the longest are envelope frames."""
+"""Octets of legal frames, destination address to FCS (802.3-2022 § 3.2.7, § 4.4.2); the longest are
+envelope frames.
+"""
 AROUND_PACKET = 18
 """Octets of a frame around its IP packet: addresses, type, check sequence (802.3-2022 § 3.2)."""
 UNDER_WAY_SHARE = 0.05
-"""Messages still under way over those that did not come, beyond which the loss carries a caution: it may then be too high by so much."""
+"""Messages still under way over those that did not come, beyond which the loss carries a caution:
+it may then be too high by so much.
+"""
 NOT_ESTIMATED_FROM_MESSAGES = {Metric.OFFERED_RATE, Metric.TRANSFER_RATE, *COUNTS}
 
 
@@ -111,8 +124,9 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
     Returns
     -------
     :
-        The rows in the order of `ethermeter.store.rows.flow_layout`. A value without a sample is NaN and has the caution `no-samples`; one
-        that is estimated from fewer than 30 messages has `few-samples`.
+        The rows in the order of `ethermeter.store.rows.flow_layout`. A value without a sample is
+        NaN and has the caution `no-samples`; one that is estimated from fewer than 30 messages has
+        `few-samples`.
 
     """
     count = {
@@ -123,20 +137,41 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
     with np.errstate(divide="ignore", invalid="ignore"):
         each = _of_each(scenario, result, count)
         whole = _of_all(scenario, result, count, each)
-    values = np.concatenate([[whole[metric] for metric in FLOW_METRICS], *(each[metric] for metric in FLOW_METRICS)])
+    values = np.concatenate(
+        [[whole[metric] for metric in FLOW_METRICS], *(each[metric] for metric in FLOW_METRICS)]
+    )
     cautions = _cautions(scenario, count, values)
     if voice := has_voice(scenario):
-        spoken, spoken_cautions = voice_rows(scenario, talk.of_core(result, len(result["losses"])), of_flow_cautions(scenario))
-        values, cautions = np.concatenate([values, spoken]), np.concatenate([cautions, spoken_cautions])
+        spoken, spoken_cautions = voice_rows(
+            scenario, talk.of_core(result, len(result["losses"])), of_flow_cautions(scenario)
+        )
+        values, cautions = (
+            np.concatenate([values, spoken]),
+            np.concatenate([cautions, spoken_cautions]),
+        )
     flow, histogram, low_ps, high_ps, buckets = _histogram_rows(result["histograms"], voice=voice)
     if read := clocks_of(scenario):
-        more = clocks.observe(result.get("clocks", {}), len(scenario["flows"]), read=read, of_flow=of_flow_cautions(scenario))
-        values, cautions = np.concatenate([values, more.values]), np.concatenate([cautions, more.cautions])
-        flow, histogram = np.concatenate([flow, more.flow]), np.concatenate([histogram, more.histogram])
-        low_ps, high_ps, buckets = (
-            np.concatenate(pair) for pair in ((low_ps, more.low_ps), (high_ps, more.high_ps), (buckets, more.count))
+        more = clocks.observe(
+            result.get("clocks", {}),
+            len(scenario["flows"]),
+            read=read,
+            of_flow=of_flow_cautions(scenario),
         )
-    ports = np.stack([np.asarray(result[f"port_{name}"]).astype(np.int64) for name in PORT_COLUMNS], axis=-1)
+        values, cautions = (
+            np.concatenate([values, more.values]),
+            np.concatenate([cautions, more.cautions]),
+        )
+        flow, histogram = (
+            np.concatenate([flow, more.flow]),
+            np.concatenate([histogram, more.histogram]),
+        )
+        low_ps, high_ps, buckets = (
+            np.concatenate(pair)
+            for pair in ((low_ps, more.low_ps), (high_ps, more.high_ps), (buckets, more.count))
+        )
+    ports = np.stack(
+        [np.asarray(result[f"port_{name}"]).astype(np.int64) for name in PORT_COLUMNS], axis=-1
+    )
     none, nothing = np.empty(0, np.int64), np.empty(0)
     return TrialRows(
         stations=0,
@@ -162,17 +197,23 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
 
 
 def _by_batch(result: Mapping[str, Any], columns: Sequence[str]) -> np.ndarray[Any, Any]:
-    """Stack what the core counted in every batch, shape (batches, flows, columns); empty if it did not. A measured trial has its own."""
+    """Stack what the core counted in every batch, shape (batches, flows, columns); empty if it did
+    not. A measured trial has its own.
+    """
     found = [np.asarray(result[f"batch_{name}"]) for name in columns if f"batch_{name}" in result]
     return np.stack(found, axis=-1) if found else np.empty((0, 0, len(columns)))
 
 
 def percentiles(metric: Metric) -> tuple[Metric, ...]:
-    """Return the metrics of a time's percentiles and of its largest value, in the order of `quantiles`."""
+    """Return the metrics of a time's percentiles and of its largest value, in the order of
+    `quantiles`.
+    """
     return tuple(Metric(f"{metric.value}_{name}") for name in NAMES)
 
 
-def _of_each(scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapping[str, Floats]) -> dict[Metric, Floats]:
+def _of_each(
+    scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapping[str, Floats]
+) -> dict[Metric, Floats]:
     """Value of every metric of every flow, shape (flows,)."""
     flows = len(scenario["flows"])
     window_s = result["window_ps"] / PS_PER_S
@@ -193,34 +234,49 @@ def _of_each(scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapp
         **{metric: count["lost"][:, causes[word]] for metric, word in ENDED.items()},
     }
     is_transfer = np.array(["transfer" in flow for flow in scenario["flows"]])
-    found[Metric.DATA_RATE] = np.where(is_transfer, 8 * result["transfer_octets"] / window_s, found[Metric.DATA_RATE])
+    found[Metric.DATA_RATE] = np.where(
+        is_transfer, 8 * result["transfer_octets"] / window_s, found[Metric.DATA_RATE]
+    )
     found |= _of_transfers(scenario, result)
     found[Metric.LOSS] = _loss(scenario, count, found)
     for metric, (name, _) in TIMES.items():
         found[metric] = np.asarray(result[f"flow_{name}_s"], np.float64)
         flow, *columns = (np.asarray(column) for column in result["histograms"][name])
-        ranked = np.array([quantiles([column[flow == number] for column in columns]) for number in range(flows)])
+        ranked = np.array(
+            [quantiles([column[flow == number] for column in columns]) for number in range(flows)]
+        )
         found |= {of: ranked[:, at] for at, of in enumerate(percentiles(metric))}
     return found
 
 
 def _of_transfers(scenario: Mapping[str, Any], result: Mapping[str, Any]) -> dict[Metric, Floats]:
-    """Value of every metric that only transfers have, of every flow; NaN, or a count of 0, where a flow is none."""
-    jobs = [next(iter(flow["transfer"]["job"].items())) if "transfer" in flow else ("", {}) for flow in scenario["flows"]]
+    """Value of every metric that only transfers have, of every flow; NaN, or a count of 0, where a
+    flow is none.
+    """
+    jobs = [
+        next(iter(flow["transfer"]["job"].items())) if "transfer" in flow else ("", {})
+        for flow in scenario["flows"]
+    ]
     octets = np.array([job.get("octets", np.nan) for _, job in jobs], np.float64)
     is_answer = np.array([job.get("direction") == "read" for _, job in jobs])
     return {
         Metric.TRANSFER_RATE: 8 * octets / np.asarray(result["transfer_whole_s"], np.float64),
-        Metric.ACKNOWLEDGEMENT_DELAY: np.where(is_answer, result["flow_answer_acknowledgement_s"], result["flow_acknowledgement_s"]),
+        Metric.ACKNOWLEDGEMENT_DELAY: np.where(
+            is_answer, result["flow_answer_acknowledgement_s"], result["flow_acknowledgement_s"]
+        ),
         Metric.RETRANSMITTED: np.asarray(result["transfer_retransmitted"], np.float64).sum(axis=1),
         Metric.TIMEOUTS: np.asarray(result["transfer_timeouts"], np.float64).sum(axis=1),
     }
 
 
-def _loss(scenario: Mapping[str, Any], count: Mapping[str, Floats], found: Mapping[Metric, Floats]) -> Floats:
-    """Share of the messages offered in the window that never came, of every flow; NaN where none was offered.
+def _loss(
+    scenario: Mapping[str, Any], count: Mapping[str, Floats], found: Mapping[Metric, Floats]
+) -> Floats:
+    """Share of the messages offered in the window that never came, of every flow; NaN where none
+    was offered.
 
-    Where nothing was refused and no frame lost, all that did not come was under way when the trial ended, and the loss is 0.
+    Where nothing was refused and no frame lost, all that did not come was under way when the trial
+    ended, and the loss is 0.
     """
     wanted = count["offered"] * _receivers(scenario)
     lost = sum((found[metric] for metric in LOSSES), found[Metric.REFUSED])
@@ -233,25 +289,40 @@ def _receivers(scenario: Mapping[str, Any]) -> Floats:
 
 
 def _of_all(
-    scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapping[str, Floats], each: Mapping[Metric, Floats]
+    scenario: Mapping[str, Any],
+    result: Mapping[str, Any],
+    count: Mapping[str, Floats],
+    each: Mapping[Metric, Floats],
 ) -> dict[Metric, float]:
     """Value of every metric of all flows together."""
     found = {metric: float(each[metric].sum()) for metric in ADDED}
     wanted = count["offered"] * _receivers(scenario)
     found[Metric.LOSS] = weighted_mean(wanted, each[Metric.LOSS])
     # Several transfers do not begin and end together.
-    found[Metric.TRANSFER_RATE] = float(each[Metric.TRANSFER_RATE][0]) if len(scenario["flows"]) == 1 else float("nan")
-    found[Metric.ACKNOWLEDGEMENT_DELAY] = weighted_mean(_acknowledged(result), each[Metric.ACKNOWLEDGEMENT_DELAY])
+    found[Metric.TRANSFER_RATE] = (
+        float(each[Metric.TRANSFER_RATE][0]) if len(scenario["flows"]) == 1 else float("nan")
+    )
+    found[Metric.ACKNOWLEDGEMENT_DELAY] = weighted_mean(
+        _acknowledged(result), each[Metric.ACKNOWLEDGEMENT_DELAY]
+    )
     for metric, (name, counted) in TIMES.items():
-        flow, low_ps, high_ps, buckets = (np.asarray(column).astype(np.int64) for column in result["histograms"][name])
-        # Of times between arrivals there is one less than of arrivals, for each receiver that had any.
+        flow, low_ps, high_ps, buckets = (
+            np.asarray(column).astype(np.int64) for column in result["histograms"][name]
+        )
+        # Of times between arrivals there is one less than of arrivals, for each receiver that had
+        # any.
         samples = count[counted]
         if counted == "messages":
-            samples = np.bincount(flow, weights=buckets, minlength=len(each[metric])).astype(np.float64)
+            samples = np.bincount(flow, weights=buckets, minlength=len(each[metric])).astype(
+                np.float64
+            )
         found[metric] = weighted_mean(samples, each[metric])
         lows, place = np.unique(low_ps, return_inverse=True)
         # Buckets of all flows have the same edges, so that equal lows are equal buckets.
-        highs, together = np.zeros(len(lows), np.int64), np.bincount(place, weights=buckets, minlength=len(lows))
+        highs, together = (
+            np.zeros(len(lows), np.int64),
+            np.bincount(place, weights=buckets, minlength=len(lows)),
+        )
         highs[place] = high_ps
         found |= dict(zip(percentiles(metric), quantiles((lows, highs, together)), strict=True))
     return found
@@ -262,7 +333,11 @@ def _acknowledged(result: Mapping[str, Any]) -> Floats:
     flows = len(result["transfer_whole_s"])
     columns = [result["histograms"][name] for name in ("acknowledgement", "answer_acknowledgement")]
     of_each: Floats = np.array(
-        [np.bincount(np.asarray(of[0]).astype(np.int64), weights=of[3], minlength=flows) for of in columns], np.float64
+        [
+            np.bincount(np.asarray(of[0]).astype(np.int64), weights=of[3], minlength=flows)
+            for of in columns
+        ],
+        np.float64,
     ).sum(axis=0)
     return of_each
 
@@ -270,17 +345,28 @@ def _acknowledged(result: Mapping[str, Any]) -> Floats:
 def _histogram_rows(
     histograms: Mapping[str, Sequence[Any]], *, voice: bool
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Integers, Integers, Integers]:
-    """Buckets of all histograms one below the other: flow, index into `HISTOGRAMS`, low and high in ps, count."""
+    """Buckets of all histograms one below the other: flow, index into `HISTOGRAMS`, low and high in
+    ps, count.
+    """
     kept = {name: histograms[TIMES[Metric(name)][0]] for name in FLOW_HISTOGRAMS}
     kept |= {name: histograms[name] for name in VOICE_HISTOGRAMS if voice}
     columns = list(kept.values())
-    index = np.repeat(np.array([HISTOGRAMS.index(name) for name in kept], np.uint8), [len(column[3]) for column in columns])
-    flow, low_ps, high_ps, count = (np.concatenate([np.asarray(column[part]).astype(np.int64) for column in columns]) for part in range(4))
+    index = np.repeat(
+        np.array([HISTOGRAMS.index(name) for name in kept], np.uint8),
+        [len(column[3]) for column in columns],
+    )
+    flow, low_ps, high_ps, count = (
+        np.concatenate([np.asarray(column[part]).astype(np.int64) for column in columns])
+        for part in range(4)
+    )
     return flow.astype(np.int32), index, low_ps, high_ps, count
 
 
-def voice_rows(scenario: Mapping[str, Any], heard: talk.Heard, of_flow: Masks) -> tuple[Floats, Masks]:
-    """Values and cautions of the rows that voice adds, in the order of `ethermeter.store.rows.flow_layout`.
+def voice_rows(
+    scenario: Mapping[str, Any], heard: talk.Heard, of_flow: Masks
+) -> tuple[Floats, Masks]:
+    """Values and cautions of the rows that voice adds, in the order of
+    `ethermeter.store.rows.flow_layout`.
 
     Parameters
     ----------
@@ -293,7 +379,12 @@ def voice_rows(scenario: Mapping[str, Any], heard: talk.Heard, of_flow: Masks) -
 
     """
     each, whole = talk.observed(scenario, heard)
-    values = np.concatenate([[whole[metric] for metric in FLOW_VOICE_METRICS], *(each[metric] for metric in FLOW_VOICE_METRICS)])
+    values = np.concatenate(
+        [
+            [whole[metric] for metric in FLOW_VOICE_METRICS],
+            *(each[metric] for metric in FLOW_VOICE_METRICS),
+        ]
+    )
     is_voice = np.array([talk.is_voice(flow) for flow in scenario["flows"]])
     packets = heard.packets
     few = np.uint16(CAUTION_BIT[Caution.FEW_SAMPLES])
@@ -302,7 +393,9 @@ def voice_rows(scenario: Mapping[str, Any], heard: talk.Heard, of_flow: Masks) -
     mask = np.concatenate(
         [
             of_all | np.where(estimated & (packets.sum() < FEW_FRAMES), few, np.uint16(0)),
-            (of_flow | np.where(estimated[:, None] & (packets < FEW_FRAMES), few, np.uint16(0))).ravel(),
+            (
+                of_flow | np.where(estimated[:, None] & (packets < FEW_FRAMES), few, np.uint16(0))
+            ).ravel(),
         ]
     ).astype(np.uint16)
     return values, _without_samples(mask, values)
@@ -312,7 +405,9 @@ def of_flow_cautions(scenario: Mapping[str, Any]) -> Masks:
     """Cautions that hold for all values of a flow, by its parameters; shape (flows,)."""
     over = overloaded(scenario)
     legal = np.array([_is_legal(flow) for flow in scenario["flows"]])
-    of_flow = np.where(over, np.uint16(CAUTION_BIT[Caution.UNBOUNDED_QUEUE]), np.uint16(0)).astype(np.uint16)
+    of_flow = np.where(over, np.uint16(CAUTION_BIT[Caution.UNBOUNDED_QUEUE]), np.uint16(0)).astype(
+        np.uint16
+    )
     return of_flow | np.where(legal, 0, CAUTION_BIT[Caution.ILLEGAL_FRAME_LENGTH]).astype(np.uint16)
 
 
@@ -339,7 +434,9 @@ def _cautions(scenario: Mapping[str, Any], count: Mapping[str, Floats], values: 
         if metric == Metric.LOSS:
             # What was lost is known; of what was under way when all was over it is not.
             missing = count["offered"] * _receivers(scenario) - count["arrived"]
-            waits = (count["in_flight"] > UNDER_WAY_SHARE * missing) & (values[len(FLOW_METRICS) + at * flows :][:flows] > 0)
+            waits = (count["in_flight"] > UNDER_WAY_SHARE * missing) & (
+                values[len(FLOW_METRICS) + at * flows :][:flows] > 0
+            )
             each[at] |= np.where(waits, CAUTION_BIT[Caution.UNDER_WAY], 0).astype(np.uint16)
             whole[at] |= CAUTION_BIT[Caution.UNDER_WAY] if waits.any() else 0
     return _without_samples(np.concatenate([whole, each.ravel()]), values)
@@ -352,7 +449,11 @@ def _is_legal(flow: Mapping[str, Any]) -> bool:
     lengths = [flow["frames"], *([flow["response"]["frames"]] if flow.get("response") else [])]
     every = [bits for of in lengths for bits in _bits_of(of)]
     framing = flow.get("framing", "frame")
-    return all(SHORTEST <= octets <= LONGEST for bits in every for octets in frame_octets(framing, bits // 8))
+    return all(
+        SHORTEST <= octets <= LONGEST
+        for bits in every
+        for octets in frame_octets(framing, bits // 8)
+    )
 
 
 def _bits_of(lengths: Mapping[str, Any]) -> list[int]:
@@ -370,4 +471,7 @@ def _counted(metric: Metric) -> str:
     """Name of the count that a metric is estimated from."""
     if metric == Metric.LOSS:
         return "offered"
-    return next((counted for of, (_, counted) in TIMES.items() if metric in (of, *percentiles(of))), "messages")
+    return next(
+        (counted for of, (_, counted) in TIMES.items() if metric in (of, *percentiles(of))),
+        "messages",
+    )

@@ -1,4 +1,6 @@
-"""Offered: which flows of a network are offered more than a wire on their way carries, while they may wait without limit."""
+"""Offered: which flows of a network are offered more than a wire on their way carries, while they
+may wait without limit.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,12 +12,15 @@ from ethermeter.framing import frame_octets
 
 
 def overloaded(scenario: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
-    """Whether each flow waits without limit at a wire that is offered more than it carries; shape (flows,).
+    """Whether each flow waits without limit at a wire that is offered more than it carries; shape
+    (flows,).
 
-    A parameter of the scenario, not a result. Voice counts with its shortest packets, and never waits at its own host's wire: there is one
-    packet at a time. A saturated source offers what its host's slowest stage, its link and its own service time
-    let through, shared among the saturated flows of the host. Flows that wait for answers or acknowledgements, or whose source is filled by
-    a process, offer no more than goes; answers, and stages of others than the sender, are not counted.
+    A parameter of the scenario, not a result. Voice counts with its shortest packets, and never
+    waits at its own host's wire: there is one packet at a time. A saturated source offers what its
+    host's slowest stage, its link and its own service time let through, shared among the saturated
+    flows of the host. Flows that wait for answers or acknowledgements, or whose source is filled by
+    a process, offer no more than goes; answers, and stages of others than the sender, are not
+    counted.
     """
     network, flows = scenario["network"], scenario["flows"]
     kinds = {node["name"]: next(iter(node["kind"].items())) for node in network["nodes"]}
@@ -26,20 +31,30 @@ def overloaded(scenario: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
         if _is_open(flow):
             between_ps = _between_ps(flow, kinds[flow["from"]][1], own[flow["from"]])
             if _is_saturated(flow):
-                between_ps *= sum(_is_open(other) and _is_saturated(other) and other["from"] == flow["from"] for other in flows)
+                between_ps *= sum(
+                    _is_open(other) and _is_saturated(other) and other["from"] == flow["from"]
+                    for other in flows
+                )
             for link, node in path:
-                load[link, node] = load.get((link, node), 0.0) + _wire_ps(flow, network["links"][link]) / between_ps
+                load[link, node] = (
+                    load.get((link, node), 0.0)
+                    + _wire_ps(flow, network["links"][link]) / between_ps
+                )
 
     def is_endless(flow: Mapping[str, Any], node: str) -> bool:
         kind, settings = kinds[node]
         if kind == "host":
-            return flow["arrivals"]["kind"] not in ("saturated", "coder") and flow.get("queue_frames") is None
+            return (
+                flow["arrivals"]["kind"] not in ("saturated", "coder")
+                and flow.get("queue_frames") is None
+            )
         return all(settings.get(room) is None for room in ("queue_frames", "queue_octets"))
 
     # A source that fills its own link wholly is at 1 there, give or take a rounding.
     return np.array(
         [
-            _is_open(flow) and any(load[step] > 1 + 1e-9 and is_endless(flow, step[1]) for step in path)
+            _is_open(flow)
+            and any(load[step] > 1 + 1e-9 and is_endless(flow, step[1]) for step in path)
             for flow, path in zip(flows, paths, strict=True)
         ]
     )
@@ -48,7 +63,10 @@ def overloaded(scenario: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
 def ways_of(scenario: Mapping[str, Any]) -> list[set[tuple[int, str]]]:
     """Links on the ways of every flow to its receivers, each with the node that sends on it."""
     ways = _ways(scenario["network"])
-    return [{step for to in flow["to"] for step in _path(ways, flow["from"], to)} for flow in scenario["flows"]]
+    return [
+        {step for to in flow["to"] for step in _path(ways, flow["from"], to)}
+        for flow in scenario["flows"]
+    ]
 
 
 def _is_saturated(flow: Mapping[str, Any]) -> bool:
@@ -72,7 +90,9 @@ def _ways(network: Mapping[str, Any]) -> dict[str, list[tuple[int, str]]]:
     return ways
 
 
-def _path(ways: Mapping[str, list[tuple[int, str]]], start: str, to: str) -> Iterator[tuple[int, str]]:
+def _path(
+    ways: Mapping[str, list[tuple[int, str]]], start: str, to: str
+) -> Iterator[tuple[int, str]]:
     """Links on the way, each with the node that sends on it."""
     before: dict[str, tuple[int, str]] = {}
     waiting = [start]
@@ -95,37 +115,56 @@ def _messages(flow: Mapping[str, Any]) -> list[tuple[list[int], float]]:
     sizes = [frames["bits"]] if frames["kind"] == "fixed" else frames["bits"]
     weights = [1.0] if frames["kind"] == "fixed" else frames["weights"]
     total = sum(weights)
-    return [(frame_octets(flow.get("framing", "frame"), bits // 8), weight / total) for bits, weight in zip(sizes, weights, strict=True)]
+    return [
+        (frame_octets(flow.get("framing", "frame"), bits // 8), weight / total)
+        for bits, weight in zip(sizes, weights, strict=True)
+    ]
 
 
 def _wire_ps(flow: Mapping[str, Any], link: Mapping[str, Any]) -> float:
     """Mean time that a message takes on a link: preambles, frames and gaps."""
     around = link.get("preamble_octets", 8) + link.get("gap_octets", 12)
-    octets = sum(weight * sum(length + around for length in lengths) for lengths, weight in _messages(flow))
+    octets = sum(
+        weight * sum(length + around for length in lengths) for lengths, weight in _messages(flow)
+    )
     return float(octets * link["ps_per_octet"])
 
 
 def _between_ps(flow: Mapping[str, Any], host: Mapping[str, Any], link: Mapping[str, Any]) -> float:
-    """Mean time between messages of a source; of a saturated one, the least that its host and its link leave."""
+    """Mean time between messages of a source; of a saturated one, the least that its host and its
+    link leave.
+    """
     arrivals = flow["arrivals"]
     match arrivals["kind"]:
         case "poisson":
             return float(arrivals["mean_ps"])
         case "on_off":
-            return float(arrivals["period_ps"]) * (1 + float(arrivals["off_mean_ps"]) / float(arrivals["on_mean_ps"]))
+            return float(arrivals["period_ps"]) * (
+                1 + float(arrivals["off_mean_ps"]) / float(arrivals["on_mean_ps"])
+            )
         case "regular":
             return float(arrivals["period_ps"])
         case "coder":
             spurts, frames = arrivals["spurts"], flow["frames"]
-            share = 1.0 if spurts is None else spurts["talk_mean_ps"] / (spurts["talk_mean_ps"] + spurts["silence_mean_ps"])
-            samples = max(1, -(-(frames["min_bits"] - frames["overhead_bits"]) // arrivals["sample_bits"]))
+            share = (
+                1.0
+                if spurts is None
+                else spurts["talk_mean_ps"] / (spurts["talk_mean_ps"] + spurts["silence_mean_ps"])
+            )
+            samples = max(
+                1, -(-(frames["min_bits"] - frames["overhead_bits"]) // arrivals["sample_bits"])
+            )
             return max(float(samples * arrivals["sample_ps"] / share), _wire_ps(flow, link))
     stages = [
-        sum(weight * sum(_service_ps(stage, length) for length in lengths) for lengths, weight in _messages(flow))
+        sum(
+            weight * sum(_service_ps(stage, length) for length in lengths)
+            for lengths, weight in _messages(flow)
+        )
         for stage in host.get("send", ())
     ]
     stages.append(_wire_ps(flow, link))
-    # The source goes on when the first stage has let its message pass; what comes after works meanwhile.
+    # The source goes on when the first stage has let its message pass; what comes after works
+    # meanwhile.
     return max(stages[0] + _mean_ps(flow.get("service", {"kind": "constant", "ps": 0})), *stages)
 
 

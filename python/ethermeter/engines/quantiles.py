@@ -26,7 +26,9 @@ def quantiles(histogram: Sequence[Any] | None) -> tuple[float, ...]:
         In s, one more than `RANKS`; NaN where nothing was counted.
 
     """
-    low_ps, high_ps, count = (np.asarray(column).astype(np.float64) for column in histogram or ((), (), ()))
+    low_ps, high_ps, count = (
+        np.asarray(column).astype(np.float64) for column in histogram or ((), (), ())
+    )
     if not count.sum():
         return (float("nan"),) * (len(RANKS) + 1)
     upto = np.cumsum(count)

@@ -32,9 +32,21 @@ PS_PER_S = 1e12
 FEW_FRAMES = 30
 """Below this many frames a value carries the caution `few-samples`."""
 
-QUANTILES = (Metric.DELAY_P50, Metric.DELAY_P90, Metric.DELAY_P99, Metric.DELAY_P999, Metric.DELAY_MAX)
+QUANTILES = (
+    Metric.DELAY_P50,
+    Metric.DELAY_P90,
+    Metric.DELAY_P99,
+    Metric.DELAY_P999,
+    Metric.DELAY_MAX,
+)
 """Of the transmission delay, in the order of `quantiles`."""
-TIME_SHARES = (Metric.TIME_FRAME, Metric.TIME_PREAMBLE, Metric.TIME_GAP, Metric.TIME_COLLISION, Metric.TIME_IDLE)
+TIME_SHARES = (
+    Metric.TIME_FRAME,
+    Metric.TIME_PREAMBLE,
+    Metric.TIME_GAP,
+    Metric.TIME_COLLISION,
+    Metric.TIME_IDLE,
+)
 
 STATION_COUNTS = (
     "frames",
@@ -94,13 +106,23 @@ class _Table:
     @property
     def values(self) -> Floats:
         """The values of the whole segment, then those of the stations, metric by metric."""
-        return np.concatenate([[self.whole_values[metric] for metric in self.whole], *(self.station_values[m] for m in self.per_station)])
+        return np.concatenate(
+            [
+                [self.whole_values[metric] for metric in self.whole],
+                *(self.station_values[m] for m in self.per_station),
+            ]
+        )
 
     @property
     def few(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Whether fewer frames than `FEW_FRAMES` are behind each of these values."""
-        of_all = [metric not in self.exact and bool(self.frames.sum() < FEW_FRAMES) for metric in self.whole]
-        of_each = [(metric not in self.exact) & (self.frames < FEW_FRAMES) for metric in self.per_station]
+        of_all = [
+            metric not in self.exact and bool(self.frames.sum() < FEW_FRAMES)
+            for metric in self.whole
+        ]
+        of_each = [
+            (metric not in self.exact) & (self.frames < FEW_FRAMES) for metric in self.per_station
+        ]
         return np.concatenate([of_all, *of_each])
 
 
@@ -136,7 +158,9 @@ def run_trial(line: str, scenario: Mapping[str, Any], watch: "Watch | None" = No
 
 
 def timed(
-    simulate: "Callable[[str, Watch | None], dict[str, Any]]", line: str, watch: "Watch | None" = None
+    simulate: "Callable[[str, Watch | None], dict[str, Any]]",
+    line: str,
+    watch: "Watch | None" = None,
 ) -> tuple[dict[str, Any], float]:
     """Call the compiled core; what it gave back, and the time it took in s.
 
@@ -150,7 +174,8 @@ def timed(
     try:
         result = simulate(line, watch)
     except BaseException as error:
-        # The class is made inside the extension and cannot be imported; it is no `Exception`, so it would kill a thread unseen.
+        # The class is made inside the extension and cannot be imported; it is no `Exception`, so it
+        # would kill a thread unseen.
         if type(error).__name__ == "PanicException":
             raise RuntimeError(f"the simulator broke off: {error}") from None
         raise
@@ -172,30 +197,51 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
     Returns
     -------
     :
-        The rows in the order of `ethermeter.store.rows.layout`. A value without a sample is NaN and has the caution `no-samples`; one
-        that is estimated from fewer than 30 frames has `few-samples`.
+        The rows in the order of `ethermeter.store.rows.layout`. A value without a sample is NaN and
+        has the caution `no-samples`; one that is estimated from fewer than 30 frames has
+        `few-samples`.
 
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        count = {name: np.asarray(result[f"station_{name}"]).astype(np.float64) for name in STATION_COUNTS}
+        count = {
+            name: np.asarray(result[f"station_{name}"]).astype(np.float64)
+            for name in STATION_COUNTS
+        }
         station = _station_values(scenario, result, count)
         whole = _whole_values(scenario, result, count, station)
-        tables = [_Table(METRICS, STATION_METRICS, NOT_ESTIMATED_FROM_FRAMES, whole, station, count["frames"])]
+        tables = [
+            _Table(
+                METRICS, STATION_METRICS, NOT_ESTIMATED_FROM_FRAMES, whole, station, count["frames"]
+            )
+        ]
         if has_voice(scenario):
             station = voice.station_values(scenario, result)
             whole = voice.whole_values(scenario, result, station)
             frames = np.where(voice.talks(scenario), count["frames"], 0.0)
-            tables.append(_Table(VOICE_METRICS, VOICE_STATION_METRICS, voice.NOT_ESTIMATED_FROM_FRAMES, whole, station, frames))
+            tables.append(
+                _Table(
+                    VOICE_METRICS,
+                    VOICE_STATION_METRICS,
+                    voice.NOT_ESTIMATED_FROM_FRAMES,
+                    whole,
+                    station,
+                    frames,
+                )
+            )
     values = np.concatenate([table.values for table in tables])
     histogram, low_ps, high_ps, bucket_count = _histogram_rows(result["histograms"])
     return TrialRows(
         stations=len(count["frames"]),
         values=values,
-        cautions=_cautions(result["cautions"], np.concatenate([table.few for table in tables]), values),
+        cautions=_cautions(
+            result["cautions"], np.concatenate([table.few for table in tables]), values
+        ),
         batch_frames=np.asarray(result["batch_frames"]).astype(np.int64).ravel(),
         batch_charged_ps=np.asarray(result["batch_charged_ps"]).astype(np.int64).ravel(),
         batch_delay_sum_s=np.asarray(result["batch_delay_sum_s"], np.float64).ravel(),
-        batch_delay_square_sum_s2=np.asarray(result["batch_delay_square_sum_s2"], np.float64).ravel(),
+        batch_delay_square_sum_s2=np.asarray(
+            result["batch_delay_square_sum_s2"], np.float64
+        ).ravel(),
         histogram=histogram,
         low_ps=low_ps,
         high_ps=high_ps,
@@ -205,7 +251,9 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
     )
 
 
-def _station_values(scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapping[str, Floats]) -> dict[Metric, Floats]:
+def _station_values(
+    scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapping[str, Floats]
+) -> dict[Metric, Floats]:
     """Value of every per-station metric, shape (stations,)."""
     seen = {name: np.asarray(result[f"station_{name}"], np.float64) for name in STATION_MEANS}
     frames = count["frames"]
@@ -220,7 +268,8 @@ def _station_values(scenario: Mapping[str, Any], result: Mapping[str, Any], coun
         Metric.GOODPUT: count["bits"] / window_s,
         Metric.ACCESS_DELAY: seen["access_s"],
         Metric.RESPONSE_TIME: seen["response_s"],
-        # An attempt ends as a frame or as a collision; those begun but not ended in the window are not counted.
+        # An attempt ends as a frame or as a collision; those begun but not ended in the window are
+        # not counted.
         Metric.ATTEMPTS_PER_FRAME: (frames + count["collisions"]) / frames,
         Metric.COLLISIONS_PER_FRAME: count["collisions"] / frames,
         Metric.OFFERED_LOAD_G: seen["offered_load"],
@@ -236,14 +285,19 @@ def _station_values(scenario: Mapping[str, Any], result: Mapping[str, Any], coun
 
 
 def _whole_values(
-    scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapping[str, Floats], station: Mapping[Metric, Floats]
+    scenario: Mapping[str, Any],
+    result: Mapping[str, Any],
+    count: Mapping[str, Floats],
+    station: Mapping[Metric, Floats],
 ) -> dict[Metric, float]:
     """Value of every metric for all stations together."""
     frames = station[Metric.FRAMES]
     total = float(frames.sum())
     bit_rate = station[Metric.BIT_RATE]
     bit_rate_sd, packet_rate_sd = _sample_sd(bit_rate), _sample_sd(station[Metric.PACKET_RATE])
-    delay_s, delay_sd_s = _pooled(frames, station[Metric.TRANSMISSION_DELAY], station[Metric.TRANSMISSION_DELAY_SD])
+    delay_s, delay_sd_s = _pooled(
+        frames, station[Metric.TRANSMISSION_DELAY], station[Metric.TRANSMISSION_DELAY_SD]
+    )
     # Not from the ratios: a station that delivered nothing has collisions all the same.
     collisions = float(count["collisions"].sum())
     values = {metric: float(station[metric].sum()) for metric in ADDED}
@@ -256,33 +310,54 @@ def _whole_values(
         Metric.UTILISATION_SD_OVER_MEAN: _ratio(bit_rate_sd, float(bit_rate.mean())),
         Metric.ACCESS_DELAY: weighted_mean(frames, station[Metric.ACCESS_DELAY]),
         Metric.RESPONSE_TIME: weighted_mean(frames, station[Metric.RESPONSE_TIME]),
-        Metric.JAIN_INDEX: _ratio(float(bit_rate.sum()) ** 2, len(bit_rate) * float((bit_rate**2).sum())),
+        Metric.JAIN_INDEX: _ratio(
+            float(bit_rate.sum()) ** 2, len(bit_rate) * float((bit_rate**2).sum())
+        ),
         Metric.ATTEMPTS_PER_FRAME: _ratio(total + collisions, total),
         Metric.COLLISIONS_PER_FRAME: _ratio(collisions, total),
-        Metric.LOSS: _ratio(values[Metric.DROPPED] + values[Metric.DISCARDED], float(_asked(scenario, count).sum())),
+        Metric.LOSS: _ratio(
+            values[Metric.DROPPED] + values[Metric.DISCARDED], float(_asked(scenario, count).sum())
+        ),
     }
-    values |= dict(zip(QUANTILES, quantiles(result["histograms"].get("transmission_delay")), strict=True))
+    values |= dict(
+        zip(QUANTILES, quantiles(result["histograms"].get("transmission_delay")), strict=True)
+    )
     time_ps = np.asarray(result["time_ps"]).astype(np.float64)
-    values |= {metric: float(share) for metric, share in zip(TIME_SHARES, time_ps / result["window_ps"], strict=True)}
+    values |= {
+        metric: float(share)
+        for metric, share in zip(TIME_SHARES, time_ps / result["window_ps"], strict=True)
+    }
     return values
 
 
 def _asked(scenario: Mapping[str, Any], count: Mapping[str, Floats]) -> Floats:
-    """Frames that losses are counted against: what a source offered, or what a saturated transmitter finished with."""
-    saturated = np.concatenate([np.full(len(group["places"]), group["arrivals"]["kind"] == "saturated") for group in scenario["groups"]])
+    """Frames that losses are counted against: what a source offered, or what a saturated
+    transmitter finished with.
+    """
+    saturated = np.concatenate(
+        [
+            np.full(len(group["places"]), group["arrivals"]["kind"] == "saturated")
+            for group in scenario["groups"]
+        ]
+    )
     return np.where(saturated, count["frames"] + count["discarded"], count["offered"])
 
 
 def _charged_s(scenario: Mapping[str, Any], count: Mapping[str, Floats]) -> Floats:
     """Mean charged time of a frame of each station, in s: preamble, frame and gap.
 
-    From the bits delivered and not from the charged time in the window, which begins and ends within a packet. A station that delivered
-    nothing is charged the mean of what it would have sent.
+    From the bits delivered and not from the charged time in the window, which begins and ends
+    within a packet. A station that delivered nothing is charged the mean of what it would have
+    sent.
     """
     segment = scenario["segment"]
-    meant = np.concatenate([np.full(len(group["places"]), _mean_bits(group["frames"])) for group in scenario["groups"]])
+    meant = np.concatenate(
+        [np.full(len(group["places"]), _mean_bits(group["frames"])) for group in scenario["groups"]]
+    )
     bits = np.where(count["frames"] > 0, count["bits"] / count["frames"], meant)
-    seconds: Floats = (bits + segment["preamble_bits"] + segment["gap_bits"]) * (segment["bit_ps"] / PS_PER_S)
+    seconds: Floats = (bits + segment["preamble_bits"] + segment["gap_bits"]) * (
+        segment["bit_ps"] / PS_PER_S
+    )
     return seconds
 
 
@@ -319,19 +394,35 @@ def _pooled(frames: Floats, mean: Floats, sd: Floats) -> tuple[float, float]:
     return overall, float(np.sqrt((within + between).sum() / (total - 1)))
 
 
-def _histogram_rows(histograms: Mapping[str, Sequence[Any]]) -> tuple[np.ndarray[Any, Any], Integers, Integers, Integers]:
-    """Buckets of all histograms one below the other: index into `HISTOGRAMS`, low and high in ps, count."""
-    present = [(place, histograms[name]) for place, name in enumerate(HISTOGRAMS) if name in histograms]
-    index = np.repeat(np.array([place for place, _ in present], np.uint8), [len(columns[2]) for _, columns in present])
+def _histogram_rows(
+    histograms: Mapping[str, Sequence[Any]],
+) -> tuple[np.ndarray[Any, Any], Integers, Integers, Integers]:
+    """Buckets of all histograms one below the other: index into `HISTOGRAMS`, low and high in ps,
+    count.
+    """
+    present = [
+        (place, histograms[name]) for place, name in enumerate(HISTOGRAMS) if name in histograms
+    ]
+    index = np.repeat(
+        np.array([place for place, _ in present], np.uint8),
+        [len(columns[2]) for _, columns in present],
+    )
     low_ps, high_ps, count = (
-        np.concatenate([np.asarray(columns[part]).astype(np.int64) for _, columns in present] or [np.empty(0, np.int64)])
+        np.concatenate(
+            [np.asarray(columns[part]).astype(np.int64) for _, columns in present]
+            or [np.empty(0, np.int64)]
+        )
         for part in range(3)
     )
     return index, low_ps, high_ps, count
 
 
-def _cautions(of_trial: Sequence[str], few: np.ndarray[Any, np.dtype[np.bool_]], values: Floats) -> Masks:
-    """Caution mask of every row: the trial's words, and few or no samples by the frames behind the value."""
+def _cautions(
+    of_trial: Sequence[str], few: np.ndarray[Any, np.dtype[np.bool_]], values: Floats
+) -> Masks:
+    """Caution mask of every row: the trial's words, and few or no samples by the frames behind the
+    value.
+    """
     mask = np.full(len(values), sum(CAUTION_BIT[word] for word in set(of_trial)), np.uint16)
     mask[few] |= CAUTION_BIT[Caution.FEW_SAMPLES]
     none = np.isnan(values)

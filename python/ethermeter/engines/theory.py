@@ -26,7 +26,8 @@ def run_trial(trial: Mapping[str, Any], model: str) -> TrialRows:
     Returns
     -------
     :
-        The rows. What the model says nothing about, and every value of a single station, is NaN with the caution `no-samples`.
+        The rows. What the model says nothing about, and every value of a single station, is NaN
+        with the caution `no-samples`.
 
     Raises
     ------

@@ -40,7 +40,12 @@ NOT_ESTIMATED_FROM_FRAMES = {*COUNTS, Metric.VOICE_LOAD}
 
 def talks(scenario: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Whether each station has a coder, shape (stations,)."""
-    return np.concatenate([np.full(len(group["places"]), group["arrivals"]["kind"] == "coder") for group in scenario["groups"]])
+    return np.concatenate(
+        [
+            np.full(len(group["places"]), group["arrivals"]["kind"] == "coder")
+            for group in scenario["groups"]
+        ]
+    )
 
 
 def station_values(scenario: Mapping[str, Any], result: Mapping[str, Any]) -> dict[Metric, Floats]:
@@ -55,17 +60,27 @@ def station_values(scenario: Mapping[str, Any], result: Mapping[str, Any]) -> di
         Metric.SAMPLE_LOSS: lost / (lost + count[Metric.SAMPLES_DELIVERED]),
         Metric.VOICE_DELAY: np.asarray(result["station_voice_delay_s"], np.float64),
         Metric.SAMPLE_DELAY: np.asarray(result["station_sample_delay_s"], np.float64),
-        Metric.VOICE_LOAD: _of_groups(scenario, lambda group: _coder_load(group["arrivals"], bit_ps=bit_ps)),
+        Metric.VOICE_LOAD: _of_groups(
+            scenario, lambda group: _coder_load(group["arrivals"], bit_ps=bit_ps)
+        ),
         Metric.VOICE_UTILISATION: _payload_bits(scenario, result) * bit_ps / result["window_ps"],
     }
 
 
-def whole_values(scenario: Mapping[str, Any], result: Mapping[str, Any], station: Mapping[Metric, Floats]) -> dict[Metric, float]:
+def whole_values(
+    scenario: Mapping[str, Any], result: Mapping[str, Any], station: Mapping[Metric, Floats]
+) -> dict[Metric, float]:
     """Value of every metric of voice for all stations together."""
     frames = np.where(talks(scenario), np.asarray(result["station_frames"]).astype(np.float64), 0.0)
-    # Samples, and what a spurt left a frame short of: the core says how many samples there were of all stations together only.
-    samples = _payload_bits(scenario, result) / _of_groups(scenario, lambda group: group["arrivals"].get("sample_bits", 1))
-    added = {metric: float(station[metric].sum()) for metric in (*COUNTS, Metric.VOICE_LOAD, Metric.VOICE_UTILISATION)}
+    # Samples, and what a spurt left a frame short of: the core says how many samples there were of
+    # all stations together only.
+    samples = _payload_bits(scenario, result) / _of_groups(
+        scenario, lambda group: group["arrivals"].get("sample_bits", 1)
+    )
+    added = {
+        metric: float(station[metric].sum())
+        for metric in (*COUNTS, Metric.VOICE_LOAD, Metric.VOICE_UTILISATION)
+    }
     decided = added[Metric.SAMPLES_LOST] + added[Metric.SAMPLES_DELIVERED]
     values = added | {
         Metric.SAMPLE_LOSS: added[Metric.SAMPLES_LOST] / decided if decided else float("nan"),
@@ -80,28 +95,46 @@ def whole_values(scenario: Mapping[str, Any], result: Mapping[str, Any], station
 
 def _of_groups(scenario: Mapping[str, Any], value: Any) -> Floats:
     """Return a value of each group for each of its stations, shape (stations,)."""
-    return np.concatenate([np.full(len(group["places"]), float(value(group))) for group in scenario["groups"]])
+    return np.concatenate(
+        [np.full(len(group["places"]), float(value(group))) for group in scenario["groups"]]
+    )
 
 
 def _coder_load(arrivals: Mapping[str, Any], *, bit_ps: int) -> float:
-    """Share of the line rate that a coder's samples alone would take, silence included in the mean; 0 for other arrivals."""
+    """Share of the line rate that a coder's samples alone would take, silence included in the mean;
+    0 for other arrivals.
+    """
     if arrivals["kind"] != "coder":
         return 0.0
     spurts = arrivals["spurts"]
-    share = 1.0 if spurts is None else spurts["talk_mean_ps"] / (spurts["talk_mean_ps"] + spurts["silence_mean_ps"])
+    share = (
+        1.0
+        if spurts is None
+        else spurts["talk_mean_ps"] / (spurts["talk_mean_ps"] + spurts["silence_mean_ps"])
+    )
     return float(share * arrivals["sample_bits"] * bit_ps / arrivals["sample_ps"])
 
 
 def _payload_bits(scenario: Mapping[str, Any], result: Mapping[str, Any]) -> Floats:
-    """Bits of the voice frames that ended in the window, without their overhead; 0 for other stations. Shape (stations,)."""
-    bits, frames = (np.asarray(result[f"station_{name}"]).astype(np.float64) for name in ("bits", "frames"))
+    """Bits of the voice frames that ended in the window, without their overhead; 0 for other
+    stations. Shape (stations,).
+    """
+    bits, frames = (
+        np.asarray(result[f"station_{name}"]).astype(np.float64) for name in ("bits", "frames")
+    )
     overhead = _of_groups(scenario, lambda group: group["frames"].get("overhead_bits", 0))
     payload: Floats = np.where(talks(scenario), bits - frames * overhead, 0.0)
     return payload
 
 
 def _unfairness(delay_s: Floats) -> dict[Metric, float]:
-    """Smallest and largest mean delay of a station over the mean of these means, those that delivered something."""
+    """Smallest and largest mean delay of a station over the mean of these means, those that
+    delivered something.
+    """
     known = delay_s[np.isfinite(delay_s)]
-    least, most = (known.min() / known.mean(), known.max() / known.mean()) if known.size else (float("nan"), float("nan"))
+    least, most = (
+        (known.min() / known.mean(), known.max() / known.mean())
+        if known.size
+        else (float("nan"), float("nan"))
+    )
     return {Metric.VOICE_DELAY_RATIO_MIN: float(least), Metric.VOICE_DELAY_RATIO_MAX: float(most)}

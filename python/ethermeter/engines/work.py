@@ -41,7 +41,8 @@ class UnderWay:
     Parameters
     ----------
     shares
-        Share of its simulated time that each trial is through, 0 to 1, by its place in the plan; empty if the engine cannot tell.
+        Share of its simulated time that each trial is through, 0 to 1, by its place in the plan;
+        empty if the engine cannot tell.
 
     """
 

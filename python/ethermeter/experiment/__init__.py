@@ -1,6 +1,7 @@
 """Experiment: the file in which people say what varies, what holds and what is measured.
 
-`load` reads one and reports every fault at once; `shipped` names those that come with the package; `json_schema` describes the format.
+`load` reads one and reports every fault at once; `shipped` names those that come with the package;
+`json_schema` describes the format.
 """
 
 from ethermeter.experiment.experiment import Experiment

@@ -14,7 +14,14 @@ from ethermeter.units import UnitError
 Persistence = Annotated[
     Fraction,
     number(least=None, above=0, most=1),
-    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 1, "description": "probability of starting in a free slot"}),
+    WithJsonSchema(
+        {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 1,
+            "description": "probability of starting in a free slot",
+        }
+    ),
 ]
 
 
@@ -33,20 +40,33 @@ def _contention_slot(value: object) -> str | int:
 class Theory(Table):
     """What the engines `theory` and `idealised` assume, beyond what the experiment says."""
 
-    models: Annotated[list[Model], Field(min_length=1, max_length=len(MODELS)), AfterValidator(distinct)] | None = None
+    models: (
+        Annotated[
+            list[Model], Field(min_length=1, max_length=len(MODELS)), AfterValidator(distinct)
+        ]
+        | None
+    ) = None
     """Models that answer; all that apply if not said."""
     contention_slot: Annotated[
         str | int,
         PlainValidator(_contention_slot),
-        WithJsonSchema({"type": "string", "description": f'"{ROUND_TRIP}" of this segment, "{SLOT_TIME}" of its standard, or a time'}),
+        WithJsonSchema(
+            {
+                "type": "string",
+                "description": f'"{ROUND_TRIP}" of this segment, "{SLOT_TIME}" of its standard, or a time',
+            }
+        ),
     ] = ROUND_TRIP
     """Time in which a collision is detected, for models whose contention has slots."""
     sensing_interval: PositiveTime | None = None
-    """Mean time until a station that found the medium busy, or collided, tries again; for models with a fixed rate of retransmission."""
+    """Mean time until a station that found the medium busy, or collided, tries again; for models
+    with a fixed rate of retransmission.
+    """
     collision: PositiveTime | None = None
     """How long a collision keeps the medium busy; worked out from the segment if not said."""
     persistence: Persistence = Field(default=1, validate_default=True)
-    """Probability with which a station that waits starts in a free slot; for p-persistent models."""
+    """Probability with which a station that waits starts in a free slot; for p-persistent models.
+    """
     station_latency: PositiveTime | None = None
     """Delay of a token ring in each of its stations; one bit if not said."""
 

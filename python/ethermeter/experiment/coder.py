@@ -1,4 +1,6 @@
-"""Coder: voice as arrivals, samples that gather in the frame that is sent next (Gonsalves 1982, section 3.3)."""
+"""Coder: voice as arrivals, samples that gather in the frame that is sent next (Gonsalves 1982,
+section 3.3).
+"""
 
 from fractions import Fraction
 from typing import Annotated
@@ -20,7 +22,9 @@ SampleTime = Annotated[int, *limited_time(units.PS_PER_S)]
 """Time from sample to sample in ps, at most 1 s."""
 
 
-NAMED = {name: codec for name, codec in CODECS.items() if codec.frame_octets and len(codec.frames_s) == 1}
+NAMED = {
+    name: codec for name, codec in CODECS.items() if codec.frame_octets and len(codec.frames_s) == 1
+}
 """Codecs that a coder may be called by: those that make frames of one size at one rate."""
 
 
@@ -33,7 +37,9 @@ def _codec(value: object) -> str:
 class Coder(Table):
     """What a coder makes."""
 
-    codec: Annotated[str, PlainValidator(_codec), WithJsonSchema({"enum": list(NAMED)})] | None = None
+    codec: Annotated[str, PlainValidator(_codec), WithJsonSchema({"enum": list(NAMED)})] | None = (
+        None
+    )
     """Name of a codec, whose frames are the samples; or else sample with every or rate."""
     sample: SampleSize | None = None
     """Size of a sample; required where no codec is named."""

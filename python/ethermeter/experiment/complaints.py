@@ -47,7 +47,10 @@ _TABLES: dict[str, type[BaseModel]] = {
     "routers": network.Router,
     "hubs": network.Hub,
     "links": network.Link,
-    **dict.fromkeys(("send", "receive", "ingress", "forward", "shared", "local", "inward", "outward"), components.Stage),
+    **dict.fromkeys(
+        ("send", "receive", "ingress", "forward", "shared", "local", "inward", "outward"),
+        components.Stage,
+    ),
     "burst": components.Burst,
     "coalesce": components.Coalesce,
     "buffer": components.Buffer,
@@ -57,7 +60,9 @@ _TABLES: dict[str, type[BaseModel]] = {
     "flows": flows.Flow,
     "response": flows.Response,
 }
-"""The table that stands under a key, or under the label of a choice whose table has more than the key that marks it."""
+"""The table that stands under a key, or under the label of a choice whose table has more than the
+key that marks it.
+"""
 
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ALLOWED: lambda context: str(context["allowed"]),
@@ -76,13 +81,17 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "too_long": lambda context: f"expected at most {context['max_length']} of them",
     "string_too_short": lambda context: f"expected at least {context['min_length']} characters",
     "string_too_long": lambda context: f"expected at most {context['max_length']} characters",
-    "string_pattern_mismatch": lambda _: "expected a letter, then letters, digits, - or _, at most 32 in all",
+    "string_pattern_mismatch": lambda _: (
+        "expected a letter, then letters, digits, - or _, at most 32 in all"
+    ),
 }
 
 
 def dotted(parts: Sequence[Part]) -> str:
     """Return a key's path as it is written in `--set` and in faults."""
-    return ".".join(part if isinstance(part, str) and _BARE.fullmatch(part) else _quoted(part) for part in parts)
+    return ".".join(
+        part if isinstance(part, str) and _BARE.fullmatch(part) else _quoted(part) for part in parts
+    )
 
 
 def _quoted(part: Part) -> str:
@@ -91,7 +100,9 @@ def _quoted(part: Part) -> str:
     return '"' + part.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def faults_of(error: ValidationError, *, file: str, within: Sequence[Part] = ()) -> list[tuple[tuple[Part, ...], Fault]]:
+def faults_of(
+    error: ValidationError, *, file: str, within: Sequence[Part] = ()
+) -> list[tuple[tuple[Part, ...], Fault]]:
     """Return each fault with its path.
 
     Parameters
@@ -106,11 +117,14 @@ def faults_of(error: ValidationError, *, file: str, within: Sequence[Part] = ())
     """
     faults = []
     for details in error.errors(include_url=False):
-        # A key of a table of names that is none stands twice: as itself, and as what is wrong with it.
+        # A key of a table of names that is none stands twice: as itself, and as what is wrong with
+        # it.
         place = tuple(part for part in (*within, *details["loc"]) if part != "[key]")
         path = tuple(part for part in place if not is_tag(part))
         value = "(missing)" if details["type"] == "missing" else shown(details["input"])
-        faults.append((path, Fault(file, dotted(path), value, _allowed(details, place, title=error.title))))
+        faults.append(
+            (path, Fault(file, dotted(path), value, _allowed(details, place, title=error.title)))
+        )
     return faults
 
 
@@ -134,7 +148,11 @@ def _allowed(details: ErrorDetails, place: tuple[Part, ...], *, title: str) -> s
         case "missing":
             table = table_at(place[:-1], title=title)
             field = fields_of(table).get(str(place[-1])) if table else None
-            return "required: " + _sentence(field.description) if field and field.description else "required"
+            return (
+                "required: " + _sentence(field.description)
+                if field and field.description
+                else "required"
+            )
         case "extra_forbidden":
             return f"unknown key; allowed: {', '.join(_keys_at(place[:-1], title=title))}"
         case kind if kind in _WORDS:
@@ -148,7 +166,8 @@ def _sentence(text: str) -> str:
 
 
 def table_at(place: Sequence[Part], *, title: str = "Document") -> type[BaseModel] | None:
-    """Return the model of the table at a place; None for one of a choice, which its one key describes.
+    """Return the model of the table at a place; None for one of a choice, which its one key
+    describes.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Components: what hosts, switches and routers are made of, in a file's own models and in those that come with the package."""
+"""Components: what hosts, switches and routers are made of, in a file's own models and in those
+that come with the package.
+"""
 
 import functools
 from collections.abc import Mapping
@@ -47,7 +49,9 @@ class Coalesce(Table):
 
 
 class Stage(Table):
-    """Something that frames pass one by one: `fixed` + `per_byte` for each octet + `burst`, then `delay` to the next."""
+    """Something that frames pass one by one: `fixed` + `per_byte` for each octet + `burst`, then
+    `delay` to the next.
+    """
 
     name: Annotated[str, StringConstraints(pattern=NAME)]
     """What it is called."""
@@ -55,10 +59,16 @@ class Stage(Table):
     """Stages of one node with the same resource wait for each other."""
     fixed: StageTime = Field(default="0 s", validate_default=True)
     """Time for each frame."""
-    per_byte: Annotated[int, *short_time(PS_PER_S // 1000)] = Field(default="0 s", validate_default=True)
+    per_byte: Annotated[int, *short_time(PS_PER_S // 1000)] = Field(
+        default="0 s", validate_default=True
+    )
     """Time for each octet of the frame, destination address to FCS."""
-    extra: Annotated[int, *octets(least=-64, most=MOST_OCTETS)] = Field(default="0 B", validate_default=True)
-    """Octets more than the frame's that it carries; fewer with a minus, such as "-4 B" where it carries no check sequence."""
+    extra: Annotated[int, *octets(least=-64, most=MOST_OCTETS)] = Field(
+        default="0 B", validate_default=True
+    )
+    """Octets more than the frame's that it carries; fewer with a minus, such as "-4 B" where it
+    carries no check sequence.
+    """
     burst: Burst | None = None
     """Cost of each begun burst."""
     overlap: Overlap | None = None
@@ -86,11 +96,15 @@ class Stage(Table):
             fixed_ps=self.fixed,
             ps_per_octet=self.per_byte,
             extra_octets=self.extra,
-            burst=None if self.burst is None else {"octets": self.burst.size, "ps": self.burst.time},
+            burst=None
+            if self.burst is None
+            else {"octets": self.burst.size, "ps": self.burst.time},
             overlap_octets=self.overlap if self.overlap is not None else None,
             delay_ps=self.delay,
             queue_frames=self.queue,
-            coalesce=None if self.coalesce is None else {"frames": self.coalesce.frames, "ps": self.coalesce.time},
+            coalesce=None
+            if self.coalesce is None
+            else {"frames": self.coalesce.frames, "ps": self.coalesce.time},
         )
 
 
@@ -121,7 +135,11 @@ class Buffer(Table):
 
     def plan(self) -> dict[str, Any]:
         """Return the memory as a plan has it."""
-        pause = self.pause and {"high_octets": self.pause.high, "low_octets": self.pause.low, "quanta": self.pause.quanta}
+        pause = self.pause and {
+            "high_octets": self.pause.high,
+            "low_octets": self.pause.low,
+            "quanta": self.pause.quanta,
+        }
         return {"octets": self.size, **({"pause": pause} if pause else {})}
 
 
@@ -175,7 +193,8 @@ Fabric = Annotated[
 """What lies between the ports of a switch."""
 
 LearningOrKnown = Annotated[
-    Annotated[Literal["known"], known_word("known", allowed=_ALLOWED_LEARNING), Tag(tag("text"))] | Annotated[Learning, Tag(tag("learns"))],
+    Annotated[Literal["known"], known_word("known", allowed=_ALLOWED_LEARNING), Tag(tag("text"))]
+    | Annotated[Learning, Tag(tag("learns"))],
     choice("learns", allowed=_ALLOWED_LEARNING),
 ]
 """What a switch knows of addresses."""
@@ -191,7 +210,9 @@ class Model(Table):
     ring: Annotated[int, Field(ge=1, le=1_000_000)] = 256
     """Of a host: messages of a flow between its call and the end of the wire."""
     overlap: Overlap | None = None
-    """Of a host or a switch: octets on the wire, preamble apart, after which the first stage may begin; all of the frame if not said."""
+    """Of a host or a switch: octets on the wire, preamble apart, after which the first stage may
+    begin; all of the frame if not said.
+    """
     buffer: Buffer | None = None
     """Of a host or a switch: memory for what a port receives; unlimited if not said."""
     learning: LearningOrKnown = "known"
@@ -201,7 +222,9 @@ class Model(Table):
     fabric: Fabric = "ideal"
     """Of a switch: what lies between its ports."""
     queue: Queue = Field(default="unlimited", validate_default=True)
-    """Of a switch or a router: frames there is room for at each port out, the one being sent included."""
+    """Of a switch or a router: frames there is room for at each port out, the one being sent
+    included.
+    """
     queue_size: Annotated[int, *octets(least=1, most=10**8)] | None = None
     """Of a switch: the same in octets."""
     forward: Stage | None = None
@@ -210,7 +233,9 @@ class Model(Table):
     @model_validator(mode="after")
     def _applications_wait(self) -> "Model":
         if any(stage.queue is not None for stage in self.send):
-            raise complaint("expected no queue in send: an application waits for room in its host's ring")
+            raise complaint(
+                "expected no queue in send: an application waits for room in its host's ring"
+            )
         if self.ingress is not None and self.ingress.resource is not None:
             raise complaint("expected no resource in ingress: each port has its own")
         return self
@@ -282,7 +307,13 @@ def switch_plan(model: Model) -> dict[str, Any]:
             fabric: Any = {"shared": stage.plan()}
         case Crossbar(crossbar=modules):
             local = modules.local and modules.local.plan()
-            fabric = {"crossbar": {"local": local, "inward": modules.inward.plan(), "outward": modules.outward.plan()}}
+            fabric = {
+                "crossbar": {
+                    "local": local,
+                    "inward": modules.inward.plan(),
+                    "outward": modules.outward.plan(),
+                }
+            }
         case _:
             fabric = None
     return {
@@ -312,5 +343,7 @@ def laid_over(model: Model, own: Mapping[str, Any]) -> Model:
 def _said(**values: Any) -> dict[str, Any]:
     """Return what is not as it would be if nothing was said; an overlap of 0 says something."""
     return {
-        name: value for name, value in values.items() if not (value is None or value == [] or (value == 0 and name != "overlap_octets"))
+        name: value
+        for name, value in values.items()
+        if not (value is None or value == [] or (value == 0 and name != "overlap_octets"))
     }

@@ -35,7 +35,11 @@ _VARY_SCHEMA = {
             {"type": "array", "minItems": 1, "maxItems": MOST_TRIALS},
             {
                 "type": "object",
-                "properties": {"from": _NUMBER_OR_TEXT, "to": _NUMBER_OR_TEXT, "step": _NUMBER_OR_TEXT},
+                "properties": {
+                    "from": _NUMBER_OR_TEXT,
+                    "to": _NUMBER_OR_TEXT,
+                    "step": _NUMBER_OR_TEXT,
+                },
                 "required": ["from", "to"],
                 "additionalProperties": False,
             },
@@ -47,9 +51,13 @@ _SOURCE = re.compile(rf"({'|'.join(SOURCE_KINDS)}): \S.*", re.DOTALL)
 
 def _source(value: object) -> str:
     if isinstance(value, dict):
-        raise complaint('expected the dotted key in quotes, such as "segment.round_trip" = "study: section 3.6"')
+        raise complaint(
+            'expected the dotted key in quotes, such as "segment.round_trip" = "study: section 3.6"'
+        )
     if not isinstance(value, str) or len(value) > 1000 or _SOURCE.fullmatch(value) is None:
-        raise complaint(f'expected "kind: text", kind being {", ".join(SOURCE_KINDS[:-1])} or {SOURCE_KINDS[-1]}')
+        raise complaint(
+            f'expected "kind: text", kind being {", ".join(SOURCE_KINDS[:-1])} or {SOURCE_KINDS[-1]}'
+        )
     return value
 
 
@@ -68,12 +76,19 @@ class _Common(Table):
     """Name of the series in figures; the file's name if not said."""
     notes: Annotated[str, StringConstraints(max_length=10_000)] = ""
     """Anything a reader should know."""
-    vary: Annotated[dict[str, Any], PlainValidator(_as_it_is), WithJsonSchema(_VARY_SCHEMA)] = Field(default_factory=dict)
+    vary: Annotated[dict[str, Any], PlainValidator(_as_it_is), WithJsonSchema(_VARY_SCHEMA)] = (
+        Field(default_factory=dict)
+    )
     """What is varied; read by `sweep`, which knows the values' exact arithmetic."""
     phases: Phases = Field(default_factory=Phases)
     """What happens when."""
     sources: dict[
-        str, Annotated[str, PlainValidator(_source), WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(SOURCE_KINDS)}): \S"})]
+        str,
+        Annotated[
+            str,
+            PlainValidator(_source),
+            WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(SOURCE_KINDS)}): \S"}),
+        ],
     ] = Field(default_factory=dict)
     """Where a parameter comes from: quoted dotted key to "kind: text"."""
 

@@ -69,7 +69,10 @@ class Experiment:
     def trials(self) -> int:
         """How many trials it makes: points, engines and replications.
 
-        Exact where only the simulation answers. Which theories apply shows point by point in the plan; here each other engine counts as one
-        trial a point.
+        Exact where only the simulation answers. Which theories apply shows point by point in the
+        plan; here each other engine counts as one trial a point.
         """
-        return sum(self.points * (self.replications if engine in ("simulation", "live") else 1) for engine in self.engines)
+        return sum(
+            self.points * (self.replications if engine in ("simulation", "live") else 1)
+            for engine in self.engines
+        )

@@ -34,7 +34,9 @@ class Response(Table):
     """What each receiver answers."""
 
     frames: Frames | None = None
-    """Lengths of the answer's frame, destination address to FCS; as long as the request if neither is said."""
+    """Lengths of the answer's frame, destination address to FCS; as long as the request if neither
+    is said.
+    """
     data: Frames | None = None
     """The same of the answer's UDP data; as the flow has it."""
     think: Times = Field(default="0 s", validate_default=True)
@@ -42,7 +44,9 @@ class Response(Table):
     timeout: PositiveTime | None = None
     """After so long the sender goes on without; never if not said."""
     exchanges: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
-    """Wanted of a trial that is measured, which has a caution with fewer; a simulation takes no notice of it."""
+    """Wanted of a trial that is measured, which has a caution with fewer; a simulation takes no
+    notice of it.
+    """
 
 
 class Flow(Table):
@@ -55,7 +59,14 @@ class Flow(Table):
     to: Annotated[
         list[str],
         PlainValidator(_names),
-        WithJsonSchema({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
+        WithJsonSchema(
+            {
+                "oneOf": [
+                    {"type": "string"},
+                    {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                ]
+            }
+        ),
     ]
     """Name of the host that receives, or of a group, or a list of these."""
     cast: Literal["unicast", "multicast", "broadcast"] = "unicast"
@@ -67,18 +78,27 @@ class Flow(Table):
     frames: Frames | None = None
     """Lengths of frames, destination address to FCS."""
     data: Frames | None = None
-    """Lengths of the data of UDP datagrams, instead of `frames`; what is longer than fits goes in fragments."""
+    """Lengths of the data of UDP datagrams, instead of `frames`; what is longer than fits goes in
+    fragments.
+    """
     mtu: Annotated[int, *octets(least=68, most=65_535)] | None = None
     """Longest IP packet, with `data`; 1500 B if not said."""
     arrivals: Arrivals | None = None
-    """When messages come; saturated with a response: when the one before is answered. Required but with a transfer."""
+    """When messages come; saturated with a response: when the one before is answered.
+
+    Required but with a transfer.
+    """
     generator: Generator | None = None
     """The process behind a saturated source."""
-    queue: Annotated[int | None, *room(1_000_000)] = Field(default="unlimited", validate_default=True)
+    queue: Annotated[int | None, *room(1_000_000)] = Field(
+        default="unlimited", validate_default=True
+    )
     """Messages there is room for at the source, the one being handed over included."""
     service: Times = Field(default="0 s", validate_default=True)
     """Host time between messages."""
     response: Response | None = None
     """What receivers answer; nothing if not said."""
     transfer: Transfer | None = None
-    """Data over TCP in place of messages: without frames, data, arrivals and whatever else belongs to messages."""
+    """Data over TCP in place of messages: without frames, data, arrivals and whatever else belongs
+    to messages.
+    """

@@ -38,7 +38,9 @@ def _mix_of_text(value: object) -> list[Mixed]:
     for part in value.split("+"):
         length, _, weight = part.partition("x")
         if not (weight.strip().isascii() and weight.strip().isdigit() and len(weight.strip()) <= 9):
-            raise complaint(f'expected parts such as "64 B x 7", each with a whole weight, joined by +; not "{part.strip()[:40]}"')
+            raise complaint(
+                f'expected parts such as "64 B x 7", each with a whole weight, joined by +; not "{part.strip()[:40]}"'
+            )
         parts.append(Mixed.model_construct(length=_size(length), weight=Fraction(int(weight))))
     return _checked(parts)
 
@@ -71,7 +73,9 @@ class Mix(Table):
 
 
 class MeasuredFrames(Table):
-    """Frame lengths from a CSV file with the columns length_bytes and weight, beside the experiment file."""
+    """Frame lengths from a CSV file with the columns length_bytes and weight, beside the experiment
+    file.
+    """
 
     measured: Annotated[str, StringConstraints(min_length=1, max_length=200)]
     """Name of the CSV file."""
@@ -99,7 +103,12 @@ Frames = Annotated[
     Annotated[
         list[Mixed],
         PlainValidator(_mix_of_text),
-        WithJsonSchema({"type": "string", "description": 'a length such as "64 B", or a mix such as "64 B x 7 + 1536 B x 1"'}),
+        WithJsonSchema(
+            {
+                "type": "string",
+                "description": 'a length such as "64 B", or a mix such as "64 B x 7 + 1536 B x 1"',
+            }
+        ),
         Tag(tag("text")),
     ]
     | Annotated[Mix, Tag(tag("mix"))]

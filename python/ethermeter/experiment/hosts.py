@@ -3,11 +3,28 @@
 from fractions import Fraction
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PlainValidator, Tag, ValidationInfo, WithJsonSchema, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    Tag,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from ethermeter import units
 from ethermeter.experiment.coder import Coded
-from ethermeter.experiment.quantity import TIME_OR_RANDOM, Frequency, Load, PositiveDelay, PositiveTime, Time, Weight
+from ethermeter.experiment.quantity import (
+    TIME_OR_RANDOM,
+    Frequency,
+    Load,
+    PositiveDelay,
+    PositiveTime,
+    Time,
+    Weight,
+)
 from ethermeter.experiment.table import Table, choice, complaint, tag
 from ethermeter.units import UnitError
 
@@ -93,7 +110,9 @@ class Measurements(Table):
     @model_validator(mode="after")
     def _one_weight_a_value(self) -> "Measurements":
         if len(self.values) != len(self.weights):
-            raise complaint(f"expected as many weights as values, got {len(self.weights)} and {len(self.values)}")
+            raise complaint(
+                f"expected as many weights as values, got {len(self.weights)} and {len(self.values)}"
+            )
         if not any(self.weights):
             raise complaint("expected at least one weight above zero")
         return self
@@ -123,7 +142,10 @@ Times = Annotated[
 
 
 class Generator(Table):
-    """A user process that fills the buffers of a saturated host, as in section 3.3 of Boggs et al. (1988)."""
+    """A user process that fills the buffers of a saturated host, as in section 3.3 of Boggs et al.
+
+    (1988).
+    """
 
     buffers: Annotated[int, Field(ge=1, le=100_000)]
     """Buffers in the ring between the process and the transmitter."""
@@ -142,7 +164,9 @@ class PoissonLoad(Table):
     """Frames at random moments, as a share of the line rate."""
 
     poisson_load: Load
-    """Offered load of the whole group: preamble, frame and gap, over the line rate; shared equally by its stations."""
+    """Offered load of the whole group: preamble, frame and gap, over the line rate; shared equally
+    by its stations.
+    """
 
 
 class Regular(Table):
@@ -151,14 +175,18 @@ class Regular(Table):
     regular: PositiveTime
     """Time from frame to frame."""
     phase: Annotated[int | Literal["random"], *TIME_OR_RANDOM] = "random"
-    """Time from the begin of the source to its first frame, below `regular`; random: uniform within it, drawn by seed and source."""
+    """Time from the begin of the source to its first frame, below `regular`; random: uniform within
+    it, drawn by seed and source.
+    """
 
     @field_validator("phase")
     @classmethod
     def _below_the_period(cls, phase: int | str, info: ValidationInfo) -> int | str:
         period_ps = info.data.get("regular")
         if isinstance(phase, int) and period_ps is not None and phase >= period_ps:
-            raise complaint(f'expected "random", or a time from 0 s to below regular, {units.decimal_text(Fraction(period_ps, 10**6))} us')
+            raise complaint(
+                f'expected "random", or a time from 0 s to below regular, {units.decimal_text(Fraction(period_ps, 10**6))} us'
+            )
         return phase
 
 
@@ -181,7 +209,9 @@ class OnOff(Table):
 
 
 Arrivals = Annotated[
-    Annotated[Literal["saturated"], known_word("saturated", allowed=_ALLOWED_ARRIVALS), Tag(tag("text"))]
+    Annotated[
+        Literal["saturated"], known_word("saturated", allowed=_ALLOWED_ARRIVALS), Tag(tag("text"))
+    ]
     | Annotated[Poisson, Tag(tag("poisson"))]
     | Annotated[PoissonLoad, Tag(tag("poisson_load"))]
     | Annotated[Regular, Tag(tag("regular"))]
@@ -235,18 +265,26 @@ class Register(Table):
     clock: PositiveDelay
     """Time in which that clock advances by one."""
     ticks: bool
-    """Whether the wait ends with a tick of the clock, one a slot, rather than whole slots after the jam."""
+    """Whether the wait ends with a tick of the clock, one a slot, rather than whole slots after the
+    jam.
+    """
 
 
 class LoadRegister(Table):
-    """The host's clock, masked by a register that takes in a one at each collision (Gonsalves 1982, section 2.2)."""
+    """The host's clock, masked by a register that takes in a one at each collision (Gonsalves 1982,
+    section 2.2).
+    """
 
     load_register: Register
     """Its parameters."""
 
 
 Backoff = Annotated[
-    Annotated[Literal["exponential", "none"], known_word("exponential", "none", allowed=_ALLOWED_BACKOFF), Tag(tag("text"))]
+    Annotated[
+        Literal["exponential", "none"],
+        known_word("exponential", "none", allowed=_ALLOWED_BACKOFF),
+        Tag(tag("text")),
+    ]
     | Annotated[ExponentialBackoff, Tag(tag("exponential"))]
     | Annotated[LinearBackoff, Tag(tag("linear"))]
     | Annotated[ConstantBackoff, Tag(tag("constant"))]

@@ -37,16 +37,29 @@ def read(path: Path, *, name: str) -> list[tuple[int, Fraction]]:
     """
     try:
         if not path.is_file():
-            raise InputError([Fault(name, "(file)", "missing", f"expected a CSV file with the columns {', '.join(COLUMNS)}")])
+            raise InputError(
+                [
+                    Fault(
+                        name,
+                        "(file)",
+                        "missing",
+                        f"expected a CSV file with the columns {', '.join(COLUMNS)}",
+                    )
+                ]
+            )
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE_BYTES + 1)
         text = data.decode("utf-8-sig")
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError([Fault(name, "(file)", type(error).__name__, "expected a readable CSV file in UTF-8")]) from None
+        raise InputError(
+            [Fault(name, "(file)", type(error).__name__, "expected a readable CSV file in UTF-8")]
+        ) from None
     if len(data) > LARGEST_FILE_BYTES:
-        raise InputError([Fault(name, "(file)", "too large", f"expected at most {LARGEST_FILE_BYTES} bytes")])
+        raise InputError(
+            [Fault(name, "(file)", "too large", f"expected at most {LARGEST_FILE_BYTES} bytes")]
+        )
     try:
         rows = list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error as error:
@@ -56,24 +69,56 @@ def read(path: Path, *, name: str) -> list[tuple[int, Fraction]]:
 
 def _lengths(rows: list[list[str]], *, name: str) -> list[tuple[int, Fraction]]:
     if not rows or [cell.strip() for cell in rows[0]] != COLUMNS:
-        raise InputError([Fault(name, "line 1", shown(",".join(rows[0]) if rows else ""), f"expected the header {','.join(COLUMNS)}")])
+        raise InputError(
+            [
+                Fault(
+                    name,
+                    "line 1",
+                    shown(",".join(rows[0]) if rows else ""),
+                    f"expected the header {','.join(COLUMNS)}",
+                )
+            ]
+        )
     faults, lengths = [], []
     for number, row in enumerate(rows[1:], start=2):
         if not row:
             continue
         length, weight = (_number(cell) for cell in (*row, "", "")[:2])
         if len(row) != len(COLUMNS):
-            faults.append(Fault(name, f"line {number}", shown(",".join(row)), f"expected {len(COLUMNS)} columns"))
+            faults.append(
+                Fault(
+                    name, f"line {number}", shown(",".join(row)), f"expected {len(COLUMNS)} columns"
+                )
+            )
         elif length is None or length.denominator != 1 or not 0 < length <= _MOST_BYTES:
             faults.append(
-                Fault(name, f"line {number}, length_bytes", shown(row[0]), f"expected a whole number of bytes from 1 to {_MOST_BYTES}")
+                Fault(
+                    name,
+                    f"line {number}, length_bytes",
+                    shown(row[0]),
+                    f"expected a whole number of bytes from 1 to {_MOST_BYTES}",
+                )
             )
         elif weight is None or weight < 0:
-            faults.append(Fault(name, f"line {number}, weight", shown(row[1]), "expected a number, zero or above"))
+            faults.append(
+                Fault(
+                    name,
+                    f"line {number}, weight",
+                    shown(row[1]),
+                    "expected a number, zero or above",
+                )
+            )
         elif weight > 0:
             lengths.append((8 * int(length), weight))
     if not faults and not 1 <= len(lengths) <= MOST_LENGTHS:
-        faults.append(Fault(name, "(file)", f"{len(lengths)} rows", f"expected from 1 to {MOST_LENGTHS} rows with a weight above zero"))
+        faults.append(
+            Fault(
+                name,
+                "(file)",
+                f"{len(lengths)} rows",
+                f"expected from 1 to {MOST_LENGTHS} rows with a weight above zero",
+            )
+        )
     if faults:
         raise InputError(faults)
     return lengths

@@ -11,7 +11,10 @@ CONSTANTS = ("bit_ps", "slot_bits", "gap_bits", "gap_part1_bits", "preamble_bits
 """The constants that an engine is told, in this order."""
 
 MOST_BITS = 1 << 24
-"""Bits that a slot, gap, preamble or jam may have. No jam, or neither gap nor deaf time, would leave it open who heard whom first."""
+"""Bits that a slot, gap, preamble or jam may have.
+
+No jam, or neither gap nor deaf time, would leave it open who heard whom first.
+"""
 
 
 def _unless(key: str, segment: Segment) -> str:
@@ -27,7 +30,9 @@ def medium(segment: Segment, *, file: str) -> dict[str, Any]:
         If a time is no whole number of bits, or the gap contradicts itself.
 
     """
-    constants = {name: value for name, value in standards()[segment.standard].items() if name != "sources"}
+    constants = {
+        name: value for name, value in standards()[segment.standard].items() if name != "sources"
+    }
     if segment.rate is not None:
         constants["bit_ps"] = segment.rate
     faults = []
@@ -42,12 +47,24 @@ def medium(segment: Segment, *, file: str) -> dict[str, Any]:
             faults.append(Fault(file, dotted(("segment", key)), f"{number} ps", allowed))
         constants[f"{key}_bits"] = bits
     constants["deaf_ps"] = segment.deaf
-    # Without a gap and a deaf time, a station could start in the very instant in which it hears silence and carrier at once.
-    for key, least in (("slot", 1), ("gap", 0 if segment.deaf else 1), ("gap_part1", 0), ("preamble", 0), ("jam", 1)):
+    # Without a gap and a deaf time, a station could start in the very instant in which it hears
+    # silence and carrier at once.
+    for key, least in (
+        ("slot", 1),
+        ("gap", 0 if segment.deaf else 1),
+        ("gap_part1", 0),
+        ("preamble", 0),
+        ("jam", 1),
+    ):
         bits = constants[f"{key}_bits"]
         if not least <= bits <= MOST_BITS:
             faults.append(
-                Fault(file, dotted(("segment", key)), f"{bits} bit", f"expected from {least} to {MOST_BITS} bit" + _unless(key, segment))
+                Fault(
+                    file,
+                    dotted(("segment", key)),
+                    f"{bits} bit",
+                    f"expected from {least} to {MOST_BITS} bit" + _unless(key, segment),
+                )
             )
     if constants["gap_part1_bits"] > constants["gap_bits"]:
         key = "gap" if segment.gap is not None else "gap_part1"

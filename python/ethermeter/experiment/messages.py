@@ -1,4 +1,6 @@
-"""Messages: the flows of a network as the engines read them, groups written out, and whatever contradicts itself in them."""
+"""Messages: the flows of a network as the engines read them, groups written out, and whatever
+contradicts itself in them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +51,9 @@ class Messages:
     exchanges: list[int | None] = field(default_factory=list)
 
 
-def messages(flows: Sequence[Flow], wired: Wiring, *, engines: Sequence[str], folder: Path, file: str) -> Messages:
+def messages(
+    flows: Sequence[Flow], wired: Wiring, *, engines: Sequence[str], folder: Path, file: str
+) -> Messages:
     """Write flows out.
 
     Parameters
@@ -78,7 +82,16 @@ def messages(flows: Sequence[Flow], wired: Wiring, *, engines: Sequence[str], fo
         try:
             pairs = _ends(flow, place, wired, file=file)
             if len(made.flows) + len(pairs) > MOST_FLOWS:
-                raise InputError([Fault(file, dotted(place), f"{len(pairs)} flows", f"expected at most {MOST_FLOWS} in all")])
+                raise InputError(
+                    [
+                        Fault(
+                            file,
+                            dotted(place),
+                            f"{len(pairs)} flows",
+                            f"expected at most {MOST_FLOWS} in all",
+                        )
+                    ]
+                )
             for name, sender, receivers in pairs:
                 said = _said(flow, place, sender, wired, engines, folder, file)
                 made.flows.append({"name": name, "from": sender, "to": receivers, **said})
@@ -92,7 +105,9 @@ def messages(flows: Sequence[Flow], wired: Wiring, *, engines: Sequence[str], fo
     return made
 
 
-def _ends(flow: Flow, place: Place, wired: Wiring, *, file: str) -> list[tuple[str, str, list[str]]]:
+def _ends(
+    flow: Flow, place: Place, wired: Wiring, *, file: str
+) -> list[tuple[str, str, list[str]]]:
     """Return the name, the sender and the receivers of every flow that a table stands for."""
     kinds = {node["name"]: next(iter(node["kind"])) for node in wired.nodes}
     faults: list[Fault] = []
@@ -100,26 +115,54 @@ def _ends(flow: Flow, place: Place, wired: Wiring, *, file: str) -> list[tuple[s
     def hosts_of(name: str, key: Place) -> list[str]:
         found = wired.members.get(name) or ([name] if kinds.get(name) == "host" else [])
         if not found:
-            known = ", ".join(dict.fromkeys([*wired.members, *(name for name, kind in kinds.items() if kind == "host")]))
-            what = f"a host; {name} is a {kinds[name]}" if name in kinds else "the name of a host or of a group of hosts"
-            faults.append(Fault(file, dotted((*place, *key)), shown(name), f"expected {what}: {known}"))
+            known = ", ".join(
+                dict.fromkeys(
+                    [*wired.members, *(name for name, kind in kinds.items() if kind == "host")]
+                )
+            )
+            what = (
+                f"a host; {name} is a {kinds[name]}"
+                if name in kinds
+                else "the name of a host or of a group of hosts"
+            )
+            faults.append(
+                Fault(file, dotted((*place, *key)), shown(name), f"expected {what}: {known}")
+            )
         return found
 
     senders = hosts_of(flow.source, ("from",))
-    receivers = [host for at, name in enumerate(flow.to) for host in hosts_of(name, ("to", at) if len(flow.to) > 1 else ("to",))]
-    if (twice := next((host for at, host in enumerate(receivers) if host in receivers[:at]), None)) is not None:
-        faults.append(Fault(file, dotted((*place, "to")), shown(twice), "expected each receiver once"))
+    receivers = [
+        host
+        for at, name in enumerate(flow.to)
+        for host in hosts_of(name, ("to", at) if len(flow.to) > 1 else ("to",))
+    ]
+    if (
+        twice := next((host for at, host in enumerate(receivers) if host in receivers[:at]), None)
+    ) is not None:
+        faults.append(
+            Fault(file, dotted((*place, "to")), shown(twice), "expected each receiver once")
+        )
     if faults:
         raise InputError(faults)
     found = _pairs(flow, place, senders, receivers, file=file)
     for sender, to in found:
         for receiver in to:
             if wired.tree[sender] != wired.tree[receiver]:
-                faults.append(Fault(file, dotted((*place, "to")), shown(receiver), f"expected a host to which links lead from {sender}"))
+                faults.append(
+                    Fault(
+                        file,
+                        dotted((*place, "to")),
+                        shown(receiver),
+                        f"expected a host to which links lead from {sender}",
+                    )
+                )
     if faults:
         raise InputError(faults)
     name = flow.name or (f"flow-{place[1]}")
-    several_senders, several_receivers = flow.source in wired.groups, len(flow.to) > 1 or flow.to[0] in wired.groups
+    several_senders, several_receivers = (
+        flow.source in wired.groups,
+        len(flow.to) > 1 or flow.to[0] in wired.groups,
+    )
     names = []
     for sender, to in found:
         parts = [name, *([sender] if several_senders else [])]
@@ -129,7 +172,9 @@ def _ends(flow: Flow, place: Place, wired: Wiring, *, file: str) -> list[tuple[s
     return [(name, sender, to) for name, (sender, to) in zip(names, found, strict=True)]
 
 
-def _pairs(flow: Flow, place: Place, senders: list[str], receivers: list[str], *, file: str) -> list[tuple[str, list[str]]]:
+def _pairs(
+    flow: Flow, place: Place, senders: list[str], receivers: list[str], *, file: str
+) -> list[tuple[str, list[str]]]:
     """Return each sender with its receivers."""
 
     def wrong(key: str, value: str, allowed: str) -> InputError:
@@ -137,26 +182,49 @@ def _pairs(flow: Flow, place: Place, senders: list[str], receivers: list[str], *
 
     if flow.cast != "unicast":
         if flow.pairs is not None:
-            raise wrong("pairs", shown(flow.pairs), f"not allowed with {flow.cast}, which goes to all of them")
+            raise wrong(
+                "pairs",
+                shown(flow.pairs),
+                f"not allowed with {flow.cast}, which goes to all of them",
+            )
         found = [(sender, [host for host in receivers if host != sender]) for sender in senders]
     elif flow.pairs == "in order":
         if len(senders) != len(receivers):
-            allowed = f"expected as many receivers as senders, got {len(receivers)} and {len(senders)}"
+            allowed = (
+                f"expected as many receivers as senders, got {len(receivers)} and {len(senders)}"
+            )
             raise wrong("pairs", shown(flow.pairs), allowed)
         found = [(sender, [receiver]) for sender, receiver in zip(senders, receivers, strict=True)]
     elif flow.pairs is None and len(senders) > 1 and len(receivers) > 1:
         allowed = f'required: "all", each of {len(senders)} senders to each of {len(receivers)} receivers, or "in order"'
         raise wrong("pairs", "(missing)", allowed)
     else:
-        found = [(sender, [receiver]) for sender in senders for receiver in receivers if sender != receiver]
+        found = [
+            (sender, [receiver])
+            for sender in senders
+            for receiver in receivers
+            if sender != receiver
+        ]
     if not found or any(not to or sender in to for sender, to in found):
-        raise wrong("to", shown(flow.to if len(flow.to) > 1 else flow.to[0]), "expected another host than the one that sends")
+        raise wrong(
+            "to",
+            shown(flow.to if len(flow.to) > 1 else flow.to[0]),
+            "expected another host than the one that sends",
+        )
     if len(found) > MOST_FLOWS:
         raise wrong("to", f"{len(found)} flows", f"expected at most {MOST_FLOWS}")
     return found
 
 
-def _said(flow: Flow, place: Place, sender: str, wired: Wiring, engines: Sequence[str], folder: Path, file: str) -> dict[str, Any]:
+def _said(
+    flow: Flow,
+    place: Place,
+    sender: str,
+    wired: Wiring,
+    engines: Sequence[str],
+    folder: Path,
+    file: str,
+) -> dict[str, Any]:
     """Return a flow as the engines read it, all but its name and its ends."""
     if flow.transfer is not None:
         if faults := _strange_to_transfers(flow, place, file=file):
@@ -165,26 +233,48 @@ def _said(flow: Flow, place: Place, sender: str, wired: Wiring, engines: Sequenc
     if faults := _contradictions(flow, place, engines=engines, file=file):
         raise InputError(faults)
     has_data = flow.data is not None
-    framing: Any = {"udp": {"mtu_octets": flow.mtu if flow.mtu is not None else MTU_OCTETS}} if has_data else "frame"
+    framing: Any = (
+        {"udp": {"mtu_octets": flow.mtu if flow.mtu is not None else MTU_OCTETS}}
+        if has_data
+        else "frame"
+    )
     key = "data" if has_data else "frames"
     if voice_flows.talks(flow):
         return _voice(flow, framing)
     said: dict[str, Any] = {} if flow.cast == "unicast" else {"address": flow.cast}
-    sizes = _sizes(flow.data if has_data else flow.frames, (*place, key), is_data=has_data, folder=folder, file=file)
+    sizes = _sizes(
+        flow.data if has_data else flow.frames,
+        (*place, key),
+        is_data=has_data,
+        folder=folder,
+        file=file,
+    )
     response = flow.response
     said["frames"] = traffic.frames_plan(list(sizes))
     if has_data:
         said["framing"] = framing
     said["arrivals"] = _arrivals(flow, place, sizes, framing, _link_of(sender, wired), file=file)
     if flow.generator is not None:
-        said["generator"] = {"buffers": flow.generator.buffers, "time": traffic.times_plan(flow.generator.time)}
+        said["generator"] = {
+            "buffers": flow.generator.buffers,
+            "time": traffic.times_plan(flow.generator.time),
+        }
     if flow.queue is not None:
         said["queue_frames"] = flow.queue
     if (service := traffic.times_plan(flow.service)) != {"kind": "constant", "ps": 0}:
         said["service"] = service
     if response is not None:
-        answer = _answer_sizes(response.data if has_data else response.frames, sizes, (*place, "response", key), folder=folder, file=file)
-        said["response"] = {"frames": traffic.frames_plan(list(answer)), "think": traffic.times_plan(response.think)}
+        answer = _answer_sizes(
+            response.data if has_data else response.frames,
+            sizes,
+            (*place, "response", key),
+            folder=folder,
+            file=file,
+        )
+        said["response"] = {
+            "frames": traffic.frames_plan(list(answer)),
+            "think": traffic.times_plan(response.think),
+        }
         if response.timeout is not None:
             said["response"]["timeout_ps"] = response.timeout
     return said
@@ -193,7 +283,11 @@ def _said(flow: Flow, place: Place, sender: str, wired: Wiring, engines: Sequenc
 def _voice(flow: Flow, framing: Any) -> dict[str, Any]:
     """Return a flow with a coder as the engines read it, all but its name and its ends."""
     plan = voice_flows.voice_plan(flow)
-    said = {"frames": plan.pop("frames"), **({} if framing == "frame" else {"framing": framing}), **plan}
+    said = {
+        "frames": plan.pop("frames"),
+        **({} if framing == "frame" else {"framing": framing}),
+        **plan,
+    }
     if (service := traffic.times_plan(flow.service)) != {"kind": "constant", "ps": 0}:
         said["service"] = service
     return said
@@ -205,14 +299,27 @@ _OF_MESSAGES = ("frames", "data", "mtu", "arrivals", "generator", "queue", "serv
 def _strange_to_transfers(flow: Flow, place: Place, *, file: str) -> list[Fault]:
     """Return what a flow that is a transfer may not say."""
     faults = [
-        Fault(file, dotted((*place, key)), "given", "not allowed with transfer, which has no messages")
+        Fault(
+            file, dotted((*place, key)), "given", "not allowed with transfer, which has no messages"
+        )
         for key in _OF_MESSAGES
         if key in flow.model_fields_set
     ]
     if flow.cast != "unicast":
-        faults.append(Fault(file, dotted((*place, "cast")), shown(flow.cast), 'expected "unicast" with transfer'))
+        faults.append(
+            Fault(
+                file, dotted((*place, "cast")), shown(flow.cast), 'expected "unicast" with transfer'
+            )
+        )
     if flow.port != "tcp" and "port" in flow.model_fields_set:
-        faults.append(Fault(file, dotted((*place, "port")), shown(flow.port), 'expected "tcp", or nothing, with transfer'))
+        faults.append(
+            Fault(
+                file,
+                dotted((*place, "port")),
+                shown(flow.port),
+                'expected "tcp", or nothing, with transfer',
+            )
+        )
     return faults
 
 
@@ -226,27 +333,47 @@ def _contradictions(flow: Flow, place: Place, *, engines: Sequence[str], file: s
         wrong(("arrivals",), "(missing)", "required")
     both = flow.frames is not None and flow.data is not None
     if both or (flow.frames is None and flow.data is None):
-        wrong((), "frames, data" if both else "(missing)", "expected exactly one of frames and data")
+        wrong(
+            (), "frames, data" if both else "(missing)", "expected exactly one of frames and data"
+        )
     elif flow.response is not None:
         wanted, other = ("data", "frames") if flow.data is not None else ("frames", "data")
         if getattr(flow.response, other) is not None:
-            wrong(("response", other), "given", f"not allowed: the flow has {wanted}, so the answer has")
+            wrong(
+                ("response", other),
+                "given",
+                f"not allowed: the flow has {wanted}, so the answer has",
+            )
     if flow.mtu is not None and flow.data is None:
         wrong(("mtu",), f"{flow.mtu} B", "allowed with data only")
     if flow.response is not None:
         for key, frames in (("frames", flow.response.frames), ("data", flow.response.data)):
             if isinstance(frames, Samples):
-                wrong(("response", key), "samples", "not allowed here: only a coder's packets have samples")
+                wrong(
+                    ("response", key),
+                    "samples",
+                    "not allowed here: only a coder's packets have samples",
+                )
     if (flow.frames is None) != (flow.data is None):
         mtu_octets = flow.mtu if flow.mtu is not None else MTU_OCTETS
-        faults += voice_flows.contradictions(flow, place, mtu_octets=mtu_octets, most_octets=MOST_DATA_OCTETS, file=file)
+        faults += voice_flows.contradictions(
+            flow, place, mtu_octets=mtu_octets, most_octets=MOST_DATA_OCTETS, file=file
+        )
     saturated = flow.arrivals == "saturated"
     if saturated and flow.queue is not None:
-        wrong(("queue",), str(flow.queue), "not allowed with saturated arrivals, which never wait in a queue")
+        wrong(
+            ("queue",),
+            str(flow.queue),
+            "not allowed with saturated arrivals, which never wait in a queue",
+        )
     if not saturated and flow.generator is not None and not voice_flows.talks(flow):
         wrong(("generator",), "a generator", 'allowed with arrivals = "saturated" only')
     if flow.port == "tcp" and "simulation" in engines and not voice_flows.talks(flow):
-        wrong(("port",), '"tcp"', 'expected "udp", "packet" or "xdp" where run.engines has "simulation", which knows no TCP')
+        wrong(
+            ("port",),
+            '"tcp"',
+            'expected "udp", "packet" or "xdp" where run.engines has "simulation", which knows no TCP',
+        )
     return faults
 
 
@@ -261,12 +388,18 @@ def _sizes(frames: Frames | None, place: Place, *, is_data: bool, folder: Path, 
     return sizes
 
 
-def _answer_sizes(frames: Frames | None, request: Sizes, place: Place, *, folder: Path, file: str) -> Sizes:
-    """Return lengths of an answer: where nothing is said of them, that of the request, if it has one only."""
+def _answer_sizes(
+    frames: Frames | None, request: Sizes, place: Place, *, folder: Path, file: str
+) -> Sizes:
+    """Return lengths of an answer: where nothing is said of them, that of the request, if it has
+    one only.
+    """
     if frames is not None:
         return _sizes(frames, place, is_data=place[-1] == "data", folder=folder, file=file)
     if len(request) > 1:
-        raise InputError([Fault(file, dotted(place), "(missing)", "required: requests are of several lengths")])
+        raise InputError(
+            [Fault(file, dotted(place), "(missing)", "required: requests are of several lengths")]
+        )
     return request
 
 
@@ -274,17 +407,31 @@ def _link_of(host: str, wired: Wiring) -> Mapping[str, Any]:
     return next(link for link in wired.links if any(end["node"] == host for end in link["ends"]))
 
 
-def _arrivals(flow: Flow, place: Place, sizes: Sizes, framing: Any, link: Mapping[str, Any], *, file: str) -> dict[str, Any]:
+def _arrivals(
+    flow: Flow, place: Place, sizes: Sizes, framing: Any, link: Mapping[str, Any], *, file: str
+) -> dict[str, Any]:
     assert flow.arrivals is not None, "checked"
     match flow.arrivals:
         case hosts.PoissonLoad(poisson_load=load):
             # Of the sender's link: preambles, frames and gaps of a message.
             around = link.get("preamble_octets", 8) + link.get("gap_octets", 12)
-            octets = sum(weight * sum(length + around for length in frame_octets(framing, bits // 8)) for bits, weight in sizes)
+            octets = sum(
+                weight * sum(length + around for length in frame_octets(framing, bits // 8))
+                for bits, weight in sizes
+            )
             mean_ps = octets / sum(weight for _, weight in sizes) * link["ps_per_octet"] / load
             if not 1000 <= mean_ps <= LONGEST_PS:
                 allowed = "expected a load at which a message comes from every 1 ns to every 1000 s"
-                raise InputError([Fault(file, dotted((*place, "arrivals", "poisson_load")), f"{float(load):g}", allowed)])
+                raise InputError(
+                    [
+                        Fault(
+                            file,
+                            dotted((*place, "arrivals", "poisson_load")),
+                            f"{float(load):g}",
+                            allowed,
+                        )
+                    ]
+                )
             return {"kind": "poisson", "mean_ps": float(mean_ps)}
         case _:
             return traffic.arrivals_plan(flow.arrivals)

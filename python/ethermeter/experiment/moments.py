@@ -20,10 +20,14 @@ def moments(phases: Phases, *, file: str) -> dict[str, int]:
     begin_ps = phases.settle
     stop_ps = begin_ps + phases.transmit
     end_ps = stop_ps + phases.drain
-    window_ps = phases.measure.window_ps if phases.measure.window_ps is not None else phases.transmit
+    window_ps = (
+        phases.measure.window_ps if phases.measure.window_ps is not None else phases.transmit
+    )
     faults = []
     if window_ps > phases.transmit:
-        allowed = f"expected a window inside the transmit phase, which lasts {_seconds(phases.transmit)}"
+        allowed = (
+            f"expected a window inside the transmit phase, which lasts {_seconds(phases.transmit)}"
+        )
         faults.append(Fault(file, "phases.measure", _seconds(window_ps), allowed))
     if window_ps < SHORTEST_WINDOW_PS:
         key = "phases.transmit" if phases.measure.window_ps is None else "phases.measure"
@@ -33,11 +37,20 @@ def moments(phases: Phases, *, file: str) -> dict[str, int]:
         faults.append(Fault(file, "phases.spread", _seconds(phases.spread), allowed))
     if end_ps > LONGEST_TRIAL_PS:
         faults.append(
-            Fault(file, "phases", _seconds(end_ps), f"expected settle, transmit and drain of at most {_seconds(LONGEST_TRIAL_PS)} together")
+            Fault(
+                file,
+                "phases",
+                _seconds(end_ps),
+                f"expected settle, transmit and drain of at most {_seconds(LONGEST_TRIAL_PS)} together",
+            )
         )
     if faults:
         raise InputError(faults)
-    from_ps = {"all": begin_ps, "last": stop_ps - window_ps, "middle": begin_ps + (phases.transmit - window_ps) // 2}[phases.measure.where]
+    from_ps = {
+        "all": begin_ps,
+        "last": stop_ps - window_ps,
+        "middle": begin_ps + (phases.transmit - window_ps) // 2,
+    }[phases.measure.where]
     return {
         "begin_ps": begin_ps,
         "stop_ps": stop_ps,

@@ -4,7 +4,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from ethermeter.experiment.components import NAME, Buffer, Fabric, LearningOrKnown, Model, Overlap, Queue, Stage
+from ethermeter.experiment.components import (
+    NAME,
+    Buffer,
+    Fabric,
+    LearningOrKnown,
+    Model,
+    Overlap,
+    Queue,
+    Stage,
+)
 from ethermeter.experiment.quantity import (
     ClockDrift,
     ClockOffset,
@@ -27,21 +36,29 @@ ModelName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 class Clock(Table):
-    """What a host's clock shows: the true time, its offset, and what it has gained since the trial began."""
+    """What a host's clock shows: the true time, its offset, and what it has gained since the trial
+    began.
+    """
 
     offset: ClockOffset = Field(default="0 s", validate_default=True)
     """How far it is ahead when the trial begins; behind with a minus."""
     drift: ClockDrift = Field(default="0 ppm", validate_default=True)
     """By how much it goes too fast; too slow with a minus."""
     offset_spread: OffsetSpread = Field(default="0 s", validate_default=True)
-    """So much is added to the offset at most, or taken from it: uniform, drawn by the seed, for each host of a group."""
+    """So much is added to the offset at most, or taken from it: uniform, drawn by the seed, for
+    each host of a group.
+    """
     drift_spread: DriftSpread = Field(default="0 ppm", validate_default=True)
     """The same of the drift."""
 
     def plan(self) -> dict[str, Any]:
         """Return the clock as a plan has it."""
         spreads = {"offset_spread_ps": self.offset_spread, "drift_spread_ppb": self.drift_spread}
-        return {"offset_ps": self.offset, "drift_ppb": self.drift, **{name: spread for name, spread in spreads.items() if spread}}
+        return {
+            "offset_ps": self.offset,
+            "drift_ppb": self.drift,
+            **{name: spread for name, spread in spreads.items() if spread},
+        }
 
 
 class HostGroup(Table):
@@ -52,9 +69,14 @@ class HostGroup(Table):
     count: Annotated[int, Field(ge=1, le=MOST_NODES)] | None = None
     """Number of hosts of a group; one host if not said."""
     model: ModelName | None = None
-    """What it is made of: a model of this file, or one that comes with the package; an ideal host if not said."""
+    """What it is made of: a model of this file, or one that comes with the package; an ideal host
+    if not said.
+    """
     clock: Clock | None = None
-    """What its clock shows; of a simulation only. Delays are read by clocks where one end of a stream has one; the other's is true then."""
+    """What its clock shows; of a simulation only.
+
+    Delays are read by clocks where one end of a stream has one; the other's is true then.
+    """
 
 
 class Switch(Table):
@@ -113,7 +135,12 @@ class Link(Table):
 
     ends: Annotated[list[Name], Field(min_length=2, max_length=2)]
     """Names of what it joins; of a group, every host has a link of its own."""
-    modules: Annotated[list[Annotated[int, Field(ge=0, le=MOST_NODES)]], Field(min_length=2, max_length=2)] | None = None
+    modules: (
+        Annotated[
+            list[Annotated[int, Field(ge=0, le=MOST_NODES)]], Field(min_length=2, max_length=2)
+        ]
+        | None
+    ) = None
     """At each end, the module of the switch that has the port, from 0; the first if not said."""
     rate: OctetTime | None = None
     """Bit rate; the network's if not said."""
@@ -123,9 +150,13 @@ class Link(Table):
     """Length of the cable."""
     velocity: Velocity | None = None
     """Propagation velocity over the speed of light; that of twisted pair if not said."""
-    preamble: Annotated[int, *octets(least=0, most=65_536)] = Field(default="8 B", validate_default=True)
+    preamble: Annotated[int, *octets(least=0, most=65_536)] = Field(
+        default="8 B", validate_default=True
+    )
     """Preamble and delimiter."""
-    gap: Annotated[int, *octets(least=0, most=65_536)] = Field(default="12 B", validate_default=True)
+    gap: Annotated[int, *octets(least=0, most=65_536)] = Field(
+        default="12 B", validate_default=True
+    )
     """Inter-frame gap."""
     half_duplex: bool | None = None
     """Whether only one end may send at a time; if not said, a hub's links are so and others not."""
@@ -145,7 +176,9 @@ class Network(Table):
     rate: OctetTime | None = None
     """Bit rate of links that say nothing else."""
     clocks: Literal["compared", "not compared"] = "not compared"
-    """Whether receivers of streams ask their senders for the time as in a live test, where either has a clock; of a simulation only."""
+    """Whether receivers of streams ask their senders for the time as in a live test, where either
+    has a clock; of a simulation only.
+    """
     models: Annotated[dict[Name, Model], Field(max_length=MOST_NODES)] = Field(default_factory=dict)
     """What nodes are made of, by the name under which they ask for it."""
     hosts: Annotated[list[HostGroup], Field(min_length=1, max_length=MOST_NODES)]

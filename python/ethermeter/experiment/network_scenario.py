@@ -35,8 +35,14 @@ class NetworkParts:
 
 
 def _told(said: Messages) -> dict[str, Any]:
-    """Return what only hosts that measure it are told of its flows; what nobody has said is left out."""
-    exchanges = {"exchanges": said.exchanges} if any(wanted is not None for wanted in said.exchanges) else {}
+    """Return what only hosts that measure it are told of its flows; what nobody has said is left
+    out.
+    """
+    exchanges = (
+        {"exchanges": said.exchanges}
+        if any(wanted is not None for wanted in said.exchanges)
+        else {}
+    )
     return {"ports": said.ports, **exchanges}
 
 
@@ -61,7 +67,14 @@ class NetworkScenarios:
     """
 
     def __init__(
-        self, document: Mapping[str, Any], sweeps: Sequence[Sweep], *, engines: Sequence[str], batches: int, file: str, folder: Path
+        self,
+        document: Mapping[str, Any],
+        sweeps: Sequence[Sweep],
+        *,
+        engines: Sequence[str],
+        batches: int,
+        file: str,
+        folder: Path,
     ) -> None:
         self._document = document
         self._sweeps = sweeps
@@ -98,7 +111,10 @@ class NetworkScenarios:
         """
         parts = self.parts(choice)
         scenario, told = self._in_batches(parts), piece(parts.told)
-        return Piece({**scenario.value, "live": told.value}, f'{scenario.text.removesuffix("}")},"live":{told.text}}}')
+        return Piece(
+            {**scenario.value, "live": told.value},
+            f'{scenario.text.removesuffix("}")},"live":{told.text}}}',
+        )
 
     def parts(self, choice: Sequence[int]) -> NetworkParts:
         """Return what the scenario of a point is made of; enough to know that it is sound.
@@ -119,7 +135,10 @@ class NetworkScenarios:
 
     def _in_batches(self, parts: NetworkParts) -> Piece:
         scenario = _joined(parts)
-        return Piece({**scenario.value, "batches": self._batches}, f'{scenario.text.removesuffix("}")},"batches":{self._batches}}}')
+        return Piece(
+            {**scenario.value, "batches": self._batches},
+            f'{scenario.text.removesuffix("}")},"batches":{self._batches}}}',
+        )
 
     def _made(self, choice: Sequence[int]) -> NetworkParts:
         faults: list[Fault] = []
@@ -127,18 +146,27 @@ class NetworkScenarios:
         when: Piece | None = None
         flows: list[Flow] = []
         try:
-            wired = wiring(validated(Network, self._raw(("network",), choice), file=self._file, within=("network",)), file=self._file)
+            wired = wiring(
+                validated(
+                    Network, self._raw(("network",), choice), file=self._file, within=("network",)
+                ),
+                file=self._file,
+            )
         except InputError as error:
             faults += error.faults
         try:
-            phases = validated(Phases, self._raw(("phases",), choice), file=self._file, within=("phases",))
+            phases = validated(
+                Phases, self._raw(("phases",), choice), file=self._file, within=("phases",)
+            )
             when = piece(moments(phases, file=self._file))
         except InputError as error:
             faults += error.faults
         for index in range(len(self._document["flows"])):
             place = ("flows", index)
             try:
-                flows.append(validated(Flow, self._raw(place, choice), file=self._file, within=place))
+                flows.append(
+                    validated(Flow, self._raw(place, choice), file=self._file, within=place)
+                )
             except InputError as error:
                 faults += error.faults
         if wired is None or when is None or faults:
@@ -158,7 +186,9 @@ class NetworkScenarios:
                 try:
                     raw = assigned(raw, sweep.path[len(table) :], sweep.values[value])
                 except PathError as error:
-                    raise InputError([Fault(self._file, dotted(table), shown(raw), str(error))]) from None
+                    raise InputError(
+                        [Fault(self._file, dotted(table), shown(raw), str(error))]
+                    ) from None
         return raw
 
 
@@ -173,7 +203,14 @@ def _refused(scenario: str) -> str | None:
     """Return why the core would not simulate a scenario, None if it would."""
     from ethermeter import _core
 
-    keys = {"id": "x/00000", "series": "", "replication": 0, "seed": 0, "engine": "simulation", "point": {}}
+    keys = {
+        "id": "x/00000",
+        "series": "",
+        "replication": 0,
+        "seed": 0,
+        "engine": "simulation",
+        "point": {},
+    }
     try:
         _core.check_network(f'{json.dumps(keys).removesuffix("}")},"scenario":{scenario}}}')
     except ValueError as error:
@@ -181,19 +218,34 @@ def _refused(scenario: str) -> str | None:
     return None
 
 
-_PLACED = re.compile(r"(?:scenario\.)?(network\.nodes|network\.links|flows)\[(\d+)\]\.?([\w.\[\]]*): (.*)", re.DOTALL)
+_PLACED = re.compile(
+    r"(?:scenario\.)?(network\.nodes|network\.links|flows)\[(\d+)\]\.?([\w.\[\]]*): (.*)", re.DOTALL
+)
 _GOT = re.compile(r"(.*)[,;] got (.*)", re.DOTALL)
-_KEYS = {"octets": "size", "high_octets": "high", "low_octets": "low", "delay_ps": "delay", "ps_per_octet": "rate", "queue_frames": "queue"}
+_KEYS = {
+    "octets": "size",
+    "high_octets": "high",
+    "low_octets": "low",
+    "delay_ps": "delay",
+    "ps_per_octet": "rate",
+    "queue_frames": "queue",
+}
 """What keys of a plan are called in a file, where they differ."""
 
 
 def _translated(refused: str, wired: Wiring, said: Messages, *, file: str) -> Fault:
-    """Return the core's word as a fault of the file: the key as far as it is one of the file's, what was allowed as the core says it."""
+    """Return the core's word as a fault of the file: the key as far as it is one of the file's,
+    what was allowed as the core says it.
+    """
     match = _PLACED.fullmatch(refused)
     if match is None:
         return Fault(file, "network", "(as it is)", refused)
     table, number, rest, text = match.groups()
-    places = {"network.nodes": wired.node_places, "network.links": wired.link_places, "flows": said.places}[table]
+    places = {
+        "network.nodes": wired.node_places,
+        "network.links": wired.link_places,
+        "flows": said.places,
+    }[table]
     path: list[Part] = list(places[int(number)])
     for part in re.findall(r"\w+", rest):
         if part in ("kind", "host", "switch", "router", "hub"):

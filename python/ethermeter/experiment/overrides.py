@@ -13,7 +13,9 @@ _QUOTED_TABLES = ("vary", "sources")
 _GROUPED_TABLES = ("segment", "stations", "network", "flows", "phases", "run")
 
 
-def overridden(document: Mapping[str, Any], overrides: Sequence[str]) -> tuple[dict[str, Any], list[Fault]]:
+def overridden(
+    document: Mapping[str, Any], overrides: Sequence[str]
+) -> tuple[dict[str, Any], list[Fault]]:
     """Return the document with the values set, and the faults of those that could not be.
 
     A key that is set is no longer varied: whoever sets it means the value to hold.
@@ -23,7 +25,8 @@ def overridden(document: Mapping[str, Any], overrides: Sequence[str]) -> tuple[d
     document
         The experiment file, as read.
     overrides
-        Texts such as "stations.count=12", "phases.transmit=2 s" or "segment.star={ radius = '10 m' }".
+        Texts such as "stations.count=12", "phases.transmit=2 s" or "segment.star={ radius = '10 m'
+        }".
 
     """
     result = dict(document)
@@ -31,7 +34,9 @@ def overridden(document: Mapping[str, Any], overrides: Sequence[str]) -> tuple[d
     for text in overrides:
         key, equals, value = text.partition("=")
         if not equals or not key.strip() or len(text) > _LONGEST:
-            faults.append(Fault("--set", key.strip() or "(missing)", shown(text), 'expected "key.path=value"'))
+            faults.append(
+                Fault("--set", key.strip() or "(missing)", shown(text), 'expected "key.path=value"')
+            )
             continue
         try:
             _encodable(text)
@@ -70,7 +75,9 @@ def _path(document: Mapping[str, Any], key: str) -> tuple[Part, ...]:
     if parts[0] in _GROUPED_TABLES and len(parts) > 1:
         return resolved(document, parts, tops=_GROUPED_TABLES)
     if len(parts) > 1:
-        raise PathError(f"expected a key that begins with {', '.join((*_GROUPED_TABLES, *_QUOTED_TABLES))}, or title, seed, series, notes")
+        raise PathError(
+            f"expected a key that begins with {', '.join((*_GROUPED_TABLES, *_QUOTED_TABLES))}, or title, seed, series, notes"
+        )
     return (parts[0],)
 
 

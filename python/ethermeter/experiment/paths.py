@@ -1,4 +1,6 @@
-"""Paths: dotted keys such as "stations.count", and values set at them without changing the original."""
+"""Paths: dotted keys such as "stations.count", and values set at them without changing the
+original.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -36,7 +38,9 @@ class PathError(ValueError):
     """A dotted key that leads nowhere; the message says what was allowed."""
 
 
-def resolved(document: Mapping[str, Any], parts: Sequence[str], *, tops: Sequence[str]) -> tuple[Part, ...]:
+def resolved(
+    document: Mapping[str, Any], parts: Sequence[str], *, tops: Sequence[str]
+) -> tuple[Part, ...]:
     """Return the path of a dotted key, with a group of stations as its number.
 
     Parameters
@@ -55,7 +59,9 @@ def resolved(document: Mapping[str, Any], parts: Sequence[str], *, tops: Sequenc
 
     """
     if len(parts) < 2 or parts[0] not in tops or len(parts) > LONGEST_PATH:
-        raise PathError(f"expected a dotted key that begins with {', '.join(f'{top}.' for top in tops)}")
+        raise PathError(
+            f"expected a dotted key that begins with {', '.join(f'{top}.' for top in tops)}"
+        )
     top, rest = parts[0], list(parts[1:])
     path: list[Part] = [top]
     if top in _LISTED:
@@ -80,7 +86,9 @@ def _names(tables: Sequence[object]) -> list[object]:
 
 
 def _named(tree: object, rest: Sequence[str]) -> list[Part]:
-    """Return the rest of a key with the tables of lists by their number, where the key has their names."""
+    """Return the rest of a key with the tables of lists by their number, where the key has their
+    names.
+    """
     path: list[Part] = []
     for at, key in enumerate(rest):
         part = _number(key)
@@ -91,13 +99,21 @@ def _named(tree: object, rest: Sequence[str]) -> list[Part]:
             if not isinstance(part, int) and any(name is not None for name in names):
                 if key not in names:
                     known = ", ".join(str(name) for name in names if isinstance(name, str))
-                    raise PathError(f"expected one of {known}, or a number below {len(tree)}, where the key says {key}")
+                    raise PathError(
+                        f"expected one of {known}, or a number below {len(tree)}, where the key says {key}"
+                    )
                 part = names.index(key)
             elif not isinstance(part, int) or part >= len(tree):
                 raise PathError(f"expected a number below {len(tree)} where the key says {key}")
             tree = tree[int(part)]
-        elif at == 1 and rest[0] == "models" and key not in (models := tree if isinstance(tree, dict) else {}):
-            raise PathError(f"expected one of the models of this file: {', '.join(map(str, models)) or 'none'}; where the key says {key}")
+        elif (
+            at == 1
+            and rest[0] == "models"
+            and key not in (models := tree if isinstance(tree, dict) else {})
+        ):
+            raise PathError(
+                f"expected one of the models of this file: {', '.join(map(str, models)) or 'none'}; where the key says {key}"
+            )
         elif isinstance(tree, dict):
             tree = tree.get(key)
         path.append(part)
@@ -144,7 +160,10 @@ def assigned(tree: object, path: Sequence[Part], value: object) -> object:
             return [assigned(item, rest, value) for item in tree]
         if not isinstance(head, int) or head >= len(tree):
             raise PathError(f"expected an index below {len(tree)} where the key says {head}")
-        return [assigned(item, rest, value) if index == head else item for index, item in enumerate(tree)]
+        return [
+            assigned(item, rest, value) if index == head else item
+            for index, item in enumerate(tree)
+        ]
     if isinstance(tree, dict):
         key = str(head)
         return {**tree, key: assigned(tree.get(key, {}), rest, value)}
@@ -153,7 +172,9 @@ def assigned(tree: object, path: Sequence[Part], value: object) -> object:
 
 def covers(path: Sequence[Part], place: Sequence[Part]) -> bool:
     """Whether what stands at a place is at or below what a path speaks of."""
-    return len(path) <= len(place) and all(part in (EVERY, of) for part, of in zip(path, place, strict=False))
+    return len(path) <= len(place) and all(
+        part in (EVERY, of) for part, of in zip(path, place, strict=False)
+    )
 
 
 def at(tree: object, path: Sequence[Part]) -> object:

@@ -27,7 +27,10 @@ def _measure(value: object) -> Measure:
     if where not in ("middle", "last") or not window.strip():
         raise complaint(allowed)
     try:
-        return Measure("middle" if where == "middle" else "last", units.time_ps(window, positive=True, most_ps=units.LONGEST_TRIAL_PS))
+        return Measure(
+            "middle" if where == "middle" else "last",
+            units.time_ps(window, positive=True, most_ps=units.LONGEST_TRIAL_PS),
+        )
     except UnitError as error:
         raise complaint(f"{allowed}; {error}") from None
 
@@ -42,7 +45,12 @@ class Phases(Table):
     measure: Annotated[
         Measure,
         PlainValidator(_measure),
-        WithJsonSchema({"type": "string", "description": 'the part that is measured: "middle 10 s", "last 5 s" or "all"'}),
+        WithJsonSchema(
+            {
+                "type": "string",
+                "description": 'the part that is measured: "middle 10 s", "last 5 s" or "all"',
+            }
+        ),
     ] = Field(default="last 10 s", validate_default=True)
     """The part of the transmit phase that is measured."""
     drain: PhaseTime = Field(default="0 s", validate_default=True)
@@ -64,9 +72,13 @@ def _usual() -> list[Engine]:
 class Run(Table):
     """How the trials are run."""
 
-    engines: Annotated[list[Engine], Field(min_length=1, max_length=4), AfterValidator(distinct)] = Field(default_factory=_usual)
-    """Engines that answer: "simulation" of the segment as it is, "theory" by formulas, "idealised" by simulation of what a theory assumes,
-    "switched" by simulations on the way from there to the segment."""
+    engines: Annotated[
+        list[Engine], Field(min_length=1, max_length=4), AfterValidator(distinct)
+    ] = Field(default_factory=_usual)
+    """Engines that answer: "simulation" of the segment as it is, "theory" by formulas, "idealised"
+    by simulation of what a theory assumes,
+    "switched" by simulations on the way from there to the segment.
+    """
     replications: Replications = 1
     """Trials of each point, with different seeds."""
     batches: Batches = 20
@@ -84,9 +96,9 @@ def _usual_of_networks() -> list[NetworkEngine]:
 class NetworkRun(Table):
     """How the trials of a network are run."""
 
-    engines: Annotated[list[NetworkEngine], Field(min_length=1, max_length=2), AfterValidator(distinct)] = Field(
-        default_factory=_usual_of_networks
-    )
+    engines: Annotated[
+        list[NetworkEngine], Field(min_length=1, max_length=2), AfterValidator(distinct)
+    ] = Field(default_factory=_usual_of_networks)
     """Engines that answer: "simulation" of the network, "live" by measurement between hosts."""
     replications: Replications = 1
     """Trials of each point, with different seeds."""

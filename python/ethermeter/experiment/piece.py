@@ -7,7 +7,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a scenario, as a value and as compact JSON; values are shared between scenarios and must not be changed."""
+    """A part of a scenario, as a value and as compact JSON; values are shared between scenarios and
+    must not be changed.
+    """
 
     value: Any
     text: str

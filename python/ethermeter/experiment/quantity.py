@@ -65,11 +65,15 @@ def limited_size(most_bits: int) -> tuple[PlainValidator, WithJsonSchema]:
 
 def limited_time(most_ps: int) -> tuple[PlainValidator, WithJsonSchema]:
     """Return the reader of a time above zero in ps, at most so long, and its schema."""
-    return _reader(lambda value: units.time_ps(value, positive=True, most_ps=most_ps)), _text(Dimension.TIME)
+    return _reader(lambda value: units.time_ps(value, positive=True, most_ps=most_ps)), _text(
+        Dimension.TIME
+    )
 
 
 def octets(*, least: int, most: int) -> tuple[PlainValidator, WithJsonSchema]:
-    """Return the reader of a size in whole octets, between bounds that may be below zero, and its schema."""
+    """Return the reader of a size in whole octets, between bounds that may be below zero, and its
+    schema.
+    """
     schema = _text(Dimension.SIZE, signed=least < 0)
 
     def read(value: object) -> int:
@@ -99,7 +103,9 @@ def _bits_or_time(value: object) -> tuple[str, int]:
         if read.dimension is Dimension.TIME:
             return "ps", units.time_ps(value)
         if read.dimension is not Dimension.SIZE:
-            raise UnitError(f'expected a size such as "96 bit" or a time such as "9.6 us", not {read.dimension}')
+            raise UnitError(
+                f'expected a size such as "96 bit" or a time such as "9.6 us", not {read.dimension}'
+            )
         return "bits", units.size_bits(value)
     raise UnitError('expected a size such as "96 bit" or a time such as "9.6 us"')
 
@@ -109,10 +115,18 @@ def number(*, least: float | None, above: float | None = None, most: float) -> P
     lower = f"above {above:g}" if above is not None else f"from {least:g}"
 
     def read(value: object) -> Fraction:
-        if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, float) and not math.isfinite(value)):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or (isinstance(value, float) and not math.isfinite(value))
+        ):
             raise complaint(f"expected a number {lower} to {most:g}, without a unit")
         # Compared before it is made exact, so that no huge integer is worked with.
-        if (least is not None and value < least) or (above is not None and value <= above) or value > most:
+        if (
+            (least is not None and value < least)
+            or (above is not None and value <= above)
+            or value > most
+        ):
             raise complaint(f"expected a number {lower} to {most:g}")
         return units.exact(value)
 
@@ -161,7 +175,12 @@ AnySize = Annotated[int, _reader(units.size_bits), _text(Dimension.SIZE)]
 BitsOrTime = Annotated[
     tuple[str, int],
     _reader(_bits_or_time),
-    WithJsonSchema({"type": "string", "description": 'a size such as "96 bit", or a time that is a whole number of bits'}),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "description": 'a size such as "96 bit", or a time that is a whole number of bits',
+        }
+    ),
 ]
 """A size in bits, or a time: ("bits", n) or ("ps", n)."""
 
@@ -177,7 +196,11 @@ OctetTime = Annotated[
     int,
     _reader(_octet_ps),
     WithJsonSchema(
-        {"type": "string", "pattern": _OCTET_TIME, "description": 'a bit rate such as "10 Mb/s", or an octet\'s time such as "800 ns/B"'}
+        {
+            "type": "string",
+            "pattern": _OCTET_TIME,
+            "description": 'a bit rate such as "10 Mb/s", or an octet\'s time such as "800 ns/B"',
+        }
     ),
 ]
 """A bit rate, as the time of one octet in ps."""
@@ -194,32 +217,61 @@ ClockError = Annotated[int, _reader(units.clock_error_ppb), _text(Dimension.CLOC
 ClockOffset = Annotated[int, _reader(units.clock_offset_ps), _text(Dimension.TIME, signed=True)]
 """How far a clock is ahead, in ps; behind with a minus."""
 
-ClockDrift = Annotated[int, _reader(units.clock_drift_ppb), _text(Dimension.CLOCK_ERROR, signed=True)]
+ClockDrift = Annotated[
+    int, _reader(units.clock_drift_ppb), _text(Dimension.CLOCK_ERROR, signed=True)
+]
 """By how much a clock goes too fast, in parts of 10^9; too slow with a minus."""
 
-OffsetSpread = Annotated[int, _reader(functools.partial(units.clock_offset_ps, signed=False)), _text(Dimension.TIME)]
+OffsetSpread = Annotated[
+    int, _reader(functools.partial(units.clock_offset_ps, signed=False)), _text(Dimension.TIME)
+]
 """How far a clock may be from what is said of it, in ps."""
 
-DriftSpread = Annotated[int, _reader(functools.partial(units.clock_drift_ppb, signed=False)), _text(Dimension.CLOCK_ERROR)]
+DriftSpread = Annotated[
+    int,
+    _reader(functools.partial(units.clock_drift_ppb, signed=False)),
+    _text(Dimension.CLOCK_ERROR),
+]
 """The same of a drift, in parts of 10^9."""
 
 Weight = Annotated[
     Fraction,
     number(least=0, most=1e12),
-    WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1e12, "description": "a weight, relative to the others"}),
+    WithJsonSchema(
+        {
+            "type": "number",
+            "minimum": 0,
+            "maximum": 1e12,
+            "description": "a weight, relative to the others",
+        }
+    ),
 ]
 """A weight, relative to the others of its list."""
 
 Load = Annotated[
     Fraction,
     number(least=None, above=0, most=100),
-    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 100, "description": "offered load, a share of the line rate"}),
+    WithJsonSchema(
+        {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 100,
+            "description": "offered load, a share of the line rate",
+        }
+    ),
 ]
 """Offered load as a share of the line rate."""
 
 Velocity = Annotated[
     Fraction,
     number(least=0.01, most=1),
-    WithJsonSchema({"type": "number", "minimum": 0.01, "maximum": 1, "description": "propagation velocity, a share of the speed of light"}),
+    WithJsonSchema(
+        {
+            "type": "number",
+            "minimum": 0.01,
+            "maximum": 1,
+            "description": "propagation velocity, a share of the speed of light",
+        }
+    ),
 ]
 """Propagation velocity as a share of the speed of light."""

@@ -23,8 +23,17 @@ from ethermeter.experiment.stations import StationGroup
 from ethermeter.experiment.sweep import Sweep, sweeps_of
 from ethermeter.faults import Fault, InputError, shown
 
-_MODELS: dict[str, type[BaseModel]] = {"segment": Segment, "stations": StationGroup, "phases": Phases, "theory": Theory}
-_MODELS_OF_NETWORKS: dict[str, type[BaseModel]] = {"network": Network, "flows": Flow, "phases": Phases}
+_MODELS: dict[str, type[BaseModel]] = {
+    "segment": Segment,
+    "stations": StationGroup,
+    "phases": Phases,
+    "theory": Theory,
+}
+_MODELS_OF_NETWORKS: dict[str, type[BaseModel]] = {
+    "network": Network,
+    "flows": Flow,
+    "phases": Phases,
+}
 
 
 def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
@@ -35,8 +44,8 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
     path
         The file.
     overrides
-        Values to set in it, each "key.path=TOML value"; a word that is no TOML value counts as a text. A key that is set is no longer
-        varied.
+        Values to set in it, each "key.path=TOML value"; a word that is no TOML value counts as a
+        text. A key that is set is no longer varied.
 
     Raises
     ------
@@ -53,7 +62,9 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
     return of_document(document, path, faults=faults)
 
 
-def of_document(document: dict[str, Any], path: Path, *, text: str | None = None, faults: Sequence[Fault] = ()) -> Experiment:
+def of_document(
+    document: dict[str, Any], path: Path, *, text: str | None = None, faults: Sequence[Fault] = ()
+) -> Experiment:
     """Return the experiment that a file's tables are.
 
     Parameters
@@ -91,7 +102,9 @@ def of_document(document: dict[str, Any], path: Path, *, text: str | None = None
         seed=model.seed,
         series=model.series if model.series is not None else path.stem,
         engines=tuple(model.run.engines),
-        models=None if isinstance(model, NetworkDocument) or model.theory.models is None else tuple(model.theory.models),
+        models=None
+        if isinstance(model, NetworkDocument) or model.theory.models is None
+        else tuple(model.theory.models),
         replications=model.run.replications,
         batches=model.run.batches,
         sources=model.sources,
@@ -115,12 +128,22 @@ def scenarios(experiment: Experiment) -> Scenarios | NetworkScenarios:
             file=str(experiment.path),
             folder=folder,
         )
-    return Scenarios(experiment.document, experiment.sweeps, batches=experiment.batches, file=str(experiment.path), folder=folder)
+    return Scenarios(
+        experiment.document,
+        experiment.sweeps,
+        batches=experiment.batches,
+        file=str(experiment.path),
+        folder=folder,
+    )
 
 
-def _document(document: Mapping[str, Any], *, file: str) -> tuple[Document | NetworkDocument | None, list[Fault]]:
+def _document(
+    document: Mapping[str, Any], *, file: str
+) -> tuple[Document | NetworkDocument | None, list[Fault]]:
     try:
-        return (NetworkDocument if is_of_network(document) else Document).model_validate(document), []
+        return (NetworkDocument if is_of_network(document) else Document).model_validate(
+            document
+        ), []
     except ValidationError as error:
         return None, [fault for _, fault in faults_of(error, file=file)]
 
@@ -155,9 +178,18 @@ def _names(document: Mapping[str, Any], *, file: str) -> list[Fault]:
             continue
         place = dotted((top, index, "name"))
         if name in fields_of(model):
-            faults.append(Fault(file, place, shown(name), f"expected a name that is no key of {top}"))
+            faults.append(
+                Fault(file, place, shown(name), f"expected a name that is no key of {top}")
+            )
         if name in seen:
-            faults.append(Fault(file, place, shown(name), f"expected a name that no {'flow' if top == 'flows' else 'group'} before has"))
+            faults.append(
+                Fault(
+                    file,
+                    place,
+                    shown(name),
+                    f"expected a name that no {'flow' if top == 'flows' else 'group'} before has",
+                )
+            )
         seen.add(name)
     return faults
 
@@ -167,7 +199,14 @@ def _values(document: Mapping[str, Any], sweeps: Sequence[Sweep], *, file: str) 
     faults = []
     for sweep in sweeps:
         if sweep.path == ("theory", "models"):
-            faults.append(Fault(file, dotted(("vary", sweep.key)), "varied", "expected all models in one list, theory.models"))
+            faults.append(
+                Fault(
+                    file,
+                    dotted(("vary", sweep.key)),
+                    "varied",
+                    "expected all models in one list, theory.models",
+                )
+            )
             continue
         size = 2 if sweep.path[0] in ("stations", "flows") else 1
         # What every flow may have is asked of the first.
@@ -182,11 +221,14 @@ def _values(document: Mapping[str, Any], sweeps: Sequence[Sweep], *, file: str) 
                 faults.append(Fault(file, dotted(place[:2]), shown(value), str(error)))
                 break
             except ValidationError as error:
-                # What else is wrong with the table was found when the file was validated as it stands.
+                # What else is wrong with the table was found when the file was validated as it
+                # stands.
                 for path, fault in faults_of(error, file=file, within=within):
                     if covers(sweep.path, path):
                         rest = path[len(sweep.path) :]
-                        faults.append(Fault(file, dotted((*place, *rest)), fault.value, fault.allowed))
+                        faults.append(
+                            Fault(file, dotted((*place, *rest)), fault.value, fault.allowed)
+                        )
     return faults
 
 
@@ -196,7 +238,8 @@ def _table(document: Mapping[str, Any], path: tuple[Part, ...]) -> object:
 
 
 def _check(experiment: Experiment) -> None:
-    """Check what only shows when tables meet: at the first point, and with each value of each sweep.
+    """Check what only shows when tables meet: at the first point, and with each value of each
+    sweep.
 
     The combinations of these are checked as the plan is made.
     """
@@ -213,7 +256,9 @@ def _check(experiment: Experiment) -> None:
     raise_all(experiment, made, choices)
 
 
-def raise_all(experiment: Experiment, made: Scenarios | NetworkScenarios, choices: Sequence[Sequence[int]]) -> None:
+def raise_all(
+    experiment: Experiment, made: Scenarios | NetworkScenarios, choices: Sequence[Sequence[int]]
+) -> None:
     """Raise the faults of all these points together, each fault once.
 
     Raises
@@ -228,7 +273,9 @@ def raise_all(experiment: Experiment, made: Scenarios | NetworkScenarios, choice
             made.parts(choice)
         except InputError as error:
             for fault in error.faults:
-                faults.setdefault((fault.key, fault.value, fault.allowed), _placed(fault, experiment, choice))
+                faults.setdefault(
+                    (fault.key, fault.value, fault.allowed), _placed(fault, experiment, choice)
+                )
     if faults:
         raise InputError(faults.values())
 
@@ -237,5 +284,8 @@ def _placed(fault: Fault, experiment: Experiment, choice: Sequence[int]) -> Faul
     """Return the fault with the point at which it showed."""
     if not choice:
         return fault
-    point = ", ".join(f"{sweep.key} = {sweep.texts[index][:60]}" for sweep, index in zip(experiment.sweeps, choice, strict=True))
+    point = ", ".join(
+        f"{sweep.key} = {sweep.texts[index][:60]}"
+        for sweep, index in zip(experiment.sweeps, choice, strict=True)
+    )
     return Fault(fault.file, fault.key, fault.value, f"{fault.allowed} (with {point})")

@@ -1,7 +1,8 @@
 """Scenario: one point of an experiment as the engines read it.
 
-An experiment has thousands of points that differ in one or two tables. So each table is validated once for every combination of the
-sweeps that touch it, each layout is made once, and a scenario is put together from pieces that are already text.
+An experiment has thousands of points that differ in one or two tables. So each table is validated
+once for every combination of the sweeps that touch it, each layout is made once, and a scenario is
+put together from pieces that are already text.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +66,15 @@ class Scenarios:
 
     """
 
-    def __init__(self, document: Mapping[str, Any], sweeps: Sequence[Sweep], *, batches: int, file: str, folder: Path) -> None:
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        sweeps: Sequence[Sweep],
+        *,
+        batches: int,
+        file: str,
+        folder: Path,
+    ) -> None:
         self._document = document
         self._sweeps = sweeps
         self._batches = batches
@@ -93,9 +102,14 @@ class Scenarios:
         parts = self.parts(choice)
         layout_key = parts.layout_key
         delays = self._once(("delays", layout_key), lambda: piece(parts.layout.delays_ps()))
-        places = self._once(("places", layout_key), lambda: [piece(list(group)) for group in parts.layout.places])
+        places = self._once(
+            ("places", layout_key), lambda: [piece(list(group)) for group in parts.layout.places]
+        )
         segment = self._once(("segment", layout_key), lambda: _segment(parts.constants, delays))
-        groups = [self._group(index, host, place) for index, (host, place) in enumerate(zip(parts.hosts, places, strict=True))]
+        groups = [
+            self._group(index, host, place)
+            for index, (host, place) in enumerate(zip(parts.hosts, places, strict=True))
+        ]
         return self._joined(segment, groups, parts.moments)
 
     def assumed(self, choice: Sequence[int]) -> Piece:
@@ -139,12 +153,20 @@ class Scenarios:
             except InputError as error:
                 faults += error.faults
         when = tried(lambda: self._once(("moments", phases_key), lambda: self._moments(phases_key)))
-        theory = tried(lambda: self._once(("assumed", theory_key), lambda: piece(assumed(self._model(theory_key, Theory)))))
+        theory = tried(
+            lambda: self._once(
+                ("assumed", theory_key), lambda: piece(assumed(self._model(theory_key, Theory)))
+            )
+        )
         if segment is None or len(groups) < len(group_keys):
             raise InputError(faults)
-        constants = tried(lambda: self._once(("medium", segment_key), lambda: medium(segment, file=self._file)))
+        constants = tried(
+            lambda: self._once(("medium", segment_key), lambda: medium(segment, file=self._file))
+        )
         layout_key = (segment_key, tuple([placement(group) for group in groups]))
-        laid = tried(lambda: self._once(("layout", layout_key), lambda: self._layout(segment, groups)))
+        laid = tried(
+            lambda: self._once(("layout", layout_key), lambda: self._layout(segment, groups))
+        )
         if constants is not None:
             faults += self._too_many(groups, constants)
         hosts: list[Piece] = []
@@ -161,7 +183,11 @@ class Scenarios:
         """Return what a table depends on: which values of the sweeps that touch it."""
         touching = self._touching.get(table)
         if touching is None:
-            touching = [index for index, sweep in enumerate(self._sweeps) if sweep.path[: len(table)] == table]
+            touching = [
+                index
+                for index, sweep in enumerate(self._sweeps)
+                if sweep.path[: len(table)] == table
+            ]
             self._touching[table] = touching
         return table, tuple([(index, choice[index]) for index in touching])
 
@@ -191,7 +217,9 @@ class Scenarios:
                 raw = assigned(raw, sweep.path[len(table) :], sweep.values[value])
             return model.model_validate(raw)
         except ValidationError as error:
-            raise InputError(fault for _, fault in faults_of(error, file=self._file, within=table)) from None
+            raise InputError(
+                fault for _, fault in faults_of(error, file=self._file, within=table)
+            ) from None
         except PathError as error:
             raise InputError([Fault(self._file, dotted(table), shown(raw), str(error))]) from None
 
@@ -208,7 +236,9 @@ class Scenarios:
             raise InputError([Fault(self._file, "segment", "more delays", allowed)])
         return found
 
-    def _too_many(self, groups: Sequence[StationGroup], constants: Mapping[str, Any]) -> list[Fault]:
+    def _too_many(
+        self, groups: Sequence[StationGroup], constants: Mapping[str, Any]
+    ) -> list[Fault]:
         count, most = sum(group.count for group in groups), constants["max_stations"]
         if count <= most:
             return []
@@ -216,11 +246,19 @@ class Scenarios:
         allowed = f"expected at most {most} stations in all on a segment of this standard"
         return [Fault(self._file, dotted(("stations", largest, "count")), str(count), allowed)]
 
-    def _host(self, index: int, group: StationGroup, key: Key, constants: Mapping[str, Any] | None) -> Piece:
-        """Return a group without its name and places; without constants only its contradictions are looked for."""
+    def _host(
+        self, index: int, group: StationGroup, key: Key, constants: Mapping[str, Any] | None
+    ) -> Piece:
+        """Return a group without its name and places; without constants only its contradictions are
+        looked for.
+        """
 
         def made() -> Piece:
-            return piece(traffic.group_of(group, index, constants=constants or {}, folder=self._folder, file=self._file))
+            return piece(
+                traffic.group_of(
+                    group, index, constants=constants or {}, folder=self._folder, file=self._file
+                )
+            )
 
         if faults := traffic.contradictions(group, index, file=self._file):
             raise InputError(faults)
@@ -235,9 +273,17 @@ class Scenarios:
         )
 
     def _joined(self, segment: Piece, groups: Sequence[Piece], when: Piece) -> Piece:
-        value = {"segment": segment.value, "groups": [group.value for group in groups], "phases": when.value, "batches": self._batches}
+        value = {
+            "segment": segment.value,
+            "groups": [group.value for group in groups],
+            "phases": when.value,
+            "batches": self._batches,
+        }
         listed = ",".join([group.text for group in groups])
-        return Piece(value, f'{{"segment":{segment.text},"groups":[{listed}],"phases":{when.text},"batches":{self._batches}}}')
+        return Piece(
+            value,
+            f'{{"segment":{segment.text},"groups":[{listed}],"phases":{when.text},"batches":{self._batches}}}',
+        )
 
 
 def _segment(constants: Mapping[str, Any], delays: Piece) -> Piece:
@@ -245,4 +291,7 @@ def _segment(constants: Mapping[str, Any], delays: Piece) -> Piece:
     # Only where there is one, so that other plans keep their hash.
     if constants["deaf_ps"]:
         known["deaf_ps"] = constants["deaf_ps"]
-    return Piece({**known, "delay_ps": delays.value}, f'{compact(known).removesuffix("}")},"delay_ps":{delays.text}}}')
+    return Piece(
+        {**known, "delay_ps": delays.value},
+        f'{compact(known).removesuffix("}")},"delay_ps":{delays.text}}}',
+    )

@@ -58,9 +58,13 @@ class Segment(Table):
     """Equally spaced clusters from end to end; stations are dealt to them in rotation."""
     star: Star | None = None
     """Branches of a repeater."""
-    delays: Annotated[list[Annotated[list[Delay], Field(max_length=MOST_PLACES)]], Field(min_length=1, max_length=MOST_PLACES)] | None = (
-        None
-    )
+    delays: (
+        Annotated[
+            list[Annotated[list[Delay], Field(max_length=MOST_PLACES)]],
+            Field(min_length=1, max_length=MOST_PLACES),
+        ]
+        | None
+    ) = None
     """One-way delays between places; the diagonal is between two stations of one place."""
     tap_delay: Delay | None = None
     """One-way delay between a station and the cable; counts once at each end."""

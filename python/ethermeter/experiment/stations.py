@@ -27,7 +27,9 @@ def room(most: int) -> tuple[PlainValidator, WithJsonSchema]:
             return value
         raise complaint(f'expected "unlimited" or a number of frames from 1 to {most}')
 
-    return PlainValidator(read), WithJsonSchema({"oneOf": [{"const": "unlimited"}, {"type": "integer", "minimum": 1, "maximum": most}]})
+    return PlainValidator(read), WithJsonSchema(
+        {"oneOf": [{"const": "unlimited"}, {"type": "integer", "minimum": 1, "maximum": most}]}
+    )
 
 
 class StationGroup(Table):
@@ -47,18 +49,26 @@ class StationGroup(Table):
     """Host time between the end of a frame and the earliest start of the next."""
     generator: Generator | None = None
     """The process that fills a saturated host's buffers; without it there is always a frame."""
-    queue: Annotated[int | None, *room(MOST_QUEUED)] = Field(default="unlimited", validate_default=True)
+    queue: Annotated[int | None, *room(MOST_QUEUED)] = Field(
+        default="unlimited", validate_default=True
+    )
     """Frames there is room for, the one being sent included."""
     clock_error: ClockError = Field(default="0 ppm", validate_default=True)
-    """How much too fast or too slow a host's clock goes at most, evenly spread; its coder and its load register follow that clock."""
+    """How much too fast or too slow a host's clock goes at most, evenly spread; its coder and its
+    load register follow that clock.
+    """
     priority_wait: Delay = Field(default="0 s", validate_default=True)
-    """How long a station listens beyond the gap before it starts, so that those with a shorter wait go first."""
+    """How long a station listens beyond the gap before it starts, so that those with a shorter wait
+    go first.
+    """
     backoff: Backoff = "exponential"
     """How a station waits after a collision."""
     attempt_limit: Annotated[int, Field(ge=1, le=1000)] | None = None
     """Attempts before the frame is given up, the first included; the standard's if not said."""
     after_attempt_limit: Literal["discard", "resume"] | None = None
-    """What then happens: the frame is lost, or the driver hands it over again; a coder's goes on, others are lost if not said."""
+    """What then happens: the frame is lost, or the driver hands it over again; a coder's goes on,
+    others are lost if not said.
+    """
     after_late_collision: Literal["backoff", "discard"] = "backoff"
     """What a late collision does."""
     position: Length | None = None
@@ -67,7 +77,13 @@ class StationGroup(Table):
     """Where on the cable each station is."""
     cluster: Annotated[int, Field(ge=0, le=MOST_PLACES - 1)] | None = None
     """The cluster, branch or row of `delays` where all stations of the group are, from 0."""
-    per_cluster: Annotated[list[Annotated[int, Field(ge=0, le=MOST_STATIONS)]], Field(min_length=1, max_length=MOST_PLACES)] | None = None
+    per_cluster: (
+        Annotated[
+            list[Annotated[int, Field(ge=0, le=MOST_STATIONS)]],
+            Field(min_length=1, max_length=MOST_PLACES),
+        ]
+        | None
+    ) = None
     """How many stations of the group are in each cluster; together its count."""
 
 

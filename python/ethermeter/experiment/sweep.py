@@ -79,10 +79,22 @@ def sweeps_of(document: Mapping[str, Any], *, file: str) -> tuple[list[Sweep], l
             continue
         texts = tuple(text_of(value) for value in values)
         if path in taken:
-            faults.append(Fault(file, place, shown(given), f'expected each key once; "{taken[path]}" is the same'))
+            faults.append(
+                Fault(
+                    file,
+                    place,
+                    shown(given),
+                    f'expected each key once; "{taken[path]}" is the same',
+                )
+            )
         elif (twice := _first_twice(texts)) is not None:
             faults.append(
-                Fault(file, dotted(("vary", key, twice)), shown(values[twice]), "expected different values; this one was there before")
+                Fault(
+                    file,
+                    dotted(("vary", key, twice)),
+                    shown(values[twice]),
+                    "expected different values; this one was there before",
+                )
             )
         else:
             sweeps.append(Sweep(key, path, values, texts))
@@ -113,7 +125,9 @@ def _values(given: object) -> tuple[Any, ...]:
 
 
 def _numbers(ends: Sequence[float]) -> tuple[int | float, ...]:
-    if not all(math.isfinite(end) and abs(end) <= 1e15 for end in ends if isinstance(end, float)) or any(abs(end) > 10**15 for end in ends):
+    if not all(
+        math.isfinite(end) and abs(end) <= 1e15 for end in ends if isinstance(end, float)
+    ) or any(abs(end) > 10**15 for end in ends):
         raise SweepError("expected finite numbers up to 1e15")
     whole = all(isinstance(end, int) for end in ends)
     if len(ends) == 2 and not whole:
@@ -131,7 +145,10 @@ def _quantities(ends: Sequence[str]) -> tuple[str, ...]:
         raise SweepError(str(error)) from None
     if len({quantity.unit for quantity in read}) != 1:
         raise SweepError("expected the same unit in from, to and step")
-    return tuple(f"{units.decimal_text(number)} {read[0].unit}" for number in _steps([quantity.number for quantity in read]))
+    return tuple(
+        f"{units.decimal_text(number)} {read[0].unit}"
+        for number in _steps([quantity.number for quantity in read])
+    )
 
 
 def _steps(ends: Sequence[Fraction]) -> list[Fraction]:

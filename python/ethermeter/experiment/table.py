@@ -1,4 +1,6 @@
-"""Tables: what every table of an experiment file has in common, and the choice between kinds of one."""
+"""Tables: what every table of an experiment file has in common, and the choice between kinds of
+one.
+"""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -14,7 +16,9 @@ ALLOWED = "allowed"
 class Table(BaseModel):
     """A table of an experiment file: strict types, no unknown keys, not changed after reading."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, use_attribute_docstrings=True
+    )
 
 
 def complaint(allowed: str) -> PydanticCustomError:
@@ -38,7 +42,9 @@ def distinct(values: list[T]) -> list[T]:
 
 
 def tag(name: str) -> str:
-    """Return the label of one kind in a choice; its brackets tell it from a key in an error's place."""
+    """Return the label of one kind in a choice; its brackets tell it from a key in an error's
+    place.
+    """
     return f"<{name}>"
 
 
@@ -77,4 +83,9 @@ def choice(*keys: str, allowed: str) -> Discriminator:
             return next((tag(key) for key in keys if hasattr(value, key)), None)
         return None
 
-    return _Choice(kind, custom_error_type=ALLOWED, custom_error_message="{allowed}", custom_error_context={"allowed": allowed})
+    return _Choice(
+        kind,
+        custom_error_type=ALLOWED,
+        custom_error_message="{allowed}",
+        custom_error_context={"allowed": allowed},
+    )

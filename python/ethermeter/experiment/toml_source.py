@@ -13,8 +13,11 @@ LARGEST_FILE_BYTES = 16_000_000
 DEEPEST = 24
 """Tables and lists that may stand in each other."""
 
-# The standard library's parser needs quadratic time for a key of very many parts, so these are refused before it sees them.
-_LONG_KEY = re.compile(r"""(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){25}""")
+# The standard library's parser needs quadratic time for a key of very many parts, so these are
+# refused before it sees them.
+_LONG_KEY = re.compile(
+    r"""(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){25}"""
+)
 _WHERE = re.compile(r"(.*?)(?: \(at (?:line (\d+), column (\d+)|end of document)\))", re.DOTALL)
 
 
@@ -54,7 +57,9 @@ def text_of(path: Path, *, file: str, most_bytes: int = LARGEST_FILE_BYTES) -> s
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise wrong(f"byte 0x{data[error.start]:02x} in line {line}", "expected UTF-8 text") from None
+        raise wrong(
+            f"byte 0x{data[error.start]:02x} in line {line}", "expected UTF-8 text"
+        ) from None
 
 
 def parsed(text: str, *, file: str) -> dict[str, Any]:
@@ -68,7 +73,16 @@ def parsed(text: str, *, file: str) -> dict[str, Any]:
     """
     if (long := _LONG_KEY.search(text)) is not None:
         line = text.count("\n", 0, long.start()) + 1
-        raise InputError([Fault(file, f"line {line}", shown(long.group()), f"expected keys of at most {DEEPEST} parts")])
+        raise InputError(
+            [
+                Fault(
+                    file,
+                    f"line {line}",
+                    shown(long.group()),
+                    f"expected keys of at most {DEEPEST} parts",
+                )
+            ]
+        )
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -77,14 +91,28 @@ def parsed(text: str, *, file: str) -> dict[str, Any]:
         raise InputError([_too_deep(file)]) from None
     except ValueError as error:
         # Integers of thousands of digits and impossible dates come as plain ValueError.
-        raise InputError([Fault(file, "(file)", "no value of TOML", f"expected valid TOML: {str(error).partition(';')[0]}")]) from None
+        raise InputError(
+            [
+                Fault(
+                    file,
+                    "(file)",
+                    "no value of TOML",
+                    f"expected valid TOML: {str(error).partition(';')[0]}",
+                )
+            ]
+        ) from None
     if not _is_shallow(document):
         raise InputError([_too_deep(file)])
     return document
 
 
 def _too_deep(file: str) -> Fault:
-    return Fault(file, "(file)", "nested too deeply", f"expected at most {DEEPEST} tables and lists in each other")
+    return Fault(
+        file,
+        "(file)",
+        "nested too deeply",
+        f"expected at most {DEEPEST} tables and lists in each other",
+    )
 
 
 def _syntax(message: str, text: str, *, file: str) -> Fault:
@@ -92,17 +120,30 @@ def _syntax(message: str, text: str, *, file: str) -> Fault:
     lines = text.split("\n")
     number = int(match.group(2)) if match and match.group(2) else len(lines)
     line = lines[number - 1] if number <= len(lines) else ""
-    return Fault(file, f"line {number}", line.strip()[:200] or "(empty)", f"expected valid TOML: {match.group(1) if match else message}")
+    return Fault(
+        file,
+        f"line {number}",
+        line.strip()[:200] or "(empty)",
+        f"expected valid TOML: {match.group(1) if match else message}",
+    )
 
 
 def _is_shallow(tree: object) -> bool:
-    """Whether no table or list stands deeper than `DEEPEST`; counted level by level, for recursion would fail where it matters."""
+    """Whether no table or list stands deeper than `DEEPEST`; counted level by level, for recursion
+    would fail where it matters.
+    """
     level: list[object] = [tree]
     for _ in range(DEEPEST):
         level = [
             item
             for container in level
-            for item in (container.values() if isinstance(container, dict) else container if isinstance(container, list) else ())
+            for item in (
+                container.values()
+                if isinstance(container, dict)
+                else container
+                if isinstance(container, list)
+                else ()
+            )
             if isinstance(item, dict | list)
         ]
         if not level:

@@ -5,7 +5,15 @@ from typing import Any
 from ethermeter.experiment import traffic
 from ethermeter.experiment.transfers import Transfer
 
-_AS_THEY_ARE = ("initial_segments", "congestion", "hystart", "byte_counting", "sack", "prr", "limited_transmit")
+_AS_THEY_ARE = (
+    "initial_segments",
+    "congestion",
+    "hystart",
+    "byte_counting",
+    "sack",
+    "prr",
+    "limited_transmit",
+)
 """Keys of `tcp` that a plan has as they are."""
 
 
@@ -21,13 +29,20 @@ def transfer_plan(transfer: Transfer) -> dict[str, Any]:
         **{key: tcp.setting(key) for key in _AS_THEY_ARE},
         "recovery": tcp.setting("recovery").replace("-", "_"),
         "nagle": tcp.nagle,
-        "acknowledge": {"segments": acknowledge.segments, "ps": acknowledge.time, "quick": acknowledge.quick},
+        "acknowledge": {
+            "segments": acknowledge.segments,
+            "ps": acknowledge.time,
+            "quick": acknowledge.quick,
+        },
         "least_timeout_ps": tcp.setting("least_timeout"),
         "timeout_margin_ps": tcp.setting("timeout_margin"),
         "first_timeout_ps": tcp.first_timeout,
         "read_ps_per_octet": tcp.read_per_byte,
     }
-    return {"job": _job(transfer), "tcp": {key: value for key, value in ends.items() if value is not None}}
+    return {
+        "job": _job(transfer),
+        "tcp": {key: value for key, value in ends.items() if value is not None},
+    }
 
 
 def _job(transfer: Transfer) -> dict[str, Any]:

@@ -63,8 +63,9 @@ Stack = Literal["linux", "rfc-2581"]
 """Hosts whose settings stand where the file has none."""
 
 STACKS: dict[Stack, dict[str, Any]] = {
-    # Linux 6: net/ipv4 and include/net/tcp.h. RFC 6928; CUBIC with HyStart (RFC 9438); SACK (RFC 2018, 6675), PRR (RFC 6937), limited
-    # transmit (RFC 3042); TCP_DELACK_MIN, TCP_MAX_QUICKACKS; TCP_RTO_MIN, which is added to the smoothed round trip.
+    # Linux 6: net/ipv4 and include/net/tcp.h. RFC 6928; CUBIC with HyStart (RFC 9438); SACK (RFC
+    # 2018, 6675), PRR (RFC 6937), limited transmit (RFC 3042); TCP_DELACK_MIN, TCP_MAX_QUICKACKS;
+    # TCP_RTO_MIN, which is added to the smoothed round trip.
     "linux": {
         "initial_segments": 10,
         "congestion": "cubic",
@@ -78,8 +79,8 @@ STACKS: dict[Stack, dict[str, Any]] = {
         "least_timeout": PS_PER_S // 5,
         "timeout_margin": PS_PER_S // 5,
     },
-    # Hosts of the nineties: RFC 2581 (1999) with its initial window, RFC 1122, section 4.2.3.2, with the fifth of a second of 4.4BSD,
-    # RFC 2988, section 2.4.
+    # Hosts of the nineties: RFC 2581 (1999) with its initial window, RFC 1122, section 4.2.3.2,
+    # with the fifth of a second of 4.4BSD, RFC 2988, section 2.4.
     "rfc-2581": {
         "initial_segments": 2,
         "congestion": "reno",
@@ -97,7 +98,9 @@ STACKS: dict[Stack, dict[str, Any]] = {
 
 
 class Tcp(Table):
-    """What both ends of a connection are like; keys that the file does not have are those of the `stack`."""
+    """What both ends of a connection are like; keys that the file does not have are those of the
+    `stack`.
+    """
 
     stack: Stack = "linux"
     """Whose settings stand where the file has none."""
@@ -106,7 +109,9 @@ class Tcp(Table):
     """Memory for what came and was not yet read."""
     send_buffer: Part | None = None
     """Memory for what was written and not yet acknowledged; unlimited if not said."""
-    mtu: Annotated[int, *octets(least=68, most=65_535)] = Field(default="1500 B", validate_default=True)
+    mtu: Annotated[int, *octets(least=68, most=65_535)] = Field(
+        default="1500 B", validate_default=True
+    )
     """Longest IP packet."""
     options: Annotated[int, *octets(least=0, most=40)] = Field(default="0 B", validate_default=True)
     """Of TCP's header, in every segment."""
@@ -117,7 +122,9 @@ class Tcp(Table):
     hystart: bool | None = None
     """Whether CUBIC ends slow start when round trips grow or acknowledgements come in a train."""
     byte_counting: bool | None = None
-    """Whether the congestion window grows by octets acknowledged (RFC 3465), not by acknowledgements."""
+    """Whether the congestion window grows by octets acknowledged (RFC 3465), not by
+    acknowledgements.
+    """
     sack: bool | None = None
     """Selective acknowledgements (RFC 2018)."""
     recovery: Literal["reno", "new-reno"] | None = None
@@ -136,7 +143,9 @@ class Tcp(Table):
     """By how much the retransmission timeout is longer than the smoothed round trip, at least."""
     first_timeout: PositiveTime = Field(default="1 s", validate_default=True)
     """The timeout before any round trip was measured."""
-    read_per_byte: Annotated[int, *short_time(PS_PER_S // 1000)] = Field(default="0 s", validate_default=True)
+    read_per_byte: Annotated[int, *short_time(PS_PER_S // 1000)] = Field(
+        default="0 s", validate_default=True
+    )
     """Time in which the application reads an octet."""
 
     def setting(self, key: str) -> Any:
@@ -149,7 +158,9 @@ class Tcp(Table):
         segment = self.mtu - HEADERS - self.options
         rooms = (self.window, *(() if self.send_buffer is None else (self.send_buffer,)))
         if segment < 1 or min(rooms) < segment:
-            raise complaint(f"expected window and send_buffer to have room for a segment of {segment} B, which is the mtu less its headers")
+            raise complaint(
+                f"expected window and send_buffer to have room for a segment of {segment} B, which is the mtu less its headers"
+            )
         return self
 
 

@@ -1,4 +1,6 @@
-"""Voice: a coder and the frames its samples gather in, as the engines read them; and what of it cannot be."""
+"""Voice: a coder and the frames its samples gather in, as the engines read them; and what of it
+cannot be.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +16,9 @@ MOST_BITS = 1 << 24
 """Bits that a frame of samples may have."""
 
 
-NO_SAMPLES = "expected { samples = { least = …, most = …, overhead = … } }, because arrivals are of a coder"
+NO_SAMPLES = (
+    "expected { samples = { least = …, most = …, overhead = … } }, because arrivals are of a coder"
+)
 NO_CODER = "expected { coder = { sample = …, every = … } }, because frames are samples"
 """What is allowed where one is there without the other."""
 
@@ -47,19 +51,27 @@ def contradictions(group: StationGroup, index: int, *, file: str) -> list[Fault]
 
 
 def _check_host(group: StationGroup, problems: Problems) -> None:
-    """Find keys of hosts that wait or give up: a coder's buffer is the frame, and goes on whatever becomes of attempts."""
+    """Find keys of hosts that wait or give up: a coder's buffer is the frame, and goes on whatever
+    becomes of attempts.
+    """
     if group.queue is not None:
         problems.add(("queue",), group.queue, "not allowed with a coder, whose buffer is the frame")
     for key, only in (("after_attempt_limit", "resume"), ("after_late_collision", "backoff")):
         value = getattr(group, key)
         if value not in (None, only):
-            problems.add((key,), f'"{value}"', f'expected "{only}" with a coder, whose buffer goes on')
+            problems.add(
+                (key,), f'"{value}"', f'expected "{only}" with a coder, whose buffer goes on'
+            )
 
 
 def check_coder(coder: Coder, problems: Problems) -> None:
     """Find times that a coder cannot have."""
     if coder.codec is None and coder.sample is None:
-        problems.add(("arrivals", "coder", "sample"), "(missing)", "required: size of a sample; or codec instead of sample and every")
+        problems.add(
+            ("arrivals", "coder", "sample"),
+            "(missing)",
+            "required: size of a sample; or codec instead of sample and every",
+        )
         return
     every_ps = coder.every_ps
     if every_ps.denominator != 1:
@@ -67,12 +79,20 @@ def check_coder(coder: Coder, problems: Problems) -> None:
         problems.add(("arrivals", "coder", "rate"), f"{float(coder.rate or 0):g} bit/s", allowed)
         return
     if every_ps > PS_PER_S:
-        problems.add(("arrivals", "coder", "rate"), f"{float(coder.rate or 0):g} bit/s", "expected at least a sample a second")
+        problems.add(
+            ("arrivals", "coder", "rate"),
+            f"{float(coder.rate or 0):g} bit/s",
+            "expected at least a sample a second",
+        )
     for key in ("talk", "silence"):
         mean_ps = getattr(coder, key)
         # Shorter spurts would be skipped by the thousand between one sample and the next.
         if mean_ps is not None and mean_ps < every_ps:
-            problems.add(("arrivals", "coder", key), f"{mean_ps} ps", f"expected at least the time between two samples, {every_ps} ps")
+            problems.add(
+                ("arrivals", "coder", key),
+                f"{mean_ps} ps",
+                f"expected at least the time between two samples, {every_ps} ps",
+            )
 
 
 def frames_and_arrivals(
@@ -114,24 +134,46 @@ def frames_and_arrivals(
         )
         problems.add(("frames", "samples", "most"), f"{growth.most} bit", allowed)
     if most > MOST_BITS:
-        problems.add(("frames", "samples", "most"), f"{growth.most} bit", f"expected at most {MOST_BITS - added} bit")
+        problems.add(
+            ("frames", "samples", "most"),
+            f"{growth.most} bit",
+            f"expected at most {MOST_BITS - added} bit",
+        )
     elif (constants["preamble_bits"] + most) * bit_ps > LONGEST_PS:
-        problems.add(("frames", "samples", "most"), f"{growth.most} bit", "expected frames that last at most 1000 s at this rate")
-    if coder.sample_bits * bit_ps >= coder.every_ps * (1_000_000_000 - group.clock_error) // 1_000_000_000:
+        problems.add(
+            ("frames", "samples", "most"),
+            f"{growth.most} bit",
+            "expected frames that last at most 1000 s at this rate",
+        )
+    if (
+        coder.sample_bits * bit_ps
+        >= coder.every_ps * (1_000_000_000 - group.clock_error) // 1_000_000_000
+    ):
         key = "every" if coder.every is not None else "rate"
         allowed = f"expected samples slower than the segment, which takes {coder.sample_bits * bit_ps} ps for one"
         problems.add(("arrivals", "coder", key), f"a sample every {coder.every_ps} ps", allowed)
     if problems.faults:
         raise InputError(problems.faults)
-    return {"kind": "samples", "overhead_bits": overhead, "min_bits": least, "max_bits": most}, arrivals_plan(coder)
+    return {
+        "kind": "samples",
+        "overhead_bits": overhead,
+        "min_bits": least,
+        "max_bits": most,
+    }, arrivals_plan(coder)
 
 
 def arrivals_plan(coder: Coder) -> dict[str, Any]:
     """Return a coder without faults as the engines read it."""
-    spurts = None if coder.talk is None or coder.silence is None else (float(coder.talk), float(coder.silence))
+    spurts = (
+        None
+        if coder.talk is None or coder.silence is None
+        else (float(coder.talk), float(coder.silence))
+    )
     return {
         "kind": "coder",
         "sample_bits": coder.sample_bits,
         "sample_ps": int(coder.every_ps),
-        "spurts": None if spurts is None else {"talk_mean_ps": spurts[0], "silence_mean_ps": spurts[1]},
+        "spurts": None
+        if spurts is None
+        else {"talk_mean_ps": spurts[0], "silence_mean_ps": spurts[1]},
     }

@@ -1,4 +1,6 @@
-"""Voice over a network: a flow whose messages are packets of a coder's samples, as the engines read it; and what of it cannot be."""
+"""Voice over a network: a flow whose messages are packets of a coder's samples, as the engines read
+it; and what of it cannot be.
+"""
 
 from typing import Any
 
@@ -15,10 +17,16 @@ _ONE_PACKET = "not allowed with a coder, whose host has one packet on its way to
 
 def talks(flow: Flow) -> bool:
     """Whether a flow is voice, or would be if all of it were there."""
-    return isinstance(flow.arrivals, Coded) or isinstance(flow.frames, Samples) or isinstance(flow.data, Samples)
+    return (
+        isinstance(flow.arrivals, Coded)
+        or isinstance(flow.frames, Samples)
+        or isinstance(flow.data, Samples)
+    )
 
 
-def contradictions(flow: Flow, place: tuple[Part, ...], *, mtu_octets: int, most_octets: int, file: str) -> list[Fault]:
+def contradictions(
+    flow: Flow, place: tuple[Part, ...], *, mtu_octets: int, most_octets: int, file: str
+) -> list[Fault]:
     """Return what a flow says of its voice that cannot be; nothing of one without voice.
 
     Parameters
@@ -55,17 +63,38 @@ def contradictions(flow: Flow, place: tuple[Part, ...], *, mtu_octets: int, most
     if coder.codec is None and coder.sample is None:
         return problems.faults
     if coder.sample_bits % 8:
-        problems.add(("arrivals", "coder", "sample"), f"{coder.sample_bits} bit", "expected whole octets in a network")
+        problems.add(
+            ("arrivals", "coder", "sample"),
+            f"{coder.sample_bits} bit",
+            "expected whole octets in a network",
+        )
     if isinstance(lengths, Samples):
-        _check_lengths(lengths, key, coder.sample_bits, mtu_octets=mtu_octets, most_octets=most_octets, problems=problems)
+        _check_lengths(
+            lengths,
+            key,
+            coder.sample_bits,
+            mtu_octets=mtu_octets,
+            most_octets=most_octets,
+            problems=problems,
+        )
     return problems.faults
 
 
-def _check_lengths(lengths: Samples, key: str, sample_bits: int, *, mtu_octets: int, most_octets: int, problems: Problems) -> None:
+def _check_lengths(
+    lengths: Samples,
+    key: str,
+    sample_bits: int,
+    *,
+    mtu_octets: int,
+    most_octets: int,
+    problems: Problems,
+) -> None:
     growth = lengths.samples
     for name in ("least", "most", "overhead"):
         if (bits := getattr(growth, name)) % 8:
-            problems.add((key, "samples", name), f"{bits} bit", "expected whole octets in a network")
+            problems.add(
+                (key, "samples", name), f"{bits} bit", "expected whole octets in a network"
+            )
     is_data = key == "data"
     least_overhead = 0 if is_data else AROUND_DATA_OCTETS
     if growth.overhead < 8 * least_overhead:
@@ -78,10 +107,20 @@ def _check_lengths(lengths: Samples, key: str, sample_bits: int, *, mtu_octets: 
             f"at least {_size(growth.overhead + samples * sample_bits)}"
         )
         problems.add((key, "samples", "most"), _size(growth.most), allowed)
-    most = min(most_octets, mtu_octets - IP_HEADER_OCTETS - UDP_HEADER_OCTETS) if is_data else most_octets
+    most = (
+        min(most_octets, mtu_octets - IP_HEADER_OCTETS - UDP_HEADER_OCTETS)
+        if is_data
+        else most_octets
+    )
     if growth.most > 8 * most:
-        where = f" beside the headers of IP and UDP in a packet of {mtu_octets} B" if is_data else ""
-        problems.add((key, "samples", "most"), _size(growth.most), f"expected at most {most} B{where}: a packet of voice goes in one frame")
+        where = (
+            f" beside the headers of IP and UDP in a packet of {mtu_octets} B" if is_data else ""
+        )
+        problems.add(
+            (key, "samples", "most"),
+            _size(growth.most),
+            f"expected at most {most} B{where}: a packet of voice goes in one frame",
+        )
 
 
 def _size(bits: int) -> str:
@@ -89,13 +128,20 @@ def _size(bits: int) -> str:
 
 
 def voice_plan(flow: Flow) -> dict[str, Any]:
-    """Return the frames, the arrivals and the codec, if it has a name, of a voice flow without contradictions, as the engines read them."""
+    """Return the frames, the arrivals and the codec, if it has a name, of a voice flow without
+    contradictions, as the engines read them.
+    """
     lengths = flow.data if flow.data is not None else flow.frames
     assert isinstance(lengths, Samples)
     assert isinstance(flow.arrivals, Coded)
     growth, coder = lengths.samples, flow.arrivals.coder
     plan: dict[str, Any] = {
-        "frames": {"kind": "samples", "overhead_bits": growth.overhead, "min_bits": growth.least, "max_bits": growth.most},
+        "frames": {
+            "kind": "samples",
+            "overhead_bits": growth.overhead,
+            "min_bits": growth.least,
+            "max_bits": growth.most,
+        },
         "arrivals": arrivals_plan(coder),
     }
     return plan if coder.codec is None else {**plan, "codec": coder.codec}

@@ -1,4 +1,6 @@
-"""Wiring: the nodes and links of a network as the engines read them, groups written out, and whatever contradicts itself in them."""
+"""Wiring: the nodes and links of a network as the engines read them, groups written out, and
+whatever contradicts itself in them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,7 +50,11 @@ class Wiring:
     @property
     def value(self) -> dict[str, Any]:
         """The network as in a plan."""
-        return {"nodes": self.nodes, "links": self.links, **({"clocks": "compared"} if self.compares_clocks else {})}
+        return {
+            "nodes": self.nodes,
+            "links": self.links,
+            **({"clocks": "compared"} if self.compares_clocks else {}),
+        }
 
 
 def wiring(network: Network, *, file: str) -> Wiring:
@@ -94,7 +100,11 @@ class _Maker:
             if group.clock is not None:
                 plan["clock"] = group.clock.plan()
             self._name(group.name, place)
-            names = [group.name] if group.count is None else [f"{group.name}{number}" for number in range(1, group.count + 1)]
+            names = (
+                [group.name]
+                if group.count is None
+                else [f"{group.name}{number}" for number in range(1, group.count + 1)]
+            )
             self.made.members[group.name] = names
             if group.count is not None:
                 self.made.groups.add(group.name)
@@ -105,16 +115,28 @@ class _Maker:
         for index, switch in enumerate(self.network.switches):
             place = ("network", "switches", index)
             model = self._model(switch, place, SWITCH_KEYS, "switch")
-            self._single(switch.name, "switch", components.switch_plan(self._laid_over(model, switch, SWITCH_KEYS)), place)
+            self._single(
+                switch.name,
+                "switch",
+                components.switch_plan(self._laid_over(model, switch, SWITCH_KEYS)),
+                place,
+            )
         for index, router in enumerate(self.network.routers):
             place = ("network", "routers", index)
             model = self._model(router, place, ROUTER_KEYS, "router")
-            self._single(router.name, "router", components.router_plan(self._laid_over(model, router, ROUTER_KEYS)), place)
+            self._single(
+                router.name,
+                "router",
+                components.router_plan(self._laid_over(model, router, ROUTER_KEYS)),
+                place,
+            )
         for index, hub in enumerate(self.network.hubs):
             self._single(hub.name, "hub", {"delay_ps": hub.delay}, ("network", "hubs", index))
 
     def _laid_over(self, model: Model, own: Switch | Router, keys: tuple[str, ...]) -> Model:
-        return components.laid_over(model, {key: getattr(own, key) for key in keys if key in own.model_fields_set})
+        return components.laid_over(
+            model, {key: getattr(own, key) for key in keys if key in own.model_fields_set}
+        )
 
     def _single(self, name: str, kind: str, plan: Mapping[str, Any], place: Place) -> None:
         self._name(name, place)
@@ -131,14 +153,20 @@ class _Maker:
         self.made.nodes.append({"name": name, "kind": {kind: dict(plan)}})
         self.made.node_places.append(place)
 
-    def _model(self, owner: HostGroup | Switch | Router, place: Place, keys: tuple[str, ...], kind: str) -> Model:
+    def _model(
+        self, owner: HostGroup | Switch | Router, place: Place, keys: tuple[str, ...], kind: str
+    ) -> Model:
         """Return the model that a node asks for; an empty one if it asks for none, or in vain."""
         if owner.model is None:
             return Model()
         model = self.network.models.get(owner.model) or components.shipped_model(owner.model)
         if model is None:
             known = ", ".join([*self.network.models, *components.shipped_models()]) or "none"
-            self.wrong((*place, "model"), shown(owner.model), f"expected a model of this file or one that comes with ethermeter: {known}")
+            self.wrong(
+                (*place, "model"),
+                shown(owner.model),
+                f"expected a model of this file or one that comes with ethermeter: {known}",
+            )
             return Model()
         said = model.model_fields_set & set(Model.model_fields)
         if stray := sorted(said - set(keys)):
@@ -149,7 +177,11 @@ class _Maker:
     def compare_clocks(self) -> None:
         self.made.compares_clocks = self.network.clocks == "compared"
         if self.made.compares_clocks and not any(group.clock for group in self.network.hosts):
-            self.wrong(("network", "clocks"), '"compared"', "expected a clock at one host at least: without, all clocks are true")
+            self.wrong(
+                ("network", "clocks"),
+                '"compared"',
+                "expected a clock at one host at least: without, all clocks are true",
+            )
 
     def make_links(self) -> None:
         kinds = {node["name"]: next(iter(node["kind"])) for node in self.made.nodes}
@@ -161,22 +193,34 @@ class _Maker:
             for first, second in self._pairs(link, place, kinds):
                 has_hub = "hub" in (kinds[first], kinds[second])
                 if has_hub and link.half_duplex is False:
-                    self.wrong((*place, "half_duplex"), "false", "expected true, or nothing: a hub's links are half-duplex")
+                    self.wrong(
+                        (*place, "half_duplex"),
+                        "false",
+                        "expected true, or nothing: a hub's links are half-duplex",
+                    )
                 self._join(sets, first, second, place)
                 for name in (first, second):
                     used[name] += 1
                 half = {"half_duplex": True} if link.half_duplex or has_hub else {}
                 modules = link.modules or [0, 0]
                 ends = [
-                    {"node": name, **({"module": module} if module else {})} for name, module in zip((first, second), modules, strict=True)
+                    {"node": name, **({"module": module} if module else {})}
+                    for name, module in zip((first, second), modules, strict=True)
                 ]
                 self.made.links.append({"ends": ends, **plan, **half})
                 self.made.link_places.append(place)
         self.made.tree = sets
         # Two of one name are a fault already.
-        for name, place in {node["name"]: place for node, place in zip(self.made.nodes, self.made.node_places, strict=True)}.items():
+        for name, place in {
+            node["name"]: place
+            for node, place in zip(self.made.nodes, self.made.node_places, strict=True)
+        }.items():
             if kinds[name] == "host" and used[name] != 1:
-                self.wrong(place, name, f"expected a host to have exactly one link, this one has {used[name]}")
+                self.wrong(
+                    place,
+                    name,
+                    f"expected a host to have exactly one link, this one has {used[name]}",
+                )
 
     def _link(self, link: Link, place: Place) -> dict[str, Any]:
         rate = link.rate if link.rate is not None else self.network.rate
@@ -184,7 +228,9 @@ class _Maker:
             self.wrong((*place, "rate"), "(missing)", "required, or else network.rate: a bit rate")
         delay = link.delay or 0
         if link.length is not None:
-            delay = topology.propagation_ps(link.length, velocity=link.velocity or TWISTED_PAIR_VELOCITY)
+            delay = topology.propagation_ps(
+                link.length, velocity=link.velocity or TWISTED_PAIR_VELOCITY
+            )
         said = {"preamble_octets": link.preamble} if link.preamble != 8 else {}
         said |= {"gap_octets": link.gap} if link.gap != 12 else {}
         return {"ps_per_octet": rate, "delay_ps": delay, **said}
@@ -196,11 +242,19 @@ class _Maker:
             hosts = self.made.members.get(name) or ([name] if name in kinds else [])
             if not hosts:
                 known = ", ".join(dict.fromkeys([*self.made.members, *kinds]))
-                self.wrong((*place, "ends", side), shown(name), f"expected the name of a node or of a group: {known}")
+                self.wrong(
+                    (*place, "ends", side),
+                    shown(name),
+                    f"expected the name of a node or of a group: {known}",
+                )
             sides.append(hosts)
         first, second = sides
         if len(first) > 1 and len(second) > 1:
-            self.wrong((*place, "ends"), shown(link.ends), "expected at most one group: its hosts are joined to one node")
+            self.wrong(
+                (*place, "ends"),
+                shown(link.ends),
+                "expected at most one group: its hosts are joined to one node",
+            )
             return []
         return [(one, other) for one in first for other in second]
 

@@ -1,4 +1,6 @@
-"""Boggs, Mogul and Kent, "Measured Capacity of an Ethernet: Myths and Reality", WRL Research Report 88/4, 1988."""
+"""Boggs, Mogul and Kent, "Measured Capacity of an Ethernet: Myths and Reality", WRL Research Report
+88/4, 1988.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +36,11 @@ def claims(points: Sequence[Point], trials: Sequence[Trial]) -> tuple[Claim, ...
 
 
 def write_claims(run_dir: Path) -> Path:
-    """Hold a run against the study and write `claims.json` into its directory; the path of the file."""
+    """Hold a run against the study and write `claims.json` into its directory; the path of the
+    file.
+    """
     from ethermeter.store import RunDirectory
 
-    return RunDirectory(run_dir).keep(FILE, to_json(STUDY, claims(estimates.read(run_dir), RunDirectory(run_dir).trials())))
+    return RunDirectory(run_dir).keep(
+        FILE, to_json(STUDY, claims(estimates.read(run_dir), RunDirectory(run_dir).trials()))
+    )

@@ -17,14 +17,17 @@ FILE = "claims.json"
 Entry = dict[str, Any]
 """A claim as the paper's file has it."""
 NEAR = 0.03
-"""Relative deviation within which a number counts as met, if the text's own rounding is narrower and the entry allows nothing else."""
+"""Relative deviation within which a number counts as met, if the text's own rounding is narrower
+and the entry allows nothing else.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What a run says: a number with its interval, for a statement whether it holds, and a remark.
 
-    `prediction` is the interval that a further single measurement would fall into with 95%, where that is what was published.
+    `prediction` is the interval that a further single measurement would fall into with 95%, where
+    that is what was published.
     """
 
     ours: Estimate
@@ -35,7 +38,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A published number or statement against ours; `deviation`, and `near` within which it is met, are relative; NaN if missing."""
+    """A published number or statement against ours; `deviation`, and `near` within which it is met,
+    are relative; NaN if missing.
+    """
 
     id: str
     what: str
@@ -55,19 +60,25 @@ class Claim:
 
     @property
     def deviation(self) -> float:
-        """(ours - published) / published; NaN where either is missing or nothing was published but zero."""
+        """(ours - published) / published; NaN where either is missing or nothing was published but
+        zero.
+        """
         return self.ours / self.published - 1 if self.published else math.nan
 
 
 def judge(entry: Entry, finding: Finding | None) -> Claim:
-    """Hold a finding against an entry of the paper's file; no finding means that the run lacks its points.
+    """Hold a finding against an entry of the paper's file; no finding means that the run lacks its
+    points.
 
-    A number is `met` within 3% of the published one (or the entry's own `near`, relative, or `within`, absolute) or within the text's own
-    rounding, or if the published one lies where single measurements fall (the finding's prediction); `missed` otherwise. A statement
-    `holds` or `fails` by the rule in its `measure`; a claim without its points is `not-run`.
+    A number is `met` within 3% of the published one (or the entry's own `near`, relative, or
+    `within`, absolute) or within the text's own rounding, or if the published one lies where single
+    measurements fall (the finding's prediction); `missed` otherwise. A statement `holds` or `fails`
+    by the rule in its `measure`; a claim without its points is `not-run`.
     """
     published = float(entry.get("published", math.nan))
-    rounding = (float(entry["rounding"][0]), float(entry["rounding"][1])) if "rounding" in entry else None
+    rounding = (
+        (float(entry["rounding"][0]), float(entry["rounding"][1])) if "rounding" in entry else None
+    )
     ours = finding.ours if finding else Estimate(math.nan, math.nan, math.nan)
     near = entry["within"] / abs(published) if "within" in entry else entry.get("near", NEAR)
     notes = [finding.remark] if finding and finding.remark else []
@@ -80,9 +91,18 @@ def judge(entry: Entry, finding: Finding | None) -> Claim:
     else:
         is_near = abs(ours.value - published) <= near * abs(published)
         rounded = rounding is not None and rounding[0] <= ours.value <= rounding[1]
-        drawn = finding.prediction is not None and finding.prediction[0] <= published <= finding.prediction[1]
+        drawn = (
+            finding.prediction is not None
+            and finding.prediction[0] <= published <= finding.prediction[1]
+        )
         verdict = "met" if is_near or rounded or drawn else "missed"
-        if verdict == "missed" and ours.has_interval and rounding and ours.low <= rounding[1] and ours.high >= rounding[0]:
+        if (
+            verdict == "missed"
+            and ours.has_interval
+            and rounding
+            and ours.low <= rounding[1]
+            and ours.high >= rounding[0]
+        ):
             notes.append("the interval reaches the published number")
     if verdict in ("missed", "fails") and "cause" in entry:
         notes.append(f"likeliest cause: {entry['cause']}")
@@ -154,7 +174,8 @@ def to_json(study: str, claims: Sequence[Claim]) -> str:
 
 
 def read(run_dir: Path, file: str = FILE) -> tuple[str, tuple[Claim, ...]] | None:
-    """Study and claims of a run, from its `claims.json` or a file like it; None if it is not a study's.
+    """Study and claims of a run, from its `claims.json` or a file like it; None if it is not a
+    study's.
 
     Raises
     ------
@@ -192,4 +213,13 @@ def read(run_dir: Path, file: str = FILE) -> tuple[str, tuple[Claim, ...]] | Non
         )
         return content["study"], claims
     except (ValueError, KeyError, TypeError) as fault:
-        raise InputError([Fault(str(path), "content", str(fault), "not a claims file; write it anew with: ethermeter report")]) from fault
+        raise InputError(
+            [
+                Fault(
+                    str(path),
+                    "content",
+                    str(fault),
+                    "not a claims file; write it anew with: ethermeter report",
+                )
+            ]
+        ) from fault

@@ -1,4 +1,5 @@
-"""ERG (University of Aberdeen), LAN tests with a UDP traffic generator and sink: one way and both ways, through hub, switch and router.
+"""ERG (University of Aberdeen), LAN tests with a UDP traffic generator and sink: one way and both
+ways, through hub, switch and router.
 
 Its throughputs are data of UDP datagrams that came whole, `Metric.DATA_RATE`, in Mb/s.
 """
@@ -25,12 +26,16 @@ def published() -> list[Entry]:
 
 
 def claims(paths: Paths) -> tuple[Claim, ...]:
-    """Every claim against what a run holds, in the order of the file; `not-run` where its points are missing."""
+    """Every claim against what a run holds, in the order of the file; `not-run` where its points
+    are missing.
+    """
     return judged(published(), lambda entry: RULES[entry["rule"]](entry, paths))
 
 
 def write_claims(run_dir: Path) -> Path:
-    """Hold a run against the study and write `claims.json` into its directory; the path of the file."""
+    """Hold a run against the study and write `claims.json` into its directory; the path of the
+    file.
+    """
     from ethermeter.store import RunDirectory
 
     return RunDirectory(run_dir).keep(FILE, to_json(STUDY, claims(paths_of(run_dir))))
@@ -39,7 +44,11 @@ def write_claims(run_dir: Path) -> Path:
 def rate(entry: Entry, paths: Paths) -> Finding:
     """Find the mean rate of the entry's flows, in Mb/s."""
     rates = _rates(entry, paths)
-    remark = ", ".join(f"{of.mean():.2f} {flow}" for of, flow in zip(rates, entry["flows"], strict=True)) if len(rates) > 1 else ""
+    remark = (
+        ", ".join(f"{of.mean():.2f} {flow}" for of, flow in zip(rates, entry["flows"], strict=True))
+        if len(rates) > 1
+        else ""
+    )
     return Finding(student(rates.mean(axis=0)), remark=remark)
 
 
@@ -49,22 +58,37 @@ def total(entry: Entry, paths: Paths) -> Finding:
 
 
 def gets_more(entry: Entry, paths: Paths) -> Finding:
-    """Whether the first of two flows gets more than the second, by the interval of the difference, in Mb/s."""
+    """Whether the first of two flows gets more than the second, by the interval of the difference,
+    in Mb/s.
+    """
     first, second = _rates(entry, paths)
     apart = student(first - second)
-    return Finding(apart, bool(apart.low > 0), f"{first.mean():.2f} against {second.mean():.2f} Mb/s")
+    return Finding(
+        apart, bool(apart.low > 0), f"{first.mean():.2f} against {second.mean():.2f} Mb/s"
+    )
 
 
 def _rates(entry: Entry, paths: Paths) -> Floats:
     """Return the rates of the entry's flows, shape `(flows, replications)`, in Mb/s."""
     where = entry.get("at", {})
-    return np.array([paths.values(entry["series"], where, flow, Metric.DATA_RATE) for flow in entry["flows"]]) * MBPS
+    return (
+        np.array(
+            [
+                paths.values(entry["series"], where, flow, Metric.DATA_RATE)
+                for flow in entry["flows"]
+            ]
+        )
+        * MBPS
+    )
 
 
 def most(entry: Entry, paths: Paths) -> Finding:
     """Find the largest rate of the entry's flow at any value of the entry's key, in Mb/s."""
     series, key, flow = entry["series"], entry["key"], entry["flow"]
-    rates = {text: paths.estimate(series, {key: text}, flow, Metric.DATA_RATE, factor=MBPS) for text in paths.along(series, key)}
+    rates = {
+        text: paths.estimate(series, {key: text}, flow, Metric.DATA_RATE, factor=MBPS)
+        for text in paths.along(series, key)
+    }
     if not rates:
         raise MissingError(f"no point of {series}")
     best = max(rates, key=lambda text: rates[text].value)
@@ -72,13 +96,23 @@ def most(entry: Entry, paths: Paths) -> Finding:
 
 
 def stops(entry: Entry, paths: Paths) -> Finding:
-    """Whether a flow's rate is at most a share of its largest wherever the other offers more than the entry's limit, in Mb/s."""
+    """Whether a flow's rate is at most a share of its largest wherever the other offers more than
+    the entry's limit, in Mb/s.
+    """
     series, key = entry["series"], entry["key"]
     texts = paths.along(series, key)
     if not texts:
         raise MissingError(f"no point of {series}")
-    own = {text: paths.estimate(series, {key: text}, entry["flow"], Metric.DATA_RATE, factor=MBPS) for text in texts}
-    offered = {text: paths.value(series, {key: text}, entry["other"], Metric.OFFERED_RATE) * entry["data_bits"] * MBPS for text in texts}
+    own = {
+        text: paths.estimate(series, {key: text}, entry["flow"], Metric.DATA_RATE, factor=MBPS)
+        for text in texts
+    }
+    offered = {
+        text: paths.value(series, {key: text}, entry["other"], Metric.OFFERED_RATE)
+        * entry["data_bits"]
+        * MBPS
+        for text in texts
+    }
     beyond = [text for text in texts if offered[text] > entry["limit"]]
     if not beyond:
         raise MissingError(f"no point of {series} beyond {entry['limit']} Mb/s")

@@ -27,7 +27,10 @@ def lengths(text: str) -> Lengths:
     >>> lengths("64 B")
     ((64.0, 1.0),)
     """
-    parts = [re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*B(?:\s*[x*]\s*(\d+(?:\.\d+)?))?\s*", part) for part in text.split("+")]
+    parts = [
+        re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*B(?:\s*[x*]\s*(\d+(?:\.\d+)?))?\s*", part)
+        for part in text.split("+")
+    ]
     if not all(parts):
         raise MissingError(f"frames {text!r} are not of the form '64 B' or '64 B x 7 + 1536 B x 1'")
     found = sorted((float(part[1]), float(part[2] or 1)) for part in parts if part)
@@ -46,7 +49,10 @@ class Evidence:
         self._scenarios: dict[tuple[str, Lengths], Mapping[str, Any]] = {}
         for trial in trials:
             if FRAMES in trial.point:
-                self._scenarios.setdefault((_series(trial.series, trial.point), lengths(trial.point[FRAMES])), trial.scenario)
+                self._scenarios.setdefault(
+                    (_series(trial.series, trial.point), lengths(trial.point[FRAMES])),
+                    trial.scenario,
+                )
         for point in points:
             if point.engine == "simulation" and FRAMES in point.point:
                 series, frames = _series(point.series, point.point), lengths(point.point[FRAMES])
@@ -59,7 +65,9 @@ class Evidence:
         """Return the number of hosts of a point; where it does not vary, the scenario's."""
         if COUNT in point.point:
             return int(point.point[COUNT])
-        return None if scenario is None else sum(len(group["places"]) for group in scenario["groups"])
+        return (
+            None if scenario is None else sum(len(group["places"]) for group in scenario["groups"])
+        )
 
     def holds(self, series: str, hosts: int, frames: Lengths) -> bool:
         """Whether the run has such a point."""
@@ -113,7 +121,9 @@ class Evidence:
         if scenario["groups"][0]["frames"]["kind"] != "fixed":
             raise MissingError(f"no scenario with frames of one length for {series}, {frames}")
         segment = scenario["segment"]
-        bits = segment["preamble_bits"] + scenario["groups"][0]["frames"]["bits"] + segment["gap_bits"]
+        bits = (
+            segment["preamble_bits"] + scenario["groups"][0]["frames"]["bits"] + segment["gap_bits"]
+        )
         return float(bits * segment["bit_ps"]) / PS_PER_S
 
     def window_s(self, series: str, frames: Lengths) -> float:

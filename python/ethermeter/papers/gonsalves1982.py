@@ -1,11 +1,15 @@
-"""Gonsalves, Packet-Voice Communication on an Ethernet Local Computer Network (Stanford, CSL TR 230, 1982).
+"""Gonsalves, Packet-Voice Communication on an Ethernet Local Computer Network (Stanford, CSL TR
+230, 1982).
 
-Its tables are read off curves against the number of hosts: at the knee, and where a share of the samples is lost. So are ours, on the
-straight line between two numbers of hosts, for each replication by itself; the interval is Student's t over the replications.
+Its tables are read off curves against the number of hosts: at the knee, and where a share of the
+samples is lost. So are ours, on the straight line between two numbers of hosts, for each
+replication by itself; the interval is Student's t over the replications.
 
-The study's words: *delay* D is here the mean over samples (`Metric.SAMPLE_DELAY`), not over packets as its section 3.3 says: its delays at
-losses of 1 and 5% can only be that (docs/voice-study.md). *Throughput* T is the share of the capacity that delivered packets take, in
-tables 4.1 and 4.3 without 6 bytes of header and checksum a packet, in table 4.2 evidently with them. *Loss* L is that of samples.
+The study's words: *delay* D is here the mean over samples (`Metric.SAMPLE_DELAY`), not over packets
+as its section 3.3 says: its delays at losses of 1 and 5% can only be that (docs/voice-study.md).
+*Throughput* T is the share of the capacity that delivered packets take, in tables 4.1 and 4.3
+without 6 bytes of header and checksum a packet, in table 4.2 evidently with them. *Loss* L is that
+of samples.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +43,9 @@ def published() -> list[dict[str, Any]]:
 
 
 def claims(trials: Sequence[Trial], whole: WholeSegment, stations: Stations) -> tuple[Claim, ...]:
-    """Every claim against what a run holds, in the order of the file; `not-run` where its points are missing."""
+    """Every claim against what a run holds, in the order of the file; `not-run` where its points
+    are missing.
+    """
     curves = Curves(trials, whole)
     return judged(published(), lambda entry: RULES[entry["rule"]](entry, curves, stations))
 
@@ -54,20 +60,27 @@ def curves_of(run_dir: Path) -> Curves:
 
 
 def write_claims(run_dir: Path) -> Path:
-    """Hold a run against the study and write `claims.json` into its directory; the path of the file."""
+    """Hold a run against the study and write `claims.json` into its directory; the path of the
+    file.
+    """
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
     trials, observations = run.trials(), run.observations()
-    stations = per_station(observations, trials, (Metric.SAMPLE_DELAY, Metric.VOICE_DELAY, Metric.BIT_RATE))
-    return RunDirectory(run_dir).keep(FILE, to_json(STUDY, claims(trials, whole_segment(observations, trials), stations)))
+    stations = per_station(
+        observations, trials, (Metric.SAMPLE_DELAY, Metric.VOICE_DELAY, Metric.BIT_RATE)
+    )
+    return RunDirectory(run_dir).keep(
+        FILE, to_json(STUDY, claims(trials, whole_segment(observations, trials), stations))
+    )
 
 
 def reading(curves: Curves, series: str, where: Where, quantity: str) -> Floats:
     """Return a quantity of the study at a point, one value a replication.
 
-    `hosts`; `loss`, a share; `delay` and `packet_delay` in ms, over samples and over packets; `normalised_delay`, over the formula's
-    shortest; `throughput` and `data_throughput` in %, with and without headers; `load` in %.
+    `hosts`; `loss`, a share; `delay` and `packet_delay` in ms, over samples and over packets;
+    `normalised_delay`, over the formula's shortest; `throughput` and `data_throughput` in %, with
+    and without headers; `load` in %.
     """
     bit_s = curves.bit_ps(series, where) / PS_PER_S
 
@@ -105,13 +118,17 @@ def shortest_delay_s(curves: Curves, series: str, where: Where) -> float:
 
 
 def _curve(curves: Curves, series: str, where: Where, quantity: str) -> tuple[Floats, Floats]:
-    """Return numbers of hosts, shape `(points,)`, and a quantity there, shape `(replications, points)`."""
+    """Return numbers of hosts, shape `(points,)`, and a quantity there, shape `(replications,
+    points)`.
+    """
     texts = curves.along(series, where, HOSTS)
     if len(texts) < 3:
         raise MissingError(f"fewer than three numbers of hosts for {series}, {dict(where)}")
     rows = [reading(curves, series, {**where, HOSTS: text}, quantity) for text in texts]
     replications = min(row.size for row in rows)
-    return np.array([float(text) for text in texts]), np.array([row[:replications] for row in rows]).T
+    return np.array([float(text) for text in texts]), np.array(
+        [row[:replications] for row in rows]
+    ).T
 
 
 def value_at_loss(curves: Curves, series: str, where: Where, quantity: str, loss: float) -> Floats:
@@ -124,19 +141,33 @@ def value_at_loss(curves: Curves, series: str, where: Where, quantity: str, loss
     """
     hosts, losses = _curve(curves, series, where, "loss")
     _, values = _curve(curves, series, where, quantity)
-    return np.array([np.interp(crossing(hosts, lost, loss), hosts, value) for lost, value in zip(losses, values, strict=True)])
+    return np.array(
+        [
+            np.interp(crossing(hosts, lost, loss), hosts, value)
+            for lost, value in zip(losses, values, strict=True)
+        ]
+    )
 
 
 def _at_knee(curves: Curves, series: str, where: Where, quantity: str) -> Floats:
     """Read a quantity off where the delay takes off, one value a replication."""
     hosts, delays = _curve(curves, series, where, "delay")
     _, values = _curve(curves, series, where, quantity)
-    return np.array([np.interp(takeoff(hosts, delay), hosts, value) for delay, value in zip(delays, values, strict=True)])
+    return np.array(
+        [
+            np.interp(takeoff(hosts, delay), hosts, value)
+            for delay, value in zip(delays, values, strict=True)
+        ]
+    )
 
 
 def at_loss(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Find a quantity where the entry's share of samples is lost."""
-    return Finding(student(value_at_loss(curves, entry["series"], entry["at"], entry["quantity"], entry["loss"])))
+    return Finding(
+        student(
+            value_at_loss(curves, entry["series"], entry["at"], entry["quantity"], entry["loss"])
+        )
+    )
 
 
 def at_knee(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
@@ -145,9 +176,15 @@ def at_knee(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
 
 
 def at_hosts(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
-    """Find a quantity with a number of hosts; over several curves, their mean, with the least and the largest."""
+    """Find a quantity with a number of hosts; over several curves, their mean, with the least and
+    the largest.
+    """
     found = {
-        text: student(reading(curves, entry["series"], {**where, HOSTS: str(entry["hosts"])}, entry["quantity"]))
+        text: student(
+            reading(
+                curves, entry["series"], {**where, HOSTS: str(entry["hosts"])}, entry["quantity"]
+            )
+        )
         for text, where in _named(entry)
     }
     mean = Estimate(
@@ -155,7 +192,11 @@ def at_hosts(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
         float(np.hypot.reduce([of.error for of in found.values()])) / len(found),
         min(of.degrees for of in found.values()),
     )
-    remark = ", ".join(f"{of.value:.3g} at {text}" for text, of in found.items()) if len(found) > 1 else ""
+    remark = (
+        ", ".join(f"{of.value:.3g} at {text}" for text, of in found.items())
+        if len(found) > 1
+        else ""
+    )
     return Finding(mean, remark=remark)
 
 
@@ -180,11 +221,15 @@ def fairness(entry: Entry, curves: Curves, stations: Stations) -> Finding:
         return student(np.array([pick(of) / np.mean(of) for of in means]) * 100)
 
     over_packets = extreme(Metric.VOICE_DELAY)
-    return Finding(extreme(Metric.SAMPLE_DELAY), remark=f"of the means over packets {over_packets.value:.1f}%")
+    return Finding(
+        extreme(Metric.SAMPLE_DELAY), remark=f"of the means over packets {over_packets.value:.1f}%"
+    )
 
 
 def load_moves(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
-    """Find by how much the load at which a loss or a normalised delay is reached differs between coders at most, in % of the capacity."""
+    """Find by how much the load at which a loss or a normalised delay is reached differs between
+    coders at most, in % of the capacity.
+    """
     widest, said = exact(0.0), []
     for what, levels in (("loss", entry["losses"]), ("normalised_delay", entry["delays"])):
         for level in levels:
@@ -192,7 +237,9 @@ def load_moves(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
             for series, where in entry["curves"]:
                 hosts, values = _curve(curves, series, where, what)
                 _, load = _curve(curves, series, where, "load")
-                loads[series] = np.array([np.interp(crossing(hosts, row, level), hosts, load[0]) for row in values])
+                loads[series] = np.array(
+                    [np.interp(crossing(hosts, row, level), hosts, load[0]) for row in values]
+                )
             means = {series: float(of.mean()) for series, of in loads.items()}
             low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
             apart = student(loads[high][: loads[low].size] - loads[low][: loads[high].size])
@@ -202,16 +249,23 @@ def load_moves(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
 
 
 def rises(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
-    """Whether a quantity at each of the losses, or its growth from the first loss to the last, rises from value to value of a key."""
+    """Whether a quantity at each of the losses, or its growth from the first loss to the last,
+    rises from value to value of a key.
+    """
     found = []
     for text in entry["values"]:
         where = {**entry["at"], entry["key"]: text}
-        at = [value_at_loss(curves, entry["series"], where, entry["quantity"], loss) for loss in entry["losses"]]
+        at = [
+            value_at_loss(curves, entry["series"], where, entry["quantity"], loss)
+            for loss in entry["losses"]
+        ]
         found.append(at[-1] - at[0] if entry.get("growth") else at[0])
     steps = [student(after - before) for before, after in pairwise(found)]
     falling = [step for step in steps if step.high < 0]
     whole = student(found[-1] - found[0])
-    remark = ", ".join(f"{of.mean():.1f} at {text}" for text, of in zip(entry["values"], found, strict=True))
+    remark = ", ".join(
+        f"{of.mean():.1f} at {text}" for text, of in zip(entry["values"], found, strict=True)
+    )
     return Finding(whole, whole.low > 0 and not falling, remark)
 
 
@@ -221,20 +275,34 @@ def data_curves(entry: Entry, curves: Curves, stations: Stations) -> Finding:
     ends = entry["values"]
 
     def utilisation(octets: str, value: str) -> Floats:
-        return curves.values(entry["series"], {key: octets, entry["key"]: value}, Metric.GOODPUT) * bit_s
+        return (
+            curves.values(entry["series"], {key: octets, entry["key"]: value}, Metric.GOODPUT)
+            * bit_s
+        )
 
     bit_s = curves.bit_ps(entry["series"], {key: texts[0], entry["key"]: ends[0]}) / PS_PER_S
     if entry["statement"] == "levels-off":
-        falls = {octets: student(utilisation(octets, ends[1]) / utilisation(octets, ends[0]) - 1) for octets in texts}
+        falls = {
+            octets: student(utilisation(octets, ends[1]) / utilisation(octets, ends[0]) - 1)
+            for octets in texts
+        }
         worst = min(falls, key=lambda octets: falls[octets].value)
-        remark = "; ".join(f"{of.value * 100:+.1f}% at {octets}" for octets, of in falls.items()).replace("-", "−")
-        return Finding(falls[worst], all(of.value >= -entry["limit"] for of in falls.values()), remark)
+        remark = "; ".join(
+            f"{of.value * 100:+.1f}% at {octets}" for octets, of in falls.items()
+        ).replace("-", "−")
+        return Finding(
+            falls[worst], all(of.value >= -entry["limit"] for of in falls.values()), remark
+        )
     if entry["statement"] == "longer-is-more":
         at_last = [utilisation(octets, ends[-1]) for octets in texts]
         steps = [student(after - before) for before, after in pairwise(at_last)]
-        remark = ", ".join(f"{of.mean():.3f} at {octets}" for octets, of in zip(texts, at_last, strict=True))
+        remark = ", ".join(
+            f"{of.mean():.3f} at {octets}" for octets, of in zip(texts, at_last, strict=True)
+        )
         return Finding(student(at_last[-1]), all(step.low > 0 for step in steps), remark)
-    last = [curves.trials(entry["series"], {key: octets, entry["key"]: ends[-1]}) for octets in texts]
+    last = [
+        curves.trials(entry["series"], {key: octets, entry["key"]: ends[-1]}) for octets in texts
+    ]
     rates = [stations[at][Metric.BIT_RATE] for trials in last for at in trials]
     spread = student(np.array([np.std(of, ddof=1) / np.mean(of) for of in rates]))
     return Finding(spread, spread.high < entry["limit"])
@@ -247,4 +315,7 @@ def _named(entry: Entry) -> list[tuple[str, Where]]:
     return [(text, {**entry["at"], entry["key"]: text}) for text in entry["values"]]
 
 
-RULES: dict[str, Rule] = {rule.__name__: rule for rule in (at_loss, at_knee, at_hosts, below, fairness, load_moves, rises, data_curves)}
+RULES: dict[str, Rule] = {
+    rule.__name__: rule
+    for rule in (at_loss, at_knee, at_hosts, below, fairness, load_moves, rises, data_curves)
+}

@@ -1,7 +1,9 @@
-"""Gonsalves and Tobagi, station location on an Ethernet (1986; IEEE Transactions on Communications 36(4), 441-449, 1988).
+"""Gonsalves and Tobagi, station location on an Ethernet (1986; IEEE Transactions on Communications
+36(4), 441-449, 1988).
 
-Neither the paper's text nor a number of it is at hand: what is judged are the statements of its abstract and of the summary by Boggs, Mogul
-and Kent (1988, section 2.4.7). What the paper simulated in detail is assumed, and the experiment files say so.
+Neither the paper's text nor a number of it is at hand: what is judged are the statements of its
+abstract and of the summary by Boggs, Mogul and Kent (1988, section 2.4.7). What the paper simulated
+in detail is assumed, and the experiment files say so.
 """
 
 import math
@@ -35,46 +37,64 @@ def published() -> list[dict[str, Any]]:
     return entries("gonsalves_tobagi1986.toml")
 
 
-def claims(points: Sequence[Point], trials: Sequence[Trial], stations: Sequence[Mapping[Metric, Floats]]) -> tuple[Claim, ...]:
+def claims(
+    points: Sequence[Point], trials: Sequence[Trial], stations: Sequence[Mapping[Metric, Floats]]
+) -> tuple[Claim, ...]:
     """Every claim against what a run holds, in the order of the file.
 
     Parameters
     ----------
     points
-        Estimates of the whole segment; a claim whose points are missing, or have fewer than three replications, is `not-run`.
+        Estimates of the whole segment; a claim whose points are missing, or have fewer than three
+        replications, is `not-run`.
     trials
         The plan.
     stations
-        Bit rate and transmission delay of every station of every trial, in the order of the plan, shape `(stations,)`.
+        Bit rate and transmission delay of every station of every trial, in the order of the plan,
+        shape `(stations,)`.
     """
     shares = Shares(points, trials, stations)
     return judged(published(), lambda entry: RULES[entry["rule"]](entry, shares))
 
 
 def write_claims(run_dir: Path) -> Path:
-    """Hold a run against the study and write `claims.json` into its directory; the path of the file."""
+    """Hold a run against the study and write `claims.json` into its directory; the path of the
+    file.
+    """
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
     trials = run.trials()
     stations = per_station(run.observations(), trials, STATION_METRICS)
-    return RunDirectory(run_dir).keep(FILE, to_json(STUDY, claims(estimates.read(run_dir), trials, stations)))
+    return RunDirectory(run_dir).keep(
+        FILE, to_json(STUDY, claims(estimates.read(run_dir), trials, stations))
+    )
 
 
 def contrast(entry: Entry, shares: Shares) -> Finding:
-    """Whether some stations get more (`better = "higher"`) or less than the others, by the interval, at every point asked for."""
+    """Whether some stations get more (`better = "higher"`) or less than the others, by the
+    interval, at every point asked for.
+    """
     found = [
-        (where, shares.contrast(entry["series"], where, Metric(entry["metric"]), entry["division"])) for where in combinations(entry["at"])
+        (where, shares.contrast(entry["series"], where, Metric(entry["metric"]), entry["division"]))
+        for where in combinations(entry["at"])
     ]
-    holds, but = _judged([(where, Estimate(of.value - 1, of.error, of.degrees)) for where, of in found], entry["better"])
+    holds, but = _judged(
+        [(where, Estimate(of.value - 1, of.error, of.degrees)) for where, of in found],
+        entry["better"],
+    )
     return Finding(_geometric([of for _, of in found]), holds, _range(found) + but)
 
 
 def slight(entry: Entry, shares: Shares) -> Finding:
-    """Whether the middle's advantage is smaller than that of the larger of two clusters, at every frame length."""
+    """Whether the middle's advantage is smaller than that of the larger of two clusters, at every
+    frame length.
+    """
     metric = Metric(entry["metric"])
     found = []
-    for slightly, greatly in zip(combinations(entry["slightly"]), combinations(entry["greatly"]), strict=True):
+    for slightly, greatly in zip(
+        combinations(entry["slightly"]), combinations(entry["greatly"]), strict=True
+    ):
         middle = shares.contrast(entry["series"], slightly, metric, "middle")
         larger = shares.contrast(entry["against"], greatly, metric, "larger")
         found.append((slightly, difference(larger, middle)))
@@ -83,18 +103,29 @@ def slight(entry: Entry, shares: Shares) -> Finding:
 
 
 def differs(entry: Entry, shares: Shares) -> Finding:
-    """Whether the whole segment carries more with one distribution than with another, either way, at every frame length."""
+    """Whether the whole segment carries more with one distribution than with another, either way,
+    at every frame length.
+    """
     metric = Metric(entry["metric"])
     found = []
     for here, there in zip(combinations(entry["at"]), combinations(entry["other"]), strict=True):
-        of = ratio(shares.whole(entry["series"], here, metric), shares.whole(entry["against"], there, metric))
+        of = ratio(
+            shares.whole(entry["series"], here, metric),
+            shares.whole(entry["against"], there, metric),
+        )
         found.append((here, Estimate(of.value - 1, of.error, of.degrees)))
     undecided = [where for where, of in found if not (of.low > 0 or of.high < 0)]
-    return Finding(average([of for _, of in found]), not undecided, _range(found) + _but(undecided, found, "too close to tell"))
+    return Finding(
+        average([of for _, of in found]),
+        not undecided,
+        _range(found) + _but(undecided, found, "too close to tell"),
+    )
 
 
 def more_of(entry: Entry, shares: Shares) -> Finding:
-    """Whether a metric rises (or falls) from the first value of a key to the last, and no step goes the other way, by the intervals."""
+    """Whether a metric rises (or falls) from the first value of a key to the last, and no step goes
+    the other way, by the intervals.
+    """
     metric, key, values = Metric(entry["metric"]), entry["key"], entry["values"]
     sign = 1.0 if entry["better"] == "higher" else -1.0
     found, against = [], []
@@ -109,16 +140,27 @@ def more_of(entry: Entry, shares: Shares) -> Finding:
             against.append(where)
     scale = entry.get("scale", 1.0)
     scaled = [(where, of.scaled(scale)) for where, of in found]
-    return Finding(average([of for _, of in scaled]), not against, _range(scaled) + _but(against, found, "not so by its intervals"))
+    return Finding(
+        average([of for _, of in scaled]),
+        not against,
+        _range(scaled) + _but(against, found, "not so by its intervals"),
+    )
 
 
 def carries_more(entry: Entry, shares: Shares) -> Finding:
-    """Whether one value of a key carries more than another, on the mean of the points asked for, at every frame length."""
+    """Whether one value of a key carries more than another, on the mean of the points asked for, at
+    every frame length.
+    """
     metric, key = Metric(entry["metric"]), entry["key"]
     found = []
     for octets in entry["frames"]:
         gains = [
-            difference(*(shares.whole(entry["series"], {**where, FRAMES: octets, key: text}, metric) for text in entry["values"]))
+            difference(
+                *(
+                    shares.whole(entry["series"], {**where, FRAMES: octets, key: text}, metric)
+                    for text in entry["values"]
+                )
+            )
             for where in combinations(entry["at"])
         ]
         found.append(({FRAMES: octets}, average(gains)))
@@ -128,10 +170,12 @@ def carries_more(entry: Entry, shares: Shares) -> Finding:
 
 
 def reference_ratio(entry: Entry, shares: Shares) -> Finding:
-    """Find what a station of the smaller cluster gets over one of the larger, with the interval a single run of 20 s falls into.
+    """Find what a station of the smaller cluster gets over one of the larger, with the interval a
+    single run of 20 s falls into.
 
-    The standard error of a mean over R replications is s / sqrt(R), so that of a further single run about it is sqrt(R + 1) times as
-    much (Hahn and Meeker, Statistical Intervals, 1991, section 4.7). There is no such interval if the run's window is not 20 s.
+    The standard error of a mean over R replications is s / sqrt(R), so that of a further single run
+    about it is sqrt(R + 1) times as much (Hahn and Meeker, Statistical Intervals, 1991, section
+    4.7). There is no such interval if the run's window is not 20 s.
     """
     (where,) = combinations(entry["at"])
     larger = shares.contrast(entry["series"], where, Metric(entry["metric"]), "larger")
@@ -144,16 +188,26 @@ def reference_ratio(entry: Entry, shares: Shares) -> Finding:
 
 
 def _judged(found: Found, better: str) -> tuple[bool, str]:
-    """Whether all are above (or below) zero by their intervals; for a person, where they are the other way and where it is too close."""
+    """Whether all are above (or below) zero by their intervals; for a person, where they are the
+    other way and where it is too close.
+    """
     is_higher = better == "higher"
     contrary = [where for where, of in found if (of.high < 0 if is_higher else of.low > 0)]
-    undecided = [where for where, of in found if where not in contrary and not (of.low > 0 if is_higher else of.high < 0)]
-    said = _but(contrary, found, "the other way round, by its interval,") + _but(undecided, found, "too close to tell")
+    undecided = [
+        where
+        for where, of in found
+        if where not in contrary and not (of.low > 0 if is_higher else of.high < 0)
+    ]
+    said = _but(contrary, found, "the other way round, by its interval,") + _but(
+        undecided, found, "too close to tell"
+    )
     return not contrary and not undecided, said
 
 
 def _geometric(ratios: Sequence[Estimate]) -> Estimate:
-    """Return the geometric mean of independent ratios, which treats a ratio and its inverse alike, by the delta method."""
+    """Return the geometric mean of independent ratios, which treats a ratio and its inverse alike,
+    by the delta method.
+    """
     logs = average([Estimate(math.log(of.value), of.error / of.value, of.degrees) for of in ratios])
     return Estimate(math.exp(logs.value), math.exp(logs.value) * logs.error, logs.degrees)
 
@@ -179,8 +233,13 @@ def _name(where: Mapping[str, str]) -> str:
         leaf = key.rpartition(".")[2]
         if leaf == "per_cluster":
             bare = bare.replace(", ", " + ")
-        words.append({"poisson_load": f"load {bare}", "clusters": f"{bare} clusters"}.get(leaf, bare))
+        words.append(
+            {"poisson_load": f"load {bare}", "clusters": f"{bare} clusters"}.get(leaf, bare)
+        )
     return ", ".join(words)
 
 
-RULES: dict[str, Rule] = {rule.__name__: rule for rule in (contrast, slight, differs, more_of, carries_more, reference_ratio)}
+RULES: dict[str, Rule] = {
+    rule.__name__: rule
+    for rule in (contrast, slight, differs, more_of, carries_more, reference_ratio)
+}

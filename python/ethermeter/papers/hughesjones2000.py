@@ -1,7 +1,9 @@
-"""Hughes-Jones and Saka, performance of 100 Mbit and Gigabit Ethernet components using raw Ethernet frames (ATL-COM-DAQ-2000-014, 2000).
+"""Hughes-Jones and Saka, performance of 100 Mbit and Gigabit Ethernet components using raw Ethernet
+frames (ATL-COM-DAQ-2000-014, 2000).
 
-Sizes are octets of user data b; a frame has 18 more. Times are in us, throughput in MB/s (10^6 octets of user data a second). What is drawn
-from chance is replicated and has an interval; all else is exact and has none.
+Sizes are octets of user data b; a frame has 18 more. Times are in us, throughput in MB/s (10^6
+octets of user data a second). What is drawn from chance is replicated and has an interval; all else
+is exact and has none.
 """
 
 import math
@@ -24,7 +26,11 @@ MB_S = 1 / 8e6
 AROUND_OCTETS = 18
 """Header and check sequence of a frame: what its length has beyond user data."""
 ANSWER, REQUEST = "flows.ping.response.frames", "flows.ping.frames"
-LOAD, SPACING, STREAM = "flows.load.frames", "flows.load.arrivals.poisson", "flows.stream.arrivals.regular"
+LOAD, SPACING, STREAM = (
+    "flows.load.frames",
+    "flows.load.arrivals.poisson",
+    "flows.stream.arrivals.regular",
+)
 QUIET = "100 s"
 """Period of a stream that is none."""
 SHORTEST = 64
@@ -37,12 +43,16 @@ def published() -> list[Entry]:
 
 
 def claims(paths: Paths) -> tuple[Claim, ...]:
-    """Every claim against what a run holds, in the order of the file; `not-run` where its points are missing."""
+    """Every claim against what a run holds, in the order of the file; `not-run` where its points
+    are missing.
+    """
     return judged(published(), lambda entry: RULES[entry["rule"]](entry, paths))
 
 
 def write_claims(run_dir: Path) -> Path:
-    """Hold a run against the study and write `claims.json` into its directory; the path of the file."""
+    """Hold a run against the study and write `claims.json` into its directory; the path of the
+    file.
+    """
     from ethermeter.store import RunDirectory
 
     return RunDirectory(run_dir).keep(FILE, to_json(STUDY, claims(paths_of(run_dir))))
@@ -70,7 +80,9 @@ def frame(octets: int) -> str:
     return f"{octets + AROUND_OCTETS} B"
 
 
-def one_way(paths: Paths, series: str, flow: str, how: str, where: dict[str, str] | None = None) -> tuple[Floats, Floats]:
+def one_way(
+    paths: Paths, series: str, flow: str, how: str, where: dict[str, str] | None = None
+) -> tuple[Floats, Floats]:
     """Return user octets and one-way latencies in us of a path, shape `(sizes,)` each.
 
     Parameters
@@ -80,8 +92,9 @@ def one_way(paths: Paths, series: str, flow: str, how: str, where: dict[str, str
     series, flow, where
         The path.
     how
-        `answer`: round trips by length of the answer, less half of the round trip of the shortest (the study's request-response).
-        `request`: one way of the request, by its length. `both`: half of the round trip of equal lengths (the study's ping-pong).
+        `answer`: round trips by length of the answer, less half of the round trip of the shortest
+        (the study's request-response). `request`: one way of the request, by its length. `both`:
+        half of the round trip of equal lengths (the study's ping-pong).
 
     Raises
     ------
@@ -92,17 +105,26 @@ def one_way(paths: Paths, series: str, flow: str, how: str, where: dict[str, str
     at = dict(where or {})
     if how == "both":
         # Of every length with every length, those that are equal.
-        texts = [of for of in _lengths(paths, series) if paths.along(series, ANSWER, {**at, REQUEST: of})]
-        values = [paths.value(series, {**at, REQUEST: of, ANSWER: of}, flow, Metric.ROUND_TRIP) / 2 for of in texts]
+        texts = [
+            of for of in _lengths(paths, series) if paths.along(series, ANSWER, {**at, REQUEST: of})
+        ]
+        values = [
+            paths.value(series, {**at, REQUEST: of, ANSWER: of}, flow, Metric.ROUND_TRIP) / 2
+            for of in texts
+        ]
     elif how == "answer":
         texts = paths.along(series, ANSWER, at)
-        trips = {of: paths.value(series, {**at, ANSWER: of}, flow, Metric.ROUND_TRIP) for of in texts}
+        trips = {
+            of: paths.value(series, {**at, ANSWER: of}, flow, Metric.ROUND_TRIP) for of in texts
+        }
         if frame(SHORTEST) not in trips:
             raise MissingError(f"no answer of {SHORTEST} octets in {series}")
         values = [trip - trips[frame(SHORTEST)] / 2 for trip in trips.values()]
     else:
         texts = paths.along(series, REQUEST, at)
-        values = [paths.value(series, {**at, REQUEST: of}, flow, Metric.ONE_WAY_DELAY) for of in texts]
+        values = [
+            paths.value(series, {**at, REQUEST: of}, flow, Metric.ONE_WAY_DELAY) for of in texts
+        ]
     if len(texts) < 3:
         raise MissingError(f"fewer than three sizes of {series}")
     return np.array([user_octets(of) for of in texts], dtype=np.float64), np.array(values) * US
@@ -114,7 +136,8 @@ def _lengths(paths: Paths, series: str) -> list[str]:
 
 
 def fitted(octets: Floats, latency: Floats, *, least: float = 0.0) -> tuple[float, float]:
-    """Return constant, in us, and slope, in us an octet, of the straight line through a path's latencies from a size on.
+    """Return constant, in us, and slope, in us an octet, of the straight line through a path's
+    latencies from a size on.
 
     Examples
     --------
@@ -128,7 +151,9 @@ def fitted(octets: Floats, latency: Floats, *, least: float = 0.0) -> tuple[floa
 
 
 def line(entry: Entry, paths: Paths) -> Finding:
-    """Find the constant or the slope of a path's line, or by how much it is more than that of the path `less`."""
+    """Find the constant or the slope of a path's line, or by how much it is more than that of the
+    path `less`.
+    """
 
     def of(flow: str) -> tuple[float, float]:
         octets, latency = one_way(paths, entry["series"], flow, entry["how"], entry.get("at"))
@@ -158,19 +183,34 @@ def latency_at(entry: Entry, paths: Paths) -> Finding:
 
 
 def is_flat(entry: Entry, paths: Paths) -> Finding:
-    """Whether a path's latency grows by no more than the entry's share from the shortest frame to a size; ours is the growth in us."""
+    """Whether a path's latency grows by no more than the entry's share from the shortest frame to a
+    size; ours is the growth in us.
+    """
     octets, latency = one_way(paths, entry["series"], entry["flow"], entry["how"], entry.get("at"))
     first, last = float(latency[0]), float(np.interp(entry["to"], octets, latency))
-    return Finding(_alone(last - first), last - first <= entry["share"] * first, f"from {first:.1f} to {last:.1f} us")
+    return Finding(
+        _alone(last - first),
+        last - first <= entry["share"] * first,
+        f"from {first:.1f} to {last:.1f} us",
+    )
 
 
 def round_trip(entry: Entry, paths: Paths) -> Finding:
     """Find a round trip, in us."""
-    return Finding(_alone(paths.value(entry["series"], {ANSWER: frame(entry["octets"])}, entry["flow"], Metric.ROUND_TRIP) * US))
+    return Finding(
+        _alone(
+            paths.value(
+                entry["series"], {ANSWER: frame(entry["octets"])}, entry["flow"], Metric.ROUND_TRIP
+            )
+            * US
+        )
+    )
 
 
 def between(paths: Paths, series: str, flow: str) -> tuple[Floats, Floats]:
-    """Return user octets and mean times between received frames in us, of streams as fast as they go; shape `(sizes,)` each."""
+    """Return user octets and mean times between received frames in us, of streams as fast as they
+    go; shape `(sizes,)` each.
+    """
     texts = paths.along(series, LOAD)
     if len(texts) < 3:
         raise MissingError(f"fewer than three sizes of {series}")
@@ -180,7 +220,12 @@ def between(paths: Paths, series: str, flow: str) -> tuple[Floats, Floats]:
 
 def between_frames(entry: Entry, paths: Paths) -> Finding:
     """Find the time between received frames of a size, in us."""
-    value = paths.value(entry["series"], {LOAD: frame(entry["octets"])}, entry["flow"], Metric.INTER_ARRIVAL) * US
+    value = (
+        paths.value(
+            entry["series"], {LOAD: frame(entry["octets"])}, entry["flow"], Metric.INTER_ARRIVAL
+        )
+        * US
+    )
     return Finding(_alone(value))
 
 
@@ -191,96 +236,153 @@ def between_line(entry: Entry, paths: Paths) -> Finding:
 
 
 def leaves_floor(entry: Entry, paths: Paths) -> Finding:
-    """Find the size from which on the time between received frames is more than the entry's share above its least, in octets."""
+    """Find the size from which on the time between received frames is more than the entry's share
+    above its least, in octets.
+    """
     octets, times = between(paths, entry["series"], entry["flow"])
     return Finding(_alone(crossing(octets, times, float(times.min()) * (1 + entry["share"]))))
 
 
 def throughput(entry: Entry, paths: Paths) -> Finding:
     """Find how much user data comes, in MB/s: of a flow, or of all."""
-    where = {LOAD: frame(entry["octets"]), **entry.get("at", {})} if entry.get("varied", True) else dict(entry.get("at", {}))
+    where = (
+        {LOAD: frame(entry["octets"]), **entry.get("at", {})}
+        if entry.get("varied", True)
+        else dict(entry.get("at", {}))
+    )
     values = paths.values(entry["series"], where, entry.get("flow", ""), Metric.DATA_RATE) * MB_S
     return Finding(student(values) if values.size > 1 else _alone(float(values[0])))
 
 
 def same_through_switches(entry: Entry, paths: Paths) -> Finding:
-    """Whether times between received frames through switches differ from the direct ones by no more than the entry's share."""
+    """Whether times between received frames through switches differ from the direct ones by no more
+    than the entry's share.
+    """
     direct = between(paths, entry["series"], entry["direct"])[1]
-    apart = max(float(np.abs(between(paths, entry["series"], flow)[1] / direct - 1).max()) for flow in entry["flows"])
+    apart = max(
+        float(np.abs(between(paths, entry["series"], flow)[1] / direct - 1).max())
+        for flow in entry["flows"]
+    )
     return Finding(_alone(apart * 100), apart <= entry["share"])
 
 
 def waits(paths: Paths, series: str, flow: str) -> tuple[Floats, Floats]:
-    """Return mean spacings in us, growing, and mean one-way latencies in us of every replication; shape `(replications, spacings)`."""
+    """Return mean spacings in us, growing, and mean one-way latencies in us of every replication;
+    shape `(replications, spacings)`.
+    """
     texts = paths.along(series, SPACING)
     if len(texts) < 3:
         raise MissingError(f"fewer than three spacings of {series}")
     spacings = np.array([US / float(of.removesuffix(" /s")) for of in texts])
     order = np.argsort(spacings)
-    rows = np.array([paths.values(series, {SPACING: of}, flow, Metric.ONE_WAY_DELAY) for of in texts]).T * US
+    rows = (
+        np.array(
+            [paths.values(series, {SPACING: of}, flow, Metric.ONE_WAY_DELAY) for of in texts]
+        ).T
+        * US
+    )
     return spacings[order], rows[:, order]
 
 
 def doubled(entry: Entry, paths: Paths) -> Finding:
-    """Find the mean spacing of random frames at which their latency is twice that at the widest spacing, in us."""
+    """Find the mean spacing of random frames at which their latency is twice that at the widest
+    spacing, in us.
+    """
     spacings, rows = waits(paths, entry["series"], entry["flow"])
     # Crossed from the right: against rates, latency rises.
     rates = -spacings[::-1]
-    return Finding(student(np.array([-crossing(rates, row[::-1], 2 * float(row[-1])) for row in rows])))
+    return Finding(
+        student(np.array([-crossing(rates, row[::-1], 2 * float(row[-1])) for row in rows]))
+    )
 
 
 def more_than_direct(entry: Entry, paths: Paths) -> Finding:
-    """Find how much more latency at the widest spacing a path has than the direct one, over what the switch's published line says."""
+    """Find how much more latency at the widest spacing a path has than the direct one, over what
+    the switch's published line says.
+    """
     ratios = []
     for series, octets in entry["sizes"]:
         direct = waits(paths, series, entry["direct"])[1][:, -1]
         through = waits(paths, series, entry["flow"])[1][:, -1]
         ratios.append((through - direct) / (entry["constant"] + entry["slope"] * octets))
     mean = np.mean(ratios, axis=0)
-    remark = ", ".join(f"{of.mean():.3f} at {octets} B" for of, (_, octets) in zip(ratios, entry["sizes"], strict=True))
+    remark = ", ".join(
+        f"{of.mean():.3f} at {octets} B"
+        for of, (_, octets) in zip(ratios, entry["sizes"], strict=True)
+    )
     return Finding(student(mean), remark=remark)
 
 
 def shift(entry: Entry, paths: Paths) -> Finding:
     """Find by how much the other stream moves the mean latency of the first, in us."""
-    quiet, loaded = (paths.value(entry["series"], {entry["key"]: text}, entry["flow"], Metric.ONE_WAY_DELAY) for text in entry["values"])
+    quiet, loaded = (
+        paths.value(entry["series"], {entry["key"]: text}, entry["flow"], Metric.ONE_WAY_DELAY)
+        for text in entry["values"]
+    )
     return Finding(_alone((loaded - quiet) * US))
 
 
 def trips(paths: Paths, flow: str, octets: int, period: str) -> Histogram:
     """Return the histogram of round trips beside a stream of a period."""
-    return paths.histogram("background", {ANSWER: frame(octets), STREAM: period}, flow, "round_trip")
+    return paths.histogram(
+        "background", {ANSWER: frame(octets), STREAM: period}, flow, "round_trip"
+    )
 
 
 def rank(histogram: Histogram, share: float) -> float:
-    """Return the time below which a share of a histogram lies, in us, counts spread evenly over their buckets."""
+    """Return the time below which a share of a histogram lies, in us, counts spread evenly over
+    their buckets.
+    """
     total = np.concatenate([[0.0], np.cumsum(histogram.count)])
     ends = np.concatenate([histogram.low_s[:1], histogram.high_s])
     return float(np.interp(share * total[-1], total, ends)) * US
 
 
 def tail_moves(entry: Entry, paths: Paths) -> Finding:
-    """Whether the latest round trips move by from `low` to `high` us at every size; ours is the largest move of the 99th percentile."""
+    """Whether the latest round trips move by from `low` to `high` us at every size; ours is the
+    largest move of the 99th percentile.
+    """
     moves = {}
     for octets in entry["octets"]:
-        quiet, loaded = (trips(paths, entry["flow"], octets, period) for period in (QUIET, entry["period"]))
+        quiet, loaded = (
+            trips(paths, entry["flow"], octets, period) for period in (QUIET, entry["period"])
+        )
         moves[octets] = rank(loaded, 0.99) - rank(quiet, 0.99)
     holds = all(entry["low"] <= move <= entry["high"] for move in moves.values())
-    return Finding(_pooled(max(moves.values())), holds, ", ".join(f"{move:.1f} us at {octets} B" for octets, move in moves.items()))
+    return Finding(
+        _pooled(max(moves.values())),
+        holds,
+        ", ".join(f"{move:.1f} us at {octets} B" for octets, move in moves.items()),
+    )
 
 
 def stays(entry: Entry, paths: Paths) -> Finding:
-    """Whether the median round trip moves by less than the entry's limit in us at every size; ours is the largest move."""
+    """Whether the median round trip moves by less than the entry's limit in us at every size; ours
+    is the largest move.
+    """
     moves = []
     for octets in entry["octets"]:
-        quiet, loaded = (trips(paths, entry["flow"], octets, period) for period in (QUIET, entry["period"]))
+        quiet, loaded = (
+            trips(paths, entry["flow"], octets, period) for period in (QUIET, entry["period"])
+        )
         moves.append(rank(loaded, 0.5) - rank(quiet, 0.5))
     return Finding(_pooled(max(moves, key=abs)), all(abs(move) < entry["limit"] for move in moves))
 
 
 def spread(entry: Entry, paths: Paths) -> Finding:
     """Find the mean standard deviation of round trips without a stream over the sizes, in us."""
-    return Finding(_pooled(float(np.mean([_deviation(trips(paths, entry["flow"], octets, QUIET)) for octets in entry["octets"]]))))
+    return Finding(
+        _pooled(
+            float(
+                np.mean(
+                    [
+                        _deviation(trips(paths, entry["flow"], octets, QUIET))
+                        for octets in entry["octets"]
+                    ]
+                )
+            )
+        )
+    )
 
 
 def _deviation(histogram: Histogram) -> float:
@@ -291,9 +393,15 @@ def _deviation(histogram: Histogram) -> float:
 
 
 def peaks(entry: Entry, paths: Paths) -> Finding:
-    """Count the peaks of round trips beside the stream, in bins of 1 us: what stands out from both sides by four standard errors."""
-    counts = [_peaks(trips(paths, entry["flow"], octets, entry["period"])) for octets in entry["octets"]]
-    remark = ", ".join(f"{count} at {octets} B" for count, octets in zip(counts, entry["octets"], strict=True))
+    """Count the peaks of round trips beside the stream, in bins of 1 us: what stands out from both
+    sides by four standard errors.
+    """
+    counts = [
+        _peaks(trips(paths, entry["flow"], octets, entry["period"])) for octets in entry["octets"]
+    ]
+    remark = ", ".join(
+        f"{count} at {octets} B" for count, octets in zip(counts, entry["octets"], strict=True)
+    )
     return Finding(_pooled(float(max(counts))), remark=remark)
 
 
@@ -315,7 +423,9 @@ def _peaks(histogram: Histogram) -> int:
 
 
 def late(entry: Entry, paths: Paths) -> Finding:
-    """Find the share of round trips without a stream that are later than the median by the entry's limit in us, in %."""
+    """Find the share of round trips without a stream that are later than the median by the entry's
+    limit in us, in %.
+    """
     shares = []
     for octets in entry["octets"]:
         histogram = trips(paths, entry["flow"], octets, QUIET)
@@ -325,31 +435,51 @@ def late(entry: Entry, paths: Paths) -> Finding:
 
 
 def widths(entry: Entry, paths: Paths) -> dict[tuple[int, int], float]:
-    """Return the width in us between the 5th and the 95th percentile of one way, by user octets and senders; their mean."""
+    """Return the width in us between the 5th and the 95th percentile of one way, by user octets and
+    senders; their mean.
+    """
     found: dict[tuple[int, int], float] = {}
     for octets, kind in entry["sizes"]:
         for count, group in enumerate(entry["groups"], 1):
             of = [f"{group}-{kind}{number}" for number in range(1, count + 1)]
             shapes = [paths.histogram(entry["series"], {}, flow, "one_way_delay") for flow in of]
-            found[octets, count] = float(np.mean([rank(shape, 0.95) - rank(shape, 0.05) for shape in shapes]))
+            found[octets, count] = float(
+                np.mean([rank(shape, 0.95) - rank(shape, 0.05) for shape in shapes])
+            )
     return found
 
 
 def widens(entry: Entry, paths: Paths) -> Finding:
-    """Whether one-way latency spreads with each sender more, at every size; ours is the least step in us."""
+    """Whether one-way latency spreads with each sender more, at every size; ours is the least step
+    in us.
+    """
     of = widths(entry, paths)
     counts = range(1, len(entry["groups"]) + 1)
-    steps = [of[octets, after] - of[octets, before] for octets, _ in entry["sizes"] for before, after in pairwise(counts)]
-    remark = "; ".join(f"{octets} B: " + ", ".join(f"{of[octets, count]:.1f}" for count in counts) for octets, _ in entry["sizes"])
+    steps = [
+        of[octets, after] - of[octets, before]
+        for octets, _ in entry["sizes"]
+        for before, after in pairwise(counts)
+    ]
+    remark = "; ".join(
+        f"{octets} B: " + ", ".join(f"{of[octets, count]:.1f}" for count in counts)
+        for octets, _ in entry["sizes"]
+    )
     return Finding(_pooled(min(steps)), min(steps) > 0, f"{remark} us")
 
 
 def scales(entry: Entry, paths: Paths) -> Finding:
-    """Whether the spread of several senders grows as the size, within the entry's share; ours is the mean growth over that of the size."""
+    """Whether the spread of several senders grows as the size, within the entry's share; ours is
+    the mean growth over that of the size.
+    """
     of = widths(entry, paths)
     (small, _), (large, _) = entry["sizes"]
-    growth = [of[large, count] / of[small, count] / (large / small) for count in range(2, len(entry["groups"]) + 1)]
-    return Finding(_pooled(float(np.mean(growth))), all(abs(ratio - 1) <= entry["share"] for ratio in growth))
+    growth = [
+        of[large, count] / of[small, count] / (large / small)
+        for count in range(2, len(entry["groups"]) + 1)
+    ]
+    return Finding(
+        _pooled(float(np.mean(growth))), all(abs(ratio - 1) <= entry["share"] for ratio in growth)
+    )
 
 
 def apart(entry: Entry, paths: Paths) -> Finding:
@@ -358,9 +488,14 @@ def apart(entry: Entry, paths: Paths) -> Finding:
     counts = paths.along(entry["series"], entry["key"], where)
     if len(counts) < 2:
         raise MissingError(f"fewer than two numbers of answers in {entry['series']}")
-    last = [paths.value(entry["series"], {**where, entry["key"]: count}, "ping", Metric.ROUND_TRIP) * US for count in counts]
+    last = [
+        paths.value(entry["series"], {**where, entry["key"]: count}, "ping", Metric.ROUND_TRIP) * US
+        for count in counts
+    ]
     steps = [after - before for before, after in pairwise(last)]
-    return Finding(_alone(float(np.mean(steps))), remark=", ".join(f"{step:.1f}" for step in steps) + " us")
+    return Finding(
+        _alone(float(np.mean(steps))), remark=", ".join(f"{step:.1f}" for step in steps) + " us"
+    )
 
 
 def lost(entry: Entry, paths: Paths) -> Finding:

@@ -1,7 +1,8 @@
-"""Measured: a study's published numbers beside what its live tests measured, judged where the comparison makes sense.
+"""Measured: a study's published numbers beside what its live tests measured, judged where the
+comparison makes sense.
 
-It makes sense where what is measured now is what limited then: a wire of the study's rate. What the study's hosts or its shared medium
-limited is shown, and not judged.
+It makes sense where what is measured now is what limited then: a wire of the study's rate. What the
+study's hosts or its shared medium limited is shown, and not judged.
 """
 
 import tomllib
@@ -31,7 +32,8 @@ _TOLERANCE = 1e-6
 
 
 def claims(study: str, run_dir: Path) -> tuple[Claim, ...]:
-    """Hold what a run measured against a study, number by number in the order of the study's live file.
+    """Hold what a run measured against a study, number by number in the order of the study's live
+    file.
 
     Parameters
     ----------
@@ -43,8 +45,9 @@ def claims(study: str, run_dir: Path) -> tuple[Claim, ...]:
     Returns
     -------
     :
-        Claims of the basis `measured`: `met` or `missed` where they are judged, `not-compared` where they are not, with the reason as the
-        note, and `not-run` where the run does not hold their points.
+        Claims of the basis `measured`: `met` or `missed` where they are judged, `not-compared`
+        where they are not, with the reason as the note, and `not-run` where the run does not hold
+        their points.
 
     """
     from ethermeter.store import RunDirectory
@@ -65,7 +68,9 @@ def claims(study: str, run_dir: Path) -> tuple[Claim, ...]:
 
 
 def write(study: str, run_dir: Path) -> Path:
-    """Hold a run against a study and write `live-claims.json` into its directory; the path of the file."""
+    """Hold a run against a study and write `live-claims.json` into its directory; the path of the
+    file.
+    """
     from ethermeter.store import RunDirectory
 
     return RunDirectory(run_dir).keep(FILE, to_json(study, claims(study, run_dir)))
@@ -73,8 +78,13 @@ def write(study: str, run_dir: Path) -> Path:
 
 def _entry(published: Entry, each: Mapping[str, Any]) -> Entry:
     """Return what was published, at the points and flows of the live tests."""
-    kept = {key: published[key] for key in ("id", "what", "where", "published", "rounding", "unit", "rule")}
-    measure = "data of whole datagrams, measured" + (f"; met within {NEAR:.0%}" if "wire" in each else "")
+    kept = {
+        key: published[key]
+        for key in ("id", "what", "where", "published", "rounding", "unit", "rule")
+    }
+    measure = "data of whole datagrams, measured" + (
+        f"; met within {NEAR:.0%}" if "wire" in each else ""
+    )
     return {
         **kept,
         "basis": "measured",
@@ -106,6 +116,15 @@ def _reason(each: Mapping[str, Any], place: str, paths: Paths) -> str:
 
 def _slowest_mbps(scenario: Mapping[str, Any], flows: list[str]) -> float:
     """Rate of the slowest link of any host that takes part in the flows."""
-    hosts = {host for flow in scenario["flows"] if flow["name"] in flows for host in (flow["from"], *flow["to"])}
+    hosts = {
+        host
+        for flow in scenario["flows"]
+        if flow["name"] in flows
+        for host in (flow["from"], *flow["to"])
+    }
     links = scenario["network"]["links"]
-    return min(_MBPS_OF_PS / float(link["ps_per_octet"]) for link in links if hosts & {end["node"] for end in link["ends"]})
+    return min(
+        _MBPS_OF_PS / float(link["ps_per_octet"])
+        for link in links
+        if hosts & {end["node"] for end in link["ends"]}
+    )

@@ -1,7 +1,9 @@
-"""Sections 2.4 and 2.5 of Boggs, Mogul and Kent (1988): what theories say, what is made of it, and what is so.
+"""Sections 2.4 and 2.5 of Boggs, Mogul and Kent (1988): what theories say, what is made of it, and
+what is so.
 
-A quantity is a formula's (`myths_theory`) or a run's (`myths_runs`). It is held against a printed number, or it must lie above, or below,
-a limit that stands with the claim: a run's with the whole of its interval.
+A quantity is a formula's (`myths_theory`) or a run's (`myths_runs`). It is held against a printed
+number, or it must lie above, or below, a limit that stands with the claim: a run's with the whole
+of its interval.
 """
 
 from collections.abc import Sequence
@@ -32,7 +34,8 @@ def decide(entry: Entry, ours: Estimate, remark: str) -> Finding:
     entry
         With `above` or `below`, what the whole interval must be, or with neither.
     ours
-        The quantity; a formula's has an interval of no width, a value without any interval decides nothing.
+        The quantity; a formula's has an interval of no width, a value without any interval decides
+        nothing.
     remark
         What else is to be said.
 
@@ -66,7 +69,9 @@ def runs_of(run_dir: Path, points: Sequence[Point], trials: Sequence[Trial]) -> 
     from ethermeter.store import RunDirectory
 
     whole = whole_segment(RunDirectory(run_dir).observations(), trials)
-    return Runs(points, trials, {metric: whole.values[:, at] for at, metric in enumerate(whole.metrics)})
+    return Runs(
+        points, trials, {metric: whole.values[:, at] for at, metric in enumerate(whole.metrics)}
+    )
 
 
 def write_claims(run_dir: Path) -> Path:

@@ -1,6 +1,8 @@
-"""What the runs say about the myths: quantities from simulations, each with its interval and a remark.
+"""What the runs say about the myths: quantities from simulations, each with its interval and a
+remark.
 
-Series and keys are those of `experiments/myths`. Estimates of different points come from different trials and are taken as independent.
+Series and keys are those of `experiments/myths`. Estimates of different points come from different
+trials and are taken as independent.
 """
 
 import math
@@ -20,7 +22,11 @@ from ethermeter.observation import Metric
 from ethermeter.papers.evidence import COUNT, FRAMES, MissingError
 
 Found = tuple[Estimate, str]
-LOAD, SLOT, ARRIVALS = "stations.arrivals.poisson_load", "theory.contention_slot", "stations.arrivals"
+LOAD, SLOT, ARRIVALS = (
+    "stations.arrivals.poisson_load",
+    "theory.contention_slot",
+    "stations.arrivals",
+)
 ONE_SLOT, SATURATED, CSMA, CSMA_CD = "one slot", "saturated", "carrier sense", "collision detection"
 ASSUMPTIONS, RING, KNEES, REGIME = "assumptions", "ring", "knees", "regime"
 SIMULATION = "simulation"
@@ -49,19 +55,31 @@ class Runs:
 
     """
 
-    def __init__(self, points: Sequence[Point], trials: Sequence[Trial], values: Mapping[Metric, Floats]) -> None:
-        self._points = {(point.series, point.engine, *sorted(point.point.items())): point for point in points}
+    def __init__(
+        self, points: Sequence[Point], trials: Sequence[Trial], values: Mapping[Metric, Floats]
+    ) -> None:
+        self._points = {
+            (point.series, point.engine, *sorted(point.point.items())): point for point in points
+        }
         self._trials = trials
         self._values = values
 
     def members(self, series: str, engine: str = SIMULATION, **fixed: str) -> Iterator[Point]:
-        """Points of a series by an engine, in the order of the plan; `fixed` by the last part of a key."""
+        """Points of a series by an engine, in the order of the plan; `fixed` by the last part of a
+        key.
+        """
         for point in self._points.values():
             leaves = {key.rpartition(".")[2]: value for key, value in point.point.items()}
-            if point.series == series and point.engine == engine and all(leaves.get(key) == value for key, value in fixed.items()):
+            if (
+                point.series == series
+                and point.engine == engine
+                and all(leaves.get(key) == value for key, value in fixed.items())
+            ):
                 yield point
 
-    def at(self, metric: Metric, series: str, point: Mapping[str, str], engine: str = SIMULATION) -> Estimate:
+    def at(
+        self, metric: Metric, series: str, point: Mapping[str, str], engine: str = SIMULATION
+    ) -> Estimate:
         """Return one estimate.
 
         Raises
@@ -76,7 +94,8 @@ class Runs:
         return found.estimates[metric]
 
     def packet_s(self, series: str, point: Mapping[str, str]) -> float:
-        """Return the mean time of a packet with its preamble and gap, in s, of the first group of stations.
+        """Return the mean time of a packet with its preamble and gap, in s, of the first group of
+        stations.
 
         Raises
         ------
@@ -86,8 +105,14 @@ class Runs:
         """
         scenario = self.scenario(series, SIMULATION, point)
         segment, frames = scenario["segment"], scenario["groups"][0]["frames"]
-        bits = frames["bits"] if frames["kind"] == "fixed" else float(np.average(frames["bits"], weights=frames["weights"]))
-        return float((bits + segment["preamble_bits"] + segment["gap_bits"]) * segment["bit_ps"] / PS_PER_S)
+        bits = (
+            frames["bits"]
+            if frames["kind"] == "fixed"
+            else float(np.average(frames["bits"], weights=frames["weights"]))
+        )
+        return float(
+            (bits + segment["preamble_bits"] + segment["gap_bits"]) * segment["bit_ps"] / PS_PER_S
+        )
 
     def scenario(self, series: str, engine: str, point: Mapping[str, str]) -> Mapping[str, Any]:
         """Return what the engine was told at a point.
@@ -104,7 +129,8 @@ class Runs:
         raise MissingError(f"no scenario for {series}, {engine}, {dict(point)}")
 
     def replications(self, series: str, point: Mapping[str, str], metric: Metric) -> Floats:
-        """Return a metric of every replication of a simulated point, shape `(replications,)`; at least one.
+        """Return a metric of every replication of a simulated point, shape `(replications,)`; at
+        least one.
 
         Raises
         ------
@@ -113,7 +139,11 @@ class Runs:
 
         """
         key = (series, SIMULATION, point)
-        where = [at for at, trial in enumerate(self._trials) if (trial.series, trial.engine, trial.point) == key]
+        where = [
+            at
+            for at, trial in enumerate(self._trials)
+            if (trial.series, trial.engine, trial.point) == key
+        ]
         if not where or metric not in self._values:
             raise MissingError(f"no {metric.value} for {series}, {dict(point)}")
         return self._values[metric][where]
@@ -129,10 +159,11 @@ def lengths_of(runs: Runs, series: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Knees:
-    """Where the response time of one frame length rises, in the same trials: against offered load, and against throughput.
+    """Where the response time of one frame length rises, in the same trials: against offered load,
+    and against throughput.
 
-    `apart` is the one less the other; `queue` is Q where throughput stops rising with it. Each is a mean over the replications with its
-    interval; NaN if a replication has no clear knee.
+    `apart` is the one less the other; `queue` is Q where throughput stops rising with it. Each is a
+    mean over the replications with its interval; NaN if a replication has no clear knee.
     """
 
     load: Estimate
@@ -142,7 +173,9 @@ class Knees:
 
 
 def knees(runs: Runs, frames: str) -> Knees:
-    """Find the knees of every replication of the series for them, by the rule of `analysis.knee.rise`."""
+    """Find the knees of every replication of the series for them, by the rule of
+    `analysis.knee.rise`.
+    """
     points = [dict(point.point) for point in runs.members(KNEES, frames=frames)]
     if len(points) < 3:
         raise MissingError(f"no curve for {frames}")
@@ -177,7 +210,10 @@ def _mean(found: Sequence[float]) -> Estimate:
 
 
 def _formula_world(runs: Runs) -> Found:
-    counts = [int(point.point[COUNT]) for point in runs.members(ONE_SLOT, f"idealised/{FORMULA}", contention_slot=PACKET_AS_SLOT)]
+    counts = [
+        int(point.point[COUNT])
+        for point in runs.members(ONE_SLOT, f"idealised/{FORMULA}", contention_slot=PACKET_AS_SLOT)
+    ]
     if not counts:
         raise MissingError("no world of the formula")
     most = str(max(counts))
@@ -188,7 +224,11 @@ def _formula_world(runs: Runs) -> Found:
 
 
 def _least(runs: Runs, frames: str, *, most: int) -> tuple[Estimate, str]:
-    points = [point for point in runs.members(SATURATED, frames=frames) if CROWDED <= int(point.point[COUNT]) <= most]
+    points = [
+        point
+        for point in runs.members(SATURATED, frames=frames)
+        if CROWDED <= int(point.point[COUNT]) <= most
+    ]
     if not points:
         raise MissingError(f"no saturated segment with {frames}")
     lowest = min(points, key=lambda point: point.estimates[Metric.UTILISATION].value)
@@ -207,11 +247,15 @@ def _nominal_capacity(runs: Runs) -> Found:
 
 
 def _load_carried(runs: Runs) -> Found:
-    """Largest load of which less than 1% is lost, as of all smaller ones, at the frame length where it is least."""
+    """Largest load of which less than 1% is lost, as of all smaller ones, at the frame length where
+    it is least.
+    """
     carried = {}
     for frames in lengths_of(runs, KNEES):
         carried[frames] = 0.0
-        for point in sorted(runs.members(KNEES, frames=frames), key=lambda point: float(point.point[LOAD])):
+        for point in sorted(
+            runs.members(KNEES, frames=frames), key=lambda point: float(point.point[LOAD])
+        ):
             if not point.estimates[Metric.LOSS].high < CARRIED:
                 break
             carried[frames] = float(point.point[LOAD])
@@ -221,7 +265,9 @@ def _load_carried(runs: Runs) -> Found:
 
 def _stability(runs: Runs) -> Found:
     full, twice = (runs.at(Metric.UTILISATION, CSMA_CD, {LOAD: load}) for load in ("1.0", "2.0"))
-    return difference(twice, full), f"{full.value:.3f} at 100%, {twice.value:.3f} at 200%".replace("-", "−")
+    return difference(twice, full), f"{full.value:.3f} at 100%, {twice.value:.3f} at 200%".replace(
+        "-", "−"
+    )
 
 
 def _spread(runs: Runs) -> Found:
@@ -233,29 +279,43 @@ def _spread(runs: Runs) -> Found:
         )
         for load in (LIGHT, HEAVY)
     )
-    return ratio(heavy, light), f"standard deviation over mean {light.value:.2f} at 20%, {heavy.value:.2f} at 80%"
+    return ratio(
+        heavy, light
+    ), f"standard deviation over mean {light.value:.2f} at 20%, {heavy.value:.2f} at 80%"
 
 
 def _knees_apart(runs: Runs) -> Found:
-    """By how much the knee against throughput lies below that against offered load, where it does so least."""
+    """By how much the knee against throughput lies below that against offered load, where it does
+    so least.
+    """
     found = {frames: knees(runs, frames) for frames in lengths_of(runs, KNEES)}
-    said = "; ".join(f"{frames}: load {each.load.value:.2f}, throughput {each.throughput.value:.2f}" for frames, each in found.items())
-    return min((each.apart for each in found.values()), key=lambda each: each.value), f"{said}; loads were tried in steps of 5%"
+    said = "; ".join(
+        f"{frames}: load {each.load.value:.2f}, throughput {each.throughput.value:.2f}"
+        for frames, each in found.items()
+    )
+    return min(
+        (each.apart for each in found.values()), key=lambda each: each.value
+    ), f"{said}; loads were tried in steps of 5%"
 
 
 def _worst_case(runs: Runs) -> Found:
-    """How many times what the formula with the longest segment allows does the segment carry, where that is least."""
+    """How many times what the formula with the longest segment allows does the segment carry, where
+    that is least.
+    """
     found = {}
     for frames in lengths_of(runs, ASSUMPTIONS):
         point = {FRAMES: frames}
         segment = runs.at(Metric.UTILISATION, ASSUMPTIONS, point)
-        found[frames] = ratio(segment, runs.at(Metric.UTILISATION, ASSUMPTIONS, point, f"theory/{FORMULA}"))
+        found[frames] = ratio(
+            segment, runs.at(Metric.UTILISATION, ASSUMPTIONS, point, f"theory/{FORMULA}")
+        )
     said = ", ".join(f"{each.value:.3f} times with {frames}" for frames, each in found.items())
     return min(found.values(), key=lambda each: each.value), said
 
 
 def ring_capacity(runs: Runs, frames: str) -> float:
-    """Return the largest throughput of the series' token ring if a station sends one packet a turn: N E / (N E + R).
+    """Return the largest throughput of the series' token ring if a station sends one packet a turn:
+    N E / (N E + R).
 
     N E is what all stations send in a turn, and R is how long a bit takes around the ring.
     """
@@ -269,9 +329,14 @@ def ring_capacity(runs: Runs, frames: str) -> float:
 
 
 def _stress_on_delay(runs: Runs) -> Found:
-    """How much farther apart ring and segment are in delay than in saturated throughput, as a ratio of ratios; long frames, 70% load."""
+    """How much farther apart ring and segment are in delay than in saturated throughput, as a ratio
+    of ratios; long frames, 70% load.
+    """
     point = {FRAMES: "1536 B", LOAD: "0.7"}
-    delay = ratio(runs.at(Metric.RESPONSE_TIME, RING, point), runs.at(Metric.RESPONSE_TIME, RING, point, RING_WORLD))
+    delay = ratio(
+        runs.at(Metric.RESPONSE_TIME, RING, point),
+        runs.at(Metric.RESPONSE_TIME, RING, point, RING_WORLD),
+    )
     segment = runs.at(Metric.UTILISATION, SATURATED, {FRAMES: "1536 B", COUNT: "24"})
     carried = ratio(exact(ring_capacity(runs, "1536 B")), segment)
     remark = f"delay at 70% load {delay.value:.2f} times the ring’s, but saturated the ring carries only {carried.value:.3f} times as much"
@@ -289,7 +354,10 @@ def _typical_delay(runs: Runs) -> Found:
     quiet = {kind: each for kind, each in found.items() if kind.startswith("5%")}
     if not quiet:
         raise MissingError("no quiet segment")
-    said = ", ".join(f"{each.value:.2f} at {kind}" if kind in quiet else f"{each.value:.1f} at {kind}" for kind, each in found.items())
+    said = ", ".join(
+        f"{each.value:.2f} at {kind}" if kind in quiet else f"{each.value:.1f} at {kind}"
+        for kind, each in found.items()
+    )
     return max(quiet.values(), key=lambda each: each.value), f"packet times: {said}"
 
 

@@ -1,7 +1,9 @@
-"""What the theories say about the myths: quantities that follow from formulas alone, each with a remark.
+"""What the theories say about the myths: quantities that follow from formulas alone, each with a
+remark.
 
-A formula has no error of its own. Knees follow the rule of `analysis.knee.rise`, on a curve that ends where the delay is `FULL` packet
-times: without an end a curve that grows beyond all bounds would have its knee wherever one stops drawing.
+A formula has no error of its own. Knees follow the rule of `analysis.knee.rise`, on a curve that
+ends where the delay is `FULL` packet times: without an end a curve that grows beyond all bounds
+would have its knee wherever one stops drawing.
 """
 
 import functools
@@ -32,7 +34,9 @@ PEAKED = ((0.01, 0.001), (0.001, 0.001))
 
 def efficiency(octets: float, *, stations: int = 256) -> float:
     """Efficiency of the experimental Ethernet by the formula of 1976."""
-    return float(theory.metcalfe_boggs_1976(stations, packet_bits=octets * OCTET, **EXPERIMENTAL).efficiency)
+    return float(
+        theory.metcalfe_boggs_1976(stations, packet_bits=octets * OCTET, **EXPERIMENTAL).efficiency
+    )
 
 
 def _long_packets() -> Said:
@@ -45,8 +49,12 @@ def _minimal_packets() -> Said:
 
 @functools.cache
 def response_s(load: float, bits: int, *, slot_s: float = 16e-6) -> float:
-    """Response time on the experimental Ethernet by the reconstruction of Almes and Lazowska, in s; NaN beyond its limit."""
-    found = theory.almes_lazowska_1979(load, packet_bits=bits, rate_bps=3e6, slot_s=slot_s, unstable="nan")
+    """Response time on the experimental Ethernet by the reconstruction of Almes and Lazowska, in s;
+    NaN beyond its limit.
+    """
+    found = theory.almes_lazowska_1979(
+        load, packet_bits=bits, rate_bps=3e6, slot_s=slot_s, unstable="nan"
+    )
     return float(found.response_s)
 
 
@@ -56,14 +64,20 @@ def _small_packets_response() -> Said:
 
 def _response_limit() -> Said:
     packet_s = 512 / 3e6
-    return packet_s / (packet_s + (math.e - 1) * 16e-6), "the load beyond which the queue of 512 bit packets grows for ever"
+    return packet_s / (
+        packet_s + (math.e - 1) * 16e-6
+    ), "the load beyond which the queue of 512 bit packets grows for ever"
 
 
 def almes_lazowska_knee(bits: int, *, end: float = FULL) -> float:
-    """Offered load at the knee of response time, for packets of so many bits on the experimental Ethernet."""
+    """Offered load at the knee of response time, for packets of so many bits on the experimental
+    Ethernet.
+    """
     loads = np.arange(0.01, 0.99, 0.01)
     packet_s = bits / 3e6
-    return _knee(loads, np.array([response_s(load, bits) for load in loads.tolist()]) / packet_s, end)
+    return _knee(
+        loads, np.array([response_s(load, bits) for load in loads.tolist()]) / packet_s, end
+    )
 
 
 def _knee(x: Floats, delay: Floats, end: float) -> float:
@@ -73,7 +87,9 @@ def _knee(x: Floats, delay: Floats, end: float) -> float:
 
 
 def _other_ends(knee: Callable[[float], float]) -> str:
-    return "; ".join(f"if the curve ended at {end:g} packet times: {knee(end):.3g}" for end in OTHER_ENDS)
+    return "; ".join(
+        f"if the curve ended at {end:g} packet times: {knee(end):.3g}" for end in OTHER_ENDS
+    )
 
 
 def _small_packets_knee() -> Said:
@@ -82,7 +98,10 @@ def _small_packets_knee() -> Said:
 
 def _knee_of_longer_packets() -> Said:
     short, long = almes_lazowska_knee(512), almes_lazowska_knee(2048)
-    return long - short, f"{short:.2f} for 64 B, {long:.2f} for 256 B, the long packets of that study"
+    return (
+        long - short,
+        f"{short:.2f} for 64 B, {long:.2f} for 256 B, the long packets of that study",
+    )
 
 
 def _low_load_response() -> Said:
@@ -92,36 +111,59 @@ def _low_load_response() -> Said:
 
 
 def _longer_slot() -> Said:
-    ratios = {load: response_s(load, 512, slot_s=32e-6) / response_s(load, 512) for load in (0.25, 0.5, 0.7)}
+    ratios = {
+        load: response_s(load, 512, slot_s=32e-6) / response_s(load, 512)
+        for load in (0.25, 0.5, 0.7)
+    }
     said = "; ".join(f"{ratio:.2f} at a load of {load:.0%}" for load, ratio in ratios.items())
     return min(ratios.values()), f"{said}; in proportion near the limit only"
 
 
 def _mixed(short_fraction: float) -> tuple[float, float]:
-    """Capacity of packets of 64 B and 1536 B, and the part of it that the short ones have, by the model of 1980.
+    """Capacity of packets of 64 B and 1536 B, and the part of it that the short ones have, by the
+    model of 1980.
 
     Slots of 6 us, preamble and gap counted with a packet, collisions of four slots.
     """
     slots = {octets: (octets + 24) * OCTET / 1e7 / 6e-6 for octets in (64, 1536)}
-    found = theory.tobagi_hunt_1980_bimodal(short_fraction, short_slots=slots[64], long_slots=slots[1536], collision_slots=4)
-    total, weights = float(found.capacity), (short_fraction * slots[64], (1 - short_fraction) * slots[1536])
+    found = theory.tobagi_hunt_1980_bimodal(
+        short_fraction, short_slots=slots[64], long_slots=slots[1536], collision_slots=4
+    )
+    total, weights = (
+        float(found.capacity),
+        (short_fraction * slots[64], (1 - short_fraction) * slots[1536]),
+    )
     return total, total * weights[0] / sum(weights)
 
 
 def _few_long_packets() -> Said:
     short, mixed, long = (_mixed(share)[0] for share in (1.0, 7 / 8, 0.0))
-    return (mixed - short) / (long - short), f"capacity {short:.3f} with short packets, {mixed:.3f} with the mix, {long:.3f} with long ones"
+    return (
+        (mixed - short) / (long - short),
+        f"capacity {short:.3f} with short packets, {mixed:.3f} with the mix, {long:.3f} with long ones",
+    )
 
 
 def _short_share() -> Said:
     total, share = _mixed(7 / 8)
-    return share / total, f"{share:.3f} of a capacity of {total:.3f}; alone they would have {_mixed(1.0)[0]:.3f}"
+    return (
+        share / total,
+        f"{share:.3f} of a capacity of {total:.3f}; alone they would have {_mixed(1.0)[0]:.3f}",
+    )
 
 
-def bux_delay(throughput: Floats, *, propagation_s: float = BUX_PROPAGATION_S, lengths: str = "exponential") -> Floats:
-    """Mean delay of CSMA/CD in packet times against throughput, as printed by Bux from memory; NaN beyond its limit."""
+def bux_delay(
+    throughput: Floats, *, propagation_s: float = BUX_PROPAGATION_S, lengths: str = "exponential"
+) -> Floats:
+    """Mean delay of CSMA/CD in packet times against throughput, as printed by Bux from memory; NaN
+    beyond its limit.
+    """
     found = theory.bux_1981_csma_cd(
-        throughput / BUX_PACKET_S, packet_s=BUX_PACKET_S, propagation_s=propagation_s, lengths=lengths, unstable="nan"
+        throughput / BUX_PACKET_S,
+        packet_s=BUX_PACKET_S,
+        propagation_s=propagation_s,
+        lengths=lengths,
+        unstable="nan",
     )
     return np.asarray(found.delay_s) / BUX_PACKET_S
 
@@ -141,23 +183,35 @@ def _long_for_the_cable() -> Said:
     near = float(bux_delay(at, propagation_s=BUX_PACKET_S / 100)[0])
     far = float(bux_delay(at, propagation_s=BUX_PACKET_S / 10)[0])
     said = "it has no limit" if math.isnan(far) else f"it is {far:.3g}"
-    return near, f"at a throughput of 80%, exponential lengths; with packets only ten times as long as the propagation {said}"
+    return (
+        near,
+        f"at a throughput of 80%, exponential lengths; with packets only ten times as long as the propagation {said}",
+    )
 
 
 def _extreme_load() -> Said:
     found = [_coyle_liu(50, total / 50, 0.2) for total in (1, 10, 100)]
-    said = ", ".join(f"{value:.4f} at {total}" for total, value in zip((1, 10, 100), found, strict=True))
-    return min(later / earlier for earlier, later in pairwise(found)), f"throughput {said} times the line rate"
+    said = ", ".join(
+        f"{value:.4f} at {total}" for total, value in zip((1, 10, 100), found, strict=True)
+    )
+    return min(
+        later / earlier for earlier, later in pairwise(found)
+    ), f"throughput {said} times the line rate"
 
 
 def _coyle_liu(stations: int, generation: float, retransmission: float) -> float:
-    found = theory.coyle_liu_1983(stations, generation=generation, retransmission=retransmission, window=0.04, collision=0.04)
+    found = theory.coyle_liu_1983(
+        stations, generation=generation, retransmission=retransmission, window=0.04, collision=0.04
+    )
     return float(found.throughput)
 
 
 def _hasty_retransmission() -> Said:
     calm, hasty = _coyle_liu(50, 0.02, 0.2), _coyle_liu(50, 0.02, 4.0)
-    return hasty / calm, f"50 stations: throughput {calm:.3f} if a station tries 0.2 times a packet time, {hasty:.4f} if 4 times"
+    return (
+        hasty / calm,
+        f"50 stations: throughput {calm:.3f} if a station tries 0.2 times a packet time, {hasty:.4f} if 4 times",
+    )
 
 
 def peaks(model: Callable[..., Throughput], propagation: float, abort: float) -> list[float]:
@@ -205,7 +259,12 @@ def _second_peak_of_artefact() -> Said:
 def _buffers() -> Said:
     def found(buffers: int, generation: float, retransmission: float) -> theory.tasaka.Buffered:
         return theory.tasaka_1986(
-            50, buffers=buffers, generation=generation, retransmission=retransmission, packet_slots=100, collision_slots=2
+            50,
+            buffers=buffers,
+            generation=generation,
+            retransmission=retransmission,
+            packet_slots=100,
+            collision_slots=2,
         )
 
     one, four = (found(buffers, 1e-4, 0.01) for buffers in (1, 4))
@@ -216,8 +275,12 @@ def _buffers() -> Said:
 
 def _without_detection() -> Said:
     propagation, slots = 6e-6 / 428.8e-6, 428.8e-6 / 6e-6
-    without = theory.capacity(theory.tobagi_hunt_1980_one_persistent, propagation=propagation, collision_slots=slots + 1)
-    with_it = theory.capacity(theory.tobagi_hunt_1980_one_persistent, propagation=propagation, collision_slots=4)
+    without = theory.capacity(
+        theory.tobagi_hunt_1980_one_persistent, propagation=propagation, collision_slots=slots + 1
+    )
+    with_it = theory.capacity(
+        theory.tobagi_hunt_1980_one_persistent, propagation=propagation, collision_slots=4
+    )
     kleinrock = theory.kleinrock_tobagi_1975(without.load, propagation=propagation)
     said = f"{float(with_it.capacity):.3f} against {float(without.capacity):.3f}"
     remark = f"{said}, which the formula of 1975 gives as {float(kleinrock.throughput):.3f}"
@@ -227,7 +290,10 @@ def _without_detection() -> Said:
 def _non_persistent() -> Said:
     propagation = 6e-6 / 428.8e-6
     models = (theory.tobagi_hunt_1980_non_persistent, theory.tobagi_hunt_1980_one_persistent)
-    non, one = (float(theory.capacity(model, propagation=propagation, collision_slots=4).capacity) for model in models)
+    non, one = (
+        float(theory.capacity(model, propagation=propagation, collision_slots=4).capacity)
+        for model in models
+    )
     return non / one, f"capacity {non:.3f} against {one:.3f}"
 
 

@@ -36,8 +36,17 @@ class Histogram:
 class Paths:
     """Values of flows, found by series, point and name of the flow."""
 
-    def __init__(self, trials: Sequence[Trial], observations: "pa.Table", histograms: "pa.Table", *, engine: str = "simulation") -> None:
-        """Index what an engine answered of a run; the tables are those of `ethermeter.store.RunDirectory`."""
+    def __init__(
+        self,
+        trials: Sequence[Trial],
+        observations: "pa.Table",
+        histograms: "pa.Table",
+        *,
+        engine: str = "simulation",
+    ) -> None:
+        """Index what an engine answered of a run; the tables are those of
+        `ethermeter.store.RunDirectory`.
+        """
         self._trials: dict[tuple[object, ...], list[int]] = {}
         self._of_trial = list(trials)
         for at, trial in enumerate(trials):
@@ -49,7 +58,9 @@ class Paths:
         metric, _ = codes(observations["metric"], [of.value for of in every])
         flow, value = observations["station"].to_numpy(), observations["value"].to_numpy()
         self._values: dict[tuple[int, int, Metric], float] = {
-            (int(t), int(f), every[m]): float(v) for t, f, m, v in zip(trial_at, flow, metric, value, strict=True) if t >= 0 and m >= 0
+            (int(t), int(f), every[m]): float(v)
+            for t, f, m, v in zip(trial_at, flow, metric, value, strict=True)
+            if t >= 0 and m >= 0
         }
         self._histograms = histograms
         self._ids = ids
@@ -76,7 +87,8 @@ class Paths:
         return self._of_trial[self.trials(series, where)[0]].scenario
 
     def values(self, series: str, where: Where, flow: str, metric: Metric) -> Floats:
-        """Values of a metric of a flow at a point, shape `(replications,)`; of all flows together where `flow` is empty.
+        """Values of a metric of a flow at a point, shape `(replications,)`; of all flows together
+        where `flow` is empty.
 
         Raises
         ------
@@ -87,18 +99,26 @@ class Paths:
         try:
             return np.array([self._values[at, number, metric] for at in self.trials(series, where)])
         except KeyError:
-            raise MissingError(f"no {metric.value} of {flow or 'all flows'} in {series}, {dict(where)}") from None
+            raise MissingError(
+                f"no {metric.value} of {flow or 'all flows'} in {series}, {dict(where)}"
+            ) from None
 
     def value(self, series: str, where: Where, flow: str, metric: Metric) -> float:
         """Mean of `values` over the replications."""
         return float(self.values(series, where, flow, metric).mean())
 
-    def estimate(self, series: str, where: Where, flow: str, metric: Metric, *, factor: float = 1.0) -> Estimate:
-        """Mean of `values` times a factor, with its interval over the replications; none where there is but one."""
+    def estimate(
+        self, series: str, where: Where, flow: str, metric: Metric, *, factor: float = 1.0
+    ) -> Estimate:
+        """Mean of `values` times a factor, with its interval over the replications; none where
+        there is but one.
+        """
         return student(self.values(series, where, flow, metric) * factor)
 
     def along(self, series: str, key: str, where: Where | None = None) -> list[str]:
-        """Values of `key` for which the run has points that are otherwise at `where`, in the order of the plan."""
+        """Values of `key` for which the run has points that are otherwise at `where`, in the order
+        of the plan.
+        """
         found: dict[str, None] = {}
         for name, *items in self._trials:
             point: dict[Any, Any] = dict(items)  # type: ignore[arg-type]
@@ -121,7 +141,11 @@ class Paths:
             raise MissingError(f"no histograms of flows in {series}")
         trial, _ = codes(table["trial"], self._ids)
         kind, _ = codes(table["metric"], [metric])
-        wanted = np.isin(trial, self.trials(series, where)) & (kind == 0) & (table["station"].to_numpy() == number)
+        wanted = (
+            np.isin(trial, self.trials(series, where))
+            & (kind == 0)
+            & (table["station"].to_numpy() == number)
+        )
         if not wanted.any():
             raise MissingError(f"no histogram of {metric} of {flow} in {series}, {dict(where)}")
         lows, place = np.unique(table["low_s"].to_numpy()[wanted], return_inverse=True)

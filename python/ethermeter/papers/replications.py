@@ -1,4 +1,6 @@
-"""Curves of a run, replication by replication: what is read off a curve gets its interval from reading it off several times."""
+"""Curves of a run, replication by replication: what is read off a curve gets its interval from
+reading it off several times.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -40,7 +42,9 @@ class Curves:
         """
         found = self._trials.get((series, *sorted(where.items())), [])
         if len(found) < ENOUGH_REPLICATIONS:
-            raise MissingError(f"fewer than {ENOUGH_REPLICATIONS} replications for {series}, {dict(where)}")
+            raise MissingError(
+                f"fewer than {ENOUGH_REPLICATIONS} replications for {series}, {dict(where)}"
+            )
         return found
 
     def values(self, series: str, where: Where, metric: Metric) -> Floats:
@@ -57,9 +61,17 @@ class Curves:
         return values
 
     def exposure(self, series: str, where: Where, metric: Metric) -> float:
-        """How often what a metric counts could have been seen in the replications of a point; NaN if the run does not tell."""
-        counted = {name: self.values(series, where, name) for name in BEHIND if name in self._metrics}
-        return float(exposure(metric, counted, self.scenario(series, where)).sum()) if counted else float("nan")
+        """How often what a metric counts could have been seen in the replications of a point; NaN
+        if the run does not tell.
+        """
+        counted = {
+            name: self.values(series, where, name) for name in BEHIND if name in self._metrics
+        }
+        return (
+            float(exposure(metric, counted, self.scenario(series, where)).sum())
+            if counted
+            else float("nan")
+        )
 
     def scenario(self, series: str, where: Where) -> Mapping[str, Any]:
         """Return the scenario of a point, as the engines read it."""
@@ -120,7 +132,8 @@ def crossing(x: Floats, y: Floats, level: float) -> float:
 
 
 def takeoff(x: Floats, y: Floats) -> float:
-    """Where a curve that is flat at first takes off: its steepest step, drawn down to its first value.
+    """Where a curve that is flat at first takes off: its steepest step, drawn down to its first
+    value.
 
     Parameters
     ----------

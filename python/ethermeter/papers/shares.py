@@ -21,19 +21,27 @@ Where = Mapping[str, str]
 
 
 def middle_and_ends(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
-    """Divide the stations into those on the middle half of the line, from the first to the last of them, and the others."""
+    """Divide the stations into those on the middle half of the line, from the first to the last of
+    them, and the others.
+    """
     along = positions.occupied(scenario)
     if along is None:
         raise MissingError("the stations are not along a line")
     first, last = min(along.values()), max(along.values())
-    # Four times a whole number of picoseconds, so that a place at a quarter exactly needs no rounding.
-    is_middle = {place: last - first <= 4 * (position - first) <= 3 * (last - first) for place, position in along.items()}
+    # Four times a whole number of picoseconds, so that a place at a quarter exactly needs no
+    # rounding.
+    is_middle = {
+        place: last - first <= 4 * (position - first) <= 3 * (last - first)
+        for place, position in along.items()
+    }
     middle = np.array([is_middle[place] for place in _places(scenario)])
     return middle, ~middle
 
 
 def larger_and_smaller(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
-    """Divide the stations into those of the larger and those of the smaller of two places; of two equal ones, the second is the larger."""
+    """Divide the stations into those of the larger and those of the smaller of two places; of two
+    equal ones, the second is the larger.
+    """
     places = np.array(_places(scenario))
     found, sizes = np.unique(places, return_counts=True)
     if found.size != 2:
@@ -66,9 +74,20 @@ def _places(scenario: Mapping[str, Any]) -> list[int]:
 class Shares:
     """Estimates of a run and the values of its single stations, found by series and point."""
 
-    def __init__(self, points: Sequence[Point], trials: Sequence[Trial], stations: Sequence[Mapping[Metric, Floats]]) -> None:
-        """Index what a run holds; `stations` has one entry a trial, with values of shape `(stations,)`, NaN where there is none."""
-        self._points = {_key(point.series, point.point): point for point in points if point.engine == "simulation"}
+    def __init__(
+        self,
+        points: Sequence[Point],
+        trials: Sequence[Trial],
+        stations: Sequence[Mapping[Metric, Floats]],
+    ) -> None:
+        """Index what a run holds; `stations` has one entry a trial, with values of shape
+        `(stations,)`, NaN where there is none.
+        """
+        self._points = {
+            _key(point.series, point.point): point
+            for point in points
+            if point.engine == "simulation"
+        }
         self._trials: dict[tuple[object, ...], list[int]] = {}
         for at, trial in enumerate(trials):
             if trial.engine == "simulation":
@@ -85,12 +104,19 @@ class Shares:
             If the run does not hold it, or not in three replications.
         """
         point = self._points.get(_key(series, where))
-        if point is None or metric not in point.estimates or point.replications < ENOUGH_REPLICATIONS:
-            raise MissingError(f"no {metric.value} from {ENOUGH_REPLICATIONS} replications for {series}, {dict(where)}")
+        if (
+            point is None
+            or metric not in point.estimates
+            or point.replications < ENOUGH_REPLICATIONS
+        ):
+            raise MissingError(
+                f"no {metric.value} from {ENOUGH_REPLICATIONS} replications for {series}, {dict(where)}"
+            )
         return point.estimates[metric]
 
     def contrast(self, series: str, where: Where, metric: Metric, division: str) -> Estimate:
-        """Return what the first part of the stations gets over what the second gets, means over a part's stations that have a value.
+        """Return what the first part of the stations gets over what the second gets, means over a
+        part's stations that have a value.
 
         Both parts share a trial, so the replications are pairs.
 
@@ -101,7 +127,9 @@ class Shares:
         """
         trials = self._trials.get(_key(series, where), [])
         if len(trials) < ENOUGH_REPLICATIONS:
-            raise MissingError(f"fewer than {ENOUGH_REPLICATIONS} replications for {series}, {dict(where)}")
+            raise MissingError(
+                f"fewer than {ENOUGH_REPLICATIONS} replications for {series}, {dict(where)}"
+            )
         means = [self._means(at, metric, division) for at in trials]
         first, second = (np.array([mean[part] for mean in means]) for part in (0, 1))
         if not (first.mean() > 0 and second.mean() > 0):
@@ -115,7 +143,9 @@ class Shares:
             raise MissingError(f"no {metric.value} of single stations")
         known = [values[part & np.isfinite(values)] for part in parts]
         if not all(of.size for of in known):
-            raise MissingError(f"no {metric.value} of one of the two parts, which delivered nothing")
+            raise MissingError(
+                f"no {metric.value} of one of the two parts, which delivered nothing"
+            )
         return float(known[0].mean()), float(known[1].mean())
 
     def window_s(self, series: str, where: Where) -> float:

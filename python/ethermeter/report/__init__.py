@@ -1,4 +1,7 @@
-"""Report: everything a run shows, for a person, in one HTML file that needs no network. Reads files, starts nothing."""
+"""Report: everything a run shows, for a person, in one HTML file that needs no network.
+
+Reads files, starts nothing.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +28,8 @@ def write(run_dir: Path) -> Path:
 
 
 def write_index(path: Path, entries: Sequence[Reproduced], *, quick: bool = False) -> Path:
-    """Write one page with every claim of several studies and links to their reports; the path of the file.
+    """Write one page with every claim of several studies and links to their reports; the path of
+    the file.
 
     With `quick` it says that the runs were shortened.
 

@@ -1,4 +1,6 @@
-"""Agreement: the section that sets theories beside simulations, and says which assumption parts them."""
+"""Agreement: the section that sets theories beside simulations, and says which assumption parts
+them.
+"""
 
 import math
 from collections.abc import Sequence
@@ -37,18 +39,26 @@ def _summary(rows: Sequence[Agreement]) -> str:
     ):
         judged = [verdict for verdict in verdicts if verdict in ("agrees", "differs")]
         if judged:
-            parts.append(f"agrees with {name} in {judged.count('agrees')} of {len(judged)} comparisons")
+            parts.append(
+                f"agrees with {name} in {judged.count('agrees')} of {len(judged)} comparisons"
+            )
     causes = [each.cause for each in rows if each.cause]
     if causes:
         main = max(dict.fromkeys(causes), key=causes.count)
-        parts.append(f"where they differ, the cause is {main} in {causes.count(main)} of {len(causes)}")
+        parts.append(
+            f"where they differ, the cause is {main} in {causes.count(main)} of {len(causes)}"
+        )
     text = "; ".join(parts)
     return f"<p>{safe(text[:1].upper() + text[1:])}.</p>" if parts else ""
 
 
 def _folded(text: str, rows: int) -> str:
     panel = f'<div class="panel">{text}</div>'
-    return panel if rows <= OPEN_ROWS else f"<details><summary>{rows} comparisons</summary>{panel}</details>"
+    return (
+        panel
+        if rows <= OPEN_ROWS
+        else f"<details><summary>{rows} comparisons</summary>{panel}</details>"
+    )
 
 
 def _keys(rows: Sequence[Agreement]) -> list[str]:
@@ -82,7 +92,9 @@ def _table(model: str, rows: Sequence[Agreement]) -> str:
                 safe(each.cause),
             ]
         )
-    return table(head, body, caption=f"Agreement of {model}", kind="data", headers=len(keys) + 1 + several)
+    return table(
+        head, body, caption=f"Agreement of {model}", kind="data", headers=len(keys) + 1 + several
+    )
 
 
 def _steps(model: str, rows: Sequence[Agreement]) -> str:
@@ -92,7 +104,12 @@ def _steps(model: str, rows: Sequence[Agreement]) -> str:
         return ""
     names = list(dict.fromkeys(change.step for each in ways for change in each.changes))
     keys = _keys(ways)
-    head = [*(safe(key_title(key)) for key in keys), "Metric", "Theory", *(safe(name) for name in names)]
+    head = [
+        *(safe(key_title(key)) for key in keys),
+        "Metric",
+        "Theory",
+        *(safe(name) for name in names),
+    ]
     body = []
     for each in ways:
         factor = LABELS[each.metric].factor
@@ -104,7 +121,11 @@ def _steps(model: str, rows: Sequence[Agreement]) -> str:
                 cells.append("–")
                 continue
             sign = number(change.change * factor, abs(change.change * factor) * 1e-2)
-            mark = f"<strong>{'+' if change.change > 0 else ''}{sign}</strong>" if change.is_seen else "–"
+            mark = (
+                f"<strong>{'+' if change.change > 0 else ''}{sign}</strong>"
+                if change.is_seen
+                else "–"
+            )
             cells.append(f"{_number(change.after, factor)}<br><small>{mark}</small>")
         body.append(
             [
@@ -115,18 +136,34 @@ def _steps(model: str, rows: Sequence[Agreement]) -> str:
             ]
         )
     says = {step.name: step.says for step in ALL_STEPS}
-    legend = "".join(f"<li><code>{safe(name)}</code>: {safe(says.get(name, ''))}</li>" for name in names)
-    numbers = table(head, body, caption=f"Assumptions of {model} given up one by one", kind="data", headers=len(keys) + 1)
+    legend = "".join(
+        f"<li><code>{safe(name)}</code>: {safe(says.get(name, ''))}</li>" for name in names
+    )
+    numbers = table(
+        head,
+        body,
+        caption=f"Assumptions of {model} given up one by one",
+        kind="data",
+        headers=len(keys) + 1,
+    )
     panel = f'<div class="panel">{numbers}</div>'
     lead = "Assumptions given up one after another, from left to right; below each value, its change where that is beyond chance."
     text = f"<p>{lead}</p><ul>{legend}</ul>"
-    return text + (panel if len(ways) <= OPEN_ROWS else f"<details><summary>{len(ways)} comparisons</summary>{panel}</details>")
+    return text + (
+        panel
+        if len(ways) <= OPEN_ROWS
+        else f"<details><summary>{len(ways)} comparisons</summary>{panel}</details>"
+    )
 
 
 def _cell(value: Value | None, verdict: str, factor: float) -> str:
     if value is None:
         return "–"
-    tag = f' <span class="tag {_WORDS[verdict]}">{safe(verdict.replace("-", " "))}</span>' if verdict in ("agrees", "differs") else ""
+    tag = (
+        f' <span class="tag {_WORDS[verdict]}">{safe(verdict.replace("-", " "))}</span>'
+        if verdict in ("agrees", "differs")
+        else ""
+    )
     return _number(value, factor) + tag
 
 

@@ -22,7 +22,8 @@ MOST_PANELS = 4
 def along_section(lines: Sequence[Line], sheet: Sheet) -> str:
     """Figures of throughput and delay against position; empty where the run has nothing to compare.
 
-    There is something to compare where points differ in where stations are, or where there are few enough points for one curve each.
+    There is something to compare where points differ in where stations are, or where there are few
+    enough points for one curve each.
     """
     varied = _varied(lines)
     placing = [key for key in varied if _places(lines, key)]
@@ -32,10 +33,13 @@ def along_section(lines: Sequence[Line], sheet: Sheet) -> str:
     others = {key: values for key, values in varied.items() if key != curve}
     fixed: dict[str, str] = {}
     while _count(others) > MOST_PANELS:
-        # Of the keys with the most values the last, so that the first in the plan, which is the figure's own, goes on varying.
+        # Of the keys with the most values the last, so that the first in the plan, which is the
+        # figure's own, goes on varying.
         key = max(reversed(others), key=lambda key: (key != "stations.frames", len(others[key])))
         fixed[key] = others.pop(key)[-1]
-    shown = [line for line in lines if all(_keys(line)[key] == value for key, value in fixed.items())]
+    shown = [
+        line for line in lines if all(_keys(line)[key] == value for key, value in fixed.items())
+    ]
     body = ""
     for metric in METRICS:
         label = MEANS.get(metric, LABELS[metric])
@@ -49,7 +53,14 @@ def along_section(lines: Sequence[Line], sheet: Sheet) -> str:
     return f'<h3>Along the cable</h3><p class="lead">{lead}{said}</p>{body}'
 
 
-def _figures(lines: Sequence[Line], metric: Metric, label: Label, curve: str | None, others: tuple[str, ...], sheet: Sheet) -> list[str]:
+def _figures(
+    lines: Sequence[Line],
+    metric: Metric,
+    label: Label,
+    curve: str | None,
+    others: tuple[str, ...],
+    sheet: Sheet,
+) -> list[str]:
     """One figure for every combination of the other keys."""
     by_panel: dict[tuple[str, ...], list[Line]] = {}
     for line in lines:
@@ -62,19 +73,37 @@ def _figures(lines: Sequence[Line], metric: Metric, label: Label, curve: str | N
         if not kept:
             continue
         panel = Panel("", kept, is_ordered=False)
-        title = ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in zip(others, values, strict=True)) or label.title
+        title = (
+            ", ".join(
+                f"{key_title(key)}: {plain(value)}"
+                for key, value in zip(others, values, strict=True)
+            )
+            or label.title
+        )
         numbers = results.figure_table(panel, metric, axes, title=title, label=label)
-        drawn.append(sheet.add(chart.lines(panel, metric, axes, label=label), title=title, text="", numbers=numbers))
+        drawn.append(
+            sheet.add(
+                chart.lines(panel, metric, axes, label=label), title=title, text="", numbers=numbers
+            )
+        )
     return drawn
 
 
 def _points(line: Line, metric: Metric) -> tuple[tuple[float, Estimate], ...]:
-    """Estimates by position in µs, to the tenth of a nanosecond: a station is half a metre wide anyway."""
-    return tuple((round(place.position_s * US_PER_S, 4), place.estimates[metric]) for place in line.places if metric in place.estimates)
+    """Estimates by position in µs, to the tenth of a nanosecond: a station is half a metre wide
+    anyway.
+    """
+    return tuple(
+        (round(place.position_s * US_PER_S, 4), place.estimates[metric])
+        for place in line.places
+        if metric in place.estimates
+    )
 
 
 def _name(line: Line, key: str | None) -> str:
-    """Name a curve by how its stations are distributed, where its key says so, or by the key's value."""
+    """Name a curve by how its stations are distributed, where its key says so, or by the key's
+    value.
+    """
     if key is None:
         return ""
     text = plain(_keys(line)[key])
@@ -98,11 +127,15 @@ def _varied(lines: Sequence[Line]) -> dict[str, list[str]]:
 
 
 def _places(lines: Sequence[Line], key: str) -> bool:
-    """Whether the key says where stations are: its values differ in the places that have stations, all else being equal."""
+    """Whether the key says where stations are: its values differ in the places that have stations,
+    all else being equal.
+    """
     seen: dict[tuple[tuple[str, str], ...], set[tuple[tuple[float, int], ...]]] = {}
     for line in lines:
         rest = tuple(sorted((other, value) for other, value in _keys(line).items() if other != key))
-        seen.setdefault(rest, set()).add(tuple((place.position_s, place.stations) for place in line.places))
+        seen.setdefault(rest, set()).add(
+            tuple((place.position_s, place.stations) for place in line.places)
+        )
     return any(len(found) > 1 for found in seen.values())
 
 

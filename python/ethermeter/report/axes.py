@@ -1,4 +1,6 @@
-"""Axes: which of the varied keys becomes the x axis, which tells curves apart and which makes panels."""
+"""Axes: which of the varied keys becomes the x axis, which tells curves apart and which makes
+panels.
+"""
 
 import math
 import re
@@ -19,7 +21,9 @@ _BASES = ("s", "m", "B", "b", "bit", "b/s", "bit/s", "/s", "Hz")
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Keys of a point by their place in a figure; `x` is None for a run that varies nothing numeric."""
+    """Keys of a point by their place in a figure; `x` is None for a run that varies nothing
+    numeric.
+    """
 
     x: str | None
     x_unit: str
@@ -37,7 +41,10 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Curves that share a figure; `title` is empty if there is only one panel. `is_ordered` if the curves' names are quantities."""
+    """Curves that share a figure; `title` is empty if there is only one panel.
+
+    `is_ordered` if the curves' names are quantities.
+    """
 
     title: str
     curves: tuple[Curve, ...]
@@ -73,9 +80,10 @@ def keys(point: Point) -> dict[str, str]:
 def choose(points: Sequence[Point]) -> Axes:
     """Pick axes for the points of a series.
 
-    The number of stations is the x axis if it varies; otherwise the numeric key with the most values (of one unit), the first in the
-    plan among equals. If that made more panels than a page shows, it is the numeric key that makes fewest. Of the other keys, the engine,
-    or the one with the most values that still fit as curves, tells curves apart; the rest make panels.
+    The number of stations is the x axis if it varies; otherwise the numeric key with the most
+    values (of one unit), the first in the plan among equals. If that made more panels than a page
+    shows, it is the numeric key that makes fewest. Of the other keys, the engine, or the one with
+    the most values that still fit as curves, tells curves apart; the rest make panels.
     """
     values: dict[str, dict[str, None]] = {}
     for point in points:
@@ -85,19 +93,31 @@ def choose(points: Sequence[Point]) -> Axes:
     numeric = {key: read for key, found in varied.items() if (read := _units(found)) is not None}
     x: str | None = None
     if numeric:
-        x = "stations.count" if "stations.count" in numeric else max(numeric, key=lambda key: len(varied[key]))
+        x = (
+            "stations.count"
+            if "stations.count" in numeric
+            else max(numeric, key=lambda key: len(varied[key]))
+        )
         if _panel_count(varied, x) > MOST_PANELS:
             x = min(numeric, key=lambda key: _panel_count(varied, key))
     curve, others = _others(varied, x)
     return Axes(x, numeric[x] if x else "", curve, others)
 
 
-def _others(varied: Mapping[str, Sequence[str]], x: str | None) -> tuple[str | None, tuple[str, ...]]:
+def _others(
+    varied: Mapping[str, Sequence[str]], x: str | None
+) -> tuple[str | None, tuple[str, ...]]:
     """Pick the key that tells curves apart, and those that make panels, if `x` is the x axis."""
     others = {key: len(found) for key, found in varied.items() if key != x}
     fitting = [key for key, count in others.items() if count <= MOST_CURVES]
     # Engines stand side by side: that is what several are asked for.
-    curve = ENGINE if ENGINE in others else max(fitting, key=lambda key: others[key]) if fitting else None
+    curve = (
+        ENGINE
+        if ENGINE in others
+        else max(fitting, key=lambda key: others[key])
+        if fitting
+        else None
+    )
     return curve, tuple(key for key in others if key != curve)
 
 
@@ -120,8 +140,8 @@ def _engine_name(engine: str) -> str:
 def curve_names(texts: Sequence[str]) -> dict[str, str]:
     """Short names of the values that tell curves apart, in the order of the legend.
 
-    Theories go by the names of their models. Frame lengths go from short to long; mixes of two lengths are named as the 1988 study names
-    them, short to long: "7/1".
+    Theories go by the names of their models. Frame lengths go from short to long; mixes of two
+    lengths are named as the 1988 study names them, short to long: "7/1".
     """
     if any(text.startswith(("theory/", "idealised/")) for text in texts):
         return {text: _engine_name(text) for text in texts}
@@ -132,7 +152,9 @@ def curve_names(texts: Sequence[str]) -> dict[str, str]:
         if all(read.values()):
             return {text: text for text in sorted(texts, key=lambda text: read[text] or (0.0, ""))}
         return {text: text for text in texts}
-    order = sorted(texts, key=lambda text: sum(o * w for o, w in mixes[text]) / sum(w for _, w in mixes[text]))
+    order = sorted(
+        texts, key=lambda text: sum(o * w for o, w in mixes[text]) / sum(w for _, w in mixes[text])
+    )
     sizes = sorted({octets for mix in mixes.values() for octets, _ in mix})
     totals = {sum(weight for _, weight in mix) for mix in mixes.values() if len(mix) > 1}
     if len(sizes) != 2 or len(totals) != 1:
@@ -140,42 +162,59 @@ def curve_names(texts: Sequence[str]) -> dict[str, str]:
     total = totals.pop()
 
     def ratio(text: str) -> str:
-        shares = {octets: weight * total / sum(w for _, w in mixes[text]) for octets, weight in mixes[text]}
+        shares = {
+            octets: weight * total / sum(w for _, w in mixes[text])
+            for octets, weight in mixes[text]
+        }
         return f"{shares.get(sizes[0], 0):g}/{shares.get(sizes[1], 0):g}"
 
     return {text: ratio(text) for text in order}
 
 
 def panels(points: Sequence[Point], axes: Axes, metric: Metric) -> list[Panel]:
-    """Arrange one metric of a series' points; panels without any value are left out, and what a page cannot show is thinned."""
+    """Arrange one metric of a series' points; panels without any value are left out, and what a
+    page cannot show is thinned.
+    """
     if axes.x is None:
         return []
     by_panel: dict[tuple[str, ...], list[Point]] = {}
     for point in points:
         if metric in point.estimates:
             by_panel.setdefault(tuple(keys(point)[key] for key in axes.panels), []).append(point)
-    names = curve_names(list(dict.fromkeys(keys(point)[axes.curve] for point in points))) if axes.curve else {"": ""}
-    is_ordered = axes.curve == FRAMES or (axes.curve is not None and all(quantity(text) for text in names))
+    names = (
+        curve_names(list(dict.fromkeys(keys(point)[axes.curve] for point in points)))
+        if axes.curve
+        else {"": ""}
+    )
+    is_ordered = axes.curve == FRAMES or (
+        axes.curve is not None and all(quantity(text) for text in names)
+    )
     found = []
     for values, members in by_panel.items():
         curves: dict[str, list[tuple[float, Estimate]]] = {text: [] for text in names}
         for point in members:
             x = quantity(keys(point)[axes.x])
             if x is not None:
-                curves[keys(point)[axes.curve] if axes.curve else ""].append((x[0], point.estimates[metric]))
+                curves[keys(point)[axes.curve] if axes.curve else ""].append(
+                    (x[0], point.estimates[metric])
+                )
         kept = tuple(
             Curve(names[text], tuple(sorted(curve, key=lambda pair: pair[0])))
             for text, curve in curves.items()
             if any(estimate.value == estimate.value for _, estimate in curve)
         )
         if kept:
-            title = ", ".join(f"{key} = {value}" for key, value in zip(axes.panels, values, strict=True))
+            title = ", ".join(
+                f"{key} = {value}" for key, value in zip(axes.panels, values, strict=True)
+            )
             found.append(Panel(title, kept, is_ordered))
     return _thinned(found)
 
 
 def _thinned(found: Sequence[Panel]) -> list[Panel]:
-    """Panels at even distances, and of their curves places along x at even distances and the lowest and the highest value."""
+    """Panels at even distances, and of their curves places along x at even distances and the lowest
+    and the highest value.
+    """
     shown = spread(found, MOST_PANELS)
     if sum(len(curve.points) for panel in shown for curve in panel.curves) <= MOST_VALUES:
         return shown
@@ -184,8 +223,15 @@ def _thinned(found: Sequence[Panel]) -> list[Panel]:
         most = max(FEWEST_PLACES, MOST_VALUES // len(shown) // len(panel.curves))
         places = set(spread(sorted({x for curve in panel.curves for x, _ in curve.points}), most))
         for curve in panel.curves:
-            known = [(estimate.value, x) for x, estimate in curve.points if estimate.value == estimate.value]
+            known = [
+                (estimate.value, x)
+                for x, estimate in curve.points
+                if estimate.value == estimate.value
+            ]
             places |= {min(known)[1], max(known)[1]}
-        curves = (replace(curve, points=tuple(pair for pair in curve.points if pair[0] in places)) for curve in panel.curves)
+        curves = (
+            replace(curve, points=tuple(pair for pair in curve.points if pair[0] in places))
+            for curve in panel.curves
+        )
         thin.append(replace(panel, curves=tuple(curves)))
     return thin

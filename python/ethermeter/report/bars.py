@@ -1,4 +1,6 @@
-"""Bars: one metric of several parts side by side, for a few values of a key that need not be numbers."""
+"""Bars: one metric of several parts side by side, for a few values of a key that need not be
+numbers.
+"""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +14,9 @@ from ethermeter.report.labels import Label, plain
 from ethermeter.report.theme import colours
 
 
-def bars(points: Sequence[Point], metric: Metric, *, label: Label, x: str, part: str, title: str) -> dict[str, Any]:
+def bars(
+    points: Sequence[Point], metric: Metric, *, label: Label, x: str, part: str, title: str
+) -> dict[str, Any]:
     """Draw grouped bars from zero, with whiskers for the 95% interval.
 
     Parameters
@@ -33,7 +37,10 @@ def bars(points: Sequence[Point], metric: Metric, *, label: Label, x: str, part:
     ]
     most = max(entry["y"] for entry in rows)
     # A whisker may reach beyond the axis and is clipped, lest a wide interval flatten the bars.
-    top = min(max(entry.get("h", 0.0) or 0.0 for entry in [*rows, {"h": most * 1.05}]), 1.6 * most) or 1.0
+    top = (
+        min(max(entry.get("h", 0.0) or 0.0 for entry in [*rows, {"h": most * 1.05}]), 1.6 * most)
+        or 1.0
+    )
     across = {
         "x": {
             "field": "x",
@@ -42,9 +49,18 @@ def bars(points: Sequence[Point], metric: Metric, *, label: Label, x: str, part:
             "sort": places,
             "axis": {"labelAngle": 0, "grid": False, "labelLimit": 150, "labelOverlap": False},
         },
-        "xOffset": {"field": "c", "type": "nominal", "scale": {"domain": names, "paddingInner": 0.12}},
+        "xOffset": {
+            "field": "c",
+            "type": "nominal",
+            "scale": {"domain": names, "paddingInner": 0.12},
+        },
     }
-    y = {"field": "y", "type": "quantitative", "title": label.axis, "scale": {"domain": [0, top], "nice": False}}
+    y = {
+        "field": "y",
+        "type": "quantitative",
+        "title": label.axis,
+        "scale": {"domain": [0, top], "nice": False},
+    }
     layers: list[dict[str, Any]] = [
         {
             "transform": values_as_texts(label),
@@ -52,7 +68,12 @@ def bars(points: Sequence[Point], metric: Metric, *, label: Label, x: str, part:
             "encoding": {
                 **across,
                 "y": y,
-                "color": {"field": "c", "type": "nominal", "scale": {"domain": names}, "legend": {"title": None, "columns": 3}},
+                "color": {
+                    "field": "c",
+                    "type": "nominal",
+                    "scale": {"domain": names},
+                    "legend": {"title": None, "columns": 3},
+                },
                 "tooltip": tooltip(label, x_title=title, curve_title="stations", is_number=False),
             },
         }
@@ -61,7 +82,13 @@ def bars(points: Sequence[Point], metric: Metric, *, label: Label, x: str, part:
         layers.append(
             {
                 "transform": [{"filter": "isValid(datum.l)"}],
-                "mark": {"type": "rule", "strokeWidth": 1.4, "aria": False, "clip": True, "tooltip": None},
+                "mark": {
+                    "type": "rule",
+                    "strokeWidth": 1.4,
+                    "aria": False,
+                    "clip": True,
+                    "tooltip": None,
+                },
                 "encoding": {**across, "y": {**y, "field": "l"}, "y2": {"field": "h"}},
             }
         )

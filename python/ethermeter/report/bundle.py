@@ -8,7 +8,8 @@ from pathlib import Path
 
 
 def javascript() -> str:
-    """Return the bundle; bundling takes more than a second, so that it is kept in the user's cache directory.
+    """Return the bundle; bundling takes more than a second, so that it is kept in the user's cache
+    directory.
 
     The cache is a convenience: where it cannot be written or read, the text is made anew.
     """
@@ -22,8 +23,13 @@ def javascript() -> str:
         return text.removesuffix(_END)
     import vl_convert
 
-    # Within a script element only these two sequences could end it early; inside JavaScript strings the escapes mean the same.
-    bundle = vl_convert.javascript_bundle(_GLOBALS).replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    # Within a script element only these two sequences could end it early; inside JavaScript strings
+    # the escapes mean the same.
+    bundle = (
+        vl_convert.javascript_bundle(_GLOBALS)
+        .replace("</script", "<\\/script")
+        .replace("<!--", "<\\!--")
+    )
     _keep(path, bundle + _END)
     return bundle
 
@@ -46,7 +52,9 @@ def _cache_dir() -> Path:
 def _keep(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, delete=False
+        ) as file:
             file.write(text)
         Path(file.name).replace(path)
     except OSError:

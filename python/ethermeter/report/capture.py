@@ -69,19 +69,50 @@ def page(found: Explanation, chosen: Connection | None = None) -> str:
     sections: list[tuple[str, str, str]] = []
     if found.warnings:
         items = "".join(f"<li>{safe(line)}</li>" for line in found.warnings)
-        sections.append(("warnings", "Warnings", section("warnings", "What is wrong with the file", f"<ul>{items}</ul>")))
+        sections.append(
+            (
+                "warnings",
+                "Warnings",
+                section("warnings", "What is wrong with the file", f"<ul>{items}</ul>"),
+            )
+        )
     if connections:
-        sections.append(("connections", "Connections", section("connections", "Connections", _connections(connections, sheet))))
+        sections.append(
+            (
+                "connections",
+                "Connections",
+                section("connections", "Connections", _connections(connections, sheet)),
+            )
+        )
     # Drawn are those that have something to draw.
     for each in [each for each in connections if each.duration_s > 0 and each.octets > 0][:DRAWN]:
         title = f"{each.number}: {each.sender.name} to {each.receiver.name}"
         anchor = f"connection-{each.number}"
-        sections.append((anchor, f"Connection {each.number}", section(anchor, title, _connection(each, sheet))))
+        sections.append(
+            (anchor, f"Connection {each.number}", section(anchor, title, _connection(each, sheet)))
+        )
     if found.flows and chosen is None:
-        sections.append(("flows", "Flows", section("flows", "UDP and raw frames", _flows(found.flows, sheet))))
-    sections.append(("rules", "Rules", section("rules", "What limits a connection, and how it is told", _rules())))
-    footer = f"Capture <code>{safe(found.name)}</code>. This file holds all it needs and works offline."
-    return shell(Path(found.name).name, sections, sheet, kind="ethermeter explain", facts=_facts(found), footer=footer)
+        sections.append(
+            ("flows", "Flows", section("flows", "UDP and raw frames", _flows(found.flows, sheet)))
+        )
+    sections.append(
+        (
+            "rules",
+            "Rules",
+            section("rules", "What limits a connection, and how it is told", _rules()),
+        )
+    )
+    footer = (
+        f"Capture <code>{safe(found.name)}</code>. This file holds all it needs and works offline."
+    )
+    return shell(
+        Path(found.name).name,
+        sections,
+        sheet,
+        kind="ethermeter explain",
+        facts=_facts(found),
+        footer=footer,
+    )
 
 
 def _facts(found: Explanation) -> list[tuple[str, str]]:
@@ -127,7 +158,11 @@ def _connections(connections: Sequence[Connection], sheet: Sheet) -> str:
     ]
     listed = f'<div class="panel">{table(head, rows, caption="Connections, the one with most payload first", kind="data")}</div>'
     drawn = [each for each in connections if each.limit is not None][:_BARS]
-    return (f'<div class="grid">{_bars(drawn, sheet)}</div>' if drawn else "") + "<h3>All</h3>" + listed
+    return (
+        (f'<div class="grid">{_bars(drawn, sheet)}</div>' if drawn else "")
+        + "<h3>All</h3>"
+        + listed
+    )
 
 
 def _bars(connections: Sequence[Connection], sheet: Sheet) -> str:
@@ -145,7 +180,13 @@ def _bars(connections: Sequence[Connection], sheet: Sheet) -> str:
         "height": max(26 * len(names), 150),
         "mark": {"type": "bar", "aria": False, "height": {"band": 0.8}},
         "encoding": {
-            "y": {"field": "x", "type": "ordinal", "title": "Connection", "sort": names, "axis": {"grid": False}},
+            "y": {
+                "field": "x",
+                "type": "ordinal",
+                "title": "Connection",
+                "sort": names,
+                "axis": {"grid": False},
+            },
             "x": {
                 "field": "y",
                 "type": "quantitative",
@@ -164,7 +205,13 @@ def _bars(connections: Sequence[Connection], sheet: Sheet) -> str:
         },
     }
     head = ["Connection", *kinds]
-    cells = [[str(each.number), *(f"{each.parts[name]:.2%}" for name, kind in PARTS.items() if kind in kinds)] for each in connections]
+    cells = [
+        [
+            str(each.number),
+            *(f"{each.parts[name]:.2%}" for name, kind in PARTS.items() if kind in kinds),
+        ]
+        for each in connections
+    ]
     return sheet.add(
         spec,
         title="What the connections waited for",
@@ -175,18 +222,40 @@ def _bars(connections: Sequence[Connection], sheet: Sheet) -> str:
 
 
 def _connection(of: Connection, sheet: Sheet) -> str:
-    cautions = "".join(f"<li><code>{safe(caution)}</code>: {_CAUTIONS[caution]}</li>" for caution in of.cautions)
-    text = f"<p>{safe(of.sentence)}</p>" + _advice(of) + (f"<h3>Cautions</h3><ul>{cautions}</ul>" if cautions else "")
-    drawn = [_sequence(of, sheet), _flight(of, sheet), _throughput(of, sheet), _delays(of, sheet), _distribution(of, sheet)]
-    return text + f'<div class="grid">{"".join(drawn)}</div><h3>Both ends</h3><div class="panel">{_ends(of)}</div>'
+    cautions = "".join(
+        f"<li><code>{safe(caution)}</code>: {_CAUTIONS[caution]}</li>" for caution in of.cautions
+    )
+    text = (
+        f"<p>{safe(of.sentence)}</p>"
+        + _advice(of)
+        + (f"<h3>Cautions</h3><ul>{cautions}</ul>" if cautions else "")
+    )
+    drawn = [
+        _sequence(of, sheet),
+        _flight(of, sheet),
+        _throughput(of, sheet),
+        _delays(of, sheet),
+        _distribution(of, sheet),
+    ]
+    return (
+        text
+        + f'<div class="grid">{"".join(drawn)}</div><h3>Both ends</h3><div class="panel">{_ends(of)}</div>'
+    )
 
 
 def _advice(of: Connection) -> str:
-    """Return a table with which end was slow, what to change, what the transfer would reach then, and what this rests on."""
+    """Return a table with which end was slow, what to change, what the transfer would reach then,
+    and what this rests on.
+    """
     verdict = of.verdict
     if verdict is None:
         return ""
-    rows = [["Slow", safe(str(verdict.role) + (f" of {verdict.end}" if verdict.end is not None else ""))]]
+    rows = [
+        [
+            "Slow",
+            safe(str(verdict.role) + (f" of {verdict.end}" if verdict.end is not None else "")),
+        ]
+    ]
     if verdict.change is not None:
         rows.append(["Change", safe(verdict.change)])
     if verdict.estimate_text is not None:
@@ -196,32 +265,58 @@ def _advice(of: Connection) -> str:
     rows.append(["Losses", f"{of.losses:,} of {of.segments:,} segments"])
     if of.vantage is not None:
         rows.append(["Captured", str(of.vantage)])
-    return f'<div class="panel">{table(["", "Verdict"], rows, caption="Verdict", kind="plain")}</div>'
+    return (
+        f'<div class="panel">{table(["", "Verdict"], rows, caption="Verdict", kind="plain")}</div>'
+    )
 
 
 def _flight(of: Connection, sheet: Sheet) -> str:
     """Draw octets in flight as the sender knew them, and the receiver's window, against time."""
     series = of.sender.of["series"]
     times = _times_s(series)
-    # Slices without a segment have no flight of their own; the window is what was allowed beyond what was acknowledged.
-    windows = [max(0, edge - got) if edge > 0 else 0 for edge, got in zip(series["edge"], series["acknowledged"], strict=True)]
+    # Slices without a segment have no flight of their own; the window is what was allowed beyond
+    # what was acknowledged.
+    windows = [
+        max(0, edge - got) if edge > 0 else 0
+        for edge, got in zip(series["edge"], series["acknowledged"], strict=True)
+    ]
     flights = [(at, value) for at, value in zip(times, series["flight"], strict=True) if value > 0]
     if not flights:
         return ""
     rows = [{"x": at, "y": value / 1e3, "c": "in flight"} for at, value in flights]
     most = max(value for _, value in flights)
     # A window far above the flight is no limit, and would leave the flight flat at the bottom.
-    shown = [(at, value) for at, value in zip(times, windows, strict=True) if 0 < value <= _WINDOW_SHOWN * most]
+    shown = [
+        (at, value)
+        for at, value in zip(times, windows, strict=True)
+        if 0 < value <= _WINDOW_SHOWN * most
+    ]
     rows += [{"x": at, "y": value / 1e3, "c": "receiver's window"} for at, value in shown]
     names = ["in flight", *(["receiver's window"] if shown else [])]
-    encoding: Json = {"x": _axis("x", "Time (s)"), "y": _axis("y", "Octets (kB)", zero=True), "color": _colour(names)}
+    encoding: Json = {
+        "x": _axis("x", "Time (s)"),
+        "y": _axis("y", "Octets (kB)", zero=True),
+        "color": _colour(names),
+    }
     layers = [
-        {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "aria": False}, "encoding": encoding},
+        {
+            "mark": {
+                "type": "line",
+                "interpolate": "step-after",
+                "strokeWidth": 1.5,
+                "aria": False,
+            },
+            "encoding": encoding,
+        },
         _pointer(encoding, [("c", "", ""), ("x", "time, s", ".5~r"), ("y", "kB", ".5~r")]),
     ]
     head = ["Time, s", "In flight at most, octets", "Receiver's window", "Segments sent again"]
     columns = zip(times, series["flight"], windows, series["resent"], strict=True)
-    cells = [[f"{at:.6g}", str(flight), str(window), str(again)] for at, flight, window, again in columns if flight or again]
+    cells = [
+        [f"{at:.6g}", str(flight), str(window), str(again)]
+        for at, flight, window, again in columns
+        if flight or again
+    ]
     return sheet.add(
         _whole(rows, names) | {"layer": layers},
         title="Octets in flight",
@@ -233,12 +328,41 @@ def _flight(of: Connection, sheet: Sheet) -> str:
 
 
 def _ends(of: Connection) -> str:
-    rows = [[name, *("–" if end.of[key] is None else f"{end.of[key]:,}" for end in of.ends)] for key, name in ROWS.items()]
-    rows.append(["Segments per acknowledgement", *(_ratio(end.of["covered_segments"], end.of["covering_acks"]) for end in of.ends)])
-    rows.append(["From the capture to it and back, at the least", *(time_text(end.away_s) for end in of.ends)])
-    for name, title in (("least", "least"), ("p50", "median"), ("p90", "90%"), ("p99", "99%"), ("most", "largest")):
-        rows.append([f"Data to acknowledgement, {title}", *(time_text(end.delay_s(name)) for end in of.ends)])
-    return table(["Of what it sent and announced", *(safe(end.name) for end in of.ends)], rows, caption="Both ends", kind="plain")
+    rows = [
+        [name, *("–" if end.of[key] is None else f"{end.of[key]:,}" for end in of.ends)]
+        for key, name in ROWS.items()
+    ]
+    rows.append(
+        [
+            "Segments per acknowledgement",
+            *(_ratio(end.of["covered_segments"], end.of["covering_acks"]) for end in of.ends),
+        ]
+    )
+    rows.append(
+        [
+            "From the capture to it and back, at the least",
+            *(time_text(end.away_s) for end in of.ends),
+        ]
+    )
+    for name, title in (
+        ("least", "least"),
+        ("p50", "median"),
+        ("p90", "90%"),
+        ("p99", "99%"),
+        ("most", "largest"),
+    ):
+        rows.append(
+            [
+                f"Data to acknowledgement, {title}",
+                *(time_text(end.delay_s(name)) for end in of.ends),
+            ]
+        )
+    return table(
+        ["Of what it sent and announced", *(safe(end.name) for end in of.ends)],
+        rows,
+        caption="Both ends",
+        kind="plain",
+    )
 
 
 def _ratio(above: int, below: int) -> str:
@@ -252,7 +376,9 @@ def _times_s(series: Mapping[str, Any]) -> list[float]:
 
 
 def _sequence(of: Connection, sheet: Sheet) -> str:
-    """Draw numbers sent, acknowledged and allowed by the window against time, and where something was sent again."""
+    """Draw numbers sent, acknowledged and allowed by the window against time, and where something
+    was sent again.
+    """
     series = of.sender.of["series"]
     times = _times_s(series)
     kinds = {"sent": "sent", "acknowledged": "acknowledged", "edge": "the window allows"}
@@ -267,19 +393,42 @@ def _sequence(of: Connection, sheet: Sheet) -> str:
         for at, sent, count in zip(times, series["sent"], series["resent"], strict=True)
         if count > 0 and sent > 0
     ]
-    names = [*(kind for kind in kinds.values() if any(row["c"] == kind for row in rows)), *(["sent again"] if again else [])]
+    names = [
+        *(kind for kind in kinds.values() if any(row["c"] == kind for row in rows)),
+        *(["sent again"] if again else []),
+    ]
     across, up = _axis("x", "Time (s)"), _axis("y", "Octets (MB)")
     encoding: Json = {"x": across, "y": up, "color": _colour(names)}
-    layers: list[Json] = [{"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "aria": False}, "encoding": encoding}]
+    layers: list[Json] = [
+        {
+            "mark": {
+                "type": "line",
+                "interpolate": "step-after",
+                "strokeWidth": 1.5,
+                "aria": False,
+            },
+            "encoding": encoding,
+        }
+    ]
     if again:
         layers.append(
-            {"data": {"values": again}, "mark": {"type": "point", "filled": True, "size": 26, "aria": False}, "encoding": encoding}
+            {
+                "data": {"values": again},
+                "mark": {"type": "point", "filled": True, "size": 26, "aria": False},
+                "encoding": encoding,
+            }
         )
-    layers.append(_pointer(encoding, [("c", "number", ""), ("x", "time, s", ".5~r"), ("y", "MB", ".5~r")]))
+    layers.append(
+        _pointer(encoding, [("c", "number", ""), ("x", "time, s", ".5~r"), ("y", "MB", ".5~r")])
+    )
     spec = _whole(rows, names) | {"layer": layers}
     head = ["Time, s", "Sent, octets", "Acknowledged", "The window allows", "Segments sent again"]
     columns = [series[key] for key in ("sent", "acknowledged", "edge", "resent")]
-    cells = [[f"{at:.6g}", *(str(column[place]) for column in columns)] for place, at in enumerate(times) if any(c[place] for c in columns)]
+    cells = [
+        [f"{at:.6g}", *(str(column[place]) for column in columns)]
+        for place, at in enumerate(times)
+        if any(c[place] for c in columns)
+    ]
     return sheet.add(
         spec,
         title="Time and sequence",
@@ -298,7 +447,11 @@ def _throughput(of: Connection, sheet: Sheet) -> str:
             rows.append({"x": at, "y": rate, "c": end.name})
             cells.append([safe(end.name), f"{at:.6g}", number(rate)])
     names = [end.name for end in of.ends]
-    encoding: Json = {"x": _axis("x", "Time (s)"), "y": _axis("y", "Payload (Mb/s)", zero=True), "color": _colour(names)}
+    encoding: Json = {
+        "x": _axis("x", "Time (s)"),
+        "y": _axis("y", "Payload (Mb/s)", zero=True),
+        "color": _colour(names),
+    }
     mark = {"type": "line", "interpolate": "step", "strokeWidth": 1.5, "aria": False}
     layers = [
         {"mark": mark, "encoding": encoding},
@@ -316,25 +469,45 @@ def _delays(of: Connection, sheet: Sheet) -> str:
     """Draw the time from data to acknowledgement against time."""
     series = of.sender.of["series"]
     rows, cells = [], []
-    for at, count, total, most in zip(_times_s(series), series["delays"], series["delay_sum_ns"], series["delay_most_ns"], strict=True):
+    for at, count, total, most in zip(
+        _times_s(series),
+        series["delays"],
+        series["delay_sum_ns"],
+        series["delay_most_ns"],
+        strict=True,
+    ):
         if count > 0:
             mean_ms = float(f"{total / count * 1e-6:.6g}")
-            rows += [{"x": at, "y": mean_ms, "c": "mean"}, {"x": at, "y": most * 1e-6, "c": "longest"}]
+            rows += [
+                {"x": at, "y": mean_ms, "c": "mean"},
+                {"x": at, "y": most * 1e-6, "c": "longest"},
+            ]
             cells.append([f"{at:.6g}", str(count), number(mean_ms), number(most * 1e-6)])
     if not rows:
         return ""
     names = ["mean", "longest"]
-    encoding: Json = {"x": _axis("x", "Time (s)"), "y": _axis("y", "Data to acknowledgement (ms)", zero=True), "color": _colour(names)}
+    encoding: Json = {
+        "x": _axis("x", "Time (s)"),
+        "y": _axis("y", "Data to acknowledgement (ms)", zero=True),
+        "color": _colour(names),
+    }
     layers = [
         {"mark": {"type": "line", "strokeWidth": 1.5, "aria": False}, "encoding": encoding},
-        _pointer(encoding, [("c", "of the slice", ""), ("x", "time, s", ".5~r"), ("y", "ms", ".5~r")]),
+        _pointer(
+            encoding, [("c", "of the slice", ""), ("x", "time, s", ".5~r"), ("y", "ms", ".5~r")]
+        ),
     ]
     return sheet.add(
         _whole(rows, names) | {"layer": layers},
         title="From data to acknowledgement",
         text=f"Of segments of {of.sender.name} that were sent once; seen from where the capture was made, at the least "
         f"{time_text(of.receiver.away_s)} from {of.receiver.name} and back.",
-        numbers=table(["Time, s", "Segments", "Mean, ms", "Longest, ms"], cells, caption="From data to acknowledgement", kind="data"),
+        numbers=table(
+            ["Time, s", "Segments", "Mean, ms", "Longest, ms"],
+            cells,
+            caption="From data to acknowledgement",
+            kind="data",
+        ),
     )
 
 
@@ -354,28 +527,66 @@ def _distribution(of: Connection, sheet: Sheet) -> str:
             cells.append([safe(end.name), number(most_ns * 1e-6), str(here), f"{share:.4%}"])
     if not rows:
         return ""
-    across = _axis("x", "Data to acknowledgement (ms)") | {"scale": {"type": "log"}, "axis": {"format": "~r"}}
+    across = _axis("x", "Data to acknowledgement (ms)") | {
+        "scale": {"type": "log"},
+        "axis": {"format": "~r"},
+    }
     up = _axis("y", "Share of segments") | {"scale": {"domain": [0, 1]}, "axis": {"format": ".0%"}}
     encoding: Json = {"x": across, "y": up, "color": _colour(names)}
     layers = [
-        {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "aria": False}, "encoding": encoding},
-        _pointer(encoding, [("c", "segments of", ""), ("x", "within, ms", ".4~r"), ("y", "share", ".2%")]),
+        {
+            "mark": {
+                "type": "line",
+                "interpolate": "step-after",
+                "strokeWidth": 1.5,
+                "aria": False,
+            },
+            "encoding": encoding,
+        },
+        _pointer(
+            encoding, [("c", "segments of", ""), ("x", "within, ms", ".4~r"), ("y", "share", ".2%")]
+        ),
     ]
     return sheet.add(
         _whole(rows, names) | {"layer": layers},
         title="Distribution of the time to acknowledgement",
         text="Share of segments that were acknowledged within a time. Steps are 3% wide.",
-        numbers=table(["Segments of", "Within, ms", "Segments", "Share"], cells, caption="Distribution", kind="data"),
+        numbers=table(
+            ["Segments of", "Within, ms", "Segments", "Share"],
+            cells,
+            caption="Distribution",
+            kind="data",
+        ),
     )
 
 
 def _flows(flows: Sequence[Mapping[str, Any]], sheet: Sheet) -> str:
-    head = ["Number", "From", "To", "Kind", "Packets", "Payload", "Mb/s", "Gap, median", "Gap, most", "Missing", "Reordered", "Duplicate"]
+    head = [
+        "Number",
+        "From",
+        "To",
+        "Kind",
+        "Packets",
+        "Payload",
+        "Mb/s",
+        "Gap, median",
+        "Gap, most",
+        "Missing",
+        "Reordered",
+        "Duplicate",
+    ]
     rows = []
     for flow in flows[:LISTED]:
         seconds, numbers = flow["duration_ns"] * NS, flow["numbers"]
-        gaps = [None if flow["gaps"][name] is None else flow["gaps"][name] * NS for name in ("p50_ns", "most_ns")]
-        told = ["–"] * 3 if numbers is None else [str(numbers[name]) for name in ("missing", "reordered", "duplicate")]
+        gaps = [
+            None if flow["gaps"][name] is None else flow["gaps"][name] * NS
+            for name in ("p50_ns", "most_ns")
+        ]
+        told = (
+            ["–"] * 3
+            if numbers is None
+            else [str(numbers[name]) for name in ("missing", "reordered", "duplicate")]
+        )
         rate = number(8e-6 * flow["octets"] / seconds) if seconds else "–"
         ends = [safe(flow["source"]), safe(flow["destination"])]
         rows.append(
@@ -393,7 +604,12 @@ def _flows(flows: Sequence[Mapping[str, Any]], sheet: Sheet) -> str:
     text = "<p>Lost, reordered and duplicate packets are known only of flows that carry ethermeter’s mark.</p>"
     listed = f'<div class="panel">{table(head, rows, caption="Flows, the one with most payload first", kind="data")}</div>'
     drawn = [flow for flow in flows if flow["duration_ns"] > 0][:DRAWN]
-    return text + (f'<div class="grid">{_rates(drawn, sheet)}</div>' if drawn else "") + "<h3>All</h3>" + listed
+    return (
+        text
+        + (f'<div class="grid">{_rates(drawn, sheet)}</div>' if drawn else "")
+        + "<h3>All</h3>"
+        + listed
+    )
 
 
 def _rates(flows: Sequence[Mapping[str, Any]], sheet: Sheet) -> str:
@@ -405,7 +621,11 @@ def _rates(flows: Sequence[Mapping[str, Any]], sheet: Sheet) -> str:
             rows.append({"x": begin_s + at, "y": rate, "c": str(flow["number"])})
             cells.append([str(flow["number"]), f"{begin_s + at:.6g}", number(rate)])
     names = [str(flow["number"]) for flow in flows]
-    encoding: Json = {"x": _axis("x", "Time (s)"), "y": _axis("y", "Payload (Mb/s)", zero=True), "color": _colour(names)}
+    encoding: Json = {
+        "x": _axis("x", "Time (s)"),
+        "y": _axis("y", "Payload (Mb/s)", zero=True),
+        "color": _colour(names),
+    }
     mark = {"type": "line", "interpolate": "step", "strokeWidth": 1.5, "aria": False}
     layers = [
         {"mark": mark, "encoding": encoding},
@@ -420,7 +640,12 @@ def _rates(flows: Sequence[Mapping[str, Any]], sheet: Sheet) -> str:
 
 
 def _axis(field: str, title: str, *, zero: bool = False) -> Json:
-    return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": zero, "nice": True}}
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": {"zero": zero, "nice": True},
+    }
 
 
 def _colour(names: Sequence[str]) -> Json:
@@ -436,13 +661,22 @@ def _colour(names: Sequence[str]) -> Json:
 def _pointer(encoding: Json, shown: Sequence[tuple[str, str, str]]) -> Json:
     """Return points that cannot be seen, whose values a pointer near them shows."""
     tooltip = [
-        {"field": field, "title": title, **({"type": "quantitative", "format": form} if form else {})} for field, title, form in shown
+        {
+            "field": field,
+            "title": title,
+            **({"type": "quantitative", "format": form} if form else {}),
+        }
+        for field, title, form in shown
     ]
     select = {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": True}
     return {
         "params": [{"name": "hover", "select": select}],
         "mark": {"type": "point", "size": 12, "filled": True, "aria": False},
-        "encoding": {**encoding, "opacity": {"condition": {"param": "hover", "empty": False, "value": 1}, "value": 0}, "tooltip": tooltip},
+        "encoding": {
+            **encoding,
+            "opacity": {"condition": {"param": "hover", "empty": False, "value": 1}, "value": 0},
+            "tooltip": tooltip,
+        },
     }
 
 
@@ -453,7 +687,12 @@ def _whole(rows: Sequence[Json], names: Sequence[str]) -> Json:
         "autosize": {"type": "fit-x", "contains": "padding"},
         "padding": {"left": 2, "top": 2, "bottom": 2, "right": 12},
         "data": {"values": list(rows)},
-        "usermeta": {"colours": {ground: colours(len(names), ground=ground, is_ordered=False) for ground in ("light", "dark")}},
+        "usermeta": {
+            "colours": {
+                ground: colours(len(names), ground=ground, is_ordered=False)
+                for ground in ("light", "dark")
+            }
+        },
     }
 
 

@@ -1,4 +1,6 @@
-"""Cautions in text tables: a mark at each value that has some, and the lines below the table that explain them."""
+"""Cautions in text tables: a mark at each value that has some, and the lines below the table that
+explain them.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,8 +12,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 class Marks:
     """The marks of one table, lettered in the order of the closed list.
 
-    A caution that every value of the table has is written once below it and marks none of them. `no-samples` marks nothing: a value without
-    samples is a dash.
+    A caution that every value of the table has is written once below it and marks none of them.
+    `no-samples` marks nothing: a value without samples is a dash.
 
     Parameters
     ----------
@@ -32,7 +34,9 @@ class Marks:
         sets = [set(words) - {Caution.NO_SAMPLES} for words in values]
         self._common = set[str].intersection(*sets) if len(sets) > 1 else set[str]()
         marked = set[str]().union(*sets) - self._common
-        self._letters = dict(zip((str(word) for word in Caution if word in marked), _LETTERS, strict=False))
+        self._letters = dict(
+            zip((str(word) for word in Caution if word in marked), _LETTERS, strict=False)
+        )
 
     def at(self, words: Sequence[str]) -> str:
         """Return the mark of a value with these cautions; empty without any that is marked."""
@@ -40,7 +44,11 @@ class Marks:
         return f"[{''.join(letters)}]" if letters else ""
 
     def legend(self, of_run: Sequence[str] = ()) -> list[str]:
-        """Return a line for each mark, for each caution of all values, and for each of the whole run."""
-        lines = [f"[{letter}] {word}: {Caution(word).meaning}" for word, letter in self._letters.items()]
+        """Return a line for each mark, for each caution of all values, and for each of the whole
+        run.
+        """
+        lines = [
+            f"[{letter}] {word}: {Caution(word).meaning}" for word, letter in self._letters.items()
+        ]
         lines += [f"all values: {word}: {word.meaning}" for word in Caution if word in self._common]
         return lines + [f"{word}: {Caution(word).meaning}" for word in of_run]

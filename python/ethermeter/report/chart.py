@@ -1,4 +1,6 @@
-"""Charts: curves and stacks as Vega-Lite, as plain dictionaries, so that a page of forty costs milliseconds."""
+"""Charts: curves and stacks as Vega-Lite, as plain dictionaries, so that a page of forty costs
+milliseconds.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -31,7 +33,9 @@ def _rounded(value: float) -> float | None:
 
 
 def datum(curve: str, x: float | str, estimate: Estimate, factor: float) -> Json:
-    """One estimate as a figure's data: x, curve, y, ends of the interval and cautions, those that there are."""
+    """One estimate as a figure's data: x, curve, y, ends of the interval and cautions, those that
+    there are.
+    """
     found: Json = {"x": x, "c": curve, "y": _rounded(estimate.value * factor)}
     if estimate.has_interval:
         found |= {"l": _rounded(estimate.low * factor), "h": _rounded(estimate.high * factor)}
@@ -41,18 +45,24 @@ def datum(curve: str, x: float | str, estimate: Estimate, factor: float) -> Json
 
 
 def _domain(rows: Sequence[Json], *, from_zero: bool, most: float) -> tuple[float, float]:
-    """Round ends of the y axis that hold every value; intervals may reach beyond and are clipped, lest a wide one flatten the curves."""
+    """Round ends of the y axis that hold every value; intervals may reach beyond and are clipped,
+    lest a wide one flatten the curves.
+    """
     values = [row["y"] for row in rows if row["y"] is not None]
     low, high = min(values), max(values)
     margin = (high - low) * 0.06 or abs(high) * 0.1 or 1.0
     inner = [
-        row[end] for row in rows for end in ("l", "h") if row.get(end) is not None and low - 3 * margin <= row[end] <= high + 3 * margin
+        row[end]
+        for row in rows
+        for end in ("l", "h")
+        if row.get(end) is not None and low - 3 * margin <= row[end] <= high + 3 * margin
     ]
     is_positive, is_bounded = low >= 0, high <= most
     low, high = min([low, *inner]), max([high, *inner])
     if from_zero or low < 0.25 * high:
         low = min(low, 0.0)
-    # What cannot be negative, or more than one, gets no axis beyond, even if an interval reaches there.
+    # What cannot be negative, or more than one, gets no axis beyond, even if an interval reaches
+    # there.
     low = max(low, 0.0) if is_positive else low
     high = min(high, most) if is_bounded else high
     raw = (high - low) / 8 or abs(high) / 8 or 0.2
@@ -66,17 +76,25 @@ def _domain(rows: Sequence[Json], *, from_zero: bool, most: float) -> tuple[floa
     return float(f"{bottom:.12g}"), float(f"{top:.12g}")
 
 
-def _labels(panel: Panel, rows: Sequence[Json], domain: tuple[float, float], height: int) -> list[Json]:
+def _labels(
+    panel: Panel, rows: Sequence[Json], domain: tuple[float, float], height: int
+) -> list[Json]:
     """Curve names at the ends of their lines, moved apart where they would overlap."""
     ends = {row["c"]: row for row in rows if row["y"] is not None}
     wanted = sorted(ends.values(), key=lambda row: row["y"])
     per_pixel = (domain[1] - domain[0]) / height
-    # A cluster of touching labels begins where the sum of squared moves of its members is least (pool adjacent violators).
-    clusters: list[tuple[float, int]] = []  # sum of the beginnings its members want, and how many they are
+    # A cluster of touching labels begins where the sum of squared moves of its members is least
+    # (pool adjacent violators).
+    clusters: list[
+        tuple[float, int]
+    ] = []  # sum of the beginnings its members want, and how many they are
     step = min(_LABEL_STEP, height / max(len(wanted), 1))
     for row in wanted:
         clusters.append(((row["y"] - domain[0]) / per_pixel, 1))
-        while len(clusters) > 1 and _begin(clusters[-1]) < _begin(clusters[-2]) + clusters[-2][1] * step:
+        while (
+            len(clusters) > 1
+            and _begin(clusters[-1]) < _begin(clusters[-2]) + clusters[-2][1] * step
+        ):
             (below, members), (above, more) = clusters[-2:]
             clusters[-2:] = [(below + above - more * members * step, members + more)]
     places = [_begin(cluster) + step * at for cluster in clusters for at in range(cluster[1])]
@@ -84,7 +102,10 @@ def _labels(panel: Panel, rows: Sequence[Json], domain: tuple[float, float], hei
     for at in reversed(range(len(places))):
         places[at] = min(places[at], ceiling)
         ceiling = places[at] - step
-    return [{"x": row["x"], "c": row["c"], "y": domain[0] + place * per_pixel} for row, place in zip(wanted, places, strict=True)]
+    return [
+        {"x": row["x"], "c": row["c"], "y": domain[0] + place * per_pixel}
+        for row, place in zip(wanted, places, strict=True)
+    ]
 
 
 def _begin(cluster: tuple[float, int]) -> float:
@@ -111,15 +132,19 @@ def lines(
     width, height
         In pixels; "container" takes the width of the page's box.
     is_nearest
-        Whether the pointer picks the nearest point, or only one it touches. Vega-Lite 6.4 loses the texts of a tooltip in the first
-        case; the page mends that, others cannot.
+        Whether the pointer picks the nearest point, or only one it touches. Vega-Lite 6.4 loses the
+        texts of a tooltip in the first case; the page mends that, others cannot.
     label
         Instead of the metric's own.
     knees
         Marked by a diamond, by the curve's name.
     """
     label = label or LABELS[metric]
-    rows = [datum(curve.name, x, estimate, label.factor) for curve in panel.curves for x, estimate in curve.points]
+    rows = [
+        datum(curve.name, x, estimate, label.factor)
+        for curve in panel.curves
+        for x, estimate in curve.points
+    ]
     domain = _domain(rows, from_zero=label.from_zero, most=label.most)
     names = [curve.name for curve in panel.curves]
     is_single = names == [""]
@@ -134,7 +159,12 @@ def lines(
         "scale": {"zero": False, "nice": False, "padding": 6},
         "axis": _x_axis(panel.curves),
     }
-    y: Json = {"field": "y", "type": "quantitative", "title": label.axis, "scale": {"domain": list(domain), "nice": False}}
+    y: Json = {
+        "field": "y",
+        "type": "quantitative",
+        "title": label.axis,
+        "scale": {"domain": list(domain), "nice": False},
+    }
     faint: Json = {"condition": {"param": "hover", "value": 1}, "value": 0.25}
     band: Json = {
         "transform": [{"filter": "isValid(datum.l)"}],
@@ -153,7 +183,13 @@ def lines(
             "params": [
                 {
                     "name": "hover",
-                    "select": {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": is_nearest, "fields": ["c"]},
+                    "select": {
+                        "type": "point",
+                        "on": "pointerover",
+                        "clear": "pointerout",
+                        "nearest": is_nearest,
+                        "fields": ["c"],
+                    },
                 }
             ],
             "mark": {"type": "point", "filled": False, "strokeWidth": 1.3, "aria": False},
@@ -162,10 +198,15 @@ def lines(
                 "y": y,
                 "color": colour,
                 "opacity": faint,
-                "shape": {"condition": {"test": "isValid(datum.w)", "value": "triangle-up"}, "value": "circle"},
+                "shape": {
+                    "condition": {"test": "isValid(datum.w)", "value": "triangle-up"},
+                    "value": "circle",
+                },
                 "size": {"condition": {"test": "isValid(datum.w)", "value": 26}, "value": 13},
                 "tooltip": tooltip(
-                    label, x_title=axis_title(axes.x or "", axes.x_unit), curve_title="" if is_single else _curve_title(axes)
+                    label,
+                    x_title=axis_title(axes.x or "", axes.x_unit),
+                    curve_title="" if is_single else _curve_title(axes),
                 ),
             },
         },
@@ -183,8 +224,21 @@ def lines(
         layers.append(
             {
                 "data": {"values": _labels(panel, rows, domain, height)},
-                "mark": {"type": "text", "align": "left", "baseline": "middle", "dx": 7, "fontSize": 10.5, "aria": False},
-                "encoding": {"x": x, "y": y, "color": colour, "text": {"field": "c"}, "opacity": faint},
+                "mark": {
+                    "type": "text",
+                    "align": "left",
+                    "baseline": "middle",
+                    "dx": 7,
+                    "fontSize": 10.5,
+                    "aria": False,
+                },
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "color": colour,
+                    "text": {"field": "c"},
+                    "opacity": faint,
+                },
             }
         )
     if knees:
@@ -209,10 +263,20 @@ def lines(
 
 def _knees(knees: Mapping[str, Knee], label: Label, x: Json, y: Json, colour: Json) -> Json:
     """Diamonds on the curves, filled so that they stand out from the points."""
-    marks = [{"x": knee.x, "y": _rounded(knee.y * label.factor), "c": name} for name, knee in knees.items()]
+    marks = [
+        {"x": knee.x, "y": _rounded(knee.y * label.factor), "c": name}
+        for name, knee in knees.items()
+    ]
     return {
         "data": {"values": marks},
-        "mark": {"type": "point", "shape": "diamond", "filled": True, "size": 110, "opacity": 1, "aria": False},
+        "mark": {
+            "type": "point",
+            "shape": "diamond",
+            "filled": True,
+            "size": 110,
+            "opacity": 1,
+            "aria": False,
+        },
         "encoding": {"x": x, "y": y, "color": colour},
     }
 
@@ -254,7 +318,14 @@ def tooltip(label: Label, *, x_title: str, curve_title: str, is_number: bool = T
     return [*shown, {"field": "caution", "title": "caution"}]
 
 
-def breakdown(points: Sequence[Point], key: str, *, title: str, width: int | str = "container", height: int = 220) -> Json:
+def breakdown(
+    points: Sequence[Point],
+    key: str,
+    *,
+    title: str,
+    width: int | str = "container",
+    height: int = 220,
+) -> Json:
     """Shares of channel time, stacked, against one varied key; the parts sum to 1."""
     texts = list(dict.fromkeys(keys(point)[key] for point in points))
     names = curve_names(texts)
@@ -263,7 +334,14 @@ def breakdown(points: Sequence[Point], key: str, *, title: str, width: int | str
     for point in points:
         for order, (metric, kind) in enumerate(TIME_KINDS.items()):
             if metric in point.estimates and math.isfinite(point.estimates[metric].value):
-                rows.append({"x": names[keys(point)[key]], "k": kind, "o": order, "y": _rounded(point.estimates[metric].value)})
+                rows.append(
+                    {
+                        "x": names[keys(point)[key]],
+                        "k": kind,
+                        "o": order,
+                        "y": _rounded(point.estimates[metric].value),
+                    }
+                )
     return {
         "width": width,
         "height": height,
@@ -277,7 +355,12 @@ def breakdown(points: Sequence[Point], key: str, *, title: str, width: int | str
                 "type": "ordinal",
                 "title": title,
                 "sort": list(names.values()),
-                "axis": {"labelAngle": 0, "labelOverlap": "greedy", "grid": False, **({} if is_count else {"labelFontSize": 10})},
+                "axis": {
+                    "labelAngle": 0,
+                    "labelOverlap": "greedy",
+                    "grid": False,
+                    **({} if is_count else {"labelFontSize": 10}),
+                },
             },
             "y": {
                 "field": "y",
@@ -288,7 +371,12 @@ def breakdown(points: Sequence[Point], key: str, *, title: str, width: int | str
                 "axis": {"format": ".0%"},
             },
             "order": {"field": "o", "type": "quantitative"},
-            "color": {"field": "k", "type": "nominal", "scale": {"domain": list(TIME_KINDS.values())}, "legend": {"title": None}},
+            "color": {
+                "field": "k",
+                "type": "nominal",
+                "scale": {"domain": list(TIME_KINDS.values())},
+                "legend": {"title": None},
+            },
             "tooltip": [
                 {"field": "k", "title": "channel time"},
                 {"field": "y", "type": "quantitative", "title": "share", "format": ".2%"},

@@ -29,12 +29,14 @@ MOST_PARTS = 3
 
 
 def clock_figures(points: Sequence[Point], parts: Sequence[Point], sheet: Sheet) -> str:
-    """Return figures of delays by clocks beside the true ones, and of the error beside its bound; empty where no clocks are read.
+    """Return figures of delays by clocks beside the true ones, and of the error beside its bound;
+    empty where no clocks are read.
 
     Parameters
     ----------
     points
-        Of all flows together: shown if all of them are read, for else true delays would be of others, too.
+        Of all flows together: shown if all of them are read, for else true delays would be of
+        others, too.
     parts
         The same of tables of flows, or of flows, by their name.
     sheet
@@ -49,7 +51,9 @@ def clock_figures(points: Sequence[Point], parts: Sequence[Point], sheet: Sheet)
         return ""
     if len(read) == len({point.point[PART] for point in parts}):
         return _figures(points, "", sheet)
-    return "".join(_figures(members, f": {name}", sheet) for name, members in list(read.items())[:MOST_PARTS])
+    return "".join(
+        _figures(members, f": {name}", sheet) for name, members in list(read.items())[:MOST_PARTS]
+    )
 
 
 def _figures(points: Sequence[Point], of: str, sheet: Sheet) -> str:
@@ -80,7 +84,14 @@ def _figures(points: Sequence[Point], of: str, sheet: Sheet) -> str:
     )
 
 
-def _pair(points: Sequence[Point], one: tuple[str, Metric], other: tuple[str, Metric], heading: str, lead: str, sheet: Sheet) -> str:
+def _pair(
+    points: Sequence[Point],
+    one: tuple[str, Metric],
+    other: tuple[str, Metric],
+    heading: str,
+    lead: str,
+    sheet: Sheet,
+) -> str:
     """Draw two metrics in one figure: the curves are called by their names."""
     known = [point for point in points if _has(point, one[1]) and _has(point, other[1])]
     metric = one[1]

@@ -13,15 +13,18 @@ from ethermeter.observation import DEFINITIONS, Caution, Metric
 from ethermeter.report.cautions import Marks
 from ethermeter.report.labels import FLOW_MAIN_METRICS, LABELS, MAIN_METRICS, STUDY_GRAPHS, number
 
-METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric in (*MAIN_METRICS, *STUDY_GRAPHS, *FLOW_MAIN_METRICS))
+METRICS: tuple[Metric, ...] = tuple(
+    metric for metric in Metric if metric in (*MAIN_METRICS, *STUDY_GRAPHS, *FLOW_MAIN_METRICS)
+)
 
 
 class Row(TypedDict):
-    """One metric at one point of both runs, in the metric's SI unit; None where there is no value or no interval.
+    """One metric at one point of both runs, in the metric's SI unit; None where there is no value
+    or no interval.
 
-    `verdict`: "same" (equal to the last bit), "higher" or "lower" (the second run, beyond the interval of the difference),
-    "no difference" (the interval holds zero), "undecided" (no interval), "only in first", "only in second".
-    `cautions`: those of either value.
+    `verdict`: "same" (equal to the last bit), "higher" or "lower" (the second run, beyond the
+    interval of the difference), "no difference" (the interval holds zero), "undecided" (no
+    interval), "only in first", "only in second". `cautions`: those of either value.
     """
 
     series: str
@@ -51,7 +54,8 @@ def compare(run_a: Path, run_b: Path, *, metrics: Sequence[Metric] = METRICS) ->
     Returns
     -------
     :
-        Rows with the second less the first, its 95% interval by Welch and Satterthwaite (the runs taken as independent), and a verdict.
+        Rows with the second less the first, its 95% interval by Welch and Satterthwaite (the runs
+        taken as independent), and a verdict.
 
     Raises
     ------
@@ -105,7 +109,9 @@ def _row(point: Point, metric: Metric, a: Estimate | None, b: Estimate | None) -
         low=_number(found.low),
         high=_number(found.high),
         verdict=verdict,
-        cautions=[str(word) for word in Caution if any(word in end.cautions for end in (a, b) if end)],
+        cautions=[
+            str(word) for word in Caution if any(word in end.cautions for end in (a, b) if end)
+        ],
     )
 
 
@@ -114,28 +120,47 @@ def _number(value: float) -> float | None:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Write the rows as text: those that differ, are undecided or stand alone, marked by their cautions, and a count of every verdict."""
+    """Write the rows as text: those that differ, are undecided or stand alone, marked by their
+    cautions, and a count of every verdict.
+    """
     counts: dict[str, int] = {}
     for row in rows:
         counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
     shown = [row for row in rows if row["verdict"] not in ("same", "no difference")]
-    table: list[tuple[str, ...]] = [("point", "metric", "first", "second", "difference", "95% interval", "verdict")]
+    table: list[tuple[str, ...]] = [
+        ("point", "metric", "first", "second", "difference", "95% interval", "verdict")
+    ]
     marks = Marks(row["cautions"] for row in shown)
     table += [_cells(row, marks) for row in shown]
     widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table] if shown else []
-    summary = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items(), key=lambda item: -item[1]))
+    lines = (
+        [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in table
+        ]
+        if shown
+        else []
+    )
+    summary = ", ".join(
+        f"{count} {verdict}" for verdict, count in sorted(counts.items(), key=lambda item: -item[1])
+    )
     lines += marks.legend()
     lines.append(f"{len(rows)} comparisons: {summary}")
     tested = sum(counts.get(verdict, 0) for verdict in ("higher", "lower", "no difference"))
     if tested >= 20:
-        lines.append(f"Of {tested} intervals, about {tested * 0.05:.0f} would miss zero by chance alone.")
+        lines.append(
+            f"Of {tested} intervals, about {tested * 0.05:.0f} would miss zero by chance alone."
+        )
     return "\n".join(lines)
 
 
 def _cells(row: Row, marks: Marks) -> tuple[str, ...]:
     label = LABELS[Metric(row["metric"])]
-    half = math.nan if row["low"] is None or row["high"] is None else (row["high"] - row["low"]) / 2 * label.factor
+    half = (
+        math.nan
+        if row["low"] is None or row["high"] is None
+        else (row["high"] - row["low"]) / 2 * label.factor
+    )
 
     def shown(value: float | None) -> str:
         return number(math.nan if value is None else value * label.factor, half)
@@ -143,4 +168,12 @@ def _cells(row: Row, marks: Marks) -> tuple[str, ...]:
     interval = "–" if math.isnan(half) else f"{shown(row['low'])} to {shown(row['high'])}"
     point = " ".join([row["series"], *(f"{key}={value}" for key, value in row["point"].items())])
     verdict = f"{row['verdict']} {marks.at(row['cautions'])}".rstrip()
-    return (point, label.axis, shown(row["a"]), shown(row["b"]), shown(row["difference"]), interval, verdict)
+    return (
+        point,
+        label.axis,
+        shown(row["a"]),
+        shown(row["b"]),
+        shown(row["difference"]),
+        interval,
+        verdict,
+    )

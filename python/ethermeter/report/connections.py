@@ -1,4 +1,6 @@
-"""Connections: the section with what TCP said of the transfers of a measured run, beside processors and memory of both hosts."""
+"""Connections: the section with what TCP said of the transfers of a measured run, beside processors
+and memory of both hosts.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -27,14 +29,32 @@ MOST_FLOWS = 6
 """Connections of a trial that are drawn."""
 _NUMBERS = [of.name for of in fields(Connection) if of.type is float]
 _HEAD = (
-    *("Connection", "Throughput (Mb/s)", "Round trip (ms)", "largest", "least", "Congestion window (kB)", "largest", "Sent again"),
-    *("of segments’ octets", "Receiver the limit", "Own buffer the limit", "Sender busy", "Receiver busy", "Least memory (MB)"),
+    *(
+        "Connection",
+        "Throughput (Mb/s)",
+        "Round trip (ms)",
+        "largest",
+        "least",
+        "Congestion window (kB)",
+        "largest",
+        "Sent again",
+    ),
+    *(
+        "of segments’ octets",
+        "Receiver the limit",
+        "Own buffer the limit",
+        "Sender busy",
+        "Receiver busy",
+        "Least memory (MB)",
+    ),
     *("Congestion control", "Selective acknowledgements"),
 )
 
 
 def connections_section(content: Content, sheet: Sheet) -> str:
-    """Return means of every point and figures of the fastest trial; empty where nothing went over TCP in bulk."""
+    """Return means of every point and figures of the fastest trial; empty where nothing went over
+    TCP in bulk.
+    """
     accounts = [each for each in content.accounts if each.connections]
     if not accounts:
         return ""
@@ -48,10 +68,17 @@ def connections_section(content: Content, sheet: Sheet) -> str:
     rows = [
         [*places.cells(group[0]), *_cells(_mean(of), group)]
         for group in by_point(accounts)
-        for of in alike((connection for each in group for connection in each.connections), lambda connection: connection.flow)
+        for of in alike(
+            (connection for each in group for connection in each.connections),
+            lambda connection: connection.flow,
+        )
     ]
     text = folded([*places.head, *_HEAD], rows, "Connections", headers=len(places.head) + 1)
-    return section("tcp", "What TCP said", f'<p class="lead">{lead}</p>{text}' + _figures(accounts, content, places, sheet))
+    return section(
+        "tcp",
+        "What TCP said",
+        f'<p class="lead">{lead}</p>{text}' + _figures(accounts, content, places, sheet),
+    )
 
 
 def _mean(of: Sequence[Connection]) -> Connection:
@@ -94,37 +121,70 @@ def _machines(group: Sequence[Account], host: str) -> list[Machine]:
 
 
 def _busy(machines: Sequence[Machine]) -> float:
-    return float(np.mean([sum(of.shares.values()) for of in machines])) if machines else float("nan")
+    return (
+        float(np.mean([sum(of.shares.values()) for of in machines])) if machines else float("nan")
+    )
 
 
 def _figures(accounts: Sequence[Account], content: Content, places: Places, sheet: Sheet) -> str:
     """Draw the trial with the highest throughput."""
-    chosen = max(accounts, key=lambda each: float(np.nansum([of.data_rate_bps for of in each.connections])))
+    chosen = max(
+        accounts, key=lambda each: float(np.nansum([of.data_rate_bps for of in each.connections]))
+    )
     result = content.result(chosen.trial)
-    shown = [of for of in chosen.connections[:MOST_FLOWS] if connections.course(result, of.flow) is not None]
+    shown = [
+        of
+        for of in chosen.connections[:MOST_FLOWS]
+        if connections.course(result, of.flow) is not None
+    ]
     if not shown:
         return ""
     where = places.said(chosen)
     lead = f"Trial {chosen.trial}{f' ({where})' if where else ''}: the one with the highest throughput. The measured window is shaded."
     drawn = _connection_figures(shown, result, sheet) + _host_figures(shown, result, sheet)
-    return f'<h3>A trial over time</h3><p class="lead">{safe(lead)}</p><div class="grid">{drawn}</div>'
+    return (
+        f'<h3>A trial over time</h3><p class="lead">{safe(lead)}</p><div class="grid">{drawn}</div>'
+    )
 
 
-def _connection_figures(shown: Sequence[Connection], result: Mapping[str, Any], sheet: Sheet) -> str:
+def _connection_figures(
+    shown: Sequence[Connection], result: Mapping[str, Any], sheet: Sheet
+) -> str:
     window_s = window_of(result)
-    courses = {of.flow: course for of in shown if (course := connections.course(result, of.flow)) is not None}
+    courses = {
+        of.flow: course
+        for of in shown
+        if (course := connections.course(result, of.flow)) is not None
+    }
     of_each: list[tuple[Label, str, list[Curve]]] = [
         (
             RATE,
             "What the receiver read, of files what it acknowledged. What waited for a segment sent again is read at once.",
             [(flow, of.read_s, of.read_bps) for flow, of in courses.items()],
         ),
-        (TRIP, "Smoothed, as TCP keeps it.", [(flow, of.told_s, of.round_trip_s) for flow, of in courses.items()]),
-        (WINDOW, "In octets of full segments.", [(flow, of.told_s, of.window_octets) for flow, of in courses.items()]),
-        (AGAIN, "Since the beginning.", [(flow, of.told_s, of.sent_again) for flow, of in courses.items()]),
+        (
+            TRIP,
+            "Smoothed, as TCP keeps it.",
+            [(flow, of.told_s, of.round_trip_s) for flow, of in courses.items()],
+        ),
+        (
+            WINDOW,
+            "In octets of full segments.",
+            [(flow, of.told_s, of.window_octets) for flow, of in courses.items()],
+        ),
+        (
+            AGAIN,
+            "Since the beginning.",
+            [(flow, of.told_s, of.sent_again) for flow, of in courses.items()],
+        ),
     ]
     return "".join(
-        sheet.add(curves_over_time(curves, label, window_s=window_s), title=label.title, text=text, numbers="")
+        sheet.add(
+            curves_over_time(curves, label, window_s=window_s),
+            title=label.title,
+            text=text,
+            numbers="",
+        )
         for label, text, curves in of_each
     )
 
@@ -144,8 +204,17 @@ def _host_figures(shown: Sequence[Connection], result: Mapping[str, Any], sheet:
     if not busy:
         return ""
     window_s = window_of(result)
-    of = f"Of all processors of the machine of {busy[0][0]}." if len(busy) == 1 else "Of all processors of each end."
+    of = (
+        f"Of all processors of the machine of {busy[0][0]}."
+        if len(busy) == 1
+        else "Of all processors of each end."
+    )
     return "".join(
-        sheet.add(curves_over_time(curves, label, window_s=window_s), title=label.title, text=text, numbers="")
+        sheet.add(
+            curves_over_time(curves, label, window_s=window_s),
+            title=label.title,
+            text=text,
+            numbers="",
+        )
         for label, text, curves in ((BUSY, of, busy), (MEMORY, "That programs could have.", memory))
     )

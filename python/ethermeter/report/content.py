@@ -5,7 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethermeter.analysis import accounts, agreement, capture, estimates, flows, groups, live, ports, positions
+from ethermeter.analysis import (
+    accounts,
+    agreement,
+    capture,
+    estimates,
+    flows,
+    groups,
+    live,
+    ports,
+    positions,
+)
 from ethermeter.analysis.accounts import Account
 from ethermeter.analysis.agreement import Agreement
 from ethermeter.analysis.distribution import Distribution, distribution
@@ -16,7 +26,15 @@ from ethermeter.analysis.positions import Line
 from ethermeter.analysis.roofline import Roofline, of_scenario
 from ethermeter.faults import Fault, InputError
 from ethermeter.observation import Metric
-from ethermeter.papers import claims, erg, fritz1999, gonsalves1982, hughesjones2000, measured, myths
+from ethermeter.papers import (
+    claims,
+    erg,
+    fritz1999,
+    gonsalves1982,
+    hughesjones2000,
+    measured,
+    myths,
+)
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.myths_runs import Runs
 from ethermeter.papers.paths import Paths, paths_of
@@ -35,7 +53,9 @@ if TYPE_CHECKING:
 MOST_POINTS = 60
 """Points of a run up to which its stations are looked at place by place."""
 MOST_PLACES = 8
-"""Places that are still told apart; with more, stations are spread over the segment rather than clustered."""
+"""Places that are still told apart; with more, stations are spread over the segment rather than
+clustered.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +71,30 @@ class Content:
     titles: Mapping[str, str]  # of the series
     scenarios: Mapping[str, Mapping[str, Any]]  # of each series, with the most stations
     provenance: Mapping[str, Any]
-    flows: Sequence[Point]  # of every flow of a network, or of every table of flows where there are many
+    flows: Sequence[
+        Point
+    ]  # of every flow of a network, or of every table of flows where there are many
     tables: Sequence[Point]  # of every table of flows, where there are several
     sharing: Sequence[Sharing]  # how fairly flows share
     accounts: Sequence[Account]  # what agents told beside the metrics
     ports: Sequence[PortPoint]  # of every port of a network
     links: Sequence[Mapping[str, Any]]  # the network of each of these
-    rooflines: Mapping[str, Roofline]  # of every series of networks, the flow that comes nearest to a ceiling
+    rooflines: Mapping[
+        str, Roofline
+    ]  # of every series of networks, the flow that comes nearest to a ceiling
     groups: Sequence[Point]  # of every group of stations, where there are several
     places: Sequence[Point]  # of the stations at every place, where they are clustered
     shares: Sequence[Point]  # of the larger of two stations
     agreements: Sequence[Agreement]  # of every theory with the simulations
     measured: Sequence[live.Comparison]  # against what was simulated
-    live_study: tuple[str, Sequence[Claim]] | None  # whose live tests were measured, and what it published of them
+    live_study: (
+        tuple[str, Sequence[Claim]] | None
+    )  # whose live tests were measured, and what it published of them
     captures: Sequence[captures.Captured]  # taken meanwhile
     lines: Sequence[Line]  # of the stations along the cable, where they are on one
-    distributions: Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]  # of each series
+    distributions: Mapping[
+        str, Sequence[tuple[Selection, Sequence[Distribution]]]
+    ]  # of each series
     runs: Runs | None  # of the study of myths, for its figures
     curves: Curves | None  # of the study of packet voice, for its figures
     copies: fritz1999.Copies | None  # of the study of file transfer, for its figures
@@ -78,7 +106,8 @@ class Content:
 
 
 def gather(run_dir: Path) -> Content:
-    """Read a finished run: estimates and claims from their files if they are there, the rest from its tables.
+    """Read a finished run: estimates and claims from their files if they are there, the rest from
+    its tables.
 
     Raises
     ------
@@ -98,15 +127,23 @@ def gather(run_dir: Path) -> Content:
     scenarios: dict[str, Mapping[str, Any]] = {}
     trials = run.trials()
     for trial in trials:
-        if trial.series not in scenarios or _stations(trial.scenario) > _stations(scenarios[trial.series]):
+        if trial.series not in scenarios or _stations(trial.scenario) > _stations(
+            scenarios[trial.series]
+        ):
             scenarios[trial.series] = trial.scenario
             # A trial's id begins with the name of the experiment it comes from.
-            titles[trial.series] = by_name.get(trial.id.split("/")[0], files[0].title if len(files) == 1 else "")
+            titles[trial.series] = by_name.get(
+                trial.id.split("/")[0], files[0].title if len(files) == 1 else ""
+            )
     study = found[0] if found else ""
     # The study's hosts are alike; its graphs are what the paper shows.
     # Theories have no stations of their own, and those of idealised worlds are in no place.
     networks = [trial for trial in trials if "network" in trial.scenario]
-    real = [trial for trial in trials if trial.engine == "simulation" and "network" not in trial.scenario]
+    real = [
+        trial
+        for trial in trials
+        if trial.engine == "simulation" and "network" not in trial.scenario
+    ]
     simulated = [point for point in points if point.engine == "simulation"]
     shown = [*real, *networks]
     table = run.ports()
@@ -139,7 +176,12 @@ def gather(run_dir: Path) -> Content:
         live_study=claims.read(run_dir, measured.FILE),
         captures=captures.read(run_dir),
         lines=_lines(run, real, simulated, is_study=bool(study)),
-        distributions=_distributions(run, shown, [point for point in points if point.engine in ("simulation", "live")], study=bool(study)),
+        distributions=_distributions(
+            run,
+            shown,
+            [point for point in points if point.engine in ("simulation", "live")],
+            study=bool(study),
+        ),
         runs=myths.runs_of(run_dir, points, trials) if study == myths.STUDY else None,
         curves=gonsalves1982.curves_of(run_dir) if study == gonsalves1982.STUDY else None,
         copies=fritz1999.read(run_dir) if study == fritz1999.STUDY else None,
@@ -147,15 +189,22 @@ def gather(run_dir: Path) -> Content:
     )
 
 
-def _flows(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Point], Sequence[Point]]:
+def _flows(
+    run: "RunDirectory", trials: "Sequence[Trial]"
+) -> tuple[Sequence[Point], Sequence[Point]]:
     """Estimates of every flow and of every table of flows, each where it says something."""
     several = [trial for trial in trials if len(groups.by_table(trial.scenario)) > 1]
     return tuple(flows.of_flows(run, trials)), tuple(flows.of_parts(run, several, groups.by_table))
 
 
 def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str, Roofline]:
-    """Find for every series where, and on which flow's path, least was left to a ceiling; measured ones go before simulated ones."""
-    scenarios = {(trial.series, trial.engine, frozenset(trial.point.items())): trial.scenario for trial in trials}
+    """Find for every series where, and on which flow's path, least was left to a ceiling; measured
+    ones go before simulated ones.
+    """
+    scenarios = {
+        (trial.series, trial.engine, frozenset(trial.point.items())): trial.scenario
+        for trial in trials
+    }
     found: dict[str, tuple[tuple[bool, float], Roofline]] = {}
     for point in by_flow:
         place = {key: value for key, value in point.point.items() if key != groups.PART}
@@ -164,7 +213,9 @@ def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str,
         goodput = point.estimates[Metric.GOODPUT]
         if others or "transfer" in scenario["flows"][number] or not goodput.value > 0:
             continue
-        said = ", ".join((point.engine, *(f"{key_title(key)}: {plain(value)}" for key, value in place.items())))
+        said = ", ".join(
+            (point.engine, *(f"{key_title(key)}: {plain(value)}" for key, value in place.items()))
+        )
         line = of_scenario(scenario, int(number), goodput, place=said)
         if line.margin is not None:
             rank = (point.engine == "live", -line.margin)
@@ -179,13 +230,29 @@ def _stations(scenario: Mapping[str, Any]) -> int:
     return sum(len(group["places"]) for group in scenario["groups"])
 
 
-def _parts(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Point], Sequence[Point], Sequence[Point]]:
+def _parts(
+    run: "RunDirectory", trials: "Sequence[Trial]"
+) -> tuple[Sequence[Point], Sequence[Point], Sequence[Point]]:
     """Estimates by group, by place, and the shares of two stations, each where it says something."""
     several = _of_some_points([trial for trial in trials if len(trial.scenario["groups"]) > 1])
-    clustered = _of_some_points([trial for trial in trials if any(_is_clustered(group["places"]) for group in trial.scenario["groups"])])
+    clustered = _of_some_points(
+        [
+            trial
+            for trial in trials
+            if any(_is_clustered(group["places"]) for group in trial.scenario["groups"])
+        ]
+    )
     pairs = _of_some_points([trial for trial in trials if _stations(trial.scenario) == 2])
-    observations = run.observations(trials=[trial.id for trial in (*several, *clustered)]) if several or clustered else None
-    batches = run.batches(trials=[trial.id for trial in (*several, *clustered, *pairs)]) if several or clustered or pairs else None
+    observations = (
+        run.observations(trials=[trial.id for trial in (*several, *clustered)])
+        if several or clustered
+        else None
+    )
+    batches = (
+        run.batches(trials=[trial.id for trial in (*several, *clustered, *pairs)])
+        if several or clustered or pairs
+        else None
+    )
     return (
         groups.estimate(several, observations, batches, groups.by_group) if several else (),
         groups.estimate(clustered, observations, batches, groups.by_place) if clustered else (),
@@ -195,12 +262,21 @@ def _parts(run: "RunDirectory", trials: "Sequence[Trial]") -> tuple[Sequence[Poi
 
 def _of_some_points(trials: "Sequence[Trial]") -> "list[Trial]":
     """Trials of no more points than a table of the page has rows, at even distances."""
-    chosen = set(spread(list(dict.fromkeys(_key(trial.series, trial.engine, trial.point) for trial in trials)), MOST_ROWS))
+    chosen = set(
+        spread(
+            list(dict.fromkeys(_key(trial.series, trial.engine, trial.point) for trial in trials)),
+            MOST_ROWS,
+        )
+    )
     return [trial for trial in trials if _key(trial.series, trial.engine, trial.point) in chosen]
 
 
-def _lines(run: "RunDirectory", trials: "Sequence[Trial]", points: Sequence[Point], *, is_study: bool) -> Sequence[Line]:
-    """Estimates along the cable: from their file, or of a run that is no study's and small enough to look at place by place."""
+def _lines(
+    run: "RunDirectory", trials: "Sequence[Trial]", points: Sequence[Point], *, is_study: bool
+) -> Sequence[Line]:
+    """Estimates along the cable: from their file, or of a run that is no study's and small enough
+    to look at place by place.
+    """
     kept = positions.read(run.path)
     if kept or is_study or len(points) > MOST_POINTS:
         return kept
@@ -230,16 +306,38 @@ def _distributions(
 
 
 def _of_kind(
-    run: "RunDirectory", kind: Kind, of_series: Mapping[str, Sequence[Point]], ids: Mapping[tuple[object, ...], list[str]], *, study: bool
+    run: "RunDirectory",
+    kind: Kind,
+    of_series: Mapping[str, Sequence[Point]],
+    ids: Mapping[tuple[object, ...], list[str]],
+    *,
+    study: bool,
 ) -> Iterator[tuple[str, tuple[Selection, list[Distribution]]]]:
     """Find the distributions of one delay, series by series."""
-    chosen = [(series, selection) for series, members in of_series.items() for selection in select(members, kind, study=study)]
-    wanted = {_key(point.series, point.engine, point.point): None for _, selection in chosen for point in selection.points.values()}
+    chosen = [
+        (series, selection)
+        for series, members in of_series.items()
+        for selection in select(members, kind, study=study)
+    ]
+    wanted = {
+        _key(point.series, point.engine, point.point): None
+        for _, selection in chosen
+        for point in selection.points.values()
+    }
     if not wanted:
         return
-    merged = dict(zip(wanted, distribution(run.histograms(), kind.histogram, [ids[key] for key in wanted]), strict=True))
+    merged = dict(
+        zip(
+            wanted,
+            distribution(run.histograms(), kind.histogram, [ids[key] for key in wanted]),
+            strict=True,
+        )
+    )
     for series, selection in chosen:
-        of = [merged[_key(point.series, point.engine, point.point)] for point in selection.points.values()]
+        of = [
+            merged[_key(point.series, point.engine, point.point)]
+            for point in selection.points.values()
+        ]
         if any(each.frames for each in of):
             yield series, (selection, of)
 

@@ -12,7 +12,11 @@ from ethermeter.report.results import cell
 from ethermeter.report.theme import colours
 
 Json = dict[str, Any]
-KINDS = {"theory": "theory", "world": "simulation of what it assumes", "segment": "simulation of the segment"}
+KINDS = {
+    "theory": "theory",
+    "world": "simulation of what it assumes",
+    "segment": "simulation of the segment",
+}
 LEGEND = "Dashed: theory. Open points: simulation of what it assumes. Solid: simulation of the segment. Bands and whiskers: 95%."
 
 
@@ -42,18 +46,43 @@ def contrast(
     """
     rows = [_row(trace, x, estimate, label) for trace in traces for x, estimate in trace.points]
     names = _names(traces)
-    x: Json = {"field": "x", "type": "quantitative", "title": x_title, "scale": {"zero": False, "nice": False, "padding": 6}}
+    x: Json = {
+        "field": "x",
+        "type": "quantitative",
+        "title": x_title,
+        "scale": {"zero": False, "nice": False, "padding": 6},
+    }
     if is_x_logarithmic:
-        x |= {"scale": {"type": "log", "nice": False, "padding": 6}, "axis": {"format": "~g", "tickCount": 4}}
-    scale: Json = {"domain": list(domain), "nice": False, **({"type": "log"} if is_y_logarithmic else {})}
+        x |= {
+            "scale": {"type": "log", "nice": False, "padding": 6},
+            "axis": {"format": "~g", "tickCount": 4},
+        }
+    scale: Json = {
+        "domain": list(domain),
+        "nice": False,
+        **({"type": "log"} if is_y_logarithmic else {}),
+    }
     y: Json = {"field": "y", "type": "quantitative", "title": label.axis, "scale": scale}
     if is_y_logarithmic:
         y["axis"] = {"format": "~g", "values": _ticks(*domain)}
     layers = _layers(rows, x, y, _colour(names), label, x_title)
     if marked:
         values = [{"x": at, "y": up, "c": name} for name, (at, up) in marked.items()]
-        mark = {"type": "point", "shape": "diamond", "filled": True, "size": 120, "opacity": 1, "aria": False}
-        layers.append({"data": {"values": values}, "mark": mark, "encoding": {"x": x, "y": y, "color": _colour(names)}})
+        mark = {
+            "type": "point",
+            "shape": "diamond",
+            "filled": True,
+            "size": 120,
+            "opacity": 1,
+            "aria": False,
+        }
+        layers.append(
+            {
+                "data": {"values": values},
+                "mark": mark,
+                "encoding": {"x": x, "y": y, "color": _colour(names)},
+            }
+        )
     return _spec(rows, layers, names)
 
 
@@ -82,41 +111,82 @@ def ladder(
         Of the values, in the label's unit; by default whatever they need.
 
     """
-    rows = [_row(trace, x, estimate, label) | {"o": places.index(str(x))} for trace in traces for x, estimate in trace.points]
+    rows = [
+        _row(trace, x, estimate, label) | {"o": places.index(str(x))}
+        for trace in traces
+        for x, estimate in trace.points
+    ]
     names = _names(traces)
     scale: Json = {"type": "log"} if is_logarithmic else {"zero": False, "nice": True}
-    value: Json = {"field": "y", "type": "quantitative", "title": label.axis, "scale": scale | ({"domain": list(domain)} if domain else {})}
+    value: Json = {
+        "field": "y",
+        "type": "quantitative",
+        "title": label.axis,
+        "scale": scale | ({"domain": list(domain)} if domain else {}),
+    }
     if is_logarithmic and domain:
         value["axis"] = {"format": "~g", "values": _ticks(*domain)}
-    down: Json = {"field": "x", "type": "ordinal", "title": None, "sort": list(places), "axis": {"labelLimit": 150, "grid": True}}
+    down: Json = {
+        "field": "x",
+        "type": "ordinal",
+        "title": None,
+        "sort": list(places),
+        "axis": {"labelLimit": 150, "grid": True},
+    }
     colour = _colour(names)
     # Later points are smaller, so that those that lie on one another are all seen.
     rows = [row | {"s": 100 * 0.6 ** names.index(row["c"])} for row in rows]
     size: Json = {"field": "s", "type": "quantitative", "scale": None, "legend": None}
     layers: list[Json] = []
     if is_joined:
-        joined = {"x": value, "y": down, "color": colour, "order": {"field": "o", "type": "quantitative"}}
-        layers.append({"mark": {"type": "line", "strokeWidth": 1.4, "aria": False}, "encoding": joined})
+        joined = {
+            "x": value,
+            "y": down,
+            "color": colour,
+            "order": {"field": "o", "type": "quantitative"},
+        }
+        layers.append(
+            {"mark": {"type": "line", "strokeWidth": 1.4, "aria": False}, "encoding": joined}
+        )
     if any("l" in row for row in rows):
         layers.append(
             {
                 "transform": [{"filter": "isValid(datum.l)"}],
-                "mark": {"type": "rule", "strokeWidth": 1.4, "aria": False, "clip": True, "tooltip": None},
-                "encoding": {"x": {**value, "field": "l"}, "x2": {"field": "h"}, "y": down, "color": colour},
+                "mark": {
+                    "type": "rule",
+                    "strokeWidth": 1.4,
+                    "aria": False,
+                    "clip": True,
+                    "tooltip": None,
+                },
+                "encoding": {
+                    "x": {**value, "field": "l"},
+                    "x2": {"field": "h"},
+                    "y": down,
+                    "color": colour,
+                },
             }
         )
     layers.append(
         {
             "transform": values_as_texts(label),
             "mark": {"type": "point", "filled": True, "opacity": 1, "aria": False},
-            "encoding": {"x": value, "y": down, "color": colour, "size": size, "tooltip": _tooltip(label, "at", is_number=False)},
+            "encoding": {
+                "x": value,
+                "y": down,
+                "color": colour,
+                "size": size,
+                "tooltip": _tooltip(label, "at", is_number=False),
+            },
         }
     )
     return _spec(rows, layers, names)
 
 
 def numbers(traces: Sequence[Trace], label: Label, *, x_title: str, caption: str) -> str:
-    """Numbers of a figure as a table: what, by which means, x, value and half width of its interval."""
+    """Numbers of a figure as a table: what, by which means, x, value and half width of its
+    interval.
+    """
     rows = [
         [
             safe(trace.name),
@@ -127,11 +197,15 @@ def numbers(traces: Sequence[Trace], label: Label, *, x_title: str, caption: str
         for trace in traces
         for x, estimate in trace.points
     ]
-    return table(("Curve", "By", safe(x_title), safe(label.axis)), rows, caption=caption, kind="data")
+    return table(
+        ("Curve", "By", safe(x_title), safe(label.axis)), rows, caption=caption, kind="data"
+    )
 
 
 def _row(trace: Trace, x: float | str, estimate: Any, label: Label) -> Json:
-    found = datum(trace.name, x if isinstance(x, str) else float(f"{x:.6g}"), estimate, label.factor) | {"k": KINDS[trace.kind]}
+    found = datum(
+        trace.name, x if isinstance(x, str) else float(f"{x:.6g}"), estimate, label.factor
+    ) | {"k": KINDS[trace.kind]}
     # A logarithmic axis has no place for an end at or below zero.
     if "l" in found and not (isinstance(found["l"], float) and isinstance(found["h"], float)):
         del found["l"], found["h"]
@@ -146,11 +220,25 @@ def _colour(names: Sequence[str]) -> Json:
     # On a narrow page long names fit one below the other only.
     longest = max(map(len, names))
     columns = 1 if longest > 20 else 2 if longest > 12 else 4
-    legend = {"title": None, "columns": columns, "symbolType": "stroke", "symbolStrokeWidth": 3, "symbolOpacity": 1, "labelLimit": 260}
-    return {"field": "c", "type": "nominal", "scale": {"domain": list(names)}, "legend": legend if len(names) > 1 else None}
+    legend = {
+        "title": None,
+        "columns": columns,
+        "symbolType": "stroke",
+        "symbolStrokeWidth": 3,
+        "symbolOpacity": 1,
+        "labelLimit": 260,
+    }
+    return {
+        "field": "c",
+        "type": "nominal",
+        "scale": {"domain": list(names)},
+        "legend": legend if len(names) > 1 else None,
+    }
 
 
-def _layers(rows: Sequence[Json], x: Json, y: Json, colour: Json, label: Label, x_title: str) -> list[Json]:
+def _layers(
+    rows: Sequence[Json], x: Json, y: Json, colour: Json, label: Label, x_title: str
+) -> list[Json]:
     def of(kind: str) -> str:
         return f"datum.k === '{KINDS[kind]}'"
 
@@ -164,24 +252,60 @@ def _layers(rows: Sequence[Json], x: Json, y: Json, colour: Json, label: Label, 
     layers: list[Json] = []
     if has("segment", "l"):
         band = {"type": "area", "opacity": 0.16, "clip": True, "aria": False}
-        layers.append({"transform": [{"filter": f"{of('segment')} && isValid(datum.l)"}], "mark": band, "encoding": ends})
+        layers.append(
+            {
+                "transform": [{"filter": f"{of('segment')} && isValid(datum.l)"}],
+                "mark": band,
+                "encoding": ends,
+            }
+        )
     if has("theory"):
-        dashed = {"type": "line", "strokeWidth": 1.5, "strokeDash": [5, 3], "clip": True, "aria": False}
+        dashed = {
+            "type": "line",
+            "strokeWidth": 1.5,
+            "strokeDash": [5, 3],
+            "clip": True,
+            "aria": False,
+        }
         layers.append({"transform": [{"filter": of("theory")}], "mark": dashed, "encoding": common})
     if has("segment"):
         solid = {"type": "line", "strokeWidth": 1.8, "clip": True, "aria": False}
-        layers.append({"transform": [{"filter": of("segment")}], "mark": solid, "encoding": common | sequence})
+        layers.append(
+            {"transform": [{"filter": of("segment")}], "mark": solid, "encoding": common | sequence}
+        )
     if has("world", "l"):
         whisker = {"type": "rule", "strokeWidth": 1.3, "clip": True, "aria": False, "tooltip": None}
-        layers.append({"transform": [{"filter": f"{of('world')} && isValid(datum.l)"}], "mark": whisker, "encoding": ends})
-    hover = {"name": "hover", "select": {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": True, "fields": ["c"]}}
-    size: Json = {"condition": [{"test": of("theory"), "value": 0}, {"test": of("world"), "value": 34}], "value": 15}
+        layers.append(
+            {
+                "transform": [{"filter": f"{of('world')} && isValid(datum.l)"}],
+                "mark": whisker,
+                "encoding": ends,
+            }
+        )
+    hover = {
+        "name": "hover",
+        "select": {
+            "type": "point",
+            "on": "pointerover",
+            "clear": "pointerout",
+            "nearest": True,
+            "fields": ["c"],
+        },
+    }
+    size: Json = {
+        "condition": [{"test": of("theory"), "value": 0}, {"test": of("world"), "value": 34}],
+        "value": 15,
+    }
     layers.append(
         {
             "transform": [{"filter": "isValid(datum.y)"}, *values_as_texts(label)],
             "params": [hover],
             "mark": {"type": "point", "filled": False, "strokeWidth": 1.4, "aria": False},
-            "encoding": {**common, "size": size, "tooltip": _tooltip(label, x_title, is_number=True)},
+            "encoding": {
+                **common,
+                "size": size,
+                "tooltip": _tooltip(label, x_title, is_number=True),
+            },
         }
     )
     return layers
@@ -223,20 +347,33 @@ def ends(traces: Sequence[Trace], label: Label, *, margin: float = 0.05) -> tupl
 
 
 def decades(traces: Sequence[Trace], label: Label) -> tuple[float, float]:
-    """Return the ends of a logarithmic axis that hold every value, in the label's unit, as 1, 2 or 5 times a power of ten."""
-    values = [estimate.value * label.factor for trace in traces for _, estimate in trace.points if estimate.value > 0]
+    """Return the ends of a logarithmic axis that hold every value, in the label's unit, as 1, 2 or
+    5 times a power of ten.
+    """
+    values = [
+        estimate.value * label.factor
+        for trace in traces
+        for _, estimate in trace.points
+        if estimate.value > 0
+    ]
     return _nice(min(values), is_up=False), _nice(max(values), is_up=True)
 
 
 def _nice(value: float, *, is_up: bool) -> float:
     decade = 10.0 ** math.floor(math.log10(value))
     steps = [decade * factor for factor in (1, 2, 5, 10)]
-    return float(f"{min(step for step in steps if step >= value) if is_up else max(step for step in steps if step <= value):.6g}")
+    return float(
+        f"{min(step for step in steps if step >= value) if is_up else max(step for step in steps if step <= value):.6g}"
+    )
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """List the powers of ten between the ends, ends included; and twice and five times these where there is room."""
+    """List the powers of ten between the ends, ends included; and twice and five times these where
+    there is room.
+    """
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     factors = (1, 2, 5) if high / low < 300 else (1,)
-    found = [float(f"{factor * 10.0**exponent:.6g}") for exponent in exponents for factor in factors]
+    found = [
+        float(f"{factor * 10.0**exponent:.6g}") for exponent in exponents for factor in factors
+    ]
     return [tick for tick in found if low <= tick <= high]

@@ -1,4 +1,6 @@
-"""Distribution of the delay: the share of frames that take longer, for a few points of a series, with its percentiles."""
+"""Distribution of the delay: the share of frames that take longer, for a few points of a series,
+with its percentiles.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,7 +26,9 @@ _HEADS = ("median", "90%", "99%", "99.9%", "largest")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A histogram that is shown: its name, what it is of, what it counts, and the metrics that are its percentiles and its largest."""
+    """A histogram that is shown: its name, what it is of, what it counts, and the metrics that are
+    its percentiles and its largest.
+    """
 
     histogram: str
     delay: str
@@ -44,13 +48,25 @@ KINDS = (
         "voice_delay",
         "voice delay",
         "frames",
-        (Metric.VOICE_DELAY_P50, Metric.VOICE_DELAY_P90, Metric.VOICE_DELAY_P99, Metric.VOICE_DELAY_P999, Metric.VOICE_DELAY_MAX),
+        (
+            Metric.VOICE_DELAY_P50,
+            Metric.VOICE_DELAY_P90,
+            Metric.VOICE_DELAY_P99,
+            Metric.VOICE_DELAY_P999,
+            Metric.VOICE_DELAY_MAX,
+        ),
     ),
     Kind(
         "sample_delay",
         "delay of samples",
         "samples",
-        (Metric.SAMPLE_DELAY_P50, Metric.SAMPLE_DELAY_P90, Metric.SAMPLE_DELAY_P99, Metric.SAMPLE_DELAY_P999, Metric.SAMPLE_DELAY_MAX),
+        (
+            Metric.SAMPLE_DELAY_P50,
+            Metric.SAMPLE_DELAY_P90,
+            Metric.SAMPLE_DELAY_P99,
+            Metric.SAMPLE_DELAY_P999,
+            Metric.SAMPLE_DELAY_MAX,
+        ),
     ),
     *(
         Kind(
@@ -64,13 +80,18 @@ KINDS = (
                 Metric(f"{name}_p999"),
                 Metric(f"{name}_max"),
             ),
-            longer="that come longer after the one before" if name == "inter_arrival" else "that take longer",
+            longer="that come longer after the one before"
+            if name == "inter_arrival"
+            else "that take longer",
         )
         for name in ("round_trip", "one_way_delay", "compared_delay", "inter_arrival")
     ),
 )
 """Distributions of delays, in the order in which they are shown."""
-LONGER = {"whose delay is larger": "that take longer", "that come longer after the one before": "with a longer gap"}
+LONGER = {
+    "whose delay is larger": "that take longer",
+    "that come longer after the one before": "with a longer gap",
+}
 """What is said of a kind on the axis, where it is not what is said above it."""
 STEP = 0.03
 """Distance of points that are drawn, in natural logarithms: about a pixel."""
@@ -78,7 +99,9 @@ STEP = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Points that share a figure: of what, what their names are values of, the points by name, and what is the same for all."""
+    """Points that share a figure: of what, what their names are values of, the points by name, and
+    what is the same for all.
+    """
 
     kind: Kind
     key: str
@@ -89,8 +112,8 @@ class Selection:
 def select(points: Sequence[Point], kind: Kind, *, study: bool) -> list[Selection]:
     """Pick points of a series: by curve at one x, and by x for the first curve.
 
-    That x is the largest for a study; otherwise the one with the largest 99.9th percentile. Keys that make panels stay at their first
-    value.
+    That x is the largest for a study; otherwise the one with the largest 99.9th percentile. Keys
+    that make panels stay at their first value.
     """
     median, tail = kind.percentiles[0], kind.percentiles[3]
     points = [point for point in points if median in point.estimates]
@@ -98,7 +121,9 @@ def select(points: Sequence[Point], kind: Kind, *, study: bool) -> list[Selectio
         return []
     axes = choose(points)
     start = {key: keys(points[0])[key] for key in axes.panels}
-    points = [point for point in points if all(keys(point)[key] == value for key, value in start.items())]
+    points = [
+        point for point in points if all(keys(point)[key] == value for key, value in start.items())
+    ]
     if axes.x is None:
         return [_selection(kind, axes.curve, points, start)] if axes.curve else []
     x = axes.x
@@ -112,7 +137,9 @@ def select(points: Sequence[Point], kind: Kind, *, study: bool) -> list[Selectio
     if axes.curve is not None:
         across = [point for point in points if keys(point)[x] == chosen]
         if study:
-            across = [point for point in across if keys(point)[axes.curve] in STUDY_FRAMES] or across
+            across = [
+                point for point in across if keys(point)[axes.curve] in STUDY_FRAMES
+            ] or across
         found.append(_selection(kind, axes.curve, across, {x: chosen, **start}))
         start[axes.curve] = keys(points[0])[axes.curve]
         points = [point for point in points if keys(point)[axes.curve] == start[axes.curve]]
@@ -124,7 +151,9 @@ def _value(point: Point, metric: Metric) -> float:
     return found.value if found is not None and math.isfinite(found.value) else -math.inf
 
 
-def _selection(kind: Kind, key: str, points: Sequence[Point], fixed: Mapping[str, str]) -> Selection:
+def _selection(
+    kind: Kind, key: str, points: Sequence[Point], fixed: Mapping[str, str]
+) -> Selection:
     names = curve_names(list(dict.fromkeys(keys(point)[key] for point in points)))
     by_name = {names[keys(point)[key]]: point for point in points}
     ordered = [name for name in names.values() if name in by_name]
@@ -176,7 +205,12 @@ def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any
                 "legend": {"title": title, "titleLimit": 400, "columns": 3},
             },
             "tooltip": [
-                {"field": "x", "type": "quantitative", "title": f"{kind.delay}, {label.unit}", "format": ".4~r"},
+                {
+                    "field": "x",
+                    "type": "quantitative",
+                    "title": f"{kind.delay}, {label.unit}",
+                    "format": ".4~r",
+                },
                 {"field": "y", "type": "quantitative", "title": "take longer", "format": ".3~%"},
                 {"field": "c", "title": title},
             ],
@@ -191,7 +225,9 @@ def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any
 
 
 def _thinned(of: Distribution) -> list[tuple[float, float]]:
-    """Points with a time and a share above 0, without those that on logarithmic axes lie next to the one before and the one after."""
+    """Points with a time and a share above 0, without those that on logarithmic axes lie next to
+    the one before and the one after.
+    """
     every = zip(of.value_s.tolist(), of.exceeding.tolist(), strict=True)
     # Messages that were measured may have come at the same time.
     points = [(value_s, share) for value_s, share in every if share > 0 and value_s > 0]
@@ -204,11 +240,19 @@ def _thinned(of: Distribution) -> list[tuple[float, float]]:
 
 
 def percentiles(selection: Selection, found: Sequence[Distribution], *, title: str) -> str:
-    """Tabulate the percentiles, mean over the replications with its interval, and the number of frames behind it."""
+    """Tabulate the percentiles, mean over the replications with its interval, and the number of
+    frames behind it.
+    """
     label = LABELS[selection.kind.percentiles[0]]
     rows = []
     for (name, point), of in zip(selection.points.items(), found, strict=True):
         estimates = [point.estimates.get(metric) for metric in selection.kind.percentiles]
-        rows.append([safe(name), *(results.cell(estimate, label.factor) for estimate in estimates), f"{of.frames:,}"])
+        rows.append(
+            [
+                safe(name),
+                *(results.cell(estimate, label.factor) for estimate in estimates),
+                f"{of.frames:,}",
+            ]
+        )
     head = [safe(key_title(selection.key)), *_HEADS, selection.kind.counted]
     return table(head, rows, caption=f"{title}: percentiles ({label.unit})", kind="data stacked")

@@ -1,4 +1,6 @@
-"""Drawing: a network as a tree from left to right, in SVG; its links are the wider the busier they were."""
+"""Drawing: a network as a tree from left to right, in SVG; its links are the wider the busier they
+were.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,9 @@ _LONGEST_NAME = 15
 
 @dataclass(slots=True)
 class _Node:
-    """A node of the tree: its names (several are a group drawn as one), the links to its parent, and what hangs on it."""
+    """A node of the tree: its names (several are a group drawn as one), the links to its parent,
+    and what hangs on it.
+    """
 
     names: list[str]
     kind: str
@@ -59,9 +63,13 @@ def drawn(network: Mapping[str, Any], shares: Mapping[int, float], *, busiest: i
     every = [node for root in roots for node in _all(root)]
     width = max(node.x for node in every) + BOX + 2 * MARGIN
     height = row * ROW + 2 * MARGIN
-    lines = "".join(_line(node, child, shares, busiest=busiest) for node in every for child in node.children)
+    lines = "".join(
+        _line(node, child, shares, busiest=busiest) for node in every for child in node.children
+    )
     boxes = "".join(_box(node) for node in every)
-    counted = ", ".join(f"{list(kinds.values()).count(kind)} {kind}" for kind in dict.fromkeys(kinds.values()))
+    counted = ", ".join(
+        f"{list(kinds.values()).count(kind)} {kind}" for kind in dict.fromkeys(kinds.values())
+    )
     label = f"Drawing of the network: {counted}; the tables below say what the links did"
     return (
         f'<div class="box" tabindex="0" role="region" aria-label="Drawing of the network">'
@@ -83,7 +91,9 @@ def _tree(
     *,
     keep: set[str],
 ) -> _Node:
-    """Hang everything that is joined to a node on it; many equal hosts as one, but for the ends of the busiest link."""
+    """Hang everything that is joined to a node on it; many equal hosts as one, but for the ends of
+    the busiest link.
+    """
     # A loop rather than recursion: nobody refuses a chain of a thousand switches.
     root = _Node([name], kinds[name], links)
     seen.add(name)
@@ -111,7 +121,10 @@ def _together(children: list[_Node], keep: set[str]) -> list[_Node]:
         if len(members) <= MOST_ALIKE:
             found += members
         else:
-            names, links = [name for child in members for name in child.names], [link for child in members for link in child.links]
+            names, links = (
+                [name for child in members for name in child.names],
+                [link for child in members for link in child.links],
+            )
             found.append(_Node(names, "host", links))
     return found
 
@@ -149,7 +162,11 @@ def _line(node: _Node, child: _Node, shares: Mapping[int, float], *, busiest: in
     mark = " busiest" if busiest in child.links else ""
     path = f"M{start:g} {node.y:g}C{bend:g} {node.y:g} {bend:g} {child.y:g} {bend + 12:g} {child.y:g}H{end:g}"
     text = f"{100 * share:.0f}%" if share >= 0.995 or share < 0.0995 else f"{100 * share:.1f}%"
-    which = ", ".join(child.names) if len(child.names) <= MOST_ALIKE else f"{len(child.names)} hosts, the busiest of them"
+    which = (
+        ", ".join(child.names)
+        if len(child.names) <= MOST_ALIKE
+        else f"{len(child.names)} hosts, the busiest of them"
+    )
     return (
         f'<g class="wire{mark}"><title>{safe(node.names[0])} – {safe(which)}: {100 * share:.2f}%</title>'
         f'<path d="{path}" stroke-width="{1.2 + 5 * min(share, 1.0):.2f}"/>'
@@ -161,10 +178,18 @@ def _box(node: _Node) -> str:
     y = node.y - HEIGHT / 2
     first, last = node.names[0], node.names[-1]
     text = first if len(node.names) == 1 else f"{first} … {last}"
-    title = f"{node.kind} {first}" if len(node.names) == 1 else f"{len(node.names)} hosts, {first} to {last}"
+    title = (
+        f"{node.kind} {first}"
+        if len(node.names) == 1
+        else f"{len(node.names)} hosts, {first} to {last}"
+    )
     shown = text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
     round_ = 12 if node.kind == "router" else 4
-    stack = f'<rect x="{node.x + 3:g}" y="{y + 3:g}" width="{BOX}" height="{HEIGHT}" rx="{round_}"/>' if len(node.names) > 1 else ""
+    stack = (
+        f'<rect x="{node.x + 3:g}" y="{y + 3:g}" width="{BOX}" height="{HEIGHT}" rx="{round_}"/>'
+        if len(node.names) > 1
+        else ""
+    )
     if len(node.names) > 1 and len(text) > _LONGEST_NAME:
         shown = f"{len(node.names)} × {re.sub(r'[0-9]+$', '', first)}"[:_LONGEST_NAME]
     return (

@@ -1,4 +1,6 @@
-"""Fairness: figures of how fairly the flows of a network share, as segments have them for their stations."""
+"""Fairness: figures of how fairly the flows of a network share, as segments have them for their
+stations.
+"""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +24,9 @@ _FLOW = "flow"
 
 
 def fairness_figures(series: str, content: Content, sheet: Sheet) -> str:
-    """Return figures of Jain's index and of the flows' shares where they are least fair; empty where no two flows share."""
+    """Return figures of Jain's index and of the flows' shares where they are least fair; empty
+    where no two flows share.
+    """
     found = [each for each in content.sharing if each.series == series]
     if not found:
         return ""
@@ -30,7 +34,11 @@ def fairness_figures(series: str, content: Content, sheet: Sheet) -> str:
     for name in dict.fromkeys(each.flows for each in found):
         members = [each for each in found if each.flows == name]
         drawn += _indices(members, sheet) + _shares(members, sheet)
-    what = "data" if all(each.metric is Metric.DATA_RATE for each in found) else "data, or of messages where lengths of data are not told"
+    what = (
+        "data"
+        if all(each.metric is Metric.DATA_RATE for each in found)
+        else "data, or of messages where lengths of data are not told"
+    )
     lead = (
         f"How evenly flows of one table of the experiment file share, or all where each has its own: shares of {what}. Jain’s index "
         "is 1 where all get the same, and 1 over their number where one gets everything."
@@ -45,14 +53,26 @@ def _title(name: str) -> str:
 def _indices(members: Sequence[Sharing], sheet: Sheet) -> str:
     """Draw the index against what is varied, where it is at several points."""
     metric = Metric.JAIN_INDEX
-    points = [Point(each.series, each.point, each.engine, each.replications, {metric: each.jain_index}) for each in members]
+    points = [
+        Point(each.series, each.point, each.engine, each.replications, {metric: each.jain_index})
+        for each in members
+    ]
     axes = choose(points)
     drawn = ""
     for panel in panels(points, axes, metric):
-        title = f"{LABELS[metric].title}{_title(members[0].flows)}" + (f", {panel.title}" if panel.title else "")
-        spec = {key: value for key, value in chart.lines(panel, metric, axes).items() if key != "title"}
+        title = f"{LABELS[metric].title}{_title(members[0].flows)}" + (
+            f", {panel.title}" if panel.title else ""
+        )
+        spec = {
+            key: value for key, value in chart.lines(panel, metric, axes).items() if key != "title"
+        }
         numbers = figure_table(panel, metric, axes, title=title)
-        drawn += sheet.add(spec, title=title, text="Of the rates of the flows; mean over the replications.", numbers=numbers)
+        drawn += sheet.add(
+            spec,
+            title=title,
+            text="Of the rates of the flows; mean over the replications.",
+            numbers=numbers,
+        )
     return drawn
 
 
@@ -61,9 +81,17 @@ def _shares(members: Sequence[Sharing], sheet: Sheet) -> str:
     worst = min(members, key=lambda each: each.jain_index.value)
     shown = [each for each in members if each.point == worst.point]
     order = sorted(worst.shares, key=lambda flow: -worst.shares[flow].value)
-    kept = order if len(order) <= MOST_BARS else [*order[: MOST_BARS // 2], *order[-MOST_BARS // 2 :]]
+    kept = (
+        order if len(order) <= MOST_BARS else [*order[: MOST_BARS // 2], *order[-MOST_BARS // 2 :]]
+    )
     points = [
-        Point(each.series, {_FLOW: _short(flow, worst.flows)}, each.engine, each.replications, {Metric.GOODPUT: each.shares[flow]})
+        Point(
+            each.series,
+            {_FLOW: _short(flow, worst.flows)},
+            each.engine,
+            each.replications,
+            {Metric.GOODPUT: each.shares[flow]},
+        )
         for flow in kept
         for each in shown
         if flow in each.shares
@@ -71,14 +99,24 @@ def _shares(members: Sequence[Sharing], sheet: Sheet) -> str:
     if not any(math.isfinite(point.estimates[Metric.GOODPUT].value) for point in points):
         return ""
     where = ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in worst.point.items())
-    indices = ", ".join(f"{each.jain_index.value:.3f}" + (f" {each.engine}" if len(shown) > 1 else "") for each in shown)
-    text = (f"{where}, the least fair point. " if where else "") + f"Jain’s index: {indices}. A fair share is {100 / len(order):.1f}%."
-    text += f" Of {len(order)} flows those that got most and least." if len(kept) < len(order) else ""
+    indices = ", ".join(
+        f"{each.jain_index.value:.3f}" + (f" {each.engine}" if len(shown) > 1 else "")
+        for each in shown
+    )
+    text = (
+        f"{where}, the least fair point. " if where else ""
+    ) + f"Jain’s index: {indices}. A fair share is {100 / len(order):.1f}%."
+    text += (
+        f" Of {len(order)} flows those that got most and least." if len(kept) < len(order) else ""
+    )
     head = ["Flow", *(safe(each.engine) for each in shown)]
     rows = [[safe(flow), *(cell(each.shares.get(flow), 100) for each in shown)] for flow in order]
     spec = bars(points, Metric.GOODPUT, label=SHARE, x=_FLOW, part="engine", title="Flow")
     return sheet.add(
-        spec, title=f"Shares{_title(worst.flows)}", text=text, numbers=table(head, rows, caption="Shares of flows, %", kind="data")
+        spec,
+        title=f"Shares{_title(worst.flows)}",
+        text=text,
+        numbers=table(head, rows, caption="Shares of flows, %", kind="data"),
     )
 
 

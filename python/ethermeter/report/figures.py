@@ -42,7 +42,9 @@ def draw(points: Sequence[Point], metric: str, series: str | None, *, name: str)
     """Draw a metric of estimates as `spec` does; `name` stands for the run in errors."""
     known = {found.value for point in points for found in point.estimates}
     if metric not in known:
-        raise InputError([Fault(name, "metric", metric, f"expected one of {', '.join(sorted(known))}")])
+        raise InputError(
+            [Fault(name, "metric", metric, f"expected one of {', '.join(sorted(known))}")]
+        )
     every = list(dict.fromkeys(point.series for point in points))
     if series is not None and series not in every:
         raise InputError([Fault(name, "series", series, f"expected one of {', '.join(every)}")])
@@ -56,16 +58,33 @@ def draw(points: Sequence[Point], metric: str, series: str | None, *, name: str)
             titles = [part for part in (of if len(every) > 1 else "", panel.title) if part]
             charts.append({**chart, "title": ", ".join(titles) or LABELS[asked].title})
     if not charts:
-        raise InputError([Fault(name, "metric", metric, "no figure, for the run varies no quantity or holds no value of it")])
+        raise InputError(
+            [
+                Fault(
+                    name,
+                    "metric",
+                    metric,
+                    "no figure, for the run varies no quantity or holds no value of it",
+                )
+            ]
+        )
     common = {"$schema": SCHEMA}
     ground = {**config("light", font="sans-serif"), "background": "white"}
     if len(charts) == 1:
         return {**common, **charts[0], "config": _coloured(ground, charts[0])}
-    # Colours are a matter of the whole specification; the panel with the most curves needs the longest ramp.
+    # Colours are a matter of the whole specification; the panel with the most curves needs the
+    # longest ramp.
     longest = max(charts, key=lambda chart: len(chart["usermeta"]["colours"]["light"]))
-    # Parts of a concatenation keep their own padding as spacing, and each needs its own name for what the pointer selects.
+    # Parts of a concatenation keep their own padding as spacing, and each needs its own name for
+    # what the pointer selects.
     parts = [_part(chart, number) for number, chart in enumerate(charts)]
-    return {**common, "concat": parts, "columns": COLUMNS, "spacing": 40, "config": _coloured(ground, longest)}
+    return {
+        **common,
+        "concat": parts,
+        "columns": COLUMNS,
+        "spacing": 40,
+        "config": _coloured(ground, longest),
+    }
 
 
 def _coloured(ground: dict[str, Any], chart: dict[str, Any]) -> dict[str, Any]:
@@ -73,7 +92,9 @@ def _coloured(ground: dict[str, Any], chart: dict[str, Any]) -> dict[str, Any]:
 
 
 def _part(chart: dict[str, Any], number: int) -> dict[str, Any]:
-    kept = {key: value for key, value in chart.items() if key not in ("autosize", "padding", "usermeta")}
+    kept = {
+        key: value for key, value in chart.items() if key not in ("autosize", "padding", "usermeta")
+    }
     renamed: dict[str, Any] = json.loads(json.dumps(kept).replace('"hover"', f'"hover{number}"'))
     return {**renamed, "resolve": {"scale": {"color": "independent"}}}
 
@@ -88,7 +109,16 @@ def export(run_dir: Path, metric: str, out: Path, series: str | None = None) -> 
     """
     suffix = out.suffix.lower()
     if suffix not in FORMATS:
-        raise InputError([Fault(str(out), "suffix", out.suffix or "none", f"expected one of {', '.join(FORMATS)}")])
+        raise InputError(
+            [
+                Fault(
+                    str(out),
+                    "suffix",
+                    out.suffix or "none",
+                    f"expected one of {', '.join(FORMATS)}",
+                )
+            ]
+        )
     drawn = spec(run_dir, metric, series)
     import vl_convert
 

@@ -1,4 +1,6 @@
-"""File transfer: the figures of Fritz (1999), measured and simulated, and what each remedy would have brought."""
+"""File transfer: the figures of Fritz (1999), measured and simulated, and what each remedy would
+have brought.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -55,7 +57,12 @@ def file_sections(copies: Copies, claims: Sequence[Claim], sheet: Sheet) -> list
     for anchor, name, title, body in (
         ("files-throughput", "Throughput", "Files over Fast and Gigabit Ethernet", _throughput),
         ("files-time", "Time", "Where the time goes", _time),
-        ("files-acknowledgements", "Acknowledgements", "From data to acknowledgement", _acknowledgements),
+        (
+            "files-acknowledgements",
+            "Acknowledgements",
+            "From data to acknowledgement",
+            _acknowledgements,
+        ),
         ("files-remedies", "Remedies", "What would have helped", _remedies),
     ):
         try:
@@ -70,15 +77,36 @@ def _throughput(copies: Copies, published: dict[str, float], sheet: Sheet) -> st
     rows: list[list[str]] = []
     drawn: list[Bar] = []
     for pair in PAIRS:
-        measured = {rate: published.get(f"{word}-{pair}", float("nan")) for rate, word in ((FAST, "fast"), (GIGABIT, "gigabit"))}
+        measured = {
+            rate: published.get(f"{word}-{pair}", float("nan"))
+            for rate, word in ((FAST, "fast"), (GIGABIT, "gigabit"))
+        }
         ours = {rate: copies.rate_mbps("copies", rate, pair) for rate in RATES}
         for rate, name in ((FAST, "Fast"), (GIGABIT, "Gigabit")):
-            drawn += [(PAIRS[pair], f"{name}, measured", measured[rate]), (PAIRS[pair], f"{name}, ours", ours[rate])]
+            drawn += [
+                (PAIRS[pair], f"{name}, measured", measured[rate]),
+                (PAIRS[pair], f"{name}, ours", ours[rate]),
+            ]
         constant = constant_mbps(measured[FAST])
         numbers = (measured[FAST], ours[FAST], measured[GIGABIT], ours[GIGABIT], constant)
         off = f"{(ours[GIGABIT] / measured[GIGABIT] - 1) * 100:+.1f}%".replace("-", "−")
-        rows.append([safe(PAIRS[pair]), *(f"{number:.1f}" for number in numbers[:4]), off, f"{constant:.1f}"])
-    head = ["Server, client", "Fast, measured", "ours (fitted)", "Gigabit, measured", "ours (predicted)", "off by", "constant time alone"]
+        rows.append(
+            [
+                safe(PAIRS[pair]),
+                *(f"{number:.1f}" for number in numbers[:4]),
+                off,
+                f"{constant:.1f}",
+            ]
+        )
+    head = [
+        "Server, client",
+        "Fast, measured",
+        "ours (fitted)",
+        "Gigabit, measured",
+        "ours (predicted)",
+        "off by",
+        "constant time alone",
+    ]
     figure = _figure(
         sheet,
         drawn,
@@ -106,11 +134,22 @@ def _time(copies: Copies, _published: dict[str, float], _sheet: Sheet) -> str:
             safe(PAIRS[pair]),
             *(f"{ns('copies', rate, pair):.0f}" for rate in RATES),
             *(f"{ns('memory', rate, pair):.0f}" for rate in RATES),
-            *(f"{(1 - ns('memory', rate, pair) / ns('copies', rate, pair)) * 100:.0f}%" for rate in RATES),
+            *(
+                f"{(1 - ns('memory', rate, pair) / ns('copies', rate, pair)) * 100:.0f}%"
+                for rate in RATES
+            ),
         ]
         for pair in PAIRS
     ]
-    head = ["Server, client", "Fast", "Gigabit", "Fast, no host times", "Gigabit, no host times", "host times, Fast", "host times, Gigabit"]
+    head = [
+        "Server, client",
+        "Fast",
+        "Gigabit",
+        "Fast, no host times",
+        "Gigabit, no host times",
+        "host times, Fast",
+        "host times, Gigabit",
+    ]
     text = (
         "Time of an octet in ns, with the fitted host times and without them: then TCP, stack, bus and wire are all there is. Host times "
         "of 215 to 396 ns an octet are what two disks would take, one after the other, at 5 to 9 MB/s each; what of them is disk, file "
@@ -120,8 +159,16 @@ def _time(copies: Copies, _published: dict[str, float], _sheet: Sheet) -> str:
 
 
 def _acknowledgements(copies: Copies, _published: dict[str, float], sheet: Sheet) -> str:
-    found = {pair: {rate: copies.mean("copies", rate, Metric.ACKNOWLEDGEMENT_DELAY, pair) * 1e6 for rate in RATES} for pair in PAIRS}
-    drawn = [(PAIRS[pair], name, found[pair][rate]) for pair in PAIRS for rate, name in RATES.items()]
+    found = {
+        pair: {
+            rate: copies.mean("copies", rate, Metric.ACKNOWLEDGEMENT_DELAY, pair) * 1e6
+            for rate in RATES
+        }
+        for pair in PAIRS
+    }
+    drawn = [
+        (PAIRS[pair], name, found[pair][rate]) for pair in PAIRS for rate, name in RATES.items()
+    ]
     rows = [[safe(PAIRS[pair]), *(f"{found[pair][rate]:.0f}" for rate in RATES)] for pair in PAIRS]
     figure = _figure(
         sheet,
@@ -129,7 +176,12 @@ def _acknowledgements(copies: Copies, _published: dict[str, float], sheet: Sheet
         DELAY,
         title="From data to acknowledgement",
         text="On the wire of who sends the data, from the begin of their frame to that of the frame that acknowledges them; means.",
-        numbers=table(["Server, client", *RATES.values()], rows, caption="Data to acknowledgement in µs", kind="data"),
+        numbers=table(
+            ["Server, client", *RATES.values()],
+            rows,
+            caption="Data to acknowledgement in µs",
+            kind="data",
+        ),
     )
     text = (
         "The article’s captures show long delays of acknowledgements, shorter on Gigabit Ethernet but still there. In the simulation the "
@@ -142,16 +194,28 @@ def _acknowledgements(copies: Copies, _published: dict[str, float], sheet: Sheet
 def _remedies(copies: Copies, _published: dict[str, float], sheet: Sheet) -> str:
     shown = list(_known(copies))
     bars_of = [of for of in shown if of in DRAWN]
-    drawn = [(PAIRS[pair], name, copies.rate_mbps(series, case, pair)) for pair in PAIRS for name, series, case in bars_of]
+    drawn = [
+        (PAIRS[pair], name, copies.rate_mbps(series, case, pair))
+        for pair in PAIRS
+        for name, series, case in bars_of
+    ]
     rows = []
     for name, series, case in [*shown, AHEAD]:
         try:
             gains = copies.gains(series, case)
         except MissingError:
             continue
-        cells = (f"{copies.rate_mbps(series, case, pair):.1f} ({gains[pair]:+.1f}%)".replace("-", "−") for pair in PAIRS)
+        cells = (
+            f"{copies.rate_mbps(series, case, pair):.1f} ({gains[pair]:+.1f}%)".replace("-", "−")
+            for pair in PAIRS
+        )
         rows.append([safe(name), *cells])
-    numbers = table(["Remedy", *map(safe, PAIRS.values())], rows, caption="Throughput in Mb/s on Gigabit Ethernet, and gain", kind="data")
+    numbers = table(
+        ["Remedy", *map(safe, PAIRS.values())],
+        rows,
+        caption="Throughput in Mb/s on Gigabit Ethernet, and gain",
+        kind="data",
+    )
     figure = _figure(
         sheet,
         drawn,
@@ -177,11 +241,16 @@ def _known(copies: Copies) -> Iterator[tuple[str, str, str]]:
             yield name, series, case
 
 
-def _figure(sheet: Sheet, drawn: Sequence[Bar], label: Label, *, title: str, text: str, numbers: str) -> str:
+def _figure(
+    sheet: Sheet, drawn: Sequence[Bar], label: Label, *, title: str, text: str, numbers: str
+) -> str:
     """Add a figure of bars."""
     points = [_point(*bar) for bar in drawn]
-    spec: dict[str, Any] = bars(points, Metric.TRANSFER_RATE, label=label, x=PAIR, part=WHAT, title="")
-    # On a narrow page the names of pairs fit in two lines only, and two long words beside each other.
+    spec: dict[str, Any] = bars(
+        points, Metric.TRANSFER_RATE, label=label, x=PAIR, part=WHAT, title=""
+    )
+    # On a narrow page the names of pairs fit in two lines only, and two long words beside each
+    # other.
     encoding = spec["layer"][0]["encoding"]
     encoding["x"]["axis"]["labelExpr"] = "split(datum.label, ', ')"
     encoding["color"]["legend"]["columns"] = 2
@@ -190,5 +259,9 @@ def _figure(sheet: Sheet, drawn: Sequence[Bar], label: Label, *, title: str, tex
 
 def _point(place: str, what: str, value: float) -> Point:
     return Point(
-        series="", point={PAIR: place, WHAT: what}, engine="simulation", replications=1, estimates={Metric.TRANSFER_RATE: exact(value)}
+        series="",
+        point={PAIR: place, WHAT: what},
+        engine="simulation",
+        replications=1,
+        estimates={Metric.TRANSFER_RATE: exact(value)},
     )

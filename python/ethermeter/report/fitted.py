@@ -78,7 +78,14 @@ def fitted_page(content: Fitted) -> str:
         body = f'<p class="lead">{safe(listing.lead)}</p><div class="panel">{cells}</div>'
         sections.append((place, listing.title, section(place, listing.title, body)))
     facts = [(name, safe(value)) for name, value in content.facts]
-    return shell(content.title, sections, sheet, kind=content.kind, facts=facts, footer="Intervals are 95%. This file works offline.")
+    return shell(
+        content.title,
+        sections,
+        sheet,
+        kind=content.kind,
+        facts=facts,
+        footer="Intervals are 95%. This file works offline.",
+    )
 
 
 def _figures(points: Sequence[Point], sheet: Sheet) -> str:
@@ -93,5 +100,12 @@ def _figures(points: Sequence[Point], sheet: Sheet) -> str:
         for metric in metrics:
             for panel in panels(members, axes, Metric(metric)):
                 label = LABELS[metric]
-                found.append(sheet.add(lines(panel, metric, axes), title=label.title, text=metric.definition.meaning, numbers=""))
+                found.append(
+                    sheet.add(
+                        lines(panel, metric, axes),
+                        title=label.title,
+                        text=metric.definition.meaning,
+                        numbers="",
+                    )
+                )
     return "".join(found)

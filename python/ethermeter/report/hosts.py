@@ -29,13 +29,30 @@ MEMORY = Label("Memory available", "MB", 1e-6, from_zero=False)
 MOST_MACHINES = 2
 """Machines of a trial that are drawn: the busiest."""
 _HEAD = (
-    *("Machine of", "Programs", "Kernel", "Interrupts", "Soft interrupts", "Stolen", "Busiest processor"),
-    *("Context switches/s", "Interrupts/s", "Soft interrupts/s", "Least memory (MB)", "Backlog dropped", "Looking"),
+    *(
+        "Machine of",
+        "Programs",
+        "Kernel",
+        "Interrupts",
+        "Soft interrupts",
+        "Stolen",
+        "Busiest processor",
+    ),
+    *(
+        "Context switches/s",
+        "Interrupts/s",
+        "Soft interrupts/s",
+        "Least memory (MB)",
+        "Backlog dropped",
+        "Looking",
+    ),
 )
 
 
 def hosts_section(content: Content, sheet: Sheet) -> str:
-    """Return means of every point and figures of the trial with the busiest processor; empty where agents told nothing of hosts."""
+    """Return means of every point and figures of the trial with the busiest processor; empty where
+    agents told nothing of hosts.
+    """
     accounts = [each for each in content.accounts if each.machines]
     if not accounts:
         return ""
@@ -49,10 +66,16 @@ def hosts_section(content: Content, sheet: Sheet) -> str:
     rows = [
         [*places.cells(group[0]), *_cells(mean_machine(of))]
         for group in by_point(accounts)
-        for of in alike((machine for each in group for machine in each.machines), lambda machine: machine.hosts)
+        for of in alike(
+            (machine for each in group for machine in each.machines), lambda machine: machine.hosts
+        )
     ]
     text = folded([*places.head, *_HEAD], rows, "Hosts", headers=len(places.head) + 1)
-    return section("hosts", "Hosts during the test", f'<p class="lead">{lead}</p>{text}' + _figures(accounts, content, places, sheet))
+    return section(
+        "hosts",
+        "Hosts during the test",
+        f'<p class="lead">{lead}</p>{text}' + _figures(accounts, content, places, sheet),
+    )
 
 
 def _cells(machine: Machine) -> list[str]:
@@ -73,7 +96,11 @@ def _cells(machine: Machine) -> list[str]:
 def _named(machine: Machine) -> str:
     """Names of the hosts on a machine, as many as one can read."""
     most = 3
-    return ", ".join(machine.hosts) if len(machine.hosts) <= most else f"{len(machine.hosts)} hosts, {machine.hosts[0]} among them"
+    return (
+        ", ".join(machine.hosts)
+        if len(machine.hosts) <= most
+        else f"{len(machine.hosts)} hosts, {machine.hosts[0]} among them"
+    )
 
 
 def _figures(accounts: Sequence[Account], content: Content, places: Places, sheet: Sheet) -> str:
@@ -83,19 +110,31 @@ def _figures(accounts: Sequence[Account], content: Content, places: Places, shee
     for machine in sorted(chosen.machines, key=lambda machine: -machine.busiest[1])[:MOST_MACHINES]:
         drawn += _machine_figures(machine, result, sheet)
     where = places.said(chosen)
-    lead = f"Trial {chosen.trial}{f' ({where})' if where else ''}: the one with the busiest processor."
-    return f'<h3>A trial over time</h3><p class="lead">{safe(lead)}</p><div class="grid">{drawn}</div>'
+    lead = (
+        f"Trial {chosen.trial}{f' ({where})' if where else ''}: the one with the busiest processor."
+    )
+    return (
+        f'<h3>A trial over time</h3><p class="lead">{safe(lead)}</p><div class="grid">{drawn}</div>'
+    )
 
 
 def _machine_figures(machine: Machine, result: Mapping[str, Any], sheet: Sheet) -> str:
     of, window_s = _named(machine), window_of(result)
-    bars = {str(at): {NAMES[kind]: share for kind, share in shares.items()} for at, shares in enumerate(machine.processors)}
+    bars = {
+        str(at): {NAMES[kind]: share for kind, share in shares.items()}
+        for at, shares in enumerate(machine.processors)
+    }
     rows = [[at, *(percent(share) for share in shares.values())] for at, shares in bars.items()]
     drawn = sheet.add(
         stacks(bars, Label("Share of its time", "%", 100.0), title="Processor", most=100.0),
         title=f"Processors in the measured window: {of}",
         text="What is missing to 100% they were idle.",
-        numbers=table(["Processor", *NAMES.values()], rows, caption="Shares of the processors’ time", kind="data"),
+        numbers=table(
+            ["Processor", *NAMES.values()],
+            rows,
+            caption="Shares of the processors’ time",
+            kind="data",
+        ),
     )
     course = hosts.course(result, machine.hosts[0])
     if course is None:
@@ -108,7 +147,10 @@ def _machine_figures(machine: Machine, result: Mapping[str, Any], sheet: Sheet) 
         text=f"Mean over the processors, in steps of {_step_ms(course.at_s):.0f} ms. {shown}",
         numbers="",
     )
-    events = [("context switches", course.at_s, course.context_switches), ("interrupts", course.at_s, course.interrupts)]
+    events = [
+        ("context switches", course.at_s, course.context_switches),
+        ("interrupts", course.at_s, course.interrupts),
+    ]
     switches = sheet.add(
         curves_over_time(events, EVENTS, window_s=window_s),
         title=f"Context switches and interrupts: {of}",
@@ -116,7 +158,9 @@ def _machine_figures(machine: Machine, result: Mapping[str, Any], sheet: Sheet) 
         numbers="",
     )
     memory = sheet.add(
-        curves_over_time([("memory", course.at_s, course.memory_octets)], MEMORY, window_s=window_s),
+        curves_over_time(
+            [("memory", course.at_s, course.memory_octets)], MEMORY, window_s=window_s
+        ),
         title=f"Memory that programs could have: {of}",
         text="The measured window is shaded.",
         numbers="",

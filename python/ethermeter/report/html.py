@@ -16,10 +16,22 @@ def safe(text: object) -> str:
 def embedded(value: Any) -> str:
     """JSON that may stand inside a script element: no character of it can end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return (
+        text.replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+    )
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str, kind: str = "", headers: int = 1) -> str:
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    caption: str,
+    kind: str = "",
+    headers: int = 1,
+) -> str:
     """Table in a box that scrolls by itself; of very many rows, `MOST_ROWS` at even distances.
 
     Parameters
@@ -27,7 +39,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str, k
     head, rows
         HTML of the cells.
     caption
-        Text that names the table; shown to screen readers, and to everybody where the style says so.
+        Text that names the table; shown to screen readers, and to everybody where the style says
+        so.
     kind
         Class of the table.
     headers
@@ -35,10 +48,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str, k
     """
     every = list(rows)
     shown = spread(every, MOST_ROWS)
-    left_out = f"<p>{len(shown)} of {len(every):,} rows, at even distances.</p>" if len(shown) < len(every) else ""
+    left_out = (
+        f"<p>{len(shown)} of {len(every):,} rows, at even distances.</p>"
+        if len(shown) < len(every)
+        else ""
+    )
     top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
     body = "".join(
-        "<tr>" + "".join(f'<th scope="row">{cell}</th>' if at < headers else f"<td>{cell}</td>" for at, cell in enumerate(row)) + "</tr>\n"
+        "<tr>"
+        + "".join(
+            f'<th scope="row">{cell}</th>' if at < headers else f"<td>{cell}</td>"
+            for at, cell in enumerate(row)
+        )
+        + "</tr>\n"
         for row in shown
     )
     # A box that scrolls must be reachable by keyboard (WCAG 2.1.1).

@@ -50,12 +50,38 @@ def index_page(entries: Sequence[Reproduced], *, folder: Path, quick: bool = Fal
     found = {entry.study: _claims(entry) for entry in entries}
     counted = [claim for of in found.values() for claim in of if claim.basis != "reference"]
     facts = [
-        ("Studies", f"{sum(entry.run is not None for entry in entries)} <small>of {len(entries)}</small>"),
-        ("Claims met or holding", f"{_count(counted, GOOD)} <small>of {_count(counted, GOOD + BAD)}</small>"),
-        ("Predicted ones", f"{_count(_predicted(counted), GOOD)} <small>of {_count(_predicted(counted), GOOD + BAD)}</small>"),
+        (
+            "Studies",
+            f"{sum(entry.run is not None for entry in entries)} <small>of {len(entries)}</small>",
+        ),
+        (
+            "Claims met or holding",
+            f"{_count(counted, GOOD)} <small>of {_count(counted, GOOD + BAD)}</small>",
+        ),
+        (
+            "Predicted ones",
+            f"{_count(_predicted(counted), GOOD)} <small>of {_count(_predicted(counted), GOOD + BAD)}</small>",
+        ),
     ]
-    sections = [("studies", "Studies", section("studies", "Every study", (SHORTENED if quick else "") + _overview(entries, found, folder)))]
-    sections += [(entry.study, entry.study, section(entry.study, _title(entry.study), _study(entry, found, folder))) for entry in entries]
+    sections = [
+        (
+            "studies",
+            "Studies",
+            section(
+                "studies",
+                "Every study",
+                (SHORTENED if quick else "") + _overview(entries, found, folder),
+            ),
+        )
+    ]
+    sections += [
+        (
+            entry.study,
+            entry.study,
+            section(entry.study, _title(entry.study), _study(entry, found, folder)),
+        )
+        for entry in entries
+    ]
     return shell(
         "Published studies, reproduced",
         sections,
@@ -92,15 +118,26 @@ def _link(entry: Reproduced, folder: Path, text: str) -> str:
     return f'<a href="{safe(path.as_posix())}">{safe(text)}</a>'
 
 
-def _overview(entries: Sequence[Reproduced], found: dict[str, tuple[Claim, ...]], folder: Path) -> str:
+def _overview(
+    entries: Sequence[Reproduced], found: dict[str, tuple[Claim, ...]], folder: Path
+) -> str:
     rows = []
     for entry in entries:
         own = [claim for claim in found[entry.study] if claim.basis != "reference"]
         fitted = [claim for claim in own if claim.basis == "fitted"]
         bad = [claim.id for claim in own if claim.verdict in BAD]
-        said = [f"{_count(of, GOOD)} of {_count(of, GOOD + BAD)}" if _count(of, GOOD + BAD) else "–" for of in (fitted, _predicted(own))]
-        missed = f'<span class="tag fails">failed</span> {safe(entry.error)}' if entry.run is None else safe(", ".join(bad)) or "none"
-        rows.append([_link(entry, folder, entry.study), *said, str(_count(own, ("not-run",))), missed])
+        said = [
+            f"{_count(of, GOOD)} of {_count(of, GOOD + BAD)}" if _count(of, GOOD + BAD) else "–"
+            for of in (fitted, _predicted(own))
+        ]
+        missed = (
+            f'<span class="tag fails">failed</span> {safe(entry.error)}'
+            if entry.run is None
+            else safe(", ".join(bad)) or "none"
+        )
+        rows.append(
+            [_link(entry, folder, entry.study), *said, str(_count(own, ("not-run",))), missed]
+        )
     head = ("Study", "Fitted, met", "Predicted, met or holding", "Not run", "Missed or failing")
     return f'<div class="panel">{table(head, rows, caption="Studies", kind="plain")}</div>'
 

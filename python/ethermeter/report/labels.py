@@ -9,7 +9,9 @@ from ethermeter.observation import DEFINITIONS, FLOW_DEFINITIONS, FLOW_VOICE_DEF
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Title, unit shown, factor from the metric's SI unit to it, whether the axis begins at zero, and the most there can be."""
+    """Title, unit shown, factor from the metric's SI unit to it, whether the axis begins at zero,
+    and the most there can be.
+    """
 
     title: str
     unit: str = ""
@@ -26,8 +28,17 @@ class Label:
 
 def _times(metric: Metric, title: str) -> dict[Metric, Label]:
     """Label a time of flows and its percentiles."""
-    ranks = {"p50": "median", "p90": "90th percentile", "p99": "99th percentile", "p999": "99.9th percentile", "max": "largest"}
-    found = {Metric(f"{metric.value}_{rank}"): Label(f"{title}, {text}", "µs", 1e6) for rank, text in ranks.items()}
+    ranks = {
+        "p50": "median",
+        "p90": "90th percentile",
+        "p99": "99th percentile",
+        "p999": "99.9th percentile",
+        "max": "largest",
+    }
+    found = {
+        Metric(f"{metric.value}_{rank}"): Label(f"{title}, {text}", "µs", 1e6)
+        for rank, text in ranks.items()
+    }
     return {metric: Label(title, "µs", 1e6), **found}
 
 
@@ -77,7 +88,9 @@ LABELS: dict[Metric, Label] = {
     Metric.VOICE_DELAY_P99: Label("Voice delay, 99th percentile", "ms", 1e3),
     Metric.VOICE_DELAY_P999: Label("Voice delay, 99.9th percentile", "ms", 1e3),
     Metric.VOICE_DELAY_MAX: Label("Voice delay, largest", "ms", 1e3),
-    Metric.VOICE_DELAY_RATIO_MIN: Label("Smallest station delay over mean", from_zero=False, most=1.0),
+    Metric.VOICE_DELAY_RATIO_MIN: Label(
+        "Smallest station delay over mean", from_zero=False, most=1.0
+    ),
     Metric.VOICE_DELAY_RATIO_MAX: Label("Largest station delay over mean", from_zero=False),
     Metric.SAMPLE_DELAY: Label("Delay of a sample", "ms", 1e3),
     Metric.SAMPLE_DELAY_P50: Label("Delay of a sample, median", "ms", 1e3),
@@ -277,7 +290,10 @@ NETWORK_TITLES: dict[str, str] = {
 """Titles of keys of networks, without names and numbers."""
 
 FLOW_TITLES: dict[str, str] = {
-    **{key: STATION_TITLES[key] for key in ("frames", "arrivals", "arrivals.poisson_load", "service", "queue")},
+    **{
+        key: STATION_TITLES[key]
+        for key in ("frames", "arrivals", "arrivals.poisson_load", "service", "queue")
+    },
     "data": "Data of a datagram",
     "arrivals.poisson": "Messages a second",
     "arrivals.regular": "Spacing of messages",
@@ -294,7 +310,9 @@ FLOW_TITLES: dict[str, str] = {
 
 
 def _network_title(rest: str) -> str | None:
-    """Return the title of a key of a network without the name or number of what it is of, and that in brackets."""
+    """Return the title of a key of a network without the name or number of what it is of, and that
+    in brackets.
+    """
     if rest in NETWORK_TITLES:
         return NETWORK_TITLES[rest]
     kind, _, after = rest.partition(".")
@@ -351,7 +369,8 @@ def plain(text: str) -> str:
 
 
 def number(value: float, half_width: float = math.nan) -> str:
-    """Write a value to the second digit of its interval's half width, or to four digits where it has none.
+    """Write a value to the second digit of its interval's half width, or to four digits where it
+    has none.
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""Lengths: the section with the lines of times against lengths, what lies beside them, and what one way costs more than another."""
+"""Lengths: the section with the lines of times against lengths, what lies beside them, and what one
+way costs more than another.
+"""
 
 import math
 from collections.abc import Sequence
@@ -12,11 +14,23 @@ from ethermeter.report.results import cell
 
 OPEN_ROWS = 20
 _US, _NS = 1e6, 1e9
-_HEAD = ("Flow", "Engine", "Time", "Lengths (B)", "Intercept (µs)", "Slope (ns/B)", "R²", "Farthest from it (µs)", "Two lines")
+_HEAD = (
+    "Flow",
+    "Engine",
+    "Time",
+    "Lengths (B)",
+    "Intercept (µs)",
+    "Slope (ns/B)",
+    "R²",
+    "Farthest from it (µs)",
+    "Two lines",
+)
 
 
 def lengths_section(content: Content) -> str:
-    """Lines of every time of every flow that was answered at several lengths; empty where there is none."""
+    """Lines of every time of every flow that was answered at several lengths; empty where there is
+    none.
+    """
     lines = of_lengths(content.flows)
     if not lines:
         return ""
@@ -25,7 +39,9 @@ def lengths_section(content: Content) -> str:
         " is what an octet costs on the whole way, the intercept what a message costs without its octets. Two lines stand where "
         f"dividing the points makes their scatter so much less that chance alone would do it with less than {BREAK_PROBABILITY:.0%}."
     )
-    body = f'<p class="lead">{lead}</p>' + _folded(_HEAD, [_row(each, lines) for each in lines], "Lines")
+    body = f'<p class="lead">{lead}</p>' + _folded(
+        _HEAD, [_row(each, lines) for each in lines], "Lines"
+    )
     body += _residuals(lines)
     if found := extras(lines):
         body += (
@@ -37,7 +53,11 @@ def lengths_section(content: Content) -> str:
 
 def _of(each: OfLengths, *, several: bool) -> str:
     """Say which line it is."""
-    words = [*([each.series] if several else []), each.flow, *(f"{key_title(key)}: {plain(value)}" for key, value in each.fixed.items())]
+    words = [
+        *([each.series] if several else []),
+        each.flow,
+        *(f"{key_title(key)}: {plain(value)}" for key, value in each.fixed.items()),
+    ]
     return safe(", ".join(words))
 
 
@@ -72,7 +92,11 @@ def _pieces(each: OfLengths) -> str:
 def _plain(estimate: Estimate, factor: float) -> str:
     half = estimate.half_width * factor
     value = number(estimate.value * factor, half if half > 0 else math.nan)
-    return value + (f" ±{number(half, half)}" if math.isfinite(half) and half > 1e-6 * abs(estimate.value * factor) else "")
+    return value + (
+        f" ±{number(half, half)}"
+        if math.isfinite(half) and half > 1e-6 * abs(estimate.value * factor)
+        else ""
+    )
 
 
 def _residuals(lines: Sequence[OfLengths]) -> str:
@@ -88,7 +112,9 @@ def _residuals(lines: Sequence[OfLengths]) -> str:
             number(math.copysign(_rounded(abs(left_s)), left_s) * _US),
         ]
         for each in lines
-        for octets, time_s, left_s in zip(each.octets.tolist(), each.times_s.tolist(), each.residuals_s.tolist(), strict=True)
+        for octets, time_s, left_s in zip(
+            each.octets.tolist(), each.times_s.tolist(), each.residuals_s.tolist(), strict=True
+        )
     ]
     head = ["Flow", "Engine", "Time", "Length (B)", "Time (µs)", "Above the line (µs)"]
     text = table(head, rows, caption="Residuals", kind="data names4", headers=4)
@@ -108,9 +134,17 @@ def _differences(found: Sequence[Extra]) -> str:
         ]
         for each in found
     ]
-    return _folded(["Flow", "minus", "Engine", "Time", "Intercept (µs)", "Slope (ns/B)"], rows, "Differences of lines")
+    return _folded(
+        ["Flow", "minus", "Engine", "Time", "Intercept (µs)", "Slope (ns/B)"],
+        rows,
+        "Differences of lines",
+    )
 
 
 def _folded(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
     text = f'<div class="panel">{table(head, rows, caption=caption, kind="data names3", headers=3)}</div>'
-    return text if len(rows) <= OPEN_ROWS else f"<details><summary>{len(rows)} rows</summary>{text}</details>"
+    return (
+        text
+        if len(rows) <= OPEN_ROWS
+        else f"<details><summary>{len(rows)} rows</summary>{text}</details>"
+    )

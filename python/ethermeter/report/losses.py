@@ -56,14 +56,24 @@ def losses_section(content: Content, sheet: Sheet) -> str:
             if len(lost) == len(rows)
             else f"<p>Of {len(rows)} flows and points, {len(lost)} lost something; the others are left out.</p>"
         )
-        body += whole + folded([*places.head, *_HEAD], [_row(*row, places) for row in lost], "Losses", headers=len(places.head) + 1)
+        body += whole + folded(
+            [*places.head, *_HEAD],
+            [_row(*row, places) for row in lost],
+            "Losses",
+            headers=len(places.head) + 1,
+        )
     dropped: list[tuple[Account, Drops]] = []
     for group in by_point(accounts):
-        parts = alike((of for each in group for of in each.drops), lambda of: (of.place, of.at, of.towards))
+        parts = alike(
+            (of for each in group for of in each.drops), lambda of: (of.place, of.at, of.towards)
+        )
         dropped += [(group[0], drops_together(of)) for of in parts]
     if dropped:
         body += "<h3>Where frames were dropped between hosts</h3>" + folded(
-            [*places.head, *_DROPS_HEAD], [_drops_row(*row, places) for row in dropped], "Drops between hosts", headers=len(places.head) + 2
+            [*places.head, *_DROPS_HEAD],
+            [_drops_row(*row, places) for row in dropped],
+            "Drops between hosts",
+            headers=len(places.head) + 2,
         )
     return section("losses", "Where messages were lost", body)
 
@@ -72,7 +82,9 @@ def _of_switches(accounts: Sequence[Account]) -> str:
     """Say what is known of what lies between the hosts."""
     unread = sorted({each.unread for each in accounts if each.unread})
     if unread:
-        return f"In some trials the counters of switches could not be read: {safe('; '.join(unread))}."
+        return (
+            f"In some trials the counters of switches could not be read: {safe('; '.join(unread))}."
+        )
     if any(each.reads_switches for each in accounts):
         return (
             "At <em>switch</em> stands what the queues and interfaces of a testbed’s switches dropped at the ports on a flow’s way, at "
@@ -86,40 +98,72 @@ def _of_switches(accounts: Sequence[Account]) -> str:
 def _drops_row(account: Account, of: Drops, places: Places) -> list[str]:
     return [
         *places.cells(account),
-        safe(f"{NAMES[of.place]} {of.at}" if of.place == "switch" else f"{NAMES[of.place]} from {of.at}"),
+        safe(
+            f"{NAMES[of.place]} {of.at}"
+            if of.place == "switch"
+            else f"{NAMES[of.place]} from {of.at}"
+        ),
         safe(of.towards),
         f"{of.frames:,.0f}",
-        safe(", ".join(f"{cause.replace('_', ' ')} {count:,.0f}" for cause, count in of.dropped.items())),
+        safe(
+            ", ".join(
+                f"{cause.replace('_', ' ')} {count:,.0f}" for cause, count in of.dropped.items()
+            )
+        ),
         f"{of.missing:,.0f}",
     ]
 
 
 def _flows(group: Sequence[Account]) -> list[Loss]:
     """Every flow of a point at each receiver, all replications together."""
-    parts = alike((loss for each in group for loss in each.losses), lambda loss: (loss.flow, loss.receiver))
+    parts = alike(
+        (loss for each in group for loss in each.losses), lambda loss: (loss.flow, loss.receiver)
+    )
     return [total(of, flow=of[0].flow, receiver=of[0].receiver) for of in parts]
 
 
 def _figures(points: Sequence[tuple[Account, list[Loss]]], places: Places, sheet: Sheet) -> str:
-    """Draw all flows together at every point, and the flows of the point that lost the largest share."""
+    """Draw all flows together at every point, and the flows of the point that lost the largest
+    share.
+    """
     wholes = [(account, total(found, flow="", receiver="")) for account, found in points]
     chosen, flows = max(points, key=lambda point: _share(total(point[1], flow="", receiver="")))
     drawn = ""
     if len(wholes) > 1:
         worst = sorted(wholes, key=lambda row: -_share(row[1]))[:MOST_BARS]
-        shown = [row for row in wholes if any(row is of for of in worst) and (row[1].missing or row[1].excess)]
+        shown = [
+            row
+            for row in wholes
+            if any(row is of for of in worst) and (row[1].missing or row[1].excess)
+        ]
         bars = {places.short(account) or account.trial: _parts(loss) for account, loss in shown}
-        less = f" The {MOST_BARS} that lost most." if len(wholes) > MOST_BARS else " Points that lost nothing are left out."
-        drawn += sheet.add(stacks(bars, SHARE, title=""), title="Where messages were lost, by point", text=f"All flows.{less}", numbers="")
-    several = len({loss.receiver for loss in flows}) > 1 and len({loss.flow for loss in flows}) < len(flows)
+        less = (
+            f" The {MOST_BARS} that lost most."
+            if len(wholes) > MOST_BARS
+            else " Points that lost nothing are left out."
+        )
+        drawn += sheet.add(
+            stacks(bars, SHARE, title=""),
+            title="Where messages were lost, by point",
+            text=f"All flows.{less}",
+            numbers="",
+        )
+    several = len({loss.receiver for loss in flows}) > 1 and len(
+        {loss.flow for loss in flows}
+    ) < len(flows)
     worst_flows = sorted(flows, key=lambda loss: -_share(loss))[:MOST_BARS]
     if len(flows) > 1 or len(wholes) == 1:
-        bars = {(f"{loss.flow} at {loss.receiver}" if several else loss.flow): _parts(loss) for loss in flows if loss in worst_flows}
+        bars = {
+            (f"{loss.flow} at {loss.receiver}" if several else loss.flow): _parts(loss)
+            for loss in flows
+            if loss in worst_flows
+        }
         where = places.said(chosen)
         drawn += sheet.add(
             stacks(bars, SHARE, title="Flow"),
             title="Where messages were lost, by flow",
-            text=(f"{where}: the point that lost most." if where else "") + " Excess stands below zero.",
+            text=(f"{where}: the point that lost most." if where else "")
+            + " Excess stands below zero.",
             numbers="",
         )
     return drawn
@@ -132,13 +176,16 @@ def _share(loss: Loss) -> float:
 def _parts(loss: Loss) -> dict[str, float]:
     """Shares of what was sent by where it went; the excess is below zero.
 
-    With more excess than losses, counters tell nothing, unless ports dropped exactly what the streams that pass them miss.
+    With more excess than losses, counters tell nothing, unless ports dropped exactly what the
+    streams that pass them miss.
     """
     sent = max(loss.sent, 1.0)
     if loss.missing and loss.at_switches == loss.missing:
         loss = replace(loss, places={"switch": loss.missing}, unexplained=0.0, excess=0.0)
     is_told = loss.excess <= loss.missing
-    found = {NAMES[place]: loss.places.get(place, 0.0) / sent if is_told else 0.0 for place in PLACES}
+    found = {
+        NAMES[place]: loss.places.get(place, 0.0) / sent if is_told else 0.0 for place in PLACES
+    }
     found[UNEXPLAINED] = loss.unexplained / sent if is_told else 0.0
     found[EXCESS] = -loss.excess / sent if is_told else 0.0
     return {**found, UNTOLD: 0.0 if is_told else loss.missing / sent}

@@ -26,7 +26,14 @@ class Line:
 
 
 def marked_lines(
-    lines: Sequence[Line], marks: Sequence[Mark], x: Label, y: Label, *, legend: str, order: str = "", most: float | None = None
+    lines: Sequence[Line],
+    marks: Sequence[Mark],
+    x: Label,
+    y: Label,
+    *,
+    legend: str,
+    order: str = "",
+    most: float | None = None,
 ) -> Json:
     """Draw curves in the order of their points, so that one may turn back, with marks upon them.
 
@@ -41,7 +48,8 @@ def marked_lines(
     legend
         What the names of the lines are values of.
     order
-        What orders the points, for the tooltip; empty where it is x itself, which then is no estimate and has no interval.
+        What orders the points, for the tooltip; empty where it is x itself, which then is no
+        estimate and has no interval.
     most
         Value of y, in its unit, above which curves are cut off; the largest if not said.
 
@@ -53,24 +61,48 @@ def marked_lines(
         for at, of_x, of_y in line.points
     ]
     is_ordered = all(quantity(name) for name in names)
-    along: Json = {"field": "x", "type": "quantitative", "title": x.axis, "scale": {"zero": False, "nice": False, "padding": 6}}
-    along["axis"] = {"tickMinStep": 1, "format": "d"} if not order and not x.unit else {"tickCount": 8}
+    along: Json = {
+        "field": "x",
+        "type": "quantitative",
+        "title": x.axis,
+        "scale": {"zero": False, "nice": False, "padding": 6},
+    }
+    along["axis"] = (
+        {"tickMinStep": 1, "format": "d"} if not order and not x.unit else {"tickCount": 8}
+    )
     # Intervals may reach beyond and are clipped, lest a wide one flatten the curves.
     largest = max(row["y"] or 0.0 for row in rows)
     largest = max(largest, *(high * y.factor for _, _, high in marks)) if marks else largest
     top = largest * 1.02 if most is None else min(most, largest * 1.02)
-    up: Json = {"field": "y", "type": "quantitative", "title": y.axis, "scale": {"domain": [0, top], "nice": True}}
-    shown: Json = {"title": legend, "symbolType": "stroke", "symbolStrokeWidth": 3, "symbolOpacity": 1}
+    up: Json = {
+        "field": "y",
+        "type": "quantitative",
+        "title": y.axis,
+        "scale": {"domain": [0, top], "nice": True},
+    }
+    shown: Json = {
+        "title": legend,
+        "symbolType": "stroke",
+        "symbolStrokeWidth": 3,
+        "symbolOpacity": 1,
+    }
     # On a narrow page four short names fit side by side, and long ones one below the other only.
     shown["columns"] = 1 if max(map(len, names)) > _WIDE_NAME else 4
-    colour: Json = {"field": "c", "type": "nominal", "scale": {"domain": names}, "legend": {**shown, "labelLimit": 320}}
+    colour: Json = {
+        "field": "c",
+        "type": "nominal",
+        "scale": {"domain": names},
+        "legend": {**shown, "labelLimit": 320},
+    }
     common: Json = {"x": along, "y": up, "color": colour}
     layers: list[Json] = []
     if not order and any("l" in row for row in rows):
         # Against what was measured too, a band along one of the two axes would say half.
         band: Json = {"type": "area", "opacity": 0.16, "clip": True, "aria": False}
         ends: Json = {"x": along, "y": {**up, "field": "l"}, "y2": {"field": "h"}, "color": colour}
-        layers.append({"transform": [{"filter": "isValid(datum.l)"}], "mark": band, "encoding": ends})
+        layers.append(
+            {"transform": [{"filter": "isValid(datum.l)"}], "mark": band, "encoding": ends}
+        )
     clipped: Json = {} if most is None else {"clip": True}
     layers.append(
         {
@@ -79,20 +111,46 @@ def marked_lines(
         }
     )
     if marks:
-        values = [{"x": at, "y": float(f"{high * y.factor:.6g}"), "c": name} for name, at, high in marks]
-        diamond: Json = {"type": "point", "shape": "diamond", "filled": True, "size": 110, "opacity": 1, "aria": False}
+        values = [
+            {"x": at, "y": float(f"{high * y.factor:.6g}"), "c": name} for name, at, high in marks
+        ]
+        diamond: Json = {
+            "type": "point",
+            "shape": "diamond",
+            "filled": True,
+            "size": 110,
+            "opacity": 1,
+            "aria": False,
+        }
         layers.append({"data": {"values": values}, "mark": diamond, "encoding": common})
     hover: Json = {
         "name": "hover",
-        "select": {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": True, "fields": ["c"]},
+        "select": {
+            "type": "point",
+            "on": "pointerover",
+            "clear": "pointerout",
+            "nearest": True,
+            "fields": ["c"],
+        },
     }
     of_x: Json = {"field": "x", "type": "quantitative", "title": x.axis, "format": ".4~r"}
-    places: list[Json] = [{"field": "n", "type": "quantitative", "title": order}, of_x] if order else [{**of_x, "format": ".6~g"}]
+    places: list[Json] = (
+        [{"field": "n", "type": "quantitative", "title": order}, of_x]
+        if order
+        else [{**of_x, "format": ".6~g"}]
+    )
     layers.append(
         {
             "transform": [{"filter": "isValid(datum.y)"}, *values_as_texts(y)],
             "params": [hover],
-            "mark": {"type": "point", "filled": False, "strokeWidth": 1.3, "size": 13, "aria": False, **clipped},
+            "mark": {
+                "type": "point",
+                "filled": False,
+                "strokeWidth": 1.3,
+                "size": 13,
+                "aria": False,
+                **clipped,
+            },
             "encoding": {
                 **common,
                 "tooltip": [

@@ -23,8 +23,14 @@ def measured_section(found: Sequence[Comparison]) -> str:
         "where 0 is outside an interval that is widened so that chance alone makes any comparison of this run differ with 5%. One-way "
         "delays of saturated sources are not compared: a measured one holds the wait in the queue of the interface."
     )
-    count = f"{sum(each.verdict == 'agrees' for each in judged)} of {len(judged)} comparisons agree."
-    words = count if judged else "No comparison has an interval, which takes three replications of both."
+    count = (
+        f"{sum(each.verdict == 'agrees' for each in judged)} of {len(judged)} comparisons agree."
+    )
+    words = (
+        count
+        if judged
+        else "No comparison has an interval, which takes three replications of both."
+    )
     keys = list(dict.fromkeys(key for each in found for key in each.point))
     several = len({each.series for each in found}) > 1
     head = [*(["Series"] if several else []), *(safe(key_title(key)) for key in keys)]
@@ -37,15 +43,27 @@ def measured_section(found: Sequence[Comparison]) -> str:
             _number(each, each.live, each.live_half_width),
             _number(each, each.simulation, each.simulation_half_width),
             _number(each, each.difference, each.half_width),
-            f'<span class="tag {_TAGS[each.verdict]}">{safe(each.verdict)}</span>' if each.verdict in _TAGS else "–",
+            f'<span class="tag {_TAGS[each.verdict]}">{safe(each.verdict)}</span>'
+            if each.verdict in _TAGS
+            else "–",
         ]
         for each in found
     ]
-    numbers = table(head, rows, caption="Measured and simulated", kind="data", headers=len(keys) + 1 + several)
+    numbers = table(
+        head, rows, caption="Measured and simulated", kind="data", headers=len(keys) + 1 + several
+    )
     panel = f'<div class="panel">{numbers}</div>'
-    folded = panel if len(rows) <= OPEN_ROWS else f"<details><summary>{len(rows)} comparisons</summary>{panel}</details>"
-    return section("measured", "Measured and simulated", f'<p class="lead">{lead}</p><p>{words}</p>{folded}')
+    folded = (
+        panel
+        if len(rows) <= OPEN_ROWS
+        else f"<details><summary>{len(rows)} comparisons</summary>{panel}</details>"
+    )
+    return section(
+        "measured", "Measured and simulated", f'<p class="lead">{lead}</p><p>{words}</p>{folded}'
+    )
 
 
 def _number(each: Comparison, value: float, half_width: float) -> str:
-    return cell(Estimate(value, half_width / quantile(math.inf), math.inf), LABELS[each.metric].factor)
+    return cell(
+        Estimate(value, half_width / quantile(math.inf), math.inf), LABELS[each.metric].factor
+    )

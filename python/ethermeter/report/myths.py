@@ -1,4 +1,6 @@
-"""Myths: a section for each pitfall of section 2.5 of the 1988 study, the misleading curve beside the true one."""
+"""Myths: a section for each pitfall of section 2.5 of the 1988 study, the misleading curve beside
+the true one.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -36,8 +38,14 @@ def myths_sections(runs: Runs, sheet: Sheet) -> list[Section]:
         except MissingError:
             continue
         if drawn:
-            lead = contrast.LEGEND if figures in (_thirty_seven, _protocol, _dependent) else "Bands and whiskers: 95%."
-            body = f'<p>{text}</p><p class="lead">{lead}</p><div class="grid">{"".join(drawn)}</div>'
+            lead = (
+                contrast.LEGEND
+                if figures in (_thirty_seven, _protocol, _dependent)
+                else "Bands and whiskers: 95%."
+            )
+            body = (
+                f'<p>{text}</p><p class="lead">{lead}</p><div class="grid">{"".join(drawn)}</div>'
+            )
             found.append((anchor, name, section(anchor, title, body)))
     return found
 
@@ -67,7 +75,14 @@ def _add(
         is_y_logarithmic=is_y_logarithmic,
         marked=marked,
     )
-    return [sheet.add(spec, title=title, text=text, numbers=contrast.numbers(traces, label, x_title=x_title, caption=title))]
+    return [
+        sheet.add(
+            spec,
+            title=title,
+            text=text,
+            numbers=contrast.numbers(traces, label, x_title=x_title, caption=title),
+        )
+    ]
 
 
 def _thirty_seven(runs: Runs, sheet: Sheet) -> list[str]:
@@ -169,7 +184,14 @@ def _dependent(runs: Runs, sheet: Sheet) -> list[str]:
         places = list(dict.fromkeys(str(x) for trace in traces for x, _ in trace.points))
         spec = contrast.ladder(traces, THROUGHPUT, places=places, is_joined=False, domain=WHOLE)
         text = "The ring by its formula, one packet a turn; the segment simulated with the hosts of 1988."
-        drawn.append(sheet.add(spec, title=title, text=text, numbers=contrast.numbers(traces, THROUGHPUT, x_title="Frames", caption=title)))
+        drawn.append(
+            sheet.add(
+                spec,
+                title=title,
+                text=text,
+                numbers=contrast.numbers(traces, THROUGHPUT, x_title="Frames", caption=title),
+            )
+        )
     return drawn
 
 
@@ -183,12 +205,30 @@ def _independent(runs: Runs, sheet: Sheet) -> list[str]:
     for traces, label, title, x_title, pick, domain in (
         (by_load, IN_PACKETS, "Delay against offered load", "Offered load G", _load, top),
         (by_throughput, IN_PACKETS, "Delay against throughput", "Throughput", _throughput, top),
-        (by_queue, THROUGHPUT, "Throughput against waiting stations", "Stations with a frame Q", _queue, WHOLE),
+        (
+            by_queue,
+            THROUGHPUT,
+            "Throughput against waiting stations",
+            "Stations with a frame Q",
+            _queue,
+            WHOLE,
+        ),
     ):
         marked = _marked(traces, {frames: pick(found) for frames, found in at.items()})
         said = ", ".join(f"{_with_interval(pick(at[frames]))} for {frames}" for frames in marked)
-        text = "Diamonds mark where the curve bends most on these axes" + (f": {said}." if said else "; none is clear.")
-        drawn += _add(sheet, traces, label, title=title, text=text, x_title=x_title, domain=domain, marked=marked)
+        text = "Diamonds mark where the curve bends most on these axes" + (
+            f": {said}." if said else "; none is clear."
+        )
+        drawn += _add(
+            sheet,
+            traces,
+            label,
+            title=title,
+            text=text,
+            x_title=x_title,
+            domain=domain,
+            marked=marked,
+        )
     return drawn
 
 
@@ -209,14 +249,19 @@ def _with_interval(found: Estimate) -> str:
     return f"{found.value:.3g}" + (f" ± {half:.2g}" if half == half and half > 0 else "")
 
 
-def _marked(traces: Sequence[Trace], knees_at: Mapping[str, Estimate]) -> dict[str, tuple[float, float]]:
+def _marked(
+    traces: Sequence[Trace], knees_at: Mapping[str, Estimate]
+) -> dict[str, tuple[float, float]]:
     """Put each mean knee on the mean curve."""
     found = {}
     for trace in traces:
         at = knees_at[trace.name].value
         if at == at:
             pairs = np.array(sorted((float(x), estimate.value) for x, estimate in trace.points))
-            found[trace.name] = (float(f"{at:.6g}"), float(f"{np.interp(at, pairs[:, 0], pairs[:, 1]):.6g}"))
+            found[trace.name] = (
+                float(f"{at:.6g}"),
+                float(f"{np.interp(at, pairs[:, 0], pairs[:, 1]):.6g}"),
+            )
     return found
 
 
@@ -225,7 +270,10 @@ def _regime(runs: Runs, sheet: Sheet) -> list[str]:
     for label, metrics, title, text, is_logarithmic in (
         (
             DELAY,
-            (("response time", Metric.RESPONSE_TIME), ("of it the transmission delay", Metric.TRANSMISSION_DELAY)),
+            (
+                ("response time", Metric.RESPONSE_TIME),
+                ("of it the transmission delay", Metric.TRANSMISSION_DELAY),
+            ),
             "Delay, from idle to saturated",
             "24 stations, seven frames of 64 B to one of 1536 B; the axis is logarithmic. A burst waits in its own station.",
             True,
@@ -242,9 +290,27 @@ def _regime(runs: Runs, sheet: Sheet) -> list[str]:
         if not traces:
             continue
         places = list(dict.fromkeys(str(x) for trace in traces for x, _ in trace.points))
-        domain = contrast.decades(traces, label) if is_logarithmic else contrast.ends(traces, label, margin=0.1)
-        spec = contrast.ladder(traces, label, places=places, is_joined=False, is_logarithmic=is_logarithmic, domain=domain)
-        drawn.append(sheet.add(spec, title=title, text=text, numbers=contrast.numbers(traces, label, x_title="Load", caption=title)))
+        domain = (
+            contrast.decades(traces, label)
+            if is_logarithmic
+            else contrast.ends(traces, label, margin=0.1)
+        )
+        spec = contrast.ladder(
+            traces,
+            label,
+            places=places,
+            is_joined=False,
+            is_logarithmic=is_logarithmic,
+            domain=domain,
+        )
+        drawn.append(
+            sheet.add(
+                spec,
+                title=title,
+                text=text,
+                numbers=contrast.numbers(traces, label, x_title="Load", caption=title),
+            )
+        )
     return drawn
 
 

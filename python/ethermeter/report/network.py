@@ -1,4 +1,6 @@
-"""Network: what a report shows of a network beside curves: its drawing, its flows, its links and ports."""
+"""Network: what a report shows of a network beside curves: its drawing, its flows, its links and
+ports.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,23 +32,38 @@ TITLES = {
 
 
 def flow_figures(series: str, content: Content, sheet: Sheet) -> str:
-    """Return figures that tell tables of flows apart, or the flows of the only one; empty where there is nothing to tell."""
-    tables, flows = ([point for point in points if point.series == series] for points in (content.tables, content.flows))
+    """Return figures that tell tables of flows apart, or the flows of the only one; empty where
+    there is nothing to tell.
+    """
+    tables, flows = (
+        [point for point in points if point.series == series]
+        for points in (content.tables, content.flows)
+    )
     shown = tables or flows
     parts = list(dict.fromkeys(point.point[PART] for point in shown))
     several = len({tuple(sorted(_bare(point).items())) for point in shown}) > 1
     if not several or not 1 < len(parts) <= MOST_CURVES:
         return ""
-    lead = "Means over the flows of a table of the experiment file." if tables else "Each flow by itself."
+    lead = (
+        "Means over the flows of a table of the experiment file."
+        if tables
+        else "Each flow by itself."
+    )
     # Delays by clocks are shown beside true ones instead.
     metrics = [metric for metric in FLOW_METRICS if not metric.definition.of_clocks]
     return parts_figures(shown, "By flow", lead, sheet, metrics=metrics)
 
 
 def network_tables(series: str, content: Content) -> str:
-    """Return the drawing of the network of a series with its links, and the tables of flows, links and ports."""
+    """Return the drawing of the network of a series with its links, and the tables of flows, links
+    and ports.
+    """
     flows = [point for point in content.flows if point.series == series]
-    ports = [(point, network) for point, network in zip(content.ports, content.links, strict=True) if point.series == series]
+    ports = [
+        (point, network)
+        for point, network in zip(content.ports, content.links, strict=True)
+        if point.series == series
+    ]
     chosen = max(ports, key=lambda pair: pair[0].busiest.medium.value) if ports else None
     body = _drawing(*chosen) if chosen is not None else ""
     body += _flows_table(flows, chosen[0] if chosen else None)
@@ -86,9 +103,19 @@ def _flows_table(flows: Sequence[Point], chosen: PortPoint | None) -> str:
     """Tabulate the flows at one point, by every engine that answered there."""
     if not flows:
         return ""
-    at = chosen.point if chosen else {key: value for key, value in flows[0].point.items() if key != PART}
-    shown = [point for point in flows if {key: value for key, value in point.point.items() if key != PART} == at]
-    metrics = [metric for metric in FLOW_METRICS if any(_is_something(point, metric) for point in shown)]
+    at = (
+        chosen.point
+        if chosen
+        else {key: value for key, value in flows[0].point.items() if key != PART}
+    )
+    shown = [
+        point
+        for point in flows
+        if {key: value for key, value in point.point.items() if key != PART} == at
+    ]
+    metrics = [
+        metric for metric in FLOW_METRICS if any(_is_something(point, metric) for point in shown)
+    ]
     engines = len({point.engine for point in shown}) > 1
     rows = [
         [
@@ -98,8 +125,14 @@ def _flows_table(flows: Sequence[Point], chosen: PortPoint | None) -> str:
         ]
         for point in shown
     ]
-    head = ["Flow", *(["Engine"] if engines else []), *(safe(LABELS[metric].axis) for metric in metrics)]
-    return f'<h3>Flows</h3><p class="lead">{safe(_at(at).strip())}</p>' + _folded(head, rows, "Flows", headers=2 if engines else 1)
+    head = [
+        "Flow",
+        *(["Engine"] if engines else []),
+        *(safe(LABELS[metric].axis) for metric in metrics),
+    ]
+    return f'<h3>Flows</h3><p class="lead">{safe(_at(at).strip())}</p>' + _folded(
+        head, rows, "Flows", headers=2 if engines else 1
+    )
 
 
 def _is_something(point: Point, metric: Metric) -> bool:
@@ -120,18 +153,35 @@ def _links_table(points: Sequence[PortPoint]) -> str:
                 *(safe(plain(point.point[name])) for name in names),
                 f"{safe(busiest.node)} to {safe(busiest.peer)}",
                 results.cell(busiest.medium, 100),
-                number(sum(port.counts["dropped"] + port.counts["buffer_dropped"] for port in point.ports)),
+                number(
+                    sum(
+                        port.counts["dropped"] + port.counts["buffer_dropped"]
+                        for port in point.ports
+                    )
+                ),
             ]
         )
-    head = [*(safe(key_title(name)) for name in names), "Busiest link", "Busy (%)", "Frames dropped at all ports"]
+    head = [
+        *(safe(key_title(name)) for name in names),
+        "Busiest link",
+        "Busy (%)",
+        "Frames dropped at all ports",
+    ]
     lead = "Where the network is at its limit; drops are means over the replications, in the measured window."
-    return f'<h3>Busiest links</h3><p class="lead">{lead}</p>' + _folded(head, rows, "Busiest links", headers=len(names) or 1)
+    return f'<h3>Busiest links</h3><p class="lead">{lead}</p>' + _folded(
+        head, rows, "Busiest links", headers=len(names) or 1
+    )
 
 
 def _ports_table(point: PortPoint) -> str:
     counted = [name for name in (*COUNTS, *MOST) if any(port.counts[name] for port in point.ports)]
     is_shared = any(port.medium.value != port.share.value for port in point.ports)
-    rows = [_port_row(port, counted, is_busiest=port.number == point.busiest.number, is_shared=is_shared) for port in point.ports]
+    rows = [
+        _port_row(
+            port, counted, is_busiest=port.number == point.busiest.number, is_shared=is_shared
+        )
+        for port in point.ports
+    ]
     head = [
         "Port out",
         "to",
@@ -143,12 +193,18 @@ def _ports_table(point: PortPoint) -> str:
     ]
     lead = "What each port sent in the measured window; counts are means over the replications, the most in queue or memory is over all."
     if is_shared:
-        lead += " Ports of a collision domain share their medium; what collisions take is not counted."
+        lead += (
+            " Ports of a collision domain share their medium; what collisions take is not counted."
+        )
     lead += _at(point.point)
-    return f'<h3>Ports</h3><p class="lead">{safe(lead)}</p>' + _folded(head, rows, "Ports", headers=2)
+    return f'<h3>Ports</h3><p class="lead">{safe(lead)}</p>' + _folded(
+        head, rows, "Ports", headers=2
+    )
 
 
-def _port_row(port: Port, counted: Sequence[str], *, is_busiest: bool, is_shared: bool) -> list[str]:
+def _port_row(
+    port: Port, counted: Sequence[str], *, is_busiest: bool, is_shared: bool
+) -> list[str]:
     node = f"<strong>{safe(port.node)}</strong> (busiest)" if is_busiest else safe(port.node)
     return [
         node,
@@ -161,6 +217,12 @@ def _port_row(port: Port, counted: Sequence[str], *, is_busiest: bool, is_shared
     ]
 
 
-def _folded(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, headers: int) -> str:
+def _folded(
+    head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, headers: int
+) -> str:
     text = f'<div class="panel">{table(head, rows, caption=caption, kind=f"data names{headers}", headers=headers)}</div>'
-    return text if len(rows) <= OPEN_ROWS else f"<details><summary>{len(rows)} rows</summary>{text}</details>"
+    return (
+        text
+        if len(rows) <= OPEN_ROWS
+        else f"<details><summary>{len(rows)} rows</summary>{text}</details>"
+    )

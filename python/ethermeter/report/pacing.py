@@ -1,4 +1,6 @@
-"""Pacing: the section with how well senders of a measured run kept their times, and how clocks are related."""
+"""Pacing: the section with how well senders of a measured run kept their times, and how clocks are
+related.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,11 +14,26 @@ from ethermeter.report.sheet import Sheet
 from ethermeter.report.timeline import stacks
 from ethermeter.report.told import Places, folded, percent, value
 
-LATE = (("within 5 µs", 5e-6), ("within 50 µs", 50e-6), ("within 500 µs", 500e-6), ("later", float("inf")))
+LATE = (
+    ("within 5 µs", 5e-6),
+    ("within 50 µs", 50e-6),
+    ("within 500 µs", 500e-6),
+    ("later", float("inf")),
+)
 """Classes of lateness, and how late they are at most."""
 SHARE = Label("Share of the messages", "%", 100.0)
 MOST_BARS = 16
-_PACING = ("Flow", "Messages", "Within 5 µs", "Median late (µs)", "99%", "99.9%", "Latest", "Rests", "Real-time priority")
+_PACING = (
+    "Flow",
+    "Messages",
+    "Within 5 µs",
+    "Median late (µs)",
+    "99%",
+    "99.9%",
+    "Latest",
+    "Rests",
+    "Real-time priority",
+)
 _CLOCKS = (
     "Flow",
     "Sender’s clock ahead (µs)",
@@ -29,7 +46,9 @@ _CLOCKS = (
 
 
 def pacing_section(content: Content, sheet: Sheet) -> str:
-    """Return the pacing of every flow and the relations of clocks; empty where nothing had a time to be sent at, and no clock mattered."""
+    """Return the pacing of every flow and the relations of clocks; empty where nothing had a time
+    to be sent at, and no clock mattered.
+    """
     accounts = [each for each in content.accounts if each.pacings or each.clocks]
     if not accounts:
         return ""
@@ -42,7 +61,9 @@ def _pacing(accounts: Sequence[Account], places: Places, sheet: Sheet) -> str:
     found = [
         (group[0], together(of))
         for group in by_point(accounts)
-        for of in alike((pacing for each in group for pacing in each.pacings), lambda pacing: pacing.flow)
+        for of in alike(
+            (pacing for each in group for pacing in each.pacings), lambda pacing: pacing.flow
+        )
     ]
     if not found:
         return "<p>No sender had times to keep: saturated sources send when they can.</p>"
@@ -52,9 +73,22 @@ def _pacing(accounts: Sequence[Account], places: Places, sheet: Sheet) -> str:
         "neither spin nor ask for that priority."
     )
     worst = sorted(found, key=lambda row: row[1].on_time)[:MOST_BARS]
-    bars = {_named(account, pacing, places): _classes(pacing) for account, pacing in found if any(pacing is of for _, of in worst)}
-    less = f"The {MOST_BARS} flows and points that were least on time." if len(found) > MOST_BARS else "Every flow at every point."
-    figure = sheet.add(stacks(bars, SHARE, title="", most=100.0), title="How late messages left", text=less, numbers="")
+    bars = {
+        _named(account, pacing, places): _classes(pacing)
+        for account, pacing in found
+        if any(pacing is of for _, of in worst)
+    }
+    less = (
+        f"The {MOST_BARS} flows and points that were least on time."
+        if len(found) > MOST_BARS
+        else "Every flow at every point."
+    )
+    figure = sheet.add(
+        stacks(bars, SHARE, title="", most=100.0),
+        title="How late messages left",
+        text=less,
+        numbers="",
+    )
     rows = [[*places.cells(account), *_pacing_cells(pacing)] for account, pacing in found]
     text = folded([*places.head, *_PACING], rows, "Pacing", headers=len(places.head) + 1)
     return f'<p class="lead">{lead}</p>{figure}{text}'
@@ -66,12 +100,16 @@ def _named(account: Account, pacing: Pacing, places: Places) -> str:
 
 
 def _classes(pacing: Pacing) -> dict[str, float]:
-    """Shares of the messages by how late they were; what is on time is told exactly, buckets lie where their ends do."""
+    """Shares of the messages by how late they were; what is on time is told exactly, buckets lie
+    where their ends do.
+    """
     shares: dict[str, float] = {}
     below = 0.0
     total = max(sum(count for _, _, count in pacing.buckets), 1)
     for name, most_s in LATE:
-        until = sum(count for _, high_ps, count in pacing.buckets if high_ps * 1e-12 <= most_s) / total
+        until = (
+            sum(count for _, high_ps, count in pacing.buckets if high_ps * 1e-12 <= most_s) / total
+        )
         until = pacing.on_time if name == LATE[0][0] else max(until, below)
         shares[name] = until - below
         below = until
@@ -95,7 +133,10 @@ def _clocks(accounts: Sequence[Account], places: Places) -> str:
     groups = [
         (group[0], of)
         for group in by_point(accounts)
-        for of in alike((clock for each in group for clock in each.clocks), lambda clock: (clock.flow, clock.receiver))
+        for of in alike(
+            (clock for each in group for clock in each.clocks),
+            lambda clock: (clock.flow, clock.receiver),
+        )
     ]
     if not groups:
         return ""

@@ -1,4 +1,6 @@
-"""Packet voice: the figures of Gonsalves (1982) with what the study published on them, and what a run's fitted parameters change."""
+"""Packet voice: the figures of Gonsalves (1982) with what the study published on them, and what a
+run's fitted parameters change.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -46,7 +48,9 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Figures of one section of the study, their curves (name: series and point) and what the names are values of."""
+    """Figures of one section of the study, their curves (name: series and point) and what the names
+    are values of.
+    """
 
     anchor: str
     name: str
@@ -59,7 +63,9 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter whose values a series varies: its title, series, key and text, and the name of the value that all other series use."""
+    """A parameter whose values a series varies: its title, series, key and text, and the name of
+    the value that all other series use.
+    """
 
     name: str
     series: str
@@ -90,7 +96,13 @@ def voice_sections(curves: Curves, published: Mapping[str, float], sheet: Sheet)
     body = "".join(_sensitivity(parameter, curves, published, sheet) for parameter in PARAMETERS)
     if body:
         title = "What each parameter changes"
-        found.append(("voice-sensitivity", "Sensitivity", section("voice-sensitivity", title, f'<p class="lead">{SENSITIVITY}</p>{body}')))
+        found.append(
+            (
+                "voice-sensitivity",
+                "Sensitivity",
+                section("voice-sensitivity", title, f'<p class="lead">{SENSITIVITY}</p>{body}'),
+            )
+        )
     return found
 
 
@@ -100,7 +112,10 @@ def _lines(named: Mapping[str, tuple[str, Where]], curves: Curves, x: str, y: st
         points = []
         for hosts in curves.along(series, where, HOSTS):
             try:
-                of = [student(reading(curves, series, {**where, HOSTS: hosts}, quantity)) for quantity in (x, y)]
+                of = [
+                    student(reading(curves, series, {**where, HOSTS: hosts}, quantity))
+                    for quantity in (x, y)
+                ]
             except MissingError:
                 continue
             points.append((int(hosts), of[0], of[1]))
@@ -109,15 +124,28 @@ def _lines(named: Mapping[str, tuple[str, Where]], curves: Curves, x: str, y: st
     return lines
 
 
-def _figure(family: Family, figure: Figure, curves: Curves, published: Mapping[str, float], sheet: Sheet) -> str:
+def _figure(
+    family: Family, figure: Figure, curves: Curves, published: Mapping[str, float], sheet: Sheet
+) -> str:
     lines = _lines(family.curves, curves, figure.x, figure.y)
     if not lines:
         return ""
     marks = [(name, _number(x, published), _number(y, published)) for name, x, y in figure.marks]
-    kept = [(name, x, y) for name, x, y in marks if x == x and y == y and any(line.name == name for line in lines)]
+    kept = [
+        (name, x, y)
+        for name, x, y in marks
+        if x == x and y == y and any(line.name == name for line in lines)
+    ]
     order = "" if figure.x == "hosts" else "hosts"
-    spec = marked_lines(lines, kept, QUANTITIES[figure.x], QUANTITIES[figure.y], legend=family.legend, order=order)
-    return sheet.add(spec, title=figure.title, text=figure.text, numbers=_numbers(lines, kept, figure, legend=family.legend))
+    spec = marked_lines(
+        lines, kept, QUANTITIES[figure.x], QUANTITIES[figure.y], legend=family.legend, order=order
+    )
+    return sheet.add(
+        spec,
+        title=figure.title,
+        text=figure.text,
+        numbers=_numbers(lines, kept, figure, legend=family.legend),
+    )
 
 
 def _number(value: float | str, published: Mapping[str, float]) -> float:
@@ -129,19 +157,31 @@ def _numbers(lines: Sequence[Line], marks: Sequence[Mark], figure: Figure, *, le
     x, y = QUANTITIES[figure.x], QUANTITIES[figure.y]
     is_count = figure.x == "hosts"
     rows = [
-        [safe(line.name), f"{hosts}", *([] if is_count else [cell(of_x, x.factor)]), cell(of_y, y.factor)]
+        [
+            safe(line.name),
+            f"{hosts}",
+            *([] if is_count else [cell(of_x, x.factor)]),
+            cell(of_y, y.factor),
+        ]
         for line in lines
         for hosts, of_x, of_y in line.points
     ]
     rows += [
-        [f"{safe(name)}, published", f"{at:g}" if is_count else "–", *([] if is_count else [f"{at:g}"]), f"{high * y.factor:g}"]
+        [
+            f"{safe(name)}, published",
+            f"{at:g}" if is_count else "–",
+            *([] if is_count else [f"{at:g}"]),
+            f"{high * y.factor:g}",
+        ]
         for name, at, high in marks
     ]
     head = [safe(legend), "Hosts", *([] if is_count else [safe(x.axis)]), safe(y.axis)]
     return table(head, rows, caption=figure.title, kind="data")
 
 
-def _sensitivity(parameter: Parameter, curves: Curves, published: Mapping[str, float], sheet: Sheet) -> str:
+def _sensitivity(
+    parameter: Parameter, curves: Curves, published: Mapping[str, float], sheet: Sheet
+) -> str:
     """Show a parameter: loss and delay for each of its values, and what is read off them."""
     name, series, key = parameter.name, parameter.series, parameter.key
     values = curves.values_of(series, key)
@@ -156,7 +196,13 @@ def _sensitivity(parameter: Parameter, curves: Curves, published: Mapping[str, f
         ("delay", [(at[loss], f"4.1b-d-{octets}-l{round(loss * 100)}") for loss in LOSSES]),
     ):
         label = QUANTITIES[y]
-        figure = Figure(f"{label.title}, {name.lower()}", "", "hosts", y, tuple((parameter.used, *mark) for mark in marks))
+        figure = Figure(
+            f"{label.title}, {name.lower()}",
+            "",
+            "hosts",
+            y,
+            tuple((parameter.used, *mark) for mark in marks),
+        )
         drawn += _figure(Family("", "", "", "", name, named, ()), figure, curves, published, sheet)
     quantities = ("hosts", "data_throughput", "delay")
     rows = []
@@ -166,10 +212,17 @@ def _sensitivity(parameter: Parameter, curves: Curves, published: Mapping[str, f
             row += [_at(curves, series, where, quantity, loss) for quantity in quantities]
         rows.append(row)
     letters = {"hosts": "N", "data_throughput": "T, %", "delay": "D, ms"}
-    head = [safe(name), *(f"{letters[quantity]} at {loss:.0%}" for loss in LOSSES for quantity in quantities)]
+    head = [
+        safe(name),
+        *(f"{letters[quantity]} at {loss:.0%}" for loss in LOSSES for quantity in quantities),
+    ]
     last = [
         "published",
-        *(f"{published.get(f'4.1b-{letter}-{octets}-l{round(loss * 100)}', float('nan')):g}" for loss in LOSSES for letter in "ntd"),
+        *(
+            f"{published.get(f'4.1b-{letter}-{octets}-l{round(loss * 100)}', float('nan')):g}"
+            for loss in LOSSES
+            for letter in "ntd"
+        ),
     ]
     numbers = table(head, [*rows, last], caption=f"{name}: at losses of 1 and 5%", kind="data")
     return (
@@ -197,15 +250,30 @@ def _value_name(text: str) -> str:
     """
     if found := re.fullmatch(r'\{ uniform = \["([^"]*)", "([^"]*)"\] \}', text):
         return f"{found[1]} to {found[2]}, evenly"
-    if found := re.fullmatch(r'\{ load_register = \{ bits = 8, clock = "([^"]*)", ticks = (true|false) \} \}', text):
+    if found := re.fullmatch(
+        r'\{ load_register = \{ bits = 8, clock = "([^"]*)", ticks = (true|false) \} \}', text
+    ):
         return f"clock of {found[1]}, {'with' if found[2] == 'true' else 'without'} ticks"
     return plain(text)
 
 
-def _losses(table_name: str, numbers: Sequence[str], *, x: str, y: str | None, percents: Sequence[int] = (1, 5)) -> tuple[Read, ...]:
-    """Return marks at the losses that a table gives; `x` and `y` are letters of its columns, no `y` is the loss itself."""
+def _losses(
+    table_name: str,
+    numbers: Sequence[str],
+    *,
+    x: str,
+    y: str | None,
+    percents: Sequence[int] = (1, 5),
+) -> tuple[Read, ...]:
+    """Return marks at the losses that a table gives; `x` and `y` are letters of its columns, no `y`
+    is the loss itself.
+    """
     return tuple(
-        (f"{number} B", f"{table_name}-{x}-{number}-l{percent}", f"{table_name}-{y}-{number}-l{percent}" if y else percent / 100)
+        (
+            f"{number} B",
+            f"{table_name}-{x}-{number}-l{percent}",
+            f"{table_name}-{y}-{number}-l{percent}" if y else percent / 100,
+        )
         for number in numbers
         for percent in percents
     )
@@ -244,7 +312,13 @@ FAMILIES = (
                 "delay",
                 _knees(SHORTEST, x="n", y="d") + _losses("4.1b", SHORTEST, x="n", y="d"),
             ),
-            Figure("Loss against hosts (figure 4.3)", "", "hosts", "loss", _losses("4.1b", SHORTEST, x="n", y=None)),
+            Figure(
+                "Loss against hosts (figure 4.3)",
+                "",
+                "hosts",
+                "loss",
+                _losses("4.1b", SHORTEST, x="n", y=None),
+            ),
             Figure(
                 "Throughput against hosts (figure 4.4)",
                 "Without 6 bytes of header and checksum a packet.",
@@ -263,9 +337,20 @@ FAMILIES = (
         "Longest packet",
         {f"{number} B": ("maximum", {MOST: f"{number} B"}) for number in LONGEST},
         (
-            Figure("Delay against throughput (figure 4.5)", "The study’s tables have no delays at these losses.", "throughput", "delay"),
+            Figure(
+                "Delay against throughput (figure 4.5)",
+                "The study’s tables have no delays at these losses.",
+                "throughput",
+                "delay",
+            ),
             Figure("Delay against hosts (figure 4.6)", "", "hosts", "delay"),
-            Figure("Loss against hosts (figure 4.7)", "", "hosts", "loss", _losses("4.2", LONGEST, x="n", y=None)),
+            Figure(
+                "Loss against hosts (figure 4.7)",
+                "",
+                "hosts",
+                "loss",
+                _losses("4.2", LONGEST, x="n", y=None),
+            ),
             Figure(
                 "Throughput against hosts (figure 4.8)",
                 "Of packets in full, header and checksum included: only so does table 4.2 agree with the load at its numbers of hosts.",
@@ -288,7 +373,12 @@ FAMILIES = (
             "105 kb/s": ("minimum", {LEAST: "64 B"}),
         },
         (
-            Figure("Normalised delay against load (figure 4.9)", "Over the formula’s shortest delay.", "load", "normalised_delay"),
+            Figure(
+                "Normalised delay against load (figure 4.9)",
+                "Over the formula’s shortest delay.",
+                "load",
+                "normalised_delay",
+            ),
             Figure("Loss against load (figure 4.10)", "", "load", "loss"),
             Figure(
                 "Normalised delay against throughput (table 4.3)",

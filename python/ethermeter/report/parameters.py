@@ -20,9 +20,22 @@ class Experiment:
     content: Mapping[str, Any]
 
     def parameters(self) -> list[tuple[str, str, str, str]]:
-        """Key, value, kind and text of the source, of everything the file says and everything a source speaks of."""
-        values = flat({key: value for key, value in self.content.items() if key not in ("title", "sources", "run")})
-        sources = {key: _source(source) for key, source in flat(self.content.get("sources", {}), leaves=("source", "basis")).items()}
+        """Key, value, kind and text of the source, of everything the file says and everything a
+        source speaks of.
+        """
+        values = flat(
+            {
+                key: value
+                for key, value in self.content.items()
+                if key not in ("title", "sources", "run")
+            }
+        )
+        sources = {
+            key: _source(source)
+            for key, source in flat(
+                self.content.get("sources", {}), leaves=("source", "basis")
+            ).items()
+        }
         rows = []
         used: set[str] = set()
         for key, value in values.items():
@@ -35,7 +48,9 @@ class Experiment:
 
 
 def _nearest(key: str, sources: Mapping[str, object], content: Mapping[str, Any]) -> str | None:
-    """Return the key of the source that speaks of this key or, failing that, of the table around it."""
+    """Return the key of the source that speaks of this key or, failing that, of the table around
+    it.
+    """
     bare = key.replace("[1]", "").replace("[2]", "")
     for candidate in (key, bare, *_said(key, content)):
         parts = candidate.split(".")
@@ -46,7 +61,9 @@ def _nearest(key: str, sources: Mapping[str, object], content: Mapping[str, Any]
 
 
 def _said(key: str, content: Mapping[str, Any]) -> list[str]:
-    """Return the ways in which a file may speak of a key: tables of a list by their name, by their number from 0, or all of them."""
+    """Return the ways in which a file may speak of a key: tables of a list by their name, by their
+    number from 0, or all of them.
+    """
     ways: list[list[str]] = [[]]
     tree: Any = content
     for part in key.split("."):
@@ -69,7 +86,9 @@ def _source(source: object) -> tuple[str, str]:
     return (kind, text) if colon and kind in KINDS else ("", str(source))
 
 
-def flat(table: Mapping[str, Any], *, prefix: str = "", leaves: tuple[str, ...] = ()) -> dict[str, Any]:
+def flat(
+    table: Mapping[str, Any], *, prefix: str = "", leaves: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Nested tables as dotted keys; a list of tables is numbered if it has more than one.
 
     Examples
@@ -84,7 +103,11 @@ def flat(table: Mapping[str, Any], *, prefix: str = "", leaves: tuple[str, ...] 
             found |= flat(value, prefix=f"{name}.", leaves=leaves)
         elif isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):
             for number, part in enumerate(value, 1):
-                found |= flat(part, prefix=f"{name}." if len(value) == 1 else f"{name}[{number}].", leaves=leaves)
+                found |= flat(
+                    part,
+                    prefix=f"{name}." if len(value) == 1 else f"{name}[{number}].",
+                    leaves=leaves,
+                )
         else:
             found[name] = value
     return found
@@ -107,7 +130,9 @@ def experiments(run_dir: Path) -> list[Experiment]:
     InputError
         If one is not TOML.
     """
-    paths = sorted(run_dir.glob("experiment*.toml")) + sorted((run_dir / "experiments").glob("*.toml"))
+    paths = sorted(run_dir.glob("experiment*.toml")) + sorted(
+        (run_dir / "experiments").glob("*.toml")
+    )
     found = []
     for path in paths:
         try:
@@ -118,8 +143,11 @@ def experiments(run_dir: Path) -> list[Experiment]:
     return found
 
 
-def shared(owners: Mapping[str, Sequence[tuple[str, ...]]]) -> list[tuple[tuple[str, ...], list[str]]]:
-    """Rows of several owners as one list, each with whose it is; rows that begin alike stand together.
+def shared(
+    owners: Mapping[str, Sequence[tuple[str, ...]]],
+) -> list[tuple[tuple[str, ...], list[str]]]:
+    """Rows of several owners as one list, each with whose it is; rows that begin alike stand
+    together.
 
     Examples
     --------
@@ -134,7 +162,9 @@ def shared(owners: Mapping[str, Sequence[tuple[str, ...]]]) -> list[tuple[tuple[
 
 
 def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Name and value of the segment's constants and of the first group's, or of a network's parts, as they were run."""
+    """Name and value of the segment's constants and of the first group's, or of a network's parts,
+    as they were run.
+    """
     if "network" in scenario:
         return network_constants(scenario)
     segment, group, phases = scenario["segment"], scenario["groups"][0], scenario["phases"]
@@ -142,21 +172,35 @@ def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("line rate", f"{1e6 / segment['bit_ps']:g} Mb/s"),
         ("slot time", _bits(segment["slot_bits"], segment)),
-        ("inter-frame gap", f"{_bits(segment['gap_bits'], segment)}, the first part {segment['gap_part1_bits']} bit times"),
+        (
+            "inter-frame gap",
+            f"{_bits(segment['gap_bits'], segment)}, the first part {segment['gap_part1_bits']} bit times",
+        ),
         ("preamble", _bits(segment["preamble_bits"], segment)),
         ("jam", _bits(segment["jam_bits"], segment)),
-        ("longest one-way propagation", f"{reach_ps / 1e6:.4g} µs, {reach_ps / segment['bit_ps']:.3g} bit times"),
+        (
+            "longest one-way propagation",
+            f"{reach_ps / 1e6:.4g} µs, {reach_ps / segment['bit_ps']:.3g} bit times",
+        ),
         *([("deaf time", f"{segment['deaf_ps'] / 1e6:g} µs")] if segment.get("deaf_ps") else []),
         *_priority_waits(scenario["groups"]),
         ("backoff", written_table(group["backoff"])),
         ("attempt limit", f"{group['attempt_limit']}, then {group['after_attempt_limit']}"),
         ("after a late collision", str(group["after_late_collision"])),
         ("host service time", written_table(group["service"])),
-        ("arrivals", coder(group["arrivals"]) if group["arrivals"]["kind"] == "coder" else written_table(group["arrivals"])),
+        (
+            "arrivals",
+            coder(group["arrivals"])
+            if group["arrivals"]["kind"] == "coder"
+            else written_table(group["arrivals"]),
+        ),
         *([("frames", samples(group["frames"]))] if group["frames"]["kind"] == "samples" else []),
         ("queue", _queue(group)),
         ("generator", written_table(group["generator"]) if group["generator"] else "none"),
-        ("measured", f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s, {scenario['batches']} batches"),
+        (
+            "measured",
+            f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s, {scenario['batches']} batches",
+        ),
     ]
     return rows
 
@@ -173,21 +217,43 @@ def network_constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("clocks", "compared by receivers of streams"))
     wires: dict[str, list[str]] = {}
     for link in network["links"]:
-        rate, half = f"{8e6 / link['ps_per_octet']:g} Mb/s", ", half duplex" if link.get("half_duplex") else ""
-        around = f", preamble {link.get('preamble_octets', 8)} B, gap {link.get('gap_octets', 12)} B"
-        wires.setdefault(f"{rate}{half}, {link['delay_ps'] / 1e6:g} µs{around}", []).append("–".join(end["node"] for end in link["ends"]))
+        rate, half = (
+            f"{8e6 / link['ps_per_octet']:g} Mb/s",
+            ", half duplex" if link.get("half_duplex") else "",
+        )
+        around = (
+            f", preamble {link.get('preamble_octets', 8)} B, gap {link.get('gap_octets', 12)} B"
+        )
+        wires.setdefault(f"{rate}{half}, {link['delay_ps'] / 1e6:g} µs{around}", []).append(
+            "–".join(end["node"] for end in link["ends"])
+        )
     rows += [(f"link {_listed(names)}", text) for text, names in wires.items()]
     for flow in scenario["flows"][:MOST_ROWS]:
         rest = {key: value for key, value in flow.items() if key not in ("name", "from", "to")}
         text = written_table(rest)
         if rest.get("arrivals", {}).get("kind") == "coder":
-            others = {key: value for key, value in rest.items() if key not in ("frames", "arrivals")}
-            text = ", ".join(part for part in (samples(rest["frames"]), coder(rest["arrivals"]), written_table(others)) if part)
+            others = {
+                key: value for key, value in rest.items() if key not in ("frames", "arrivals")
+            }
+            text = ", ".join(
+                part
+                for part in (
+                    samples(rest["frames"]),
+                    coder(rest["arrivals"]),
+                    written_table(others),
+                )
+                if part
+            )
         rows.append((f"flow {flow['name']}", f"{flow['from']} to {_listed(flow['to'])}: {text}"))
     if len(scenario["flows"]) > MOST_ROWS:
         rows.append(("flows", f"{len(scenario['flows']) - MOST_ROWS} more"))
     batches = f", {scenario['batches']} batches" if "batches" in scenario else ""
-    rows.append(("measured", f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s{batches}"))
+    rows.append(
+        (
+            "measured",
+            f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s{batches}",
+        )
+    )
     return rows
 
 
@@ -240,23 +306,37 @@ def _clock(clock: Mapping[str, int]) -> str:
     """
     offset, drift = (
         f"{clock[key] / scale:g}" + (f" ± {clock[spread] / scale:g}" if clock.get(spread) else "")
-        for key, spread, scale in (("offset_ps", "offset_spread_ps", 1e9), ("drift_ppb", "drift_spread_ppb", 1e3))
+        for key, spread, scale in (
+            ("offset_ps", "offset_spread_ps", 1e9),
+            ("drift_ppb", "drift_spread_ppb", 1e3),
+        )
     )
     return f"clock {offset} ms ahead, drift {drift} ppm"
 
 
 def _stage(stage: Mapping[str, Any]) -> str:
-    text = written_table({key: value for key, value in stage.items() if key not in ("name", "ps_per_octet")})
+    text = written_table(
+        {key: value for key, value in stage.items() if key not in ("name", "ps_per_octet")}
+    )
     per_octet = f"{stage['ps_per_octet'] / 1e3:g} ns an octet" if stage.get("ps_per_octet") else ""
     said = ", ".join(part for part in (per_octet, text) if part)
     return f"{stage['name']} ({said})" if said else str(stage["name"])
 
 
 def _priority_waits(groups: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return a row on all groups if any station waits for others: of the first group alone it would say nothing."""
+    """Return a row on all groups if any station waits for others: of the first group alone it would
+    say nothing.
+    """
     if not any(group.get("priority_wait_ps") for group in groups):
         return []
-    return [("priority wait", ", ".join(f"{group['name']} {group.get('priority_wait_ps', 0) / 1e6:g} µs" for group in groups))]
+    return [
+        (
+            "priority wait",
+            ", ".join(
+                f"{group['name']} {group.get('priority_wait_ps', 0) / 1e6:g} µs" for group in groups
+            ),
+        )
+    ]
 
 
 def coder(arrivals: Mapping[str, Any]) -> str:
@@ -284,7 +364,9 @@ def samples(frames: Mapping[str, Any]) -> str:
     >>> samples({"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192})
     'samples, from 64 B to 1024 B, 6 B of these overhead'
     """
-    overhead, least, most = (f"{frames[f'{key}_bits'] / 8:g} B" for key in ("overhead", "min", "max"))
+    overhead, least, most = (
+        f"{frames[f'{key}_bits'] / 8:g} B" for key in ("overhead", "min", "max")
+    )
     return f"samples, from {least} to {most}, {overhead} of these overhead"
 
 

@@ -1,4 +1,6 @@
-"""Parts: figures that tell stations apart, by their group, by their place, and by who had more of the two."""
+"""Parts: figures that tell stations apart, by their group, by their place, and by who had more of
+the two.
+"""
 
 import math
 from collections.abc import Sequence
@@ -23,29 +25,62 @@ MEANS = {Metric.BIT_RATE: Label("Bit rate of a station", "Mb/s", 1e-6)}
 
 
 def parts_section(series: str, content: Content, sheet: Sheet) -> str:
-    """Figures by group, by place and of shares, each under its heading; empty where the run has none."""
+    """Figures by group, by place and of shares, each under its heading; empty where the run has
+    none.
+    """
     of_groups, of_places, of_shares = (
-        [point for point in points if point.series == series] for points in (content.groups, content.places, content.shares)
+        [point for point in points if point.series == series]
+        for points in (content.groups, content.places, content.shares)
     )
     found = ""
     if of_shares:
         lead = "Half is fair. Near half over the whole window and near one over a batch of it is capture that changes sides."
         found += f'<h3>Who gets the segment</h3><p class="lead">{lead}</p>'
-        found += _grid(_figures(of_shares, Metric.UTILISATION, SHARE, "Share of the channel time that the two used.", sheet))
+        found += _grid(
+            _figures(
+                of_shares,
+                Metric.UTILISATION,
+                SHARE,
+                "Share of the channel time that the two used.",
+                sheet,
+            )
+        )
     if of_groups:
-        found += parts_figures(of_groups, "By group of stations", "Means over the stations of a group.", sheet)
+        found += parts_figures(
+            of_groups, "By group of stations", "Means over the stations of a group.", sheet
+        )
     if of_places:
         found += parts_figures(
-            of_places, "By place of the stations", "Means over the stations at a place; places are counted along the segment.", sheet
+            of_places,
+            "By place of the stations",
+            "Means over the stations at a place; places are counted along the segment.",
+            sheet,
         )
     return found
 
 
-def parts_figures(points: Sequence[Point], heading: str, lead: str, sheet: Sheet, *, metrics: Sequence[Metric] = METRICS) -> str:
-    """Figures of some metrics that tell parts apart, under a heading; empty where no metric has a value that is not zero."""
-    shown = [metric for metric in metrics if any(abs(point.estimates[metric].value) > 0 for point in points)]
+def parts_figures(
+    points: Sequence[Point],
+    heading: str,
+    lead: str,
+    sheet: Sheet,
+    *,
+    metrics: Sequence[Metric] = METRICS,
+) -> str:
+    """Figures of some metrics that tell parts apart, under a heading; empty where no metric has a
+    value that is not zero.
+    """
+    shown = [
+        metric
+        for metric in metrics
+        if any(abs(point.estimates[metric].value) > 0 for point in points)
+    ]
     drawn = [
-        (MEANS.get(metric, LABELS[metric]), _figures(points, metric, MEANS.get(metric, LABELS[metric]), "", sheet)) for metric in shown
+        (
+            MEANS.get(metric, LABELS[metric]),
+            _figures(points, metric, MEANS.get(metric, LABELS[metric]), "", sheet),
+        )
+        for metric in shown
     ]
     if all(len(figures) == 1 for _, figures in drawn):
         body = _grid([figure for _, figures in drawn for figure in figures])
@@ -58,7 +93,9 @@ def _grid(figures: Sequence[str]) -> str:
     return f'<div class="grid">{"".join(figures)}</div>'
 
 
-def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str, sheet: Sheet) -> list[str]:
+def _figures(
+    points: Sequence[Point], metric: Metric, label: Label, text: str, sheet: Sheet
+) -> list[str]:
     """One figure for every combination of the keys that are neither on the x axis nor the part."""
     axes, is_barred = _axes(points)
     by_panel: dict[tuple[str, ...], list[Point]] = {}
@@ -66,17 +103,30 @@ def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str, s
         by_panel.setdefault(tuple(keys(point)[key] for key in axes.panels), []).append(point)
     drawn = []
     for values, members in by_panel.items():
-        silent = [keys(point)[PART] for point in members if not math.isfinite(point.estimates[metric].value)]
+        silent = [
+            keys(point)[PART]
+            for point in members
+            if not math.isfinite(point.estimates[metric].value)
+        ]
         if len(silent) == len(members):
             continue
         is_voice = metric.definition.of_voice or metric.definition.of_flow_voice
         why = "there is no voice, or nothing was delivered" if is_voice else "nothing was delivered"
         why = "there is none" if metric.definition.of_flows else why
         missing = f"No value where {why}: {', '.join(dict.fromkeys(silent))}." if silent else ""
-        title = ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in zip(axes.panels, values, strict=True))
-        spec = _bars(members, metric, label, axes) if is_barred else _lines(members, metric, label, axes)
+        title = ", ".join(
+            f"{key_title(key)}: {plain(value)}"
+            for key, value in zip(axes.panels, values, strict=True)
+        )
+        spec = (
+            _bars(members, metric, label, axes)
+            if is_barred
+            else _lines(members, metric, label, axes)
+        )
         table = estimates_table(members, [metric], labels={metric: label})
-        drawn.append(sheet.add(spec, title=title or label.title, text=text or missing, numbers=table))
+        drawn.append(
+            sheet.add(spec, title=title or label.title, text=text or missing, numbers=table)
+        )
     return drawn
 
 
@@ -104,6 +154,6 @@ def _axes(points: Sequence[Point]) -> tuple[Axes, bool]:
     read = [quantity(text) for text in varied[x]]
     units = {found[1] for found in read if found}
     is_numeric = all(read) and len(units) == 1
-    return Axes(x, units.pop() if is_numeric else "", PART, tuple(key for key in varied if key != x)), not is_numeric or len(
-        read
-    ) <= MOST_BARS
+    return Axes(
+        x, units.pop() if is_numeric else "", PART, tuple(key for key in varied if key != x)
+    ), not is_numeric or len(read) <= MOST_BARS

@@ -31,6 +31,12 @@ def recorded_section(found: Sequence[Captured]) -> str:
         for each in found
     ]
     head = ["Trial", "Host", "Capture", "Frames", "Dropped", "Beyond its size", "To explain it"]
-    panel = f'<div class="panel">{table(head, rows, caption="Captures", kind="data", headers=2)}</div>'
-    folded = panel if len(rows) <= OPEN_ROWS else f"<details><summary>{len(rows)} captures</summary>{panel}</details>"
+    panel = (
+        f'<div class="panel">{table(head, rows, caption="Captures", kind="data", headers=2)}</div>'
+    )
+    folded = (
+        panel
+        if len(rows) <= OPEN_ROWS
+        else f"<details><summary>{len(rows)} captures</summary>{panel}</details>"
+    )
     return section("captures", "Captures", f'<p class="lead">{lead}</p>{folded}')

@@ -1,4 +1,6 @@
-"""Path rooflines as figures: every stage's ceiling in the order of the path, and the achieved rate as a line across them."""
+"""Path rooflines as figures: every stage's ceiling in the order of the path, and the achieved rate
+as a line across them.
+"""
 
 import json
 import math
@@ -18,7 +20,9 @@ from ethermeter.report.theme import colours, config
 FORMATS = (".html", ".svg", ".pdf", ".png")
 _ROW = 32
 _BELOW = 7
-"""How far below the middle of its row a ceiling is drawn; its name stands above it, so that narrow screens have room for both."""
+"""How far below the middle of its row a ceiling is drawn; its name stands above it, so that narrow
+screens have room for both.
+"""
 _KINDS = ("ceiling", "nearest ceiling")
 _UNITS = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"))
 
@@ -27,7 +31,11 @@ def rate_text(bit_per_s: float) -> str:
     """Write a rate with the unit that suits it, to three digits."""
     for size, unit in _UNITS:
         if bit_per_s >= size:
-            return f"{bit_per_s / size:.3g} {unit}" if bit_per_s / size < 999.5 else f"{bit_per_s / size:.0f} {unit}"
+            return (
+                f"{bit_per_s / size:.3g} {unit}"
+                if bit_per_s / size < 999.5
+                else f"{bit_per_s / size:.0f} {unit}"
+            )
     return f"{bit_per_s:.3g} bit/s"
 
 
@@ -40,7 +48,8 @@ def verdict(roofline: Roofline) -> str:
     text += f"; achieved: {rate_text(roofline.achieved.value)}, a margin of {roofline.margin:.3g}"
     # A frame at an edge of the window counts whole: that much more is no contradiction.
     if roofline.margin < 0.99:
-        # A stage alone can be slower than in its place, where others do part of its work, and both have an uncertainty.
+        # A stage alone can be slower than in its place, where others do part of its work, and both
+        # have an uncertainty.
         text += " (achieved more than the ceiling says: they are not of the same conditions, or within their uncertainty)"
     return text + "."
 
@@ -61,10 +70,17 @@ def spec(roofline: Roofline, *, width: int | str = "container") -> dict[str, Any
     ends = [rate for row in rows for rate in (row["y"], row.get("l"), row.get("h")) if rate]
     achieved = roofline.achieved
     ends += [achieved.value] if achieved is not None and achieved.value > 0 else []
-    domain = [10 ** math.floor(math.log10(min(ends) * 0.999)), 10 ** math.ceil(math.log10(max(ends) * 1.001))]
+    domain = [
+        10 ** math.floor(math.log10(min(ends) * 0.999)),
+        10 ** math.ceil(math.log10(max(ends) * 1.001)),
+    ]
     place: dict[str, Any] = {"field": "s", "type": "nominal", "sort": names, "title": None}
     place["axis"] = None
-    along: dict[str, Any] = {"field": "y", "type": "quantitative", "title": f"bit/s ({roofline.counts})"}
+    along: dict[str, Any] = {
+        "field": "y",
+        "type": "quantitative",
+        "title": f"bit/s ({roofline.counts})",
+    }
     along["scale"] = {"type": "log", "domain": domain, "nice": False}
     along["axis"] = {"grid": True, "format": "~s", "values": _ticks(*domain)}
     colour = {"field": "k", "type": "nominal", "scale": {"domain": list(_KINDS)}, "legend": None}
@@ -81,8 +97,21 @@ def spec(roofline: Roofline, *, width: int | str = "container") -> dict[str, Any
     layers: list[dict[str, Any]] = [
         {
             "transform": [{"filter": "isValid(datum.l)"}],
-            "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.35, "aria": False, "clip": True, "yOffset": _BELOW, "y2Offset": _BELOW},
-            "encoding": {"y": place, "x": {**along, "field": "l"}, "x2": {"field": "h"}, "color": colour},
+            "mark": {
+                "type": "rule",
+                "strokeWidth": 5,
+                "opacity": 0.35,
+                "aria": False,
+                "clip": True,
+                "yOffset": _BELOW,
+                "y2Offset": _BELOW,
+            },
+            "encoding": {
+                "y": place,
+                "x": {**along, "field": "l"},
+                "x2": {"field": "h"},
+                "color": colour,
+            },
         }
     ]
     if not any("l" in row for row in rows):
@@ -93,14 +122,36 @@ def spec(roofline: Roofline, *, width: int | str = "container") -> dict[str, Any
             "encoding": {"y": place, "x": along, "color": colour, "tooltip": tooltip},
         },
         {
-            "mark": {"type": "text", "align": "left", "dx": 7, "dy": _BELOW, "baseline": "middle", "fontSize": 10.5, "aria": False},
+            "mark": {
+                "type": "text",
+                "align": "left",
+                "dx": 7,
+                "dy": _BELOW,
+                "baseline": "middle",
+                "fontSize": 10.5,
+                "aria": False,
+            },
             # Beyond the interval, so that it is not printed over it.
-            "encoding": {"y": place, "x": {**along, "field": "e"}, "text": {"field": "t"}, "color": colour},
+            "encoding": {
+                "y": place,
+                "x": {**along, "field": "e"},
+                "text": {"field": "t"},
+                "color": colour,
+            },
         },
     ]
     layers.append(
         {
-            "mark": {"type": "text", "align": "left", "dx": 3, "dy": -3, "baseline": "bottom", "fontSize": 11, "x": 0, "aria": False},
+            "mark": {
+                "type": "text",
+                "align": "left",
+                "dx": 3,
+                "dy": -3,
+                "baseline": "bottom",
+                "fontSize": 11,
+                "x": 0,
+                "aria": False,
+            },
             "encoding": {"y": place, "text": {"field": "s"}},
         }
     )
@@ -113,7 +164,11 @@ def spec(roofline: Roofline, *, width: int | str = "container") -> dict[str, Any
         "padding": {"left": 2, "top": 18, "bottom": 2, "right": 76},
         "data": {"values": rows},
         "layer": layers,
-        "usermeta": {"colours": {ground: colours(2, ground=ground, is_ordered=False) for ground in ("light", "dark")}},
+        "usermeta": {
+            "colours": {
+                ground: colours(2, ground=ground, is_ordered=False) for ground in ("light", "dark")
+            }
+        },
     }
 
 
@@ -152,19 +207,40 @@ def _across(achieved: Estimate, along: dict[str, Any]) -> list[dict[str, Any]]:
     layers = [
         {
             "data": data,
-            "mark": {"type": "rule", "strokeWidth": 1.6, "strokeDash": [5, 3], "aria": False, "tooltip": None},
+            "mark": {
+                "type": "rule",
+                "strokeWidth": 1.6,
+                "strokeDash": [5, 3],
+                "aria": False,
+                "tooltip": None,
+            },
             "encoding": {"x": along},
         },
         {
             "data": data,
-            "mark": {"type": "text", "align": "center", "baseline": "bottom", "y": -5, "fontSize": 11, "fontWeight": 600, "aria": False},
+            "mark": {
+                "type": "text",
+                "align": "center",
+                "baseline": "bottom",
+                "y": -5,
+                "fontSize": 11,
+                "fontWeight": 600,
+                "aria": False,
+            },
             "encoding": {"x": along, "text": {"field": "t"}},
         },
     ]
     if achieved.has_interval and achieved.error > 0:
         band = {"values": [{"l": max(achieved.low, achieved.value / 10), "h": achieved.high}]}
         mark = {"type": "rect", "opacity": 0.12, "aria": False}
-        layers.insert(0, {"data": band, "mark": mark, "encoding": {"x": {**along, "field": "l"}, "x2": {"field": "h"}}})
+        layers.insert(
+            0,
+            {
+                "data": band,
+                "mark": mark,
+                "encoding": {"x": {**along, "field": "l"}, "x2": {"field": "h"}},
+            },
+        )
     return layers
 
 
@@ -174,25 +250,49 @@ def numbers(roofline: Roofline) -> str:
     for stage in roofline.stages:
         row = _row(stage, is_nearest=stage is roofline.nearest)
         interval = "exact" if stage.ceiling.error == 0 else row["i"]
-        rows.append([safe(stage.name), safe(rate_text(stage.ceiling.value)), safe(interval), str(stage.flows), safe(stage.source)])
-    return table(("Stage", "Ceiling", "95% interval", "Flows", "From"), rows, caption="Ceilings along the path", kind="plain")
+        rows.append(
+            [
+                safe(stage.name),
+                safe(rate_text(stage.ceiling.value)),
+                safe(interval),
+                str(stage.flows),
+                safe(stage.source),
+            ]
+        )
+    return table(
+        ("Stage", "Ceiling", "95% interval", "Flows", "From"),
+        rows,
+        caption="Ceilings along the path",
+        kind="plain",
+    )
 
 
 def figure(sheet: Sheet, roofline: Roofline) -> str:
     """Add the figure of a roofline to a sheet, with its verdict and its table; the HTML."""
-    return sheet.add(spec(roofline), title=roofline.title, text=verdict(roofline), numbers=numbers(roofline), kind="roofline")
+    return sheet.add(
+        spec(roofline),
+        title=roofline.title,
+        text=verdict(roofline),
+        numbers=numbers(roofline),
+        kind="roofline",
+    )
 
 
 def page(title: str, rooflines: Sequence[Roofline]) -> str:
     """Return a page of rooflines that needs no network, in the style of a report."""
     sheet = Sheet()
-    body = section("rooflines", "Ceilings along the path", "".join(figure(sheet, each) for each in rooflines))
+    body = section(
+        "rooflines", "Ceilings along the path", "".join(figure(sheet, each) for each in rooflines)
+    )
     footer = "A ceiling is what a stage could do alone; stages that share a processor do less together. Intervals are 95%."
-    return shell(title, [("rooflines", "Ceilings", body)], sheet, kind="ethermeter roofline", footer=footer)
+    return shell(
+        title, [("rooflines", "Ceilings", body)], sheet, kind="ethermeter roofline", footer=footer
+    )
 
 
 def export(title: str, rooflines: Sequence[Roofline], out: Path) -> Path:
-    """Write rooflines; the suffix of `out` says whether as a page, or one below the other as SVG, PDF or PNG.
+    """Write rooflines; the suffix of `out` says whether as a page, or one below the other as SVG,
+    PDF or PNG.
 
     Raises
     ------
@@ -202,7 +302,16 @@ def export(title: str, rooflines: Sequence[Roofline], out: Path) -> Path:
     """
     suffix = out.suffix.lower()
     if suffix not in FORMATS:
-        raise InputError([Fault(str(out), "suffix", out.suffix or "none", f"expected one of {', '.join(FORMATS)}")])
+        raise InputError(
+            [
+                Fault(
+                    str(out),
+                    "suffix",
+                    out.suffix or "none",
+                    f"expected one of {', '.join(FORMATS)}",
+                )
+            ]
+        )
     if suffix == ".html":
         out.write_text(page(title, rooflines), encoding="utf-8")
         return out
@@ -215,10 +324,25 @@ def export(title: str, rooflines: Sequence[Roofline], out: Path) -> Path:
     }
     parts = []
     for each in rooflines:
-        drawn = {key: value for key, value in spec(each, width=460).items() if key not in ("autosize", "padding", "usermeta")}
-        heading = {"text": each.title, "subtitle": verdict(each), "offset": 22, "subtitleFontSize": 11}
+        drawn = {
+            key: value
+            for key, value in spec(each, width=460).items()
+            if key not in ("autosize", "padding", "usermeta")
+        }
+        heading = {
+            "text": each.title,
+            "subtitle": verdict(each),
+            "offset": 22,
+            "subtitleFontSize": 11,
+        }
         parts.append({**drawn, "title": heading})
-    whole: dict[str, Any] = {"$schema": SCHEMA, "vconcat": parts, "spacing": 40, "padding": 12, "config": ground}
+    whole: dict[str, Any] = {
+        "$schema": SCHEMA,
+        "vconcat": parts,
+        "spacing": 40,
+        "padding": 12,
+        "config": ground,
+    }
     text = json.dumps(whole)
     if suffix == ".svg":
         out.write_text(vl_convert.vegalite_to_svg(text), encoding="utf-8")

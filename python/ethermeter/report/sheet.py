@@ -12,8 +12,19 @@ class Sheet:
 
     specs: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(self, spec: dict[str, Any], *, title: str, text: str, numbers: str, after: str = "", kind: str = "") -> str:
-        """Add a figure; its HTML, with `numbers` (HTML) folded away below it and `after` in sight; `kind` is a class of its box."""
+    def add(
+        self,
+        spec: dict[str, Any],
+        *,
+        title: str,
+        text: str,
+        numbers: str,
+        after: str = "",
+        kind: str = "",
+    ) -> str:
+        """Add a figure; its HTML, with `numbers` (HTML) folded away below it and `after` in sight;
+        `kind` is a class of its box.
+        """
         self.specs.append(spec)
         identity = f"figure-{len(self.specs)}"
         details = f"<details><summary>Numbers</summary>{numbers}</details>" if numbers else ""
@@ -25,5 +36,6 @@ class Sheet:
     def scripts(self) -> str:
         """Specifications as elements of the page."""
         return "".join(
-            f'<script type="application/json" id="figure-{at}-spec">{embedded(spec)}</script>\n' for at, spec in enumerate(self.specs, 1)
+            f'<script type="application/json" id="figure-{at}-spec">{embedded(spec)}</script>\n'
+            for at, spec in enumerate(self.specs, 1)
         )

@@ -16,7 +16,15 @@ Section = tuple[str, str, str]
 """A section's anchor, its name in the map of the page, and its HTML."""
 
 
-def shell(title: str, sections: Sequence[Section], sheet: Sheet, *, kind: str, facts: Sequence[tuple[str, str]] = (), footer: str) -> str:
+def shell(
+    title: str,
+    sections: Sequence[Section],
+    sheet: Sheet,
+    *,
+    kind: str,
+    facts: Sequence[tuple[str, str]] = (),
+    footer: str,
+) -> str:
     """Put a page together.
 
     Parameters
@@ -37,8 +45,14 @@ def shell(title: str, sections: Sequence[Section], sheet: Sheet, *, kind: str, f
     """
     own = files("ethermeter.report")
     settings = {ground: config(ground, font=FONT) for ground in ("light", "dark")}
-    links = "".join(f'<li><a href="#{place}">{safe(label)}</a></li>' for place, label, _ in sections)
-    shown = f'<nav class="map" aria-label="Sections"><ul>{links}</ul></nav>\n' if len(sections) > 1 else ""
+    links = "".join(
+        f'<li><a href="#{place}">{safe(label)}</a></li>' for place, label, _ in sections
+    )
+    shown = (
+        f'<nav class="map" aria-label="Sections"><ul>{links}</ul></nav>\n'
+        if len(sections) > 1
+        else ""
+    )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
@@ -58,4 +72,8 @@ def shell(title: str, sections: Sequence[Section], sheet: Sheet, *, kind: str, f
 def _facts(facts: Sequence[tuple[str, str]]) -> str:
     if not facts:
         return ""
-    return '<dl class="facts">' + "".join(f"<div><dt>{safe(name)}</dt><dd>{value}</dd></div>" for name, value in facts) + "</dl>"
+    return (
+        '<dl class="facts">'
+        + "".join(f"<div><dt>{safe(name)}</dt><dd>{value}</dd></div>" for name, value in facts)
+        + "</dl>"
+    )

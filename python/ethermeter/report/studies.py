@@ -10,10 +10,11 @@ from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, STUDY_GRAP
 class Study:
     """Title of the page, what its claims are read by (HTML), and the graphs of a series.
 
-    `against_hosts` if its figures are against the number of hosts, and a series that is not stands apart; `compared` are the graphs of a
-    series whose stations are shown along the cable. Without `has_details`, what the study is not about, distributions of delay and
-    channel time, is left to the table of estimates; with `detailed`, only these series have them. `drawn` series are in figures of the
-    study's own and have but their table here, `drawn_whole` ones not even that.
+    `against_hosts` if its figures are against the number of hosts, and a series that is not stands
+    apart; `compared` are the graphs of a series whose stations are shown along the cable. Without
+    `has_details`, what the study is not about, distributions of delay and channel time, is left to
+    the table of estimates; with `detailed`, only these series have them. `drawn` series are in
+    figures of the study's own and have but their table here, `drawn_whole` ones not even that.
     """
 
     title: str
@@ -28,7 +29,9 @@ class Study:
 
     @property
     def published(self) -> str:
-        """What was published and by whom: the title but for its last part, which says how it is answered."""
+        """What was published and by whom: the title but for its last part, which says how it is
+        answered.
+        """
         return self.title.rpartition(",")[0] or self.title
 
 
@@ -64,11 +67,19 @@ STUDIES = {
         "else is predicted. D is the mean delay over samples, from the making of the oldest sample in their packet to the packet’s end: "
         "the study says over packets, but its delays at losses of 1 and 5% can only be that. T is the share of the capacity that "
         "delivered packets take, without 6 bytes of header and checksum each; in table 4.2 with them. L is the share of samples lost.",
-        (Metric.SAMPLE_DELAY, Metric.SAMPLE_DELAY_P99, Metric.SAMPLE_LOSS, Metric.VOICE_UTILISATION, Metric.GOODPUT),
+        (
+            Metric.SAMPLE_DELAY,
+            Metric.SAMPLE_DELAY_P99,
+            Metric.SAMPLE_LOSS,
+            Metric.VOICE_UTILISATION,
+            Metric.GOODPUT,
+        ),
         against_hosts=False,
         detailed=("conversations",),
         drawn=("minimum", "maximum", "rate-70", "rate-84"),
-        drawn_whole=tuple(f"sensitivity-{name}" for name in ("deaf", "arming", "clock-error", "register")),
+        drawn_whole=tuple(
+            f"sensitivity-{name}" for name in ("deaf", "arming", "clock-error", "register")
+        ),
     ),
     "fritz1999": Study(
         "Gigabit choke points (Fritz, 1999), simulated",
@@ -90,7 +101,13 @@ STUDIES = {
         "at hand: their models are reconstructions, and a miss may be the reconstruction’s. Limits that the text leaves open were set in "
         "sight of first trial runs. <em>References</em> are not the text’s: they are about a variant of a model that we made to see where "
         "two peaks could come from.",
-        (Metric.UTILISATION, Metric.RESPONSE_TIME, Metric.TRANSMISSION_DELAY, Metric.COLLISIONS_PER_FRAME, Metric.OFFERED_LOAD_Q),
+        (
+            Metric.UTILISATION,
+            Metric.RESPONSE_TIME,
+            Metric.TRANSMISSION_DELAY,
+            Metric.COLLISIONS_PER_FRAME,
+            Metric.OFFERED_LOAD_Q,
+        ),
         against_hosts=False,
         has_details=False,
     ),
@@ -113,8 +130,21 @@ STUDIES = {
         FLOW_MAIN_METRICS,
         against_hosts=False,
         drawn_whole=(
-            *("streaming", "streaming-long", "streaming-fast", "spacing-512", "spacing-1024", "spacing-1500"),
-            *("broadcast-direct", "broadcast-batm", "multicast-request", "multicast-request-long", "many-to-one-long"),
+            *(
+                "streaming",
+                "streaming-long",
+                "streaming-fast",
+                "spacing-512",
+                "spacing-1024",
+                "spacing-1500",
+            ),
+            *(
+                "broadcast-direct",
+                "broadcast-batm",
+                "multicast-request",
+                "multicast-request-long",
+                "many-to-one-long",
+            ),
         ),
     ),
 }

@@ -1,4 +1,6 @@
-"""Switched studies: tables and figures of ERG's LAN tests and of Hughes-Jones and Saka (2000), published against this run."""
+"""Switched studies: tables and figures of ERG's LAN tests and of Hughes-Jones and Saka (2000),
+published against this run.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +45,9 @@ class Figure:
     most: float | None = None
 
 
-def switched_sections(study: str, paths: Paths, claims: Sequence[Claim], sheet: Sheet) -> list[Section]:
+def switched_sections(
+    study: str, paths: Paths, claims: Sequence[Claim], sheet: Sheet
+) -> list[Section]:
     """Return the tables and figures of a study that the run holds.
 
     Parameters
@@ -67,12 +71,19 @@ def switched_sections(study: str, paths: Paths, claims: Sequence[Claim], sheet: 
         if any(drawn) or tables:
             lead = f'<p class="lead">{PUBLISHED}</p>' if family.has_marks else ""
             grid = f'{lead}<div class="grid">{"".join(drawn)}</div>' if any(drawn) else ""
-            found.append((family.anchor, family.name, section(family.anchor, family.title, f"<p>{family.text}</p>{tables}{grid}")))
+            found.append(
+                (
+                    family.anchor,
+                    family.name,
+                    section(family.anchor, family.title, f"<p>{family.text}</p>{tables}{grid}"),
+                )
+            )
     return found
 
 
 def study_section(study: str, claims: Sequence[Claim]) -> str:
-    """Return the tables of a study with what its live tests measured, and every number with its verdict or why it has none.
+    """Return the tables of a study with what its live tests measured, and every number with its
+    verdict or why it has none.
 
     Parameters
     ----------
@@ -92,7 +103,9 @@ def study_section(study: str, claims: Sequence[Claim]) -> str:
     count = f"<p>{sum(claim.verdict == 'met' for claim in judged)} of {len(judged)} numbers that are compared are met.</p>"
     body = f'<p class="lead">{lead}</p>{count}' + "".join(_table(of, by) for of in TABLES[study])
     return section(
-        "study", "The study’s numbers, measured", f'{body}<h3>Number by number</h3><div class="panel">{claims_table(claims)}</div>'
+        "study",
+        "The study’s numbers, measured",
+        f'{body}<h3>Number by number</h3><div class="panel">{claims_table(claims)}</div>',
     )
 
 
@@ -101,15 +114,29 @@ def _drawn(make: "Maker", paths: Paths, by: By, sheet: Sheet) -> str:
         figure = make(paths, by)
     except MissingError:
         return ""
-    spec = marked_lines(figure.lines, figure.marks, figure.x, figure.y, legend=figure.legend, most=figure.most)
+    spec = marked_lines(
+        figure.lines, figure.marks, figure.x, figure.y, legend=figure.legend, most=figure.most
+    )
     return sheet.add(spec, title=figure.title, text=figure.text, numbers=_numbers(figure))
 
 
 def _numbers(figure: Figure) -> str:
     """Numbers of a figure: line, x and y; then what was published."""
-    rows = [[safe(line.name), f"{at.value:.6g}", cell(of, figure.y.factor)] for line in figure.lines for _, at, of in line.points]
-    rows += [[f"{safe(name)}, published", f"{at:g}", f"{high * figure.y.factor:g}"] for name, at, high in figure.marks]
-    return table([safe(figure.legend), safe(figure.x.axis), safe(figure.y.axis)], rows, caption=figure.title, kind="data")
+    rows = [
+        [safe(line.name), f"{at.value:.6g}", cell(of, figure.y.factor)]
+        for line in figure.lines
+        for _, at, of in line.points
+    ]
+    rows += [
+        [f"{safe(name)}, published", f"{at:g}", f"{high * figure.y.factor:g}"]
+        for name, at, high in figure.marks
+    ]
+    return table(
+        [safe(figure.legend), safe(figure.x.axis), safe(figure.y.axis)],
+        rows,
+        caption=figure.title,
+        kind="data",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +161,11 @@ def _cell(claim: Claim | None) -> str:
     if claim is None:
         return ""
     ours = "not run" if claim.ours != claim.ours else f"{claim.ours:.4g}"
-    deviation = "" if claim.deviation != claim.deviation else f" <small>{claim.deviation:+.1%}</small>".replace("-", "−")
+    deviation = (
+        ""
+        if claim.deviation != claim.deviation
+        else f" <small>{claim.deviation:+.1%}</small>".replace("-", "−")
+    )
     text = f"{claim.published:g} → {ours}{deviation}"
     if claim.verdict == APART:
         return f"<em>{text}</em>"
@@ -142,7 +173,13 @@ def _cell(claim: Claim | None) -> str:
 
 
 def _line(name: str, x: Iterable[float], y: Iterable[float | Estimate]) -> Line:
-    return Line(name, tuple((at, exact(at), of if isinstance(of, Estimate) else exact(of)) for at, of in zip(x, y, strict=True)))
+    return Line(
+        name,
+        tuple(
+            (at, exact(at), of if isinstance(of, Estimate) else exact(of))
+            for at, of in zip(x, y, strict=True)
+        ),
+    )
 
 
 def _ends(name: str, by: By, identity: str, sizes: Iterable[float]) -> list[Mark]:
@@ -157,7 +194,9 @@ def _ends(name: str, by: By, identity: str, sizes: Iterable[float]) -> list[Mark
 # ERG
 
 
-def _rates(paths: Paths, series: str, key: str, flows: Mapping[str, str], of_x: Callable[[str], float]) -> tuple[Line, ...]:
+def _rates(
+    paths: Paths, series: str, key: str, flows: Mapping[str, str], of_x: Callable[[str], float]
+) -> tuple[Line, ...]:
     """Return the rates of flows, by name of the line, against what the key's texts are."""
     texts = paths.along(series, key)
     if not texts:
@@ -167,7 +206,10 @@ def _rates(paths: Paths, series: str, key: str, flows: Mapping[str, str], of_x: 
         _line(
             name,
             [of_x(text) for text in texts],
-            [paths.estimate(series, {key: text}, flow, Metric.DATA_RATE, factor=erg.MBPS) for text in texts],
+            [
+                paths.estimate(series, {key: text}, flow, Metric.DATA_RATE, factor=erg.MBPS)
+                for text in texts
+            ],
         )
         for name, flow in flows.items()
     )
@@ -190,7 +232,13 @@ def _offered(text: str) -> float:
 
 
 def _capture(paths: Paths, by: By) -> Figure:
-    lines = _rates(paths, "capture", "flows.from-100.arrivals.regular", {TO_10: "from-100", TO_100: "from-10"}, _offered)
+    lines = _rates(
+        paths,
+        "capture",
+        "flows.from-100.arrivals.regular",
+        {TO_10: "from-100", TO_100: "from-10"},
+        _offered,
+    )
     at = _offered("4192 us")
     return Figure(
         "Both ways, by what the 100 Mb/s host offers",
@@ -205,7 +253,13 @@ def _capture(paths: Paths, by: By) -> Figure:
 
 def _host_time(paths: Paths, by: By) -> Figure:
     key = "network.models.sparc.send.software.fixed"
-    lines = _rates(paths, "host-time", key, {TO_10: "from-100", TO_100: "from-10"}, lambda text: float(text.removesuffix(" us")))
+    lines = _rates(
+        paths,
+        "host-time",
+        key,
+        {TO_10: "from-100", TO_100: "from-10"},
+        lambda text: float(text.removesuffix(" us")),
+    )
     return Figure(
         "Both ways, by the Sparc’s time for a fragment",
         "Up to the gap of 9.6 µs both sides contend for every turn; a slower host leaves the next one to the port that has just sent. "
@@ -219,7 +273,9 @@ def _host_time(paths: Paths, by: By) -> Figure:
 
 
 def _router(paths: Paths, by: By) -> Figure:
-    lines = _rates(paths, "router", "flows.load.arrivals.regular", {"whole datagrams": "load"}, _offered)
+    lines = _rates(
+        paths, "router", "flows.load.arrivals.regular", {"whole datagrams": "load"}, _offered
+    )
     return Figure(
         "Through the router, by what is offered",
         "Frames are forwarded one by one. What finds the queue full is lost, and a datagram without one of its four is of no use.",
@@ -233,7 +289,13 @@ def _router(paths: Paths, by: By) -> Figure:
 
 # Hughes-Jones and Saka
 
-FAST = ("direct", "one switch, one module", "one switch, two modules", "two switches, one module", "two switches, two modules")
+FAST = (
+    "direct",
+    "one switch, one module",
+    "one switch, two modules",
+    "two switches, one module",
+    "two switches, two modules",
+)
 FAST_IDS = ("direct", "same", "different", "two-same", "two-different", "two-gigabit")
 GIGABIT = {"direct": "3.1-direct", "Alteon 180": "3.1-alteon", "BATM Titan 4": "3.1-batm"}
 
@@ -257,7 +319,9 @@ def _gigabit_latency(paths: Paths, by: By) -> Figure:
 
 def _fast_latency(paths: Paths, by: By) -> Figure:
     lines, marks = [], []
-    for number, (name, identity) in enumerate(zip((*FAST, "two switches, 1 Gb/s between"), FAST_IDS, strict=True), 1):
+    for number, (name, identity) in enumerate(
+        zip((*FAST, "two switches, 1 Gb/s between"), FAST_IDS, strict=True), 1
+    ):
         lines.append(_line(name, *one_way(paths, "fast-latency", _ping(number), "request")))
         marks += _ends(name, by, f"t3.1-{identity}", (64, 750, 1500))
     text = "Ping-pong, as figure 3.6 and table 3.1 have it; two switches are predicted. Diamonds are on the published lines."
@@ -268,19 +332,29 @@ def _mixed_latency(paths: Paths, by: By) -> Figure:
     name = "BATM Titan 4"
     line = _line(name, *one_way(paths, "mixed-latency", "ping", "both"))
     marks = tuple(_ends(name, by, "3.3-mixed", (64, 750, 1500)))
-    return Figure("From 100 Mb/s to 1 Gb/s", "Predicted; figure 3.8.", SIZE, LATENCY, "Path", (line,), marks)
+    return Figure(
+        "From 100 Mb/s to 1 Gb/s", "Predicted; figure 3.8.", SIZE, LATENCY, "Path", (line,), marks
+    )
 
 
 def _broadcast(paths: Paths, by: By) -> Figure:
     direct, through = "direct", "BATM Titan 4"
     lines = (
-        _line(direct, *one_way(paths, "broadcast-direct", "ping", "answer", {"flows.ping.cast": "broadcast"})),
+        _line(
+            direct,
+            *one_way(paths, "broadcast-direct", "ping", "answer", {"flows.ping.cast": "broadcast"}),
+        ),
         _line(through, *one_way(paths, "broadcast-batm", "ping", "request")),
     )
-    marks = [*_ends(direct, by, "5.1-broadcast", (64, 750, 1500)), *_ends(through, by, "5.1-broadcast-batm", (600, 1050, 1500))]
+    marks = [
+        *_ends(direct, by, "5.1-broadcast", (64, 750, 1500)),
+        *_ends(through, by, "5.1-broadcast-batm", (600, 1050, 1500)),
+    ]
     marks += [(through, octets, by["5.1-broadcast-short"].published) for octets in (64, 300)]
     text = "The study’s switch takes as long for 64 as for 600 B, which the model cannot."
-    return Figure("Broadcast at 1 Gb/s (figure 5.1)", text, SIZE, LATENCY, "Path", lines, tuple(marks))
+    return Figure(
+        "Broadcast at 1 Gb/s (figure 5.1)", text, SIZE, LATENCY, "Path", lines, tuple(marks)
+    )
 
 
 def _histogram(number: int, switch: str, octets: int) -> "Maker":
@@ -289,8 +363,16 @@ def _histogram(number: int, switch: str, octets: int) -> "Maker":
         for name, period in (("alone", QUIET), ("beside a stream", "28 us")):
             found = trips(paths, _ping(number), octets, period)
             width = (found.high_s - found.low_s) * US
-            lines.append(_line(name, (found.middle_s * US).tolist(), (found.count / found.count.sum() / width * 100).tolist()))
-        text = f"Answers of {octets} B; the stream is of 1500 B every 28 µs between two other ports."
+            lines.append(
+                _line(
+                    name,
+                    (found.middle_s * US).tolist(),
+                    (found.count / found.count.sum() / width * 100).tolist(),
+                )
+            )
+        text = (
+            f"Answers of {octets} B; the stream is of 1500 B every 28 µs between two other ports."
+        )
         return Figure(
             f"Round trips through the {switch}, {octets} B",
             text,
@@ -306,32 +388,64 @@ def _histogram(number: int, switch: str, octets: int) -> "Maker":
 def _both(paths: Paths) -> tuple[Floats, Floats]:
     """Return sizes and times between frames at 1 Gb/s, of both interfaces' series."""
     parts = [between(paths, series, _load(1)) for series in ("streaming", "streaming-long")]
-    return np.concatenate([sizes for sizes, _ in parts]), np.concatenate([times for _, times in parts])
+    return np.concatenate([sizes for sizes, _ in parts]), np.concatenate(
+        [times for _, times in parts]
+    )
 
 
 def _between_gigabit(paths: Paths, by: By) -> Figure:
     sizes, times = _both(paths)
     name = "direct"
     marks = [(name, octets, by["4.2-floor"].published) for octets in (64, 575)]
-    marks += [(name, octets, by[f"t4.1-regular-{octets}"].published) for octets in (512, 1024, 1500)]
+    marks += [
+        (name, octets, by[f"t4.1-regular-{octets}"].published) for octets in (512, 1024, 1500)
+    ]
     text = "Up to 1024 B with an interface that receives one frame at a time, above with one that overlaps them."
     return Figure(
-        "Time between received frames, 1 Gb/s (figure 4.11)", text, SIZE, BETWEEN, "Path", (_line(name, sizes, times),), tuple(marks)
+        "Time between received frames, 1 Gb/s (figure 4.11)",
+        text,
+        SIZE,
+        BETWEEN,
+        "Path",
+        (_line(name, sizes, times),),
+        tuple(marks),
     )
 
 
 def _throughput_gigabit(paths: Paths, by: By) -> Figure:
     sizes, times = _both(paths)
-    marks = (("direct", 1024, by["4.2-throughput-1024"].published), ("direct", 1500, by["4.2-throughput-1500"].published))
+    marks = (
+        ("direct", 1024, by["4.2-throughput-1024"].published),
+        ("direct", 1500, by["4.2-throughput-1500"].published),
+    )
     line = _line("direct", sizes, sizes / times)
-    return Figure("Throughput, 1 Gb/s (figure 4.12)", "User data.", SIZE, Label("Throughput", "MB/s"), "Path", (line,), marks)
+    return Figure(
+        "Throughput, 1 Gb/s (figure 4.12)",
+        "User data.",
+        SIZE,
+        Label("Throughput", "MB/s"),
+        "Path",
+        (line,),
+        marks,
+    )
 
 
 def _between_fast(paths: Paths, by: By) -> Figure:
-    lines = [_line(name, *between(paths, "streaming-fast", _load(number))) for number, name in enumerate(FAST[:3], 1)]
+    lines = [
+        _line(name, *between(paths, "streaming-fast", _load(number)))
+        for number, name in enumerate(FAST[:3], 1)
+    ]
     marks = tuple(_ends("direct", by, "4.3", (80, 750, 1500)))
     text = "Diamonds are on the published line."
-    return Figure("Time between received frames, 100 Mb/s (figure 4.13)", text, SIZE, BETWEEN, "Path", tuple(lines), marks)
+    return Figure(
+        "Time between received frames, 100 Mb/s (figure 4.13)",
+        text,
+        SIZE,
+        BETWEEN,
+        "Path",
+        tuple(lines),
+        marks,
+    )
 
 
 def _spacing(octets: int) -> "Maker":
@@ -418,7 +532,10 @@ TABLES = {erg.STUDY: ERG[0].tables}
 
 
 def _line_grid(title: str, names: Sequence[str], ids: Sequence[str]) -> Grid:
-    rows = [(name, (f"{identity}-constant", f"{identity}-slope")) for name, identity in zip(names, ids, strict=True)]
+    rows = [
+        (name, (f"{identity}-constant", f"{identity}-slope"))
+        for name, identity in zip(names, ids, strict=True)
+    ]
     return Grid(title, ("Path", "Constant, µs", "Slope, µs/B"), tuple(rows))
 
 
@@ -435,7 +552,9 @@ HUGHES_JONES = (
                 (*GIGABIT.values(), "3.1-alteon-alone", "3.1-batm-alone"),
             ),
             _line_grid(
-                "One-way latency at 100 Mb/s (table 3.1)", (*FAST, "two switches, 1 Gb/s between"), [f"t3.1-{of}" for of in FAST_IDS]
+                "One-way latency at 100 Mb/s (table 3.1)",
+                (*FAST, "two switches, 1 Gb/s between"),
+                [f"t3.1-{of}" for of in FAST_IDS],
             ),
             _line_grid(
                 "Of these, the switches alone (table 3.1)",
@@ -444,18 +563,29 @@ HUGHES_JONES = (
             ),
             _line_grid(
                 "One-way latency, mixed speeds and groups",
-                ("100 Mb/s to 1 Gb/s", "broadcast, direct", "multicast, direct", "broadcast, BATM Titan 4, above 600 B"),
+                (
+                    "100 Mb/s to 1 Gb/s",
+                    "broadcast, direct",
+                    "multicast, direct",
+                    "broadcast, BATM Titan 4, above 600 B",
+                ),
                 ("3.3-mixed", "5.1-broadcast", "5.1-multicast", "5.1-broadcast-batm"),
             ),
             Grid(
                 "Least time between frames at 1 Gb/s, µs (table 4.1)",
                 ("User data", "Regular", "Random"),
-                tuple((f"{of} B", (f"t4.1-regular-{of}", f"t4.1-random-{of}")) for of in (512, 1024, 1500)),
+                tuple(
+                    (f"{of} B", (f"t4.1-regular-{of}", f"t4.1-random-{of}"))
+                    for of in (512, 1024, 1500)
+                ),
             ),
             Grid(
                 "Senders at 100 Mb/s into one receiver at 1 Gb/s, MB/s (table 4.2)",
                 ("User data", "1", "6", "8"),
-                tuple((f"{of} B", tuple(f"t4.2-{count}-{of}" for count in (1, 6, 8))) for of in (512, 1024, 1500)),
+                tuple(
+                    (f"{of} B", tuple(f"t4.2-{count}-{of}" for count in (1, 6, 8)))
+                    for of in (512, 1024, 1500)
+                ),
             ),
             Grid(
                 "Time between the answers of three, µs (table 5.1)",
@@ -480,7 +610,9 @@ HUGHES_JONES = (
         "without a stream is fitted; the study’s histograms are not at hand as numbers.",
         (),
         tuple(
-            _histogram(number, switch, octets) for number, switch in ((1, "Alteon 180"), (2, "BATM Titan 4")) for octets in (64, 1024, 1472)
+            _histogram(number, switch, octets)
+            for number, switch in ((1, "Alteon 180"), (2, "BATM Titan 4"))
+            for octets in (64, 1024, 1472)
         ),
         has_marks=False,
     ),
@@ -490,6 +622,11 @@ HUGHES_JONES = (
         "Streams",
         "As fast as they go, held back by PAUSE, and with random frames at a mean spacing.",
         (),
-        (_between_gigabit, _throughput_gigabit, _between_fast, *(_spacing(octets) for octets in (512, 1024, 1500))),
+        (
+            _between_gigabit,
+            _throughput_gigabit,
+            _between_fast,
+            *(_spacing(octets) for octets in (512, 1024, 1500)),
+        ),
     ),
 )

@@ -4,9 +4,22 @@ from typing import Any, Final, Literal
 
 Ground = Literal["light", "dark"]
 
-# Matplotlib's "plasma" (N. Smith, S. van der Walt; CC0): lightness grows evenly and survives every kind of colour blindness. Only the part
-# with a contrast of at least 3:1 against the ground is used, so that a longer frame is always the brighter, or on paper the warmer, line.
-_PLASMA: Final = ("#0d0887", "#41049d", "#6a00a8", "#8f0da4", "#b12a90", "#cc4778", "#e16462", "#f2844b", "#fca636", "#fcce25", "#f0f921")
+# Matplotlib's "plasma" (N. Smith, S. van der Walt; CC0): lightness grows evenly and survives every
+# kind of colour blindness. Only the part with a contrast of at least 3:1 against the ground is
+# used, so that a longer frame is always the brighter, or on paper the warmer, line.
+_PLASMA: Final = (
+    "#0d0887",
+    "#41049d",
+    "#6a00a8",
+    "#8f0da4",
+    "#b12a90",
+    "#cc4778",
+    "#e16462",
+    "#f2844b",
+    "#fca636",
+    "#fcce25",
+    "#f0f921",
+)
 _USED: Final[dict[Ground, tuple[float, float]]] = {"light": (0.0, 0.6), "dark": (0.46, 1.0)}
 # After Okabe and Ito, Color Universal Design, 2008; darkened or lightened to a contrast of 3:1.
 _DISTINCT: Final[dict[Ground, tuple[str, ...]]] = {
@@ -46,8 +59,20 @@ KIND_COLOURS: Final[dict[Ground, tuple[str, ...]]] = {
 """Frames, preambles, gaps, collisions, idle."""
 
 _INK: Final[dict[Ground, dict[str, str]]] = {
-    "light": {"text": "#1c2530", "muted": "#55606c", "grid": "#e4e8ec", "axis": "#9aa5b1", "ground": "#ffffff"},
-    "dark": {"text": "#e6eaee", "muted": "#a5b0bb", "grid": "#2c353e", "axis": "#66727e", "ground": "#171d23"},
+    "light": {
+        "text": "#1c2530",
+        "muted": "#55606c",
+        "grid": "#e4e8ec",
+        "axis": "#9aa5b1",
+        "ground": "#ffffff",
+    },
+    "dark": {
+        "text": "#e6eaee",
+        "muted": "#a5b0bb",
+        "grid": "#2c353e",
+        "axis": "#66727e",
+        "ground": "#171d23",
+    },
 }
 
 
@@ -56,7 +81,10 @@ def colours(count: int, *, ground: Ground, is_ordered: bool) -> list[str]:
     if not is_ordered and count <= len(_DISTINCT[ground]):
         return list(_DISTINCT[ground][:count])
     first, last = _USED[ground]
-    places = [first + (last - first) * (place / (count - 1) if count > 1 else 0.5) for place in range(count)]
+    places = [
+        first + (last - first) * (place / (count - 1) if count > 1 else 0.5)
+        for place in range(count)
+    ]
     return [_plasma(place) for place in places]
 
 
@@ -92,7 +120,13 @@ def config(ground: Ground, *, font: str) -> dict[str, Any]:
         "rule": {"color": ink["text"]},
         "text": {"fontSize": 11, "color": ink["text"]},
         "title": {"color": ink["text"], "fontSize": 13, "fontWeight": 600, "anchor": "start"},
-        "legend": {"labelColor": ink["muted"], "titleColor": ink["muted"], "labelFontSize": 11, "titleFontSize": 11, "orient": "top"},
+        "legend": {
+            "labelColor": ink["muted"],
+            "titleColor": ink["muted"],
+            "labelFontSize": 11,
+            "titleFontSize": 11,
+            "orient": "top",
+        },
         "header": {"labelColor": ink["text"], "titleColor": ink["muted"]},
         "point": {"fill": ink["ground"]},
     }

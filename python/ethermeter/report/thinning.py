@@ -18,7 +18,8 @@ T = TypeVar("T")
 
 
 def spread(items: Sequence[T], most: int) -> list[T]:
-    """Pick items at even distances, the first and the last among them; all if they are no more than `most`, which is at least 2.
+    """Pick items at even distances, the first and the last among them; all if they are no more than
+    `most`, which is at least 2.
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""Timeline: what went on in a trial over time, as curves and as stacks, and stacks of counts by what they are of."""
+"""Timeline: what went on in a trial over time, as curves and as stacks, and stacks of counts by
+what they are of.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,7 +25,9 @@ _ROOM_FOR_NAMES = 40
 TIME = "Time since the transmission began (s)"
 
 
-def curves_over_time(curves: Sequence[Curve], label: Label, *, window_s: tuple[float, float] | None = None) -> Json:
+def curves_over_time(
+    curves: Sequence[Curve], label: Label, *, window_s: tuple[float, float] | None = None
+) -> Json:
     """Draw values against time, one curve each; the measured window is shaded.
 
     Parameters
@@ -46,10 +50,32 @@ def curves_over_time(curves: Sequence[Curve], label: Label, *, window_s: tuple[f
     low, high = min(float(row["y"]) for row in rows), max(float(row["y"]) for row in rows)
     margin = 0.04 * high if label.from_zero else max(high - low, 0.002 * abs(high))
     domain = [0.0 if label.from_zero else low - margin, high + margin or 1.0]
-    x: Json = {"field": "x", "type": "quantitative", "title": TIME, "scale": {"zero": False, "nice": False}, "axis": {"tickCount": 8}}
-    y: Json = {"field": "y", "type": "quantitative", "title": label.axis, "scale": {"domain": domain, "nice": False}}
-    legend: Json = {"title": None, "symbolType": "stroke", "symbolStrokeWidth": 3, "columns": _COLUMNS, "labelLimit": 300}
-    colour: Json = {"field": "c", "type": "nominal", "scale": {"domain": names}, "legend": legend if len(names) > 1 else None}
+    x: Json = {
+        "field": "x",
+        "type": "quantitative",
+        "title": TIME,
+        "scale": {"zero": False, "nice": False},
+        "axis": {"tickCount": 8},
+    }
+    y: Json = {
+        "field": "y",
+        "type": "quantitative",
+        "title": label.axis,
+        "scale": {"domain": domain, "nice": False},
+    }
+    legend: Json = {
+        "title": None,
+        "symbolType": "stroke",
+        "symbolStrokeWidth": 3,
+        "columns": _COLUMNS,
+        "labelLimit": 300,
+    }
+    colour: Json = {
+        "field": "c",
+        "type": "nominal",
+        "scale": {"domain": names},
+        "legend": legend if len(names) > 1 else None,
+    }
     unit = f" + ' {label.unit}'" if label.unit else ""
     tip: list[Json] = [
         {"field": "value", "title": label.title},
@@ -70,7 +96,13 @@ def curves_over_time(curves: Sequence[Curve], label: Label, *, window_s: tuple[f
     return _framed(rows, layers, colours_of=len(names))
 
 
-def shares_over_time(at_s: Floats, shares: Mapping[str, Floats], label: Label, *, window_s: tuple[float, float] | None = None) -> Json:
+def shares_over_time(
+    at_s: Floats,
+    shares: Mapping[str, Floats],
+    label: Label,
+    *,
+    window_s: tuple[float, float] | None = None,
+) -> Json:
     """Draw shares that stand one on the other against time, each step as wide as it lasted.
 
     Parameters
@@ -96,8 +128,20 @@ def shares_over_time(at_s: Floats, shares: Mapping[str, Floats], label: Label, *
                 rows.append({"x": _digits(begin), "e": _digits(end), "l": _digits(low), "h": _digits(low + share), "c": name,
                              "s": _digits(share)})  # fmt: skip
         below = below + joined
-    x: Json = {"field": "x", "type": "quantitative", "title": TIME, "scale": {"zero": False, "nice": False}, "axis": {"tickCount": 8}}
-    y: Json = {"field": "l", "type": "quantitative", "title": label.axis, "scale": {"domain": [0, 1]}, "axis": {"format": ".0%"}}
+    x: Json = {
+        "field": "x",
+        "type": "quantitative",
+        "title": TIME,
+        "scale": {"zero": False, "nice": False},
+        "axis": {"tickCount": 8},
+    }
+    y: Json = {
+        "field": "l",
+        "type": "quantitative",
+        "title": label.axis,
+        "scale": {"domain": [0, 1]},
+        "axis": {"format": ".0%"},
+    }
     layers: list[Json] = [
         {
             "mark": {"type": "rect", "aria": False, "clip": True},
@@ -122,11 +166,23 @@ def shares_over_time(at_s: Floats, shares: Mapping[str, Floats], label: Label, *
     ]
     if window_s is not None:
         edges = {"values": [{"x": edge} for edge in window_s]}
-        layers.append({"data": edges, "mark": {"type": "rule", "strokeDash": [4, 3], "tooltip": None, "aria": False}, "encoding": {"x": x}})
+        layers.append(
+            {
+                "data": edges,
+                "mark": {"type": "rule", "strokeDash": [4, 3], "tooltip": None, "aria": False},
+                "encoding": {"x": x},
+            }
+        )
     return _framed(rows, layers, colours_of=len(shares))
 
 
-def stacks(stacked: Mapping[str, Mapping[str, float]], label: Label, *, title: str, most: float | None = None) -> Json:
+def stacks(
+    stacked: Mapping[str, Mapping[str, float]],
+    label: Label,
+    *,
+    title: str,
+    most: float | None = None,
+) -> Json:
     """Draw bars of parts that stand one on the other; negative parts stand below zero.
 
     Parameters
@@ -162,7 +218,12 @@ def stacks(stacked: Mapping[str, Mapping[str, float]], label: Label, *, title: s
                 "type": "ordinal",
                 "title": title,
                 "scale": {"domain": list(stacked)},
-                "axis": {"labelAngle": -40 if is_crowded else 0, "grid": False, "labelLimit": 160, "labelOverlap": False},
+                "axis": {
+                    "labelAngle": -40 if is_crowded else 0,
+                    "grid": False,
+                    "labelLimit": 160,
+                    "labelOverlap": False,
+                },
             },
             "y": y,
             "order": {"field": "o", "type": "quantitative"},
@@ -197,7 +258,13 @@ def _joined(times: Floats, values: Floats) -> tuple[Floats, Floats]:
 def _shade(window_s: tuple[float, float], x: Json) -> Json:
     return {
         "data": {"values": [{"x": window_s[0], "e": window_s[1]}]},
-        "mark": {"type": "rect", "opacity": 0.09, "color": "#8090a0", "tooltip": None, "aria": False},
+        "mark": {
+            "type": "rect",
+            "opacity": 0.09,
+            "color": "#8090a0",
+            "tooltip": None,
+            "aria": False,
+        },
         "encoding": {"x": x, "x2": {"field": "e"}},
     }
 

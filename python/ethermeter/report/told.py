@@ -1,4 +1,6 @@
-"""Told: what tables of what agents told have in common: columns that say which point, and rows folded away where they are many."""
+"""Told: what tables of what agents told have in common: columns that say which point, and rows
+folded away where they are many.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,27 +24,49 @@ class Places:
     @property
     def head(self) -> list[str]:
         """Heads of the columns."""
-        return [*(["Series"] if self._several else []), *(safe(key_title(key)) for key in self._keys)]
+        return [
+            *(["Series"] if self._several else []),
+            *(safe(key_title(key)) for key in self._keys),
+        ]
 
     def cells(self, account: Account) -> list[str]:
         """Cells of a point."""
-        return [*([safe(account.series)] if self._several else []), *(safe(plain(account.point.get(key, ""))) for key in self._keys)]
+        return [
+            *([safe(account.series)] if self._several else []),
+            *(safe(plain(account.point.get(key, ""))) for key in self._keys),
+        ]
 
     def said(self, account: Account) -> str:
         """Which point, in words; empty where there is only one."""
-        words = [*([account.series] if self._several else []), *(f"{key_title(key)}: {plain(of)}" for key, of in account.point.items())]
+        words = [
+            *([account.series] if self._several else []),
+            *(f"{key_title(key)}: {plain(of)}" for key, of in account.point.items()),
+        ]
         return ", ".join(words)
 
     def short(self, account: Account) -> str:
-        """Which point, by its values alone, for the axis of a figure; empty where there is only one."""
-        return ", ".join([*([account.series] if self._several else []), *(plain(of) for of in account.point.values())])
+        """Which point, by its values alone, for the axis of a figure; empty where there is only
+        one.
+        """
+        return ", ".join(
+            [
+                *([account.series] if self._several else []),
+                *(plain(of) for of in account.point.values()),
+            ]
+        )
 
 
-def folded(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, headers: int) -> str:
+def folded(
+    head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, headers: int
+) -> str:
     """Table in a panel, folded away where it has many rows."""
     kind = f"data names{min(headers, 4)}"
     text = f'<div class="panel">{table(head, rows, caption=caption, kind=kind, headers=max(headers, 1))}</div>'
-    return text if len(rows) <= OPEN_ROWS else f"<details><summary>{safe(caption)}: {len(rows)} rows</summary>{text}</details>"
+    return (
+        text
+        if len(rows) <= OPEN_ROWS
+        else f"<details><summary>{safe(caption)}: {len(rows)} rows</summary>{text}</details>"
+    )
 
 
 def percent(share: float) -> str:

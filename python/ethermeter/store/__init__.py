@@ -1,4 +1,6 @@
-"""The store: run directories, written trial by trial so that nothing finished is lost, and read by everything downstream."""
+"""The store: run directories, written trial by trial so that nothing finished is lost, and read by
+everything downstream.
+"""
 
 from ethermeter.store.directory import RunDirectory
 from ethermeter.store.files import make_folder, write_whole

@@ -1,4 +1,6 @@
-"""Captures: what was recorded at hosts while trials were measured, as files beside what came of the trials."""
+"""Captures: what was recorded at hosts while trials were measured, as files beside what came of the
+trials.
+"""
 
 import json
 import shlex
@@ -58,7 +60,8 @@ def account_of(trial: str) -> str:
 
 
 def read(directory: Path) -> list[Captured]:
-    """Read what is said of the captures of a run, in the order of its trials; nothing if none were taken.
+    """Read what is said of the captures of a run, in the order of its trials; nothing if none were
+    taken.
 
     Raises
     ------
@@ -70,7 +73,9 @@ def read(directory: Path) -> list[Captured]:
     for path in sorted((directory / CAPTURES).glob("*/*.json")):
         trial = path.relative_to(directory / CAPTURES).with_suffix("").as_posix()
         try:
-            hosts: dict[str, Any] = json.loads(read_verified(directory, path.relative_to(directory).as_posix()))["hosts"]
+            hosts: dict[str, Any] = json.loads(
+                read_verified(directory, path.relative_to(directory).as_posix())
+            )["hosts"]
             found += [
                 Captured(
                     trial,
@@ -86,5 +91,14 @@ def read(directory: Path) -> list[Captured]:
         except InputError:
             raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError([Fault(str(path), "(file)", type(error).__name__, "an account of captures, as measure writes it")]) from error
+            raise InputError(
+                [
+                    Fault(
+                        str(path),
+                        "(file)",
+                        type(error).__name__,
+                        "an account of captures, as measure writes it",
+                    )
+                ]
+            ) from error
     return found

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 from ethermeter.faults import Fault, InputError
 from ethermeter.observation import WHOLE_SEGMENT
 from ethermeter.store.files import checksum, written_whole
-from ethermeter.store.integrity import AGAIN, first_line, is_altered, read_provenance, refuse_links, write_provenance
+from ethermeter.store.integrity import (
+    AGAIN,
+    first_line,
+    is_altered,
+    read_provenance,
+    refuse_links,
+    write_provenance,
+)
 from ethermeter.store.tables import BATCHES, FLOW_BATCHES, HISTOGRAM_TABLE, OBSERVATIONS, PORTS
 
 if TYPE_CHECKING:
@@ -40,7 +47,8 @@ class RunDirectory:
     >>> RunDirectory(Path("no-such-run"))
     Traceback (most recent call last):
     ...
-    ethermeter.faults.InputError: no-such-run: run = no-such-run: a run directory, which has a plan.jsonl
+    ethermeter.faults.InputError: no-such-run: run = no-such-run: a run directory, which has a
+    plan.jsonl
 
     """
 
@@ -75,12 +83,15 @@ class RunDirectory:
         return is_finished(self.path)
 
     def checksums(self) -> dict[str, str]:
-        """SHA-256 of files of the run as they were written, by path within the directory; empty while it is unfinished."""
+        """SHA-256 of files of the run as they were written, by path within the directory; empty
+        while it is unfinished.
+        """
         found: dict[str, str] = self.provenance().get("sha256", {})
         return found
 
     def verify(self, *names: str) -> None:
-        """Compare files with the checksums that the provenance keeps of them; those it keeps none of are taken as they are.
+        """Compare files with the checksums that the provenance keeps of them; those it keeps none
+        of are taken as they are.
 
         Raises
         ------
@@ -94,7 +105,11 @@ class RunDirectory:
             if name not in known:
                 continue
             try:
-                wrong = "" if checksum(self.path / name) == known[name] else "damaged: its SHA-256 differs from the one in provenance.json"
+                wrong = (
+                    ""
+                    if checksum(self.path / name) == known[name]
+                    else "damaged: its SHA-256 differs from the one in provenance.json"
+                )
             except FileNotFoundError:
                 wrong = "missing"
             except OSError as error:
@@ -105,7 +120,8 @@ class RunDirectory:
             raise InputError(faults)
 
     def verify_results(self) -> None:
-        """Verify the plan, the experiments and the tables; results of measured trials are verified when they are read.
+        """Verify the plan, the experiments and the tables; results of measured trials are verified
+        when they are read.
 
         Raises
         ------
@@ -113,14 +129,21 @@ class RunDirectory:
             As `verify`.
 
         """
-        self.verify(*(name for name in self.checksums() if name == PLAN or name.startswith("experiment") or name.endswith(".parquet")))
+        self.verify(
+            *(
+                name
+                for name in self.checksums()
+                if name == PLAN or name.startswith("experiment") or name.endswith(".parquet")
+            )
+        )
 
     def is_kept(self, name: str) -> bool:
         """Whether a file derived from the tables is there as it was written."""
         return name in self.checksums() and not is_altered(self.path, name)
 
     def keep(self, name: str, text: str | Iterable[str]) -> Path:
-        """Write a file that is derived from the tables, in one text or several, and its checksum into the provenance.
+        """Write a file that is derived from the tables, in one text or several, and its checksum
+        into the provenance.
 
         Returns
         -------
@@ -137,7 +160,16 @@ class RunDirectory:
         """
         path = self.path / name
         if path.is_dir():
-            raise InputError([Fault(str(path), "file", "a directory", f"expected a file, or nothing; {name} is written there")])
+            raise InputError(
+                [
+                    Fault(
+                        str(path),
+                        "file",
+                        "a directory",
+                        f"expected a file, or nothing; {name} is written there",
+                    )
+                ]
+            )
         found = self.provenance()
         with written_whole(path) as file:
             for part in [text] if isinstance(text, str) else text:
@@ -147,7 +179,9 @@ class RunDirectory:
             write_provenance(self.path, {**found, "sha256": known})
         return path
 
-    def observations(self, *, whole: bool = False, trials: Sequence[str] | None = None) -> "pa.Table":
+    def observations(
+        self, *, whole: bool = False, trials: Sequence[str] | None = None
+    ) -> "pa.Table":
         """Read the observations.
 
         Parameters
@@ -160,8 +194,8 @@ class RunDirectory:
         Returns
         -------
         :
-            trial · station (-1 for the whole segment) · metric · value (in the metric's unit) · caution (words of the closed list,
-            separated by a space; empty for none).
+            trial · station (-1 for the whole segment) · metric · value (in the metric's unit) ·
+            caution (words of the closed list, separated by a space; empty for none).
 
         Raises
         ------
@@ -203,8 +237,9 @@ class RunDirectory:
         Returns
         -------
         :
-            trial · batch · flow · what `ethermeter.store.rows.BATCH_COUNTS` and `BATCH_SUMS` name, null what agents do not count by
-            batch; None if the run has no network, or is older than these batches.
+            trial · batch · flow · what `ethermeter.store.rows.BATCH_COUNTS` and `BATCH_SUMS` name,
+            null what agents do not count by batch; None if the run has no network, or is older than
+            these batches.
 
         Raises
         ------
@@ -212,7 +247,11 @@ class RunDirectory:
             If the run is unfinished, or the file is damaged.
 
         """
-        return self._table(FLOW_BATCHES, trials=trials) if (self.path / FLOW_BATCHES).is_file() else None
+        return (
+            self._table(FLOW_BATCHES, trials=trials)
+            if (self.path / FLOW_BATCHES).is_file()
+            else None
+        )
 
     def histograms(self) -> "pa.Table":
         """Read the histograms of delay.
@@ -220,7 +259,8 @@ class RunDirectory:
         Returns
         -------
         :
-            trial · metric · low_s · high_s · count; a bucket is [low, high). In a run with networks also station: the flow, or -1.
+            trial · metric · low_s · high_s · count; a bucket is [low, high). In a run with networks
+            also station: the flow, or -1.
 
         Raises
         ------
@@ -236,7 +276,8 @@ class RunDirectory:
         Returns
         -------
         :
-            trial · port · what `ethermeter.store.rows.PORT_COLUMNS` name; None if the run has no network.
+            trial · port · what `ethermeter.store.rows.PORT_COLUMNS` name; None if the run has no
+            network.
 
         Raises
         ------
@@ -247,16 +288,24 @@ class RunDirectory:
         return self._table(PORTS) if (self.path / PORTS).is_file() else None
 
     def provenance(self) -> dict[str, Any]:
-        """Read where the run comes from: versions, host, command line, times; empty if it was killed before any was written."""
+        """Read where the run comes from: versions, host, command line, times; empty if it was
+        killed before any was written.
+        """
         return read_provenance(self.path)
 
-    def _table(self, name: str, *, whole: bool = False, trials: Sequence[str] | None = None) -> "pa.Table":
+    def _table(
+        self, name: str, *, whole: bool = False, trials: Sequence[str] | None = None
+    ) -> "pa.Table":
         import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
         if not self.is_finished():
-            raise _fault(self.path, "unfinished, by its provenance.json", "a finished run; continue it with: ethermeter run … --resume")
+            raise _fault(
+                self.path,
+                "unfinished, by its provenance.json",
+                "a finished run; continue it with: ethermeter run … --resume",
+            )
         self.verify(name)
         try:
             # One file on one thread: a dataset of many takes twice the memory.
@@ -264,21 +313,36 @@ class RunDirectory:
                 groups = [file.schema_arrow.empty_table()]
                 for number in _row_groups(file.metadata, trials):
                     group = file.read_row_group(number, use_threads=False)
-                    group = group.filter(pc.equal(group["station"], WHOLE_SEGMENT)) if whole else group
-                    groups.append(group if trials is None else group.filter(pc.is_in(group["trial"], pa.array(trials, pa.string()))))
+                    group = (
+                        group.filter(pc.equal(group["station"], WHOLE_SEGMENT)) if whole else group
+                    )
+                    groups.append(
+                        group
+                        if trials is None
+                        else group.filter(pc.is_in(group["trial"], pa.array(trials, pa.string())))
+                    )
                 table = pa.concat_tables(groups).unify_dictionaries()
             pa.default_memory_pool().release_unused()
             return table
         except (OSError, pa.ArrowException) as error:
-            raise InputError([Fault(str(self.path / name), "table", "unreadable", first_line(error))]) from error
+            raise InputError(
+                [Fault(str(self.path / name), "table", "unreadable", first_line(error))]
+            ) from error
 
 
 def _row_groups(metadata: Any, trials: Sequence[str] | None) -> Iterator[int]:
-    """Yield the row groups that can have rows of these trials, by the first and the last id that each states of itself."""
+    """Yield the row groups that can have rows of these trials, by the first and the last id that
+    each states of itself.
+    """
     wanted = None if trials is None else sorted(trials)
     for number in range(metadata.num_row_groups):
         known = metadata.row_group(number).column(metadata.schema.names.index("trial")).statistics
-        if wanted is None or known is None or not known.has_min_max or bisect_left(wanted, known.min) < bisect_right(wanted, known.max):
+        if (
+            wanted is None
+            or known is None
+            or not known.has_min_max
+            or bisect_left(wanted, known.min) < bisect_right(wanted, known.max)
+        ):
             yield number
 
 

@@ -1,7 +1,8 @@
 """Files of a run directory: written whole or not at all, never through a link.
 
-A run directory may lie where other users can write. So each file is created under an unpredictable name that must not exist, relative to
-an open handle of its folder, and then renamed; folders below the run directory are opened without following links.
+A run directory may lie where other users can write. So each file is created under an unpredictable
+name that must not exist, relative to an open handle of its folder, and then renamed; folders below
+the run directory are opened without following links.
 """
 
 import errno
@@ -32,14 +33,16 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | getattr(os, "O_CLOEXEC"
 
 @contextmanager
 def written_whole(path: Path, *, within: Path | None = None) -> Iterator[BinaryIO]:
-    """Open a file that appears under `path` only when the block ends without an error, and then durably.
+    """Open a file that appears under `path` only when the block ends without an error, and then
+    durably.
 
     Parameters
     ----------
     path
         Where the file shall be. What is there is replaced; a link is replaced, not followed.
     within
-        The run directory, if `path` is in a folder of it. Folders between the two are made as needed and must not be links.
+        The run directory, if `path` is in a folder of it. Folders between the two are made as
+        needed and must not be links.
 
     Yields
     ------
@@ -78,7 +81,8 @@ def write_whole(path: Path, data: bytes | str, *, within: Path | None = None) ->
 
 
 def make_folder(path: Path, *, within: Path) -> None:
-    """Make a folder of a run directory, and those between the two, unless it is there; none may be a link.
+    """Make a folder of a run directory, and those between the two, unless it is there; none may be
+    a link.
 
     Raises
     ------
@@ -91,7 +95,9 @@ def make_folder(path: Path, *, within: Path) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable: without it a renamed file can be gone after a power cut."""
+    """Make the names in a directory durable: without it a renamed file can be gone after a power
+    cut.
+    """
     if not _HAS_HANDLES:
         return
     descriptor = os.open(path, _FOLDER)
@@ -108,7 +114,9 @@ def links(directory: Path) -> Iterator[Path]:
             if entry.is_symlink():
                 yield Path(entry.path)
             elif entry.is_dir(follow_symlinks=False):
-                with suppress(FileNotFoundError):  # another process has just finished, and removed its parts
+                with suppress(
+                    FileNotFoundError
+                ):  # another process has just finished, and removed its parts
                     yield from links(Path(entry.path))
 
 
@@ -162,5 +170,9 @@ def _told_of(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno is None:
             raise
-        why = "a link, or no directory, is in its path" if error.errno in (errno.ELOOP, errno.ENOTDIR) else error.strerror
+        why = (
+            "a link, or no directory, is in its path"
+            if error.errno in (errno.ELOOP, errno.ENOTDIR)
+            else error.strerror
+        )
         raise OSError(error.errno, why, str(path)) from error

@@ -22,7 +22,9 @@ def read_provenance(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise InputError([Fault(str(file), "provenance", "unreadable", first_line(error))]) from error
+        raise InputError(
+            [Fault(str(file), "provenance", "unreadable", first_line(error))]
+        ) from error
     if wrong := provenance.damage(found):
         raise InputError([Fault(str(file), "provenance", wrong, f"expected {AGAIN}")])
     return {key: value for key, value in found.items() if key != "seal"}
@@ -30,11 +32,14 @@ def read_provenance(path: Path) -> dict[str, Any]:
 
 def write_provenance(path: Path, found: dict[str, Any]) -> None:
     """Write `provenance.json` of a run directory."""
-    write_whole(path / PROVENANCE, json.dumps(provenance.sealed(found), indent=2, ensure_ascii=False) + "\n")
+    write_whole(
+        path / PROVENANCE, json.dumps(provenance.sealed(found), indent=2, ensure_ascii=False) + "\n"
+    )
 
 
 def read_verified(directory: Path, name: str) -> bytes:
-    """Read a file of a run directory that may be no whole run; it is compared with its checksum where there is one.
+    """Read a file of a run directory that may be no whole run; it is compared with its checksum
+    where there is one.
 
     Raises
     ------
@@ -47,12 +52,23 @@ def read_verified(directory: Path, name: str) -> bytes:
     content = (directory / name).read_bytes()
     known = read_provenance(directory).get("sha256", {}).get(name)
     if known is not None and hashlib.sha256(content).hexdigest() != known:
-        raise InputError([Fault(str(directory / name), "file", "damaged: its SHA-256 differs from the one in provenance.json", AGAIN)])
+        raise InputError(
+            [
+                Fault(
+                    str(directory / name),
+                    "file",
+                    "damaged: its SHA-256 differs from the one in provenance.json",
+                    AGAIN,
+                )
+            ]
+        )
     return content
 
 
 def is_altered(directory: Path, name: str) -> bool:
-    """Whether a file of a run directory differs from its checksum in the provenance; without one, nothing is known against it."""
+    """Whether a file of a run directory differs from its checksum in the provenance; without one,
+    nothing is known against it.
+    """
     known = read_provenance(directory).get("sha256", {}).get(name)
     try:
         return known is not None and checksum(directory / name) != known
@@ -71,7 +87,13 @@ def refuse_links(path: Path) -> None:
     """
     if found := sorted(links(path)):
         raise InputError(
-            Fault(str(link), "file", "a link", "expected files and folders of the run itself; remove the link") for link in found
+            Fault(
+                str(link),
+                "file",
+                "a link",
+                "expected files and folders of the run itself; remove the link",
+            )
+            for link in found
         )
 
 

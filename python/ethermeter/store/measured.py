@@ -35,12 +35,22 @@ def read_result(directory: Path, trial: str) -> dict[str, Any]:
     except InputError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError([Fault(str(path), "(file)", type(error).__name__, "the result of a test, as measure writes it")]) from error
+        raise InputError(
+            [
+                Fault(
+                    str(path),
+                    "(file)",
+                    type(error).__name__,
+                    "the result of a test, as measure writes it",
+                )
+            ]
+        ) from error
     return dict(found)
 
 
 def complete_results(directory: Path, trials: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read the results of those trials that were measured to their end, one by one: each can have some megabytes.
+    """Read the results of those trials that were measured to their end, one by one: each can have
+    some megabytes.
 
     A trial without a file is left out: files may be removed to save room.
 

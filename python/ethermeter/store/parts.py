@@ -19,7 +19,9 @@ _NUMBERS = ("stations", "events", "core_s", "flows", "clocks")
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What a part file belongs to. Another version may count otherwise, so its parts are not mixed with ours.
+    """What a part file belongs to.
+
+    Another version may count otherwise, so its parts are not mixed with ours.
 
     Parameters
     ----------
@@ -47,7 +49,9 @@ class BadPartError(Exception):
     """A part file that is torn or belongs to something else."""
 
 
-def write(path: Path, finished: Sequence[tuple[int, TrialRows]], *, stamp: Stamp, within: Path) -> None:
+def write(
+    path: Path, finished: Sequence[tuple[int, TrialRows]], *, stamp: Stamp, within: Path
+) -> None:
     """Write the rows of finished trials as one part file, wholly or not at all.
 
     Parameters
@@ -75,12 +79,24 @@ def write(path: Path, finished: Sequence[tuple[int, TrialRows]], *, stamp: Stamp
         columns[name] = pa.array([getattr(rows, name) for _, rows in finished])
     for name in ARRAYS:
         arrays = [getattr(rows, name) for _, rows in finished]
-        offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int32)
-        columns[name] = pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(arrays)))
+        offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(
+            np.int32
+        )
+        columns[name] = pa.ListArray.from_arrays(
+            pa.array(offsets), pa.array(np.concatenate(arrays))
+        )
     table = pa.table(columns).replace_schema_metadata(stamp.metadata)
-    # Encoded in memory first, so that the disk sees one plain write and a failure is an ordinary OSError.
+    # Encoded in memory first, so that the disk sees one plain write and a failure is an ordinary
+    # OSError.
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="lz4", use_dictionary=False, write_statistics=False, write_page_checksum=True)
+    pq.write_table(
+        table,
+        sink,
+        compression="lz4",
+        use_dictionary=False,
+        write_statistics=False,
+        write_page_checksum=True,
+    )
     write_whole(path, sink.getvalue().to_pybytes(), within=within)
 
 

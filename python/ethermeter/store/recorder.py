@@ -15,8 +15,22 @@ import numpy as np
 from ethermeter.faults import Fault, InputError
 from ethermeter.store import parts
 from ethermeter.store.directory import PARTS, PLAN, is_finished
-from ethermeter.store.files import CAPTURES, LIVE, TEMPORARY, make_folder, remove_abandoned, sync_directory, write_whole
-from ethermeter.store.integrity import PROVENANCE, checksums_of, read_provenance, refuse_links, write_provenance
+from ethermeter.store.files import (
+    CAPTURES,
+    LIVE,
+    TEMPORARY,
+    make_folder,
+    remove_abandoned,
+    sync_directory,
+    write_whole,
+)
+from ethermeter.store.integrity import (
+    PROVENANCE,
+    checksums_of,
+    read_provenance,
+    refuse_links,
+    write_provenance,
+)
 from ethermeter.store.rows import TrialRows, flows_of, observations_of_scenario
 from ethermeter.store.tables import NETWORK_TABLES, TABLES, write_all
 
@@ -32,14 +46,24 @@ FLUSH_OCTETS = 1 << 24
 PARTS_OPEN = 3
 
 DERIVED = (
-    *("estimates.json", "positions.json", "claims.json", "agreement.json", "live-claims.json", "flows.json", "live-accounts.json"),
+    *(
+        "estimates.json",
+        "positions.json",
+        "claims.json",
+        "agreement.json",
+        "live-claims.json",
+        "flows.json",
+        "live-accounts.json",
+    ),
     *("live-agreement.json", "report.html"),
 )
 EXPERIMENT, EXPERIMENTS = "experiment.toml", "experiments"
 
 
 class RunError(RuntimeError):
-    """A run that cannot go on, for a reason outside the experiment: disk, permission, a trial that broke off."""
+    """A run that cannot go on, for a reason outside the experiment: disk, permission, a trial that
+    broke off.
+    """
 
 
 class Recorder:
@@ -63,14 +87,22 @@ class Recorder:
     Raises
     ------
     InputError
-        If something is in the directory that neither `resume` nor `force` allows for, or another process writes to it.
+        If something is in the directory that neither `resume` nor `force` allows for, or another
+        process writes to it.
     RunError
         If it cannot be written.
 
     """
 
     def __init__(
-        self, directory: Path, plan: "Plan", *, experiments: Mapping[str, str], version: str, resume: bool = False, force: bool = False
+        self,
+        directory: Path,
+        plan: "Plan",
+        *,
+        experiments: Mapping[str, str],
+        version: str,
+        resume: bool = False,
+        force: bool = False,
     ) -> None:
         self.directory = directory
         self._ids = [trial.id for trial in plan.trials]
@@ -98,8 +130,14 @@ class Recorder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        # After an interruption what is finished is kept. After a failed write there is nothing more to save.
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # After an interruption what is finished is kept. After a failed write there is nothing more
+        # to save.
         try:
             if not isinstance(error, RunError):
                 self.flush()
@@ -146,14 +184,19 @@ class Recorder:
 
     def flush_if_due(self) -> None:
         """Write a part file if the oldest result has waited for a second; to be called often."""
-        if self._waiting and (time.monotonic() - self._waiting_since_s >= FLUSH_AFTER_S or self._waiting_octets >= FLUSH_OCTETS):
+        if self._waiting and (
+            time.monotonic() - self._waiting_since_s >= FLUSH_AFTER_S
+            or self._waiting_octets >= FLUSH_OCTETS
+        ):
             self.flush()
 
     def flush(self) -> None:
         """Write what waits as a part file."""
         if not self._waiting:
             return
-        number = 1 + max((int(file.stem) for file in self._files if file.stem.isdecimal()), default=-1)
+        number = 1 + max(
+            (int(file.stem) for file in self._files if file.stem.isdecimal()), default=-1
+        )
         file = self.directory / PARTS / f"{number:06d}.parquet"
         with self._writing():
             parts.write(file, self._waiting, stamp=self._stamp, within=self.directory)
@@ -172,7 +215,8 @@ class Recorder:
             write_provenance(self.directory, dict(provenance))
 
     def finish(self, provenance: Mapping[str, Any]) -> None:
-        """Write the tables, then the provenance that declares the run finished, and remove the parts.
+        """Write the tables, then the provenance that declares the run finished, and remove the
+        parts.
 
         Parameters
         ----------
@@ -189,31 +233,60 @@ class Recorder:
         if self.pending:
             raise ValueError(f"{len(self.pending)} of {len(self._ids)} trials have no result yet")
         with self._writing():
-            write_all(self.directory, self._ids, self._observations, self._rows_of, networks=self._networks)
-            self.write_provenance({**provenance, "sha256": checksums_of(self.directory, _results(self.directory))})
+            write_all(
+                self.directory,
+                self._ids,
+                self._observations,
+                self._rows_of,
+                networks=self._networks,
+            )
+            self.write_provenance(
+                {**provenance, "sha256": checksums_of(self.directory, _results(self.directory))}
+            )
             _clear_parts(self.directory)
 
-    def _enter(self, plan: "Plan", experiments: Mapping[str, str], *, resume: bool, force: bool) -> None:
+    def _enter(
+        self, plan: "Plan", experiments: Mapping[str, str], *, resume: bool, force: bool
+    ) -> None:
         refuse_links(self.directory)
         for folder in (self.directory / name for name in (PARTS, EXPERIMENTS, LIVE, CAPTURES)):
             if folder.exists() and not folder.is_dir():
-                raise InputError([Fault(str(folder), "file", "a file", "expected a directory, or nothing")])
+                raise InputError(
+                    [Fault(str(folder), "file", "a file", "expected a directory, or nothing")]
+                )
         there = plan_hash_of(self.directory)
         if there is not None and not force:
             if there != plan.hash and read_provenance(self.directory).get("plan_hash") == plan.hash:
                 raise InputError(
-                    [Fault(str(self.directory / PLAN), "file", "damaged: not the plan that was run", "--force to run it again")]
+                    [
+                        Fault(
+                            str(self.directory / PLAN),
+                            "file",
+                            "damaged: not the plan that was run",
+                            "--force to run it again",
+                        )
+                    ]
                 )
             if there != plan.hash:
                 raise self._refusal(
-                    "plan", there, f"{plan.hash}, the plan to be run; give another --out, or --force to discard what is there"
+                    "plan",
+                    there,
+                    f"{plan.hash}, the plan to be run; give another --out, or --force to discard what is there",
                 )
             if is_finished(self.directory):
                 raise self._refusal("run", "finished", "--force to discard it and run again")
             if not resume:
-                raise self._refusal("run", "unfinished", "--resume to continue it, or --force to discard it and begin again")
+                raise self._refusal(
+                    "run",
+                    "unfinished",
+                    "--resume to continue it, or --force to discard it and begin again",
+                )
         if there is None and _strangers(self.directory):
-            raise self._refusal("directory", _strangers(self.directory)[0], "an empty directory, or one with a run in it")
+            raise self._refusal(
+                "directory",
+                _strangers(self.directory)[0],
+                "an empty directory, or one with a run in it",
+            )
         if there is None or force:
             _clear(self.directory)
             self._begin(plan, experiments)
@@ -229,12 +302,15 @@ class Recorder:
             write_whole(self.directory / EXPERIMENT, *experiments.values())
         else:
             for name, text in experiments.items():
-                write_whole(self.directory / EXPERIMENTS / f"{name}.toml", text, within=self.directory)
+                write_whole(
+                    self.directory / EXPERIMENTS / f"{name}.toml", text, within=self.directory
+                )
         # Last: once the plan is there, the directory is a run that can be resumed.
         write_whole(self.directory / PLAN, plan.to_jsonl())
 
     def _read_parts(self) -> None:
-        # Whole or not, what a kill left under a temporary name was not yet a part, and its name will be used again.
+        # Whole or not, what a kill left under a temporary name was not yet a part, and its name
+        # will be used again.
         for file in (self.directory / PARTS).glob(TEMPORARY + "*"):
             file.unlink()
         for file in sorted((self.directory / PARTS).glob("*.parquet")):
@@ -255,7 +331,10 @@ class Recorder:
     def _rows_of(self, trials: range) -> "pa.Table":
         import pyarrow as pa
 
-        part_of, row_of = self._part_of[trials.start : trials.stop], self._row_of[trials.start : trials.stop]
+        part_of, row_of = (
+            self._part_of[trials.start : trials.stop],
+            self._row_of[trials.start : trials.stop],
+        )
         needed = np.unique(part_of)
         tables = [self._part(int(number)) for number in needed]
         begins = np.concatenate([[0], np.cumsum([len(table) for table in tables])])
@@ -263,12 +342,16 @@ class Recorder:
         return pa.concat_tables(tables).take(pa.array(order))
 
     def _part(self, number: int) -> "pa.Table":
-        """Read a part by its number, the last few kept open: neighbours in the plan mostly finish together."""
+        """Read a part by its number, the last few kept open: neighbours in the plan mostly finish
+        together.
+        """
         if number not in self._open:
             try:
                 self._open[number] = parts.read(self._files[number], stamp=self._stamp)
             except parts.BadPartError as error:
-                raise RunError(f"{error}; continue with --resume to run its trials again") from error
+                raise RunError(
+                    f"{error}; continue with --resume to run its trials again"
+                ) from error
             while len(self._open) > PARTS_OPEN:
                 del self._open[next(iter(self._open))]
         return self._open[number]
@@ -280,7 +363,11 @@ class Recorder:
             yield
         except OSError as error:
             where = error.filename or self.directory
-            kept = f"; {self.stored} finished trials are kept, continue with --resume" if self.stored else ""
+            kept = (
+                f"; {self.stored} finished trials are kept, continue with --resume"
+                if self.stored
+                else ""
+            )
             raise RunError(f"cannot write {where}: {error.strerror or error}{kept}") from error
 
 
@@ -291,27 +378,58 @@ def plan_hash_of(directory: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise InputError([Fault(str(directory / PLAN), "file", error.strerror or str(error), "expected a plan")]) from error
+        raise InputError(
+            [Fault(str(directory / PLAN), "file", error.strerror or str(error), "expected a plan")]
+        ) from error
 
 
 def _results(directory: Path) -> list[str]:
-    """Files of a run that nothing else can be made from again: plan, experiments, tables, results of measured trials."""
-    patterns = (PLAN, EXPERIMENT, f"{EXPERIMENTS}/*.toml", "*.parquet", f"{LIVE}/*/*.json", f"{CAPTURES}/*/*.json")
-    return sorted(path.relative_to(directory).as_posix() for pattern in patterns for path in directory.glob(pattern))
+    """Files of a run that nothing else can be made from again: plan, experiments, tables, results
+    of measured trials.
+    """
+    patterns = (
+        PLAN,
+        EXPERIMENT,
+        f"{EXPERIMENTS}/*.toml",
+        "*.parquet",
+        f"{LIVE}/*/*.json",
+        f"{CAPTURES}/*/*.json",
+    )
+    return sorted(
+        path.relative_to(directory).as_posix()
+        for pattern in patterns
+        for path in directory.glob(pattern)
+    )
 
 
 def _ours() -> set[str]:
-    return {PLAN, PROVENANCE, PARTS, EXPERIMENT, EXPERIMENTS, LIVE, CAPTURES, *TABLES, *NETWORK_TABLES, *DERIVED}
+    return {
+        PLAN,
+        PROVENANCE,
+        PARTS,
+        EXPERIMENT,
+        EXPERIMENTS,
+        LIVE,
+        CAPTURES,
+        *TABLES,
+        *NETWORK_TABLES,
+        *DERIVED,
+    }
 
 
 def _strangers(directory: Path) -> list[str]:
     """Names in a directory that no run leaves behind."""
-    return sorted(entry.name for entry in directory.iterdir() if entry.name not in _ours() and not entry.name.startswith(TEMPORARY))
+    return sorted(
+        entry.name
+        for entry in directory.iterdir()
+        if entry.name not in _ours() and not entry.name.startswith(TEMPORARY)
+    )
 
 
 def _clear(directory: Path) -> None:
     """Remove what a run leaves behind, and nothing else."""
-    # The provenance first: from then on the directory is not taken for a finished run, whatever happens.
+    # The provenance first: from then on the directory is not taken for a finished run, whatever
+    # happens.
     for name in (PROVENANCE, PLAN, EXPERIMENT, *TABLES, *NETWORK_TABLES, *DERIVED):
         (directory / name).unlink(missing_ok=True)
     for file in (directory / EXPERIMENTS).glob("*.toml"):
@@ -331,7 +449,9 @@ def _clear(directory: Path) -> None:
 
 
 def tidy(directory: Path) -> None:
-    """Remove what a run leaves behind that was killed between its last word and the end of its process; of a finished run only."""
+    """Remove what a run leaves behind that was killed between its last word and the end of its
+    process; of a finished run only.
+    """
     if is_finished(directory):
         _clear_parts(directory)
 
@@ -341,10 +461,15 @@ def _clear_parts(directory: Path) -> None:
 
 
 def _lock(directory: Path) -> int | None:
-    """Hold a directory for this process. The kernel lets go of it however the process ends, and nothing is left behind."""
+    """Hold a directory for this process.
+
+    The kernel lets go of it however the process ends, and nothing is left behind.
+    """
     try:
         import fcntl
-    except ImportError:  # not on this system; two runs into one directory are then the user's own look-out
+    except (
+        ImportError
+    ):  # not on this system; two runs into one directory are then the user's own look-out
         return None
     descriptor = os.open(directory, os.O_RDONLY)
     try:
@@ -352,6 +477,13 @@ def _lock(directory: Path) -> int | None:
     except BlockingIOError:
         os.close(descriptor)
         raise InputError(
-            [Fault(str(directory), "run", "under way", "one process at a time; another one writes to this directory")]
+            [
+                Fault(
+                    str(directory),
+                    "run",
+                    "under way",
+                    "one process at a time; another one writes to this directory",
+                )
+            ]
         ) from None
     return descriptor

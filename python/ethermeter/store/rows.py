@@ -8,29 +8,57 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ethermeter.observation import FLOW_DEFINITIONS, FLOW_VOICE_DEFINITIONS, WHOLE_SEGMENT, Caution, Metric
+from ethermeter.observation import (
+    FLOW_DEFINITIONS,
+    FLOW_VOICE_DEFINITIONS,
+    WHOLE_SEGMENT,
+    Caution,
+    Metric,
+)
 
 METRICS: tuple[Metric, ...] = tuple(
     metric
     for metric in Metric
-    if not any((metric.definition.of_voice, metric.definition.of_flows, metric.definition.of_flow_voice, metric.definition.of_clocks))
+    if not any(
+        (
+            metric.definition.of_voice,
+            metric.definition.of_flows,
+            metric.definition.of_flow_voice,
+            metric.definition.of_clocks,
+        )
+    )
 )
-STATION_METRICS: tuple[Metric, ...] = tuple(metric for metric in METRICS if metric.definition.per_station)
+STATION_METRICS: tuple[Metric, ...] = tuple(
+    metric for metric in METRICS if metric.definition.per_station
+)
 VOICE_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.definition.of_voice)
 """What a trial with voice has besides."""
-VOICE_STATION_METRICS: tuple[Metric, ...] = tuple(metric for metric in VOICE_METRICS if metric.definition.per_station)
+VOICE_STATION_METRICS: tuple[Metric, ...] = tuple(
+    metric for metric in VOICE_METRICS if metric.definition.per_station
+)
 FLOW_METRICS: tuple[Metric, ...] = tuple(FLOW_DEFINITIONS)
 """What a trial of a network has instead: each of these of every flow and of all."""
 FLOW_VOICE_METRICS: tuple[Metric, ...] = tuple(FLOW_VOICE_DEFINITIONS)
 """What it has besides where some flow is voice; the same, after all of those."""
-CLOCK_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.value.startswith("clock_delay"))
-"""What a simulated trial of a network has besides whose hosts have clocks: each of these of every flow and of all, after all others …"""
-COMPARED_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.definition.of_clocks and metric not in CLOCK_METRICS)
+CLOCK_METRICS: tuple[Metric, ...] = tuple(
+    metric for metric in Metric if metric.value.startswith("clock_delay")
+)
+"""What a simulated trial of a network has besides whose hosts have clocks: each of these of every
+flow and of all, after all others …
+"""
+COMPARED_METRICS: tuple[Metric, ...] = tuple(
+    metric for metric in Metric if metric.definition.of_clocks and metric not in CLOCK_METRICS
+)
 """… and where these are compared."""
 VOICE_HISTOGRAMS: tuple[str, ...] = ("voice_delay", "sample_delay")
 FLOW_HISTOGRAMS: tuple[str, ...] = ("one_way_delay", "round_trip", "inter_arrival")
 CLOCK_HISTOGRAMS: tuple[str, ...] = ("clock_delay", "compared_delay")
-SEGMENT_HISTOGRAMS: tuple[str, ...] = ("transmission_delay", "access_delay", "response_time", *VOICE_HISTOGRAMS)
+SEGMENT_HISTOGRAMS: tuple[str, ...] = (
+    "transmission_delay",
+    "access_delay",
+    "response_time",
+    *VOICE_HISTOGRAMS,
+)
 HISTOGRAMS: tuple[str, ...] = (*SEGMENT_HISTOGRAMS, *FLOW_HISTOGRAMS, *CLOCK_HISTOGRAMS)
 HISTOGRAMS_WITHOUT_VOICE = 3
 """How many of these, from the first, a trial without voice may have."""
@@ -63,7 +91,12 @@ BATCH_COUNTS: tuple[str, ...] = (
     "acknowledged",
 )
 """What is counted of every flow in every batch …"""
-BATCH_SUMS: tuple[str, ...] = ("one_way_s", "round_trip_s", "between_arrivals_s", "acknowledgement_s")
+BATCH_SUMS: tuple[str, ...] = (
+    "one_way_s",
+    "round_trip_s",
+    "between_arrivals_s",
+    "acknowledgement_s",
+)
 """… and the sums of times, in s."""
 NOT_COUNTED = -1
 """In place of a count by batch that nobody made; of a sum that is NaN."""
@@ -79,18 +112,22 @@ Masks = npt.NDArray[np.uint16]
 class TrialRows:
     """The rows of one trial, in the order `layout` gives.
 
-    Which station and which metric a value belongs to follows from its place, so that only values and cautions are carried.
+    Which station and which metric a value belongs to follows from its place, so that only values
+    and cautions are carried.
 
     Parameters
     ----------
     stations
         Stations of the trial, n; 0 for a trial of a network.
     values, cautions
-        Shape (rows,): value in the metric's unit, NaN where there is no sample; cautions as a mask of `CAUTION_BIT`.
+        Shape (rows,): value in the metric's unit, NaN where there is no sample; cautions as a mask
+        of `CAUTION_BIT`.
     batch_frames, batch_charged_ps, batch_delay_sum_s, batch_delay_square_sum_s2
-        Shape (batches x n,), batch by batch: frames; channel time in ps; sums over frames of the delay in s and of its square in s².
+        Shape (batches x n,), batch by batch: frames; channel time in ps; sums over frames of the
+        delay in s and of its square in s².
     histogram, low_ps, high_ps, count
-        Shape (buckets,): index into `HISTOGRAMS`, bucket [low, high) in ps, frames (of `sample_delay`: samples) in it.
+        Shape (buckets,): index into `HISTOGRAMS`, bucket [low, high) in ps, frames (of
+        `sample_delay`: samples) in it.
     events
         Transmissions simulated.
     core_s
@@ -104,8 +141,9 @@ class TrialRows:
     clocks
         What is read of clocks, as of `clocks_of`.
     flow_batch_counts, flow_batch_sums_s
-        Of a network: shape (batches x flows x columns,), batch by batch and flow by flow what `BATCH_COUNTS` and `BATCH_SUMS` name;
-        `NOT_COUNTED` and NaN what agents do not count by batch.
+        Of a network: shape (batches x flows x columns,), batch by batch and flow by flow what
+        `BATCH_COUNTS` and `BATCH_SUMS` name; `NOT_COUNTED` and NaN what agents do not count by
+        batch.
 
     """
 
@@ -160,7 +198,8 @@ def flows_of(scenario: Mapping[str, Any]) -> int:
 
 
 def clocks_of(scenario: Mapping[str, Any]) -> int:
-    """Tell what is read of clocks in a trial: 0 nothing, 1 delays by the clocks as they are, 2 also by comparing them.
+    """Tell what is read of clocks in a trial: 0 nothing, 1 delays by the clocks as they are, 2 also
+    by comparing them.
 
     A measured trial has none of it: real hosts have their own clocks.
     """
@@ -183,8 +222,12 @@ def has_voice(scenario: Mapping[str, Any]) -> bool:
 
 
 def observations_of_flows(flows: int, *, voice: bool, clocks: int) -> int:
-    """How many observations a trial of a network has, with or without voice, and by what is read of clocks."""
-    return (len(FLOW_METRICS) + (len(FLOW_VOICE_METRICS) if voice else 0) + len(clock_metrics(clocks))) * (1 + flows)
+    """How many observations a trial of a network has, with or without voice, and by what is read of
+    clocks.
+    """
+    return (
+        len(FLOW_METRICS) + (len(FLOW_VOICE_METRICS) if voice else 0) + len(clock_metrics(clocks))
+    ) * (1 + flows)
 
 
 def observations_of(stations: int, *, voice: bool) -> int:
@@ -197,14 +240,20 @@ def observations_of_scenario(scenario: Mapping[str, Any]) -> int:
     """How many observations a trial of a scenario has."""
     if flows := flows_of(scenario):
         return observations_of_flows(flows, voice=has_voice(scenario), clocks=clocks_of(scenario))
-    return observations_of(sum(len(group["places"]) for group in scenario["groups"]), voice=has_voice(scenario))
+    return observations_of(
+        sum(len(group["places"]) for group in scenario["groups"]), voice=has_voice(scenario)
+    )
 
 
 @lru_cache(maxsize=1024)
-def flow_layout(flows: int, *, voice: bool = False, clocks: int = 0) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
-    """Flow and metric of every observation of a trial of a network, in order: `FLOW_METRICS` of all flows, then each for every flow.
+def flow_layout(
+    flows: int, *, voice: bool = False, clocks: int = 0
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
+    """Flow and metric of every observation of a trial of a network, in order: `FLOW_METRICS` of all
+    flows, then each for every flow.
 
-    With voice the same of `FLOW_VOICE_METRICS` follows, and where clocks are read of `clock_metrics`.
+    With voice the same of `FLOW_VOICE_METRICS` follows, and where clocks are read of
+    `clock_metrics`.
 
     Parameters
     ----------
@@ -227,7 +276,13 @@ def flow_layout(flows: int, *, voice: bool = False, clocks: int = 0) -> tuple[np
         for metrics in (FLOW_METRICS, FLOW_VOICE_METRICS if voice else (), clock_metrics(clocks))
     ]
     numbers = np.arange(flows, dtype=np.int32)
-    flow = np.concatenate([part for of in blocks for part in (np.full(len(of), WHOLE_SEGMENT, np.int32), np.tile(numbers, len(of)))])
+    flow = np.concatenate(
+        [
+            part
+            for of in blocks
+            for part in (np.full(len(of), WHOLE_SEGMENT, np.int32), np.tile(numbers, len(of)))
+        ]
+    )
     metric = np.concatenate([part for of in blocks for part in (of, np.repeat(of, flows))])
     flow.flags.writeable = False
     metric.flags.writeable = False
@@ -238,8 +293,8 @@ def flow_layout(flows: int, *, voice: bool = False, clocks: int = 0) -> tuple[np
 def layout(stations: int, *, voice: bool) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
     """Station and metric of every observation of a trial, in order.
 
-    First the whole segment, in the order of `METRICS`; then `STATION_METRICS`, each for all stations. With voice the same of
-    `VOICE_METRICS` and `VOICE_STATION_METRICS` follows.
+    First the whole segment, in the order of `METRICS`; then `STATION_METRICS`, each for all
+    stations. With voice the same of `VOICE_METRICS` and `VOICE_STATION_METRICS` follows.
 
     Parameters
     ----------
@@ -254,13 +309,18 @@ def layout(stations: int, *, voice: bool) -> tuple[npt.NDArray[np.int32], npt.ND
         Station numbers and indices into all of `Metric`, both of shape (rows,) and read-only.
 
     """
-    tables = [(METRICS, STATION_METRICS), (VOICE_METRICS, VOICE_STATION_METRICS)][: 2 if voice else 1]
+    tables = [(METRICS, STATION_METRICS), (VOICE_METRICS, VOICE_STATION_METRICS)][
+        : 2 if voice else 1
+    ]
     every = list(Metric)
     station = np.concatenate(
         [
             part
             for whole, each in tables
-            for part in (np.full(len(whole), WHOLE_SEGMENT, np.int32), np.tile(np.arange(stations, dtype=np.int32), len(each)))
+            for part in (
+                np.full(len(whole), WHOLE_SEGMENT, np.int32),
+                np.tile(np.arange(stations, dtype=np.int32), len(each)),
+            )
         ]
     )
     metric = np.concatenate(
@@ -279,5 +339,7 @@ def layout(stations: int, *, voice: bool) -> tuple[npt.NDArray[np.int32], npt.ND
 
 
 def caution_text(mask: int) -> str:
-    """Words of a caution mask, separated by a space, in the order of the closed list; empty for none."""
+    """Words of a caution mask, separated by a space, in the order of the closed list; empty for
+    none.
+    """
     return " ".join(caution for place, caution in enumerate(CAUTIONS) if mask >> place & 1)

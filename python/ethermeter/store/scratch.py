@@ -16,17 +16,21 @@ _NAME = re.compile(PREFIX + "[a-z0-9_]{8}")
 _OWNED = ".owned"
 """A file in each directory whose maker holds, or held, its lock."""
 _EMPTY_S = 3600.0
-"""A directory without that file is a leftover after so long: its maker was killed before it wrote one."""
+"""A directory without that file is a leftover after so long: its maker was killed before it wrote
+one.
+"""
 
 
 @contextmanager
 def temporary_directory() -> Iterator[Path]:
-    """Make a temporary directory for the time of the block, and remove those that killed processes of this user left.
+    """Make a temporary directory for the time of the block, and remove those that killed processes
+    of this user left.
 
     Yields
     ------
     :
-        The directory. It is locked while the process lives; the kernel lets go of the lock however the process ends.
+        The directory. It is locked while the process lives; the kernel lets go of the lock however
+        the process ends.
 
     """
     remove_leftovers()
@@ -67,7 +71,9 @@ def _is_left(path: Path) -> bool:
             return False
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         names = {entry.name for entry in path.iterdir()}
-        if _OWNED in names and stat.S_ISREG(os.stat(_OWNED, dir_fd=handle, follow_symlinks=False).st_mode):
+        if _OWNED in names and stat.S_ISREG(
+            os.stat(_OWNED, dir_fd=handle, follow_symlinks=False).st_mode
+        ):
             shutil.rmtree(path)  # it follows no links
             return True
         if not names and time.time() - os.fstat(handle).st_mtime > _EMPTY_S:

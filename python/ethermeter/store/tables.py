@@ -1,4 +1,6 @@
-"""The tables of a finished run: observations, batches and histograms, always the same bytes for the same results."""
+"""The tables of a finished run: observations, batches and histograms, always the same bytes for the
+same results.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -33,7 +35,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PS_PER_S = 1e12
-OBSERVATIONS, BATCHES, HISTOGRAM_TABLE = "observations.parquet", "batches.parquet", "histograms.parquet"
+OBSERVATIONS, BATCHES, HISTOGRAM_TABLE = (
+    "observations.parquet",
+    "batches.parquet",
+    "histograms.parquet",
+)
 TABLES = (OBSERVATIONS, BATCHES, HISTOGRAM_TABLE)
 PORTS, FLOW_BATCHES = "ports.parquet", "flow-batches.parquet"
 NETWORK_TABLES = (PORTS, FLOW_BATCHES)
@@ -41,7 +47,10 @@ NETWORK_TABLES = (PORTS, FLOW_BATCHES)
 MEASURED = {"value", "delay_sum_s", "delay_square_sum_s2", *BATCH_SUMS}
 """Columns whose values hardly repeat, so that a dictionary of them would only cost time."""
 GROUP_ROWS = 1 << 17
-"""Observations after which a row group is closed; trials are never split. It depends on the plan alone, as every setting here."""
+"""Observations after which a row group is closed; trials are never split.
+
+It depends on the plan alone, as every setting here.
+"""
 
 
 def row_groups(observations: Sequence[int]) -> Iterator[range]:
@@ -69,7 +78,12 @@ def row_groups(observations: Sequence[int]) -> Iterator[range]:
 
 
 def write_all(
-    directory: Path, ids: Sequence[str], observations: Sequence[int], rows_of: Callable[[range], "pa.Table"], *, networks: bool = False
+    directory: Path,
+    ids: Sequence[str],
+    observations: Sequence[int],
+    rows_of: Callable[[range], "pa.Table"],
+    *,
+    networks: bool = False,
 ) -> None:
     """Write the tables, sorted by the order of the plan.
 
@@ -84,7 +98,8 @@ def write_all(
     rows_of
         Gives the part rows of a range of trials, in that order.
     networks
-        Whether there are trials of networks, whose ports, and whose flows by batch, have tables of their own.
+        Whether there are trials of networks, whose ports, and whose flows by batch, have tables of
+        their own.
 
     Raises
     ------
@@ -112,7 +127,14 @@ def write_all(
                     file = stack.enter_context(written_whole(directory / name))
                     words = [field.name for field in table.schema if field.name not in MEASURED]
                     writers[name] = stack.enter_context(
-                        pq.ParquetWriter(file, table.schema, compression="zstd", compression_level=3, use_dictionary=words, version="2.6")
+                        pq.ParquetWriter(
+                            file,
+                            table.schema,
+                            compression="zstd",
+                            compression_level=3,
+                            use_dictionary=words,
+                            version="2.6",
+                        )
                     )
                 writers[name].write_table(table, row_group_size=max(1, len(table)))
 
@@ -133,7 +155,9 @@ def _lengths(rows: "pa.Table", name: str) -> npt.NDArray[np.int64]:
 def _words(codes: npt.NDArray[Any], words: Sequence[str]) -> "pa.DictionaryArray":
     import pyarrow as pa
 
-    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(list(words), pa.string()))
+    return pa.DictionaryArray.from_arrays(
+        pa.array(codes.astype(np.int32)), pa.array(list(words), pa.string())
+    )
 
 
 def _trial_column(ids: Sequence[str], lengths: npt.NDArray[np.int64]) -> "pa.DictionaryArray":
@@ -149,14 +173,20 @@ def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     clocks = rows["clocks"].to_numpy().tolist()
     # Which trials have voice shows in how much they say.
     voice = [
-        length > (observations_of_flows(own, voice=False, clocks=read) if own else observations_of(count, voice=False))
+        length
+        > (
+            observations_of_flows(own, voice=False, clocks=read)
+            if own
+            else observations_of(count, voice=False)
+        )
         for own, read, count, length in zip(flows, clocks, stations, lengths.tolist(), strict=True)
     ]
     layouts = [
         flow_layout(own, voice=has, clocks=read) if own else layout(count, voice=has)
         for own, read, count, has in zip(flows, clocks, stations, voice, strict=True)
     ]
-    # A dictionary holds the words that its kind of run may have, so that more kinds do not change the bytes of others.
+    # A dictionary holds the words that its kind of run may have, so that more kinds do not change
+    # the bytes of others.
     words = METRICS
     if any(voice):
         words = (*METRICS, *VOICE_METRICS)
@@ -165,11 +195,13 @@ def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
         words = tuple(
             metric
             for metric in Metric
-            if (talks or not metric.definition.of_flow_voice) and (any(clocks) or not metric.definition.of_clocks)
+            if (talks or not metric.definition.of_flow_voice)
+            and (any(clocks) or not metric.definition.of_clocks)
         )
     place = {metric: at for at, metric in enumerate(words)}
     code_of = np.array([place.get(metric, -1) for metric in Metric])
-    # Only the masks that occur become words: there are far more combinations than ever stand in one run.
+    # Only the masks that occur become words: there are far more combinations than ever stand in one
+    # run.
     masks, codes = np.unique(_flat(rows, "cautions"), return_inverse=True)
     return pa.table(
         {
@@ -219,8 +251,14 @@ def _flow_batches(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
             "trial": _trial_column(ids, lengths),
             "batch": pa.array((within // wide).astype(np.int32)),
             "flow": pa.array((within % wide).astype(np.int32)),
-            **{name: column(counts[:, at], counts[:, at] == NOT_COUNTED) for at, name in enumerate(BATCH_COUNTS)},
-            **{name: column(sums_s[:, at], np.isnan(sums_s[:, at])) for at, name in enumerate(BATCH_SUMS)},
+            **{
+                name: column(counts[:, at], counts[:, at] == NOT_COUNTED)
+                for at, name in enumerate(BATCH_COUNTS)
+            },
+            **{
+                name: column(sums_s[:, at], np.isnan(sums_s[:, at]))
+                for at, name in enumerate(BATCH_SUMS)
+            },
         }
     )
 
@@ -229,8 +267,14 @@ def _histograms(rows: "pa.Table", ids: Sequence[str], *, networks: bool) -> "pa.
     import pyarrow as pa
 
     kinds = _flat(rows, "histogram")
-    of_segments = SEGMENT_HISTOGRAMS if (kinds >= HISTOGRAMS_WITHOUT_VOICE).any() else SEGMENT_HISTOGRAMS[:HISTOGRAMS_WITHOUT_VOICE]
-    of_networks = HISTOGRAMS if rows["clocks"].to_numpy().any() else HISTOGRAMS[: -len(CLOCK_HISTOGRAMS)]
+    of_segments = (
+        SEGMENT_HISTOGRAMS
+        if (kinds >= HISTOGRAMS_WITHOUT_VOICE).any()
+        else SEGMENT_HISTOGRAMS[:HISTOGRAMS_WITHOUT_VOICE]
+    )
+    of_networks = (
+        HISTOGRAMS if rows["clocks"].to_numpy().any() else HISTOGRAMS[: -len(CLOCK_HISTOGRAMS)]
+    )
     words = of_networks if networks else of_segments
     columns = {
         "trial": _trial_column(ids, _lengths(rows, "count")),
@@ -258,6 +302,9 @@ def _ports(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
         {
             "trial": _trial_column(ids, lengths),
             "port": pa.array(within.astype(np.int32)),
-            **{name: pa.array(np.ascontiguousarray(counts[:, at])) for at, name in enumerate(PORT_COLUMNS)},
+            **{
+                name: pa.array(np.ascontiguousarray(counts[:, at]))
+                for at, name in enumerate(PORT_COLUMNS)
+            },
         }
     )

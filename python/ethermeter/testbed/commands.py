@@ -10,7 +10,9 @@ LIMIT_S = 20.0
 
 
 class TestbedError(RuntimeError):
-    """A testbed could not be made, used or removed; the message says what was tried and what the system answered."""
+    """A testbed could not be made, used or removed; the message says what was tried and what the
+    system answered.
+    """
 
     __test__ = False  # no test, whatever pytest thinks of its name
 
@@ -33,7 +35,9 @@ def require(*tools: str) -> None:
         raise TestbedError(f"network namespaces need root, this is user {os.geteuid()}")
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing:
-        raise TestbedError(f"missing commands: {', '.join(missing)} (Debian packages iproute2, ethtool)")
+        raise TestbedError(
+            f"missing commands: {', '.join(missing)} (Debian packages iproute2, ethtool)"
+        )
 
 
 def run(command: Sequence[str], *, lines: Sequence[str] = ()) -> str:
@@ -59,7 +63,9 @@ def run(command: Sequence[str], *, lines: Sequence[str] = ()) -> str:
     """
     text = "".join(f"{line}\n" for line in lines)
     try:
-        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        done = subprocess.run(
+            command, input=text, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TestbedError(f"{' '.join(command)}: {error}") from error
     if done.returncode != 0:

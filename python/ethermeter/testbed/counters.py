@@ -1,4 +1,5 @@
-"""What the switches and relayed wires of a testbed have counted: frames that they dropped, at each port and in each direction.
+"""What the switches and relayed wires of a testbed have counted: frames that they dropped, at each
+port and in each direction.
 
 Counters only grow; what a test lost is the difference between a reading before it and one after it.
 """
@@ -31,7 +32,8 @@ class Port:
     namespace, interface
         Where it is.
     is_before_host
-        Whether the interface at the other end is a host's own: what the port's interface drops is then counted there, too.
+        Whether the interface at the other end is a host's own: what the port's interface drops is
+        then counted there, too.
 
     """
 
@@ -47,7 +49,8 @@ class Reading:
     Parameters
     ----------
     ports
-        Of each port of a switch, by the switch and the node towards which it leads: `queue` (no room before its wire) and `interface`.
+        Of each port of a switch, by the switch and the node towards which it leads: `queue` (no
+        room before its wire) and `interface`.
     wires
         Of each direction of a relayed wire, by its nodes: what `crates/relay/src/account.rs` has.
 
@@ -75,17 +78,27 @@ def read(bed: "NetworkBed") -> Reading:
                 if queue.get("root"):
                     queues[namespace, queue["dev"]] = int(queue["drops"])
             for interface in _listed(namespace, "ip", "link"):
-                interfaces[namespace, interface["ifname"]] = int(interface["stats64"]["tx"]["dropped"])
+                interfaces[namespace, interface["ifname"]] = int(
+                    interface["stats64"]["tx"]["dropped"]
+                )
         ports = {
-            hop: {"queue": queues[port.namespace, port.interface], "interface": interfaces[port.namespace, port.interface]}
+            hop: {
+                "queue": queues[port.namespace, port.interface],
+                "interface": interfaces[port.namespace, port.interface],
+            }
             for hop, port in bed.ports.items()
         }
         wires: dict[Hop, Counts] = {}
         if bed.relay is not None:
             counted = {of["from"]: of["dropped"] for of in bed.relay.count()["directions"]}
-            wires = {hop: {cause: int(frames) for cause, frames in counted[end].items()} for end, hop in bed.wires.items()}
+            wires = {
+                hop: {cause: int(frames) for cause, frames in counted[end].items()}
+                for end, hop in bed.wires.items()
+            }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise TestbedError(f"counters of switches: an answer that cannot be read: {type(error).__name__} {error}") from error
+        raise TestbedError(
+            f"counters of switches: an answer that cannot be read: {type(error).__name__} {error}"
+        ) from error
     return Reading(ports, wires)
 
 
@@ -103,5 +116,8 @@ def added(before: Reading, after: Reading) -> Reading:
         }
         for hop, counts in after.ports.items()
     }
-    wires = {hop: {cause: frames - before.wires[hop][cause] for cause, frames in counts.items()} for hop, counts in after.wires.items()}
+    wires = {
+        hop: {cause: frames - before.wires[hop][cause] for cause, frames in counts.items()}
+        for hop, counts in after.wires.items()
+    }
     return Reading(ports, wires)

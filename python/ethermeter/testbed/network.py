@@ -1,8 +1,10 @@
-"""A network of an experiment as a testbed: its hosts, its switches as bridges, its links as wires of their rate.
+"""A network of an experiment as a testbed: its hosts, its switches as bridges, its links as wires
+of their rate.
 
-Beside it each host has an interface `ctl0` on a network of its own, which leads to the namespace from which agents are reached: nothing but
-what is measured is on the wires. A host is one of the kernel's, whatever the experiment says of its model; so is a switch, but for the room
-of its queues. Propagation takes time on relayed wires only.
+Beside it each host has an interface `ctl0` on a network of its own, which leads to the namespace
+from which agents are reached: nothing but what is measured is on the wires. A host is one of the
+kernel's, whatever the experiment says of its model; so is a switch, but for the room of its queues.
+Propagation takes time on relayed wires only.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -83,7 +85,8 @@ class NetworkBed:
     ports
         Of its switches, by the switch and the node towards which each leads.
     wires
-        The nodes from and to which a relayed wire goes, by the interface at which the relay takes what comes.
+        The nodes from and to which a relayed wire goes, by the interface at which the relay takes
+        what comes.
     relay
         What plays the wires that are relayed.
 
@@ -108,7 +111,9 @@ def make_network(
     ages_s: Mapping[str, float] | None = None,
     sack: bool | None = None,
 ) -> Iterator[NetworkBed]:
-    """Make a network, and remove it at the end whatever happens. What killed processes left of others is removed first.
+    """Make a network, and remove it at the end whatever happens.
+
+    What killed processes left of others is removed first.
 
     Parameters
     ----------
@@ -119,7 +124,8 @@ def make_network(
     mtu
         Octets of the longest IP packet.
     ages_s
-        After how long of silence a switch forgets where a host is, in s, by the name of the switch; 300 s for those that are not in it.
+        After how long of silence a switch forgets where a host is, in s, by the name of the switch;
+        300 s for those that are not in it.
     sack
         Whether TCP of the hosts acknowledges selectively; as the system begins with if None.
 
@@ -134,7 +140,9 @@ def make_network(
     _check(hosts, switches, links, mtu)
     require("ip", "tc", "ethtool")
     remove_leftovers()
-    suffixes = [f"h{number}" for number in range(1, len(hosts) + 1)] + [f"s{number}" for number in range(1, len(switches) + 1)]
+    suffixes = [f"h{number}" for number in range(1, len(hosts) + 1)] + [
+        f"s{number}" for number in range(1, len(switches) + 1)
+    ]
     suffixes += ["wires"] * any(map(_is_relayed, links)) + ["control"]
     record = Record.make(suffixes)
     namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
@@ -168,27 +176,52 @@ def _is_relayed(link: Link) -> bool:
 def _check(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], mtu: int) -> None:
     faults = [
         Fault("testbed", what, str(len(names)), f"expected at most {most}")
-        for what, names, most in (("hosts", hosts, MOST_HOSTS), ("switches", switches, MOST_SWITCHES))
+        for what, names, most in (
+            ("hosts", hosts, MOST_HOSTS),
+            ("switches", switches, MOST_SWITCHES),
+        )
         if len(names) > most
     ]
-    faults += [Fault("testbed", "mtu", str(mtu), "expected from 576 to 9000 octets")] if mtu not in MTUS else []
+    faults += (
+        [Fault("testbed", "mtu", str(mtu), "expected from 576 to 9000 octets")]
+        if mtu not in MTUS
+        else []
+    )
     for link in links:
         between = " - ".join(link.ends)
         for wire in link.wires:
             if wire is not None and wire.rate_bps not in RATES_BPS:
-                faults.append(Fault("testbed", f"rate of {between}", f"{wire.rate_bps} bit/s", "expected from 64 kb/s to 10 Gb/s"))
-            if wire is not None and not mtu + _AROUND_OCTETS <= wire.queue_octets <= MOST_QUEUE_OCTETS:
+                faults.append(
+                    Fault(
+                        "testbed",
+                        f"rate of {between}",
+                        f"{wire.rate_bps} bit/s",
+                        "expected from 64 kb/s to 10 Gb/s",
+                    )
+                )
+            if (
+                wire is not None
+                and not mtu + _AROUND_OCTETS <= wire.queue_octets <= MOST_QUEUE_OCTETS
+            ):
                 allowed = f"expected from {mtu + _AROUND_OCTETS} octets, a frame, to 2^28"
-                faults.append(Fault("testbed", f"queue of {between}", f"{wire.queue_octets} B", allowed))
+                faults.append(
+                    Fault("testbed", f"queue of {between}", f"{wire.queue_octets} B", allowed)
+                )
             for key, value, is_fine, allowed in limits_of(wire) if wire is not None else ():
                 if not is_fine:
-                    faults.append(Fault("testbed", f"{key} of {between}", str(value), f"expected {allowed}"))
+                    faults.append(
+                        Fault("testbed", f"{key} of {between}", str(value), f"expected {allowed}")
+                    )
     if faults:
         raise InputError(faults)
 
 
-def _make(name: str, hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], mtu: int) -> tuple[NetworkBed, dict[str, Any]]:
-    """Make what is in the namespaces; returns it, and the plan of the wires to be relayed, empty if there are none."""
+def _make(
+    name: str, hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], mtu: int
+) -> tuple[NetworkBed, dict[str, Any]]:
+    """Make what is in the namespaces; returns it, and the plan of the wires to be relayed, empty if
+    there are none.
+    """
     made = {node: host_of(number, f"{name}-h{number}") for number, node in enumerate(hosts, 1)}
     places = {node: host.namespace for node, host in made.items()}
     places |= {node: f"{name}-s{number}" for number, node in enumerate(switches, 1)}
@@ -197,10 +230,22 @@ def _make(name: str, hosts: Sequence[str], switches: Sequence[str], links: Seque
         quieten(namespace)
     for namespace in (control, *(places[node] for node in switches)):
         # Snooping and spanning tree would send frames of their own, and hold others back for 30 s.
-        batch(namespace, ["link add bridge type bridge stp_state 0 mcast_snooping 0", "link set bridge up"])
+        batch(
+            namespace,
+            ["link add bridge type bridge stp_state 0 mcast_snooping 0", "link set bridge up"],
+        )
     if any(map(_is_relayed, links)):
         quieten(wires)
-        run(inside(wires, "sysctl", "-q", "-w", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"))
+        run(
+            inside(
+                wires,
+                "sysctl",
+                "-q",
+                "-w",
+                "net.ipv6.conf.all.disable_ipv6=1",
+                "net.ipv6.conf.default.disable_ipv6=1",
+            )
+        )
     ports = dict.fromkeys(places, 0)
     relayed: list[dict[str, Any]] = []
     switched: dict[Hop, Port] = {}
@@ -217,26 +262,43 @@ def _make(name: str, hosts: Sequence[str], switches: Sequence[str], links: Seque
                 batch(wires, [f"link set {interface} up"])
                 _whole_frames(wires, interface)
             directed |= {between[0]: link.ends, between[1]: link.ends[::-1]}
-            relayed.append({"ends": between, "directions": [direction(wire, mtu) for wire in link.wires if wire is not None]})
+            relayed.append(
+                {
+                    "ends": between,
+                    "directions": [direction(wire, mtu) for wire in link.wires if wire is not None],
+                }
+            )
         else:
             join(*ends[0], *ends[1], mtu)
         for node, other, (namespace, interface), wire, frames in zip(
             link.ends, link.ends[::-1], ends, link.wires, link.queues, strict=True
         ):
             if node not in made:
-                switched[node, other] = Port(namespace, interface, is_before_host=other in made and not _is_relayed(link))
+                switched[node, other] = Port(
+                    namespace, interface, is_before_host=other in made and not _is_relayed(link)
+                )
                 batch(namespace, [f"link set {interface} master bridge up"])
             _whole_frames(namespace, interface)
             if wire is not None:
                 shape(namespace, interface, wire, mtu)
             if wire is not None and frames is not None:
-                batch(namespace, [f"qdisc add dev {interface} parent 1:1 pfifo limit {frames}"], tool="tc")
+                batch(
+                    namespace,
+                    [f"qdisc add dev {interface} parent 1:1 pfifo limit {frames}"],
+                    tool="tc",
+                )
     controls = {}
     for number, (node, of) in enumerate(made.items(), 1):
         give_addresses(of, list(made.values()))
         controls[node] = f"10.78.0.{number}"
         join(of.namespace, CONTROL_INTERFACE, control, f"em{number}", 1500)
-        batch(of.namespace, [f"link set {CONTROL_INTERFACE} up", f"addr add {controls[node]}/24 dev {CONTROL_INTERFACE}"])
+        batch(
+            of.namespace,
+            [
+                f"link set {CONTROL_INTERFACE} up",
+                f"addr add {controls[node]}/24 dev {CONTROL_INTERFACE}",
+            ],
+        )
         batch(control, [f"link set em{number} master bridge up"])
     batch(control, ["addr add 10.78.0.254/24 dev bridge"])
     plan = {"wires": relayed, "longest_octets": mtu + _FRAME_OCTETS} if relayed else {}
@@ -245,4 +307,12 @@ def _make(name: str, hosts: Sequence[str], switches: Sequence[str], links: Seque
 
 def _whole_frames(namespace: str, interface: str) -> None:
     """Let an interface carry frames as they will be on the wire, neither joined nor cut up by it."""
-    run(inside(namespace, "ethtool", "-K", interface, *(word for offload in OFFLOADS for word in (offload, "off"))))
+    run(
+        inside(
+            namespace,
+            "ethtool",
+            "-K",
+            interface,
+            *(word for offload in OFFLOADS for word in (offload, "off")),
+        )
+    )

@@ -29,8 +29,8 @@ NAMESPACES = _NAMESPACES
 class Record:
     """A testbed's record, locked as long as its maker lives.
 
-    The lock goes with the process, whatever ends it; so nobody can take a living testbed for a leftover, even where process numbers come
-    round again.
+    The lock goes with the process, whatever ends it; so nobody can take a living testbed for a
+    leftover, even where process numbers come round again.
     """
 
     name: str
@@ -119,9 +119,12 @@ def remove_namespaces(namespaces: list[str]) -> None:
         if not _NAMESPACE.fullmatch(namespace):
             faults.append(f"{namespace!r}: not the name of a testbed's namespace")
         elif (_NAMESPACES / namespace).exists():
-            # A namespace lives on without its name as long as a process is in it; its interfaces must not.
+            # A namespace lives on without its name as long as a process is in it; its interfaces
+            # must not.
             for interface in _virtual_interfaces(namespace):
-                with suppress(TestbedError):  # the other end may have gone with its own namespace in the meantime
+                with suppress(
+                    TestbedError
+                ):  # the other end may have gone with its own namespace in the meantime
                     run(["ip", "-n", namespace, "link", "delete", interface])
             try:
                 run(["ip", "netns", "delete", namespace])
@@ -133,7 +136,12 @@ def remove_namespaces(namespaces: list[str]) -> None:
 
 def _virtual_interfaces(namespace: str) -> list[str]:
     try:
-        return [link["ifname"] for link in json.loads(run(["ip", "-n", namespace, "-json", "link", "show", "type", "veth"]) or "[]")]
+        return [
+            link["ifname"]
+            for link in json.loads(
+                run(["ip", "-n", namespace, "-json", "link", "show", "type", "veth"]) or "[]"
+            )
+        ]
     except (TestbedError, ValueError, KeyError, TypeError):
         return []
 
@@ -199,7 +207,8 @@ def remove_kept(name: str, records: Path = RECORDS) -> dict[str, Any] | None:
     Returns
     -------
     :
-        What happened on its relayed wires (docs/live.md); nothing if it had none, or their relay had been killed.
+        What happened on its relayed wires (docs/live.md); nothing if it had none, or their relay
+        had been killed.
 
     Raises
     ------
@@ -233,10 +242,15 @@ def _told(content: bytes) -> dict[str, Any] | None:
 
 
 def _recorded(name: str, content: bytes) -> list[str]:
-    """Return the namespaces of a record that are its own; a damaged record has those that exist under its name."""
+    """Return the namespaces of a record that are its own; a damaged record has those that exist
+    under its name.
+    """
     try:
         namespaces = json.loads(content)["namespaces"]
-        if all(isinstance(namespace, str) and namespace.startswith(f"{name}-") for namespace in namespaces):
+        if all(
+            isinstance(namespace, str) and namespace.startswith(f"{name}-")
+            for namespace in namespaces
+        ):
             return list(namespaces)
     except (ValueError, KeyError, TypeError):
         pass

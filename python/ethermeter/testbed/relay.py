@@ -44,10 +44,13 @@ class Relay:
             If it does not begin.
 
         """
-        return cls(_started(namespace, [json.dumps(plan | {"maker": os.getpid()})], subprocess.PIPE))
+        return cls(
+            _started(namespace, [json.dumps(plan | {"maker": os.getpid()})], subprocess.PIPE)
+        )
 
     def count(self) -> dict[str, Any]:
-        """Ask what it has counted so far: of each of `directions` what docs/live.md has but for times.
+        """Ask what it has counted so far: of each of `directions` what docs/live.md has but for
+        times.
 
         Raises
         ------
@@ -56,7 +59,8 @@ class Relay:
 
         """
         assert self.process.stdout is not None
-        # One line is asked for at a time, so nothing lies in the reader's own buffer; what came too late for who asked before goes.
+        # One line is asked for at a time, so nothing lies in the reader's own buffer; what came too
+        # late for who asked before goes.
         while select.select([self.process.stdout], [], [], 0)[0] and self.process.stdout.readline():
             pass
         self.process.send_signal(signal.SIGUSR1)
@@ -65,8 +69,16 @@ class Relay:
         try:
             counted: dict[str, Any] = json.loads(line)
         except ValueError:
-            why = f"it said {line!r}" if line else "it has ended" if ready else f"no answer within {_TELLS_S:g} s"
-            raise TestbedError(f"the relay of the wires did not say what it has counted: {why}") from None
+            why = (
+                f"it said {line!r}"
+                if line
+                else "it has ended"
+                if ready
+                else f"no answer within {_TELLS_S:g} s"
+            )
+            raise TestbedError(
+                f"the relay of the wires did not say what it has counted: {why}"
+            ) from None
         return counted
 
     def stop(self) -> dict[str, Any]:
@@ -86,7 +98,9 @@ class Relay:
                 self.process.kill()
                 out, error = self.process.communicate()
             if self.process.returncode != 0:
-                raise TestbedError(f"the relay of the wires ended with {self.process.returncode}: {error.strip() or 'it said nothing'}")
+                raise TestbedError(
+                    f"the relay of the wires ended with {self.process.returncode}: {error.strip() or 'it said nothing'}"
+                )
             # An answer that nobody waited for any more stands before it.
             self.told = json.loads(out.splitlines()[-1])
         return self.told
@@ -112,7 +126,9 @@ def start_to_stay(namespace: str, plan: dict[str, Any], says: Path) -> None:
     """
     try:
         with says.open("w", encoding="utf-8") as out:
-            process = _started(namespace, ["--stay", json.dumps(plan | {"maker": None})], out.fileno())
+            process = _started(
+                namespace, ["--stay", json.dumps(plan | {"maker": None})], out.fileno()
+            )
     except OSError as error:
         raise TestbedError(f"{says}: {error}") from error
     process.communicate(timeout=LIMIT_S)
@@ -126,7 +142,9 @@ def is_running(namespace: str) -> bool:
 
 
 def last_words(says: Path) -> dict[str, Any] | None:
-    """Wait for what a relay says whose interfaces were just removed; nothing if it was killed before it could."""
+    """Wait for what a relay says whose interfaces were just removed; nothing if it was killed
+    before it could.
+    """
     until_s = time.monotonic() + _TELLS_S
     while time.monotonic() < until_s:
         with suppress(OSError, ValueError):
@@ -139,7 +157,14 @@ def last_words(says: Path) -> dict[str, Any] | None:
 def _started(namespace: str, words: list[str], out: int) -> subprocess.Popen[str]:
     command = inside(namespace, sys.executable, "-m", _MODULE, *words)
     # A session of its own: Ctrl-C is for who measures, who then ends the wires.
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     assert process.stderr is not None
     first = process.stderr.readline()
     if first == "ready\n":
@@ -149,4 +174,6 @@ def _started(namespace: str, words: list[str], out: int) -> subprocess.Popen[str
     except subprocess.TimeoutExpired:
         process.kill()
         _, error = process.communicate()
-    raise TestbedError(f"the relay of the wires did not begin: {' '.join((first + error).split()) or 'it said nothing'}")
+    raise TestbedError(
+        f"the relay of the wires did not begin: {' '.join((first + error).split()) or 'it said nothing'}"
+    )

@@ -1,8 +1,10 @@
-"""`python -m ethermeter.testbed.wire PLAN`: the process that plays wires, started by a testbed inside the namespace of its wires.
+"""`python -m ethermeter.testbed.wire PLAN`: the process that plays wires, started by a testbed
+inside the namespace of its wires.
 
-Says `ready` on standard error when frames are forwarded, and what happened as one line of JSON on standard output when it ends: by SIGTERM,
-when its maker is no more, or when an interface of it is. Meanwhile SIGUSR1 asks it for a line with the frames so far. With
-`--stay` it goes on without its maker, and nobody asks.
+Says `ready` on standard error when frames are forwarded, and what happened as one line of JSON on
+standard output when it ends: by SIGTERM, when its maker is no more, or when an interface of it is.
+Meanwhile SIGUSR1 asks it for a line with the frames so far. With `--stay` it goes on without its
+maker, and nobody asks.
 """
 
 import os

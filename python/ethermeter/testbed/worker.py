@@ -1,6 +1,8 @@
-"""A process on a host of a testbed that does tasks one after the other: a line of JSON in, a line of JSON out.
+"""A process on a host of a testbed that does tasks one after the other: a line of JSON in, a line
+of JSON out.
 
-Tasks are those of `ethermeter._core.host_task` (docs/choke.md); each is bounded in time by what it says itself.
+Tasks are those of `ethermeter._core.host_task` (docs/choke.md); each is bounded in time by what it
+says itself.
 """
 
 import json
@@ -30,7 +32,9 @@ class Worker:
 
     def __init__(self, namespace: str | None) -> None:
         command = [sys.executable, "-m", "ethermeter.testbed.worker"]
-        self._command = command if namespace is None else ["ip", "netns", "exec", namespace, *command]
+        self._command = (
+            command if namespace is None else ["ip", "netns", "exec", namespace, *command]
+        )
         self._process: subprocess.Popen[str] | None = None
 
     @classmethod
@@ -41,7 +45,12 @@ class Worker:
     def __enter__(self) -> Self:
         # In a group of its own: Ctrl-C is for the one who waits, and that one ends it.
         self._process = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, start_new_session=True
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            start_new_session=True,
         )
         # The first answer comes when everything is loaded.
         self.ask({})
@@ -52,7 +61,12 @@ class Worker:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         process, self._process = self._process, None
         if process is None:
             return
@@ -105,7 +119,9 @@ class Worker:
         ready, _, _ = select.select([self._process.stdout], [], [], within_s)
         line = self._process.stdout.readline() if ready else ""
         if not line:
-            raise TestbedError(f"a worker of the testbed {'ended' if ready else f'gave no answer within {within_s:g} s'}")
+            raise TestbedError(
+                f"a worker of the testbed {'ended' if ready else f'gave no answer within {within_s:g} s'}"
+            )
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise TestbedError(f"a host of the testbed answers: {answer['error']}")
@@ -118,7 +134,9 @@ class Worker:
 
 
 def main() -> None:
-    """Do the tasks that come as lines, until there are no more; whatever is being done then is broken off."""
+    """Do the tasks that come as lines, until there are no more; whatever is being done then is
+    broken off.
+    """
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     # The one who asks may be killed during a task of an hour, so somebody must listen meanwhile.
     threading.Thread(target=_perform, args=(lines,), daemon=True).start()

@@ -1,8 +1,9 @@
 """Theory: the models of the studies, as pure functions over arrays.
 
-Each takes numbers or arrays, which broadcast, and gives a frozen value with a field `outside_range`: true where the model's own
-assumptions do not hold. `catalogue` says of each what it assumes, in which units, and how far it is to be trusted. Nothing here knows
-of experiments, trials or simulators.
+Each takes numbers or arrays, which broadcast, and gives a frozen value with a field
+`outside_range`: true where the model's own assumptions do not hold. `catalogue` says of each what
+it assumes, in which units, and how far it is to be trusted. Nothing here knows of experiments,
+trials or simulators.
 """
 
 from ethermeter.arguments import ArgumentError
@@ -13,9 +14,17 @@ from ethermeter.theory.kleinrock_tobagi import kleinrock_tobagi_1975
 from ethermeter.theory.lam import lam_1980
 from ethermeter.theory.metcalfe_boggs import metcalfe_boggs_1976
 from ethermeter.theory.search import capacity, load_of
-from ethermeter.theory.takagi_kleinrock import takagi_kleinrock_1985, takagi_kleinrock_1985_double_peak, takagi_kleinrock_1985_finite
+from ethermeter.theory.takagi_kleinrock import (
+    takagi_kleinrock_1985,
+    takagi_kleinrock_1985_double_peak,
+    takagi_kleinrock_1985_finite,
+)
 from ethermeter.theory.tasaka import tasaka_1986
-from ethermeter.theory.tobagi_hunt import tobagi_hunt_1980_bimodal, tobagi_hunt_1980_non_persistent, tobagi_hunt_1980_one_persistent
+from ethermeter.theory.tobagi_hunt import (
+    tobagi_hunt_1980_bimodal,
+    tobagi_hunt_1980_non_persistent,
+    tobagi_hunt_1980_one_persistent,
+)
 from ethermeter.theory.tobagi_hunt_finite import tobagi_hunt_1980_finite
 from ethermeter.theory.tobagi_hunt_p_persistent import tobagi_hunt_1980_p_persistent
 

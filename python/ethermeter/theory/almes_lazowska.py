@@ -12,7 +12,9 @@ from ethermeter.theory.special import poisson
 MODEL = "almes-lazowska-1979"
 METHODS = ("chain", "birth-death")
 MOST_PACKETS = 20_000
-"""Packets present beyond which nothing is followed; reached within some 0.1 % of the limit of stability."""
+"""Packets present beyond which nothing is followed; reached within some 0.1 % of the limit of
+stability.
+"""
 
 _NEGLIGIBLE = 1e-13
 _BLOCK = 256
@@ -29,7 +31,8 @@ class Response:
     waiting
         Mean number of packets present, the one being sent included.
     outside_range
-        Where a packet is shorter than a slot, or the load is not stable, or so near the limit that no value can be had (NaN).
+        Where a packet is shorter than a slot, or the load is not stable, or so near the limit that
+        no value can be had (NaN).
 
     """
 
@@ -39,7 +42,13 @@ class Response:
 
 
 def almes_lazowska_1979(
-    load: Numbers, *, packet_bits: Numbers, rate_bps: Numbers, slot_s: Numbers, method: str = "chain", unstable: str = "error"
+    load: Numbers,
+    *,
+    packet_bits: Numbers,
+    rate_bps: Numbers,
+    slot_s: Numbers,
+    method: str = "chain",
+    unstable: str = "error",
 ) -> Response:
     """Response time against load.
 
@@ -54,8 +63,9 @@ def almes_lazowska_1979(
     slot_s
         T, contention slot [s]; at least 0.
     method
-        "chain": fixed lengths, the chain of the packets present at every slot of a contention. "birth-death": a server whose mean time
-        depends on the packets present, with exponential lengths and contentions.
+        "chain": fixed lengths, the chain of the packets present at every slot of a contention.
+        "birth-death": a server whose mean time depends on the packets present, with exponential
+        lengths and contentions.
     unstable
         "error" or "nan": what happens to loads beyond the limit.
 
@@ -67,12 +77,14 @@ def almes_lazowska_1979(
     Raises
     ------
     ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or a load is not stable and `unstable` is "error".
+        If an argument is out of its range, the shapes do not broadcast, or a load is not stable and
+        `unstable` is "error".
 
     Assumptions
     -----------
-    Poisson arrivals in one queue that all stations share; n packets contend as n stations of Metcalfe and Boggs, a single one starts at
-    once. A reconstruction: it agrees with what is reported of the paper, whose own formula was not at hand.
+    Poisson arrivals in one queue that all stations share; n packets contend as n stations of
+    Metcalfe and Boggs, a single one starts at once. A reconstruction: it agrees with what is
+    reported of the paper, whose own formula was not at hand.
 
     Source
     ------
@@ -80,7 +92,11 @@ def almes_lazowska_1979(
 
     """
     g, bits, rate, slot = together(
-        MODEL, load=(load, LOAD), packet_bits=(packet_bits, PACKET_BITS), rate_bps=(rate_bps, RATE_BPS), slot_s=(slot_s, TIME_S)
+        MODEL,
+        load=(load, LOAD),
+        packet_bits=(packet_bits, PACKET_BITS),
+        rate_bps=(rate_bps, RATE_BPS),
+        slot_s=(slot_s, TIME_S),
     )
     choice(MODEL, "method", method, METHODS)
     packet_s = bits / rate
@@ -99,32 +115,48 @@ def almes_lazowska_1979(
         present[busy] = found
     with np.errstate(invalid="ignore"):
         # Little: the mean number is the rate times the mean time.
-        response = np.where(busy, present * packet_s / np.where(g > 0, g, 1.0), np.where(good, packet_s, np.nan))
+        response = np.where(
+            busy, present * packet_s / np.where(g > 0, g, 1.0), np.where(good, packet_s, np.nan)
+        )
     outside = ~good | (packet_s < slot * (1 - SAME)) | np.isnan(response)
-    return Response(response_s=plain(response), waiting=plain(present), outside_range=plain(outside))
+    return Response(
+        response_s=plain(response), waiting=plain(present), outside_range=plain(outside)
+    )
 
 
 def _chain(load: Array, ratio: Array) -> Array:
     """Return the mean number left behind at departures.
 
-    At every decision n packets are present. With probability A(n) one of them gets through: n - 1 + Poisson(load) after a packet time.
-    Otherwise a slot passes: n + Poisson(load ratio). Falling by at most one, the chain is solved through its cuts, as in `markov`.
+    At every decision n packets are present. With probability A(n) one of them gets through: n - 1 +
+    Poisson(load) after a packet time. Otherwise a slot passes: n + Poisson(load ratio). Falling by
+    at most one, the chain is solved through its cuts, as in `markov`.
     """
     after_packet, after_slot = load, load * ratio
-    span = int(np.ceil(max(after_packet.max(), after_slot.max()) + 9 * np.sqrt(max(after_packet.max(), after_slot.max())) + 24))
+    span = int(
+        np.ceil(
+            max(after_packet.max(), after_slot.max())
+            + 9 * np.sqrt(max(after_packet.max(), after_slot.max()))
+            + 24
+        )
+    )
     above_packet, above_slot = _tails(after_packet, span + 1), _tails(after_slot, span)
-    # Column -1-k holds the weight of k packets fewer than now, times the probability to succeed or to fail there.
+    # Column -1-k holds the weight of k packets fewer than now, times the probability to succeed or
+    # to fail there.
     success, failure = np.zeros((load.size, span + 1)), np.zeros((load.size, span + 1))
     total, weighted = np.zeros(load.size), np.zeros(load.size)
-    # State 0, of weight 1, is left by an arrival, which finds the channel free: state 1, and A(1) = 1.
+    # State 0, of weight 1, is left by an arrival, which finds the channel free: state 1, and A(1) =
+    # 1.
     state, chance = np.exp(after_packet), 1.0
     for n in range(1, MOST_PACKETS):
         success, failure = np.roll(success, -1, axis=1), np.roll(failure, -1, axis=1)
         success[:, -1], failure[:, -1] = state * chance, state * (1 - chance)
         share = state * chance * (n - 1 + after_packet)
         total, weighted = total + state * chance, weighted + share
-        # Up through the cut above n, from n - k: a success must bring more than k + 1, a failure more than k.
-        up = np.einsum("ij,ij->i", success, above_packet[:, :0:-1]) + np.einsum("ij,ij->i", failure, above_slot[:, ::-1])
+        # Up through the cut above n, from n - k: a success must bring more than k + 1, a failure
+        # more than k.
+        up = np.einsum("ij,ij->i", success, above_packet[:, :0:-1]) + np.einsum(
+            "ij,ij->i", failure, above_slot[:, ::-1]
+        )
         chance = float(acquisition(np.asarray(n + 1.0)))
         state = up / (chance * np.exp(-after_packet))
         if n % 16 == 0 and _is_small(share, weighted, state * chance * (n + after_packet)):
@@ -139,13 +171,17 @@ def _is_small(share: Array, weighted: Array, following: Array) -> bool:
 
 
 def _tails(mean: Array, span: int) -> Array:
-    """Return the probabilities of more than 0, 1, … span of `mean` expected events, shape (points, span + 1)."""
+    """Return the probabilities of more than 0, 1, … span of `mean` expected events, shape (points,
+    span + 1).
+    """
     masses = poisson(np.arange(span + 40, dtype=np.float64)[None, :], mean[:, None])
     return np.asarray(np.cumsum(masses[:, ::-1], axis=1)[:, ::-1][:, 1 : span + 2])
 
 
 def _birth_death(load: Array, ratio: Array) -> Array:
-    """Return the mean number present with a service rate of 1/(1 + W(n) ratio) packets a packet time."""
+    """Return the mean number present with a service rate of 1/(1 + W(n) ratio) packets a packet
+    time.
+    """
     weight = np.ones(load.size)
     total, weighted = np.ones(load.size), np.zeros(load.size)
     for n in range(1, MOST_PACKETS):
@@ -153,6 +189,8 @@ def _birth_death(load: Array, ratio: Array) -> Array:
         weight = weight * fall
         total += weight
         weighted += n * weight
-        if n % 16 == 0 and np.all((fall < 1) & (n * weight <= _NEGLIGIBLE * (1 - np.minimum(fall, 1)) ** 2 * weighted)):
+        if n % 16 == 0 and np.all(
+            (fall < 1) & (n * weight <= _NEGLIGIBLE * (1 - np.minimum(fall, 1)) ** 2 * weighted)
+        ):
             return np.asarray(weighted / total)
     return np.full(load.size, np.nan)

@@ -1,4 +1,6 @@
-"""What a model takes: the ranges of its arguments, and what it does where a queue grows without bound."""
+"""What a model takes: the ranges of its arguments, and what it does where a queue grows without
+bound.
+"""
 
 import numpy as np
 
@@ -41,6 +43,9 @@ def stable(model: str, name: str, value: Array, limit: Array, unstable: str) -> 
     if unstable == "error" and not good.all():
         at, most = value[~good].flat[0], np.broadcast_to(limit, value.shape)[~good].flat[0]
         raise ArgumentError(
-            model, name, f"{at:.12g}", f'below {most:.6g}, from where the delay has no limit; unstable="nan" gives NaN there'
+            model,
+            name,
+            f"{at:.12g}",
+            f'below {most:.6g}, from where the delay has no limit; unstable="nan" gives NaN there',
         )
     return good

@@ -5,12 +5,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethermeter.arguments import Array, Flags, Numbers, Range, choice, plain, same_shape, together
-from ethermeter.theory.arguments import ARRIVAL_RATE, PACKET_BITS, PACKET_S, SAME, STATIONS, TIME_S, stable
+from ethermeter.theory.arguments import (
+    ARRIVAL_RATE,
+    PACKET_BITS,
+    PACKET_S,
+    SAME,
+    STATIONS,
+    TIME_S,
+    stable,
+)
 from ethermeter.theory.delay import Delay
 from ethermeter.theory.lam import finish, printed_delay_s, read_queue
 from ethermeter.theory.lengths import packet_times
 
-CSMA_CD, TOKEN_RING, SLOTTED_RING = "bux-1981-csma-cd", "bux-1981-token-ring", "bux-1981-slotted-ring"
+CSMA_CD, TOKEN_RING, SLOTTED_RING = (
+    "bux-1981-csma-cd",
+    "bux-1981-token-ring",
+    "bux-1981-slotted-ring",
+)
 DISCIPLINES = ("exhaustive", "gated", "limited")
 HEADER_BITS = Range(0, 1e12)
 
@@ -54,7 +66,8 @@ def bux_1981_csma_cd(
     arrival_rate
         lambda, of all stations together [1/s]; at least 0.
     packet_s
-        Packet time: the fixed one, the mean, or those of a mix, shape (lengths,) [s]; from 1e-15 to 1e6.
+        Packet time: the fixed one, the mean, or those of a mix, shape (lengths,) [s]; from 1e-15 to
+        1e6.
     propagation_s
         tau, one-way end-to-end propagation [s]; at least 0.
     weights
@@ -72,11 +85,13 @@ def bux_1981_csma_cd(
     Raises
     ------
     ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or a rate is not stable and `unstable` is "error".
+        If an argument is out of its range, the shapes do not broadcast, or a rate is not stable and
+        `unstable` is "error".
 
     Assumptions
     -----------
-    As `lam_1980` with exponential contention, less 2 tau, plus tau/2: no wait for a slot to begin, and the way counted once.
+    As `lam_1980` with exponential contention, less 2 tau, plus tau/2: no wait for a slot to begin,
+    and the way counted once.
 
     Source
     ------
@@ -107,12 +122,13 @@ def bux_1981_token_ring(
     stations
         N; whole, at least 1.
     packet_s
-        Packet time: the fixed one, the mean, or those of a mix, shape (lengths,) [s]; from 1e-15 to 1e6.
+        Packet time: the fixed one, the mean, or those of a mix, shape (lengths,) [s]; from 1e-15 to
+        1e6.
     latency_s
         R, time of the token around the quiet ring, station delays included [s]; at least 0.
     discipline
-        What a station sends when the token comes: all it has until it has none ("exhaustive"), what it had then ("gated"), or one
-        packet ("limited").
+        What a station sends when the token comes: all it has until it has none ("exhaustive"), what
+        it had then ("gated"), or one packet ("limited").
     weights
         Weights of the lengths of a mix, shape (lengths,).
     lengths
@@ -128,16 +144,18 @@ def bux_1981_token_ring(
     Raises
     ------
     ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or a rate is not stable and `unstable` is "error".
+        If an argument is out of its range, the shapes do not broadcast, or a rate is not stable and
+        `unstable` is "error".
 
     Assumptions
     -----------
-    Poisson arrivals, the same at all stations; the token is released with the end of the packet; receivers are half a ring away
-    on the average.
+    Poisson arrivals, the same at all stations; the token is released with the end of the packet;
+    receivers are half a ring away on the average.
 
     Source
     ------
-    Bux, IEEE T-COM 29(10), 1981, from memory (exhaustive); the waits of all three disciplines are exact.
+    Bux, IEEE T-COM 29(10), 1981, from memory (exhaustive); the waits of all three disciplines are
+    exact.
 
     """
     choice(TOKEN_RING, "discipline", discipline, DISCIPLINES)
@@ -169,7 +187,13 @@ def bux_1981_token_ring(
 
 
 def bux_1981_slotted_ring(
-    arrival_rate: Numbers, *, packet_s: Numbers, latency_s: Numbers, header_bits: Numbers, data_bits: Numbers, unstable: str = "error"
+    arrival_rate: Numbers,
+    *,
+    packet_s: Numbers,
+    latency_s: Numbers,
+    header_bits: Numbers,
+    data_bits: Numbers,
+    unstable: str = "error",
 ) -> Delay:
     """Mean delay of a slotted ring; doubtful, and checked against nothing.
 
@@ -194,12 +218,13 @@ def bux_1981_slotted_ring(
     Raises
     ------
     ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or a rate is not stable and `unstable` is "error".
+        If an argument is out of its range, the shapes do not broadcast, or a rate is not stable and
+        `unstable` is "error".
 
     Assumptions
     -----------
-    All packets under way share the ring equally (processor sharing), and a slot returns to its sender, who frees it, so that half of
-    what the ring carries is of use.
+    All packets under way share the ring equally (processor sharing), and a slot returns to its
+    sender, who frees it, so that half of what the ring carries is of use.
 
     Source
     ------

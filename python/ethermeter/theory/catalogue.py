@@ -9,7 +9,10 @@ __all__ = ["Aspect", "Assumption", "Model", "Output", "Symbol", "model", "models
 
 def models() -> dict[str, Model]:
     """Return the models by name, in order of their years."""
-    entries = sorted((*entries_throughput.ENTRIES, *entries_delay.ENTRIES, *entries_finite.ENTRIES), key=lambda entry: entry.year)
+    entries = sorted(
+        (*entries_throughput.ENTRIES, *entries_delay.ENTRIES, *entries_finite.ENTRIES),
+        key=lambda entry: entry.year,
+    )
     return {entry.name: entry for entry in entries}
 
 

@@ -7,7 +7,16 @@ from itertools import pairwise
 import numpy as np
 from scipy import special
 
-from ethermeter.arguments import NOTHING, ArgumentError, Array, Flags, Numbers, Range, plain, together
+from ethermeter.arguments import (
+    NOTHING,
+    ArgumentError,
+    Array,
+    Flags,
+    Numbers,
+    Range,
+    plain,
+    together,
+)
 from ethermeter.theory.arguments import CHAIN_STATIONS, SAME
 from ethermeter.theory.markov import stationary_falling_by_one
 from ethermeter.theory.special import binomial, mean_decay
@@ -29,12 +38,15 @@ class Drift:
     backlog
         Mean number of stations with a packet, the one being sent included.
     delay
-        Mean time from the generation of a packet to its success [packet times]; NaN if nothing gets through.
+        Mean time from the generation of a packet to its success [packet times]; NaN if nothing gets
+        through.
     drift
-        Mean change of the backlog n from one end of a busy period to the next, for n = 0 … stations, along the last axis; NaN beyond.
+        Mean change of the backlog n from one end of a busy period to the next, for n = 0 …
+        stations, along the last axis; NaN beyond.
     stable, unstable
-        Backlogs at which the drift passes through zero, interpolated, downwards and upwards, along the last axis; NaN after the last.
-        Two stable ones with an unstable one between them: the channel is bistable.
+        Backlogs at which the drift passes through zero, interpolated, downwards and upwards, along
+        the last axis; NaN after the last. Two stable ones with an unstable one between them: the
+        channel is bistable.
     outside_range
         Where a collision lasts longer than a success.
 
@@ -72,8 +84,17 @@ class Cycles:
     area: Array
 
 
-def coyle_liu_1983(stations: Numbers, *, generation: Numbers, retransmission: Numbers, window: Numbers, collision: Numbers) -> Drift:
-    """Throughput, delay, drift and equilibria of N stations with one packet each. Times are in packet times.
+def coyle_liu_1983(
+    stations: Numbers,
+    *,
+    generation: Numbers,
+    retransmission: Numbers,
+    window: Numbers,
+    collision: Numbers,
+) -> Drift:
+    """Throughput, delay, drift and equilibria of N stations with one packet each.
+
+    Times are in packet times.
 
     Parameters
     ----------
@@ -86,7 +107,8 @@ def coyle_liu_1983(stations: Numbers, *, generation: Numbers, retransmission: Nu
     window
         a, time after a start in which others do not hear it [packet times]; from 0 to 1.
     collision
-        c, time a collision takes the channel, from the first start [packet times]; at least `window`.
+        c, time a collision takes the channel, from the first start [packet times]; at least
+        `window`.
 
     Returns
     -------
@@ -100,8 +122,9 @@ def coyle_liu_1983(stations: Numbers, *, generation: Numbers, retransmission: Nu
 
     Assumptions
     -----------
-    Exponential times of generation and of tries, without backoff; who tries while the channel is busy tries again later; a collision
-    always takes the same time. Where the authors embed their chain, and how long their collisions take, is doubtful.
+    Exponential times of generation and of tries, without backoff; who tries while the channel is
+    busy tries again later; a collision always takes the same time. Where the authors embed their
+    chain, and how long their collisions take, is doubtful.
 
     Source
     ------
@@ -117,10 +140,17 @@ def coyle_liu_1983(stations: Numbers, *, generation: Numbers, retransmission: Nu
         collision=(collision, COLLISION),
     )
     if (c < a).any():
-        raise ArgumentError(MODEL, "collision", f"{c[c < a].flat[0]:g}", f"at least the window, {a[c < a].flat[0]:g}")
+        raise ArgumentError(
+            MODEL,
+            "collision",
+            f"{c[c < a].flat[0]:g}",
+            f"at least the window, {a[c < a].flat[0]:g}",
+        )
     throughput, backlog = np.empty(n.size), np.empty(n.size)
     drifts, falls, climbs = [], [], []
-    for at, (users, *point) in enumerate(zip(n.flat, lam.flat, mu.flat, a.flat, c.flat, strict=True)):
+    for at, (users, *point) in enumerate(
+        zip(n.flat, lam.flat, mu.flat, a.flat, c.flat, strict=True)
+    ):
         cycles = cycles_of(int(users), *(float(value) for value in point))
         pi = stationary_falling_by_one(cycles.transition)
         length = pi @ cycles.length
@@ -141,11 +171,13 @@ def coyle_liu_1983(stations: Numbers, *, generation: Numbers, retransmission: Nu
     )
 
 
-def cycles_of(stations: int, generation: float, retransmission: float, window: float, collision: float) -> Cycles:
+def cycles_of(
+    stations: int, generation: float, retransmission: float, window: float, collision: float
+) -> Cycles:
     """Return the chain of the backlogs at the ends of busy periods.
 
-    From backlog n the next start is after an exponential time of rate r = (N-n) lambda + n mu, by a new packet or an old one. It
-    succeeds if nobody else starts within the window.
+    From backlog n the next start is after an exponential time of rate r = (N-n) lambda + n mu, by a
+    new packet or an old one. It succeeds if nobody else starts within the window.
     """
     n = np.arange(stations + 1.0)
     rate = (stations - n) * generation + n * retransmission
@@ -158,19 +190,27 @@ def cycles_of(stations: int, generation: float, retransmission: float, window: f
     late = np.divide(after_window, made_in_collision) if made_in_collision > 0 else 1.0
     column = n[None, :]
     # The starter had no packet, or had one; then so many others are without and with one.
-    for share, without, with_one in (((stations - n) * generation, stations - n - 1, n), (n * retransmission, stations - n, n - 1)):
+    for share, without, with_one in (
+        ((stations - n) * generation, stations - n - 1, n),
+        (n * retransmission, stations - n, n - 1),
+    ):
         by, without, with_one = share / rate, np.maximum(without, 0.0), np.maximum(with_one, 0.0)
         passes = np.exp(-window * (without * generation + with_one * retransmission))
         others = with_one[:, None]
         total += (by * passes)[:, None] * binomial(column - others, without[:, None], made)
-        # k others get a packet during the collision; it is one because one of them did so within the window, or an old one started.
+        # k others get a packet during the collision; it is one because one of them did so within
+        # the window, or an old one started.
         k = column - others - 1
         cause = special.xlogy(np.maximum(k, 0.0), late) - window * retransmission * others
         total += by[:, None] * binomial(k, without[:, None], made_in_collision) * -np.expm1(cause)
         success += by * passes
         during = (with_one + 1) * collision + without * _arrived(generation, collision)
         area += by * passes * ((with_one + 1) * (1 + window) + without * _arrived(generation, 1.0))
-        area += by * (during - passes * ((with_one + 1) * collision + without * _arrived(generation, collision - window)))
+        area += by * (
+            during
+            - passes
+            * ((with_one + 1) * collision + without * _arrived(generation, collision - window))
+        )
     length = 1 / rate + success * (1 + window) + (1 - success) * collision
     return Cycles(total, success, length, area)
 
@@ -179,7 +219,11 @@ def _arrived(rate: float, time: float) -> float:
     """Return the integral over a time of the probability that a packet has come."""
     x = rate * time
     # t (1 - (1 - e^-x)/x), by its series where that cancels.
-    return float(time * x * (0.5 - x / 6 + x * x / 24) if x < 1e-4 else time * (1 - mean_decay(np.asarray(x))))
+    return float(
+        time * x * (0.5 - x / 6 + x * x / 24)
+        if x < 1e-4
+        else time * (1 - mean_decay(np.asarray(x)))
+    )
 
 
 def drift_of(transition: Array) -> Array:
@@ -191,7 +235,8 @@ def drift_of(transition: Array) -> Array:
 def _crossings(drift: Array) -> tuple[list[float], list[float]]:
     """Return where the drift passes zero downwards and upwards, linearly between backlogs.
 
-    No backlog at all, and all stations with one, are passed too where there is no drift at them and it points to them beside.
+    No backlog at all, and all stations with one, are passed too where there is no drift at them and
+    it points to them beside.
     """
     down: list[float] = []
     up: list[float] = []

@@ -2,7 +2,16 @@
 
 from ethermeter.theory.almes_lazowska import METHODS, almes_lazowska_1979
 from ethermeter.theory.almes_lazowska import MODEL as ALMES_LAZOWSKA
-from ethermeter.theory.arguments import ARRIVAL_RATE, LOAD, PACKET_BITS, PACKET_S, RATE_BPS, STATIONS, TIME_S, WEIGHT
+from ethermeter.theory.arguments import (
+    ARRIVAL_RATE,
+    LOAD,
+    PACKET_BITS,
+    PACKET_S,
+    RATE_BPS,
+    STATIONS,
+    TIME_S,
+    WEIGHT,
+)
 from ethermeter.theory.bux import (
     CSMA_CD,
     DISCIPLINES,
@@ -19,7 +28,14 @@ from ethermeter.theory.lam import MODEL as LAM
 from ethermeter.theory.lengths import LENGTHS
 
 _LAMBDA = Symbol("arrival_rate", "lambda", "1/s", "packets of all stations together", ARRIVAL_RATE)
-_PACKET = Symbol("packet_s", "E1", "s", "packet time: the fixed one, the mean, or those of a mix", PACKET_S, row=True)
+_PACKET = Symbol(
+    "packet_s",
+    "E1",
+    "s",
+    "packet time: the fixed one, the mean, or those of a mix",
+    PACKET_S,
+    row=True,
+)
 _TAU = Symbol("propagation_s", "tau", "s", "one-way end-to-end propagation", TIME_S)
 _WEIGHTS = Symbol("weights", "", "", "weights of the lengths of a mix", WEIGHT, None, row=True)
 _LENGTHS = Symbol("lengths", "", "", "how lengths are distributed", LENGTHS, "fixed")
@@ -59,13 +75,20 @@ ENTRIES = (
             Symbol("rate_bps", "C", "bit/s", "line rate", RATE_BPS),
             Symbol("slot_s", "T", "s", "contention slot", TIME_S),
             Symbol(
-                "method", "", "", "chain: fixed lengths, slot by slot; birth-death: exponential times of the same means", METHODS, "chain"
+                "method",
+                "",
+                "",
+                "chain: fixed lengths, slot by slot; birth-death: exponential times of the same means",
+                METHODS,
+                "chain",
             ),
             WHEN_UNSTABLE,
         ),
         (
             Output("response_s", "R", "s", "mean time from arrival to the end of transmission"),
-            Output("waiting", "N", "", "mean number of packets present, the one being sent included"),
+            Output(
+                "waiting", "N", "", "mean number of packets present, the one being sent included"
+            ),
         ),
         assuming(
             slotting="slots of one collision time, between packets",
@@ -95,7 +118,14 @@ ENTRIES = (
             _TAU,
             _WEIGHTS,
             _LENGTHS,
-            Symbol("contention", "", "", "distribution of the time to resolve a collision", CONTENTIONS, "geometric"),
+            Symbol(
+                "contention",
+                "",
+                "",
+                "distribution of the time to resolve a collision",
+                CONTENTIONS,
+                "geometric",
+            ),
             WHEN_UNSTABLE,
         ),
         (_DELAY, _UTILISATION),
@@ -127,7 +157,13 @@ ENTRIES = (
             _LAMBDA,
             Symbol("stations", "N", "", "stations on the ring, all alike", STATIONS),
             _PACKET,
-            Symbol("latency_s", "R", "s", "time of the token around the quiet ring, station delays included", TIME_S),
+            Symbol(
+                "latency_s",
+                "R",
+                "s",
+                "time of the token around the quiet ring, station delays included",
+                TIME_S,
+            ),
             Symbol(
                 "discipline",
                 "",
@@ -140,7 +176,11 @@ ENTRIES = (
             _LENGTHS,
             WHEN_UNSTABLE,
         ),
-        (_DELAY, Output("wait_s", "W", "s", "mean time from arrival to the start of transmission"), _UTILISATION),
+        (
+            _DELAY,
+            Output("wait_s", "W", "s", "mean time from arrival to the start of transmission"),
+            _UTILISATION,
+        ),
         assuming(
             slotting="none",
             population="finite, all stations alike",
@@ -159,7 +199,9 @@ ENTRIES = (
         bux_1981_slotted_ring,
         (
             _LAMBDA,
-            Symbol("packet_s", "E1", "s", "mean packet time at line rate, without headers", PACKET_S),
+            Symbol(
+                "packet_s", "E1", "s", "mean packet time at line rate, without headers", PACKET_S
+            ),
             Symbol("latency_s", "R", "s", "time around the ring", TIME_S),
             Symbol("header_bits", "L_h", "bit", "header of a slot", HEADER_BITS),
             Symbol("data_bits", "L_d", "bit", "data of a slot", PACKET_BITS),

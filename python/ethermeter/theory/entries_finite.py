@@ -10,7 +10,9 @@ from ethermeter.theory.tasaka import MODEL as TASAKA
 from ethermeter.theory.tobagi_hunt_finite import MODEL as TOBAGI_HUNT
 from ethermeter.theory.tobagi_hunt_finite import tobagi_hunt_1980_finite
 
-_GAM = Symbol("collision_slots", "gam", "slots", "length of a collision: 2 and the jam", WHOLE_SLOTS, 2)
+_GAM = Symbol(
+    "collision_slots", "gam", "slots", "length of a collision: 2 and the jam", WHOLE_SLOTS, 2
+)
 _S = Output("throughput", "S", "", "fraction of time in which packets that succeed are sent")
 _SLOTTED = {
     "slotting": "slots of one propagation time",
@@ -29,17 +31,50 @@ ENTRIES = (
         tobagi_hunt_1980_finite,
         (
             Symbol("stations", "M", "", "stations", CHAIN_STATIONS),
-            Symbol("generation", "sigma", "", "probability that a station without a packet gets one in a slot", PROBABILITY),
-            Symbol("retransmission", "nu", "", "probability that a station with a packet senses in an idle slot", PROBABILITY),
-            Symbol("packet_slots", "T", "slots", "length of a packet, or lengths of a mix", WHOLE_SLOTS, row=True),
+            Symbol(
+                "generation",
+                "sigma",
+                "",
+                "probability that a station without a packet gets one in a slot",
+                PROBABILITY,
+            ),
+            Symbol(
+                "retransmission",
+                "nu",
+                "",
+                "probability that a station with a packet senses in an idle slot",
+                PROBABILITY,
+            ),
+            Symbol(
+                "packet_slots",
+                "T",
+                "slots",
+                "length of a packet, or lengths of a mix",
+                WHOLE_SLOTS,
+                row=True,
+            ),
             Symbol("weights", "", "", "weights of the lengths of a mix", WEIGHT, None, row=True),
             _GAM,
-            Symbol("delayed_first", "", "", "whether a new packet waits as a repeated one does", ("true", "false"), default=False),
+            Symbol(
+                "delayed_first",
+                "",
+                "",
+                "whether a new packet waits as a repeated one does",
+                ("true", "false"),
+                default=False,
+            ),
         ),
         (
             _S,
-            Output("delay_slots", "D", "slots", "mean time from generation to the end of the success"),
-            Output("backlog", "N_b", "", "mean number of stations with a packet, the one being sent included"),
+            Output(
+                "delay_slots", "D", "slots", "mean time from generation to the end of the success"
+            ),
+            Output(
+                "backlog",
+                "N_b",
+                "",
+                "mean number of stations with a packet, the one being sent included",
+            ),
         ),
         assuming(
             arrivals="geometric, only at stations without a packet",
@@ -59,16 +94,51 @@ ENTRIES = (
         coyle_liu_1983,
         (
             Symbol("stations", "N", "", "stations", CHAIN_STATIONS),
-            Symbol("generation", "lambda", "", "packets a packet time of a station that has none", PACKET_RATE),
-            Symbol("retransmission", "mu", "", "tries a packet time of a station that has one", PACKET_RATE),
-            Symbol("window", "a", "packet times", "time after a start in which others do not hear it", WINDOW),
-            Symbol("collision", "c", "packet times", "time a collision takes the channel; at least the window", COLLISION),
+            Symbol(
+                "generation",
+                "lambda",
+                "",
+                "packets a packet time of a station that has none",
+                PACKET_RATE,
+            ),
+            Symbol(
+                "retransmission",
+                "mu",
+                "",
+                "tries a packet time of a station that has one",
+                PACKET_RATE,
+            ),
+            Symbol(
+                "window",
+                "a",
+                "packet times",
+                "time after a start in which others do not hear it",
+                WINDOW,
+            ),
+            Symbol(
+                "collision",
+                "c",
+                "packet times",
+                "time a collision takes the channel; at least the window",
+                COLLISION,
+            ),
         ),
         (
             Output("throughput", "S", "", "packets a packet time"),
-            Output("backlog", "N_b", "", "mean number of stations with a packet, the one being sent included"),
+            Output(
+                "backlog",
+                "N_b",
+                "",
+                "mean number of stations with a packet, the one being sent included",
+            ),
             Output("delay", "D", "packet times", "mean time from generation to success"),
-            Output("drift", "d", "", "mean change of the backlog from one busy period to the next", "backlog, from 0 to stations"),
+            Output(
+                "drift",
+                "d",
+                "",
+                "mean change of the backlog from one busy period to the next",
+                "backlog, from 0 to stations",
+            ),
             Output("stable", "", "", "backlogs where the drift passes zero downwards", "crossings"),
             Output("unstable", "", "", "backlogs where the drift passes zero upwards", "crossings"),
         ),
@@ -89,7 +159,9 @@ ENTRIES = (
         "mathematics solid: simulation within 0.5 % where there is one equilibrium; the structure is the paper's, details "
         "such as the length of a collision are doubtful",
         "a collision no longer than a success",
-        ("With two stable backlogs the means are of both together, over very long times; a measurement sees one or the other.",),
+        (
+            "With two stable backlogs the means are of both together, over very long times; a measurement sees one or the other.",
+        ),
     ),
     Model(
         TASAKA,
@@ -98,18 +170,49 @@ ENTRIES = (
         tasaka_1986,
         (
             Symbol("stations", "N", "", "stations", CHAIN_STATIONS),
-            Symbol("buffers", "K", "", "packets a station can hold, the one being sent included", BUFFERS),
-            Symbol("generation", "sigma", "", "probability that a station gets a packet in a slot", PROBABILITY),
-            Symbol("retransmission", "p", "", "probability that a station with a packet senses in an idle slot", RETRANSMISSION),
+            Symbol(
+                "buffers",
+                "K",
+                "",
+                "packets a station can hold, the one being sent included",
+                BUFFERS,
+            ),
+            Symbol(
+                "generation",
+                "sigma",
+                "",
+                "probability that a station gets a packet in a slot",
+                PROBABILITY,
+            ),
+            Symbol(
+                "retransmission",
+                "p",
+                "",
+                "probability that a station with a packet senses in an idle slot",
+                RETRANSMISSION,
+            ),
             Symbol("packet_slots", "T", "slots", "length of a packet", WHOLE_SLOTS),
             _GAM,
-            Symbol("method", "", "", "chain of the stations with a packet, or the point of equilibrium", METHODS, "chain"),
+            Symbol(
+                "method",
+                "",
+                "",
+                "chain of the stations with a packet, or the point of equilibrium",
+                METHODS,
+                "chain",
+            ),
         ),
         (
             _S,
             Output("delay_slots", "D", "slots", "mean time from arrival to the end of the success"),
             Output("loss", "", "", "fraction of the packets that find all buffers full"),
-            Output("equilibria", "x", "", "stations with a packet where arrivals and departures balance", "equilibria"),
+            Output(
+                "equilibria",
+                "x",
+                "",
+                "stations with a packet where arrivals and departures balance",
+                "equilibria",
+            ),
         ),
         assuming(
             arrivals="geometric at all stations",

@@ -1,7 +1,26 @@
 """The catalogue's entries of models that give throughput against stations or load."""
 
-from ethermeter.theory.arguments import COLLISION_SLOTS, LOAD, PACKET_BITS, PROPAGATION, RATE_BPS, SHARE, SLOTS, STATIONS, TIME_S
-from ethermeter.theory.entry import EQUALLY_FAR, NOT_MODELLED, POISSON_INFINITE, TOBAGI_HUNT, Model, Output, Symbol, assuming
+from ethermeter.theory.arguments import (
+    COLLISION_SLOTS,
+    LOAD,
+    PACKET_BITS,
+    PROPAGATION,
+    RATE_BPS,
+    SHARE,
+    SLOTS,
+    STATIONS,
+    TIME_S,
+)
+from ethermeter.theory.entry import (
+    EQUALLY_FAR,
+    NOT_MODELLED,
+    POISSON_INFINITE,
+    TOBAGI_HUNT,
+    Model,
+    Output,
+    Symbol,
+    assuming,
+)
 from ethermeter.theory.kleinrock_tobagi import MODEL as KLEINROCK_TOBAGI
 from ethermeter.theory.kleinrock_tobagi import kleinrock_tobagi_1975
 from ethermeter.theory.metcalfe_boggs import MODEL as METCALFE_BOGGS
@@ -31,8 +50,12 @@ from ethermeter.theory.tobagi_hunt_p_persistent import PROPAGATION as SOME_PROPA
 
 _G = Symbol("load", "G", "", "attempts a packet time, new and repeated", LOAD)
 _A = Symbol("propagation", "a", "", "one-way propagation over packet time", PROPAGATION)
-_GAM = Symbol("collision_slots", "gam", "slots", "length of a collision: 2 and the jam", COLLISION_SLOTS, 2)
-_B = Symbol("abort", "b", "", "time from hearing a collision to falling silent, over packet time", ABORT)
+_GAM = Symbol(
+    "collision_slots", "gam", "slots", "length of a collision: 2 and the jam", COLLISION_SLOTS, 2
+)
+_B = Symbol(
+    "abort", "b", "", "time from hearing a collision to falling silent, over packet time", ABORT
+)
 _S = Output("throughput", "S", "", "fraction of time in which packets that succeed are sent")
 _IDLE = Symbol(
     "idle",
@@ -76,7 +99,14 @@ ENTRIES = (
         (
             _G,
             _A,
-            Symbol("slotted", "", "", "whether starts are synchronised to slots of one propagation time", ("true", "false"), default=True),
+            Symbol(
+                "slotted",
+                "",
+                "",
+                "whether starts are synchronised to slots of one propagation time",
+                ("true", "false"),
+                default=True,
+            ),
         ),
         (_S,),
         assuming(
@@ -124,7 +154,9 @@ ENTRIES = (
         "R. M. Metcalfe, D. R. Boggs, Ethernet: distributed packet switching for local computer networks, CACM 19(7), 1976, section 6",
         "mathematics solid: simulation within 0.14 %; the paper's formula, its table compared from memory",
         "packets at least a slot long",
-        ("The slot is the round trip of the cable in use; with the 51.2 us of the standard it is far too pessimistic for a shorter one.",),
+        (
+            "The slot is the round trip of the cable in use; with the 51.2 us of the standard it is far too pessimistic for a shorter one.",
+        ),
     ),
     Model(
         NON_PERSISTENT,
@@ -149,7 +181,9 @@ ENTRIES = (
         TOBAGI_HUNT,
         _TH_CONFIDENCE,
         _TH_VALIDITY,
-        ("Also Takagi and Kleinrock's slotted 1-persistent CSMA/CD, with collision_slots = 2 + b/a.",),
+        (
+            "Also Takagi and Kleinrock's slotted 1-persistent CSMA/CD, with collision_slots = 2 + b/a.",
+        ),
     ),
     Model(
         P_PERSISTENT,
@@ -158,8 +192,16 @@ ENTRIES = (
         tobagi_hunt_1980_p_persistent,
         (
             _G,
-            Symbol("propagation", "a", "", "one-way propagation over packet time", SOME_PROPAGATION),
-            Symbol("persistence", "p", "", "probability that a ready station starts in a slot", PERSISTENCE),
+            Symbol(
+                "propagation", "a", "", "one-way propagation over packet time", SOME_PROPAGATION
+            ),
+            Symbol(
+                "persistence",
+                "p",
+                "",
+                "probability that a ready station starts in a slot",
+                PERSISTENCE,
+            ),
             _GAM,
         ),
         (_S,),
@@ -187,7 +229,10 @@ ENTRIES = (
             Output("long", "C2", "", "what of it long packets carry"),
             Output("load", "G", "", "attempts a mean packet time at which it is reached"),
         ),
-        assuming(persistence="non-persistent", **{**_TH_ASSUMES, "packet_lengths": "short or long, independently"}),
+        assuming(
+            persistence="non-persistent",
+            **{**_TH_ASSUMES, "packet_lengths": "short or long, independently"},
+        ),
         TOBAGI_HUNT,
         _TH_CONFIDENCE,
         "collisions from 2 slots to that of a short packet",
@@ -200,12 +245,18 @@ ENTRIES = (
         takagi_kleinrock_1985,
         (_G, _A, _B),
         (_S,),
-        assuming(collision_length="by the physics: 2a + b and the first rival's start", **POISSON_INFINITE, **_TK_ASSUMES),
+        assuming(
+            collision_length="by the physics: 2a + b and the first rival's start",
+            **POISSON_INFINITE,
+            **_TK_ASSUMES,
+        ),
         _TK_SOURCE,
         "mathematics solid: simulation within 0.4 %; identity with the paper's formula doubtful, "
         "as the second peak reported of it is absent",
         "a collision no longer than a packet: a + b up to 1",
-        ("The authors' unslotted CSMA/CD was disputed: Sohraby, Molle, Venetsanopoulos, IEEE Trans. Communications 35(2), 1987.",),
+        (
+            "The authors' unslotted CSMA/CD was disputed: Sohraby, Molle, Venetsanopoulos, IEEE Trans. Communications 35(2), 1987.",
+        ),
     ),
     Model(
         DOUBLE_PEAK,
@@ -219,7 +270,8 @@ ENTRIES = (
             **POISSON_INFINITE,
             **_TK_ASSUMES,
         ),
-        _TK_SOURCE + ", as reported by D. R. Boggs, J. C. Mogul, C. A. Kent, WRL 88/4, 1988, section 2.4.6",
+        _TK_SOURCE
+        + ", as reported by D. R. Boggs, J. C. Mogul, C. A. Kent, WRL 88/4, 1988, section 2.4.6",
         "mathematics solid for its assumption (simulation within 1 %); that this is what the paper computes is a hypothesis",
         "none physically: it shows how the reported second peak can come about",
         ("Artefact: reproduces the reported double peak, and is not to predict with.",),

@@ -156,17 +156,20 @@ class Model:
 
 
 def assuming(**texts: str) -> tuple[Assumption, ...]:
-    """Return assumptions in the order of the aspects; keywords are aspects with underscores. None may be missing."""
+    """Return assumptions in the order of the aspects; keywords are aspects with underscores.
+
+    None may be missing.
+    """
     return tuple(Assumption(aspect, texts[aspect.replace("-", "_")]) for aspect in Aspect)
 
 
-WHEN_UNSTABLE = Symbol("unstable", "", "", "what happens where the delay has no limit", UNSTABLE, "error")
+WHEN_UNSTABLE = Symbol(
+    "unstable", "", "", "what happens where the delay has no limit", UNSTABLE, "error"
+)
 
 NOT_MODELLED = {"gap": "none", "preamble": "none; may be counted into the packet"}
 """What no model of the time has."""
-TOBAGI_HUNT = (
-    "F. A. Tobagi, V. B. Hunt, Performance analysis of carrier sense multiple access with collision detection, Computer Networks 4(5), 1980"
-)
+TOBAGI_HUNT = "F. A. Tobagi, V. B. Hunt, Performance analysis of carrier sense multiple access with collision detection, Computer Networks 4(5), 1980"
 EQUALLY_FAR = "all stations one propagation time apart"
 POISSON_INFINITE = {
     "population": "infinite",

@@ -1,4 +1,6 @@
-"""Kleinrock and Tobagi 1975: 1-persistent CSMA without collision detection, the limit of the later models."""
+"""Kleinrock and Tobagi 1975: 1-persistent CSMA without collision detection, the limit of the later
+models.
+"""
 
 import numpy as np
 
@@ -10,7 +12,9 @@ from ethermeter.theory.throughput import Throughput
 MODEL = "kleinrock-tobagi-1975"
 
 
-def kleinrock_tobagi_1975(load: Numbers, *, propagation: Numbers, slotted: bool = True) -> Throughput:
+def kleinrock_tobagi_1975(
+    load: Numbers, *, propagation: Numbers, slotted: bool = True
+) -> Throughput:
     """Throughput of 1-persistent CSMA without collision detection.
 
     Parameters
@@ -34,7 +38,8 @@ def kleinrock_tobagi_1975(load: Numbers, *, propagation: Numbers, slotted: bool 
 
     Assumptions
     -----------
-    Infinite Poisson population, new packets and repeated ones together; all stations one propagation time apart; fixed lengths.
+    Infinite Poisson population, new packets and repeated ones together; all stations one
+    propagation time apart; fixed lengths.
 
     Source
     ------
@@ -49,7 +54,9 @@ def kleinrock_tobagi_1975(load: Numbers, *, propagation: Numbers, slotted: bool 
     g, a = together(MODEL, load=(load, LOAD), propagation=(propagation, PROPAGATION))
     with np.errstate(under="ignore"):
         value = _slotted(g, a) if flag(MODEL, "slotted", slotted) else _unslotted(g, a)
-    return Throughput(throughput=plain(value), outside_range=plain(np.zeros(value.shape, dtype=np.bool_)))
+    return Throughput(
+        throughput=plain(value), outside_range=plain(np.zeros(value.shape, dtype=np.bool_))
+    )
 
 
 def _slotted(g: Array, a: Array) -> Array:

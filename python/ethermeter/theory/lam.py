@@ -32,7 +32,8 @@ def lam_1980(
     arrival_rate
         lambda, of all stations together [1/s]; at least 0.
     packet_s
-        Packet time: the fixed one, the mean, or those of a mix, shape (lengths,) [s]; from 1e-15 to 1e6.
+        Packet time: the fixed one, the mean, or those of a mix, shape (lengths,) [s]; from 1e-15 to
+        1e6.
     propagation_s
         tau, one-way end-to-end propagation [s]; at least 0.
     weights
@@ -40,8 +41,9 @@ def lam_1980(
     lengths
         "fixed", "exponential" or "mix".
     contention
-        How many slots it takes to resolve a collision: "geometric", each slot succeeds with probability 1/e; or "exponential", a time of
-        the same mean beyond the first slot, which is the model that the printed formula solves exactly.
+        How many slots it takes to resolve a collision: "geometric", each slot succeeds with
+        probability 1/e; or "exponential", a time of the same mean beyond the first slot, which is
+        the model that the printed formula solves exactly.
     unstable
         "error" or "nan": what happens to rates beyond the limit.
 
@@ -53,12 +55,14 @@ def lam_1980(
     Raises
     ------
     ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or a rate is not stable and `unstable` is "error".
+        If an argument is out of its range, the shapes do not broadcast, or a rate is not stable and
+        `unstable` is "error".
 
     Assumptions
     -----------
-    Infinite Poisson population; slots of 2 tau begin after each success; a single packet succeeds at once, several collide for 2 tau and
-    then contend with adaptive backoff that succeeds with probability 1/e in a slot; a success takes the packet time and tau.
+    Infinite Poisson population; slots of 2 tau begin after each success; a single packet succeeds
+    at once, several collide for 2 tau and then contend with adaptive backoff that succeeds with
+    probability 1/e in a slot; a success takes the packet time and tau.
 
     Source
     ------
@@ -72,7 +76,11 @@ def lam_1980(
     else:
         rate, tau = queue.rate, queue.tau_s
         # E[N^2] = 2 e^2 - e of the contention slots, where the exponential has 2 e^2 - 2 e + 1.
-        square = queue.square_s2 + (4 * _E + 2) * tau * queue.mean_s + (1 + 4 * _E + 4 * _E * (2 * _E - 1)) * tau**2
+        square = (
+            queue.square_s2
+            + (4 * _E + 2) * tau * queue.mean_s
+            + (1 + 4 * _E + 4 * _E * (2 * _E - 1)) * tau**2
+        )
         # (1 - w)/lambda, w = e^(-2 lambda tau), without cancellation.
         slot = 2 * tau * mean_decay(2 * rate * tau)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -118,7 +126,13 @@ class Queue:
 
 
 def read_queue(
-    model: str, arrival_rate: Numbers, packet_s: Numbers, propagation_s: Numbers, weights: Numbers | None, lengths: str, unstable: str
+    model: str,
+    arrival_rate: Numbers,
+    packet_s: Numbers,
+    propagation_s: Numbers,
+    weights: Numbers | None,
+    lengths: str,
+    unstable: str,
 ) -> Queue:
     """Check what both forms take."""
     packet = packet_times(model, packet_s, weights, lengths)
@@ -135,13 +149,24 @@ def read_queue(
     service = mean + tau + 2 * _E * tau
     good = stable(model, "arrival_rate", rate, 1 / service, unstable)
     none = packet.transform(rate) * np.exp(-1 - rate * tau) + np.expm1(-2 * rate * tau)
-    return Queue(rate, tau, mean, square, rate * service, none, good, np.asarray((none > 0) & (mean >= 2 * tau * (1 - SAME))))
+    return Queue(
+        rate,
+        tau,
+        mean,
+        square,
+        rate * service,
+        none,
+        good,
+        np.asarray((none > 0) & (mean >= 2 * tau * (1 - SAME))),
+    )
 
 
 def printed_delay_s(queue: Queue) -> Array:
     """Return the printed form without its term for the way from sender to receiver [s]."""
     rate, tau = queue.rate, queue.tau_s
-    square = queue.square_s2 + (4 * _E + 2) * tau * queue.mean_s + (5 + 4 * _E * (2 * _E - 1)) * tau**2
+    square = (
+        queue.square_s2 + (4 * _E + 2) * tau * queue.mean_s + (5 + 4 * _E * (2 * _E - 1)) * tau**2
+    )
     slot = 2 * tau * mean_decay(2 * rate * tau)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(

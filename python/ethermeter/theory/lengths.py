@@ -29,7 +29,9 @@ class PacketTimes:
     transform: Callable[[Array], Array]
 
 
-def mix(model: str, name: str, values: Numbers, weights: Numbers, allowed: Range) -> tuple[Array, Array]:
+def mix(
+    model: str, name: str, values: Numbers, weights: Numbers, allowed: Range
+) -> tuple[Array, Array]:
     """Return the values of a mix and their shares, which sum to 1; both of shape (lengths,).
 
     Raises
@@ -40,15 +42,24 @@ def mix(model: str, name: str, values: Numbers, weights: Numbers, allowed: Range
     """
     of, share = allowed.read(model, name, values), WEIGHT.read(model, "weights", weights)
     if of.ndim != 1 or of.size == 0:
-        raise ArgumentError(model, name, f"an array of shape {of.shape}", "with weights: one row of lengths")
+        raise ArgumentError(
+            model, name, f"an array of shape {of.shape}", "with weights: one row of lengths"
+        )
     if share.shape != of.shape:
-        raise ArgumentError(model, "weights", f"an array of shape {share.shape}", f"one for each length: shape {of.shape}")
+        raise ArgumentError(
+            model,
+            "weights",
+            f"an array of shape {share.shape}",
+            f"one for each length: shape {of.shape}",
+        )
     if share.sum() == 0:
         raise ArgumentError(model, "weights", "0", "a sum above 0")
     return of, share / share.sum()
 
 
-def packet_times(model: str, packet_s: Numbers, weights: Numbers | None, lengths: str) -> PacketTimes:
+def packet_times(
+    model: str, packet_s: Numbers, weights: Numbers | None, lengths: str
+) -> PacketTimes:
     """Return the packet time for one of the words of `LENGTHS`.
 
     Raises
@@ -60,10 +71,14 @@ def packet_times(model: str, packet_s: Numbers, weights: Numbers | None, lengths
     choice(model, "lengths", lengths, LENGTHS)
     if lengths == "mix":
         if weights is None:
-            raise ArgumentError(model, "weights", "nothing", 'one for each length, as lengths is "mix"')
+            raise ArgumentError(
+                model, "weights", "nothing", 'one for each length, as lengths is "mix"'
+            )
         of, share = mix(model, "packet_s", packet_s, weights, PACKET_S)
         return PacketTimes(
-            np.asarray(of @ share), np.asarray(of**2 @ share), lambda s: np.asarray(np.exp(-np.multiply.outer(s, of)) @ share)
+            np.asarray(of @ share),
+            np.asarray(of**2 @ share),
+            lambda s: np.asarray(np.exp(-np.multiply.outer(s, of)) @ share),
         )
     if weights is not None:
         raise ArgumentError(model, "weights", "given", f'nothing, as lengths is "{lengths}"')

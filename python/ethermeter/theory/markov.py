@@ -13,7 +13,8 @@ def stationary_falling_by_one(transition: Array) -> Array:
     Parameters
     ----------
     transition
-        Probabilities of a step, rows from, columns to, shape (n, n); zero below the first subdiagonal.
+        Probabilities of a step, rows from, columns to, shape (n, n); zero below the first
+        subdiagonal.
 
     Returns
     -------
@@ -22,8 +23,9 @@ def stationary_falling_by_one(transition: Array) -> Array:
 
     Notes
     -----
-    The flow up through the cut between j and j+1 equals the flow down, which has one term: pi[j+1] P[j+1, j]. All terms are positive, so
-    that even states of probability 1e-200 are right to many digits.
+    The flow up through the cut between j and j+1 equals the flow down, which has one term: pi[j+1]
+    P[j+1, j]. All terms are positive, so that even states of probability 1e-200 are right to many
+    digits.
 
     """
     states = len(transition)
@@ -59,11 +61,13 @@ def stationary(transition: Array) -> Array:
     Returns
     -------
     :
-        Shape (n,); sums to 1. States that cannot be come back from to lower ones count as out of reach.
+        Shape (n,); sums to 1. States that cannot be come back from to lower ones count as out of
+        reach.
 
     Source
     ------
-    Grassmann, Taksar and Heyman, Operations Research 33(5), 1985: state after state is left out, the last first.
+    Grassmann, Taksar and Heyman, Operations Research 33(5), 1985: state after state is left out,
+    the last first.
 
     """
     left = transition.copy()

@@ -34,12 +34,16 @@ class Saturation:
 
 
 def waiting_slots(stations: Array) -> Array:
-    """Return the mean number of slots without a success, 1/A - 1, for a number of stations of at least 1."""
+    """Return the mean number of slots without a success, 1/A - 1, for a number of stations of at
+    least 1.
+    """
     return np.asarray(np.expm1(0.0 - _log_acquisition(stations)))
 
 
 def acquisition(stations: Array) -> Array:
-    """Return the probability that exactly one of the stations starts in a slot, each with probability 1/Q."""
+    """Return the probability that exactly one of the stations starts in a slot, each with
+    probability 1/Q.
+    """
     return np.asarray(np.exp(_log_acquisition(stations)))
 
 
@@ -48,7 +52,9 @@ def _log_acquisition(stations: Array) -> Array:
     return np.where(stations > 1, (several - 1) * np.log1p(-1 / several), 0.0)
 
 
-def metcalfe_boggs_1976(stations: Numbers, *, packet_bits: Numbers, rate_bps: Numbers, slot_s: Numbers) -> Saturation:
+def metcalfe_boggs_1976(
+    stations: Numbers, *, packet_bits: Numbers, rate_bps: Numbers, slot_s: Numbers
+) -> Saturation:
     """Efficiency with Q continuously queued stations.
 
     Parameters
@@ -74,7 +80,8 @@ def metcalfe_boggs_1976(stations: Numbers, *, packet_bits: Numbers, rate_bps: Nu
 
     Assumptions
     -----------
-    In every slot of the contention each station starts with probability exactly 1/Q; then one packet, without gap or preamble.
+    In every slot of the contention each station starts with probability exactly 1/Q; then one
+    packet, without gap or preamble.
 
     Source
     ------
@@ -88,7 +95,11 @@ def metcalfe_boggs_1976(stations: Numbers, *, packet_bits: Numbers, rate_bps: Nu
 
     """
     q, bits, rate, slot = together(
-        MODEL, stations=(stations, STATIONS), packet_bits=(packet_bits, PACKET_BITS), rate_bps=(rate_bps, RATE_BPS), slot_s=(slot_s, TIME_S)
+        MODEL,
+        stations=(stations, STATIONS),
+        packet_bits=(packet_bits, PACKET_BITS),
+        rate_bps=(rate_bps, RATE_BPS),
+        slot_s=(slot_s, TIME_S),
     )
     packet_s, waiting = bits / rate, waiting_slots(q)
     return Saturation(

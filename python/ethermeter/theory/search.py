@@ -29,7 +29,8 @@ class Capacity:
     load
         G at which it is reached.
     outside_range
-        Where the model's assumptions do not hold there, or the throughput still rises at the largest load that is looked at.
+        Where the model's assumptions do not hold there, or the throughput still rises at the
+        largest load that is looked at.
 
     """
 
@@ -51,7 +52,8 @@ def capacity(function: Model, **parameters: Any) -> Capacity:
     Returns
     -------
     :
-        Of the broadcast shape of the parameters. The load is found to about 1e-6, the capacity to the last digits.
+        Of the broadcast shape of the parameters. The load is found to about 1e-6, the capacity to
+        the last digits.
 
     Raises
     ------
@@ -73,11 +75,16 @@ def capacity(function: Model, **parameters: Any) -> Capacity:
     for _ in range(_ROUNDS):
         finer = low + (high - low) * np.linspace(0.0, 1.0, _FINER).reshape(-1, *(1 for _ in shape))
         best = evaluate(finer).argmax(axis=0)
-        low, high = (np.take_along_axis(finer, np.clip(best + step, 0, _FINER - 1)[None], axis=0)[0] for step in (-1, 1))
+        low, high = (
+            np.take_along_axis(finer, np.clip(best + step, 0, _FINER - 1)[None], axis=0)[0]
+            for step in (-1, 1)
+        )
     load = np.where(at == grid.size - 1, grid[-1], (low + high) / 2)
     found = function(load, **parameters)
     return Capacity(
-        capacity=plain(found.throughput), load=plain(load), outside_range=plain(np.asarray(found.outside_range) | (at == grid.size - 1))
+        capacity=plain(found.throughput),
+        load=plain(load),
+        outside_range=plain(np.asarray(found.outside_range) | (at == grid.size - 1)),
     )
 
 
@@ -101,7 +108,8 @@ def load_of(throughput: Numbers, function: Model, **parameters: Any) -> Array:
     Raises
     ------
     ArgumentError
-        If the throughput is out of range, the function has no load to vary, or it refuses a parameter.
+        If the throughput is out of range, the function has no load to vary, or it refuses a
+        parameter.
 
     """
     wanted = SHARE.read("load_of", "throughput", throughput)
@@ -115,7 +123,11 @@ def load_of(throughput: Numbers, function: Model, **parameters: Any) -> Array:
     first = np.where(reaches.any(axis=0), reaches.argmax(axis=0), -1)
     below_peak = np.searchsorted(grid, peak) - 1
     high = np.where(first >= 0, grid[first], peak)
-    low = np.where(first >= 0, np.where(first > 0, grid[np.maximum(first - 1, 0)], 0.0), grid[np.maximum(below_peak, 0)])
+    low = np.where(
+        first >= 0,
+        np.where(first > 0, grid[np.maximum(first - 1, 0)], 0.0),
+        grid[np.maximum(below_peak, 0)],
+    )
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         enough = evaluate(middle) >= wanted
@@ -124,13 +136,17 @@ def load_of(throughput: Numbers, function: Model, **parameters: Any) -> Array:
     return np.asarray(plain(found))[()]
 
 
-def _prepared(function: Model, parameters: dict[str, Any]) -> tuple[tuple[int, ...], Callable[[Array], Array]]:
+def _prepared(
+    function: Model, parameters: dict[str, Any]
+) -> tuple[tuple[int, ...], Callable[[Array], Array]]:
     """Return the shape of the parameters, and the throughput as a function of the load."""
     try:
         # Whatever is wrong with a parameter is found here, and named by the model.
         found = function(1.0, **parameters)
     except TypeError as error:
-        raise ArgumentError("capacity", "parameters", ", ".join(parameters) or "none", str(error)) from None
+        raise ArgumentError(
+            "capacity", "parameters", ", ".join(parameters) or "none", str(error)
+        ) from None
     if not isinstance(found, Throughput):
         name = getattr(function, "__name__", str(function))
         raise ArgumentError("capacity", "function", name, "a model of throughput against load")
@@ -146,4 +162,6 @@ def _curve(evaluate: Callable[[Array], Array], shape: tuple[int, ...]) -> tuple[
     decades = np.log10(LOAD.high / _LEAST)
     grid = np.geomspace(_LEAST, LOAD.high, int(decades * _POINTS_A_DECADE) + 1)
     grid[-1] = LOAD.high
-    return grid, evaluate(np.broadcast_to(grid.reshape(-1, *(1 for _ in shape)), (grid.size, *shape)))
+    return grid, evaluate(
+        np.broadcast_to(grid.reshape(-1, *(1 for _ in shape)), (grid.size, *shape))
+    )

@@ -19,7 +19,9 @@ def two_or_more(x: Array) -> Array:
 
 def some_of(trials: Array, probability: Array | float) -> Array:
     """Return 1 - (1-p)^n without cancellation."""
-    return np.asarray(-np.expm1(special.xlog1py(trials, -np.asarray(probability))), dtype=np.float64)
+    return np.asarray(
+        -np.expm1(special.xlog1py(trials, -np.asarray(probability))), dtype=np.float64
+    )
 
 
 def two_or_more_of(trials: Array, probability: Array | float) -> Array:
@@ -42,4 +44,6 @@ def binomial(successes: Array, trials: Array, probability: Array | float) -> Arr
 def poisson(count: Array, mean: Array) -> Array:
     """Return the probability of k events where `mean` are expected."""
     with np.errstate(under="ignore"):
-        return np.asarray(np.exp(special.xlogy(count, mean) - mean - special.gammaln(count + 1)), dtype=np.float64)
+        return np.asarray(
+            np.exp(special.xlogy(count, mean) - mean - special.gammaln(count + 1)), dtype=np.float64
+        )

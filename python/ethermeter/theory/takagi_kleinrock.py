@@ -8,7 +8,11 @@ from ethermeter.theory.markov import stationary
 from ethermeter.theory.special import binomial, two_or_more
 from ethermeter.theory.throughput import Throughput
 
-MODEL, DOUBLE_PEAK, FINITE = "takagi-kleinrock-1985", "takagi-kleinrock-1985-double-peak", "takagi-kleinrock-1985-finite"
+MODEL, DOUBLE_PEAK, FINITE = (
+    "takagi-kleinrock-1985",
+    "takagi-kleinrock-1985-double-peak",
+    "takagi-kleinrock-1985-finite",
+)
 ABORT = Range(0, 1e6)
 FINITE_STATIONS = Range(2, 1000, whole=True)
 _NODES = 24
@@ -24,7 +28,8 @@ def takagi_kleinrock_1985(load: Numbers, *, propagation: Numbers, abort: Numbers
     propagation
         a, propagation between any two stations over packet time; from 0 to 1.
     abort
-        b, time from hearing a collision to falling silent, over packet time; at least 0, sensible up to 1 - a.
+        b, time from hearing a collision to falling silent, over packet time; at least 0, sensible
+        up to 1 - a.
 
     Returns
     -------
@@ -38,31 +43,43 @@ def takagi_kleinrock_1985(load: Numbers, *, propagation: Numbers, abort: Numbers
 
     Assumptions
     -----------
-    Infinite Poisson population; packets that start together are noticed by their senders a propagation time later, as any collision.
+    Infinite Poisson population; packets that start together are noticed by their senders a
+    propagation time later, as any collision.
 
     Source
     ------
-    Takagi and Kleinrock, IEEE T-COM 33(7), 1985: the physics of their model; whether the formula is theirs is doubtful, as it has no
-    second peak.
+    Takagi and Kleinrock, IEEE T-COM 33(7), 1985: the physics of their model; whether the formula is
+    theirs is doubtful, as it has no second peak.
 
     """
-    g, a, b = together(MODEL, load=(load, LOAD), propagation=(propagation, PROPAGATION), abort=(abort, ABORT))
+    g, a, b = together(
+        MODEL, load=(load, LOAD), propagation=(propagation, PROPAGATION), abort=(abort, ABORT)
+    )
     with np.errstate(under="ignore"):
         from_single = _single_after_single(g, a, b)
         waiting = g * (a + b)
         from_several = np.exp(-waiting) * (1 + waiting)
-        single = np.divide(from_several, 1 - from_single + from_several, out=np.zeros_like(g), where=from_several > 0)
+        single = np.divide(
+            from_several,
+            1 - from_single + from_several,
+            out=np.zeros_like(g),
+            where=from_several > 0,
+        )
         # Times G, so that there is a value without load.
-        cycle = single * _cycle_of_single(g, a, b) + (1 - single) * (g * (2 * a + b) + np.exp(-waiting))
+        cycle = single * _cycle_of_single(g, a, b) + (1 - single) * (
+            g * (2 * a + b) + np.exp(-waiting)
+        )
         value = np.divide(single * np.exp(-a * g) * g, cycle, out=np.zeros_like(g), where=cycle > 0)
     return Throughput(throughput=plain(value), outside_range=plain(_too_long(a, b)))
 
 
-def takagi_kleinrock_1985_double_peak(load: Numbers, *, propagation: Numbers, abort: Numbers) -> Throughput:
+def takagi_kleinrock_1985_double_peak(
+    load: Numbers, *, propagation: Numbers, abort: Numbers
+) -> Throughput:
     """Throughput of a variant that shows the second peak reported of the paper: an artefact.
 
-    Packets that start together are not noticed as a collision unless a further one comes within the propagation time, so that they last
-    as long as a success.
+    Packets that start together are not noticed as a collision unless a further one comes within the
+    propagation time, so that they last as long as a success.
 
     Parameters
     ----------
@@ -71,7 +88,8 @@ def takagi_kleinrock_1985_double_peak(load: Numbers, *, propagation: Numbers, ab
     propagation
         a, propagation between any two stations over packet time; from 0 to 1.
     abort
-        b, time from hearing a collision to falling silent, over packet time; at least 0, sensible up to 1 - a.
+        b, time from hearing a collision to falling silent, over packet time; at least 0, sensible
+        up to 1 - a.
 
     Returns
     -------
@@ -85,14 +103,18 @@ def takagi_kleinrock_1985_double_peak(load: Numbers, *, propagation: Numbers, ab
 
     Assumptions
     -----------
-    Infinite Poisson population. A hypothesis about what the paper computes; do not use it to predict.
+    Infinite Poisson population. A hypothesis about what the paper computes; do not use it to
+    predict.
 
     Source
     ------
-    Takagi and Kleinrock, IEEE T-COM 33(7), 1985, as reported by Boggs, Mogul and Kent, WRL 88/4, 1988, section 2.4.6.
+    Takagi and Kleinrock, IEEE T-COM 33(7), 1985, as reported by Boggs, Mogul and Kent, WRL 88/4,
+    1988, section 2.4.6.
 
     """
-    g, a, b = together(DOUBLE_PEAK, load=(load, LOAD), propagation=(propagation, PROPAGATION), abort=(abort, ABORT))
+    g, a, b = together(
+        DOUBLE_PEAK, load=(load, LOAD), propagation=(propagation, PROPAGATION), abort=(abort, ABORT)
+    )
     with np.errstate(under="ignore"):
         value = _single_after_single(g, a, b) * np.exp(-a * g) * g / _cycle_of_single(g, a, b)
     return Throughput(throughput=plain(value), outside_range=plain(_too_long(a, b)))
@@ -103,7 +125,9 @@ def _single_after_single(g: Array, a: Array, b: Array) -> Array:
     rivals, waiting = 2 * a * g, g * (a + b)
     some = -np.expm1(-rivals)
     after_success = np.exp(-a * g) * np.exp(-g) * (1 + g)
-    return np.asarray(after_success + np.exp(-waiting) * (some / 2 + waiting * some / 2 + two_or_more(rivals) / 4))
+    return np.asarray(
+        after_success + np.exp(-waiting) * (some / 2 + waiting * some / 2 + two_or_more(rivals) / 4)
+    )
 
 
 def _cycle_of_single(g: Array, a: Array, b: Array) -> Array:
@@ -119,7 +143,9 @@ def _too_long(a: Array, b: Array) -> Flags:
     return np.asarray(a + b > 1 + SAME)
 
 
-def takagi_kleinrock_1985_finite(load: Numbers, *, stations: Numbers, propagation: Numbers, abort: Numbers) -> Throughput:
+def takagi_kleinrock_1985_finite(
+    load: Numbers, *, stations: Numbers, propagation: Numbers, abort: Numbers
+) -> Throughput:
     """Throughput of unslotted 1-persistent CSMA/CD with a finite population.
 
     Parameters
@@ -131,7 +157,8 @@ def takagi_kleinrock_1985_finite(load: Numbers, *, stations: Numbers, propagatio
     propagation
         a, propagation between any two stations over packet time; from 0 to 1.
     abort
-        b, time from hearing a collision to falling silent, over packet time; at least 0, sensible up to 1 - a.
+        b, time from hearing a collision to falling silent, over packet time; at least 0, sensible
+        up to 1 - a.
 
     Returns
     -------
@@ -145,7 +172,8 @@ def takagi_kleinrock_1985_finite(load: Numbers, *, stations: Numbers, propagatio
 
     Assumptions
     -----------
-    An idle station gets a packet at rate G/M and has at most one; whoever took part in a busy period is idle again at its end.
+    An idle station gets a packet at rate G/M and has at most one; whoever took part in a busy
+    period is idle again at its end.
 
     Source
     ------
@@ -153,20 +181,27 @@ def takagi_kleinrock_1985_finite(load: Numbers, *, stations: Numbers, propagatio
 
     """
     g, m, a, b = together(
-        FINITE, load=(load, LOAD), stations=(stations, FINITE_STATIONS), propagation=(propagation, PROPAGATION), abort=(abort, ABORT)
+        FINITE,
+        load=(load, LOAD),
+        stations=(stations, FINITE_STATIONS),
+        propagation=(propagation, PROPAGATION),
+        abort=(abort, ABORT),
     )
     value = np.zeros(g.size)
     for at, (gi, mi, ai, bi) in enumerate(zip(g.flat, m.flat, a.flat, b.flat, strict=True)):
         if gi > 0:
             value[at] = _finite(float(gi), int(mi), float(ai), float(bi))
-    return Throughput(throughput=plain(value.reshape(g.shape)), outside_range=plain(_too_long(a, b)))
+    return Throughput(
+        throughput=plain(value.reshape(g.shape)), outside_range=plain(_too_long(a, b))
+    )
 
 
 def _finite(g: float, stations: int, a: float, b: float) -> float:
     """Return the throughput by the chain of how many start a busy period.
 
-    With k = 0 ready at the end of one, all are idle until one starts. A single start at 0 fails if the first rival comes at z < a; by
-    2a+b+z all is quiet again. Every other station takes part too if its packet comes in (z, a), and waits if it comes after a.
+    With k = 0 ready at the end of one, all are idle until one starts. A single start at 0 fails if
+    the first rival comes at z < a; by 2a+b+z all is quiet again. Every other station takes part too
+    if its packet comes in (z, a), and waits if it comes after a.
     """
     each = g / stations
     starters = np.arange(1.0, stations + 1)
@@ -177,14 +212,15 @@ def _finite(g: float, stations: int, a: float, b: float) -> float:
         waits = np.exp(-each * a) * -np.expm1(-each * (a + b))
         to = binomial(ready[None, :], (stations - starters)[:, None], waits)
         nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-        # The first rival's time, by its probability u to have come: u is uniform below 1 - quiet, which makes the integrand smooth.
+        # The first rival's time, by its probability u to have come: u is uniform below 1 - quiet,
+        # which makes the integrand smooth.
         u = (nodes + 1) / 2 * (1 - quiet)
         z = -np.log1p(-u) / ((stations - 1) * each)
         waits_z = np.exp(-each * (a - z)) * -np.expm1(-each * (a + b + z))
         rivals = weights / 2 * (1 - quiet)
-        to[0] = quiet * binomial(ready, np.asarray(stations - 1.0), -np.expm1(-each)) + rivals @ binomial(
-            ready[None, :], np.asarray(stations - 2.0), waits_z[:, None]
-        )
+        to[0] = quiet * binomial(
+            ready, np.asarray(stations - 1.0), -np.expm1(-each)
+        ) + rivals @ binomial(ready[None, :], np.asarray(stations - 2.0), waits_z[:, None])
         length = np.full(stations, 2 * a + b)
         length[0] = quiet * (1 + a) + (1 - quiet) * (2 * a + b) + rivals @ z
         length += to[:, 0] / g

@@ -26,15 +26,18 @@ class Buffered:
     throughput
         S, fraction of time in which packets that succeed are sent.
     delay_slots
-        Mean time from the arrival of a packet in its buffer to the end of its success [slots]; NaN if nothing gets through.
+        Mean time from the arrival of a packet in its buffer to the end of its success [slots]; NaN
+        if nothing gets through.
     loss
         Fraction of the packets that find all buffers full.
     equilibria
-        Numbers of stations with a packet at which arrivals and departures balance, in ascending order along the last axis, NaN after
-        the last. One is stable; of three the outer two are, and the channel is bistable.
+        Numbers of stations with a packet at which arrivals and departures balance, in ascending
+        order along the last axis, NaN after the last. One is stable; of three the outer two are,
+        and the channel is bistable.
     outside_range
-        Where a collision is shorter than two slots or longer than a success, and where there are several equilibria, so that one value
-        does not tell it ("equilibrium" gives those of the lowest).
+        Where a collision is shorter than two slots or longer than a success, and where there are
+        several equilibria, so that one value does not tell it ("equilibrium" gives those of the
+        lowest).
 
     """
 
@@ -72,7 +75,8 @@ def tasaka_1986(
     collision_slots
         gam, length of a collision [slots]; whole, at least 1, sensible from 2 to T + 1.
     method
-        "chain": the chain of the number of stations with a packet. "equilibrium": the point where its mean change vanishes.
+        "chain": the chain of the number of stations with a packet. "equilibrium": the point where
+        its mean change vanishes.
 
     Returns
     -------
@@ -86,8 +90,9 @@ def tasaka_1986(
 
     Assumptions
     -----------
-    A new packet waits for its first sensing as a repeated one does. Both methods are approximations: the chain has good throughput, and
-    delays to 1 % with one buffer or light load, 20 to 25 % too low near saturation with four; the equilibrium has throughput to 1.5 %, and
+    A new packet waits for its first sensing as a repeated one does. Both methods are
+    approximations: the chain has good throughput, and delays to 1 % with one buffer or light load,
+    20 to 25 % too low near saturation with four; the equilibrium has throughput to 1.5 %, and
     delays 30 to 75 % too low below saturation.
 
     Source
@@ -107,10 +112,16 @@ def tasaka_1986(
     )
     throughput, delay, loss = (np.empty(n.size) for _ in range(3))
     roots: list[Array] = []
-    for at, values in enumerate(zip(n.flat, k.flat, sigma.flat, p.flat, length.flat, gam.flat, strict=True)):
+    for at, values in enumerate(
+        zip(n.flat, k.flat, sigma.flat, p.flat, length.flat, gam.flat, strict=True)
+    ):
         point = _Point(*(float(value) for value in values))
         roots.append(_equilibria(point))
-        busy, rate = _by_chain(point) if method == "chain" else (float(roots[-1][0]), float(_rate(point, roots[-1][:1])[0]))
+        busy, rate = (
+            _by_chain(point)
+            if method == "chain"
+            else (float(roots[-1][0]), float(_rate(point, roots[-1][:1])[0]))
+        )
         throughput[at], delay[at], loss[at] = _figures(point, busy, rate)
     equilibria = np.full((n.size, max((row.size for row in roots), default=0)), np.nan)
     for at, row in enumerate(roots):
@@ -147,7 +158,9 @@ def _rate(point: _Point, busy: Array) -> Array:
 
 
 def _terms(point: _Point, ratio: Array) -> tuple[Array, Array, Array]:
-    """Return of 1 + r + … + r^K the first and the last term, and the mean index, as shares: empty, full, mean packets."""
+    """Return of 1 + r + … + r^K the first and the last term, and the mean index, as shares: empty,
+    full, mean packets.
+    """
     k = np.arange(point.buffers + 1)
     r = np.asarray(ratio, dtype=np.float64)[..., None]
     with np.errstate(under="ignore", over="ignore"):
@@ -159,7 +172,9 @@ def _terms(point: _Point, ratio: Array) -> tuple[Array, Array, Array]:
 
 def _ratio(point: _Point, busy: Array, rate: Array) -> Array:
     """Return what a station with a packet gets over what it sends; at most 1e300."""
-    return np.asarray(point.generation * busy / np.maximum(rate, point.generation * busy * 1e-300 + 1e-320))
+    return np.asarray(
+        point.generation * busy / np.maximum(rate, point.generation * busy * 1e-300 + 1e-320)
+    )
 
 
 def _equilibria(point: _Point) -> Array:
@@ -169,20 +184,34 @@ def _equilibria(point: _Point) -> Array:
         empty, _, _ = _terms(point, _ratio(point, busy, _rate(point, busy)))
         return np.asarray(busy - point.stations * (1 - empty))
 
-    # Equilibria lie near 0 under light load and near N when collapsed: steps that are fine at both ends.
-    half = np.concatenate([np.geomspace(1e-12, 1e-3, _SCAN // 8), np.linspace(1e-3, 0.5, _SCAN // 2)[1:]])
+    # Equilibria lie near 0 under light load and near N when collapsed: steps that are fine at both
+    # ends.
+    half = np.concatenate(
+        [np.geomspace(1e-12, 1e-3, _SCAN // 8), np.linspace(1e-3, 0.5, _SCAN // 2)[1:]]
+    )
     grid = point.stations * np.concatenate([half, 1 - half[-2::-1], [1.0]])
     values = excess(grid)
-    changes = np.nonzero((values[:-1] < 0) & (values[1:] >= 0) | (values[:-1] >= 0) & (values[1:] < 0))[0]
-    roots = [optimize.brentq(lambda x: float(excess(np.array([x]))[0]), grid[at], grid[at + 1], xtol=1e-13, rtol=1e-14) for at in changes]
+    changes = np.nonzero(
+        (values[:-1] < 0) & (values[1:] >= 0) | (values[:-1] >= 0) & (values[1:] < 0)
+    )[0]
+    roots = [
+        optimize.brentq(
+            lambda x: float(excess(np.array([x]))[0]),
+            grid[at],
+            grid[at + 1],
+            xtol=1e-13,
+            rtol=1e-14,
+        )
+        for at in changes
+    ]
     return np.array(roots if roots else [float(grid[0] if values[0] >= 0 else grid[-1])])
 
 
 def _by_chain(point: _Point) -> tuple[float, float]:
     """Return the mean number of busy stations and the packets a slot.
 
-    A station that was served has no further packet with the probability that one with packets has exactly one, which depends on
-    the result; the two are brought to agree.
+    A station that was served has no further packet with the probability that one with packets has
+    exactly one, which depends on the result; the two are brought to agree.
     """
 
     def solve(empties: float) -> tuple[float, float]:
@@ -209,12 +238,16 @@ def _by_chain(point: _Point) -> tuple[float, float]:
     low = 1e-12
     if single(*solve(low)) <= low:
         return solve(low)
-    agreed = optimize.brentq(lambda empties: single(*solve(empties)) - empties, low, 1.0, xtol=1e-12, rtol=1e-10)
+    agreed = optimize.brentq(
+        lambda empties: single(*solve(empties)) - empties, low, 1.0, xtol=1e-12, rtol=1e-10
+    )
     return solve(float(agreed))
 
 
 def _figures(point: _Point, busy: float, rate: float) -> tuple[float, float, float]:
-    """Return throughput, delay and loss from the mean number of busy stations and the packets a slot."""
+    """Return throughput, delay and loss from the mean number of busy stations and the packets a
+    slot.
+    """
     ratio = _ratio(point, np.array([busy]), np.array([rate]))
     # Among the busy, 1 … K packets have the shares of 0 … K - 1 with one packet more.
     _, full, more = _terms(_Point(0, point.buffers - 1, 0, 0, 0, 0), ratio)

@@ -1,4 +1,6 @@
-"""Tobagi and Hunt 1980: throughput and delay of slotted non-persistent CSMA/CD with a finite population."""
+"""Tobagi and Hunt 1980: throughput and delay of slotted non-persistent CSMA/CD with a finite
+population.
+"""
 
 from dataclasses import dataclass
 
@@ -23,11 +25,13 @@ class FiniteNonPersistent:
     throughput
         S, fraction of time in which packets that succeed are sent.
     delay_slots
-        Mean time from the generation of a packet to the end of its success [slots]; NaN if nothing gets through.
+        Mean time from the generation of a packet to the end of its success [slots]; NaN if nothing
+        gets through.
     backlog
         Mean number of stations that have a packet, the one being sent included.
     outside_range
-        Where a collision is shorter than two slots, or longer than the success of the shortest packet.
+        Where a collision is shorter than two slots, or longer than the success of the shortest
+        packet.
 
     """
 
@@ -39,7 +43,8 @@ class FiniteNonPersistent:
 
 @dataclass(frozen=True, slots=True)
 class Cycles:
-    """The chain of idle slots: a transition matrix and, for every state, means of what lies between it and the next.
+    """The chain of idle slots: a transition matrix and, for every state, means of what lies between
+    it and the next.
 
     Parameters
     ----------
@@ -81,13 +86,16 @@ def tobagi_hunt_1980_finite(
     retransmission
         nu, probability that a station with a packet senses in an idle slot; from 1e-12 to 1.
     packet_slots
-        T, length of a packet [slots]; whole, at least 1. With `weights` the lengths of a mix, shape (lengths,).
+        T, length of a packet [slots]; whole, at least 1. With `weights` the lengths of a mix, shape
+        (lengths,).
     weights
-        Weights of the lengths, of any sum, shape (lengths,); without them `packet_slots` broadcasts with the others.
+        Weights of the lengths, of any sum, shape (lengths,); without them `packet_slots` broadcasts
+        with the others.
     collision_slots
         gam, length of a collision [slots]; whole, at least 1, sensible from 2 to T + 1.
     delayed_first
-        A new packet waits for its first sensing as a repeated one does. Otherwise it starts at once if the channel is idle.
+        A new packet waits for its first sensing as a repeated one does. Otherwise it starts at once
+        if the channel is idle.
 
     Returns
     -------
@@ -101,8 +109,8 @@ def tobagi_hunt_1980_finite(
 
     Assumptions
     -----------
-    A station has at most one packet and makes none while it has it; what is made while the channel is busy waits. The chance to sense
-    is the same in every slot, however often it has failed.
+    A station has at most one packet and makes none while it has it; what is made while the channel
+    is busy waits. The chance to sense is the same in every slot, however often it has failed.
 
     Source
     ------
@@ -125,12 +133,17 @@ def tobagi_hunt_1980_finite(
         of_mix, of_share = mix(MODEL, "packet_slots", packet_slots, weights, WHOLE_SLOTS)
         lengths, shares = np.tile(of_mix, (m.size, 1)), np.tile(of_share, (m.size, 1))
     throughput, backlog, delay = (np.empty(m.size) for _ in range(3))
-    for at, (users, new, again, collision) in enumerate(zip(m.flat, sigma.flat, nu.flat, gam.flat, strict=True)):
+    for at, (users, new, again, collision) in enumerate(
+        zip(m.flat, sigma.flat, nu.flat, gam.flat, strict=True)
+    ):
         build = delayed_cycles if delayed else immediate_cycles
         cycles = build(int(users), new, again, lengths[at], shares[at], collision)
         pi = stationary_falling_by_one(cycles.transition)
         rate = (pi @ cycles.success) / (pi @ cycles.slots)
-        throughput[at], backlog[at] = rate * (lengths[at] @ shares[at]), (pi @ cycles.area) / (pi @ cycles.slots)
+        throughput[at], backlog[at] = (
+            rate * (lengths[at] @ shares[at]),
+            (pi @ cycles.area) / (pi @ cycles.slots),
+        )
         # Little: the mean number is the rate times the mean time.
         delay[at] = backlog[at] / rate if rate > NOTHING else np.nan
     shortest = lengths.min(axis=1).reshape(m.shape)
@@ -142,11 +155,14 @@ def tobagi_hunt_1980_finite(
     )
 
 
-def immediate_cycles(stations: int, new: float, again: float, lengths: Array, shares: Array, collision: float) -> Cycles:
+def immediate_cycles(
+    stations: int, new: float, again: float, lengths: Array, shares: Array, collision: float
+) -> Cycles:
     """Return the chain of the first slots of idle periods when a new packet starts at once.
 
-    A state is the number n of stations that have a packet. An idle period lasts until somebody starts; then a success takes T + 1
-    slots, a collision `collision`, and stations without a packet go on making them, each slot with probability `new`.
+    A state is the number n of stations that have a packet. An idle period lasts until somebody
+    starts; then a success takes T + 1 slots, a collision `collision`, and stations without a packet
+    go on making them, each slot with probability `new`.
     """
     n = np.arange(stations + 1.0)
     free = stations - n
@@ -167,32 +183,44 @@ def immediate_cycles(stations: int, new: float, again: float, lengths: Array, sh
         transition += share * by_new[:, None] * binomial(column - row, (free - 1)[:, None], made)
         transition += share * by_old[:, None] * binomial(column - row + 1, free[:, None], made)
         area += share * (
-            by_new * _sum_of_backlog(stations, n + 1, new, length + 1) + by_old * _sum_of_backlog(stations, n, new, length + 1)
+            by_new * _sum_of_backlog(stations, n + 1, new, length + 1)
+            + by_old * _sum_of_backlog(stations, n, new, length + 1)
         )
         slots += share * (by_new + by_old) * (length + 1)
     made = some_of(np.asarray(collision), new)
     transition += old_only[:, None] * binomial(column - row, free[:, None], made)
     transition += one_and_old[:, None] * binomial(column - row - 1, (free - 1)[:, None], made)
-    # k have a packet at the end of the collision who had none; each of these started with it, or made it later.
+    # k have a packet at the end of the collision who had none; each of these started with it, or
+    # made it later.
     made_or_started = some_of(np.asarray(collision + 1), new)
     several = two_or_more_of(np.maximum(column - row, 0.0), new / made_or_started)
     transition += binomial(column - row, free[:, None], made_or_started) * several / starts[:, None]
     # The mean over these of those left without a packet, n (1 - new) P(two or more among n - 1).
     remaining = free * (1 - new) * two_or_more_of(free - 1, new) / starts
     more_new = two_or_more_of(free, new) / starts
-    area += old_only * _sum_of_backlog(stations, n, new, collision) + one_and_old * _sum_of_backlog(stations, n + 1, new, collision)
+    area += old_only * _sum_of_backlog(stations, n, new, collision) + one_and_old * _sum_of_backlog(
+        stations, n + 1, new, collision
+    )
     area += more_new * stations * collision - remaining * _falling(new, collision)
     slots += (old_only + one_and_old + more_new) * collision
     return Cycles(transition, by_new + by_old, slots, area)
 
 
 def delayed_cycles(
-    stations: int, new: float, again: float, lengths: Array, shares: Array, collision: float, *, empties: float = 1.0
+    stations: int,
+    new: float,
+    again: float,
+    lengths: Array,
+    shares: Array,
+    collision: float,
+    *,
+    empties: float = 1.0,
 ) -> Cycles:
     """Return the chain of all idle slots when a new packet waits as a repeated one does.
 
-    A state is the number n of stations that have a packet. Each senses with probability `again`: nobody, and the next slot is idle; one,
-    and T + 1 slots follow; more, and `collision` slots follow. A station that was served is without a packet with probability `empties`.
+    A state is the number n of stations that have a packet. Each senses with probability `again`:
+    nobody, and the next slot is idle; one, and T + 1 slots follow; more, and `collision` slots
+    follow. A station that was served is without a packet with probability `empties`.
     """
     n = np.arange(stations + 1.0)
     free = stations - n
@@ -201,7 +229,9 @@ def delayed_cycles(
     more = two_or_more_of(n, again)
     column, row = n[None, :], n[:, None]
     transition = nobody[:, None] * binomial(column - row, free[:, None], new)
-    transition += more[:, None] * binomial(column - row, free[:, None], some_of(np.asarray(collision + 1), new))
+    transition += more[:, None] * binomial(
+        column - row, free[:, None], some_of(np.asarray(collision + 1), new)
+    )
     area = nobody * n + more * _sum_of_backlog(stations, n, new, collision + 1)
     slots = nobody + more * (collision + 1)
     for length, share in zip(lengths, shares, strict=True):
@@ -221,5 +251,7 @@ def _falling(new: float, slots: float) -> float:
 
 
 def _sum_of_backlog(stations: int, n: Array, new: float, slots: float) -> Array:
-    """Return the mean number of stations with a packet, summed over `slots` slots of which the first has n."""
+    """Return the mean number of stations with a packet, summed over `slots` slots of which the
+    first has n.
+    """
     return np.asarray(stations * slots - (stations - n) * _falling(new, slots))

@@ -18,7 +18,9 @@ _SURE = 40.0
 """e^-40 is nothing beside 1 in double precision."""
 
 
-def tobagi_hunt_1980_p_persistent(load: Numbers, *, propagation: Numbers, persistence: Numbers, collision_slots: Numbers = 2) -> Throughput:
+def tobagi_hunt_1980_p_persistent(
+    load: Numbers, *, propagation: Numbers, persistence: Numbers, collision_slots: Numbers = 2
+) -> Throughput:
     """Throughput of slotted p-persistent CSMA/CD.
 
     Parameters
@@ -44,8 +46,9 @@ def tobagi_hunt_1980_p_persistent(load: Numbers, *, propagation: Numbers, persis
 
     Assumptions
     -----------
-    Infinite Poisson population; at the end of a period those who arrived in it are ready, in every slot each ready station starts with
-    probability p, and if nobody does, the arrivals of the slot become ready too.
+    Infinite Poisson population; at the end of a period those who arrived in it are ready, in every
+    slot each ready station starts with probability p, and if nobody does, the arrivals of the slot
+    become ready too.
 
     Source
     ------
@@ -65,19 +68,25 @@ def tobagi_hunt_1980_p_persistent(load: Numbers, *, propagation: Numbers, persis
         points = [array[busy] for array in (g * a, a, p, gam)]
         most = _most_ready(*points)
         order, found = np.argsort(most), np.empty(most.size)
-        # Points that need about as many states together, so that none is carried through the states of another.
+        # Points that need about as many states together, so that none is carried through the states
+        # of another.
         for first in range(0, order.size, _BLOCK):
             block = order[first : first + _BLOCK]
-            found[block] = _throughput(*(array[block] for array in points), most=int(most[block].max()))
+            found[block] = _throughput(
+                *(array[block] for array in points), most=int(most[block].max())
+            )
         value[busy] = found
     return Throughput(throughput=plain(value), outside_range=plain(not_a_collision(a, gam)))
 
 
 def _most_ready(g: Array, a: Array, p: Array, gam: Array) -> Array:
-    """Return a number of ready stations that is not exceeded, or so large that one of them starts for sure."""
+    """Return a number of ready stations that is not exceeded, or so large that one of them starts
+    for sure.
+    """
     longest = np.maximum(1 / a + 1, gam)
     ready = g * longest
-    # While nobody starts for k slots, g k join; p (k + g k^2/2) is at most 40, or it has not happened.
+    # While nobody starts for k slots, g k join; p (k + g k^2/2) is at most 40, or it has not
+    # happened.
     joining = np.minimum(g * _SURE / p, np.sqrt(2 * _SURE * g / p))
     likely = ready + joining + 9 * np.sqrt(ready + joining) + 30
     sure = np.ceil(_SURE / -np.log1p(-np.minimum(p, 1 - 1e-15))) + 2
@@ -87,7 +96,8 @@ def _most_ready(g: Array, a: Array, p: Array, gam: Array) -> Array:
 def _throughput(g: Array, a: Array, p: Array, gam: Array, *, most: int) -> Array:
     joins = min(most, int(np.ceil(g.max() + 9 * np.sqrt(g.max()) + 30)))
     joining = poisson(np.arange(1.0, joins + 1)[None, :], g[:, None])
-    # Column n: from n ready stations, the probability that exactly one starts, and the mean number of slots until some do.
+    # Column n: from n ready stations, the probability that exactly one starts, and the mean number
+    # of slots until some do.
     single = np.zeros((g.size, most + joins + 1))
     idle = np.zeros((g.size, most + joins + 1))
     n = np.arange(most + 1.0, most + joins + 1)
@@ -98,13 +108,21 @@ def _throughput(g: Array, a: Array, p: Array, gam: Array, *, most: int) -> Array
             started = -np.expm1(special.xlog1py(float(ready), -p) - g)
             alone = ready * p * np.exp(special.xlog1py(float(max(ready - 1, 0)), -p))
             later = slice(ready + 1, ready + 1 + joins)
-            single[:, ready] = (alone + nobody * np.einsum("ij,ij->i", joining, single[:, later])) / started
+            single[:, ready] = (
+                alone + nobody * np.einsum("ij,ij->i", joining, single[:, later])
+            ) / started
             idle[:, ready] = nobody * (1 + np.einsum("ij,ij->i", joining, idle[:, later])) / started
         at_end = np.arange(most + 1.0)[None, :]
-        after_success, after_collision = (poisson(at_end, (g * slots)[:, None]) for slots in (1 / a + 1, gam))
+        after_success, after_collision = (
+            poisson(at_end, (g * slots)[:, None]) for slots in (1 / a + 1, gam)
+        )
         single, idle = single[:, : most + 1], idle[:, : most + 1]
-        from_success, from_collision = (np.einsum("ij,ij->i", ends, single) for ends in (after_success, after_collision))
-        idle_success, idle_collision = (np.einsum("ij,ij->i", ends, idle) for ends in (after_success, after_collision))
+        from_success, from_collision = (
+            np.einsum("ij,ij->i", ends, single) for ends in (after_success, after_collision)
+        )
+        idle_success, idle_collision = (
+            np.einsum("ij,ij->i", ends, idle) for ends in (after_success, after_collision)
+        )
         success = from_collision / (1 - from_success + from_collision)
         cycle = success * (1 / a + 1 + idle_success) + (1 - success) * (gam + idle_collision)
     return np.asarray(success / a / cycle)

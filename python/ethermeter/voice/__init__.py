@@ -1,19 +1,35 @@
 """Voice: what a call is worth, what it puts on an Ethernet, and how many of them there is room for.
 
-The E-model of ITU-T G.107 and its inverse, codecs as data, packets and the delay that they begin with, talk spurts, Erlang's B formula,
-rules of admission: pure functions over arrays, which broadcast. Nothing here knows of experiments, trials or simulators. What is from
-memory says so (`docs/voice.md`).
+The E-model of ITU-T G.107 and its inverse, codecs as data, packets and the delay that they begin
+with, talk spurts, Erlang's B formula, rules of admission: pure functions over arrays, which
+broadcast. Nothing here knows of experiments, trials or simulators. What is from memory says so
+(`docs/voice.md`).
 """
 
 from ethermeter.arguments import ArgumentError
-from ethermeter.voice.admission import by_count, by_load, call_time, central, heard, occupancy, unlimited
+from ethermeter.voice.admission import (
+    by_count,
+    by_load,
+    call_time,
+    central,
+    heard,
+    occupancy,
+    unlimited,
+)
 from ethermeter.voice.codecs import CODECS, Codec
 from ethermeter.voice.connection import Connection
 from ethermeter.voice.e_model import e_model, mean_opinion
 from ethermeter.voice.erlang import erlang_b, erlang_b_offered, erlang_b_places
 from ethermeter.voice.limits import cole_rosenbluth_2001, largest_delay, largest_loss, rating_for
 from ethermeter.voice.packets import Medium, mouth_to_ear, packets
-from ethermeter.voice.talk import PATTERNS, TalkPattern, activity_of, admitted, talking, talking_quantile
+from ethermeter.voice.talk import (
+    PATTERNS,
+    TalkPattern,
+    activity_of,
+    admitted,
+    talking,
+    talking_quantile,
+)
 
 __all__ = [
     "CODECS",

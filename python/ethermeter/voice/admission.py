@@ -1,11 +1,15 @@
-"""Admission: calls that come and go, a rule that refuses some of them, and what those get that it lets in.
+"""Admission: calls that come and go, a rule that refuses some of them, and what those get that it
+lets in.
 
-Packets live for milliseconds and calls for minutes. So the quality that calls get follows the number of active calls without delay, and
-that number is a birth-death chain: with n calls active, one more is admitted at the rate offered / holding x a_n, and one ends at the rate
-n / holding. A rule is its a_n, the probability that a call which comes with n active is admitted. The chain knows of no transients: not of
-what buffers still hold when a call has ended, nor of two hosts that listen at the same time and so do not hear each other's call.
+Packets live for milliseconds and calls for minutes. So the quality that calls get follows the
+number of active calls without delay, and that number is a birth-death chain: with n calls active,
+one more is admitted at the rate offered / holding x a_n, and one ends at the rate n / holding. A
+rule is its a_n, the probability that a call which comes with n active is admitted. The chain knows
+of no transients: not of what buffers still hold when a call has ended, nor of two hosts that listen
+at the same time and so do not hear each other's call.
 
-Gonsalves 1982, section 4.4, names both kinds of rule, a server that counts and hosts that listen, and gives numbers of neither.
+Gonsalves 1982, section 4.4, names both kinds of rule, a server that counts and hosts that listen,
+and gives numbers of neither.
 """
 
 from dataclasses import dataclass
@@ -66,40 +70,51 @@ def occupancy(offered_erlangs: Numbers, *, admit: Numbers) -> Occupancy:
     offered_erlangs
         Calls offered a second times their mean duration; from 0 to 1e9.
     admit
-        Probability that a call is admitted that comes with 0, 1, … places - 1 active, along the last axis; from 0 to 1, for 1 to 10 000
-        places. With that many places taken none is admitted.
+        Probability that a call is admitted that comes with 0, 1, … places - 1 active, along the
+        last axis; from 0 to 1, for 1 to 10 000 places. With that many places taken none is
+        admitted.
 
     Returns
     -------
     :
-        Of the shape that the offered erlangs and the other axes of `admit` broadcast to; the distribution has places + 1 along one more.
+        Of the shape that the offered erlangs and the other axes of `admit` broadcast to; the
+        distribution has places + 1 along one more.
 
     Raises
     ------
     ArgumentError
-        If an argument is out of its range, `admit` has no or too many places, or the shapes do not broadcast.
+        If an argument is out of its range, `admit` has no or too many places, or the shapes do not
+        broadcast.
 
     Assumptions
     -----------
-    Calls come as Poisson, so that one that comes sees the time average. One that is refused is gone and does not come again. Each decision
-    is drawn anew, from the number of active calls alone. The distribution of durations does not matter then.
+    Calls come as Poisson, so that one that comes sees the time average. One that is refused is gone
+    and does not come again. Each decision is drawn anew, from the number of active calls alone. The
+    distribution of durations does not matter then.
 
     Source
     ------
-    The birth-death chain in balance, p(n+1) (n+1) = p(n) offered a(n). Erlang's B formula where all are admitted.
+    The birth-death chain in balance, p(n+1) (n+1) = p(n) offered a(n). Erlang's B formula where all
+    are admitted.
 
     Examples
     --------
     >>> found = occupancy(1.0, admit=[1.0, 0.5])
     >>> found.distribution.tolist(), float(found.blocking), float(found.mean_calls)
-    ([0.4444444444444444, 0.4444444444444444, 0.1111111111111111], 0.3333333333333333, 0.6666666666666666)
+    ([0.4444444444444444, 0.4444444444444444, 0.1111111111111111], 0.3333333333333333,
+    0.6666666666666666)
 
     """
     function = "occupancy"
     offered = ERLANGS.read(function, "offered_erlangs", offered_erlangs)
     each = SHARE.read(function, "admit", admit)
     if each.ndim == 0 or not 1 <= each.shape[-1] <= PLACES.high:
-        raise ArgumentError(function, "admit", f"an array of shape {each.shape}", f"from 1 to {PLACES.high:g} places along the last axis")
+        raise ArgumentError(
+            function,
+            "admit",
+            f"an array of shape {each.shape}",
+            f"from 1 to {PLACES.high:g} places along the last axis",
+        )
     offered, each = same_shape(function, ("offered_erlangs", "admit"), (offered[..., None], each))
     nobody = np.zeros((*each.shape[:-1], 1))
     calls = np.arange(each.shape[-1] + 1.0)
@@ -124,12 +139,14 @@ def unlimited(places: int) -> Array:
     Parameters
     ----------
     places
-        For how many numbers of active calls it is wanted; whole, from 1 to 10 000. So for every rule.
+        For how many numbers of active calls it is wanted; whole, from 1 to 10 000. So for every
+        rule.
 
     Returns
     -------
     :
-        Probability that a call is admitted that comes with 0, 1, … places - 1 active, shape (places,). So for every rule.
+        Probability that a call is admitted that comes with 0, 1, … places - 1 active, shape
+        (places,). So for every rule.
 
     Raises
     ------
@@ -141,7 +158,8 @@ def unlimited(places: int) -> Array:
 
 
 def central(most: int, *, places: int) -> Array:
-    """Return the rule of a server that knows of every call: it admits one while fewer than `most` are active.
+    """Return the rule of a server that knows of every call: it admits one while fewer than `most`
+    are active.
 
     Parameters
     ----------
@@ -175,7 +193,8 @@ def central(most: int, *, places: int) -> Array:
 
 
 def by_count(most: int, *, heard: float, places: int) -> Array:
-    """Return the rule of a host that listens and counts the calls that it hears: it begins its own if they are fewer than `most`.
+    """Return the rule of a host that listens and counts the calls that it hears: it begins its own
+    if they are fewer than `most`.
 
     Parameters
     ----------
@@ -215,16 +234,20 @@ def by_count(most: int, *, heard: float, places: int) -> Array:
     share = _one("by-count", "heard", heard, SHARE)
     if limit == 0:
         return np.zeros(calls.shape)
-    return np.where(calls < limit, 1.0, bdtr(limit - 1.0, np.maximum(calls, limit).astype(np.int64), share))
+    return np.where(
+        calls < limit, 1.0, bdtr(limit - 1.0, np.maximum(calls, limit).astype(np.int64), share)
+    )
 
 
 def by_load(mean: Numbers, *, deviation: Numbers, threshold: Numbers) -> Any:
-    """Return the rule of a host that listens and measures the load: it begins its call if that is below a threshold.
+    """Return the rule of a host that listens and measures the load: it begins its call if that is
+    below a threshold.
 
     Parameters
     ----------
     mean
-        Mean of the load that is measured with 0, 1, … places - 1 calls active, along the last axis; from 0 to 1.
+        Mean of the load that is measured with 0, 1, … places - 1 calls active, along the last axis;
+        from 0 to 1.
     deviation
         Its standard deviation over windows as long as the host listens; from 0 to 1.
     threshold
@@ -254,7 +277,11 @@ def by_load(mean: Numbers, *, deviation: Numbers, threshold: Numbers) -> Any:
     [1.0, 0.5, 0.0]
 
     """
-    given = {"mean": (mean, SHARE), "deviation": (deviation, SHARE), "threshold": (threshold, SHARE)}
+    given = {
+        "mean": (mean, SHARE),
+        "deviation": (deviation, SHARE),
+        "threshold": (threshold, SHARE),
+    }
     load, spread, most = together("by-load", **given)
     below = most - load
     # Without spread, what is measured is the mean, and a load at the threshold is not below it.
@@ -284,13 +311,15 @@ def heard(listen_s: Numbers, *, talk_s: Numbers, silence_s: Numbers) -> Any:
 
     Assumptions
     -----------
-    Both talkers are on the segment, independent, their silences exponential. Who is in a spurt at any time is heard, so packets come at
-    intervals that are short beside the time of listening. The talkers of a call are not independent: mostly one talks while the other
-    listens, so that fewer calls are missed than this says.
+    Both talkers are on the segment, independent, their silences exponential. Who is in a spurt at
+    any time is heard, so packets come at intervals that are short beside the time of listening. The
+    talkers of a call are not independent: mostly one talks while the other listens, so that fewer
+    calls are missed than this says.
 
     Source
     ------
-    1 - ((1 - activity) exp(-listen / silence))^2: a talker is missed who is silent at the beginning and stays so.
+    1 - ((1 - activity) exp(-listen / silence))^2: a talker is missed who is silent at the beginning
+    and stays so.
 
     Examples
     --------
@@ -298,7 +327,11 @@ def heard(listen_s: Numbers, *, talk_s: Numbers, silence_s: Numbers) -> Any:
     '0.64 0.7934'
 
     """
-    given = {"listen_s": (listen_s, LISTEN_S), "talk_s": (talk_s, TALK_S), "silence_s": (silence_s, TALK_S)}
+    given = {
+        "listen_s": (listen_s, LISTEN_S),
+        "talk_s": (talk_s, TALK_S),
+        "silence_s": (silence_s, TALK_S),
+    }
     listen, talk, silence = together("heard", **given)
     missed = silence / (talk + silence) * np.exp(-listen / silence)
     return plain(1 - missed**2)
@@ -344,8 +377,13 @@ def call_time(distribution: Numbers, *, loss: Numbers, limit: Numbers, most: Num
     lost = SHARE.read(function, "loss", loss)
     if mass.ndim == 0:
         raise ArgumentError(function, "distribution", "one number", "shares of time along an axis")
-    wanted, room = SHARE.read(function, "limit", limit)[..., None], PLACES.read(function, "most", most)[..., None]
-    mass, lost, wanted, room = same_shape(function, ("distribution", "loss", "limit", "most"), (mass, lost, wanted, room))
+    wanted, room = (
+        SHARE.read(function, "limit", limit)[..., None],
+        PLACES.read(function, "most", most)[..., None],
+    )
+    mass, lost, wanted, room = same_shape(
+        function, ("distribution", "loss", "limit", "most"), (mass, lost, wanted, room)
+    )
     calls = np.arange(float(mass.shape[-1]))
     weight = mass * calls
     with np.errstate(invalid="ignore"):

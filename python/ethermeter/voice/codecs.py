@@ -1,4 +1,6 @@
-"""Codecs as data: how they cut speech into frames, and how the E-model rates them; each number with its source and how sure it is."""
+"""Codecs as data: how they cut speech into frames, and how the E-model rates them; each number with
+its source and how sure it is.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -70,7 +72,9 @@ _G711 = "RFC 3551 section 4.5.14 (frames)"
 _G729 = "RFC 3551 section 4.5.6 (frames); ITU-T G.729 (look-ahead)"
 _G7231 = "RFC 3551 section 4.5.3 (frames); ITU-T G.723.1 (look-ahead)"
 _G113 = "ITU-T G.113 Appendix I"
-_SECOND_HAND = "from memory; the pair is quoted alike by several programs, the text of G.113 was not at hand"
+_SECOND_HAND = (
+    "from memory; the pair is quoted alike by several programs, the text of G.113 was not at hand"
+)
 _BORROWED = "Ie from memory (G.113 Table I.1); Bpl is borrowed from the neighbour that G.113 does rate: doubtful under loss"
 
 _ALL = (

@@ -1,4 +1,6 @@
-"""What the E-model knows of a connection beyond delay, loss and codec: the parameters of G.107, each once, with range and default."""
+"""What the E-model knows of a connection beyond delay, loss and codec: the parameters of G.107,
+each once, with range and default.
+"""
 
 from dataclasses import dataclass, fields
 
@@ -40,24 +42,69 @@ QUANTITIES: tuple[Quantity, ...] = (
     Quantity("send_loudness_db", "SLR", "dB", Range(0, 18), 8.0, "send loudness rating"),
     Quantity("receive_loudness_db", "RLR", "dB", Range(-5, 14), 2.0, "receive loudness rating"),
     Quantity("sidetone_db", "STMR", "dB", Range(10, 20), 15.0, "sidetone masking rating"),
-    Quantity("listener_sidetone_db", "LSTR", "dB", Range(13, 23), None, "listener sidetone rating; STMR + Dr unless given"),
-    Quantity("send_telephone_d_db", "Ds", "dB", Range(-3, 3), 3.0, "D-value of the telephone, send side"),
-    Quantity("receive_telephone_d_db", "Dr", "dB", Range(-3, 3), 3.0, "D-value of the telephone, receive side"),
+    Quantity(
+        "listener_sidetone_db",
+        "LSTR",
+        "dB",
+        Range(13, 23),
+        None,
+        "listener sidetone rating; STMR + Dr unless given",
+    ),
+    Quantity(
+        "send_telephone_d_db", "Ds", "dB", Range(-3, 3), 3.0, "D-value of the telephone, send side"
+    ),
+    Quantity(
+        "receive_telephone_d_db",
+        "Dr",
+        "dB",
+        Range(-3, 3),
+        3.0,
+        "D-value of the telephone, receive side",
+    ),
     Quantity("talker_echo_db", "TELR", "dB", Range(5, 65), 65.0, "talker echo loudness rating"),
     Quantity("echo_path_loss_db", "WEPL", "dB", Range(5, 110), 110.0, "weighted echo path loss"),
     Quantity("quantising_units", "qdu", "", Range(1, 14), 1.0, "quantising distortion units"),
-    Quantity("circuit_noise_dbm0p", "Nc", "dBm0p", Range(-80, -40), -70.0, "circuit noise at the 0 dBr point"),
-    Quantity("noise_floor_dbmp", "Nfor", "dBmp", Range(-80, -40), -64.0, "noise floor at the receive side"),
-    Quantity("send_room_noise_dba", "Ps", "dB(A)", Range(35, 85), 35.0, "room noise at the send side"),
-    Quantity("receive_room_noise_dba", "Pr", "dB(A)", Range(35, 85), 35.0, "room noise at the receive side"),
-    Quantity("delay_sensitivity", "sT", "", Range(0.4, 1), 1.0, "how much delay matters to the talkers"),
-    Quantity("smallest_delay_s", "mT", "s", Range(0.02, 0.15), 0.1, "delay from which talkers notice it"),
+    Quantity(
+        "circuit_noise_dbm0p",
+        "Nc",
+        "dBm0p",
+        Range(-80, -40),
+        -70.0,
+        "circuit noise at the 0 dBr point",
+    ),
+    Quantity(
+        "noise_floor_dbmp",
+        "Nfor",
+        "dBmp",
+        Range(-80, -40),
+        -64.0,
+        "noise floor at the receive side",
+    ),
+    Quantity(
+        "send_room_noise_dba", "Ps", "dB(A)", Range(35, 85), 35.0, "room noise at the send side"
+    ),
+    Quantity(
+        "receive_room_noise_dba",
+        "Pr",
+        "dB(A)",
+        Range(35, 85),
+        35.0,
+        "room noise at the receive side",
+    ),
+    Quantity(
+        "delay_sensitivity", "sT", "", Range(0.4, 1), 1.0, "how much delay matters to the talkers"
+    ),
+    Quantity(
+        "smallest_delay_s", "mT", "s", Range(0.02, 0.15), 0.1, "delay from which talkers notice it"
+    ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A connection as G.107 describes it; numbers or arrays that broadcast. Without arguments: the defaults of G.107.
+    """A connection as G.107 describes it; numbers or arrays that broadcast.
+
+    Without arguments: the defaults of G.107.
 
     Parameters
     ----------
@@ -108,7 +155,11 @@ class Connection:
         given = {quantity.symbol: getattr(self, quantity.field) for quantity in QUANTITIES}
         if given["LSTR"] is None:
             del given["LSTR"]
-        checked = [q.allowed.read(function, q.field, given[q.symbol]) for q in QUANTITIES if q.symbol in given]
+        checked = [
+            q.allowed.read(function, q.field, given[q.symbol])
+            for q in QUANTITIES
+            if q.symbol in given
+        ]
         found = dict(zip(given, same_shape(function, list(given), checked), strict=True))
         if "LSTR" not in found:
             found["LSTR"] = found["STMR"] + found["Dr"]
@@ -128,6 +179,9 @@ def connection_of(function: str, value: object) -> Connection:
         return Connection()
     if not isinstance(value, Connection):
         raise ArgumentError(
-            function, "connection", type(value).__name__, f"a Connection of {', '.join(f.name for f in fields(Connection))}"
+            function,
+            "connection",
+            type(value).__name__,
+            f"a Connection of {', '.join(f.name for f in fields(Connection))}",
         )
     return value

@@ -7,7 +7,15 @@ import numpy as np
 
 from ethermeter.arguments import ArgumentError, Array, Flags, Numbers, Range, plain, same_shape
 from ethermeter.faults import shown
-from ethermeter.voice.arguments import ADVANTAGE, BURST_RATIO, DELAY_S, IMPAIRMENT, RATING, ROBUSTNESS, SHARE
+from ethermeter.voice.arguments import (
+    ADVANTAGE,
+    BURST_RATIO,
+    DELAY_S,
+    IMPAIRMENT,
+    RATING,
+    ROBUSTNESS,
+    SHARE,
+)
 from ethermeter.voice.codecs import Codec, codec_named
 from ethermeter.voice.connection import Connection, connection_of
 
@@ -19,7 +27,9 @@ PERMITTED_DELAY = Range(0, 0.5)
 PERMITTED_ROUND_TRIP = Range(0, 1)
 PERMITTED_LOSS = Range(0, 0.2)
 PERMITTED_BURST_RATIO = Range(1, 8)
-"""Beyond these G.107 says nothing (its Table 2, from memory; the editions differ in the burst ratio: 2 or 8)."""
+"""Beyond these G.107 says nothing (its Table 2, from memory; the editions differ in the burst
+ratio: 2 or 8).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +39,8 @@ class Rating:
     Parameters
     ----------
     r
-        Transmission rating factor; 93.2 for a perfect narrowband call, and below 50 nobody should have to listen.
+        Transmission rating factor; 93.2 for a perfect narrowband call, and below 50 nobody should
+        have to listen.
     mos
         Mean opinion score that it stands for, from 1 to 4.5.
     ro
@@ -87,17 +98,22 @@ def e_model(
     delay_s
         Ta, delay from mouth to ear [s]; from 0 to 10, and beyond 0.5 outside the range of G.107.
     loss
-        Ppl / 100, fraction of the packets that do not come in time; from 0 to 1, and beyond 0.2 outside the range.
+        Ppl / 100, fraction of the packets that do not come in time; from 0 to 1, and beyond 0.2
+        outside the range.
     codec
         A name of `CODECS` or a codec, from which Ie and Bpl are taken.
     burst_ratio
-        BurstR, mean length of runs of lost packets over that of random loss; from 1 (random) to 1000, beyond 8 outside the range.
+        BurstR, mean length of runs of lost packets over that of random loss; from 1 (random) to
+        1000, beyond 8 outside the range.
     ie, bpl
-        Equipment impairment factor, from 0 to 95, and packet-loss robustness factor, from 0.01 to 1000; the codec's unless given.
+        Equipment impairment factor, from 0 to 95, and packet-loss robustness factor, from 0.01 to
+        1000; the codec's unless given.
     advantage
-        A, what listeners put up with for the sake of access: 0 (wired) to 20 (a place hard to reach).
+        A, what listeners put up with for the sake of access: 0 (wired) to 20 (a place hard to
+        reach).
     echo_delay_s, round_trip_s
-        T and Tr [s], mean one-way delay of the echo path and round trip in the four-wire loop; Ta and 2 Ta unless given.
+        T and Tr [s], mean one-way delay of the echo path and round trip in the four-wire loop; Ta
+        and 2 Ta unless given.
     connection
         Everything else; the defaults of G.107 unless given.
 
@@ -113,11 +129,13 @@ def e_model(
 
     Assumptions
     -----------
-    Impairments add up. 300 to 3400 Hz through a handset; a wideband call is rated by G.107.1 on another scale, which this is not.
+    Impairments add up. 300 to 3400 Hz through a handset; a wideband call is rated by G.107.1 on
+    another scale, which this is not.
 
     Source
     ------
-    ITU-T G.107 (2015), sections 7.1 to 7.6 and Annex B, from memory; gives its published R = 93.2 and MOS = 4.41 without impairments.
+    ITU-T G.107 (2015), sections 7.1 to 7.6 and Annex B, from memory; gives its published R = 93.2
+    and MOS = 4.41 without impairments.
 
     Examples
     --------
@@ -134,8 +152,12 @@ def e_model(
         "loss": lost,
         "burst_ratio": BURST_RATIO.read(FUNCTION, "burst_ratio", burst_ratio),
         "advantage": ADVANTAGE.read(FUNCTION, "advantage", advantage),
-        "echo_delay_s": delay if echo_delay_s is None else DELAY_S.read(FUNCTION, "echo_delay_s", echo_delay_s),
-        "round_trip_s": 2 * delay if round_trip_s is None else Range(0, 20).read(FUNCTION, "round_trip_s", round_trip_s),
+        "echo_delay_s": delay
+        if echo_delay_s is None
+        else DELAY_S.read(FUNCTION, "echo_delay_s", echo_delay_s),
+        "round_trip_s": 2 * delay
+        if round_trip_s is None
+        else Range(0, 20).read(FUNCTION, "round_trip_s", round_trip_s),
         "ie": impairment.ie,
         "bpl": impairment.bpl,
     }
@@ -145,11 +167,18 @@ def e_model(
     noise = _noise(known)
     ro = 15 - 1.5 * (known["SLR"] + noise)
     simultaneous = _loudness(known, noise) + _sidetone(known, echo * 1e3) + _quantising(known, ro)
-    talker, listener = _talker_echo(known, noise, echo * 1e3), _listener_echo(known, ro, round_trip * 1e3)
+    talker, listener = (
+        _talker_echo(known, noise, echo * 1e3),
+        _listener_echo(known, ro, round_trip * 1e3),
+    )
     late = _long_delay(known, delay)
     ie_eff = effective(ie_, bpl_, lost, burst)
     r = ro - simultaneous - (talker + listener + late) - ie_eff + gain
-    inside = PERMITTED_DELAY.holds(delay) & PERMITTED_DELAY.holds(echo) & PERMITTED_ROUND_TRIP.holds(round_trip)
+    inside = (
+        PERMITTED_DELAY.holds(delay)
+        & PERMITTED_DELAY.holds(echo)
+        & PERMITTED_ROUND_TRIP.holds(round_trip)
+    )
     inside = inside & PERMITTED_LOSS.holds(lost) & PERMITTED_BURST_RATIO.holds(burst)
     return Rating(
         r=plain(r),
@@ -176,7 +205,8 @@ def mean_opinion(r: Numbers) -> Any:
     Returns
     -------
     :
-        1 for R up to 0 and 4.5 from 100 on. Between 0 and 6.5 the recommendation's cubic is a little below 1.
+        1 for R up to 0 and 4.5 from 100 on. Between 0 and 6.5 the recommendation's cubic is a
+        little below 1.
 
     Raises
     ------
@@ -196,7 +226,9 @@ def mean_opinion(r: Numbers) -> Any:
     return plain(opinion_of(RATING.read("mean-opinion", "r", r)))
 
 
-def impairment_of(function: str, codec: object, ie: Numbers | None, bpl: Numbers | None) -> Impairment:
+def impairment_of(
+    function: str, codec: object, ie: Numbers | None, bpl: Numbers | None
+) -> Impairment:
     """Return Ie and Bpl as given, or else the codec's.
 
     Raises
@@ -209,7 +241,10 @@ def impairment_of(function: str, codec: object, ie: Numbers | None, bpl: Numbers
     ie, bpl = known.ie if ie is None else ie, known.bpl if bpl is None else bpl
     if ie is None or bpl is None:
         raise ArgumentError(
-            function, "codec", shown(known.name), f"one that is rated, or ie and bpl of your own; {known.name} is rated for {known.rated}"
+            function,
+            "codec",
+            shown(known.name),
+            f"one that is rated, or ie and bpl of your own; {known.name} is rated for {known.rated}",
         )
     return Impairment(IMPAIRMENT.read(function, "ie", ie), ROBUSTNESS.read(function, "bpl", bpl))
 
@@ -229,10 +264,18 @@ def opinion_of(r: Array) -> Array:
 def _noise(known: dict[str, Array]) -> Array:
     """Return No, the sum of all noise, seen from the 0 dBr point [dBm0p]."""
     send, receive = known["SLR"], known["RLR"]
-    room = known["Ps"] - send - known["Ds"] - 100 + 0.004 * (known["Ps"] - send - receive - known["Ds"] - 14) ** 2
+    room = (
+        known["Ps"]
+        - send
+        - known["Ds"]
+        - 100
+        + 0.004 * (known["Ps"] - send - receive - known["Ds"] - 14) ** 2
+    )
     effective_room = known["Pr"] + 10 * np.log10(1 + 10 ** ((10 - known["LSTR"]) / 10))
     far_room = receive - 121 + effective_room + 0.008 * (effective_room - 35) ** 2
-    powers = [10 ** (level / 10) for level in (known["Nc"], room, far_room, known["Nfor"] + receive)]
+    powers = [
+        10 ** (level / 10) for level in (known["Nc"], room, far_room, known["Nfor"] + receive)
+    ]
     return np.asarray(10 * np.log10(sum(powers)))
 
 
@@ -244,9 +287,16 @@ def _loudness(known: dict[str, Array], noise: Array) -> Array:
 
 def _sidetone(known: dict[str, Array], echo_ms: Array) -> Array:
     """Return Ist: the sidetone is not as it should be."""
-    heard = -10 * np.log10(10 ** (-known["STMR"] / 10) + np.exp(-echo_ms / 4) * 10 ** (-known["TELR"] / 10))
+    heard = -10 * np.log10(
+        10 ** (-known["STMR"] / 10) + np.exp(-echo_ms / 4) * 10 ** (-known["TELR"] / 10)
+    )
     too_low = 12 * (1 + ((heard - 13) / 6) ** 8) ** (1 / 8)
-    return np.asarray(too_low - 28 * (1 + ((heard + 1) / 19.4) ** 35) ** (1 / 35) - 13 * (1 + ((heard - 3) / 33) ** 13) ** (1 / 13) + 29)
+    return np.asarray(
+        too_low
+        - 28 * (1 + ((heard + 1) / 19.4) ** 35) ** (1 / 35)
+        - 13 * (1 + ((heard - 3) / 33) ** 13) ** (1 / 13)
+        + 29
+    )
 
 
 def _quantising(known: dict[str, Array], ro: Array) -> Array:
@@ -258,9 +308,16 @@ def _quantising(known: dict[str, Array], ro: Array) -> Array:
 
 
 def _talker_echo(known: dict[str, Array], noise: Array, echo_ms: Array) -> Array:
-    """Return Idte. For STMR from 10 to 20 dB, which is what is permitted; G.107 corrects it beyond."""
+    """Return Idte.
+
+    For STMR from 10 to 20 dB, which is what is permitted; G.107 corrects it beyond.
+    """
     undisturbed = -1.5 * (noise - known["RLR"])
-    echo = known["TELR"] - 40 * np.log10((1 + echo_ms / 10) / (1 + echo_ms / 150)) + 6 * np.exp(-0.3 * echo_ms**2)
+    echo = (
+        known["TELR"]
+        - 40 * np.log10((1 + echo_ms / 10) / (1 + echo_ms / 150))
+        + 6 * np.exp(-0.3 * echo_ms**2)
+    )
     half = (undisturbed - (80 + 2.5 * (echo - 14))) / 2
     annoyance = (half + np.sqrt(half**2 + 100) - 1) * -np.expm1(-echo_ms)
     return np.where(echo_ms < SIDETONE_MS, 0.0, annoyance)
@@ -276,4 +333,6 @@ def _long_delay(known: dict[str, Array], delay_s: Array) -> Array:
     """Return Idd: the other side answers late."""
     x = np.log2(np.maximum(delay_s, known["mT"]) / known["mT"])
     power = 6 * known["sT"]
-    return np.asarray(25 * ((1 + x**power) ** (1 / power) - 3 * (1 + (x / 3) ** power) ** (1 / power) + 2))
+    return np.asarray(
+        25 * ((1 + x**power) ** (1 / power) - 3 * (1 + (x / 3) ** power) ** (1 / power) + 2)
+    )

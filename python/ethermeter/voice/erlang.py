@@ -33,7 +33,8 @@ def erlang_b(offered_erlangs: Numbers, *, places: Numbers) -> Any:
 
     Assumptions
     -----------
-    Calls come as Poisson; one that finds no place is gone and does not come again. The distribution of durations does not matter.
+    Calls come as Poisson; one that finds no place is gone and does not come again. The distribution
+    of durations does not matter.
 
     Source
     ------
@@ -71,7 +72,8 @@ def erlang_b_offered(blocking: Numbers, *, places: Numbers) -> Any:
 
     Source
     ------
-    Newton's method on the logarithms: log B rises with log a, ever more slowly, by the free places, n - a (1 - B).
+    Newton's method on the logarithms: log B rises with log a, ever more slowly, by the free places,
+    n - a (1 - B).
 
     Examples
     --------
@@ -81,7 +83,8 @@ def erlang_b_offered(blocking: Numbers, *, places: Numbers) -> Any:
     """
     b, n = together("erlang-b-offered", blocking=(blocking, BLOCKING), places=(places, SOME_PLACES))
     wanted = np.log(b)
-    # B(n) is at most B(1), which is below a: so B(a = b) is too small, and Newton's method on a concave function stays below the root.
+    # B(n) is at most B(1), which is below a: so B(a = b) is too small, and Newton's method on a
+    # concave function stays below the root.
     log_a = np.log(b)
     for _ in range(_STEPS):
         found = -_negative_log(np.exp(log_a), n)
@@ -111,7 +114,8 @@ def erlang_b_places(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
     Raises
     ------
     ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or 10 000 places are too few.
+        If an argument is out of its range, the shapes do not broadcast, or 10 000 places are too
+        few.
 
     Source
     ------
@@ -124,7 +128,9 @@ def erlang_b_places(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
 
     """
     function = "erlang-b-places"
-    a, b = together(function, offered_erlangs=(offered_erlangs, ERLANGS), blocking=(blocking, BLOCKING))
+    a, b = together(
+        function, offered_erlangs=(offered_erlangs, ERLANGS), blocking=(blocking, BLOCKING)
+    )
     found = np.full(a.shape, np.nan)
     state, wanted = np.zeros(a.shape), -np.log(b)
     for n in range(int(PLACES.high) + 1):
@@ -134,11 +140,18 @@ def erlang_b_places(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
         if not np.isnan(found).any():
             return plain(found)
     first = a[np.isnan(found)].flat[0]
-    raise ArgumentError(function, "offered_erlangs", f"{first:.12g}", f"what at most {PLACES.high:g} places can carry at this blocking")
+    raise ArgumentError(
+        function,
+        "offered_erlangs",
+        f"{first:.12g}",
+        f"what at most {PLACES.high:g} places can carry at this blocking",
+    )
 
 
 def _next(state: Array, offered: Array, places: int) -> Array:
-    """Return -log B with `places` places from that with one fewer: 1 / B(n) = 1 + n / (a B(n-1)); infinite where nothing is offered."""
+    """Return -log B with `places` places from that with one fewer: 1 / B(n) = 1 + n / (a B(n-1));
+    infinite where nothing is offered.
+    """
     with np.errstate(divide="ignore"):
         return np.asarray(np.logaddexp(0.0, state + np.log(places) - np.log(offered)))
 

@@ -1,4 +1,6 @@
-"""The E-model the other way round, and its simple form: what a call may lose and how late it may be; Cole and Rosenbluth's line."""
+"""The E-model the other way round, and its simple form: what a call may lose and how late it may
+be; Cole and Rosenbluth's line.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,14 +11,23 @@ from ethermeter.arguments import Array, Flags, Numbers, plain, same_shape, toget
 from ethermeter.voice.arguments import BASE, BURST_RATIO, DELAY_S, MOS, SHARE
 from ethermeter.voice.codecs import Codec
 from ethermeter.voice.connection import Connection
-from ethermeter.voice.e_model import PERMITTED_DELAY, PERMITTED_LOSS, e_model, effective, impairment_of, opinion_of
+from ethermeter.voice.e_model import (
+    PERMITTED_DELAY,
+    PERMITTED_LOSS,
+    e_model,
+    effective,
+    impairment_of,
+    opinion_of,
+)
 
 BEND_S = 0.1773
 """Delay from which Cole and Rosenbluth's line is steeper [s]."""
 
 _GRID_S = 1e-3
 _FIRST = 30
-"""Milliseconds from which R is sure to fall: the terms that rise, exp(-T / 4) and exp(-0.3 T^2), have died away."""
+"""Milliseconds from which R is sure to fall: the terms that rise, exp(-T / 4) and exp(-0.3 T^2),
+have died away.
+"""
 _HALVINGS = 60
 
 
@@ -46,7 +57,8 @@ class Largest:
     Parameters
     ----------
     value
-        Fraction of packets, or seconds; NaN where the score cannot be had at all. 1 or 10 s where any loss or delay will do.
+        Fraction of packets, or seconds; NaN where the score cannot be had at all. 1 or 10 s where
+        any loss or delay will do.
     outside_range
         Where the value is beyond what G.107 permits, or there is none.
 
@@ -73,7 +85,8 @@ def cole_rosenbluth_2001(
     delay_s, loss, codec, burst_ratio, ie, bpl
         As for `e_model`.
     base
-        R without any impairment: 93.2, the default of G.107 since 2000; the paper has 94.2 of the edition before. From 0 to 100.
+        R without any impairment: 93.2, the default of G.107 since 2000; the paper has 94.2 of the
+        edition before. From 0 to 100.
 
     Returns
     -------
@@ -91,14 +104,23 @@ def cole_rosenbluth_2001(
 
     Source
     ------
-    Cole and Rosenbluth, Computer Communication Review 31(2), 2001: Id = 0.024 d + 0.11 (d - 177.3) H(d - 177.3), d in ms; from memory.
+    Cole and Rosenbluth, Computer Communication Review 31(2), 2001: Id = 0.024 d + 0.11 (d - 177.3)
+    H(d - 177.3), d in ms; from memory.
 
     """
     function = "cole-rosenbluth-2001"
     impairment = impairment_of(function, codec, ie, bpl)
-    checked = together(function, delay_s=(delay_s, DELAY_S), loss=(loss, SHARE), burst_ratio=(burst_ratio, BURST_RATIO), base=(base, BASE))
+    checked = together(
+        function,
+        delay_s=(delay_s, DELAY_S),
+        loss=(loss, SHARE),
+        burst_ratio=(burst_ratio, BURST_RATIO),
+        base=(base, BASE),
+    )
     names = ["delay_s", "loss", "burst_ratio", "base", "ie", "bpl"]
-    delay, lost, burst, start, ie_, bpl_ = same_shape(function, names, [*checked, impairment.ie, impairment.bpl])
+    delay, lost, burst, start, ie_, bpl_ = same_shape(
+        function, names, [*checked, impairment.ie, impairment.bpl]
+    )
     late = 24 * delay + 110 * np.maximum(delay - BEND_S, 0)
     ie_eff = effective(ie_, bpl_, lost, burst)
     r = start - late - ie_eff
@@ -186,19 +208,38 @@ def largest_loss(
     """
     function = "largest-loss"
     impairment = impairment_of(function, codec, ie, bpl)
-    clean = e_model(delay_s, 0.0, codec=codec, burst_ratio=burst_ratio, ie=ie, bpl=bpl, advantage=advantage, connection=connection)
+    clean = e_model(
+        delay_s,
+        0.0,
+        codec=codec,
+        burst_ratio=burst_ratio,
+        ie=ie,
+        bpl=bpl,
+        advantage=advantage,
+        connection=connection,
+    )
     names = ["mos", "delay_s", "burst_ratio", "ie", "bpl"]
     wanted = np.asarray(rating_for(MOS.read(function, "mos", mos)))
     burst = BURST_RATIO.read(function, "burst_ratio", burst_ratio)
-    arrays = [wanted, np.asarray(clean.r), burst, impairment.ie, impairment.bpl, np.asarray(clean.outside_range)]
+    arrays = [
+        wanted,
+        np.asarray(clean.r),
+        burst,
+        impairment.ie,
+        impairment.bpl,
+        np.asarray(clean.outside_range),
+    ]
     wanted, best, burst, ie_, bpl_, outside = same_shape(function, [*names, "connection"], arrays)
-    # Of Ie_eff = Ie + (95 - Ie) P / (P / BurstR + Bpl); with all lost it is (95 - Ie) / (1 / BurstR + Bpl / 100) above Ie.
+    # Of Ie_eff = Ie + (95 - Ie) P / (P / BurstR + Bpl); with all lost it is (95 - Ie) / (1 / BurstR
+    # + Bpl / 100) above Ie.
     spent = (best - wanted) / np.maximum(95 - ie_, 1e-12)
     rest = 1 - spent / burst
     with np.errstate(divide="ignore", invalid="ignore"):
         percent = np.where(rest > 0, spent * bpl_ / np.where(rest > 0, rest, 1.0), 100.0)
     share = np.where(spent >= 0, np.minimum(percent / 100, 1.0), np.nan)
-    return Largest(value=plain(share), outside_range=plain(outside.astype(bool) | ~PERMITTED_LOSS.holds(share)))
+    return Largest(
+        value=plain(share), outside_range=plain(outside.astype(bool) | ~PERMITTED_LOSS.holds(share))
+    )
 
 
 def largest_delay(
@@ -233,7 +274,8 @@ def largest_delay(
 
     Source
     ------
-    As for `e_model`. R need not fall everywhere in the first milliseconds, so the last millisecond that is good enough is looked for first.
+    As for `e_model`. R need not fall everywhere in the first milliseconds, so the last millisecond
+    that is good enough is looked for first.
 
     Examples
     --------
@@ -244,8 +286,12 @@ def largest_delay(
     """
     function = "largest-delay"
     options: dict[str, Any] = {"codec": codec, "ie": ie, "bpl": bpl, "connection": connection}
-    clean = np.asarray(e_model(0.0, loss, burst_ratio=burst_ratio, advantage=advantage, **options).r)
-    wanted, _ = same_shape(function, ["mos", "loss"], [np.asarray(rating_for(MOS.read(function, "mos", mos))), clean])
+    clean = np.asarray(
+        e_model(0.0, loss, burst_ratio=burst_ratio, advantage=advantage, **options).r
+    )
+    wanted, _ = same_shape(
+        function, ["mos", "loss"], [np.asarray(rating_for(MOS.read(function, "mos", mos))), clean]
+    )
 
     def enough(delay_s: Array) -> Flags:
         rated = e_model(delay_s, loss, burst_ratio=burst_ratio, advantage=advantage, **options)

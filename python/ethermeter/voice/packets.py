@@ -1,4 +1,6 @@
-"""What a call puts on an Ethernet: packets, their overhead, their rate and load; and the delay from mouth to ear that they begin with."""
+"""What a call puts on an Ethernet: packets, their overhead, their rate and load; and the delay from
+mouth to ear that they begin with.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,11 +13,17 @@ from ethermeter.arguments import ArgumentError, Array, Numbers, choice, plain, s
 from ethermeter.voice.arguments import BIT_RATE_BPS, DELAY_S, PACKET_S
 from ethermeter.voice.codecs import Codec, codec_named
 
-OVERHEADS: Mapping[str, int] = MappingProxyType({"ipv4": 12 + 8 + 20, "ipv6": 12 + 8 + 40, "none": 0})
-"""Octets of RTP (RFC 3550), UDP (RFC 768) and IP (RFC 791, RFC 8200), no options; "none": speech straight into the frame."""
+OVERHEADS: Mapping[str, int] = MappingProxyType(
+    {"ipv4": 12 + 8 + 20, "ipv6": 12 + 8 + 40, "none": 0}
+)
+"""Octets of RTP (RFC 3550), UDP (RFC 768) and IP (RFC 791, RFC 8200), no options; "none": speech
+straight into the frame.
+"""
 
 HEADER_OCTETS: Mapping[str, int] = MappingProxyType({"experimental-3": 1 + 1 + 2})
-"""Octets of addresses and type where they are not `ETHERNET_HEADER`: the experimental Ethernet has addresses of one octet."""
+"""Octets of addresses and type where they are not `ETHERNET_HEADER`: the experimental Ethernet has
+addresses of one octet.
+"""
 
 ETHERNET_HEADER = 6 + 6 + 2
 
@@ -86,8 +94,8 @@ class Packets:
     offered_load
         Charged time over time: the share of the line rate that the direction asks for.
     calls_shared
-        Most calls of two such directions, both always talking, that the bits of a shared segment leave room for; contention takes its
-        part of them.
+        Most calls of two such directions, both always talking, that the bits of a shared segment
+        leave room for; contention takes its part of them.
     calls_duplex
         The same for a full-duplex link, where each direction has the line rate for itself.
 
@@ -132,7 +140,14 @@ class MouthToEar:
     delay_s: Array
 
 
-def packets(codec: str | Codec, *, packet_s: Numbers, medium: Medium, ip: str = "ipv4", bit_rate_bps: Numbers | None = None) -> Packets:
+def packets(
+    codec: str | Codec,
+    *,
+    packet_s: Numbers,
+    medium: Medium,
+    ip: str = "ipv4",
+    bit_rate_bps: Numbers | None = None,
+) -> Packets:
     """Cut a call into packets and put them on an Ethernet.
 
     Parameters
@@ -156,12 +171,13 @@ def packets(codec: str | Codec, *, packet_s: Numbers, medium: Medium, ip: str = 
     Raises
     ------
     ArgumentError
-        If an argument is out of its range, a packet is not of whole frames or too long for the codec or the medium, or the codec needs a
-        bit rate.
+        If an argument is out of its range, a packet is not of whole frames or too long for the
+        codec or the medium, or the codec needs a bit rate.
 
     Assumptions
     -----------
-    Constant bit rate, to the nearest whole octet of a frame; no silence suppression; no header compression.
+    Constant bit rate, to the nearest whole octet of a frame; no silence suppression; no header
+    compression.
 
     Source
     ------
@@ -174,13 +190,20 @@ def packets(codec: str | Codec, *, packet_s: Numbers, medium: Medium, ip: str = 
     rate = _bit_rate(known, bit_rate_bps)
     length, rate = same_shape(_FUNCTION, ["packet_s", "bit_rate_bps"], [length, rate])
     frame, frames = _frames(_FUNCTION, known, length)
-    octets = np.full(length.shape, float(known.frame_octets)) if known.frame_octets else np.rint(rate * frame / 8)
+    octets = (
+        np.full(length.shape, float(known.frame_octets))
+        if known.frame_octets
+        else np.rint(rate * frame / 8)
+    )
     payload = frames * octets
     whole = payload + OVERHEADS[ip] + medium.header_octets + medium.fcs_octets
     if np.any(whole > medium.max_frame_octets):
         most = medium.max_frame_octets
         raise ArgumentError(
-            _FUNCTION, "packet_s", f"{length[whole > most].flat[0]:.12g}", f"frames of at most {most} octets on {medium.name}"
+            _FUNCTION,
+            "packet_s",
+            f"{length[whole > most].flat[0]:.12g}",
+            f"frames of at most {most} octets on {medium.name}",
         )
     frame_octets = np.maximum(whole, medium.min_frame_octets)
     charged = medium.preamble_bits + 8 * frame_octets + medium.gap_bits
@@ -199,7 +222,12 @@ def packets(codec: str | Codec, *, packet_s: Numbers, medium: Medium, ip: str = 
 
 
 def mouth_to_ear(
-    codec: str | Codec, *, packet_s: Numbers, network_s: Numbers, jitter_buffer_s: Numbers, coder_s: Numbers = 0.0
+    codec: str | Codec,
+    *,
+    packet_s: Numbers,
+    network_s: Numbers,
+    jitter_buffer_s: Numbers,
+    coder_s: Numbers = 0.0,
 ) -> MouthToEar:
     """Add up the delay from mouth to ear.
 
@@ -212,7 +240,8 @@ def mouth_to_ear(
     network_s, jitter_buffer_s
         Delay of the network, and of the receiver's buffer [s]; from 0 to 10.
     coder_s
-        Time that coding takes beyond the speech it waits for [s]; from 0 to 10. G.114 reckons up to a frame.
+        Time that coding takes beyond the speech it waits for [s]; from 0 to 10. G.114 reckons up to
+        a frame.
 
     Returns
     -------
@@ -222,11 +251,13 @@ def mouth_to_ear(
     Raises
     ------
     ArgumentError
-        If an argument is out of its range, a packet is not of whole frames, or the shapes do not broadcast.
+        If an argument is out of its range, a packet is not of whole frames, or the shapes do not
+        broadcast.
 
     Source
     ------
-    ITU-T G.114, Annex A, from memory: frames of a packet, then look-ahead; processing is an argument here and not a rule.
+    ITU-T G.114, Annex A, from memory: frames of a packet, then look-ahead; processing is an
+    argument here and not a rule.
 
     Examples
     --------
@@ -259,18 +290,27 @@ def _bit_rate(codec: Codec, bit_rate_bps: Numbers | None) -> Array:
     low, high = codec.bit_rates_bps
     if bit_rate_bps is None:
         if low != high:
-            raise ArgumentError(_FUNCTION, "bit_rate_bps", "not given", f"{codec.name} has bit rates from {low:g} to {high:g} bit/s")
+            raise ArgumentError(
+                _FUNCTION,
+                "bit_rate_bps",
+                "not given",
+                f"{codec.name} has bit rates from {low:g} to {high:g} bit/s",
+            )
         return np.asarray(low)
     rate = BIT_RATE_BPS.read(_FUNCTION, "bit_rate_bps", bit_rate_bps)
     wrong = (rate < low) | (rate > high)
     if wrong.any():
         allowed = f"{low:g} bit/s" if low == high else f"from {low:g} to {high:g} bit/s"
-        raise ArgumentError(_FUNCTION, "bit_rate_bps", f"{rate[wrong].flat[0]:.12g}", f"{codec.name} has {allowed}")
+        raise ArgumentError(
+            _FUNCTION, "bit_rate_bps", f"{rate[wrong].flat[0]:.12g}", f"{codec.name} has {allowed}"
+        )
     return rate
 
 
 def _frames(function: str, codec: Codec, length: Array) -> tuple[Array, Array]:
-    """Return the duration of the frames [s], the longest of the codec's that fits, and how many a packet has."""
+    """Return the duration of the frames [s], the longest of the codec's that fits, and how many a
+    packet has.
+    """
     frame, frames = np.zeros(length.shape), np.zeros(length.shape)
     for duration in sorted(codec.frames_s):
         count = np.rint(length / duration)
@@ -280,6 +320,15 @@ def _frames(function: str, codec: Codec, length: Array) -> tuple[Array, Array]:
     wrong = (frames == 0) | (length > longest)
     if wrong.any():
         of = " or ".join(f"{1e3 * duration:g}" for duration in codec.frames_s)
-        most = "" if codec.longest_packet_s is None else f", at most {1e3 * codec.longest_packet_s:g} ms of speech"
-        raise ArgumentError(function, "packet_s", f"{length[wrong].flat[0]:.12g}", f"{codec.name}: whole frames of {of} ms{most}")
+        most = (
+            ""
+            if codec.longest_packet_s is None
+            else f", at most {1e3 * codec.longest_packet_s:g} ms of speech"
+        )
+        raise ArgumentError(
+            function,
+            "packet_s",
+            f"{length[wrong].flat[0]:.12g}",
+            f"{codec.name}: whole frames of {of} ms{most}",
+        )
     return frame, frames

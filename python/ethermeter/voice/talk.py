@@ -1,4 +1,6 @@
-"""Who talks at the same time: talk spurts and silences, and how many of many talkers are in a spurt."""
+"""Who talks at the same time: talk spurts and silences, and how many of many talkers are in a
+spurt.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -135,8 +137,8 @@ def talking(talkers: Numbers, *, activity: Numbers, room: Numbers) -> Talking:
 
     Assumptions
     -----------
-    Talkers are independent. The two of a call are not: mostly one listens while the other talks, so that calls of two vary less than this.
-    Durations do not matter, only their ratio.
+    Talkers are independent. The two of a call are not: mostly one listens while the other talks, so
+    that calls of two vary less than this. Durations do not matter, only their ratio.
 
     Source
     ------
@@ -149,19 +151,29 @@ def talking(talkers: Numbers, *, activity: Numbers, room: Numbers) -> Talking:
     '4.0 0.012295'
 
     """
-    n, a, c = together("talking", talkers=(talkers, TALKERS), activity=(activity, ACTIVITY), room=(room, PLACES))
+    n, a, c = together(
+        "talking", talkers=(talkers, TALKERS), activity=(activity, ACTIVITY), room=(room, PLACES)
+    )
     exceeding, frozen = np.zeros(n.shape), np.zeros(n.shape)
     for at in np.ndindex(n.shape):
         number, most = int(n[at]), int(c[at])
         mass = _binomial(number, float(a[at]))[most + 1 :]
         exceeding[at] = min(mass.sum(), 1.0)
         if mass.size and a[at] > 0:
-            frozen[at] = min(float(mass @ np.arange(1.0, mass.size + 1)) / (number * float(a[at])), 1.0)
-    return Talking(mean=plain(n * a), deviation=plain(np.sqrt(n * a * (1 - a))), exceeding=plain(exceeding), frozen_out=plain(frozen))
+            frozen[at] = min(
+                float(mass @ np.arange(1.0, mass.size + 1)) / (number * float(a[at])), 1.0
+            )
+    return Talking(
+        mean=plain(n * a),
+        deviation=plain(np.sqrt(n * a * (1 - a))),
+        exceeding=plain(exceeding),
+        frozen_out=plain(frozen),
+    )
 
 
 def talking_quantile(talkers: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
-    """Smallest number that more than talk at the same time with at most a wanted probability: the room that they need.
+    """Smallest number that more than talk at the same time with at most a wanted probability: the
+    room that they need.
 
     Parameters
     ----------
@@ -186,7 +198,12 @@ def talking_quantile(talkers: Numbers, *, activity: Numbers, exceeding: Numbers)
     8.0
 
     """
-    n, a, e = together("talking-quantile", talkers=(talkers, TALKERS), activity=(activity, ACTIVITY), exceeding=(exceeding, PROBABILITY))
+    n, a, e = together(
+        "talking-quantile",
+        talkers=(talkers, TALKERS),
+        activity=(activity, ACTIVITY),
+        exceeding=(exceeding, PROBABILITY),
+    )
     found = np.zeros(n.shape)
     for at in np.ndindex(n.shape):
         found[at] = _quantile(int(n[at]), float(a[at]), float(e[at]))
@@ -194,7 +211,8 @@ def talking_quantile(talkers: Numbers, *, activity: Numbers, exceeding: Numbers)
 
 
 def admitted(room: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
-    """Most talkers that can be admitted so that more than there is room for talk with at most a wanted probability.
+    """Most talkers that can be admitted so that more than there is room for talk with at most a
+    wanted probability.
 
     Parameters
     ----------
@@ -213,7 +231,8 @@ def admitted(room: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
     Raises
     ------
     ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or more than 10 000 could be admitted.
+        If an argument is out of its range, the shapes do not broadcast, or more than 10 000 could
+        be admitted.
 
     Source
     ------
@@ -226,14 +245,22 @@ def admitted(room: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
 
     """
     function = "admitted"
-    c, a, e = together(function, room=(room, PLACES), activity=(activity, ACTIVITY), exceeding=(exceeding, PROBABILITY))
+    c, a, e = together(
+        function,
+        room=(room, PLACES),
+        activity=(activity, ACTIVITY),
+        exceeding=(exceeding, PROBABILITY),
+    )
     found = np.zeros(c.shape)
     for at in np.ndindex(c.shape):
         most, each, allowed = int(c[at]), float(a[at]), float(e[at])
         low, high = most, MOST_TALKERS
         if _beyond(high, each, most) <= allowed:
             raise ArgumentError(
-                function, "activity", f"{each:.12g}", f"one at which fewer than {MOST_TALKERS} talkers are admitted to {most} places"
+                function,
+                "activity",
+                f"{each:.12g}",
+                f"one at which fewer than {MOST_TALKERS} talkers are admitted to {most} places",
             )
         while high - low > 1:
             middle = (low + high) // 2

@@ -18,7 +18,9 @@ impl FromStr for Network {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let fault = || format!("{text}: must be an address or a range of them such as 10.0.0.0/8 or fd00::/8");
+        let fault = || {
+            format!("{text}: must be an address or a range of them such as 10.0.0.0/8 or fd00::/8")
+        };
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits.parse::<u8>().map_err(|_| fault())?)),
             None => (text, None),
@@ -71,7 +73,8 @@ impl Network {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ceilings {
-    /// Bits per second of all flows in one direction together, frames counted from destination address to FCS.
+    /// Bits per second of all flows in one direction together, frames counted from destination
+    /// address to FCS.
     pub rate_bps: u64,
     /// Frames per second of all flows in one direction together.
     pub rate_frames_per_s: u64,
@@ -85,7 +88,8 @@ pub struct Ceilings {
     pub addresses: Vec<Network>,
     /// Interfaces that may be used; all without.
     pub interfaces: Option<Vec<String>>,
-    /// Kinds of groups that may be sent to and listened to: `multicast`, `broadcast`. Strangers on the segment hear them and are not asked.
+    /// Kinds of groups that may be sent to and listened to: `multicast`, `broadcast`. Strangers on
+    /// the segment hear them and are not asked.
     pub groups: Vec<Cast>,
 }
 
@@ -115,30 +119,48 @@ impl Ceilings {
         toml::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// Whether a flow may run up to `rates` while others in its direction have been allowed `booked`.
+    /// Whether a flow may run up to `rates` while others in its direction have been allowed
+    /// `booked`.
     pub(super) fn check_rates(&self, rates: Rates, booked: Rates) -> Result<(), Refusal> {
         let check = |rule, asked: u64, booked: u64, most: u64, unit: &str| {
             let left = most.saturating_sub(booked);
-            let others = if booked > 0 { format!(", for other flows have {booked}") } else { String::new() };
+            let others =
+                if booked > 0 { format!(", for other flows have {booked}") } else { String::new() };
             let allowed = format!("1 to {left} {unit}{others}");
             require((1..=left).contains(&asked), rule, format_args!("{asked} {unit}"), allowed)
         };
         check(Rule::RateBits, rates.bps, booked.bps, self.rate_bps, "bit/s")?;
-        check(Rule::RateFrames, rates.frames_per_s, booked.frames_per_s, self.rate_frames_per_s, "frames/s")
+        check(
+            Rule::RateFrames,
+            rates.frames_per_s,
+            booked.frames_per_s,
+            self.rate_frames_per_s,
+            "frames/s",
+        )
     }
 
     /// Whether an experiment may last so long.
     pub(super) fn check_duration(&self, duration_ns: u64) -> Result<(), Refusal> {
         let most_ns = self.duration_s.saturating_mul(1_000_000_000);
         let allowed = format!("1 to {most_ns} ns");
-        require((1..=most_ns).contains(&duration_ns), Rule::Duration, format_args!("{duration_ns} ns"), allowed)
+        require(
+            (1..=most_ns).contains(&duration_ns),
+            Rule::Duration,
+            format_args!("{duration_ns} ns"),
+            allowed,
+        )
     }
 
     /// Whether a station may be at `address`.
     pub(super) fn check_address(&self, address: IpAddr) -> Result<(), Refusal> {
         let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
         let is_one = !address.is_multicast() && !address.is_unspecified() && !is_broadcast;
-        require(is_one, Rule::Address, address, "the address of one station: a group cannot say yes")?;
+        require(
+            is_one,
+            Rule::Address,
+            address,
+            "the address of one station: a group cannot say yes",
+        )?;
         let ranges: Vec<String> = self.addresses.iter().map(|&network| network.into()).collect();
         let is_allowed = self.addresses.iter().any(|network| network.contains(address));
         require(is_allowed, Rule::Address, address, ranges.join(", "))
@@ -146,7 +168,8 @@ impl Ceilings {
 
     /// Whether frames may go to as many.
     pub(super) fn check_cast(&self, way: Way) -> Result<(), Refusal> {
-        let words: Vec<&str> = [Cast::Unicast].iter().chain(&self.groups).map(|cast| cast.word()).collect();
+        let words: Vec<&str> =
+            [Cast::Unicast].iter().chain(&self.groups).map(|cast| cast.word()).collect();
         let is_allowed = !way.is_group() || self.groups.contains(&way.cast);
         require(is_allowed, Rule::Groups, way.cast.word(), words.join(", "))
     }
@@ -155,7 +178,12 @@ impl Ceilings {
     pub(super) fn check_interface(&self, interface: Option<&str>) -> Result<(), Refusal> {
         let Some(allowed) = &self.interfaces else { return Ok(()) };
         let is_allowed = interface.is_some_and(|name| allowed.iter().any(|one| one == name));
-        require(is_allowed, Rule::Interface, interface.unwrap_or("an address of no interface"), allowed.join(", "))
+        require(
+            is_allowed,
+            Rule::Interface,
+            interface.unwrap_or("an address of no interface"),
+            allowed.join(", "),
+        )
     }
 }
 
@@ -180,7 +208,11 @@ mod tests {
         ];
         for (range, address, expected) in cases {
             let network: Network = range.parse().expect("a range");
-            assert_eq!(network.contains(address.parse().expect("an address")), expected, "{range} {address}");
+            assert_eq!(
+                network.contains(address.parse().expect("an address")),
+                expected,
+                "{range} {address}"
+            );
         }
     }
 

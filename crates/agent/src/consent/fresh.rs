@@ -20,7 +20,8 @@ pub struct Stamp {
 pub const OLDEST_NS: u64 = 5_000_000_000;
 /// A request may be so far ahead: clocks are known to some milliseconds.
 pub const AHEAD_NS: u64 = 1_000_000_000;
-/// Ended experiments that are remembered. Replays of older ones are refused by their age, so this many must not end within [`OLDEST_NS`].
+/// Ended experiments that are remembered. Replays of older ones are refused by their age, so this
+/// many must not end within [`OLDEST_NS`].
 const MOST_ENDED: usize = 1024;
 
 #[derive(Debug)]
@@ -49,11 +50,18 @@ impl Fresh {
         self.running.len()
     }
 
-    /// Whether the request is for this process, made just now, and not of an experiment that has ended.
+    /// Whether the request is for this process, made just now, and not of an experiment that has
+    /// ended.
     pub fn check(&mut self, stamp: &Stamp, now_ns: u64) -> Result<(), Refusal> {
         let (asked, own) = (stamp.session, self.session);
-        require(asked == own, Rule::Session, format_args!("{asked:016x}"), format_args!("{own:016x}"))?;
-        let (oldest_ns, latest_ns) = (now_ns.saturating_sub(OLDEST_NS), now_ns.saturating_add(AHEAD_NS));
+        require(
+            asked == own,
+            Rule::Session,
+            format_args!("{asked:016x}"),
+            format_args!("{own:016x}"),
+        )?;
+        let (oldest_ns, latest_ns) =
+            (now_ns.saturating_sub(OLDEST_NS), now_ns.saturating_add(AHEAD_NS));
         let is_now = (oldest_ns..=latest_ns).contains(&stamp.made_ns);
         let allowed = format_args!("{oldest_ns} to {latest_ns} ns").to_string();
         require(is_now, Rule::Clock, format_args!("made at {} ns", stamp.made_ns), allowed)?;
@@ -79,12 +87,20 @@ impl Fresh {
     pub fn take(&mut self, stamp: &Stamp, caller: &str) -> Result<(), Refusal> {
         match self.running.get_mut(&stamp.experiment) {
             None => {
-                self.running.insert(stamp.experiment, Running { owner: caller.to_owned(), counter: stamp.counter });
+                self.running.insert(
+                    stamp.experiment,
+                    Running { owner: caller.to_owned(), counter: stamp.counter },
+                );
             }
             Some(running) => {
                 require(running.owner == caller, Rule::Owner, caller, running.owner.as_str())?;
                 let (counter, last) = (stamp.counter, running.counter);
-                require(counter > last, Rule::Replay, format_args!("request {counter}"), format_args!("above {last}"))?;
+                require(
+                    counter > last,
+                    Rule::Replay,
+                    format_args!("request {counter}"),
+                    format_args!("above {last}"),
+                )?;
                 running.counter = counter;
             }
         }

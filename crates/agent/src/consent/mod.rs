@@ -1,12 +1,14 @@
-//! The rules an agent asks before it opens a port or sends a frame. Pure: the time, what is asked and who asks are arguments.
+//! The rules an agent asks before it opens a port or sends a frame. Pure: the time, what is asked
+//! and who asks are arguments.
 //!
 //! ```text
 //! receiver:  Grant   ─► admit (session, clock, replay, owner) ─► ceilings ─► a yes, with all that it is for
 //! sender:    Prepare ─► admit ─► ceilings ─► the receiver's yes, proven, for exactly this, not spent ─► a permit
 //! ```
 //!
-//! A permit is what the sender's port holds: it lets nothing out to another address, faster, later or longer. There is one for each grant, it cannot be copied, and the receiver
-//! renews the grant for as long as it is used ([`Given`], [`Awaited`]).
+//! A permit is what the sender's port holds: it lets nothing out to another address, faster, later
+//! or longer. There is one for each grant, it cannot be copied, and the receiver renews the grant
+//! for as long as it is used ([`Given`], [`Awaited`]).
 
 mod ceilings;
 mod fresh;
@@ -85,7 +87,8 @@ pub struct Grant {
     pub rate_bps: u64,
     /// Up to how many frames per second.
     pub rate_frames_per_s: u64,
-    /// Octets of the longest frame; 0 of octets in bulk, which TCP makes segments of, and then of nothing else.
+    /// Octets of the longest frame; 0 of octets in bulk, which TCP makes segments of, and then of
+    /// nothing else.
     pub longest_frame_octets: u32,
     /// For how long.
     pub duration_ns: u64,
@@ -106,7 +109,8 @@ impl Grant {
         Way { kind: self.kind, cast: self.cast }
     }
 
-    /// Where frames go by this yes: nowhere but to who says it, or to the experiment's group. `None` if it is no yes to anything.
+    /// Where frames go by this yes: nowhere but to who says it, or to the experiment's group.
+    /// `None` if it is no yes to anything.
     #[must_use]
     pub fn target(&self) -> Option<Address> {
         if self.cast != Cast::Unicast {
@@ -137,7 +141,8 @@ pub enum Proof {
     None,
 }
 
-/// What a sender may do by a grant, or by those of all receivers of a group. It is not to be copied: each grant permits one door to send, once.
+/// What a sender may do by a grant, or by those of all receivers of a group. It is not to be
+/// copied: each grant permits one door to send, once.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Permit {
     /// The only place to send to.
@@ -229,8 +234,14 @@ impl RuleBook {
     /// Whether a request that may begin an experiment is fresh, and there is room for it.
     ///
     /// # Errors
-    /// By [`Rule::Session`], [`Rule::Clock`], [`Rule::Replay`], [`Rule::Ended`], [`Rule::Owner`], [`Rule::TestsAtOnce`].
-    pub fn admit_beginning(&mut self, stamp: &Stamp, caller: &str, now_ns: u64) -> Result<(), Refusal> {
+    /// By [`Rule::Session`], [`Rule::Clock`], [`Rule::Replay`], [`Rule::Ended`], [`Rule::Owner`],
+    /// [`Rule::TestsAtOnce`].
+    pub fn admit_beginning(
+        &mut self,
+        stamp: &Stamp,
+        caller: &str,
+        now_ns: u64,
+    ) -> Result<(), Refusal> {
         self.fresh.check(stamp, now_ns)?;
         if !self.fresh.knows(stamp.experiment) {
             let most = self.ceilings.tests_at_once;
@@ -267,10 +278,12 @@ impl RuleBook {
         self.booked.remove(&experiment);
     }
 
-    /// As a receiver at the own address `own`, on an interface with the address `mac`: say yes, or why not. The port of the yes is still the one wished for.
+    /// As a receiver at the own address `own`, on an interface with the address `mac`: say yes, or
+    /// why not. The port of the yes is still the one wished for.
     ///
     /// # Errors
-    /// By the operator's ceilings, or because the target is neither our own nor the experiment's group.
+    /// By the operator's ceilings, or because the target is neither our own nor the experiment's
+    /// group.
     pub fn grant(
         &mut self,
         experiment: u64,
@@ -285,7 +298,12 @@ impl RuleBook {
             Address::Socket(target) => target.port(),
             Address::Mac(_) => 0,
         };
-        require(port == 0 || port >= LEAST_PORT, Rule::Port, port, format_args!("0 or {LEAST_PORT} to 65535"))?;
+        require(
+            port == 0 || port >= LEAST_PORT,
+            Rule::Port,
+            port,
+            format_args!("0 or {LEAST_PORT} to 65535"),
+        )?;
         let grant = Grant {
             experiment,
             session: self.session,
@@ -308,7 +326,8 @@ impl RuleBook {
         Ok(grant)
     }
 
-    /// As a sender: whether this may be sent, given the yes of every receiver; of a group there may be several. The grants are spent by it.
+    /// As a sender: whether this may be sent, given the yes of every receiver; of a group there may
+    /// be several. The grants are spent by it.
     ///
     /// # Errors
     /// By the own operator's ceilings, or because a yes is not for this, or has been used.
@@ -334,7 +353,8 @@ impl RuleBook {
         self.check_group(experiment, wish, &receivers)?;
         let ids: Vec<GrantId> = consents.iter().map(|(grant, _)| grant.id()).collect();
         self.spent.check(&ids, moment.now_ns)?;
-        let lifetimes_s = consents.iter().map(|(grant, _)| grant.until_unix_s.saturating_sub(moment.unix_s));
+        let lifetimes_s =
+            consents.iter().map(|(grant, _)| grant.until_unix_s.saturating_sub(moment.unix_s));
         let lifetime_ns = lifetimes_s.min().unwrap_or(0).saturating_mul(1_000_000_000);
         self.book(experiment, |booked| {
             booked.outgoing = booked.outgoing.and(wish.rates());
@@ -342,7 +362,8 @@ impl RuleBook {
                 booked.groups.push((wish.target, receivers));
             }
         })?;
-        // No grant is accepted that lives longer; one that the wall clock makes live again, by a step back, is still known.
+        // No grant is accepted that lives longer; one that the wall clock makes live again, by a
+        // step back, is still known.
         self.spent.spend(&ids, moment.now_ns.saturating_add(2 * GRANT_S * 1_000_000_000));
         Ok(Permit {
             target: wish.target,
@@ -354,14 +375,23 @@ impl RuleBook {
         })
     }
 
-    /// Whether those who grant this are all who hear it: each receiver of a group hears all roles that send to it, so each of these needs a grant of each.
-    fn check_group(&self, experiment: u64, wish: &Wish, receivers: &BTreeSet<IpAddr>) -> Result<(), Refusal> {
+    /// Whether those who grant this are all who hear it: each receiver of a group hears all roles
+    /// that send to it, so each of these needs a grant of each.
+    fn check_group(
+        &self,
+        experiment: u64,
+        wish: &Wish,
+        receivers: &BTreeSet<IpAddr>,
+    ) -> Result<(), Refusal> {
         let mut groups = self.booked.get(&experiment).into_iter().flat_map(|booked| &booked.groups);
-        let Some((_, others)) = groups.find(|(target, others)| *target == wish.target && others != receivers) else {
+        let Some((_, others)) =
+            groups.find(|(target, others)| *target == wish.target && others != receivers)
+        else {
             return Ok(());
         };
-        let list =
-            |receivers: &BTreeSet<IpAddr>| receivers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let list = |receivers: &BTreeSet<IpAddr>| {
+            receivers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
         Err(Refusal::new(
             Rule::ConsentMissing,
             format_args!("{} granted by {}", wish.target, list(receivers)),
@@ -399,17 +429,28 @@ impl RuleBook {
         let needs_port = !grant.kind.is_raw();
         let is_fine = !needs_port || grant.port >= LEAST_PORT;
         require(is_fine, Rule::Port, grant.port, format_args!("{LEAST_PORT} to 65535"))?;
-        let is_within = wish.rate_bps <= grant.rate_bps && wish.rate_frames_per_s <= grant.rate_frames_per_s;
+        let is_within =
+            wish.rate_bps <= grant.rate_bps && wish.rate_frames_per_s <= grant.rate_frames_per_s;
         let rates = |bps: u64, frames: u64| format!("{bps} bit/s and {frames} frames/s");
         let granted = rates(grant.rate_bps, grant.rate_frames_per_s);
-        require(is_within, Rule::ConsentRate, rates(wish.rate_bps, wish.rate_frames_per_s), granted)?;
+        require(
+            is_within,
+            Rule::ConsentRate,
+            rates(wish.rate_bps, wish.rate_frames_per_s),
+            granted,
+        )?;
         let (asked, granted) = (wish.longest_frame_octets, grant.longest_frame_octets);
         // Octets in bulk are something else than frames of no octets.
         let is_within = if granted == 0 { asked == 0 } else { (1..=granted).contains(&asked) };
         let (asked, granted) = (length(asked), length(granted));
         require(is_within, Rule::ConsentLength, asked, granted)?;
         let (asked, granted) = (wish.duration_ns, grant.duration_ns);
-        require(asked <= granted, Rule::ConsentDuration, format_args!("{asked} ns"), format_args!("{granted} ns"))?;
+        require(
+            asked <= granted,
+            Rule::ConsentDuration,
+            format_args!("{asked} ns"),
+            format_args!("{granted} ns"),
+        )?;
         let until = grant.until_unix_s;
         let is_valid = now_unix_s < until && until <= now_unix_s.saturating_add(2 * GRANT_S);
         require(
@@ -428,15 +469,27 @@ impl RuleBook {
     fn check_wish(&self, wish: &Wish, booked: Rates) -> Result<(), Refusal> {
         self.ceilings.check_rates(wish.rates(), booked)?;
         self.ceilings.check_duration(wish.duration_ns)?;
-        self.ceilings.check_interface(wish.interface.as_ref().map(|interface| interface.name.as_str()))?;
+        self.ceilings
+            .check_interface(wish.interface.as_ref().map(|interface| interface.name.as_str()))?;
         self.ceilings.check_cast(wish.way)?;
-        // Raw frames and groups go out by an interface and not to an address: that must be known, and stay on the host without certificates.
+        // Raw frames and groups go out by an interface and not to an address: that must be known,
+        // and stay on the host without certificates.
         let is_bound = wish.way.kind.is_raw() || wish.way.is_group();
         match &wish.interface {
-            None => require(!is_bound, Rule::Interface, "none", "an interface, for raw frames and groups"),
+            None => require(
+                !is_bound,
+                Rule::Interface,
+                "none",
+                "an interface, for raw frames and groups",
+            ),
             Some(interface) => {
                 let is_allowed = !self.is_plain || interface.is_loopback;
-                require(is_allowed, Rule::PlainBeyondLoopback, &interface.name, "the loopback interface")
+                require(
+                    is_allowed,
+                    Rule::PlainBeyondLoopback,
+                    &interface.name,
+                    "the loopback interface",
+                )
             }
         }
     }
@@ -470,10 +523,15 @@ impl RuleBook {
     }
 }
 
-/// Whether frames go where the yes says: to one station, which is the one that says it, or to the experiment's group.
+/// Whether frames go where the yes says: to one station, which is the one that says it, or to the
+/// experiment's group.
 fn check_target(grant: &Grant, wish: &Wish) -> Result<(), Refusal> {
     let Some(target) = grant.target() else {
-        return Err(Refusal::new(Rule::Address, grant.way(), "the address of one station, or a group that there is"));
+        return Err(Refusal::new(
+            Rule::Address,
+            grant.way(),
+            "the address of one station, or a group that there is",
+        ));
     };
     require(wish.target == target, Rule::ConsentTarget, wish.target, target)
 }

@@ -5,8 +5,10 @@
 //!        ◄───────────────────────────────── coordinator ◄── renewal of the grants whose ports are open, signed
 //! ```
 //!
-//! The coordinator only carries both. It cannot make a renewal (the receiver's key signs it), keep one for later (the nonce is drawn by the sender, and the lease counts from
-//! then), or use a grant twice (the receiver binds a grant to the first run that asks, and a run is drawn by the sender's process). No clocks are compared.
+//! The coordinator only carries both. It cannot make a renewal (the receiver's key signs it), keep
+//! one for later (the nonce is drawn by the sender, and the lease counts from then), or use a grant
+//! twice (the receiver binds a grant to the first run that asks, and a run is drawn by the sender's
+//! process). No clocks are compared.
 
 use super::GRANT_S;
 use crate::leash::{ReceiverLease, LEASE_NS, RENEWAL_NS};
@@ -53,7 +55,8 @@ pub struct Answer {
 
 /// Challenges in one call, grants in one challenge, and renewals in one call, at most.
 pub const MOST_CHALLENGES: usize = 1024;
-/// A challenge is older when it is answered than the answer can know. So leases may end this much after the receiver's own end, and none ends before it.
+/// A challenge is older when it is answered than the answer can know. So leases may end this much
+/// after the receiver's own end, and none ends before it.
 const GRACE_NS: u64 = 100_000_000;
 /// A new nonce is drawn when the last is this old, so that few are open however often is asked.
 const NONCE_NS: u64 = RENEWAL_NS / 4;
@@ -77,16 +80,30 @@ struct GivenGrant {
 impl Given {
     /// Note a grant, which is in force while `port` is kept.
     pub fn add(&mut self, number: u64, port: &Arc<()>, now_ns: u64) {
-        self.grants.insert(number, GivenGrant { since_ns: now_ns, run: None, port: Arc::downgrade(port) });
+        self.grants
+            .insert(number, GivenGrant { since_ns: now_ns, run: None, port: Arc::downgrade(port) });
     }
 
-    /// Answer challenges, at `now_ns`, of an experiment that ends at `end_ns` if it has been started. A grant is bound to the first run that asks for it; it is renewed for no other run,
-    /// nor when its port has been closed, nor when the experiment has not been started within the grant's lifetime.
-    pub fn renew(&mut self, challenges: &[Challenge], end_ns: Option<u64>, now_ns: u64) -> Vec<Answer> {
-        let answers: Vec<Answer> = challenges.iter().map(|challenge| self.answer(challenge, end_ns, now_ns)).collect();
-        let longest_ns = answers.iter().filter(|answer| !answer.grants.is_empty()).map(|answer| answer.valid_ns).max();
+    /// Answer challenges, at `now_ns`, of an experiment that ends at `end_ns` if it has been
+    /// started. A grant is bound to the first run that asks for it; it is renewed for no other run,
+    /// nor when its port has been closed, nor when the experiment has not been started within the
+    /// grant's lifetime.
+    pub fn renew(
+        &mut self,
+        challenges: &[Challenge],
+        end_ns: Option<u64>,
+        now_ns: u64,
+    ) -> Vec<Answer> {
+        let answers: Vec<Answer> =
+            challenges.iter().map(|challenge| self.answer(challenge, end_ns, now_ns)).collect();
+        let longest_ns = answers
+            .iter()
+            .filter(|answer| !answer.grants.is_empty())
+            .map(|answer| answer.valid_ns)
+            .max();
         // A challenge was made before it is answered, so no lease holds longer than this.
-        self.renewed_until_ns = self.renewed_until_ns.max(longest_ns.map_or(0, |longest_ns| now_ns + longest_ns));
+        self.renewed_until_ns =
+            self.renewed_until_ns.max(longest_ns.map_or(0, |longest_ns| now_ns + longest_ns));
         answers
     }
 
@@ -95,7 +112,8 @@ impl Given {
         let mut answer = Answer { run, nonce, valid_ns: LEASE_NS, grants: Vec::new() };
         for &number in &challenge.grants {
             let Some(grant) = self.grants.get_mut(&number) else { continue };
-            let end_ns = end_ns.map_or(grant.since_ns + GRANT_NS, |end_ns| end_ns.saturating_add(GRACE_NS));
+            let end_ns =
+                end_ns.map_or(grant.since_ns + GRANT_NS, |end_ns| end_ns.saturating_add(GRACE_NS));
             let is_open = grant.port.strong_count() > 0;
             if is_open && now_ns < end_ns && *grant.run.get_or_insert(run) == run {
                 answer.valid_ns = answer.valid_ns.min(end_ns - now_ns);
@@ -134,16 +152,24 @@ impl Awaited {
         Self { run, nonces: VecDeque::new(), receivers: BTreeMap::new() }
     }
 
-    /// The lease of a grant of the process `session`, which has signed it with `certificate`; `None` if another grant of this process came with another certificate.
-    pub fn lease(&mut self, session: u64, number: u64, certificate: &[u8]) -> Option<Arc<ReceiverLease>> {
+    /// The lease of a grant of the process `session`, which has signed it with `certificate`;
+    /// `None` if another grant of this process came with another certificate.
+    pub fn lease(
+        &mut self,
+        session: u64,
+        number: u64,
+        certificate: &[u8],
+    ) -> Option<Arc<ReceiverLease>> {
         let receiver = self.receivers.entry(session).or_default();
         if receiver.leases.is_empty() {
             certificate.clone_into(&mut receiver.certificate);
         }
-        (receiver.certificate == certificate).then(|| Arc::clone(receiver.leases.entry(number).or_default()))
+        (receiver.certificate == certificate)
+            .then(|| Arc::clone(receiver.leases.entry(number).or_default()))
     }
 
-    /// The certificate with which the process `session` must sign; `None` if no grant of it is used.
+    /// The certificate with which the process `session` must sign; `None` if no grant of it is
+    /// used.
     #[must_use]
     pub fn certificate(&self, session: u64) -> Option<&[u8]> {
         self.receivers.get(&session).map(|receiver| receiver.certificate.as_slice())
@@ -166,11 +192,15 @@ impl Awaited {
         self.receivers.iter().map(ask).collect()
     }
 
-    /// Take a renewal, which is proven to be of the process that it names. Answers to other runs, and to challenges that are not open, change nothing.
+    /// Take a renewal, which is proven to be of the process that it names. Answers to other runs,
+    /// and to challenges that are not open, change nothing.
     pub fn renew(&self, renewal: &Renewal) {
         let Some(receiver) = self.receivers.get(&renewal.session) else { return };
         for answer in renewal.answers.iter().filter(|answer| answer.run == self.run) {
-            let Some((_, made_ns)) = self.nonces.iter().find(|(nonce, _)| *nonce == answer.nonce) else { continue };
+            let Some((_, made_ns)) = self.nonces.iter().find(|(nonce, _)| *nonce == answer.nonce)
+            else {
+                continue;
+            };
             for lease in answer.grants.iter().filter_map(|number| receiver.leases.get(number)) {
                 lease.renew_until(made_ns.saturating_add(answer.valid_ns.min(LEASE_NS)));
             }
@@ -180,7 +210,10 @@ impl Awaited {
     /// Whether all leases hold at `now_ns`.
     #[must_use]
     pub fn hold_at(&self, now_ns: u64) -> bool {
-        self.receivers.values().flat_map(|receiver| receiver.leases.values()).all(|lease| lease.holds_at(now_ns))
+        self.receivers
+            .values()
+            .flat_map(|receiver| receiver.leases.values())
+            .all(|lease| lease.holds_at(now_ns))
     }
 }
 
@@ -203,7 +236,8 @@ mod tests {
     /// A run that uses grants 1 and 2, and their leases.
     fn awaited(run: u64) -> (Awaited, [Arc<ReceiverLease>; 2]) {
         let mut awaited = Awaited::new(run);
-        let leases = [1, 2].map(|number| awaited.lease(SESSION, number, b"certificate").expect("one certificate"));
+        let leases = [1, 2]
+            .map(|number| awaited.lease(SESSION, number, b"certificate").expect("one certificate"));
         (awaited, leases)
     }
 
@@ -225,7 +259,11 @@ mod tests {
     #[test]
     fn a_renewal_counts_for_its_run_its_challenge_and_its_process_only() {
         let (mut given, _ports) = given();
-        let answered = given.renew(&[Challenge { session: SESSION, run: 7, nonce: 42, grants: vec![1, 2] }], None, 0);
+        let answered = given.renew(
+            &[Challenge { session: SESSION, run: 7, nonce: 42, grants: vec![1, 2] }],
+            None,
+            0,
+        );
         let cases = [
             ("another run", 8, 42, SESSION),
             ("another nonce", 7, 43, SESSION),
@@ -241,7 +279,8 @@ mod tests {
         awaited.challenges(0, || 42);
         awaited.renew(&renewal(answered.clone()));
         assert!(awaited.hold_at(1));
-        // Once the challenge is as old as a lease, it is forgotten: an answer that was kept back renews nothing.
+        // Once the challenge is as old as a lease, it is forgotten: an answer that was kept back
+        // renews nothing.
         awaited.challenges(LEASE_NS, || 44);
         awaited.renew(&renewal(answered));
         assert!(!awaited.hold_at(LEASE_NS));
@@ -251,7 +290,12 @@ mod tests {
     fn an_answer_that_promises_more_than_a_lease_is_cut() {
         let (mut awaited, leases) = awaited(7);
         awaited.challenges(0, || 42);
-        awaited.renew(&renewal(vec![Answer { run: 7, nonce: 42, valid_ns: u64::MAX, grants: vec![1] }]));
+        awaited.renew(&renewal(vec![Answer {
+            run: 7,
+            nonce: 42,
+            valid_ns: u64::MAX,
+            grants: vec![1],
+        }]));
         assert!(leases[0].holds_at(LEASE_NS - 1) && !leases[0].holds_at(LEASE_NS));
         assert!(!leases[1].holds_at(0), "a grant that is not in the answer");
     }
@@ -280,9 +324,19 @@ mod tests {
             "no longer than the receiver's own end"
         );
         assert_eq!(given.renewed_until_ns(), end_ns + 100 * MS);
-        assert!(given.renew(&ask, Some(end_ns), end_ns + 100 * MS)[0].grants.is_empty(), "after its end");
-        assert_eq!(given.renew(&ask, None, GRANT_NS - 1)[0].valid_ns, 1, "not started, and its minute is nearly over");
-        assert!(given.renew(&ask, None, GRANT_NS)[0].grants.is_empty(), "not started within the minute");
+        assert!(
+            given.renew(&ask, Some(end_ns), end_ns + 100 * MS)[0].grants.is_empty(),
+            "after its end"
+        );
+        assert_eq!(
+            given.renew(&ask, None, GRANT_NS - 1)[0].valid_ns,
+            1,
+            "not started, and its minute is nearly over"
+        );
+        assert!(
+            given.renew(&ask, None, GRANT_NS)[0].grants.is_empty(),
+            "not started within the minute"
+        );
         drop(second);
     }
 

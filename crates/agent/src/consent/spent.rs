@@ -15,7 +15,8 @@ pub struct GrantId {
     pub number: u64,
 }
 
-/// Spent grants that are remembered. 64 roles twice a second for two minutes are 15 360; with more, grants are refused and none is forgotten.
+/// Spent grants that are remembered. 64 roles twice a second for two minutes are 15 360; with more,
+/// grants are refused and none is forgotten.
 pub(super) const MOST_SPENT: usize = 16_384;
 
 /// Spent grants, each until it has expired.
@@ -25,7 +26,8 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    /// Whether none of `grants` has been spent or is named twice, and there is room to remember them.
+    /// Whether none of `grants` has been spent or is named twice, and there is room to remember
+    /// them.
     pub fn check(&mut self, grants: &[GrantId], now_ns: u64) -> Result<(), Refusal> {
         self.until_ns.retain(|_, until_ns| now_ns < *until_ns);
         let mut named = BTreeSet::new();

@@ -31,7 +31,8 @@ fn mac(text: &str) -> Mac {
     text.parse().expect("an Ethernet address")
 }
 
-/// An agent's own address in what it is asked to receive: where the target is, unless that is a group.
+/// An agent's own address in what it is asked to receive: where the target is, unless that is a
+/// group.
 const OWN: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
 
 #[allow(clippy::unnecessary_wraps)] // as wishes have it
@@ -47,7 +48,12 @@ fn grant(book: &mut RuleBook, experiment: u64, wish: &Wish) -> Result<Grant, Ref
     book.grant(experiment, own, Some(mac("02:00:00:00:00:02")), wish, NOW_UNIX_S)
 }
 
-fn permit(book: &mut RuleBook, experiment: u64, wish: &Wish, consents: &[(Grant, Proof)]) -> Result<Permit, Refusal> {
+fn permit(
+    book: &mut RuleBook,
+    experiment: u64,
+    wish: &Wish,
+    consents: &[(Grant, Proof)],
+) -> Result<Permit, Refusal> {
     book.permit(experiment, wish, consents, NOW)
 }
 
@@ -164,7 +170,8 @@ fn a_group_or_everybody_cannot_be_a_station_even_if_all_addresses_are_allowed() 
 #[test]
 fn ports_of_services_are_never_granted_nor_sent_to() {
     for port in [1, 53, 1023] {
-        let wish = Wish { target: Address::Socket(SocketAddr::new(ip("10.0.0.2"), port)), ..wish() };
+        let wish =
+            Wish { target: Address::Socket(SocketAddr::new(ip("10.0.0.2"), port)), ..wish() };
         assert_eq!(rule(grant(&mut book(), 7, &wish)), Rule::Port);
         let yes = Grant { port, ..yes() };
         assert_eq!(rule(permit(&mut book(), 7, &wish, &[(yes, Proof::Signed)])), Rule::Port);
@@ -255,7 +262,11 @@ fn a_request_counts_once_and_not_after_a_later_one() {
     book.admit(&stamp(7, 5), "a", NOW_NS).expect("a later one");
     for counter in [5, 4, 1, 0] {
         assert_eq!(rule(book.admit(&stamp(7, counter), "a", NOW_NS)), Rule::Replay, "{counter}");
-        assert_eq!(rule(book.admit_beginning(&stamp(7, counter), "a", NOW_NS)), Rule::Replay, "{counter}");
+        assert_eq!(
+            rule(book.admit_beginning(&stamp(7, counter), "a", NOW_NS)),
+            Rule::Replay,
+            "{counter}"
+        );
     }
     book.admit(&stamp(7, 6), "a", NOW_NS).expect("the next");
 }
@@ -316,7 +327,11 @@ fn ceilings_on_rates_hold_for_all_flows_of_all_experiments_in_one_direction_toge
     let mut book = book();
     grant(&mut book, 7, &part(600_000, 100)).expect("the first");
     assert_eq!(rule(grant(&mut book, 7, &part(400_001, 100))), Rule::RateBits);
-    assert_eq!(rule(grant(&mut book, 8, &part(400_001, 100))), Rule::RateBits, "another experiment");
+    assert_eq!(
+        rule(grant(&mut book, 8, &part(400_001, 100))),
+        Rule::RateBits,
+        "another experiment"
+    );
     assert_eq!(rule(grant(&mut book, 8, &part(1, 901))), Rule::RateFrames);
     grant(&mut book, 8, &part(400_000, 900)).expect("what is left");
     let mut number = 0;
@@ -345,7 +360,10 @@ fn ended_experiments_that_are_remembered_are_bounded() {
 fn a_refusal_names_its_rule_the_value_and_what_is_allowed() {
     let wish = Wish { rate_bps: 2_000_000, ..wish() };
     let refusal = grant(&mut book(), 7, &wish).expect_err("too fast");
-    assert_eq!(refusal.to_string(), "rule rate-bits: 2000000 bit/s is refused, allowed: 1 to 1000000 bit/s");
+    assert_eq!(
+        refusal.to_string(),
+        "rule rate-bits: 2000000 bit/s is refused, allowed: 1 to 1000000 bit/s"
+    );
 }
 
 /// What a sender would send to a group, and what its two receivers say to that.
@@ -353,7 +371,14 @@ fn to_group(kind: PortKind, cast: Cast) -> (Wish, [Grant; 2]) {
     let way = Way { kind, cast };
     let wish = Wish { way, target: way.group(7, true, 5000).expect("a group"), ..wish() };
     let port = if kind.is_raw() { 0 } else { 5000 };
-    let yes = |last| Grant { address: IpAddr::from([10, 0, 0, last]), kind, cast, port, mac: None, ..yes() };
+    let yes = |last| Grant {
+        address: IpAddr::from([10, 0, 0, last]),
+        kind,
+        cast,
+        port,
+        mac: None,
+        ..yes()
+    };
     (wish, [yes(2), yes(3)])
 }
 
@@ -371,7 +396,11 @@ fn signed(grants: &[Grant]) -> Vec<(Grant, Proof)> {
 
 #[test]
 fn groups_are_for_operators_who_allow_them_whatever_receivers_say() {
-    let all = [(PortKind::Udp, Cast::Multicast), (PortKind::Udp, Cast::Broadcast), (PortKind::Packet, Cast::Multicast)];
+    let all = [
+        (PortKind::Udp, Cast::Multicast),
+        (PortKind::Udp, Cast::Broadcast),
+        (PortKind::Packet, Cast::Multicast),
+    ];
     for (kind, cast) in all {
         let (wish, grants) = to_group(kind, cast);
         let word = cast.word();
@@ -382,7 +411,11 @@ fn groups_are_for_operators_who_allow_them_whatever_receivers_say() {
             (format!("[\"{word}\"]"), None),
         ] {
             let mut book = book_with_groups(&words);
-            assert_eq!(grant(&mut book, 7, &wish).err().map(|refusal| refusal.rule), expected, "receiver, {words}");
+            assert_eq!(
+                grant(&mut book, 7, &wish).err().map(|refusal| refusal.rule),
+                expected,
+                "receiver, {words}"
+            );
             let permitted = permit(&mut book, 7, &wish, &signed(&grants));
             assert_eq!(permitted.err().map(|refusal| refusal.rule), expected, "sender, {words}");
         }
@@ -406,7 +439,12 @@ fn every_receiver_of_a_group_says_yes_to_this_sender_and_this_group() {
         for changed in 0..2 {
             let (wish, mut grants) = to_group(PortKind::Udp, Cast::Multicast);
             change(&mut grants[changed]);
-            let permitted = permit(&mut book_with_groups("[\"multicast\", \"broadcast\"]"), 7, &wish, &signed(&grants));
+            let permitted = permit(
+                &mut book_with_groups("[\"multicast\", \"broadcast\"]"),
+                7,
+                &wish,
+                &signed(&grants),
+            );
             assert_eq!(rule(permitted), expected, "{:?}", grants[changed]);
         }
     }
@@ -420,15 +458,30 @@ fn every_receiver_of_a_group_says_yes_to_this_sender_and_this_group() {
 
 #[test]
 fn no_other_group_than_the_experiments_own_is_sent_to_or_listened_to() {
-    let groups = ["224.0.0.1:5000", "224.0.0.251:5353", "239.255.0.8:5000", "255.255.255.255:5000", "10.0.0.2:5000"];
-    let raw = [mac("01:80:c2:00:00:00"), mac("01:00:5e:00:00:01"), Mac::BROADCAST, mac("02:00:00:00:00:02")];
+    let groups = [
+        "224.0.0.1:5000",
+        "224.0.0.251:5353",
+        "239.255.0.8:5000",
+        "255.255.255.255:5000",
+        "10.0.0.2:5000",
+    ];
+    let raw = [
+        mac("01:80:c2:00:00:00"),
+        mac("01:00:5e:00:00:01"),
+        Mac::BROADCAST,
+        mac("02:00:00:00:00:02"),
+    ];
     let targets = groups.map(|text| (PortKind::Udp, target(text))).into_iter();
     for (kind, target) in targets.chain(raw.map(|mac| (PortKind::Packet, Address::Mac(mac)))) {
         let (wish, grants) = to_group(kind, Cast::Multicast);
         let wish = Wish { target, ..wish };
         let mut book = book_with_groups("[\"multicast\", \"broadcast\"]");
         assert_eq!(rule(grant(&mut book, 7, &wish)), Rule::ConsentTarget, "{target}");
-        assert_eq!(rule(permit(&mut book, 7, &wish, &signed(&grants))), Rule::ConsentTarget, "{target}");
+        assert_eq!(
+            rule(permit(&mut book, 7, &wish, &signed(&grants))),
+            Rule::ConsentTarget,
+            "{target}"
+        );
     }
 }
 
@@ -450,7 +503,11 @@ fn raw_frames_go_to_the_ethernet_address_in_the_yes_and_never_to_a_group_as_to_a
     }
     let nowhere = Wish { interface: None, ..wish(own) };
     assert_eq!(
-        rule(grant(&mut RuleBook::new(Ceilings { interfaces: None, ..ceilings() }, SESSION, false), 7, &nowhere)),
+        rule(grant(
+            &mut RuleBook::new(Ceilings { interfaces: None, ..ceilings() }, SESSION, false),
+            7,
+            &nowhere
+        )),
         Rule::Interface
     );
 }
@@ -467,9 +524,11 @@ fn a_yes_of_one_station_sends_nothing_to_another() {
 #[test]
 fn raw_frames_and_groups_of_an_agent_without_tls_stay_on_the_loopback_interface() {
     let loopback = Ceilings { groups: vec![Cast::Multicast], interfaces: None, ..ceilings() };
-    for (kind, cast) in
-        [(PortKind::Packet, Cast::Unicast), (PortKind::Udp, Cast::Multicast), (PortKind::Udp, Cast::Unicast)]
-    {
+    for (kind, cast) in [
+        (PortKind::Packet, Cast::Unicast),
+        (PortKind::Udp, Cast::Multicast),
+        (PortKind::Udp, Cast::Unicast),
+    ] {
         for (name, expected) in [("test0", Some(Rule::PlainBeyondLoopback)), ("lo", None)] {
             let way = Way { kind, cast };
             let own = ip("127.0.0.1");
@@ -523,15 +582,27 @@ fn a_grant_is_for_one_role_of_one_run() {
         false,
     );
     permit(&mut book, 7, &wish(), &signed(&[yes()])).expect("the first role");
-    assert_eq!(rule(permit(&mut book, 7, &wish(), &signed(&[yes()]))), Rule::ConsentSpent, "a second role");
+    assert_eq!(
+        rule(permit(&mut book, 7, &wish(), &signed(&[yes()]))),
+        Rule::ConsentSpent,
+        "a second role"
+    );
     book.end(7, NOW_NS);
-    assert_eq!(rule(permit(&mut book, 7, &wish(), &signed(&[yes()]))), Rule::ConsentSpent, "a second run");
+    assert_eq!(
+        rule(permit(&mut book, 7, &wish(), &signed(&[yes()]))),
+        Rule::ConsentSpent,
+        "a second run"
+    );
     let another = Grant { number: 2, ..yes() };
     permit(&mut book, 7, &wish(), &signed(std::slice::from_ref(&another))).expect("another grant");
     let (to_group, grants) = to_group(PortKind::Udp, Cast::Multicast);
     let mut book = book_with_groups("[\"multicast\"]");
     let twice = [grants[0].clone(), grants[0].clone()];
-    assert_eq!(rule(permit(&mut book, 7, &to_group, &signed(&twice))), Rule::ConsentSpent, "twice in one role");
+    assert_eq!(
+        rule(permit(&mut book, 7, &to_group, &signed(&twice))),
+        Rule::ConsentSpent,
+        "twice in one role"
+    );
     permit(&mut book, 7, &to_group, &signed(&grants)).expect("each once");
     // What was refused has spent nothing.
     let mut book = self::book();
@@ -546,8 +617,15 @@ fn a_spent_grant_stays_spent_when_the_wall_clock_steps_back() {
     book.end(7, NOW_NS);
     for back_s in [0, 10, GRANT_S] {
         // Its minute is over, and the clock is set back so far that it is not.
-        let moment = Moment { now_ns: NOW_NS + (GRANT_S + back_s - 1) * S, unix_s: NOW_UNIX_S + GRANT_S - 1 };
-        assert_eq!(rule(book.permit(7, &wish(), &signed(&[yes()]), moment)), Rule::ConsentSpent, "{back_s}");
+        let moment = Moment {
+            now_ns: NOW_NS + (GRANT_S + back_s - 1) * S,
+            unix_s: NOW_UNIX_S + GRANT_S - 1,
+        };
+        assert_eq!(
+            rule(book.permit(7, &wish(), &signed(&[yes()]), moment)),
+            Rule::ConsentSpent,
+            "{back_s}"
+        );
     }
 }
 
@@ -586,10 +664,16 @@ fn all_roles_that_send_to_a_group_are_granted_by_the_same_receivers() {
         let wish = Wish { rate_bps: 1000, rate_frames_per_s: 1, ..wish };
         let again = |grant: &Grant| Grant { number: grant.number + 1, ..grant.clone() };
         let mut book = book_with_groups("[\"multicast\", \"broadcast\"]");
-        permit(&mut book, 7, &wish, &signed(std::slice::from_ref(&one))).expect("a group of one receiver");
+        permit(&mut book, 7, &wish, &signed(std::slice::from_ref(&one)))
+            .expect("a group of one receiver");
         for grants in [vec![other.clone()], vec![again(&one), other.clone()]] {
-            assert_eq!(rule(permit(&mut book, 7, &wish, &signed(&grants))), Rule::ConsentMissing, "{grants:?}");
+            assert_eq!(
+                rule(permit(&mut book, 7, &wish, &signed(&grants))),
+                Rule::ConsentMissing,
+                "{grants:?}"
+            );
         }
-        permit(&mut book, 7, &wish, &signed(&[again(&one)])).expect("another grant of the same receiver");
+        permit(&mut book, 7, &wish, &signed(&[again(&one)]))
+            .expect("another grant of the same receiver");
     }
 }

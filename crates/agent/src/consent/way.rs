@@ -1,7 +1,8 @@
 //! How frames go: by which kind of port, to one station or to a group.
 //!
-//! A group has no say of its own and strangers may hear it, so its address is not for anybody to choose: it follows from the experiment's number, ends at the
-//! next router, and belongs to nobody else.
+//! A group has no say of its own and strangers may hear it, so its address is not for anybody to
+//! choose: it follows from the experiment's number, ends at the next router, and belongs to nobody
+//! else.
 
 use crate::refusal::{Refusal, Rule};
 use ethermeter_ethernet::Carrier;
@@ -105,11 +106,17 @@ impl Way {
     pub fn read(kind: &str, cast: &str) -> Result<Self, Refusal> {
         let kinds = [PortKind::Udp, PortKind::Tcp, PortKind::Packet, PortKind::Xdp];
         let casts = [Cast::Unicast, Cast::Multicast, Cast::Broadcast];
-        let way =
-            kinds.into_iter().find(|one| one.word() == kind).zip(casts.into_iter().find(|one| one.word() == cast));
+        let way = kinds
+            .into_iter()
+            .find(|one| one.word() == kind)
+            .zip(casts.into_iter().find(|one| one.word() == cast));
         let Some((kind, cast)) = way else {
             let allowed = "udp, tcp, packet or xdp; unicast, multicast or broadcast";
-            return Err(Refusal::new(Rule::Description, format!("port {kind:?}, cast {cast:?}"), allowed));
+            return Err(Refusal::new(
+                Rule::Description,
+                format!("port {kind:?}, cast {cast:?}"),
+                allowed,
+            ));
         };
         let way = Self { kind, cast };
         way.fault().map_or(Ok(way), |fault| Err(Refusal::new(Rule::Description, way, fault)))
@@ -119,8 +126,12 @@ impl Way {
     #[must_use]
     pub fn fault(self) -> Option<&'static str> {
         match (self.kind, self.cast) {
-            (PortKind::Tcp, Cast::Multicast | Cast::Broadcast) => Some("unicast, for TCP connects two stations"),
-            (PortKind::Xdp, Cast::Multicast) => Some("unicast or broadcast, for an XDP socket cannot join a group"),
+            (PortKind::Tcp, Cast::Multicast | Cast::Broadcast) => {
+                Some("unicast, for TCP connects two stations")
+            }
+            (PortKind::Xdp, Cast::Multicast) => {
+                Some("unicast or broadcast, for an XDP socket cannot join a group")
+            }
             _ => None,
         }
     }
@@ -137,18 +148,22 @@ impl Way {
         self.cast != Cast::Unicast
     }
 
-    /// The address of the experiment's group; `None` of unicast and of what there is no broadcast for.
+    /// The address of the experiment's group; `None` of unicast and of what there is no broadcast
+    /// for.
     #[must_use]
     pub fn group(self, experiment: u64, is_ipv4: bool, port: u16) -> Option<Address> {
         let [.., a, b, c, d] = experiment.to_be_bytes();
         let socket = |ip: IpAddr| Address::Socket(SocketAddr::new(ip, port));
         match (self.kind.is_raw(), self.cast) {
             (_, Cast::Unicast) => None,
-            // Group and locally administered: the two lowest bits of the first octet (802.3-2022 § 3.2.3).
+            // Group and locally administered: the two lowest bits of the first octet (802.3-2022 §
+            // 3.2.3).
             (true, Cast::Multicast) => Some(Address::Mac(Mac([0x03, 0xE3, a, b, c, d]))),
             (true, Cast::Broadcast) => Some(Address::Mac(Mac::BROADCAST)),
             // The IPv4 local scope (RFC 2365, section 6.1).
-            (false, Cast::Multicast) if is_ipv4 => Some(socket(Ipv4Addr::new(239, 255, c, d).into())),
+            (false, Cast::Multicast) if is_ipv4 => {
+                Some(socket(Ipv4Addr::new(239, 255, c, d).into()))
+            }
             // Transient, link-local scope (RFC 4291, section 2.7).
             (false, Cast::Multicast) => {
                 let [high, low] = [[a, b], [c, d]].map(u16::from_be_bytes);

@@ -22,7 +22,10 @@ pub(super) struct Answered<'a> {
 
 impl Answered<'_> {
     /// Its roles and the agents that play them; the sender is asked to say yes to every answerer.
-    pub async fn roles(&self, grants: Vec<wire::SignedGrant>) -> Result<Vec<(usize, WireRole)>, Error> {
+    pub async fn roles(
+        &self,
+        grants: Vec<wire::SignedGrant>,
+    ) -> Result<Vec<(usize, WireRole)>, Error> {
         let mut roles = Vec::with_capacity(self.receivers.len() + 1);
         for (&to, station) in self.receivers.iter().zip(self.first_receiver()..) {
             roles.push((to, self.answering(to, station).await?));
@@ -34,7 +37,8 @@ impl Answered<'_> {
     /// Receivers draw with numbers after those of all flows, as in a simulation.
     fn first_receiver(&self) -> u32 {
         let flows = &self.test.flows;
-        let before: usize = flows[..usize::from(self.number)].iter().map(|flow| flow.to.names().len()).sum();
+        let before: usize =
+            flows[..usize::from(self.number)].iter().map(|flow| flow.to.names().len()).sum();
         u32::try_from(flows.len() + before).expect("few receivers")
     }
 
@@ -59,7 +63,14 @@ impl Answered<'_> {
         match &self.flow.traffic {
             Traffic::File { file } => {
                 let file_json = file.to_string();
-                WireRole::Client(wire::Client { grants, rate_bps, rate_frames_per_s, file_json, seed, station })
+                WireRole::Client(wire::Client {
+                    grants,
+                    rate_bps,
+                    rate_frames_per_s,
+                    file_json,
+                    seed,
+                    station,
+                })
             }
             traffic => WireRole::Ask(wire::Ask {
                 grants,
@@ -76,13 +87,21 @@ impl Answered<'_> {
 
     async fn answering(&self, to: usize, station: u32) -> Result<WireRole, Error> {
         let back = self.back();
-        let grant = Some(ask_for(&self.links[self.from], &back, self.links[to].entry.address).await?);
+        let grant =
+            Some(ask_for(&self.links[self.from], &back, self.links[to].entry.address).await?);
         let Wanted { rate_bps, rate_frames_per_s, longest_frame_octets, .. } = back;
         let seed = self.test.seed;
         Ok(match &self.flow.traffic {
             Traffic::File { file } => {
                 let file_json = file.to_string();
-                WireRole::Server(wire::Server { grant, rate_bps, rate_frames_per_s, file_json, seed, station })
+                WireRole::Server(wire::Server {
+                    grant,
+                    rate_bps,
+                    rate_frames_per_s,
+                    file_json,
+                    seed,
+                    station,
+                })
             }
             traffic => WireRole::Echo(wire::Echo {
                 grant,

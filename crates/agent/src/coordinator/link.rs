@@ -8,8 +8,8 @@ use crate::leash::RENEWAL_NS;
 use crate::listen::{whole, LONGEST_RESULT};
 use crate::protocol::agent_client::AgentClient;
 use crate::protocol::{
-    CollectRequest, GrantReply, GrantRequest, HelloReply, HelloRequest, LeaseRequest, PrepareRequest, ProgressReport,
-    ProgressRequest, Stamp, StartRequest, StopRequest,
+    CollectRequest, GrantReply, GrantRequest, HelloReply, HelloRequest, LeaseRequest,
+    PrepareRequest, ProgressReport, ProgressRequest, Stamp, StartRequest, StopRequest,
 };
 use crate::PROTOCOL;
 use ethermeter_live::{HostTime, Timeline};
@@ -50,7 +50,8 @@ pub(super) struct Link {
     pub hello: HelloReply,
     pub clock: Clock,
     experiment: u64,
-    /// Stamped calls are made one after the other, so that they arrive in the order of their counters.
+    /// Stamped calls are made one after the other, so that they arrive in the order of their
+    /// counters.
     calls: Mutex<Calls>,
 }
 
@@ -68,7 +69,11 @@ impl Link {
         credentials: Option<&Credentials>,
         experiment: u64,
     ) -> Result<Self, Error> {
-        let failed = |what: String| Error::Unreachable { agent: entry.name.clone(), control: entry.control, what };
+        let failed = |what: String| Error::Unreachable {
+            agent: entry.name.clone(),
+            control: entry.control,
+            what,
+        };
         let scheme = if credentials.is_some() { "https" } else { "http" };
         let mut endpoint = Endpoint::from_shared(format!("{scheme}://{}", entry.control))
             .map_err(|error| failed(whole(&error)))?
@@ -88,8 +93,10 @@ impl Link {
         let mut best: Option<(u64, i64, HelloReply)> = None;
         for _ in 0..HELLOS {
             let before_ns = HostTime.now_ns();
-            let hello =
-                in_time(client.hello(HelloRequest {})).await.map_err(|status| failed(said(&status)))?.into_inner();
+            let hello = in_time(client.hello(HelloRequest {}))
+                .await
+                .map_err(|status| failed(said(&status)))?
+                .into_inner();
             let round_ns = HostTime.now_ns() - before_ns;
             if hello.protocol != PROTOCOL {
                 return Err(failed(format!("protocol {}: must be {PROTOCOL}", hello.protocol)));
@@ -105,9 +112,11 @@ impl Link {
         Ok(Self { entry: entry.clone(), hello, clock, experiment, calls })
     }
 
-    /// Whether frames of both show the same clock: that of one host, and none of them an artificial one.
+    /// Whether frames of both show the same clock: that of one host, and none of them an artificial
+    /// one.
     pub fn shares_clock_with(&self, other: &Self) -> bool {
-        let is_true = |link: &Self| link.hello.clock_offset_ns == 0 && link.hello.clock_drift_ppb == 0;
+        let is_true =
+            |link: &Self| link.hello.clock_offset_ns == 0 && link.hello.clock_drift_ppb == 0;
         self.hello.boot == other.hello.boot && is_true(self) && is_true(other)
     }
 
@@ -133,7 +142,12 @@ impl Link {
         Ok(reply.into_inner())
     }
 
-    pub async fn prepare(&self, mut request: PrepareRequest, place: usize, renewals: &Renewals) -> Result<(), Error> {
+    pub async fn prepare(
+        &self,
+        mut request: PrepareRequest,
+        place: usize,
+        renewals: &Renewals,
+    ) -> Result<(), Error> {
         let calls = &mut *self.calls.lock().await;
         request.stamp = Some(self.stamp(calls));
         in_time(calls.client.prepare(request)).await.map_err(self.failed("prepare"))?;
@@ -145,7 +159,10 @@ impl Link {
     /// Begin at the own time `begin_ns`.
     pub async fn start(&self, begin_ns: u64) -> Result<(), Error> {
         let calls = &mut *self.calls.lock().await;
-        let request = StartRequest { stamp: Some(self.stamp(calls)), begin_ns: self.clock.theirs_ns(begin_ns) };
+        let request = StartRequest {
+            stamp: Some(self.stamp(calls)),
+            begin_ns: self.clock.theirs_ns(begin_ns),
+        };
         in_time(calls.client.start(request)).await.map_err(self.failed("start"))?;
         Ok(())
     }
@@ -160,7 +177,10 @@ impl Link {
     pub async fn collect(&self) -> Result<Value, Error> {
         let calls = &mut *self.calls.lock().await;
         let request = CollectRequest { stamp: Some(self.stamp(calls)) };
-        let reply = in_time(calls.client.collect(request)).await.map_err(self.failed("collect"))?.into_inner();
+        let reply = in_time(calls.client.collect(request))
+            .await
+            .map_err(self.failed("collect"))?
+            .into_inner();
         serde_json::from_str(&reply.result_json).map_err(|error| Error::Refused {
             agent: self.entry.name.clone(),
             doing: "collect",
@@ -171,10 +191,14 @@ impl Link {
     pub async fn progress(&self) -> Result<Streaming<ProgressReport>, Error> {
         let calls = &mut *self.calls.lock().await;
         let request = ProgressRequest { stamp: Some(self.stamp(calls)) };
-        Ok(in_time(calls.client.progress(Request::new(request))).await.map_err(self.failed("progress"))?.into_inner())
+        Ok(in_time(calls.client.progress(Request::new(request)))
+            .await
+            .map_err(self.failed("progress"))?
+            .into_inner())
     }
 
-    /// Renew the lease for as long as it is polled, and carry what this agent, at `place` in the test, and others have for each other; ends with the reason when the agent is lost.
+    /// Renew the lease for as long as it is polled, and carry what this agent, at `place` in the
+    /// test, and others have for each other; ends with the reason when the agent is lost.
     pub async fn keep_lease(&self, place: usize, renewals: &Renewals) -> String {
         let mut failed = 0;
         loop {
@@ -187,8 +211,14 @@ impl Link {
                         challenges: along.challenges.clone(),
                         renewals: along.renewals.clone(),
                     };
-                    let reply = tokio::time::timeout(Duration::from_millis(500), calls.client.lease(request)).await;
-                    Some(reply.map(|reply| reply.map(|reply| renewals.put(place, &along, reply.into_inner()))))
+                    let reply = tokio::time::timeout(
+                        Duration::from_millis(500),
+                        calls.client.lease(request),
+                    )
+                    .await;
+                    Some(reply.map(|reply| {
+                        reply.map(|reply| renewals.put(place, &along, reply.into_inner()))
+                    }))
                 } else {
                     None
                 }
@@ -196,13 +226,17 @@ impl Link {
             match renewed {
                 None | Some(Ok(Ok(()))) => failed = 0,
                 // Refused: it does not know the experiment, which will not change.
-                Some(Ok(Err(status))) if status.code() == tonic::Code::PermissionDenied => return said(&status),
+                Some(Ok(Err(status))) if status.code() == tonic::Code::PermissionDenied => {
+                    return said(&status)
+                }
                 Some(Ok(Err(status))) if failed + 1 >= MOST_FAILED_LEASES => return said(&status),
                 Some(Err(_)) if failed + 1 >= MOST_FAILED_LEASES => return "no answer".into(),
                 Some(Ok(Err(_)) | Err(_)) => failed += 1,
             }
-            // Whatever wakes it first: the next renewal is due, or there is something for the agent.
-            let _ = tokio::time::timeout(Duration::from_nanos(RENEWAL_NS), renewals.ready(place)).await;
+            // Whatever wakes it first: the next renewal is due, or there is something for the
+            // agent.
+            let _ =
+                tokio::time::timeout(Duration::from_nanos(RENEWAL_NS), renewals.ready(place)).await;
         }
     }
 }

@@ -5,8 +5,9 @@
 //!                 └───── leases are renewed all the time, grants by their receivers ───────┘
 //! ```
 //!
-//! Whatever happens on the way, every agent that was reached is stopped and what it has counted is collected. A coordinator that cannot do that any more
-//! is missed by the agents, which fall silent.
+//! Whatever happens on the way, every agent that was reached is stopped and what it has counted is
+//! collected. A coordinator that cannot do that any more is missed by the agents, which fall
+//! silent.
 
 mod answering;
 mod link;
@@ -89,13 +90,18 @@ pub enum Stage {
     Collecting,
 }
 
-/// Run a test, or as much of it as there is until `end` is ready; then all agents are stopped and what they have counted is kept.
+/// Run a test, or as much of it as there is until `end` is ready; then all agents are stopped and
+/// what they have counted is kept.
 ///
 /// The result has an `outcome`: `complete`, `stopped`, or `agent-lost`.
 ///
 /// # Errors
 /// If the test never began: the description is wrong, an agent cannot be reached, or refuses.
-pub async fn run(test: &str, credentials: Option<&Credentials>, end: impl Future<Output = ()>) -> Result<Value, Error> {
+pub async fn run(
+    test: &str,
+    credentials: Option<&Credentials>,
+    end: impl Future<Output = ()>,
+) -> Result<Value, Error> {
     run_telling(test, credentials, end, |_| ()).await
 }
 
@@ -140,7 +146,8 @@ pub async fn run_telling(
     if !matches!(ending, Ending::Complete) {
         together(links.iter().map(Link::stop)).await;
     }
-    // An agent that is lost is asked too: its roles may have ended for another reason than its own end.
+    // An agent that is lost is asked too: its roles may have ended for another reason than its own
+    // end.
     let collected = together(links.iter().map(Link::collect)).await;
     if let Ending::Failed(error) = ending {
         return Err(error);
@@ -148,7 +155,8 @@ pub async fn run_telling(
     Ok(outcome::of(&test, experiment, &links, &ending, collected))
 }
 
-/// As [`run_telling`], for callers without a runtime of their own: `should_stop` is asked every 50 ms.
+/// As [`run_telling`], for callers without a runtime of their own: `should_stop` is asked every 50
+/// ms.
 ///
 /// # Errors
 /// As [`run`], and if the system has no means for it.
@@ -162,7 +170,8 @@ pub fn run_blocking(
     runtime.block_on(run_telling(test, credentials, asked(should_stop), tell))
 }
 
-/// As [`hosts`], for callers without a runtime of their own; nothing if it was to stop, which is asked every 50 ms.
+/// As [`hosts`], for callers without a runtime of their own; nothing if it was to stop, which is
+/// asked every 50 ms.
 ///
 /// # Errors
 /// If the system has no means for it.
@@ -187,10 +196,16 @@ pub(crate) async fn asked(mut should_stop: impl FnMut() -> bool) {
     }
 }
 
-/// What agents say of themselves, in the order of `controls`: versions, interfaces, clocks, ceilings; or why there is no answer. They are all asked at once.
+/// What agents say of themselves, in the order of `controls`: versions, interfaces, clocks,
+/// ceilings; or why there is no answer. They are all asked at once.
 pub async fn hosts(controls: &[SocketAddr], credentials: Option<&Credentials>) -> Value {
     let asked = controls.iter().map(async |&control| {
-        let entry = AgentEntry { name: control.to_string(), control, address: control.ip(), interface: None };
+        let entry = AgentEntry {
+            name: control.to_string(),
+            control,
+            address: control.ip(),
+            interface: None,
+        };
         match Link::connect(&entry, credentials, 0).await {
             Ok(link) => outcome::of_host(&link),
             Err(error) => serde_json::json!({"control": control, "error": error.to_string()}),
@@ -223,7 +238,8 @@ async fn together<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Out
 
 /// Renew all leases until an agent is lost; which, and why.
 async fn lose_one(links: &[Link], renewals: &Renewals) -> (usize, String) {
-    let leases = links.iter().enumerate().map(|(place, link)| Box::pin(link.keep_lease(place, renewals)));
+    let leases =
+        links.iter().enumerate().map(|(place, link)| Box::pin(link.keep_lease(place, renewals)));
     let mut leases: Vec<_> = leases.collect();
     std::future::poll_fn(|context| {
         for (index, lease) in leases.iter_mut().enumerate() {
@@ -237,7 +253,8 @@ async fn lose_one(links: &[Link], renewals: &Renewals) -> (usize, String) {
 }
 
 fn wire_phases(phases: &Phases) -> wire::Phases {
-    let Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches } = *phases;
+    let Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches } =
+        *phases;
     wire::Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches }
 }
 
@@ -255,7 +272,11 @@ struct Wanted<'a> {
 }
 
 /// Ask `link` to say yes to what is wanted, from `sender`.
-async fn ask_for(link: &Link, wanted: &Wanted<'_>, sender: IpAddr) -> Result<wire::SignedGrant, Error> {
+async fn ask_for(
+    link: &Link,
+    wanted: &Wanted<'_>,
+    sender: IpAddr,
+) -> Result<wire::SignedGrant, Error> {
     let request = wire::GrantRequest {
         stamp: None,
         sender: sender.to_string(),
@@ -275,7 +296,8 @@ async fn ask_for(link: &Link, wanted: &Wanted<'_>, sender: IpAddr) -> Result<wir
     Ok(wire::SignedGrant { grant, signature, certificate })
 }
 
-/// The port's number that a flow's receivers are asked for. All of a group need the same, which the flow's place in the test decides where nobody has said.
+/// The port's number that a flow's receivers are asked for. All of a group need the same, which the
+/// flow's place in the test decides where nobody has said.
 fn port_number(flow: &Flow, stream: u16) -> u16 {
     let is_free = flow.number == 0 && flow.cast != Cast::Unicast && !flow.port.is_raw();
     if is_free {
@@ -341,7 +363,10 @@ async fn arrange(test: &Test, links: &[Link], renewals: &Renewals) -> Result<(),
                 roles[from].push(role(from, WireRole::Send(send)));
                 for &to in &receivers {
                     let clock = pairs.name_of(from, to);
-                    roles[to].push(role(to, WireRole::Sink(wire::Sink { attention: attention.clone(), clock })));
+                    roles[to].push(role(
+                        to,
+                        WireRole::Sink(wire::Sink { attention: attention.clone(), clock }),
+                    ));
                 }
             }
             Traffic::Transfer { octets, block_octets } => {
@@ -359,8 +384,15 @@ async fn arrange(test: &Test, links: &[Link], renewals: &Renewals) -> Result<(),
                 }
             }
             Traffic::Exchange { .. } | Traffic::File { .. } => {
-                let answered =
-                    Answered { test, links, flow, number: stream, from, receivers: &receivers, there: &wanted };
+                let answered = Answered {
+                    test,
+                    links,
+                    flow,
+                    number: stream,
+                    from,
+                    receivers: &receivers,
+                    there: &wanted,
+                };
                 for (agent, it) in answered.roles(grants).await? {
                     roles[agent].push(role(agent, it));
                 }
@@ -374,7 +406,8 @@ async fn arrange(test: &Test, links: &[Link], renewals: &Renewals) -> Result<(),
     Ok(())
 }
 
-/// Wait until the receivers have renewed their grants for the first time; the leases carry what that takes.
+/// Wait until the receivers have renewed their grants for the first time; the leases carry what
+/// that takes.
 async fn introduce(links: &[Link], renewals: &Renewals) -> Result<(), Error> {
     let all = async {
         while renewals.first_missing().is_some() {
@@ -384,7 +417,8 @@ async fn introduce(links: &[Link], renewals: &Renewals) -> Result<(), Error> {
     if tokio::time::timeout(PATIENCE, all).await.is_ok() {
         return Ok(());
     }
-    let agent = renewals.first_missing().map_or_else(String::new, |place| links[place].entry.name.clone());
+    let agent =
+        renewals.first_missing().map_or_else(String::new, |place| links[place].entry.name.clone());
     let what = format!("receivers have not renewed their grants within {} s", PATIENCE.as_secs());
     Err(Error::Refused { agent, doing: "lease", what })
 }
@@ -395,7 +429,8 @@ struct ClockPairs(Vec<(usize, usize)>);
 impl ClockPairs {
     fn of(test: &Test, links: &[Link]) -> Self {
         let mut pairs = Vec::new();
-        for flow in test.flows.iter().filter(|flow| matches!(flow.traffic, Traffic::Stream { .. })) {
+        for flow in test.flows.iter().filter(|flow| matches!(flow.traffic, Traffic::Stream { .. }))
+        {
             let Some(from) = test.place_of(&flow.from) else { continue };
             for to in flow.to.names().iter().filter_map(|name| test.place_of(name)) {
                 let is_wanted = match test.clocks {
@@ -421,7 +456,12 @@ impl ClockPairs {
     }
 
     /// Grants and roles: the receiver asks, the sender answers.
-    async fn arrange(&self, test: &Test, links: &[Link], roles: &mut [Vec<wire::Role>]) -> Result<(), Error> {
+    async fn arrange(
+        &self,
+        test: &Test,
+        links: &[Link],
+        roles: &mut [Vec<wire::Role>],
+    ) -> Result<(), Error> {
         for (number, &(from, to)) in self.0.iter().enumerate() {
             let flow = Self::name(number);
             let (rate_bps, rate_frames_per_s) = (clocks::MOST_BPS, clocks::MOST_FRAMES_PER_S);
@@ -474,22 +514,29 @@ async fn conduct(test: &Test, links: &[Link], tell: &impl Fn(Stage)) -> Ending {
         }
     }
     tell(Stage::Running);
-    let lasting = Duration::from_nanos(LEAD_NS.saturating_add(test.phases.duration_ns())) + OVERTIME;
-    let followed = together(links.iter().map(|link| tokio::time::timeout(lasting, follow(link)))).await;
+    let lasting =
+        Duration::from_nanos(LEAD_NS.saturating_add(test.phases.duration_ns())) + OVERTIME;
+    let followed =
+        together(links.iter().map(|link| tokio::time::timeout(lasting, follow(link)))).await;
     for (agent, followed) in followed.into_iter().enumerate() {
         let what = match followed {
             Ok(Ok(ended)) if ended == "complete" => continue,
-            Ok(Ok(ended)) if ended == "receiver" => "a receiver of its roles no longer renewed its grant".into(),
+            Ok(Ok(ended)) if ended == "receiver" => {
+                "a receiver of its roles no longer renewed its grant".into()
+            }
             Ok(Ok(ended)) => format!("its roles ended by {ended}"),
             Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("its roles did not end within {} s of their time", OVERTIME.as_secs()),
+            Err(_) => {
+                format!("its roles did not end within {} s of their time", OVERTIME.as_secs())
+            }
         };
         return Ending::AgentLost { agent, what };
     }
     Ending::Complete
 }
 
-/// Follow an agent's roles until they have ended; why they did. A stream that breaks is no end: the lease tells whether the agent is lost.
+/// Follow an agent's roles until they have ended; why they did. A stream that breaks is no end: the
+/// lease tells whether the agent is lost.
 async fn follow(link: &Link) -> Result<String, Error> {
     loop {
         let mut reports = link.progress().await?;

@@ -18,8 +18,12 @@ pub(super) fn never_begun(test: &Test, experiment: u64) -> Value {
 
 /// What an agent says of itself.
 pub(super) fn of_host(link: &Link) -> Value {
-    let interfaces: Map<String, Value> =
-        link.hello.interfaces.iter().map(|interface| (interface.name.clone(), json!(interface.addresses))).collect();
+    let interfaces: Map<String, Value> = link
+        .hello
+        .interfaces
+        .iter()
+        .map(|interface| (interface.name.clone(), json!(interface.addresses)))
+        .collect();
     json!({
         "control": link.entry.control,
         "version": link.hello.version,
@@ -36,7 +40,8 @@ pub(super) fn of_host(link: &Link) -> Value {
 /// The artificial clock of an agent; of most there is none.
 fn artificial_clock(link: &Link) -> Option<Value> {
     let (offset_ns, drift_ppb) = (link.hello.clock_offset_ns, link.hello.clock_drift_ppb);
-    (offset_ns != 0 || drift_ppb != 0).then(|| json!({"offset_ns": offset_ns, "drift_ppb": drift_ppb}))
+    (offset_ns != 0 || drift_ppb != 0)
+        .then(|| json!({"offset_ns": offset_ns, "drift_ppb": drift_ppb}))
 }
 
 /// Of a test that began.
@@ -79,7 +84,8 @@ pub(super) fn of(
     })
 }
 
-/// One flow, from what its agents counted; what one of them could not tell is left out. Of a group, each receiver has its own account.
+/// One flow, from what its agents counted; what one of them could not tell is left out. Of a group,
+/// each receiver has its own account.
 fn flow_outcome(flow: &Flow, agents: &Map<String, Value>) -> Value {
     let from = &agents[&flow.from];
     let sending = role(from, &flow.name);
@@ -117,7 +123,8 @@ fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'sta
     let is_stream = matches!(flow.traffic, Traffic::Stream { .. });
     let mut outcome = json!({"receiving": receiving});
     let held_back = receiving.and_then(|receiving| receiving["counted"]["held_back"].as_u64());
-    if matches!(flow.traffic, Traffic::Exchange { .. }) && held_back.is_some_and(|times| times > 0) {
+    if matches!(flow.traffic, Traffic::Exchange { .. }) && held_back.is_some_and(|times| times > 0)
+    {
         cautions.insert("consent-limited"); // answers waited for their receiver's consent
     }
     if let Some(receiving) = receiving.filter(|_| is_stream) {
@@ -128,19 +135,27 @@ fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'sta
         }
     }
     let sending = role(from, &flow.name);
-    let counted = sending.zip(receiving).map(|(sending, receiving)| (&sending["counted"], &receiving["counted"]));
-    if let Some((client, server)) = counted.filter(|_| matches!(flow.traffic, Traffic::File { .. })) {
+    let counted = sending
+        .zip(receiving)
+        .map(|(sending, receiving)| (&sending["counted"], &receiving["counted"]));
+    if let Some((client, server)) = counted.filter(|_| matches!(flow.traffic, Traffic::File { .. }))
+    {
         outcome["octets"] = client["octets"].clone();
         let is_held_back = |end: &Value| end["held_back"].as_u64().is_some_and(|times| times > 0);
         if is_held_back(client) || is_held_back(server) {
             cautions.insert("consent-limited");
         }
     }
-    if let Some((given, taken)) = counted.filter(|_| matches!(flow.traffic, Traffic::Transfer { .. })) {
+    if let Some((given, taken)) =
+        counted.filter(|_| matches!(flow.traffic, Traffic::Transfer { .. }))
+    {
         outcome["sent_octets"] = given["octets"].clone();
         outcome["received_octets"] = taken["octets"].clone();
-        let rates = taken["measured"]["data_rate_bps"].as_f64().zip(given["permitted_octets_per_s"].as_f64());
-        // What is within a twentieth of what was permitted is the consent's rate and not the network's.
+        let rates = taken["measured"]["data_rate_bps"]
+            .as_f64()
+            .zip(given["permitted_octets_per_s"].as_f64());
+        // What is within a twentieth of what was permitted is the consent's rate and not the
+        // network's.
         if rates.is_some_and(|(reached_bps, permitted)| reached_bps > 0.95 * 8.0 * permitted) {
             cautions.insert("consent-limited");
         }
@@ -154,7 +169,8 @@ fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'sta
                 dropped_in_queue: grown(from, "queues", "dropped"),
                 dropped_at_sender: grown(from, "interfaces", "sent_dropped"),
                 dropped_in_network: 0,
-                // Of several stations on one host all together. What the kernel's backlog drops, it counts at the interface, too.
+                // Of several stations on one host all together. What the kernel's backlog drops, it
+                // counts at the interface, too.
                 dropped_at_receiver: grown(to, "interfaces", "received_dropped"),
                 dropped_at_socket: received["port"]["dropped_at_socket"].as_u64().unwrap_or(0),
                 received: received_frames,
@@ -168,11 +184,13 @@ fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'sta
     outcome
 }
 
-/// How the sender's clock relates to the receiver's, and whether delays between them are as certain as is stated there.
+/// How the sender's clock relates to the receiver's, and whether delays between them are as certain
+/// as is stated there.
 fn senders_clock(from: &Value, to: &Value, receiving: &Value) -> (Value, bool) {
     let counted = &receiving["counted"];
     let name = counted["clock"].as_str().unwrap_or_default();
-    let told = role(to, name).map(|role| role["counted"]["relation"].clone()).filter(Value::is_object);
+    let told =
+        role(to, name).map(|role| role["counted"]["relation"].clone()).filter(Value::is_object);
     if let Some(relation) = told {
         let is_certain = relation["delay_uncertainty_ns"].is_number()
             && relation["contradictions"] == 0
@@ -190,8 +208,8 @@ fn role<'a>(agent: &'a Value, flow: &str) -> Option<&'a Value> {
     agent["result"]["roles"].as_array()?.iter().find(|role| role["flow"] == flow)
 }
 
-/// By how much a counter of a host has grown from its first sample to its last, over all interfaces or queues; 0 where it cannot be told. Queues
-/// within others are counted by these.
+/// By how much a counter of a host has grown from its first sample to its last, over all interfaces
+/// or queues; 0 where it cannot be told. Queues within others are counted by these.
 fn grown(agent: &Value, part: &str, counter: &str) -> u64 {
     let total = |sample: &Value| -> u64 {
         let rows = sample[part].as_array().into_iter().flatten();

@@ -1,4 +1,5 @@
-//! What senders ask receivers, and what these answer: the coordinator carries it from lease to lease.
+//! What senders ask receivers, and what these answer: the coordinator carries it from lease to
+//! lease.
 
 use crate::protocol as wire;
 use std::collections::BTreeMap;
@@ -6,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// Challenges are passed on no more often than this, so that passing on renewals brings no further ones.
+/// Challenges are passed on no more often than this, so that passing on renewals brings no further
+/// ones.
 const CHALLENGES: Duration = Duration::from_millis(150);
 
 /// What agents have for each other, by their places in the test.
@@ -27,7 +29,8 @@ struct Inbox {
     renewals: BTreeMap<usize, wire::SignedRenewal>,
     /// When its own challenges were last passed on.
     asked: Option<Instant>,
-    /// Whether all grants that it sends by are renewed, as far as it has said since its roles were prepared.
+    /// Whether all grants that it sends by are renewed, as far as it has said since its roles were
+    /// prepared.
     is_renewed: bool,
 }
 
@@ -56,10 +59,15 @@ impl Renewals {
 
     /// What there is for an agent.
     pub fn take(&self, agent: usize) -> Along {
-        let (challenges, renewals) =
-            self.inbox(agent, |inbox| (std::mem::take(&mut inbox.challenges), std::mem::take(&mut inbox.renewals)));
+        let (challenges, renewals) = self.inbox(agent, |inbox| {
+            (std::mem::take(&mut inbox.challenges), std::mem::take(&mut inbox.renewals))
+        });
         let senders = challenges.keys().copied().collect();
-        Along { challenges: challenges.into_values().collect(), renewals: renewals.into_values().collect(), senders }
+        Along {
+            challenges: challenges.into_values().collect(),
+            renewals: renewals.into_values().collect(),
+            senders,
+        }
     }
 
     /// Pass on what an agent has replied to a call that took `along`.
@@ -74,7 +82,10 @@ impl Renewals {
         });
         for challenge in reply.challenges.into_iter().filter(|_| is_to_ask) {
             // An agent that is not in the test gets no questions.
-            let Some(receiver) = self.0.iter().position(|other| other.session == challenge.session) else { continue };
+            let Some(receiver) = self.0.iter().position(|other| other.session == challenge.session)
+            else {
+                continue;
+            };
             self.inbox(receiver, |inbox| inbox.challenges.insert(agent, challenge));
             self.0[receiver].ready.notify_one();
         }
@@ -116,19 +127,34 @@ mod tests {
         renewals.put(
             0,
             &nothing,
-            wire::LeaseReply { challenges: vec![challenge(11), challenge(99)], ..Default::default() },
+            wire::LeaseReply {
+                challenges: vec![challenge(11), challenge(99)],
+                ..Default::default()
+            },
         );
         let asked = renewals.take(1);
         assert_eq!(asked.challenges, [challenge(11)]);
         let renewal = wire::SignedRenewal { renewal: vec![1], signature: vec![2] };
-        renewals.put(1, &asked, wire::LeaseReply { renewal: Some(renewal.clone()), ..Default::default() });
+        renewals.put(
+            1,
+            &asked,
+            wire::LeaseReply { renewal: Some(renewal.clone()), ..Default::default() },
+        );
         assert_eq!(renewals.take(0).renewals, [renewal]);
         assert!(renewals.take(0).renewals.is_empty(), "once");
         // The call that took the renewal along brings no new question.
-        renewals.put(0, &nothing, wire::LeaseReply { challenges: vec![challenge(11)], ..Default::default() });
+        renewals.put(
+            0,
+            &nothing,
+            wire::LeaseReply { challenges: vec![challenge(11)], ..Default::default() },
+        );
         assert!(renewals.take(1).challenges.is_empty());
         renewals.expect(0);
-        renewals.put(0, &nothing, wire::LeaseReply { challenges: vec![challenge(11)], ..Default::default() });
+        renewals.put(
+            0,
+            &nothing,
+            wire::LeaseReply { challenges: vec![challenge(11)], ..Default::default() },
+        );
         assert_eq!(renewals.take(1).challenges.len(), 1, "but new roles do");
     }
 

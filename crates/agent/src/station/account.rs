@@ -2,7 +2,9 @@
 
 use ethermeter_live::clock::Relation;
 use ethermeter_live::pacing::{Achieved, Priority};
-use ethermeter_live::roles::{Asked, AskedBatch, Echoed, Sent, SpeechTally, StreamBatch, Sunk, Talked};
+use ethermeter_live::roles::{
+    Asked, AskedBatch, Echoed, Sent, SpeechTally, StreamBatch, Sunk, Talked,
+};
 use ethermeter_traffic::{Batches, Histogram};
 use serde_json::{json, Value};
 
@@ -40,7 +42,8 @@ fn of_stream_batches(batches: &Batches<StreamBatch>) -> Value {
 fn of_asked_batches(batches: &Batches<AskedBatch>) -> Value {
     let parts = batches.counted();
     // What is less than a nanosecond of a whole part's sum is left out.
-    let sum_ns = |part: &AskedBatch| u64::try_from(part.since_arrival_ps / 1000).unwrap_or(u64::MAX);
+    let sum_ns =
+        |part: &AskedBatch| u64::try_from(part.since_arrival_ps / 1000).unwrap_or(u64::MAX);
     json!({
         "requests": column(&parts, |part| part.requests),
         "complete": column(&parts, |part| part.complete),
@@ -187,7 +190,16 @@ pub(super) fn of_asked(asked: &Asked) -> Value {
 }
 
 pub(super) fn of_echoed(echoed: &Echoed) -> Value {
-    let Echoed { requests, request_octets, answered, untaken, not_allowed, strange, unanswered, achieved } = echoed;
+    let Echoed {
+        requests,
+        request_octets,
+        answered,
+        untaken,
+        not_allowed,
+        strange,
+        unanswered,
+        achieved,
+    } = echoed;
     json!({
         "requests": requests,
         "request_octets": request_octets,

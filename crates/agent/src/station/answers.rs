@@ -22,13 +22,16 @@ fn at_once() -> Times {
     Times::Constant { ps: 0 }
 }
 
-/// Read how a station answers: `frames` (as long as requests without) and `think` (at once without), as in the plan of a simulated station.
+/// Read how a station answers: `frames` (as long as requests without) and `think` (at once
+/// without), as in the plan of a simulated station.
 ///
 /// # Errors
 /// By [`Rule::Description`].
 pub fn read_answers(text: &str, seed: u64, station: u32) -> Result<Answers, Refusal> {
-    let fault = |what: String| Refusal::new(Rule::Description, what, "frames and think as in a plan");
-    let AnswersText { frames, think } = serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
+    let fault =
+        |what: String| Refusal::new(Rule::Description, what, "frames and think as in a plan");
+    let AnswersText { frames, think } =
+        serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
     match frames.as_ref().and_then(Lengths::fault).or_else(|| think.fault()) {
         Some(what) => Err(fault(what)),
         None => Ok(Answers { frames, think, seed, station }),
@@ -38,7 +41,8 @@ pub fn read_answers(text: &str, seed: u64, station: u32) -> Result<Answers, Refu
 /// Octets of the longest of frames that carry a mark each, at a place.
 ///
 /// # Errors
-/// By [`Rule::Description`], if one has no room for a mark or is not of whole octets, or they are a coder's.
+/// By [`Rule::Description`], if one has no room for a mark or is not of whole octets, or they are a
+/// coder's.
 pub fn longest_frame_octets(place: &Place, frames: &Lengths) -> Result<u32, Refusal> {
     let all = match frames {
         Lengths::Fixed { bits } => std::slice::from_ref(bits),
@@ -51,11 +55,13 @@ pub fn longest_frame_octets(place: &Place, frames: &Lengths) -> Result<u32, Refu
             ))
         }
     };
-    let longest = all.iter().map(|bits| u32::try_from(bits / 8).unwrap_or(u32::MAX)).max().unwrap_or(0);
+    let longest =
+        all.iter().map(|bits| u32::try_from(bits / 8).unwrap_or(u32::MAX)).max().unwrap_or(0);
     let shortest = shortest_frame(place.carrier()).bits().0;
     match all.iter().find(|&&bits| bits % 8 != 0 || bits < shortest) {
         Some(bits) => {
-            let allowed = format!("whole octets, {shortest} bits at least: each frame carries a mark");
+            let allowed =
+                format!("whole octets, {shortest} bits at least: each frame carries a mark");
             Err(Refusal::new(Rule::Description, format!("a frame of {bits} bits"), allowed))
         }
         None => Ok(longest),
@@ -69,7 +75,10 @@ mod tests {
     #[test]
     fn what_is_not_said_is_as_long_as_the_request_and_at_once() {
         let answers = read_answers("{}", 3, 4).expect("answers");
-        assert_eq!(answers, Answers { frames: None, think: Times::Constant { ps: 0 }, seed: 3, station: 4 });
+        assert_eq!(
+            answers,
+            Answers { frames: None, think: Times::Constant { ps: 0 }, seed: 3, station: 4 }
+        );
     }
 
     #[test]

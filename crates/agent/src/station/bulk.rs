@@ -1,4 +1,5 @@
-//! Octets both ways at once over a TCP connection, without waiting in a call: whoever uses it has times of its own.
+//! Octets both ways at once over a TCP connection, without waiting in a call: whoever uses it has
+//! times of its own.
 
 use super::connection::finish;
 use super::role::Schedule;
@@ -60,7 +61,9 @@ impl<'a> Bulk<'a> {
         seen: &'a Seen,
         schedule: &'a Schedule,
     ) -> Result<Self, Error> {
-        stream.set_nonblocking(true).map_err(|source| Error::System { doing: "preparing a TCP connection", source })?;
+        stream
+            .set_nonblocking(true)
+            .map_err(|source| Error::System { doing: "preparing a TCP connection", source })?;
         let begin_ns = schedule.transmit_ns();
         Ok(Self {
             stream,
@@ -89,7 +92,8 @@ impl<'a> Bulk<'a> {
         self.read
     }
 
-    /// Write what can be written, wait until something can be read or written or `due_ns` has come, and read what there is.
+    /// Write what can be written, wait until something can be read or written or `due_ns` has come,
+    /// and read what there is.
     ///
     /// # Errors
     /// If that is impossible.
@@ -130,7 +134,9 @@ impl<'a> Bulk<'a> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // What is wrong with a connection is told by reading from it.
                 Err(error) if is_passing(error.kind()) => return Ok(false),
-                Err(source) => return Err(Error::System { doing: "writing to a TCP connection", source }),
+                Err(source) => {
+                    return Err(Error::System { doing: "writing to a TCP connection", source })
+                }
             }
         }
         Ok(false)
@@ -146,7 +152,8 @@ impl<'a> Bulk<'a> {
                     octets += read as u64;
                     self.read += read as u64;
                     self.seen.received.fetch_add(1, Ordering::Relaxed);
-                    // A full buffer may not be all; whoever asks is to look at the time now and then.
+                    // A full buffer may not be all; whoever asks is to look at the time now and
+                    // then.
                     if read < self.buffer.len() {
                         return Ok(Some(octets));
                     }
@@ -154,7 +161,9 @@ impl<'a> Bulk<'a> {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Some(octets)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if is_passing(error.kind()) => return Ok(None),
-                Err(source) => return Err(Error::System { doing: "reading a TCP connection", source }),
+                Err(source) => {
+                    return Err(Error::System { doing: "reading a TCP connection", source })
+                }
             }
         }
     }
@@ -170,7 +179,8 @@ impl<'a> Bulk<'a> {
         wanted.set(PollFlags::POLLOUT, self.unwritten > 0);
         let milliseconds = u16::try_from((until_ns - now_ns) / 1_000_000).unwrap_or(1);
         // That it was interrupted is no matter: whoever waits looks again.
-        let _ = poll(&mut [PollFd::new(self.stream.as_fd(), wanted)], PollTimeout::from(milliseconds));
+        let _ =
+            poll(&mut [PollFd::new(self.stream.as_fd(), wanted)], PollTimeout::from(milliseconds));
     }
 
     /// End the connection in order, and say what it was like.

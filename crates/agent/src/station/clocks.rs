@@ -1,6 +1,8 @@
-//! The relation of a sender's clock to ours, on the data path: exchanges of times before, after and, seldom, during the transmission.
+//! The relation of a sender's clock to ours, on the data path: exchanges of times before, after
+//! and, seldom, during the transmission.
 //!
-//! When that is, and what follows from it: [`ethermeter_traffic::clock::rounds`], by which simulated hosts go, too.
+//! When that is, and what follows from it: [`ethermeter_traffic::clock::rounds`], by which
+//! simulated hosts go, too.
 
 use super::role::Schedule;
 use crate::gate::Gate;
@@ -31,21 +33,25 @@ pub(super) fn keep<P: Port, T: Timeline>(
     let (transmit_ns, until_ns) = (schedule.transmit_ns(), schedule.until_ns());
     let drain_ns = transmit_ns.saturating_add(schedule.phases.transmit_ns);
     let is_busy = [false, true, false];
-    let phases = [schedule.begin_ns..transmit_ns, transmit_ns..drain_ns, drain_ns..until_ns].into_iter().zip(is_busy);
+    let phases = [schedule.begin_ns..transmit_ns, transmit_ns..drain_ns, drain_ns..until_ns]
+        .into_iter()
+        .zip(is_busy);
     let stop = schedule.leash.flag();
     let mut exchanges: Vec<Exchange> = Vec::new();
     let (mut requests, mut answered, mut lost) = (0, 0, 0);
     let mut used: Vec<Used> = Vec::new();
     for (phase, is_busy) in phases {
         let length_ns = phase.end.saturating_sub(phase.start);
-        let Pace { interval_ns, round_ns } = if is_busy { Pace::busy(length_ns) } else { Pace::quiet(length_ns) };
+        let Pace { interval_ns, round_ns } =
+            if is_busy { Pace::busy(length_ns) } else { Pace::quiet(length_ns) };
         let mut from_ns = phase.start.max(HostTime.now_ns());
         while from_ns < phase.end && !schedule.leash.is_silent_at(HostTime.now_ns()) {
             let to_ns = phase.end.min(from_ns.saturating_add(round_ns));
             let spaced = Requests::Spaced { payload_octets, interval_ns };
             let round = AskPlan { requests: spaced, begin_ns: from_ns, until_ns: to_ns, ..*plan };
             let asked = ask(port, &HostTime, schedule.face, &round, stop)?;
-            (requests, answered, lost) = (requests + asked.requests, answered + asked.answered, lost + asked.lost);
+            (requests, answered, lost) =
+                (requests + asked.requests, answered + asked.answered, lost + asked.lost);
             exchanges.extend(asked.exchanges);
             if let Some(relation) = Relation::fitted(&exchanges).ok().map(Arc::new) {
                 ongoing.publish(Arc::clone(&relation));
@@ -78,7 +84,8 @@ pub(super) fn plan(experiment: u16, stream: u16, payload_octets: usize) -> AskPl
     }
 }
 
-/// What is known in the end, in the middle of what is measured; and how wrong the delays are at most that were told by what was known before.
+/// What is known in the end, in the middle of what is measured; and how wrong the delays are at
+/// most that were told by what was known before.
 fn tell(last: &Relation, used: &[Used], measured: Range<u64>, schedule: &Schedule) -> Value {
     let told = Told::of(last, used, measured, |host_ns| schedule.face.shows(host_ns));
     json!({

@@ -1,7 +1,9 @@
 //! TCP connections of flows: who connects to whom, and that they end when the role does.
 //!
-//! A socket is bound when a flow is granted, so that its number can be signed. Who receives listens on it, who asks connects from it, once the experiment has begun. What a
-//! connection still holds is thrown away when it is closed before its time: an agent that is to be silent sends nothing more out of its buffers.
+//! A socket is bound when a flow is granted, so that its number can be signed. Who receives listens
+//! on it, who asks connects from it, once the experiment has begun. What a connection still holds
+//! is thrown away when it is closed before its time: an agent that is to be silent sends nothing
+//! more out of its buffers.
 
 use super::door::Place;
 use super::role::Schedule;
@@ -37,18 +39,24 @@ const WITHOUT_ROOM_NS: u64 = 200_000;
 const BACKLOG: i32 = 4;
 
 fn no_end(source: io::Error) -> Refusal {
-    Refusal::new(Rule::Port, Error::System { doing: "opening a TCP socket", source }, "an own address and a free port")
+    Refusal::new(
+        Rule::Port,
+        Error::System { doing: "opening a TCP socket", source },
+        "an own address and a free port",
+    )
 }
 
 impl End {
-    /// One at the own address and `port`, or any free one if that is 0, for messages of up to so many octets.
+    /// One at the own address and `port`, or any free one if that is 0, for messages of up to so
+    /// many octets.
     ///
     /// # Errors
     /// If the system refuses.
     pub fn at(place: &Place, port: u16, longest_payload: usize) -> Result<Self, Refusal> {
         let local = SocketAddr::new(place.local, port);
         let open = || {
-            let socket = Socket::new(Domain::for_address(local), Type::STREAM, Some(Protocol::TCP))?;
+            let socket =
+                Socket::new(Domain::for_address(local), Type::STREAM, Some(Protocol::TCP))?;
             socket.set_nonblocking(true)?;
             if let Some(interface) = place.interface.as_ref().filter(|_| place.is_named) {
                 socket.bind_device(Some(interface.name.as_bytes()))?;
@@ -77,12 +85,18 @@ impl End {
         Ok(Self { from: Some(from), ..self })
     }
 
-    /// Wait for the other end, or connect to it, from the beginning of the experiment to the end of its transmission; `None` if that has ended or been stopped before. Attempts to connect are
-    /// charged to the role's account. An end that is to send accepts nobody but the permit's target.
+    /// Wait for the other end, or connect to it, from the beginning of the experiment to the end of
+    /// its transmission; `None` if that has ended or been stopped before. Attempts to connect are
+    /// charged to the role's account. An end that is to send accepts nobody but the permit's
+    /// target.
     ///
     /// # Errors
     /// If it is impossible, or its turn is over.
-    pub(super) fn meet(self, mut toll: Option<&mut Toll>, schedule: &Schedule) -> Result<Option<TcpStream>, Error> {
+    pub(super) fn meet(
+        self,
+        mut toll: Option<&mut Toll>,
+        schedule: &Schedule,
+    ) -> Result<Option<TcpStream>, Error> {
         let until_ns = schedule.transmit_ns().saturating_add(schedule.phases.transmit_ns);
         let met = match (self.from, toll.as_deref_mut()) {
             (Some(from), toll) => {
@@ -123,21 +137,31 @@ fn accept(
     schedule: &Schedule,
     until_ns: u64,
 ) -> Result<Option<TcpStream>, Error> {
-    let is_expected =
-        |peer: SocketAddr| peer.ip() == from && target.is_none_or(|target| target == Address::Socket(peer));
+    let is_expected = |peer: SocketAddr| {
+        peer.ip() == from && target.is_none_or(|target| target == Address::Socket(peer))
+    };
     while !is_over(schedule, until_ns) {
         match socket.accept() {
             // Strangers are let go at once: closed, without a word.
-            Ok((stream, peer)) if peer.as_socket().is_some_and(is_expected) => return Ok(Some(stream.into())),
+            Ok((stream, peer)) if peer.as_socket().is_some_and(is_expected) => {
+                return Ok(Some(stream.into()))
+            }
             Ok(_) => {}
             Err(error) if is_passing(&error) => wait_for(socket, PollFlags::POLLIN),
-            Err(source) => return Err(Error::System { doing: "waiting for a TCP connection", source }),
+            Err(source) => {
+                return Err(Error::System { doing: "waiting for a TCP connection", source })
+            }
         }
     }
     Ok(None)
 }
 
-fn connect(socket: Socket, toll: &mut Toll, schedule: &Schedule, until_ns: u64) -> Result<Option<TcpStream>, Error> {
+fn connect(
+    socket: Socket,
+    toll: &mut Toll,
+    schedule: &Schedule,
+    until_ns: u64,
+) -> Result<Option<TcpStream>, Error> {
     let Address::Socket(to) = toll.permit().target else { return Ok(None) };
     let connecting = |source| Error::System { doing: "connecting by TCP", source };
     if !pause_until(schedule.begin_ns, schedule) {
@@ -152,7 +176,9 @@ fn connect(socket: Socket, toll: &mut Toll, schedule: &Schedule, until_ns: u64) 
         is_open = true;
         match socket.connect(&SockAddr::from(to)) {
             Ok(()) => return Ok(Some(socket.into())),
-            Err(error) if error.raw_os_error() == Some(Errno::EISCONN as i32) => return Ok(Some(socket.into())),
+            Err(error) if error.raw_os_error() == Some(Errno::EISCONN as i32) => {
+                return Ok(Some(socket.into()))
+            }
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 is_open = false;
                 pause_until(HostTime.now_ns() + AFTER_REFUSAL_NS, schedule);
@@ -166,7 +192,8 @@ fn connect(socket: Socket, toll: &mut Toll, schedule: &Schedule, until_ns: u64) 
 
 /// Whether it only says that it is not done yet.
 fn is_passing(error: &io::Error) -> bool {
-    let passing = [Errno::EINPROGRESS, Errno::EALREADY, Errno::EAGAIN, Errno::EINTR, Errno::ECONNABORTED];
+    let passing =
+        [Errno::EINPROGRESS, Errno::EALREADY, Errno::EAGAIN, Errno::EINTR, Errno::ECONNABORTED];
     error.raw_os_error().is_some_and(|code| passing.contains(&Errno::from_raw(code)))
 }
 
@@ -181,7 +208,8 @@ fn pause_until(at_ns: u64, schedule: &Schedule) -> bool {
     }
 }
 
-/// Wait until the other end has acknowledged all that was written, and then end the connection in order; otherwise it ends at once when it is closed.
+/// Wait until the other end has acknowledged all that was written, and then end the connection in
+/// order; otherwise it ends at once when it is closed.
 ///
 /// Returns when all was acknowledged.
 ///

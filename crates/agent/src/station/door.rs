@@ -64,10 +64,12 @@ const LONGEST_DATAGRAM: usize = 65_507;
 /// Octets of the longest payload of a raw frame that ports have room for.
 const LONGEST_RAW: usize = 9000;
 
-/// Memory for a batch of datagrams in one direction: as much as a batch of common ones takes, several times over.
+/// Memory for a batch of datagrams in one direction: as much as a batch of common ones takes,
+/// several times over.
 const BATCH_OCTETS: usize = 1 << 19;
 
-/// Datagrams a call: as many as gates pass at once, fewer of long ones, so that no flow takes much of an agent's memory.
+/// Datagrams a call: as many as gates pass at once, fewer of long ones, so that no flow takes much
+/// of an agent's memory.
 fn batch_of(longest_payload: usize) -> usize {
     (BATCH_OCTETS / longest_payload.max(1)).clamp(4, 64)
 }
@@ -117,7 +119,8 @@ impl Place {
     pub fn target(&self, experiment: u64, port: u16) -> Result<Address, Refusal> {
         if self.way.is_group() {
             let group = self.way.group(experiment, self.local.is_ipv4(), port);
-            return group.ok_or_else(|| Refusal::new(Rule::Address, self.way, "a group that there is"));
+            return group
+                .ok_or_else(|| Refusal::new(Rule::Address, self.way, "a group that there is"));
         }
         if self.way.kind.is_raw() {
             return self.mac.map(Address::Mac).ok_or_else(no_interface);
@@ -125,30 +128,43 @@ impl Place {
         Ok(Address::Socket(SocketAddr::new(self.local, port)))
     }
 
-    /// Room for the longest payload of frames of up to `frame_octets`, within what ports of this kind can.
+    /// Room for the longest payload of frames of up to `frame_octets`, within what ports of this
+    /// kind can.
     fn room(&self, frame_octets: u32) -> usize {
         let most = if self.way.kind.is_raw() { LONGEST_RAW } else { LONGEST_DATAGRAM };
         match frame_octets {
             0 => COMMON_PAYLOAD_OCTETS,
-            // At least the padding of the shortest frame, so that a padded frame is not taken for a longer one.
-            octets => {
-                self.payload_octets(u64::from(octets) * 8).map_or(COMMON_PAYLOAD_OCTETS, |room| room.clamp(64, most))
-            }
+            // At least the padding of the shortest frame, so that a padded frame is not taken for a
+            // longer one.
+            octets => self
+                .payload_octets(u64::from(octets) * 8)
+                .map_or(COMMON_PAYLOAD_OCTETS, |room| room.clamp(64, most)),
         }
     }
 
-    fn packet(&self, destination: Mac, group: Option<Mac>, longest_payload: usize) -> Result<Door, Refusal> {
-        let options = PacketOptions { group, longest_payload, ..PacketOptions::on(self.interface()?, destination) };
+    fn packet(
+        &self,
+        destination: Mac,
+        group: Option<Mac>,
+        longest_payload: usize,
+    ) -> Result<Door, Refusal> {
+        let options = PacketOptions {
+            group,
+            longest_payload,
+            ..PacketOptions::on(self.interface()?, destination)
+        };
         Ok(Door::Packet(Box::new(PacketPort::open(&options).map_err(|error| no_port(&error))?)))
     }
 
     fn xdp(&self, destination: Mac, receives: bool) -> Result<Door, Refusal> {
         let source = self.mac.ok_or_else(no_interface)?;
-        let options = XdpOptions { receives, ..XdpOptions::on(self.interface()?, source, destination) };
+        let options =
+            XdpOptions { receives, ..XdpOptions::on(self.interface()?, source, destination) };
         Ok(Door::Xdp(Box::new(XdpPort::open(&options).map_err(|error| no_port(&error))?)))
     }
 
-    /// Open a door for frames that arrive by `grant`, with room for those of `room_frame_octets`, too, and write its port's number there.
+    /// Open a door for frames that arrive by `grant`, with room for those of `room_frame_octets`,
+    /// too, and write its port's number there.
     ///
     /// # Errors
     /// If the system refuses.
@@ -198,7 +214,9 @@ impl Place {
     /// If the system refuses.
     pub fn to_send(&self, target: Address, longest_payload: usize) -> Result<Opened, Refusal> {
         match target {
-            Address::Socket(_) if self.way.kind == PortKind::Tcp => Ok(Opened::End(End::at(self, 0, longest_payload)?)),
+            Address::Socket(_) if self.way.kind == PortKind::Tcp => {
+                Ok(Opened::End(End::at(self, 0, longest_payload)?))
+            }
             Address::Socket(peer) => {
                 let is_bound = self.is_named || self.way.is_group();
                 let options = UdpOptions {
@@ -215,7 +233,9 @@ impl Place {
             Address::Mac(destination) if self.way.kind == PortKind::Xdp => {
                 self.xdp(destination, false).map(Opened::Door)
             }
-            Address::Mac(destination) => self.packet(destination, None, longest_payload.max(64)).map(Opened::Door),
+            Address::Mac(destination) => {
+                self.packet(destination, None, longest_payload.max(64)).map(Opened::Door)
+            }
         }
     }
 }
@@ -248,7 +268,8 @@ impl Door {
         Ok(Self::Answering { ears, mouth: Box::new(mouth) })
     }
 
-    /// What is to be known of how it works, beyond its counters: an XDP socket's mode, what TCP says of a connection.
+    /// What is to be known of how it works, beyond its counters: an XDP socket's mode, what TCP
+    /// says of a connection.
     #[must_use]
     pub fn mode(&self) -> Value {
         match self {
@@ -289,7 +310,11 @@ impl Port for Door {
     }
 
     #[inline]
-    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, fill: F) -> Result<usize, Error> {
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(
+        &mut self,
+        count: usize,
+        fill: F,
+    ) -> Result<usize, Error> {
         sending!(self, port => port.send(count, fill))
     }
 

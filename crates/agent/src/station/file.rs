@@ -1,12 +1,13 @@
-//! A file block by block over a TCP connection, as a simulated transfer has it: the client asks, the server answers.
+//! A file block by block over a TCP connection, as a simulated transfer has it: the client asks,
+//! the server answers.
 //!
 //! ```text
 //! client ── request, with a block if it writes ──► server
 //!        ◄── answer, with a block if it reads ────         each works on one block at a time
 //! ```
 //!
-//! Blocks come from memory and go nowhere: what is measured is the protocol over a network, not a disk. Both ends know how long each request and answer is, so
-//! nothing but octets is exchanged.
+//! Blocks come from memory and go nowhere: what is measured is the protocol over a network, not a
+//! disk. Both ends know how long each request and answer is, so nothing but octets is exchanged.
 
 use super::account::{column, histogram};
 use super::bulk::{Bulk, Read};
@@ -147,7 +148,12 @@ struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     fn new(times: &'a Times, (seed, station): (u64, u32)) -> Self {
-        Self { times, chance: Stream::new(seed, station, Purpose::Service), until_ns: 0, done_ns: VecDeque::new() }
+        Self {
+            times,
+            chance: Stream::new(seed, station, Purpose::Service),
+            until_ns: 0,
+            done_ns: VecDeque::new(),
+        }
     }
 
     fn take_up(&mut self, now_ns: u64) {
@@ -181,7 +187,8 @@ struct FileBatch {
 /// Whoever draws: the seed of the experiment and the number of the station.
 pub type Draws = (u64, u32);
 
-/// Ask for blocks from the beginning of the transmission to its end, or until all are done; none beyond the permit's rates.
+/// Ask for blocks from the beginning of the transmission to its end, or until all are done; none
+/// beyond the permit's rates.
 pub(super) fn ask_for_blocks(
     stream: &mut TcpStream,
     file: &File,
@@ -197,12 +204,14 @@ pub(super) fn ask_for_blocks(
     let (mut blocks, mut worker) = (Blocks::of(file), Worker::new(&file.client, draws));
     let mut asked: VecDeque<Asked> = VecDeque::with_capacity(file.ahead as usize);
     let (mut answers_octets, mut octets, mut done) = (0, 0, 0u64);
-    let mut batches = Batches::<FileBatch>::new(0, schedule.phases.measured_ps(), schedule.phases.batches);
+    let mut batches =
+        Batches::<FileBatch>::new(0, schedule.phases.measured_ps(), schedule.phases.batches);
     let mut round_trip = Histogram::default();
     let (mut first_ns, mut whole_ns) = (None, None);
     let mut owed = file.ahead; // requests that nothing but the beginning is waited for
     let mut end = "time";
-    while !schedule.leash.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns() {
+    while !schedule.leash.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns()
+    {
         let now_ns = HostTime.now_ns();
         if now_ns < begin_ns {
             HostTime.sleep_until(begin_ns.min(now_ns + 20_000_000));
@@ -216,7 +225,11 @@ pub(super) fn ask_for_blocks(
             let Some(block) = blocks.next() else { continue };
             first_ns.get_or_insert(now_ns);
             answers_octets += block.answer_octets;
-            asked.push_back(Asked { begun_ns: now_ns, octets: block.octets, whole_at: answers_octets });
+            asked.push_back(Asked {
+                begun_ns: now_ns,
+                octets: block.octets,
+                whole_at: answers_octets,
+            });
             bulk.write(block.request_octets);
         }
         if asked.is_empty() && (now_ns >= end_ns || worker.done_ns.is_empty()) {
@@ -236,7 +249,8 @@ pub(super) fn ask_for_blocks(
             worker.take_up(now_ns);
             octets += whole.octets;
             done += 1;
-            let since_ps = now_ns.checked_sub(measured_from_ns).map(|ns| ns.saturating_mul(PS_PER_NS));
+            let since_ps =
+                now_ns.checked_sub(measured_from_ns).map(|ns| ns.saturating_mul(PS_PER_NS));
             if let Some(batch) = since_ps.and_then(|since_ps| batches.at(since_ps)) {
                 let round_trip_ns = now_ns - whole.begun_ns;
                 batch.blocks += 1;
@@ -270,7 +284,8 @@ pub(super) fn ask_for_blocks(
     Ok(counted)
 }
 
-/// Answer requests for blocks until the client has closed the connection or the time is over; nothing beyond the permit's rates.
+/// Answer requests for blocks until the client has closed the connection or the time is over;
+/// nothing beyond the permit's rates.
 pub(super) fn answer_with_blocks(
     stream: &mut TcpStream,
     file: &File,
@@ -284,7 +299,8 @@ pub(super) fn answer_with_blocks(
     let mut served: VecDeque<u64> = VecDeque::with_capacity(file.ahead as usize);
     let (mut whole_at, mut requests, mut answers) = (0, 0u64, 0u64);
     let mut end = "time";
-    while !schedule.leash.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns() {
+    while !schedule.leash.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns()
+    {
         let now_ns = HostTime.now_ns();
         while worker.is_done(now_ns) {
             let answer_octets = served.pop_front().expect("an answer for each piece of work");
@@ -296,7 +312,9 @@ pub(super) fn answer_with_blocks(
             break;
         }
         let now_ns = HostTime.now_ns();
-        while let Some(block) = blocks.next_if(|block| whole_at + block.request_octets <= bulk.read_octets()) {
+        while let Some(block) =
+            blocks.next_if(|block| whole_at + block.request_octets <= bulk.read_octets())
+        {
             whole_at += block.request_octets;
             requests += 1;
             served.push_back(block.answer_octets);
@@ -326,11 +344,15 @@ mod tests {
     #[test]
     fn a_file_is_cut_into_blocks_of_which_the_last_may_be_short() {
         let whole = file(Some(10_000));
-        let blocks: Vec<(u64, u64, u64)> =
-            Blocks::of(&whole).map(|block| (block.octets, block.request_octets, block.answer_octets)).collect();
+        let blocks: Vec<(u64, u64, u64)> = Blocks::of(&whole)
+            .map(|block| (block.octets, block.request_octets, block.answer_octets))
+            .collect();
         assert_eq!(blocks, [(4096, 64, 4128), (4096, 64, 4128), (1808, 64, 1840)]);
         let written = File { direction: Direction::Write, ..whole };
-        assert_eq!(Blocks::of(&written).map(|block| block.request_octets).collect::<Vec<_>>(), [4160, 4160, 1872]);
+        assert_eq!(
+            Blocks::of(&written).map(|block| block.request_octets).collect::<Vec<_>>(),
+            [4160, 4160, 1872]
+        );
         assert_eq!(Blocks::of(&file(None)).take(1000).count(), 1000);
     }
 
@@ -347,9 +369,13 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused_with_what_is_allowed() {
-        for (key, value) in
-            [("block_octets", "0"), ("octets", "0"), ("request_octets", "0"), ("ahead", "0"), ("ahead", "5000")]
-        {
+        for (key, value) in [
+            ("block_octets", "0"),
+            ("octets", "0"),
+            ("request_octets", "0"),
+            ("ahead", "0"),
+            ("ahead", "5000"),
+        ] {
             let text = r#"{"direction": "write", "octets": 1, "block_octets": 1, "request_octets": 1, "answer_octets": 1,
                 "ahead": 1, "client": {"kind": "constant", "ps": 0}, "server": {"kind": "constant", "ps": 0}}"#;
             let wrong = text.replace(&format!("\"{key}\": 1"), &format!("\"{key}\": {value}"));

@@ -127,7 +127,8 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// One with nothing in it yet; its lease begins at `now_ns`, and receivers of its roles know it by `run`, which nobody else can guess. Frames show the time of `face`.
+    /// One with nothing in it yet; its lease begins at `now_ns`, and receivers of its roles know it
+    /// by `run`, which nobody else can guess. Frames show the time of `face`.
     #[must_use]
     pub fn new(number: u64, run: u64, face: Face, now_ns: u64) -> Self {
         Self {
@@ -188,10 +189,18 @@ impl Experiment {
     ///
     /// # Errors
     /// If another grant of the same process came with another certificate.
-    pub fn lease_of(&mut self, grant: &Grant, certificate: &[u8]) -> Result<Arc<ReceiverLease>, Refusal> {
+    pub fn lease_of(
+        &mut self,
+        grant: &Grant,
+        certificate: &[u8],
+    ) -> Result<Arc<ReceiverLease>, Refusal> {
         let lease = self.awaited.lease(grant.session, grant.number, certificate);
         lease.ok_or_else(|| {
-            Refusal::new(Rule::ConsentUnproven, grant.address, "one certificate for a receiver's process")
+            Refusal::new(
+                Rule::ConsentUnproven,
+                grant.address,
+                "one certificate for a receiver's process",
+            )
         })
     }
 
@@ -217,7 +226,8 @@ impl Experiment {
         self.awaited.hold_at(now_ns)
     }
 
-    /// Open a port for what `grant` allows, with room for frames of `room_frame_octets`, too, and write its number there. Further senders of the flow share it.
+    /// Open a port for what `grant` allows, with room for frames of `room_frame_octets`, too, and
+    /// write its number there. Further senders of the flow share it.
     ///
     /// # Errors
     /// If the flow has one already that is not for this, or the system refuses.
@@ -234,10 +244,16 @@ impl Experiment {
         }
         if let Some(receiver) = self.receivers.get_mut(flow) {
             let is_shared = receiver.grants.iter().all(|other| {
-                other.sender != grant.sender && other.address == grant.address && other.way() == grant.way()
+                other.sender != grant.sender
+                    && other.address == grant.address
+                    && other.way() == grant.way()
             });
             if !is_shared || !grant.way().can_be_shared() {
-                return Err(Refusal::new(Rule::Description, format!("flow {flow:?}"), "one receiver a flow"));
+                return Err(Refusal::new(
+                    Rule::Description,
+                    format!("flow {flow:?}"),
+                    "one receiver a flow",
+                ));
             }
             grant.port = receiver.grants.first().map_or(grant.port, |other| other.port);
             receiver.grants.push(grant.clone());
@@ -245,7 +261,12 @@ impl Experiment {
             return Ok(());
         }
         let opened = place.to_receive(grant, room_frame_octets)?;
-        let receiver = Receiver { opened, place: place.clone(), grants: vec![grant.clone()], open: Arc::default() };
+        let receiver = Receiver {
+            opened,
+            place: place.clone(),
+            grants: vec![grant.clone()],
+            open: Arc::default(),
+        };
         self.given.add(grant.number, &receiver.open, now_ns);
         self.receivers.insert(flow.to_owned(), receiver);
         Ok(())
@@ -272,7 +293,8 @@ impl Experiment {
     /// Begin at `begin_ns`.
     ///
     /// # Errors
-    /// If nothing is prepared, a grant has expired or is not renewed by its receiver, or the system refuses a port or a thread.
+    /// If nothing is prepared, a grant has expired or is not renewed by its receiver, or the system
+    /// refuses a port or a thread.
     pub fn start(&mut self, begin_ns: u64, now_ns: u64) -> Result<(), Refusal> {
         let State::Prepared(roles, phases) = &mut self.state else {
             return Err(Refusal::new(Rule::Order, "a start", "once, after roles are prepared"));
@@ -315,10 +337,12 @@ impl Experiment {
         let mut leashes = vec![Arc::clone(&sampling.leash)];
         let mut bodies: Vec<Box<dyn FnOnce() -> Value + Send>> = Vec::new();
         for plan in roles {
-            let receivers = plan.permitted.as_ref().map_or(Vec::new(), |(_, receivers)| receivers.clone());
+            let receivers =
+                plan.permitted.as_ref().map_or(Vec::new(), |(_, receivers)| receivers.clone());
             let schedule = role::Schedule { leash: role_leash(receivers), ..schedule.clone() };
             leashes.push(Arc::clone(&schedule.leash));
-            let receiver = if plan.task.receives() { self.receivers.remove(&plan.flow) } else { None };
+            let receiver =
+                if plan.task.receives() { self.receivers.remove(&plan.flow) } else { None };
             let made = match receiver {
                 Some(Receiver { opened, place, grants, open }) => plan
                     .fit(opened, &place, grants.first().map(|grant| grant.sender))
@@ -337,13 +361,22 @@ impl Experiment {
         bodies.push(Box::new(move || sampler::samples(&sampling)));
         let (transmitted_ns, until_ns) =
             (schedule.transmit_ns().saturating_add(phases.transmit_ns), schedule.until_ns());
-        let mut running = Running { threads: Vec::with_capacity(bodies.len()), leashes, transmitted_ns, until_ns };
+        let mut running = Running {
+            threads: Vec::with_capacity(bodies.len()),
+            leashes,
+            transmitted_ns,
+            until_ns,
+        };
         let mut outcome = Ok(());
         for body in bodies {
             match Builder::new().name("role".into()).spawn(body) {
                 Ok(thread) => running.threads.push(thread),
                 Err(error) => {
-                    outcome = Err(Refusal::new(Rule::Roles, error, "as many threads as the system allows"));
+                    outcome = Err(Refusal::new(
+                        Rule::Roles,
+                        error,
+                        "as many threads as the system allows",
+                    ));
                     break;
                 }
             }
@@ -359,7 +392,9 @@ impl Experiment {
     #[must_use]
     pub fn running(&self) -> usize {
         match &self.state {
-            State::Running(running) => running.threads.iter().filter(|thread| !thread.is_finished()).count(),
+            State::Running(running) => {
+                running.threads.iter().filter(|thread| !thread.is_finished()).count()
+            }
             State::Granting | State::Prepared(..) => 0,
         }
     }
@@ -376,7 +411,8 @@ impl Experiment {
         (self.seen.sent.load(Ordering::Relaxed), self.seen.received.load(Ordering::Relaxed))
     }
 
-    /// Why it has ended, or will: `receiver` if a role ended before the transmission did because its receiver renewed no more.
+    /// Why it has ended, or will: `receiver` if a role ended before the transmission did because
+    /// its receiver renewed no more.
     #[must_use]
     pub fn ending(&self) -> &'static str {
         if let State::Running(Running { leashes, transmitted_ns, .. }) = &self.state {
@@ -392,7 +428,8 @@ impl Experiment {
         }
     }
 
-    /// Wait for the roles, which end at once if it has been stopped, and hand over what was counted.
+    /// Wait for the roles, which end at once if it has been stopped, and hand over what was
+    /// counted.
     #[must_use]
     pub fn collect(self) -> Value {
         let ending = self.ending();
@@ -401,7 +438,9 @@ impl Experiment {
         };
         let mut results: Vec<Value> = threads
             .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|_| json!({"error": "the role's thread has panicked"})))
+            .map(|thread| {
+                thread.join().unwrap_or_else(|_| json!({"error": "the role's thread has panicked"}))
+            })
             .collect();
         let host = results.pop().unwrap_or_default();
         let now_ns = HostTime.now_ns();

@@ -15,8 +15,8 @@ use ethermeter_live::pacing::{Pacer, PriorityGuard};
 use ethermeter_live::port::tcp::{congestion, set_congestion, TcpInfo, TcpPort};
 use ethermeter_live::port::{Address, Port};
 use ethermeter_live::roles::{
-    ask, echo, send, sink, talk, Answers, AskPlan, Attention, EchoPlan, Requests, SendPlan, SendersClock, SinkPlan,
-    TalkPlan,
+    ask, echo, send, sink, talk, Answers, AskPlan, Attention, EchoPlan, Requests, SendPlan,
+    SendersClock, SinkPlan, TalkPlan,
 };
 use ethermeter_live::{Error, Face, HostTime, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
@@ -78,7 +78,8 @@ pub enum Task {
     Sink {
         /// How it waits.
         attention: Attention,
-        /// The flow that finds out how the sender's clock relates to ours; without, they are taken for equal.
+        /// The flow that finds out how the sender's clock relates to ours; without, they are taken
+        /// for equal.
         clock: Option<String>,
     },
     /// Find out how another station's clock relates to ours.
@@ -183,13 +184,20 @@ struct SourceText {
 /// # Errors
 /// By [`Rule::Description`].
 pub fn read_source(text: &str) -> Result<SourceSpec, Refusal> {
-    let fault = |what: String| Refusal::new(Rule::Description, what, "frames and arrivals as in a plan");
-    let SourceText { frames, arrivals } = serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
+    let fault =
+        |what: String| Refusal::new(Rule::Description, what, "frames and arrivals as in a plan");
+    let SourceText { frames, arrivals } =
+        serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
     if let Some(what) = frames.fault().or_else(|| arrivals.fault()) {
         return Err(fault(what));
     }
-    let source =
-        SourceSpec { frames, arrivals, generator: None, queue_frames: None, service: Times::Constant { ps: 0 } };
+    let source = SourceSpec {
+        frames,
+        arrivals,
+        generator: None,
+        queue_frames: None,
+        service: Times::Constant { ps: 0 },
+    };
     let has_coder = matches!(source.arrivals, Arrivals::Coder { .. });
     let has_samples = matches!(source.frames, Lengths::Samples { .. });
     match source.voice() {
@@ -197,9 +205,9 @@ pub fn read_source(text: &str) -> Result<SourceSpec, Refusal> {
             Some(what) => Err(fault(what)),
             None => Ok(source),
         },
-        None if has_coder || has_samples => {
-            Err(fault("frames and arrivals: frames are samples with a coder, and with nothing else".into()))
-        }
+        None if has_coder || has_samples => Err(fault(
+            "frames and arrivals: frames are samples with a coder, and with nothing else".into(),
+        )),
         None => Ok(source),
     }
 }
@@ -225,13 +233,22 @@ impl RolePlan {
                 })?;
                 self.place.to_send(permit.target, longest_payload)
             }
-            (Task::Give { block_octets, .. }, Some((permit, _))) => self.place.to_send(permit.target, *block_octets),
-            _ => Err(Refusal::new(Rule::ConsentMissing, &self.flow, "a flow that was granted here")),
+            (Task::Give { block_octets, .. }, Some((permit, _))) => {
+                self.place.to_send(permit.target, *block_octets)
+            }
+            _ => {
+                Err(Refusal::new(Rule::ConsentMissing, &self.flow, "a flow that was granted here"))
+            }
         }
     }
 
     /// What was opened when the flow was granted to `sender` at `granted`, made fit for this role.
-    pub(super) fn fit(&self, opened: Opened, granted: &Place, sender: Option<IpAddr>) -> Result<Opened, Refusal> {
+    pub(super) fn fit(
+        &self,
+        opened: Opened,
+        granted: &Place,
+        sender: Option<IpAddr>,
+    ) -> Result<Opened, Refusal> {
         match (&self.task, opened, sender) {
             (Task::Ask { .. }, Opened::Door(door), _) if self.place.way.is_group() => {
                 door.aimed_at_group(granted).map(Opened::Door)
@@ -257,14 +274,20 @@ impl RolePlan {
             Err(error) => result["error"] = json!(error.to_string()),
         }
         if let Some(lapsed_ns) = schedule.leash.lapsed_ns() {
-            result["receiver_lapsed_ns"] = json!(lapsed_ns.wrapping_sub(schedule.transmit_ns()).cast_signed());
+            result["receiver_lapsed_ns"] =
+                json!(lapsed_ns.wrapping_sub(schedule.transmit_ns()).cast_signed());
         }
         // What is left to lapse does not concern a role that has ended.
         schedule.leash.stop();
         result
     }
 
-    fn play(&self, opened: Opened, permit: Option<Permit>, schedule: &Schedule) -> Result<Value, Error> {
+    fn play(
+        &self,
+        opened: Opened,
+        permit: Option<Permit>,
+        schedule: &Schedule,
+    ) -> Result<Value, Error> {
         let (carrier, mtu, begin_ns) = (self.place.carrier(), self.place.mtu(), schedule.begin_ns);
         match opened {
             Opened::Door(door) => {
@@ -277,7 +300,9 @@ impl RolePlan {
             Opened::End(end) => {
                 let longest_payload = end.longest_payload;
                 let mut toll = permit.map(|permit| match &self.task {
-                    Task::Client { .. } | Task::Server { .. } => Toll::of_segments(permit, carrier, mtu, begin_ns),
+                    Task::Client { .. } | Task::Server { .. } => {
+                        Toll::of_segments(permit, carrier, mtu, begin_ns)
+                    }
                     _ => Toll::new(permit, carrier, longest_payload, mtu, begin_ns),
                 });
                 let met = end.meet(toll.as_mut(), schedule)?;
@@ -290,7 +315,8 @@ impl RolePlan {
                 if let Some(name) = &self.congestion {
                     set_congestion(&stream, name)?;
                 }
-                let (congestion, is_selective) = (congestion(&stream)?, TcpInfo::of(&stream)?.is_selective);
+                let (congestion, is_selective) =
+                    (congestion(&stream)?, TcpInfo::of(&stream)?.is_selective);
                 let seen = &schedule.seen;
                 let counted = match (&self.task, toll) {
                     (Task::Give { octets, block_octets }, Some(mut toll)) => {
@@ -304,12 +330,15 @@ impl RolePlan {
                     (Task::Server { file, draws }, Some(mut toll)) => {
                         answer_with_blocks(&mut stream, file, *draws, &mut toll, seen, schedule)
                     }
-                    (_, toll) => {
-                        self.play_at(Door::Tcp(Box::new(TcpPort::on(stream, longest_payload)?)), toll, schedule)
-                    }
+                    (_, toll) => self.play_at(
+                        Door::Tcp(Box::new(TcpPort::on(stream, longest_payload)?)),
+                        toll,
+                        schedule,
+                    ),
                 };
                 counted.map(|mut counted| {
-                    (counted["congestion"], counted["sack"]) = (json!(congestion), json!(is_selective));
+                    (counted["congestion"], counted["sack"]) =
+                        (json!(congestion), json!(is_selective));
                     counted
                 })
             }
@@ -317,7 +346,8 @@ impl RolePlan {
     }
 
     fn play_at(&self, door: Door, toll: Option<Toll>, schedule: &Schedule) -> Result<Value, Error> {
-        let conditions = Conditions { leash: &schedule.leash, time: &HostTime, seen: &schedule.seen };
+        let conditions =
+            Conditions { leash: &schedule.leash, time: &HostTime, seen: &schedule.seen };
         let mut gate = Gate::new(door, toll, conditions)?;
         let mut counted = self.perform(&mut gate, schedule)?;
         counted["held_back"] = json!(gate.held_back());
@@ -329,7 +359,11 @@ impl RolePlan {
         Ok(counted)
     }
 
-    fn perform<T: Timeline>(&self, port: &mut Gate<'_, Door, T>, schedule: &Schedule) -> Result<Value, Error> {
+    fn perform<T: Timeline>(
+        &self,
+        port: &mut Gate<'_, Door, T>,
+        schedule: &Schedule,
+    ) -> Result<Value, Error> {
         let (time, face, stop) = (&HostTime, schedule.face, schedule.leash.flag());
         let (transmit_ns, phases) = (schedule.transmit_ns(), schedule.phases);
         let guard = match &self.task {
@@ -352,7 +386,11 @@ impl RolePlan {
                         pacer,
                     };
                     let talked = talk(port, time, face, &plan, stop)?;
-                    return Ok(account::of_talked(&talked, transmit_ns, real_time.then(|| guard.priority())));
+                    return Ok(account::of_talked(
+                        &talked,
+                        transmit_ns,
+                        real_time.then(|| guard.priority()),
+                    ));
                 }
                 let plan = SendPlan {
                     experiment: schedule.mark(),
@@ -396,11 +434,14 @@ impl RolePlan {
                     },
                     attention: *attention,
                 };
-                let mut counted = account::of_sunk(&sink(port, time, face, &plan, stop)?, transmit_ns);
+                let mut counted =
+                    account::of_sunk(&sink(port, time, face, &plan, stop)?, transmit_ns);
                 counted["clock"] = json!(clock);
                 Ok(counted)
             }
-            Task::Ask { source, draws: (seed, station), patience_ns, answerers, attention, .. } => {
+            Task::Ask {
+                source, draws: (seed, station), patience_ns, answerers, attention, ..
+            } => {
                 let plan = AskPlan {
                     experiment: schedule.mark(),
                     stream: self.stream,

@@ -1,4 +1,5 @@
-//! What the host counts during an experiment: all of it at the edges of the phases, and what its processors do in between.
+//! What the host counts during an experiment: all of it at the edges of the phases, and what its
+//! processors do in between.
 
 use super::role::Schedule;
 use super::series::Series;
@@ -15,8 +16,9 @@ const EVERY_NS: u64 = 100_000_000;
 /// Interfaces whose facts are gathered.
 const MOST_INTERFACES: usize = 32;
 
-/// What the host did: `host`, samples before the beginning, at both ends of what is measured, and at the end, whether that comes in time or early; `host_series`, its processors
-/// meanwhile; `provenance`, what it is.
+/// What the host did: `host`, samples before the beginning, at both ends of what is measured, and
+/// at the end, whether that comes in time or early; `host_series`, its processors meanwhile;
+/// `provenance`, what it is.
 pub(super) fn samples(schedule: &Schedule) -> Value {
     let transmit_ns = schedule.transmit_ns();
     let edges = [
@@ -31,11 +33,14 @@ pub(super) fn samples(schedule: &Schedule) -> Value {
     for (at, at_ns) in edges {
         let was_in_time = wait(at_ns, schedule, &mut series, &mut cost);
         if was_in_time || at == "end" || samples.is_empty() {
-            samples.push(sample(at).unwrap_or_else(|error| json!({"at": at, "error": error.to_string()})));
+            samples.push(
+                sample(at).unwrap_or_else(|error| json!({"at": at, "error": error.to_string()})),
+            );
         }
     }
     let mut host_series = series.json(transmit_ns, columns);
-    host_series["cost"] = json!({"samples": cost.samples, "processor_ns": cost.processor_ns, "failed": cost.failed});
+    host_series["cost"] =
+        json!({"samples": cost.samples, "processor_ns": cost.processor_ns, "failed": cost.failed});
     // Only now: asking drivers may take a while.
     let names = interfaces().unwrap_or_default().into_iter().map(|interface| interface.name);
     json!({"host": samples, "host_series": host_series, "provenance": HostFacts::gathered(names.take(MOST_INTERFACES))})
@@ -49,7 +54,12 @@ struct Cost {
     failed: u64,
 }
 
-fn wait(until_ns: u64, schedule: &Schedule, series: &mut Series<HostSample>, cost: &mut Cost) -> bool {
+fn wait(
+    until_ns: u64,
+    schedule: &Schedule,
+    series: &mut Series<HostSample>,
+    cost: &mut Cost,
+) -> bool {
     loop {
         let now_ns = HostTime.now_ns();
         if schedule.leash.is_silent_at(now_ns) {
@@ -69,16 +79,22 @@ fn wait(until_ns: u64, schedule: &Schedule, series: &mut Series<HostSample>, cos
         if now_ns >= until_ns {
             return true;
         }
-        HostTime.sleep_until(until_ns.min(now_ns + LOOK_NS).min(series.due_ns().max(now_ns + 1_000_000)));
+        HostTime.sleep_until(
+            until_ns.min(now_ns + LOOK_NS).min(series.due_ns().max(now_ns + 1_000_000)),
+        );
     }
 }
 
 /// Counts since the host's start, by column; those of processors in ticks of 10 ms, by processor.
 fn columns(rows: &[(u64, HostSample)]) -> Value {
-    let column = |of: fn(&HostSample) -> u64| rows.iter().map(|(_, sample)| of(sample)).collect::<Vec<u64>>();
+    let column = |of: fn(&HostSample) -> u64| {
+        rows.iter().map(|(_, sample)| of(sample)).collect::<Vec<u64>>()
+    };
     let processors = rows.iter().map(|(_, sample)| sample.processors.len()).min().unwrap_or(0);
     let by_processor = |of: fn(&ProcessorTimes) -> u64| {
-        let one = |number: usize| rows.iter().map(|(_, sample)| of(&sample.processors[number])).collect::<Vec<u64>>();
+        let one = |number: usize| {
+            rows.iter().map(|(_, sample)| of(&sample.processors[number])).collect::<Vec<u64>>()
+        };
         (0..processors).map(one).collect::<Vec<_>>()
     };
     json!({

@@ -1,4 +1,5 @@
-//! Values at regular times, as many as there is room for: when it is full, every other one goes and the times between them double.
+//! Values at regular times, as many as there is room for: when it is full, every other one goes and
+//! the times between them double.
 
 use serde_json::{json, Value};
 
@@ -26,7 +27,8 @@ impl<T> Series<T> {
         self.next_ns
     }
 
-    /// Add a row taken at `now_ns`, if one is due; returns whether it was. Times that were missed are left out.
+    /// Add a row taken at `now_ns`, if one is due; returns whether it was. Times that were missed
+    /// are left out.
     pub fn offer(&mut self, now_ns: u64, row: impl FnOnce() -> T) -> bool {
         if now_ns < self.next_ns {
             return false;
@@ -53,9 +55,11 @@ impl<T> Series<T> {
         &self.rows
     }
 
-    /// As JSON by column: `at_ns`, nanoseconds since `begin_ns`, and what `columns` makes of all rows.
+    /// As JSON by column: `at_ns`, nanoseconds since `begin_ns`, and what `columns` makes of all
+    /// rows.
     pub fn json(&self, begin_ns: u64, columns: impl FnOnce(&[(u64, T)]) -> Value) -> Value {
-        let at_ns: Vec<i64> = self.rows.iter().map(|(at_ns, _)| at_ns.wrapping_sub(begin_ns).cast_signed()).collect();
+        let at_ns: Vec<i64> =
+            self.rows.iter().map(|(at_ns, _)| at_ns.wrapping_sub(begin_ns).cast_signed()).collect();
         json!({"every_ns": self.every_ns, "at_ns": at_ns, "columns": columns(&self.rows)})
     }
 }
@@ -77,7 +81,8 @@ mod tests {
             prop_assert!(rows.windows(2).all(|pair| pair[0].0 < pair[1].0));
             prop_assert!(rows.iter().all(|(at, step)| *at == begin + step * every));
             prop_assert_eq!(rows[0].0, begin);
-            // Half of the room is always in use once it was full, so the last row is not far from the end.
+            // Half of the room is always in use once it was full, so the last row is not far from
+            // the end.
             prop_assert!(steps <= MOST_ROWS as u64 || rows.len() >= MOST_ROWS / 2);
             prop_assert!(begin + (steps - 1) * every - rows[rows.len() - 1].0 <= series.every_ns);
         }
@@ -86,7 +91,8 @@ mod tests {
     #[test]
     fn what_was_missed_is_left_out_and_not_made_up_for() {
         let mut series = Series::new(100, 10);
-        let taken: Vec<bool> = [99, 100, 105, 110, 147, 149, 150].map(|now_ns| series.offer(now_ns, || ())).into();
+        let taken: Vec<bool> =
+            [99, 100, 105, 110, 147, 149, 150].map(|now_ns| series.offer(now_ns, || ())).into();
         assert_eq!(taken, [false, true, false, true, true, false, true]);
     }
 }

@@ -1,6 +1,7 @@
 //! Octets in bulk over a TCP connection.
 //!
-//! What becomes segments is up to TCP, so only octets are counted here, and what TCP itself says of the connection. The octets cannot be compressed on the way, nor told apart from chance.
+//! What becomes segments is up to TCP, so only octets are counted here, and what TCP itself says of
+//! the connection. The octets cannot be compressed on the way, nor told apart from chance.
 
 use super::connection::finish;
 use super::role::Schedule;
@@ -21,7 +22,8 @@ pub(super) const SAMPLE_NS: u64 = 20_000_000;
 const LONGEST_BLOCK: Duration = Duration::from_millis(20);
 /// After having found no room in the permit's rates, the time to the next look.
 const AFTER_REFUSAL_NS: u64 = 200_000;
-/// Octets from which blocks are cut; a prime number more than the longest block, so that blocks differ.
+/// Octets from which blocks are cut; a prime number more than the longest block, so that blocks
+/// differ.
 pub(super) const CHANCE_OCTETS: usize = LONGEST_BLOCK_OCTETS + 65_537;
 /// Octets of the longest block.
 pub const LONGEST_BLOCK_OCTETS: usize = 1 << 20;
@@ -53,7 +55,8 @@ pub(super) fn since(at_ns: Option<u64>, begin_ns: u64) -> Option<i64> {
     at_ns.map(|at_ns| at_ns.wrapping_sub(begin_ns).cast_signed())
 }
 
-/// Write from the beginning of the transmission to its end, or until all has been written; nothing beyond the permit's rates.
+/// Write from the beginning of the transmission to its end, or until all has been written; nothing
+/// beyond the permit's rates.
 pub(super) fn give(
     stream: &mut TcpStream,
     plan: &GivePlan,
@@ -105,11 +108,15 @@ pub(super) fn give(
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => blocked += 1,
-            Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) =>
+            {
                 closed_by_other = true;
                 break;
             }
-            Err(source) => return Err(Error::System { doing: "writing to a TCP connection", source }),
+            Err(source) => {
+                return Err(Error::System { doing: "writing to a TCP connection", source })
+            }
         }
     }
     let acknowledged_ns = if closed_by_other { None } else { finish(stream, schedule)? };
@@ -129,7 +136,8 @@ pub(super) fn give(
     }))
 }
 
-/// Octets of a block of `wanted` that are within the permit's rates: whole segments, or the last piece.
+/// Octets of a block of `wanted` that are within the permit's rates: whole segments, or the last
+/// piece.
 pub(super) fn within(toll: &mut Toll, wanted: usize, now_ns: u64) -> usize {
     let segment = usize::try_from(toll.segment_octets()).unwrap_or(usize::MAX);
     if wanted <= segment {
@@ -165,7 +173,11 @@ pub(super) fn columns(rows: &[(u64, (u64, TcpInfo))]) -> Value {
 }
 
 /// Read until the other end has closed the connection, or the time is over.
-pub(super) fn accept_all(stream: &mut TcpStream, seen: &Seen, schedule: &Schedule) -> Result<Value, Error> {
+pub(super) fn accept_all(
+    stream: &mut TcpStream,
+    seen: &Seen,
+    schedule: &Schedule,
+) -> Result<Value, Error> {
     let begin_ns = schedule.transmit_ns();
     let measured_from_ns = begin_ns.saturating_add(schedule.phases.measure_from_ns);
     let preparing = |source| Error::System { doing: "preparing a TCP connection", source };
@@ -173,11 +185,13 @@ pub(super) fn accept_all(stream: &mut TcpStream, seen: &Seen, schedule: &Schedul
     let mut buffer = vec![0; 1 << 18];
     let mut samples = Series::new(begin_ns, SAMPLE_NS);
     let mut octets = 0u64;
-    let mut batches = Batches::<u64>::new(0, schedule.phases.measured_ps(), schedule.phases.batches);
+    let mut batches =
+        Batches::<u64>::new(0, schedule.phases.measured_ps(), schedule.phases.batches);
     let (mut first_ns, mut last_ns) = (None, None);
     let (mut measured_first_ns, mut measured_last_ns, mut before_first) = (None, None, 0u64);
     let mut end = "time";
-    while !schedule.leash.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns() {
+    while !schedule.leash.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns()
+    {
         match stream.read(&mut buffer) {
             Ok(0) => {
                 end = "closed";
@@ -189,7 +203,8 @@ pub(super) fn accept_all(stream: &mut TcpStream, seen: &Seen, schedule: &Schedul
                 seen.received.fetch_add(1, Ordering::Relaxed);
                 first_ns.get_or_insert(now_ns);
                 last_ns = Some(now_ns);
-                let since_ps = now_ns.checked_sub(measured_from_ns).map(|ns| ns.saturating_mul(1000));
+                let since_ps =
+                    now_ns.checked_sub(measured_from_ns).map(|ns| ns.saturating_mul(1000));
                 if let Some(batch) = since_ps.and_then(|since_ps| batches.at(since_ps)) {
                     // The octets of the first read came in the time before it.
                     if measured_first_ns.is_none() {
@@ -201,7 +216,8 @@ pub(super) fn accept_all(stream: &mut TcpStream, seen: &Seen, schedule: &Schedul
                 }
                 samples.offer(now_ns, || octets);
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(error) if error.kind() == ErrorKind::ConnectionReset => {
                 end = "reset";
                 break;
@@ -211,10 +227,12 @@ pub(super) fn accept_all(stream: &mut TcpStream, seen: &Seen, schedule: &Schedul
     }
     let parts = batches.counted();
     let measured_octets: u64 = parts.iter().sum();
-    let over_ns = measured_last_ns.zip(measured_first_ns).map(|(last, first): (u64, u64)| last - first);
+    let over_ns =
+        measured_last_ns.zip(measured_first_ns).map(|(last, first): (u64, u64)| last - first);
     #[allow(clippy::cast_precision_loss)] // a rate
-    let data_rate_bps =
-        over_ns.filter(|&ns| ns > 0).map(|ns| (measured_octets - before_first) as f64 * 8e9 / ns as f64);
+    let data_rate_bps = over_ns
+        .filter(|&ns| ns > 0)
+        .map(|ns| (measured_octets - before_first) as f64 * 8e9 / ns as f64);
     Ok(json!({
         "octets": octets,
         "first_ns": since(first_ns, begin_ns),

@@ -4,8 +4,8 @@ use super::{connect, phases, Agent, MS};
 use ethermeter_agent::consent::{Answer, Renewal};
 use ethermeter_agent::protocol::agent_client::AgentClient;
 use ethermeter_agent::protocol::{
-    role, Challenge, GrantRequest, HelloReply, HelloRequest, LeaseReply, LeaseRequest, Phases, PrepareRequest, Role,
-    SignedRenewal, Stamp,
+    role, Challenge, GrantRequest, HelloReply, HelloRequest, LeaseReply, LeaseRequest, Phases,
+    PrepareRequest, Role, SignedRenewal, Stamp,
 };
 use ethermeter_live::{HostTime, Timeline};
 use std::path::Path;
@@ -32,10 +32,16 @@ impl Hand {
     pub fn stamp(&mut self) -> Option<Stamp> {
         self.counter += 1;
         let session = self.hello.session;
-        Some(Stamp { session, experiment: EXPERIMENT, counter: self.counter, made_ns: HostTime.now_ns() })
+        Some(Stamp {
+            session,
+            experiment: EXPERIMENT,
+            counter: self.counter,
+            made_ns: HostTime.now_ns(),
+        })
     }
 
-    /// Renew the lease, and answer the agent's challenges in the name of receivers that sign nothing.
+    /// Renew the lease, and answer the agent's challenges in the name of receivers that sign
+    /// nothing.
     pub async fn lease(&mut self) -> LeaseReply {
         let request = LeaseRequest { stamp: self.stamp(), ..LeaseRequest::default() };
         let asked = self.client.lease(request).await.expect("renewed").into_inner();
@@ -91,7 +97,8 @@ impl Hand {
 /// A renewal of all that a challenge asks for, without a signature.
 pub fn unsigned(challenge: &Challenge) -> SignedRenewal {
     let Challenge { session, run, nonce, grants } = challenge.clone();
-    let renewal = Renewal { session, answers: vec![Answer { run, nonce, valid_ns: u64::MAX, grants }] };
+    let renewal =
+        Renewal { session, answers: vec![Answer { run, nonce, valid_ns: u64::MAX, grants }] };
     SignedRenewal { renewal: serde_json::to_vec(&renewal).expect("numbers"), signature: Vec::new() }
 }
 

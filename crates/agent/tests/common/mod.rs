@@ -43,7 +43,11 @@ impl Drop for Scratch {
 pub fn credentials(directory: &Path, name: &str) -> Vec<String> {
     let file = |name: String| directory.join(name).display().to_string();
     let (certificate, key) = (file(format!("{name}.pem")), file(format!("{name}.key")));
-    let pairs = [("--certificate", certificate), ("--key", key), ("--authority", file("authority.pem".into()))];
+    let pairs = [
+        ("--certificate", certificate),
+        ("--key", key),
+        ("--authority", file("authority.pem".into())),
+    ];
     pairs.into_iter().flat_map(|(option, value)| [option.to_owned(), value]).collect()
 }
 
@@ -52,7 +56,8 @@ pub fn make_certificates(directory: &Path) {
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
-/// Connect to an agent as its coordinator, by hand; `certificates`: where the coordinator's are, none where agents have none.
+/// Connect to an agent as its coordinator, by hand; `certificates`: where the coordinator's are,
+/// none where agents have none.
 pub async fn connect(agent: &Agent, certificates: Option<&Path>) -> Channel {
     let endpoint = match certificates {
         None => Endpoint::from_shared(format!("http://{}", agent.at)).expect("an address"),
@@ -62,7 +67,8 @@ pub async fn connect(agent: &Agent, certificates: Option<&Path>) -> Channel {
                 .ca_certificate(Certificate::from_pem(read("authority.pem")))
                 .identity(Identity::from_pem(read("coordinator.pem"), read("coordinator.key")))
                 .domain_name("127.0.0.1");
-            let endpoint = Endpoint::from_shared(format!("https://{}", agent.at)).expect("an address");
+            let endpoint =
+                Endpoint::from_shared(format!("https://{}", agent.at)).expect("an address");
             endpoint.tls_config(tls).expect("certificates")
         }
     };
@@ -83,8 +89,14 @@ impl Agent {
             .spawn()
             .expect("the program");
         let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("its first line");
-        let at = line.trim().strip_prefix("listening on ").and_then(|at| at.parse().ok()).expect("an address");
+        BufReader::new(child.stdout.take().expect("a pipe"))
+            .read_line(&mut line)
+            .expect("its first line");
+        let at = line
+            .trim()
+            .strip_prefix("listening on ")
+            .and_then(|at| at.parse().ok())
+            .expect("an address");
         Self { child, at }
     }
 
@@ -99,8 +111,10 @@ impl Agent {
 
     /// Names of its threads.
     pub fn threads(&self) -> Vec<String> {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("a living process");
-        let name = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("comm")).ok();
+        let tasks =
+            std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("a living process");
+        let name =
+            |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("comm")).ok();
         tasks.flatten().filter_map(name).map(|name| name.trim().to_owned()).collect()
     }
 
@@ -109,14 +123,18 @@ impl Agent {
     }
 
     pub fn descriptors(&self) -> usize {
-        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("a living process").count()
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id()))
+            .expect("a living process")
+            .count()
     }
 
     /// Memory that it holds.
     pub fn resident_octets(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("a living process");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))
+            .expect("a living process");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
-        line.split_whitespace().next().and_then(|kilo| kilo.parse::<u64>().ok()).expect("a number") * 1024
+        line.split_whitespace().next().and_then(|kilo| kilo.parse::<u64>().ok()).expect("a number")
+            * 1024
     }
 
     pub fn signal(&self, signal: &str) {
@@ -216,7 +234,8 @@ impl Measuring {
     }
 }
 
-/// Kill the coordinator of a test between two agents while they send; how long they had roles after that.
+/// Kill the coordinator of a test between two agents while they send; how long they had roles after
+/// that.
 pub fn silence_after_a_kill(name: &str, test: &Value, agents: [&Agent; 2]) -> Duration {
     let have_roles = || agents.map(Agent::has_roles);
     let mut measuring = Measuring::begin(name, test, &[]);

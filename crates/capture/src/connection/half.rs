@@ -7,7 +7,8 @@ use crate::packet::Tcp;
 const LATE_WITHIN_NS: i64 = 3_000_000;
 /// What was asked for by duplicate acknowledgements is sent again within this time.
 const FAST_WITHIN_NS: i64 = 20_000_000;
-/// Octets of a train at the least: a few full segments of an Ethernet, not the shorter ones of an application.
+/// Octets of a train at the least: a few full segments of an Ethernet, not the shorter ones of an
+/// application.
 const TRAIN_OCTETS: u64 = 4000;
 const ORIGIN: u64 = 1 << 33;
 
@@ -24,7 +25,8 @@ impl Half {
         self.highest.saturating_add_signed(i64::from(ahead))
     }
 
-    /// This end sends its timestamp `stamp`, and echoes `echoed`: if that is the latest of the other end, it has just been there.
+    /// This end sends its timestamp `stamp`, and echoes `echoed`: if that is the latest of the
+    /// other end, it has just been there.
     pub(super) fn echo(&mut self, other: &Self, now_ns: i64, stamp: u32, echoed: u32) {
         if let Some((_, since_ns)) = other.stamp.filter(|latest| latest.0 == echoed) {
             let ns = u64::try_from(now_ns.saturating_sub(since_ns)).unwrap_or(0);
@@ -40,13 +42,15 @@ impl Half {
         position.saturating_sub(self.first.unwrap_or(position))
     }
 
-    /// Octets between the first number and the highest: those that were sent once and not captured, too; SYN and FIN count one each.
+    /// Octets between the first number and the highest: those that were sent once and not captured,
+    /// too; SYN and FIN count one each.
     #[must_use]
     pub fn numbers(&self) -> u64 {
         self.relative(self.highest)
     }
 
-    /// This end acknowledges what the other one sent. Something that the other end did not know gives the time since the data, if certain.
+    /// This end acknowledges what the other one sent. Something that the other end did not know
+    /// gives the time since the data, if certain.
     #[allow(clippy::option_option)] // whether there is news, and whether it has a time
     pub(super) fn acknowledge(
         &mut self,
@@ -60,7 +64,14 @@ impl Half {
         let is_new = number > other.acknowledged;
         let is_plain = !tcp.syn && !tcp.fin && !tcp.rst;
         let is_same = self.last_ack == Some(number) && self.last_window == Some(tcp.window);
-        if is_same && !is_new && is_plain && length == 0 && tcp.window != 0 && start == self.highest && self.has_sent {
+        if is_same
+            && !is_new
+            && is_plain
+            && length == 0
+            && tcp.window != 0
+            && start == self.highest
+            && self.has_sent
+        {
             if other.highest > other.acknowledged {
                 finding.is_duplicate_ack = true;
                 other.trained = 0;
@@ -82,8 +93,11 @@ impl Half {
             return is_opened.then_some(None);
         }
         if number > other.highest {
-            other.uncaptured_octets =
-                other.uncaptured_octets.saturating_add(if other.has_sent { number - other.highest } else { 0 });
+            other.uncaptured_octets = other.uncaptured_octets.saturating_add(if other.has_sent {
+                number - other.highest
+            } else {
+                0
+            });
             other.highest = number;
         }
         other.acknowledged = number;
@@ -94,7 +108,9 @@ impl Half {
         let covers = other.outstanding.iter().take_while(|kept| kept.end <= number);
         let again_ns = covers.filter_map(|kept| kept.again_ns).max();
         let (mut covered, mut last_delay) = (0, None);
-        while let Some(first) = other.outstanding.front().copied().filter(|first| first.end <= number) {
+        while let Some(first) =
+            other.outstanding.front().copied().filter(|first| first.end <= number)
+        {
             other.outstanding.pop_front();
             covered += u64::from(first.has_payload);
             let delay_ns = now_ns - first.sent_ns;
@@ -103,7 +119,8 @@ impl Half {
                 finding.acknowledges_after_ns = Some(delay_ns);
                 finding.is_ambiguous = first.again_ns.is_some();
             }
-            if first.again_ns.is_some() || again_ns.is_some_and(|again_ns| again_ns > first.sent_ns) {
+            if first.again_ns.is_some() || again_ns.is_some_and(|again_ns| again_ns > first.sent_ns)
+            {
                 continue;
             }
             last_delay = Some(delay);
@@ -120,7 +137,9 @@ impl Half {
         }
         match (last_delay, self.round_trip.least_ns(), other.round_trip.least_ns()) {
             (None, ..) => other.trained = 0,
-            (Some(_), Some(one_ns), Some(other_ns)) => other.space(now_ns, number, one_ns.saturating_add(other_ns)),
+            (Some(_), Some(one_ns), Some(other_ns)) => {
+                other.space(now_ns, number, one_ns.saturating_add(other_ns))
+            }
             _ => {}
         }
         self.covering_acks += u64::from(covered > 0);
@@ -129,8 +148,8 @@ impl Half {
         Some(last_delay)
     }
 
-    /// All up to `number` was acknowledged at `now_ns`: record the time per octet of a train that is shorter than half the round trip, so
-    /// that its segments left one after the other.
+    /// All up to `number` was acknowledged at `now_ns`: record the time per octet of a train that
+    /// is shorter than half the round trip, so that its segments left one after the other.
     fn space(&mut self, now_ns: i64, number: u64, round_trip_ns: u64) {
         if self.trained == TRAIN {
             self.train.copy_within(1.., 0);
@@ -139,9 +158,15 @@ impl Half {
         self.train[self.trained] = (now_ns, number);
         self.trained += 1;
         let (first_ns, first) = self.train[0];
-        let (lasted_ns, octets) =
-            (u64::try_from(now_ns.saturating_sub(first_ns)).unwrap_or(0), number.saturating_sub(first));
-        if self.trained == TRAIN && octets >= TRAIN_OCTETS && lasted_ns > 0 && lasted_ns <= round_trip_ns / 2 {
+        let (lasted_ns, octets) = (
+            u64::try_from(now_ns.saturating_sub(first_ns)).unwrap_or(0),
+            number.saturating_sub(first),
+        );
+        if self.trained == TRAIN
+            && octets >= TRAIN_OCTETS
+            && lasted_ns > 0
+            && lasted_ns <= round_trip_ns / 2
+        {
             self.spacing.record(lasted_ns.saturating_mul(1000) / octets);
         }
     }
@@ -160,7 +185,8 @@ impl Half {
         self.data_segments += u64::from(payload > 0);
         self.largest_payload = self.largest_payload.max(payload);
         let end = start + u64::from(length);
-        let mut segment = Outstanding { start, end, sent_ns: now_ns, has_payload: payload > 0, again_ns: None };
+        let mut segment =
+            Outstanding { start, end, sent_ns: now_ns, has_payload: payload > 0, again_ns: None };
         if !self.has_sent {
             self.highest = self.highest.max(start);
             self.known_from = start;
@@ -212,7 +238,8 @@ impl Half {
             self.keep(segment);
         }
         if other.last_ack.is_some() {
-            self.most_in_flight = self.most_in_flight.max(self.highest - self.acknowledged.min(self.highest));
+            self.most_in_flight =
+                self.most_in_flight.max(self.highest - self.acknowledged.min(self.highest));
         }
     }
 
@@ -255,7 +282,9 @@ impl Half {
 
     /// What was missing has come.
     fn fill(&mut self, start: u64, end: u64) {
-        let Some(at) = self.holes_at.iter().position(|hole| hole.0 < end && start < hole.1) else { return };
+        let Some(at) = self.holes_at.iter().position(|hole| hole.0 < end && start < hole.1) else {
+            return;
+        };
         let hole = self.holes_at[at];
         let left = (hole.0, start.min(hole.1));
         let right = (end.max(hole.0), hole.1);
@@ -278,7 +307,8 @@ impl Half {
         }
     }
 
-    /// Keep a segment until it is acknowledged; in the order of the ends, and the first of those that end alike.
+    /// Keep a segment until it is acknowledged; in the order of the ends, and the first of those
+    /// that end alike.
     fn keep(&mut self, segment: Outstanding) {
         if self.outstanding.len() == MOST_OUTSTANDING {
             self.outstanding.pop_front();
@@ -296,12 +326,15 @@ impl Half {
 
     pub(super) fn announce(&mut self, tcp: &Tcp, is_scaled: Option<bool>) {
         // The window of a SYN is never scaled (RFC 7323, section 2.2).
-        let shift = if is_scaled == Some(true) && !tcp.syn { self.offered_shift.unwrap_or(0) } else { 0 };
+        let shift =
+            if is_scaled == Some(true) && !tcp.syn { self.offered_shift.unwrap_or(0) } else { 0 };
         let octets = u64::from(tcp.window) << shift;
         self.first_window = self.first_window.or(Some(octets));
         if !tcp.fin && !tcp.syn {
-            self.windows =
-                Some(self.windows.map_or((octets, octets), |(low, high)| (low.min(octets), high.max(octets))));
+            self.windows = Some(
+                self.windows
+                    .map_or((octets, octets), |(low, high)| (low.min(octets), high.max(octets))),
+            );
         }
         if let Some(number) = self.last_ack {
             let edge = number + octets;

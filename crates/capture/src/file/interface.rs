@@ -45,8 +45,8 @@ impl Link {
     }
 }
 
-/// Packets that a capture itself lost, as it says in its statistics (pcapng); nothing where it says nothing. What is lost so was not lost by the
-/// network.
+/// Packets that a capture itself lost, as it says in its statistics (pcapng); nothing where it says
+/// nothing. What is lost so was not lost by the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// By interfaces, for want of room there.
@@ -92,7 +92,9 @@ impl Resolution {
     /// Nanoseconds of a time, or `None` beyond what 64 bits hold.
     pub(super) fn ns(self, units: u64, offset_s: i64) -> Option<i64> {
         let ns = match self {
-            Self::Decimal(places @ 0..=9) => i128::from(units).checked_mul(10i128.pow(9 - places))?,
+            Self::Decimal(places @ 0..=9) => {
+                i128::from(units).checked_mul(10i128.pow(9 - places))?
+            }
             Self::Decimal(places) => i128::from(units) / 10i128.checked_pow(places - 9)?,
             Self::Binary(places) => (i128::from(units) * NS).checked_shr(places)?,
         };

@@ -1,4 +1,5 @@
-//! Captures as pcapng: one section, one interface with times in nanoseconds, packets with their direction, and what was lost, at the end.
+//! Captures as pcapng: one section, one interface with times in nanoseconds, packets with their
+//! direction, and what was lost, at the end.
 //!
 //! ```text
 //! section · interface · { packet }* · statistics        each: type, length · body · length
@@ -16,7 +17,8 @@ const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1A2B_3C4D;
 /// Places of a time: nanoseconds.
 const PLACES: u8 = 9;
-/// Octets of a packet's block beside the packet: type, two lengths, interface, time, lengths of the packet, flags, end of options.
+/// Octets of a packet's block beside the packet: type, two lengths, interface, time, lengths of the
+/// packet, flags, end of options.
 const AROUND_OCTETS: u32 = 44;
 
 /// Octets that [`Blocks::finish`] adds.
@@ -76,7 +78,8 @@ fn half(body: &mut Vec<u8>, value: u16) {
     body.extend(value.to_ne_bytes());
 }
 
-/// A time or a count of 64 bits, as times are written: the high half first, whatever the order of octets.
+/// A time or a count of 64 bits, as times are written: the high half first, whatever the order of
+/// octets.
 #[allow(clippy::cast_possible_truncation)] // both halves are cut on purpose
 fn time(body: &mut Vec<u8>, value: u64) {
     word(body, (value >> 32) as u32);
@@ -84,8 +87,9 @@ fn time(body: &mut Vec<u8>, value: u64) {
 }
 
 fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) -> Result<()> {
-    let octets = u16::try_from(value.len())
-        .map_err(|_| Error::new(ErrorKind::InvalidInput, format!("an option of {} octets", value.len())))?;
+    let octets = u16::try_from(value.len()).map_err(|_| {
+        Error::new(ErrorKind::InvalidInput, format!("an option of {} octets", value.len()))
+    })?;
     half(body, code);
     half(body, octets);
     body.extend(value);
@@ -94,12 +98,14 @@ fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) -> Result<()> {
 }
 
 impl<W: Write> Blocks<W> {
-    /// Begin a capture on the interface `name`, whose packets begin as `link` says, and of which at most `snap` octets are kept.
+    /// Begin a capture on the interface `name`, whose packets begin as `link` says, and of which at
+    /// most `snap` octets are kept.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn new(to: W, name: &str, link: Link, snap: u32) -> Result<Self> {
-        let mut new = Self { to, snap: snap.min(MOST_CAPTURED), octets: 0, body: Vec::with_capacity(256) };
+        let mut new =
+            Self { to, snap: snap.min(MOST_CAPTURED), octets: 0, body: Vec::with_capacity(256) };
         word(&mut new.body, BYTE_ORDER);
         half(&mut new.body, 1);
         half(&mut new.body, 0);

@@ -1,4 +1,5 @@
-//! The two ends of a transfer over TCP, each a host whose stages can be set: buffers, segments, source, turn-around, work for each octet.
+//! The two ends of a transfer over TCP, each a host whose stages can be set: buffers, segments,
+//! source, turn-around, work for each octet.
 //!
 //! What is measured is what the receiving application has got. Neither end runs beyond its time.
 
@@ -29,7 +30,8 @@ const LONGEST_NS: u64 = 120 * NS_PER_S;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sockets {
-    /// Room for what has come and was not read, in octets (`SO_RCVBUF`; the system doubles it for its own needs).
+    /// Room for what has come and was not read, in octets (`SO_RCVBUF`; the system doubles it for
+    /// its own needs).
     pub receive_octets: Option<u32>,
     /// Room for what was written and is not acknowledged (`SO_SNDBUF`, likewise).
     pub send_octets: Option<u32>,
@@ -43,22 +45,29 @@ impl Sockets {
     /// Set them before a connection is made: afterwards the window's scale is settled.
     fn apply(&self, socket: &Socket) -> Result<(), Error> {
         if let Some(octets) = self.receive_octets {
-            socket.set_recv_buffer_size(octets as usize).map_err(Error::system("setting SO_RCVBUF"))?;
+            socket
+                .set_recv_buffer_size(octets as usize)
+                .map_err(Error::system("setting SO_RCVBUF"))?;
         }
         if let Some(octets) = self.send_octets {
-            socket.set_send_buffer_size(octets as usize).map_err(Error::system("setting SO_SNDBUF"))?;
+            socket
+                .set_send_buffer_size(octets as usize)
+                .map_err(Error::system("setting SO_SNDBUF"))?;
         }
         if let Some(octets) = self.segment_octets {
             socket.set_tcp_mss(octets).map_err(Error::system("setting TCP_MAXSEG"))?;
         }
         if let Some(name) = &self.congestion {
-            socket.set_tcp_congestion(name.as_bytes()).map_err(Error::system("setting TCP_CONGESTION"))?;
+            socket
+                .set_tcp_congestion(name.as_bytes())
+                .map_err(Error::system("setting TCP_CONGESTION"))?;
         }
         Ok(())
     }
 }
 
-/// Work for each octet, as an application does that decodes, checks or encrypts: processor time, of which others may take their part.
+/// Work for each octet, as an application does that decodes, checks or encrypts: processor time, of
+/// which others may take their part.
 fn work(octets: usize, ps_per_octet: u64) {
     if ps_per_octet == 0 {
         return;
@@ -128,7 +137,11 @@ mod tests {
         let address = free_address();
         let (received, _) = transferred(
             &receiving(address),
-            &Sender { source: Source::Slow { bits_per_s: 8_000_000 }, block_octets: 4096, ..sending(address) },
+            &Sender {
+                source: Source::Slow { bits_per_s: 8_000_000 },
+                block_octets: 4096,
+                ..sending(address)
+            },
         );
         // A block more than the rate gives can come into the window.
         assert!(received.octets <= 200_000 + 4096, "{received:?}");

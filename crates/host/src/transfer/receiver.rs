@@ -21,7 +21,8 @@ pub struct Receiving {
     /// Its sockets.
     #[serde(default)]
     pub sockets: Sockets,
-    /// Ask for each block of so many octets when the one before is there; without, nothing is asked for.
+    /// Ask for each block of so many octets when the one before is there; without, nothing is asked
+    /// for.
     #[serde(default)]
     pub block_octets: Option<u32>,
     /// Processor time for each octet, in picoseconds.
@@ -40,7 +41,8 @@ pub struct Received {
     pub octets: u64,
     /// The window.
     pub window_ns: u64,
-    /// Processor time of all connections' threads over the whole transfer; what the system does for them elsewhere is not in it.
+    /// Processor time of all connections' threads over the whole transfer; what the system does for
+    /// them elsewhere is not in it.
     pub worked_ns: u64,
     /// From the first octet to the end.
     pub lasted_ns: u64,
@@ -69,12 +71,18 @@ struct Part {
 /// # Errors
 /// If a number is out of range, the system refuses, or nobody connects within 5 s.
 pub fn receive(receiving: &Receiving) -> Result<Received, Error> {
-    Error::unless_within("connections", u64::from(receiving.connections), 1, u64::from(MOST_CONNECTIONS))?;
+    Error::unless_within(
+        "connections",
+        u64::from(receiving.connections),
+        1,
+        u64::from(MOST_CONNECTIONS),
+    )?;
     Error::unless_within("settle_ns", receiving.settle_ns, 0, LONGEST_NS)?;
     Error::unless_within("window_ns", receiving.window_ns.unwrap_or(1), 1, LONGEST_NS)?;
     let listening = || Error::system("listening");
     let socket =
-        Socket::new(Domain::for_address(receiving.address), Type::STREAM, Some(Protocol::TCP)).map_err(listening())?;
+        Socket::new(Domain::for_address(receiving.address), Type::STREAM, Some(Protocol::TCP))
+            .map_err(listening())?;
     socket.set_reuse_address(true).map_err(listening())?;
     receiving.sockets.apply(&socket)?;
     socket.bind(&receiving.address.into()).map_err(listening())?;
@@ -87,8 +95,10 @@ pub fn receive(receiving: &Receiving) -> Result<Received, Error> {
     }
     let shared = Shared(AtomicU64::new(0));
     let parts = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            streams.into_iter().map(|stream| scope.spawn(|| one_connection(receiving, stream, &shared))).collect();
+        let threads: Vec<_> = streams
+            .into_iter()
+            .map(|stream| scope.spawn(|| one_connection(receiving, stream, &shared)))
+            .collect();
         threads.into_iter().map(|thread| joined(thread)).collect::<Result<Vec<Part>, Error>>()
     })?;
     let begun_ns = shared.0.load(Ordering::Acquire);
@@ -124,7 +134,11 @@ fn accepted(listener: &TcpListener) -> Result<TcpStream, Error> {
     }
 }
 
-fn one_connection(receiving: &Receiving, mut stream: TcpStream, shared: &Shared) -> Result<Part, Error> {
+fn one_connection(
+    receiving: &Receiving,
+    mut stream: TcpStream,
+    shared: &Shared,
+) -> Result<Part, Error> {
     let began_working_ns = worked_ns();
     let block = receiving.block_octets.map(|octets| octets as usize);
     let mut room = vec![0; CALL_OCTETS];

@@ -1,6 +1,8 @@
 //! The end that sends.
 
-use super::{work, Sockets, ASK, CALL_OCTETS, LONGEST_BLOCK, LONGEST_NS, MOST_CONNECTIONS, PATIENCE};
+use super::{
+    work, Sockets, ASK, CALL_OCTETS, LONGEST_BLOCK, LONGEST_NS, MOST_CONNECTIONS, PATIENCE,
+};
 use crate::{joined, Error};
 use ethermeter_live::port::tcp::{TcpInfo, TcpPort};
 use ethermeter_live::time::{worked_ns, HostTime, Timeline, NS_PER_S};
@@ -25,15 +27,18 @@ pub struct Sender {
     pub sockets: Sockets,
     /// Where the octets come from.
     pub source: Source,
-    /// Octets that are taken from the source and written at a time, at most 16 MiB; with a turn-around, those that are asked for.
+    /// Octets that are taken from the source and written at a time, at most 16 MiB; with a
+    /// turn-around, those that are asked for.
     pub block_octets: u32,
-    /// Wait for the receiver's application to ask, and so long from there, before each block; without, nothing is waited for.
+    /// Wait for the receiver's application to ask, and so long from there, before each block;
+    /// without, nothing is waited for.
     #[serde(default)]
     pub turn_around_ns: Option<u64>,
     /// Processor time for each octet, in picoseconds.
     #[serde(default)]
     pub work_ps_per_octet: u64,
-    /// Octets of all connections together; without, until the time is over or the receiver hangs up.
+    /// Octets of all connections together; without, until the time is over or the receiver hangs
+    /// up.
     #[serde(default)]
     pub octets: Option<u64>,
     /// At most so long, at most 120 s.
@@ -63,7 +68,8 @@ pub enum Source {
 pub struct Sent {
     /// Octets that the system took.
     pub octets: u64,
-    /// Processor time of all connections' threads; what the system does for them elsewhere is not in it.
+    /// Processor time of all connections' threads; what the system does for them elsewhere is not
+    /// in it.
     pub worked_ns: u64,
     /// From the first connection's being there to the end.
     pub lasted_ns: u64,
@@ -76,7 +82,12 @@ pub struct Sent {
 /// # Errors
 /// If a number is out of range, the system refuses, or nobody listens within 5 s.
 pub fn send(sender: &Sender) -> Result<Sent, Error> {
-    Error::unless_within("connections", u64::from(sender.connections), 1, u64::from(MOST_CONNECTIONS))?;
+    Error::unless_within(
+        "connections",
+        u64::from(sender.connections),
+        1,
+        u64::from(MOST_CONNECTIONS),
+    )?;
     Error::unless_within("block_octets", u64::from(sender.block_octets), 1, 16 << 20)?;
     Error::unless_within("duration_ns", sender.duration_ns, 1, LONGEST_NS)?;
     if let Source::Slow { bits_per_s } = sender.source {
@@ -92,13 +103,17 @@ pub fn send(sender: &Sender) -> Result<Sent, Error> {
     let parts = std::thread::scope(|scope| {
         let threads: Vec<_> = (0u64..)
             .zip(&streams)
-            .map(|(number, stream)| scope.spawn(move || one_connection(sender, stream, number, begun_ns)))
+            .map(|(number, stream)| {
+                scope.spawn(move || one_connection(sender, stream, number, begun_ns))
+            })
             .collect();
         threads.into_iter().map(|thread| joined(thread)).collect::<Result<Vec<_>, Error>>()
     })?;
     let lasted_ns = HostTime.now_ns() - begun_ns;
-    let connections = accounts.iter().map(|port| port.info().map_err(told)).collect::<Result<_, Error>>()?;
-    let (octets, worked_ns) = parts.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+    let connections =
+        accounts.iter().map(|port| port.info().map_err(told)).collect::<Result<_, Error>>()?;
+    let (octets, worked_ns) =
+        parts.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
     Ok(Sent { octets, worked_ns, lasted_ns, connections })
 }
 
@@ -108,7 +123,10 @@ fn account_of(stream: &TcpStream) -> Result<TcpPort, Error> {
 }
 
 fn told(error: ethermeter_live::Error) -> Error {
-    Error::System { doing: "reading TCP's account of a connection", source: io::Error::other(error) }
+    Error::System {
+        doing: "reading TCP's account of a connection",
+        source: io::Error::other(error),
+    }
 }
 
 fn connected(sender: &Sender) -> Result<TcpStream, Error> {
@@ -116,7 +134,8 @@ fn connected(sender: &Sender) -> Result<TcpStream, Error> {
     loop {
         let preparing = || Error::system("preparing a connection");
         let socket =
-            Socket::new(Domain::for_address(sender.address), Type::STREAM, Some(Protocol::TCP)).map_err(preparing())?;
+            Socket::new(Domain::for_address(sender.address), Type::STREAM, Some(Protocol::TCP))
+                .map_err(preparing())?;
         sender.sockets.apply(&socket)?;
         match socket.connect_timeout(&sender.address.into(), PATIENCE) {
             Ok(()) => {
@@ -126,7 +145,10 @@ fn connected(sender: &Sender) -> Result<TcpStream, Error> {
                 return Ok(TcpStream::from(socket));
             }
             // The receiver may not have begun to listen.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && HostTime.now_ns() < until_ns => {
+            Err(error)
+                if error.kind() == io::ErrorKind::ConnectionRefused
+                    && HostTime.now_ns() < until_ns =>
+            {
                 std::thread::sleep(Duration::from_millis(2));
             }
             Err(source) => return Err(Error::System { doing: "connecting", source }),
@@ -135,11 +157,17 @@ fn connected(sender: &Sender) -> Result<TcpStream, Error> {
 }
 
 /// Octets that were sent, and the processor time that it took.
-fn one_connection(sender: &Sender, stream: &TcpStream, number: u64, begun_ns: u64) -> Result<(u64, u64), Error> {
+fn one_connection(
+    sender: &Sender,
+    stream: &TcpStream,
+    number: u64,
+    begun_ns: u64,
+) -> Result<(u64, u64), Error> {
     let began_working_ns = worked_ns();
     let end_ns = begun_ns + sender.duration_ns;
     let share = |octets: u64| {
-        octets / u64::from(sender.connections) + u64::from(number < octets % u64::from(sender.connections))
+        octets / u64::from(sender.connections)
+            + u64::from(number < octets % u64::from(sender.connections))
     };
     let wanted = sender.octets.map_or(u64::MAX, share);
     let mut supply = Supply::open(sender, begun_ns)?;
@@ -151,7 +179,8 @@ fn one_connection(sender: &Sender, stream: &TcpStream, number: u64, begun_ns: u6
             }
             HostTime.sleep_until(end_ns.min(HostTime.now_ns() + turn_around_ns));
         }
-        let octets = usize::try_from(wanted - sent).unwrap_or(usize::MAX).min(sender.block_octets as usize);
+        let octets =
+            usize::try_from(wanted - sent).unwrap_or(usize::MAX).min(sender.block_octets as usize);
         let block = supply.block(octets, end_ns)?;
         let written = write_until(stream, block, sender.work_ps_per_octet, end_ns)?;
         sent += written as u64;
@@ -179,11 +208,19 @@ fn is_asked(mut stream: &TcpStream, end_ns: u64) -> Result<bool, Error> {
 }
 
 fn is_early(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
 }
 
 /// Octets that the system took before the time was over or the receiver hung up.
-fn write_until(mut stream: &TcpStream, block: &[u8], work_ps_per_octet: u64, end_ns: u64) -> Result<usize, Error> {
+fn write_until(
+    mut stream: &TcpStream,
+    block: &[u8],
+    work_ps_per_octet: u64,
+    end_ns: u64,
+) -> Result<usize, Error> {
     let mut written = 0;
     let mut worked_on = 0;
     while written < block.len() {
@@ -195,7 +232,14 @@ fn write_until(mut stream: &TcpStream, block: &[u8], work_ps_per_octet: u64, end
         match stream.write(piece) {
             Ok(octets) => written += octets,
             Err(error) if is_early(&error) => {}
-            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => break,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
+                ) =>
+            {
+                break
+            }
             Err(source) => return Err(Error::System { doing: "sending", source }),
         }
         if HostTime.now_ns() >= end_ns {
@@ -219,11 +263,15 @@ impl Supply {
     fn open(sender: &Sender, begun_ns: u64) -> Result<Self, Error> {
         let room = (0..=u8::MAX).cycle().take(sender.block_octets as usize).collect();
         let file = match &sender.source {
-            Source::File { path } => Some(File::open(path).map_err(Error::system("opening the source"))?),
+            Source::File { path } => {
+                Some(File::open(path).map_err(Error::system("opening the source"))?)
+            }
             _ => None,
         };
         let ps_per_octet = match sender.source {
-            Source::Slow { bits_per_s } => 8_000_000_000_000 * u128::from(sender.connections) / u128::from(bits_per_s),
+            Source::Slow { bits_per_s } => {
+                8_000_000_000_000 * u128::from(sender.connections) / u128::from(bits_per_s)
+            }
             _ => 0,
         };
         Ok(Self { room, file, ps_per_octet, given: 0, begun_ns })
@@ -231,7 +279,8 @@ impl Supply {
 
     fn block(&mut self, octets: usize, end_ns: u64) -> Result<&[u8], Error> {
         if self.ps_per_octet > 0 {
-            // A source that was not asked goes on reading ahead by one block at most: it does not catch up.
+            // A source that was not asked goes on reading ahead by one block at most: it does not
+            // catch up.
             let step_ns = ns(octets as u128 * self.ps_per_octet);
             let now_ns = HostTime.now_ns();
             let due_ns = self.begun_ns + ns(self.given * self.ps_per_octet) + step_ns;
@@ -245,10 +294,14 @@ impl Supply {
             let mut filled = 0;
             let mut is_begin = false;
             while filled < octets {
-                match file.read(&mut self.room[filled..octets]).map_err(Error::system("reading the source"))? {
+                match file
+                    .read(&mut self.room[filled..octets])
+                    .map_err(Error::system("reading the source"))?
+                {
                     0 if is_begin => return Err(Error::Late("the source is empty")),
                     0 => {
-                        file.seek(SeekFrom::Start(0)).map_err(Error::system("reading the source"))?;
+                        file.seek(SeekFrom::Start(0))
+                            .map_err(Error::system("reading the source"))?;
                         is_begin = true;
                     }
                     read => {

@@ -66,7 +66,9 @@ impl HostSample {
                 ("ctxt", [switches, ..]) => self.context_switches = *switches,
                 ("intr", [interrupts, ..]) => self.interrupts = *interrupts,
                 ("softirq", [all, ..]) => self.soft_interrupts = *all,
-                (name, [user, nice, system, idle, disk, interrupts, soft, stolen, ..]) if name.starts_with("cpu") => {
+                (name, [user, nice, system, idle, disk, interrupts, soft, stolen, ..])
+                    if name.starts_with("cpu") =>
+                {
                     self.processors.push(ProcessorTimes {
                         user: user.saturating_add(*nice),
                         system: *system,
@@ -84,7 +86,8 @@ impl HostSample {
     /// A line of hexadecimal numbers a processor: processed, dropped, squeezed, ….
     fn parse_softnet(&mut self, text: &str) {
         for line in text.lines() {
-            let mut counts = line.split_ascii_whitespace().map_while(|word| u64::from_str_radix(word, 16).ok());
+            let mut counts =
+                line.split_ascii_whitespace().map_while(|word| u64::from_str_radix(word, 16).ok());
             let (_processed, dropped, squeezed) = (counts.next(), counts.next(), counts.next());
             self.backlog_dropped = self.backlog_dropped.saturating_add(dropped.unwrap_or(0));
             self.backlog_squeezed = self.backlog_squeezed.saturating_add(squeezed.unwrap_or(0));
@@ -92,7 +95,8 @@ impl HostSample {
     }
 
     fn parse_memory(&mut self, text: &str) {
-        let available = text.lines().find_map(|line| numbers(line.strip_prefix("MemAvailable:")?).next());
+        let available =
+            text.lines().find_map(|line| numbers(line.strip_prefix("MemAvailable:")?).next());
         self.memory_available_octets = available.unwrap_or(0).saturating_mul(1024);
     }
 }
@@ -110,7 +114,14 @@ mod tests {
         );
         sample.parse_softnet("0000ffff 00000010 00000002 0\n00000001 00000001 00000000 0\n");
         sample.parse_memory("MemTotal:       100 kB\nMemAvailable:   50 kB\n");
-        let processor = ProcessorTimes { user: 3, system: 3, interrupts: 6, soft_interrupts: 7, stolen: 8, idle: 9 };
+        let processor = ProcessorTimes {
+            user: 3,
+            system: 3,
+            interrupts: 6,
+            soft_interrupts: 7,
+            stolen: 8,
+            idle: 9,
+        };
         let expected = HostSample {
             processors: vec![processor],
             context_switches: 88,
@@ -126,7 +137,11 @@ mod tests {
     #[test]
     fn this_host_has_processors_and_memory() {
         let sample = HostSample::now().expect("a sample");
-        assert!(!sample.processors.is_empty() && sample.memory_available_octets > 0 && sample.context_switches > 0);
+        assert!(
+            !sample.processors.is_empty()
+                && sample.memory_available_octets > 0
+                && sample.context_switches > 0
+        );
     }
 
     proptest! {

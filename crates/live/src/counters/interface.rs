@@ -11,7 +11,8 @@ pub struct InterfaceCounters {
     pub name: String,
     /// Frames received.
     pub received_frames: u64,
-    /// Their octets, as the driver counts them: destination address to before the FCS on virtual interfaces.
+    /// Their octets, as the driver counts them: destination address to before the FCS on virtual
+    /// interfaces.
     pub received_octets: u64,
     /// Frames that came and were dropped, damaged or found no room: `drop`, `errs` and `fifo`.
     pub received_dropped: u64,
@@ -132,7 +133,14 @@ Inter-|   Receive                                                |  Transmit
     fn udp_is_read_by_the_names_of_its_columns() {
         let text = "Ip: Forwarding\nIp: 1\nUdp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors InCsumErrors\n\
                     Udp: 100 1 9 200 3 4 2\n";
-        let expected = UdpCounters { received: 100, no_port: 1, no_room: 3, damaged: 2, sent: 200, not_sent: 4 };
+        let expected = UdpCounters {
+            received: 100,
+            no_port: 1,
+            no_room: 3,
+            damaged: 2,
+            sent: 200,
+            not_sent: 4,
+        };
         assert_eq!(parse_udp(text), expected);
     }
 

@@ -1,7 +1,8 @@
-//! The counters that Linux keeps along a frame's way, as differences over a test show where frames went.
+//! The counters that Linux keeps along a frame's way, as differences over a test show where frames
+//! went.
 //!
-//! All are those of the calling thread's network namespace, where there is one. Reading is apart from parsing, and parsing never panics, whatever
-//! the text.
+//! All are those of the calling thread's network namespace, where there is one. Reading is apart
+//! from parsing, and parsing never panics, whatever the text.
 
 mod host;
 mod interface;

@@ -1,7 +1,9 @@
 //! Counters of the queues before interfaces, asked for over netlink.
 
 use crate::Error;
-use nix::sys::socket::{recv, send, socket, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType};
+use nix::sys::socket::{
+    recv, send, socket, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType,
+};
 use serde::Serialize;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -13,8 +15,8 @@ pub struct QueueCounters {
     pub kind: String,
     /// Index of its interface.
     pub interface: u32,
-    /// Whether all that its interface sends goes through it. What queues within it pass, drop and hold is in its counters, too; those of what is
-    /// received (`ingress`, `clsact`) are no roots.
+    /// Whether all that its interface sends goes through it. What queues within it pass, drop and
+    /// hold is in its counters, too; those of what is received (`ingress`, `clsact`) are no roots.
     pub is_root: bool,
     /// Frames that it passed on.
     pub passed: u64,
@@ -41,9 +43,17 @@ const KIND_MASK: u16 = 0x3FFF; // the two highest bits are flags
 /// # Errors
 /// If the kernel does not say.
 pub fn queues() -> Result<Vec<QueueCounters>, Error> {
-    let asking = |error: nix::Error| Error::System { doing: "asking for the counters of queues", source: error.into() };
-    let netlink = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)
-        .map_err(asking)?;
+    let asking = |error: nix::Error| Error::System {
+        doing: "asking for the counters of queues",
+        source: error.into(),
+    };
+    let netlink = socket(
+        AddressFamily::Netlink,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        SockProtocol::NetlinkRoute,
+    )
+    .map_err(asking)?;
     send(netlink.as_raw_fd(), &request(), MsgFlags::empty()).map_err(asking)?;
     let (mut queues, mut answer) = (Vec::new(), vec![0; 1 << 17]);
     loop {
@@ -86,7 +96,9 @@ fn parse(mut messages: &[u8], queues: &mut Vec<QueueCounters>) -> Answer {
         match i32::from(kind) {
             libc::NLMSG_DONE => return Answer::End,
             libc::NLMSG_ERROR => {
-                return Answer::Error(word(body, 0).map_or(0, |code| code.cast_signed().wrapping_neg()))
+                return Answer::Error(
+                    word(body, 0).map_or(0, |code| code.cast_signed().wrapping_neg()),
+                )
             }
             _ if kind == libc::RTM_NEWQDISC => queues.extend(parse_queue(body)),
             _ => {}
@@ -99,16 +111,20 @@ fn parse(mut messages: &[u8], queues: &mut Vec<QueueCounters>) -> Answer {
 fn parse_queue(body: &[u8]) -> Option<QueueCounters> {
     // tcmsg: family, padding, interface, handle, parent, …
     let (interface, parent) = word(body, 4).zip(word(body, 12))?;
-    let mut queue = QueueCounters { interface, is_root: parent == TC_H_ROOT, ..QueueCounters::default() };
+    let mut queue =
+        QueueCounters { interface, is_root: parent == TC_H_ROOT, ..QueueCounters::default() };
     for (kind, value) in attributes(body.get(TCM_OCTETS..)?) {
         match kind {
-            TCA_KIND => String::from_utf8_lossy(value).trim_end_matches('\0').clone_into(&mut queue.kind),
+            TCA_KIND => {
+                String::from_utf8_lossy(value).trim_end_matches('\0').clone_into(&mut queue.kind)
+            }
             TCA_STATS2 => {
                 for (kind, value) in attributes(value) {
                     match kind {
                         // gnet_stats_basic: octets (64 bits), frames
                         TCA_STATS_BASIC => {
-                            queue.passed_octets = value.first_chunk().map_or(0, |octets| u64::from_ne_bytes(*octets));
+                            queue.passed_octets =
+                                value.first_chunk().map_or(0, |octets| u64::from_ne_bytes(*octets));
                             queue.passed = word(value, 8).map_or(0, u64::from);
                         }
                         // gnet_stats_queue: frames waiting, their octets, drops, …
@@ -159,7 +175,9 @@ mod tests {
 
     fn message(kind: u16, body: &[u8]) -> Vec<u8> {
         let mut octets = vec![0; MESSAGE_OCTETS];
-        octets[..4].copy_from_slice(&u32::try_from(MESSAGE_OCTETS + body.len()).expect("short").to_ne_bytes());
+        octets[..4].copy_from_slice(
+            &u32::try_from(MESSAGE_OCTETS + body.len()).expect("short").to_ne_bytes(),
+        );
         octets[4..6].copy_from_slice(&kind.to_ne_bytes());
         octets.extend_from_slice(body);
         octets
@@ -172,8 +190,11 @@ mod tests {
     #[test]
     fn a_queue_is_read_as_the_kernel_writes_it() {
         let basic = [5000u64.to_ne_bytes().to_vec(), words(&[50, 0])].concat();
-        let stats =
-            [attribute(TCA_STATS_BASIC, &basic), attribute(TCA_STATS_QUEUE, &words(&[3, 300, 7, 0, 9]))].concat();
+        let stats = [
+            attribute(TCA_STATS_BASIC, &basic),
+            attribute(TCA_STATS_QUEUE, &words(&[3, 300, 7, 0, 9])),
+        ]
+        .concat();
         let body = [
             words(&[0, 4, 0, TC_H_ROOT, 0]),
             attribute(TCA_KIND, b"tbf\0"),
@@ -183,9 +204,17 @@ mod tests {
         let answer = [message(libc::RTM_NEWQDISC, &body), message(3, &[0; 4])].concat();
         let mut queues = Vec::new();
         assert_eq!(parse(&answer, &mut queues), Answer::End);
-        let counted =
-            QueueCounters { passed: 50, passed_octets: 5000, dropped: 7, waiting: 3, ..QueueCounters::default() };
-        assert_eq!(queues, [QueueCounters { kind: "tbf".into(), interface: 4, is_root: true, ..counted }]);
+        let counted = QueueCounters {
+            passed: 50,
+            passed_octets: 5000,
+            dropped: 7,
+            waiting: 3,
+            ..QueueCounters::default()
+        };
+        assert_eq!(
+            queues,
+            [QueueCounters { kind: "tbf".into(), interface: 4, is_root: true, ..counted }]
+        );
     }
 
     #[test]

@@ -27,15 +27,21 @@ impl PriorityGuard {
         Self::with(Priority::Ordinary)
     }
 
-    /// Ask for `SCHED_FIFO` at its lowest level. Without the right to it the thread goes on as before; [`PriorityGuard::priority`] tells.
+    /// Ask for `SCHED_FIFO` at its lowest level. Without the right to it the thread goes on as
+    /// before; [`PriorityGuard::priority`] tells.
     #[must_use]
     pub fn fifo_where_allowed() -> Self {
-        let priority = if set_scheduler(libc::SCHED_FIFO, LEVEL).is_ok() { Priority::Fifo } else { Priority::Ordinary };
+        let priority = if set_scheduler(libc::SCHED_FIFO, LEVEL).is_ok() {
+            Priority::Fifo
+        } else {
+            Priority::Ordinary
+        };
         Self::with(priority)
     }
 
     fn with(priority: Priority) -> Self {
-        // Sleeps of ordinary threads are rounded by their timer slack of 50 us; that of real-time threads is 0 anyway.
+        // Sleeps of ordinary threads are rounded by their timer slack of 50 us; that of real-time
+        // threads is 0 anyway.
         set_timer_slack_ns(1);
         Self { priority, of_this_thread: std::marker::PhantomData }
     }
@@ -50,7 +56,8 @@ impl PriorityGuard {
 impl Drop for PriorityGuard {
     fn drop(&mut self) {
         if self.priority == Priority::Fifo {
-            set_scheduler(libc::SCHED_OTHER, 0).expect("lowering one's own priority is always allowed");
+            set_scheduler(libc::SCHED_OTHER, 0)
+                .expect("lowering one's own priority is always allowed");
         }
         set_timer_slack_ns(0); // the default again
     }
@@ -67,7 +74,8 @@ pub(crate) fn while_ordinary(act: impl FnOnce()) {
     }
     act();
     if is_fifo {
-        set_scheduler(libc::SCHED_FIFO, LEVEL).expect("a thread that had real-time priority has the right to it");
+        set_scheduler(libc::SCHED_FIFO, LEVEL)
+            .expect("a thread that had real-time priority has the right to it");
     }
 }
 
@@ -103,7 +111,8 @@ mod tests {
     #[test]
     fn the_priority_is_given_back() {
         let guard = PriorityGuard::fifo_where_allowed();
-        let expected = if guard.priority() == Priority::Fifo { libc::SCHED_FIFO } else { libc::SCHED_OTHER };
+        let expected =
+            if guard.priority() == Priority::Fifo { libc::SCHED_FIFO } else { libc::SCHED_OTHER };
         assert_eq!(scheduler(), expected);
         let mut meanwhile = None;
         while_ordinary(|| meanwhile = Some(scheduler()));

@@ -1,8 +1,11 @@
-//! How a real-time sender leaves others their share of its processor between times that are close together.
+//! How a real-time sender leaves others their share of its processor between times that are close
+//! together.
 //!
-//! Both kinds of rest may end too late, for other reasons. A sleep halts a processor that has nothing else to do, and waking a halted processor takes long on a virtual
-//! machine. A sender that yields keeps the processor running, but somebody else who wants it gets it for milliseconds. Which is better depends on the
-//! machine and on what else runs there, so it is measured: each rest counts the times that it made the sender miss.
+//! Both kinds of rest may end too late, for other reasons. A sleep halts a processor that has
+//! nothing else to do, and waking a halted processor takes long on a virtual machine. A sender that
+//! yields keeps the processor running, but somebody else who wants it gets it for milliseconds.
+//! Which is better depends on the machine and on what else runs there, so it is measured: each rest
+//! counts the times that it made the sender miss.
 
 use super::ON_TIME_NS;
 use serde::Serialize;
@@ -36,7 +39,8 @@ impl Rest {
 pub struct Tried {
     /// How many.
     pub rests: u64,
-    /// Times missed by more than [`ON_TIME_NS`]: those at the ends of rests, and the next ones if a rest ended later still.
+    /// Times missed by more than [`ON_TIME_NS`]: those at the ends of rests, and the next ones if a
+    /// rest ended later still.
     pub missed: u64,
 }
 
@@ -51,7 +55,8 @@ pub struct Rests {
     last: [Tried; 2],
 }
 
-/// When so many rests of a kind are remembered, half of them are forgotten, so that the choice follows what else runs on the processor.
+/// When so many rests of a kind are remembered, half of them are forgotten, so that the choice
+/// follows what else runs on the processor.
 const REMEMBERED: u64 = 256;
 
 impl Rests {
@@ -76,8 +81,10 @@ impl Rests {
     #[must_use]
     pub fn better(&self) -> Rest {
         let [slept, yielded] = self.last;
-        // A rest that has never been tried is taken to miss every other time: (missed + 1) / (rests + 2), Laplace's rule of succession.
-        let cost = |of: Tried, other: Tried| u128::from(of.missed + 1) * u128::from(other.rests + 2);
+        // A rest that has never been tried is taken to miss every other time: (missed + 1) / (rests
+        // + 2), Laplace's rule of succession.
+        let cost =
+            |of: Tried, other: Tried| u128::from(of.missed + 1) * u128::from(other.rests + 2);
         if cost(yielded, slept) < cost(slept, yielded) {
             Rest::Yield
         } else {

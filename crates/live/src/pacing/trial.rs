@@ -1,7 +1,10 @@
-//! What a real-time sender learns in the milliseconds before its first time: which rest is better, and how often its processor is taken away.
+//! What a real-time sender learns in the milliseconds before its first time: which rest is better,
+//! and how often its processor is taken away.
 //!
-//! The kernel's tick, and that of the host of a virtual machine, come at regular times and take 25 to 50 us each on some machines. The times of a regular source keep
-//! their distance to a tick whose period is a multiple of theirs: with 100 us between frames, one frame of 40 meets each tick of 4 ms, or none does.
+//! The kernel's tick, and that of the host of a virtual machine, come at regular times and take 25
+//! to 50 us each on some machines. The times of a regular source keep their distance to a tick
+//! whose period is a multiple of theirs: with 100 us between frames, one frame of 40 meets each
+//! tick of 4 ms, or none does.
 
 use super::{Pacing, Rest, ON_TIME_NS};
 use crate::time::Timeline;
@@ -27,8 +30,8 @@ const TRY_EACH_NS: u64 = 500_000;
 const TRY_WAIT_NS: u64 = 100_000;
 
 impl<T: Timeline> Pacing<'_, T> {
-    /// Watch the processor for the pacer's trial before `begin_ns`, and try out rests; nothing if the pacer has no trial, there is no time for it, or `stop` is set
-    /// meanwhile.
+    /// Watch the processor for the pacer's trial before `begin_ns`, and try out rests; nothing if
+    /// the pacer has no trial, there is no time for it, or `stop` is set meanwhile.
     pub fn try_out(&mut self, begin_ns: u64, stop: &AtomicBool) -> Option<Trial> {
         let from_ns = begin_ns.saturating_sub(self.pacer.trial_ns);
         if self.pacer.trial_ns == 0 || self.time.now_ns() > from_ns {
@@ -97,6 +100,8 @@ mod tests {
         assert!(Pacing::new(Pacer::punctual(), &time).try_out(1_000_000, &stop).is_none());
         assert!(Pacing::new(Pacer::default(), &time).try_out(1_000_000_000, &stop).is_none());
         assert!(time.now_ns() < 1_000_000);
-        assert!(Pacing::new(Pacer::punctual(), &time).try_out(1_000_000_000, &AtomicBool::new(true)).is_none());
+        assert!(Pacing::new(Pacer::punctual(), &time)
+            .try_out(1_000_000_000, &AtomicBool::new(true))
+            .is_none());
     }
 }

@@ -46,7 +46,8 @@ impl Way {
         for (left, _) in &mut self.held {
             *left -= 1;
         }
-        let (due, held) = std::mem::take(&mut self.held).into_iter().partition(|(left, _)| *left == 0);
+        let (due, held) =
+            std::mem::take(&mut self.held).into_iter().partition(|(left, _)| *left == 0);
         self.held = held;
         self.arriving.extend(due.into_iter().map(|(_, frame)| frame));
     }
@@ -67,7 +68,8 @@ pub struct MemoryPort {
 const LONGEST: usize = 1500;
 const BATCH: usize = 32;
 
-/// Two ports; `rule` decides about frames in both directions, and each takes `room` frames before it is full.
+/// Two ports; `rule` decides about frames in both directions, and each takes `room` frames before
+/// it is full.
 #[must_use]
 pub fn connected(rule: Rule, room: usize) -> (MemoryPort, MemoryPort) {
     let (there, back) = <(Arc<Mutex<Way>>, Arc<Mutex<Way>>)>::default();
@@ -100,7 +102,11 @@ impl Port for MemoryPort {
         Ok(())
     }
 
-    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, mut fill: F) -> Result<usize, Error> {
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(
+        &mut self,
+        count: usize,
+        mut fill: F,
+    ) -> Result<usize, Error> {
         let mut way = self.outward.lock().unwrap_or_else(PoisonError::into_inner);
         for index in 0..count.min(BATCH) {
             let octets = fill(index, &mut self.buffer);
@@ -115,7 +121,9 @@ impl Port for MemoryPort {
     }
 
     fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, mut take: F) -> Result<usize, Error> {
-        let frames = std::mem::take(&mut self.inward.lock().unwrap_or_else(PoisonError::into_inner).arriving);
+        let frames = std::mem::take(
+            &mut self.inward.lock().unwrap_or_else(PoisonError::into_inner).arriving,
+        );
         for frame in &frames {
             take(&Arrival { payload: frame, from: self.other, stamped_ns: None });
         }

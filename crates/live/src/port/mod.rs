@@ -1,7 +1,8 @@
 //! The doors to a network.
 //!
-//! A port lends its own memory to be filled with what is to be sent, and to be read where something has arrived, so nothing is allocated or
-//! copied for each frame on our side. Payloads begin with the mark; what a port puts before it (Ethernet, IP, UDP headers) nobody else sees.
+//! A port lends its own memory to be filled with what is to be sent, and to be read where something
+//! has arrived, so nothing is allocated or copied for each frame on our side. Payloads begin with
+//! the mark; what a port puts before it (Ethernet, IP, UDP headers) nobody else sees.
 
 pub mod memory;
 pub mod packet;
@@ -75,9 +76,11 @@ pub enum Wait {
 pub struct PortCounters {
     /// Frames that the kernel took.
     pub taken: u64,
-    /// Times that it took none because the socket's room was full (`EAGAIN`); nothing is lost by that.
+    /// Times that it took none because the socket's room was full (`EAGAIN`); nothing is lost by
+    /// that.
     pub found_full: u64,
-    /// Times that it refused for want of memory or room in a queue (`ENOBUFS`); nothing is lost by that either.
+    /// Times that it refused for want of memory or room in a queue (`ENOBUFS`); nothing is lost by
+    /// that either.
     pub no_buffers: u64,
     /// Frames that it took and then could not send.
     pub failed: u64,
@@ -106,13 +109,19 @@ pub trait Port {
     /// If the address is of another kind than the port's.
     fn aim(&mut self, at: Address) -> Result<(), Error>;
 
-    /// Send up to `count` frames, at most a batch, in order. `fill(i, room)` writes the payload of the i-th and returns its length in octets.
+    /// Send up to `count` frames, at most a batch, in order. `fill(i, room)` writes the payload of
+    /// the i-th and returns its length in octets.
     ///
-    /// Returns how many the kernel took. It may be none, and `fill` may have been called for more than that: those were not sent.
+    /// Returns how many the kernel took. It may be none, and `fill` may have been called for more
+    /// than that: those were not sent.
     ///
     /// # Errors
     /// If sending is impossible rather than not possible just now.
-    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, fill: F) -> Result<usize, Error>;
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(
+        &mut self,
+        count: usize,
+        fill: F,
+    ) -> Result<usize, Error>;
 
     /// Hand on what has arrived; returns how many.
     ///
@@ -120,7 +129,8 @@ pub trait Port {
     /// If nothing will ever arrive any more.
     fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, take: F) -> Result<usize, Error>;
 
-    /// Whether all frames that it took have left for the wire, or are lost: none waits in the socket or in the queue of its interface.
+    /// Whether all frames that it took have left for the wire, or are lost: none waits in the
+    /// socket or in the queue of its interface.
     ///
     /// # Errors
     /// If the kernel does not say, or the port is of a kind of which nobody can.

@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicU32;
 
 /// A mapping, unmapped when dropped.
 ///
-/// It is used only through pointers into it, for what the kernel may do to it at the same time is nothing that a reference to all of it could bear.
+/// It is used only through pointers into it, for what the kernel may do to it at the same time is
+/// nothing that a reference to all of it could bear.
 #[derive(Debug)]
 pub struct Region {
     start: NonNull<u8>,
@@ -34,8 +35,16 @@ impl Region {
         };
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
-        let start =
-            unsafe { libc::mmap(std::ptr::null_mut(), octets, protection, kind | libc::MAP_POPULATE, fd, offset) };
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                octets,
+                protection,
+                kind | libc::MAP_POPULATE,
+                fd,
+                offset,
+            )
+        };
         if start == libc::MAP_FAILED {
             return Err(Error::last("mapping memory"));
         }
@@ -45,7 +54,8 @@ impl Region {
     /// A pointer to a `T` at `at`.
     ///
     /// # Panics
-    /// If it would not lie within the region, or be misaligned: the kernel's offsets are wrong then.
+    /// If it would not lie within the region, or be misaligned: the kernel's offsets are wrong
+    /// then.
     #[inline]
     #[expect(unsafe_code, reason = "arithmetic of pointers")]
     pub(super) fn at<T>(&self, at: usize) -> *mut T {
@@ -64,7 +74,8 @@ impl Region {
     #[inline]
     #[expect(unsafe_code, reason = "a reference into shared memory")]
     pub fn word(&self, at: usize) -> &AtomicU32 {
-        // SAFETY: within the mapping and aligned, as `at` checks; alive as long as `self`; only ever used atomically.
+        // SAFETY: within the mapping and aligned, as `at` checks; alive as long as `self`; only
+        // ever used atomically.
         unsafe { AtomicU32::from_ptr(self.at(at)) }
     }
 
@@ -76,7 +87,8 @@ impl Region {
     #[inline]
     #[expect(unsafe_code, reason = "reading shared memory")]
     pub fn read<T: Copy>(&self, at: usize) -> T {
-        // SAFETY: within the mapping and aligned, as `at` checks; the structures of the kernel hold integers, for which all octets are values.
+        // SAFETY: within the mapping and aligned, as `at` checks; the structures of the kernel hold
+        // integers, for which all octets are values.
         unsafe { self.at::<T>(at).read_volatile() }
     }
 
@@ -106,7 +118,8 @@ impl Region {
     #[expect(unsafe_code, reason = "a slice of shared memory")]
     pub(super) fn octets_mut(&mut self, at: usize, octets: usize) -> &mut [u8] {
         assert!(at <= self.octets && octets <= self.octets - at, "beyond shared memory");
-        // SAFETY: within the mapping, as just checked; ours until we give the slot to the kernel; `&mut self` keeps other slices away.
+        // SAFETY: within the mapping, as just checked; ours until we give the slot to the kernel;
+        // `&mut self` keeps other slices away.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(at), octets) }
     }
 }

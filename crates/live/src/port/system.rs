@@ -1,4 +1,5 @@
-//! What ports need of sockets beyond what safe wrappers offer: options, batches of messages, stamps.
+//! What ports need of sockets beyond what safe wrappers offer: options, batches of messages,
+//! stamps.
 
 use super::ring::Region;
 use crate::time::{WallClock, NS_PER_S};
@@ -24,7 +25,9 @@ pub fn set_option<T>(
 ) -> Result<(), Error> {
     let octets = libc::socklen_t::try_from(size_of::<T>()).expect("options are small");
     // SAFETY: `value` lives through the call, which reads as many octets as it has.
-    let status = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), octets) };
+    let status = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), octets)
+    };
     if status == 0 {
         Ok(())
     } else {
@@ -49,7 +52,9 @@ pub fn read_option<T: Copy>(
 ) -> Result<T, Error> {
     let mut octets = libc::socklen_t::try_from(size_of::<T>()).expect("options are small");
     // SAFETY: the kernel writes at most `octets` octets to `value`, a structure of integers.
-    let status = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut octets) };
+    let status = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut octets)
+    };
     if status == 0 {
         Ok(value)
     } else {
@@ -57,9 +62,11 @@ pub fn read_option<T: Copy>(
     }
 }
 
-/// Whether the kernel holds nothing that was sent by a datagram or packet socket: it has all left the interface's queue, or is lost.
+/// Whether the kernel holds nothing that was sent by a datagram or packet socket: it has all left
+/// the interface's queue, or is lost.
 ///
-/// The kernel counts the memory of a frame to its socket until the frame is handed to another host, or to its interface's hardware and that has said it is done.
+/// The kernel counts the memory of a frame to its socket until the frame is handed to another host,
+/// or to its interface's hardware and that has said it is done.
 #[expect(unsafe_code, reason = "a request that no safe wrapper knows")]
 pub(super) fn is_clear(socket: &impl AsRawFd) -> Result<bool, Error> {
     let mut octets: libc::c_int = 0;
@@ -75,7 +82,13 @@ pub(super) fn is_clear(socket: &impl AsRawFd) -> Result<bool, Error> {
 /// Datagrams that a socket had no room for when they arrived.
 pub(super) fn dropped_at_socket(socket: &impl AsRawFd) -> Result<u64, Error> {
     const VALUES: usize = 9;
-    let values = read_option(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, [0u32; VALUES], "reading a socket's drops")?;
+    let values = read_option(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_MEMINFO,
+        [0u32; VALUES],
+        "reading a socket's drops",
+    )?;
     Ok(u64::from(values[usize::try_from(libc::SK_MEMINFO_DROPS).expect("an index")]))
 }
 
@@ -85,7 +98,13 @@ pub(super) fn dropped_at_socket(socket: &impl AsRawFd) -> Result<u64, Error> {
 /// If the system refuses.
 pub fn stamp_arrivals(socket: &impl AsRawFd) -> Result<(), Error> {
     let flags = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
-    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &flags, "asking for stamps of arrivals")
+    set_option(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_TIMESTAMPING,
+        &flags,
+        "asking for stamps of arrivals",
+    )
 }
 
 /// How a call that sends ended when it could not.
@@ -126,13 +145,15 @@ pub(super) struct Messages {
     headers: Box<[libc::mmsghdr]>,
 }
 
-// SAFETY: the pointers in `slices` and `headers` are written anew before each call that uses them, and point into what this structure owns.
+// SAFETY: the pointers in `slices` and `headers` are written anew before each call that uses them,
+// and point into what this structure owns.
 #[expect(unsafe_code, reason = "structures of the kernel's hold pointers")]
 unsafe impl Send for Messages {}
 
 #[expect(unsafe_code, reason = "structures of the kernel's have no constructors")]
 fn zeroed<T>() -> T {
-    // SAFETY: used for structures of the kernel's only, integers and pointers, for which zero is a value.
+    // SAFETY: used for structures of the kernel's only, integers and pointers, for which zero is a
+    // value.
     unsafe { std::mem::zeroed() }
 }
 
@@ -168,11 +189,18 @@ impl Messages {
         self.slices[index].iov_len = octets;
     }
 
-    /// Send the first `to` messages, to `name` unless the socket knows; returns how many the kernel took.
+    /// Send the first `to` messages, to `name` unless the socket knows; returns how many the kernel
+    /// took.
     #[expect(unsafe_code, reason = "sendmmsg has no safe wrapper that does not allocate")]
-    pub(super) fn send(&mut self, fd: RawFd, to: usize, name: Option<&SockAddr>) -> io::Result<usize> {
+    pub(super) fn send(
+        &mut self,
+        fd: RawFd,
+        to: usize,
+        name: Option<&SockAddr>,
+    ) -> io::Result<usize> {
         // Sending only reads the name; the structure is that of receiving too.
-        let (name, name_octets) = name.map_or((std::ptr::null_mut(), 0), |name| (name.as_ptr().cast_mut(), name.len()));
+        let (name, name_octets) =
+            name.map_or((std::ptr::null_mut(), 0), |name| (name.as_ptr().cast_mut(), name.len()));
         for index in 0..to {
             self.slices[index].iov_base = self.buffers.at::<u8>(index * self.stride).cast();
             let header = &mut self.headers[index].msg_hdr;
@@ -182,14 +210,20 @@ impl Messages {
             header.msg_namelen = name_octets;
         }
         let count = u32::try_from(to).expect("a small batch");
-        // SAFETY: the first `to` headers were just filled with pointers to what lives through the call.
+        // SAFETY: the first `to` headers were just filled with pointers to what lives through the
+        // call.
         let taken = unsafe { libc::sendmmsg(fd, self.headers.as_mut_ptr(), count, 0) };
         usize::try_from(taken).map_err(|_| io::Error::last_os_error())
     }
 
     /// Receive; returns how many messages there are.
     #[expect(unsafe_code, reason = "recvmmsg has no safe wrapper that does not allocate")]
-    pub(super) fn receive(&mut self, fd: RawFd, flags: i32, with_control: bool) -> io::Result<usize> {
+    pub(super) fn receive(
+        &mut self,
+        fd: RawFd,
+        flags: i32,
+        with_control: bool,
+    ) -> io::Result<usize> {
         for index in 0..self.headers.len() {
             self.slices[index].iov_base = self.buffers.at::<u8>(index * self.stride).cast();
             self.slices[index].iov_len = self.stride;
@@ -204,8 +238,11 @@ impl Messages {
             }
         }
         let count = u32::try_from(self.headers.len()).expect("a small batch");
-        // SAFETY: all headers were just filled with pointers to what lives through the call, with their true sizes.
-        let received = unsafe { libc::recvmmsg(fd, self.headers.as_mut_ptr(), count, flags, std::ptr::null_mut()) };
+        // SAFETY: all headers were just filled with pointers to what lives through the call, with
+        // their true sizes.
+        let received = unsafe {
+            libc::recvmmsg(fd, self.headers.as_mut_ptr(), count, flags, std::ptr::null_mut())
+        };
         usize::try_from(received).map_err(|_| io::Error::last_os_error())
     }
 
@@ -214,7 +251,8 @@ impl Messages {
     pub(super) fn received(&self, index: usize) -> Option<&[u8]> {
         let header = &self.headers[index];
         let octets = (header.msg_len as usize).min(self.stride);
-        (header.msg_hdr.msg_flags & libc::MSG_TRUNC == 0).then(|| self.buffers.octets(index * self.stride, octets))
+        (header.msg_hdr.msg_flags & libc::MSG_TRUNC == 0)
+            .then(|| self.buffers.octets(index * self.stride, octets))
     }
 
     /// Who sent message `index`.
@@ -228,14 +266,16 @@ impl Messages {
     #[expect(unsafe_code, reason = "walking over control messages")]
     pub(super) fn stamped_ns(&self, index: usize, wall: WallClock) -> Option<u64> {
         let header = &raw const self.headers[index].msg_hdr;
-        // SAFETY: the kernel has written the control messages and their length, which these macros stay within.
+        // SAFETY: the kernel has written the control messages and their length, which these macros
+        // stay within.
         let mut control = unsafe { libc::CMSG_FIRSTHDR(header) };
         while !control.is_null() {
             // SAFETY: not null, so within the control buffer.
             let (level, kind) = unsafe { ((*control).cmsg_level, (*control).cmsg_type) };
             if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPING {
                 // SAFETY: a message of this kind holds three times; the first is that of software.
-                let stamp = unsafe { libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned() };
+                let stamp =
+                    unsafe { libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned() };
                 return Some(wall.monotonic_ns(nanoseconds(stamp.tv_sec, stamp.tv_nsec)));
             }
             // SAFETY: as above.

@@ -1,7 +1,9 @@
-//! Every frame of an interface, both ways, to be recorded: a packet socket with a ring of blocks (`TPACKET_V3`), which nothing is ever sent through.
+//! Every frame of an interface, both ways, to be recorded: a packet socket with a ring of blocks
+//! (`TPACKET_V3`), which nothing is ever sent through.
 //!
-//! The filter of the socket cuts frames in the kernel, so that the ring holds many however long they are. On the loopback interface, where each frame
-//! goes out and comes in, it is taken as it comes in, once.
+//! The filter of the socket cuts frames in the kernel, so that the ring holds many however long
+//! they are. On the loopback interface, where each frame goes out and comes in, it is taken as it
+//! comes in, once.
 
 use super::packet::{bind, interface_index, raw_socket};
 use super::ring::Region;
@@ -18,7 +20,8 @@ pub const SNAPS: std::ops::RangeInclusive<u32> = 64..=65_536;
 /// Octets of memory that a ring may take.
 pub const RINGS: std::ops::RangeInclusive<usize> = BLOCK_OCTETS..=1 << 30;
 const BLOCK_OCTETS: usize = 1 << 17;
-/// A block that is not full is handed over after this. Nobody waits for frames; with longer times, fewer frames fill as many blocks.
+/// A block that is not full is handed over after this. Nobody waits for frames; with longer times,
+/// fewer frames fill as many blocks.
 const RETIRE_MS: u32 = 20;
 #[allow(clippy::cast_possible_truncation)] // 3
 const EVERY_PROTOCOL: u16 = libc::ETH_P_ALL as u16;
@@ -76,7 +79,8 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Open it; frames are held from now on. Needs the right to open packet sockets (`CAP_NET_RAW`).
+    /// Open it; frames are held from now on. Needs the right to open packet sockets
+    /// (`CAP_NET_RAW`).
     ///
     /// # Errors
     /// If an option is out of range, or the system refuses.
@@ -92,11 +96,24 @@ impl Tap {
         let index = interface_index(&options.interface)?;
         let socket = raw_socket()?;
         let version = libc::tpacket_versions::TPACKET_V3 as i32;
-        set_option(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version, "choosing a kind of ring")?;
-        // Without this the kernel stamps a frame when it reaches the ring instead of when it reaches the interface.
+        set_option(
+            &socket,
+            libc::SOL_PACKET,
+            libc::PACKET_VERSION,
+            &version,
+            "choosing a kind of ring",
+        )?;
+        // Without this the kernel stamps a frame when it reaches the ring instead of when it
+        // reaches the interface.
         stamp_arrivals(&socket)?;
         if crate::interface::is_loopback(&options.interface)? {
-            set_option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32, "ignoring what goes out")?;
+            set_option(
+                &socket,
+                libc::SOL_PACKET,
+                libc::PACKET_IGNORE_OUTGOING,
+                &1i32,
+                "ignoring what goes out",
+            )?;
         }
         let program = options.only.map_or_else(
             || vec![keep(options.snap_octets)],
@@ -115,12 +132,17 @@ impl Tap {
     ///
     /// # Errors
     /// What `hand_on` gives; the frames of its block are lost then.
-    pub fn take(&mut self, mut hand_on: impl FnMut(&Tapped<'_>) -> Result<(), Error>) -> Result<u64, Error> {
+    pub fn take(
+        &mut self,
+        mut hand_on: impl FnMut(&Tapped<'_>) -> Result<(), Error>,
+    ) -> Result<u64, Error> {
         const STATUS_AT: usize = std::mem::offset_of!(libc::tpacket_block_desc, hdr);
         let mut taken = 0;
         for _ in 0..self.blocks {
             let block_at = self.next * BLOCK_OCTETS;
-            if self.region.word(block_at + STATUS_AT).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+            if self.region.word(block_at + STATUS_AT).load(Ordering::Acquire) & libc::TP_STATUS_USER
+                == 0
+            {
                 break;
             }
             let block: libc::tpacket_hdr_v1 = self.region.read(block_at + STATUS_AT);
@@ -128,7 +150,8 @@ impl Tap {
             for _ in 0..block.num_pkts {
                 let head: libc::tpacket3_hdr = self.region.read(at);
                 let from: libc::sockaddr_ll = self.region.read(at + HEADER_OCTETS);
-                let frame = self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
+                let frame =
+                    self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
                 hand_on(&tapped(&head, &from, frame))?;
                 at += head.tp_next_offset as usize;
                 taken += 1;
@@ -165,8 +188,13 @@ impl Tap {
     pub fn counters(&mut self) -> Result<TapCounters, Error> {
         let zero = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
         // Reading sets the kernel's counts to zero.
-        let since =
-            read_option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, zero, "reading a ring's drops")?;
+        let since = read_option(
+            &self.socket,
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            zero,
+            "reading a ring's drops",
+        )?;
         self.counters.accepted += u64::from(since.tp_packets);
         self.counters.dropped += u64::from(since.tp_drops);
         Ok(self.counters)
@@ -207,9 +235,15 @@ fn tapped<'a>(head: &libc::tpacket3_hdr, from: &libc::sockaddr_ll, frame: &'a [u
     }
 }
 
-/// An instruction of a filter (linux/filter.h): what to do, where to go on if it is so and if not, and a number.
+/// An instruction of a filter (linux/filter.h): what to do, where to go on if it is so and if not,
+/// and a number.
 fn instruction(code: u32, so: u8, not: u8, number: u32) -> libc::sock_filter {
-    libc::sock_filter { code: u16::try_from(code).expect("codes are small"), jt: so, jf: not, k: number }
+    libc::sock_filter {
+        code: u16::try_from(code).expect("codes are small"),
+        jt: so,
+        jf: not,
+        k: number,
+    }
 }
 
 /// End the filter: keep so many octets, or with 0 nothing of the frame.
@@ -227,7 +261,8 @@ fn between(address: Ipv4Addr, bits: u8, snap_octets: u32) -> Vec<libc::sock_filt
     let own = u32::from(address);
     let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);
     let load = |at| instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, at);
-    let is = |value, so, not| instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, so, not, value);
+    let is =
+        |value, so, not| instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, so, not, value);
     vec![
         instruction(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, 0, 0, TYPE),
         is(IPV4, 0, 10),
@@ -249,5 +284,11 @@ fn attach(socket: &Socket, program: &[libc::sock_filter]) -> Result<(), Error> {
     let instructions = u16::try_from(program.len()).expect("a short program");
     // The kernel reads the program through the pointer and keeps a copy.
     let filter = libc::sock_fprog { len: instructions, filter: program.as_ptr().cast_mut() };
-    set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter, "choosing what is recorded")
+    set_option(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_ATTACH_FILTER,
+        &filter,
+        "choosing what is recorded",
+    )
 }

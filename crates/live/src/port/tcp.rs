@@ -1,7 +1,7 @@
 //! Messages over a TCP connection, each with its length before it.
 //!
-//! What becomes segments is up to TCP: a message is not a frame, and only its octets are ours to count. TCP's own account of the connection
-//! comes from the kernel ([`TcpPort::info`]).
+//! What becomes segments is up to TCP: a message is not a frame, and only its octets are ours to
+//! count. TCP's own account of the connection comes from the kernel ([`TcpPort::info`]).
 
 use super::system::{read_option, set_option};
 use super::{Address, Arrival, Port, PortCounters, Wait};
@@ -62,7 +62,8 @@ pub struct TcpInfo {
     pub busy_us: u64,
     /// Part of it in which the other end had no room, in microseconds.
     pub receiver_limited_us: u64,
-    /// Part of it in which the own end had no room to hold what is not yet acknowledged, in microseconds.
+    /// Part of it in which the own end had no room to hold what is not yet acknowledged, in
+    /// microseconds.
     pub buffer_limited_us: u64,
     /// Octets of payload that were sent, those sent again included.
     pub sent_octets: u64,
@@ -75,7 +76,8 @@ pub struct TcpInfo {
 /// `TCPI_OPT_SACK` of `linux/tcp.h`.
 const SELECTIVE: u8 = 2;
 
-/// `struct tcp_info` of `linux/tcp.h`, as far as it is read here. Older kernels fill less of it; the rest is 0.
+/// `struct tcp_info` of `linux/tcp.h`, as far as it is read here. Older kernels fill less of it;
+/// the rest is 0.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct KernelInfo {
@@ -120,7 +122,13 @@ impl TcpInfo {
     /// If the kernel does not say.
     pub fn of(stream: &TcpStream) -> Result<Self, Error> {
         let zero = KernelInfo::default();
-        let info = read_option(stream, libc::IPPROTO_TCP, libc::TCP_INFO, zero, "asking TCP about a connection")?;
+        let info = read_option(
+            stream,
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            zero,
+            "asking TCP about a connection",
+        )?;
         Ok(Self {
             round_trip_us: info.round_trip_us,
             round_trip_deviation_us: info.round_trip_deviation_us,
@@ -156,15 +164,23 @@ pub fn unacknowledged_octets(stream: &TcpStream) -> Result<u64, Error> {
     Ok(u64::try_from(octets).unwrap_or(0))
 }
 
-/// Let a connection send no faster than so many octets of payload a second, what is sent again included.
+/// Let a connection send no faster than so many octets of payload a second, what is sent again
+/// included.
 ///
 /// # Errors
 /// If the system refuses.
 pub fn set_pace(stream: &TcpStream, octets_per_s: u64) -> Result<(), Error> {
-    set_option(stream, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &octets_per_s, "setting a connection's pace")
+    set_option(
+        stream,
+        libc::SOL_SOCKET,
+        libc::SO_MAX_PACING_RATE,
+        &octets_per_s,
+        "setting a connection's pace",
+    )
 }
 
-/// Let a socket answer loss by the congestion control of this name (`TCP_CONGESTION`), which its system has to have.
+/// Let a socket answer loss by the congestion control of this name (`TCP_CONGESTION`), which its
+/// system has to have.
 ///
 /// # Errors
 /// If the system refuses; the message names those that it has.
@@ -172,10 +188,13 @@ pub fn set_congestion(socket: &impl AsFd, name: &str) -> Result<(), Error> {
     SockRef::from(socket).set_tcp_congestion(name.as_bytes()).map_err(|source| {
         let allowed = ["available", "allowed"].map(|which| {
             let path = format!("/proc/sys/net/ipv4/tcp_{which}_congestion_control");
-            std::fs::read_to_string(path).map_or_else(|_| "not known".into(), |names| names.trim().to_owned())
+            std::fs::read_to_string(path)
+                .map_or_else(|_| "not known".into(), |names| names.trim().to_owned())
         });
-        let allowed =
-            format!("one that this system has: {}; without CAP_NET_ADMIN: {} ({source})", allowed[0], allowed[1]);
+        let allowed = format!(
+            "one that this system has: {}; without CAP_NET_ADMIN: {} ({source})",
+            allowed[0], allowed[1]
+        );
         Error::refused("congestion", name, allowed)
     })
 }
@@ -185,12 +204,15 @@ pub fn set_congestion(socket: &impl AsFd, name: &str) -> Result<(), Error> {
 /// # Errors
 /// If the kernel does not say.
 pub fn congestion(socket: &impl AsFd) -> Result<String, Error> {
-    let name = SockRef::from(socket).tcp_congestion().map_err(Error::system("asking for a congestion control"))?;
+    let name = SockRef::from(socket)
+        .tcp_congestion()
+        .map_err(Error::system("asking for a congestion control"))?;
     let name = name.split(|&octet| octet == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
-/// When a connection is closed from now on, whether what it still holds goes on to be sent. If not, it is gone and the other end is told so.
+/// When a connection is closed from now on, whether what it still holds goes on to be sent. If not,
+/// it is gone and the other end is told so.
 ///
 /// # Errors
 /// If the system refuses.
@@ -206,7 +228,11 @@ impl TcpPort {
     /// If the length is out of range, or the system refuses.
     pub fn on(stream: TcpStream, longest_payload: usize) -> Result<Self, Error> {
         if !(1..=LONGEST).contains(&longest_payload) {
-            return Err(Error::refused("longest payload", longest_payload, format!("1 to {LONGEST} octets")));
+            return Err(Error::refused(
+                "longest payload",
+                longest_payload,
+                format!("1 to {LONGEST} octets"),
+            ));
         }
         let preparing = || Error::system("preparing a TCP connection");
         stream.set_nodelay(true).map_err(preparing())?;
@@ -233,7 +259,8 @@ impl TcpPort {
     pub fn pair_on_loopback() -> Result<(Self, Self), Error> {
         let connecting = || Error::system("connecting on the loopback interface");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(connecting())?;
-        let one = TcpStream::connect(listener.local_addr().map_err(connecting())?).map_err(connecting())?;
+        let one = TcpStream::connect(listener.local_addr().map_err(connecting())?)
+            .map_err(connecting())?;
         let (other, _) = listener.accept().map_err(connecting())?;
         Ok((Self::on(one, 1460)?, Self::on(other, 1460)?))
     }
@@ -262,7 +289,9 @@ impl TcpPort {
                     self.counters.found_full += 1;
                     return Ok(false);
                 }
-                Err(source) => return Err(Error::System { doing: "writing to a TCP connection", source }),
+                Err(source) => {
+                    return Err(Error::System { doing: "writing to a TCP connection", source })
+                }
             }
         }
         self.outgoing.clear();
@@ -289,10 +318,16 @@ impl TcpPort {
     /// Hand on the whole messages that are there; returns how many.
     fn hand_on<F: FnMut(&Arrival<'_>)>(&mut self, mut take: F) -> Result<usize, Error> {
         let (mut at, mut messages) = (0, 0);
-        while let Some((head, rest)) = self.incoming[at..self.filled].split_first_chunk::<LENGTH_OCTETS>() {
+        while let Some((head, rest)) =
+            self.incoming[at..self.filled].split_first_chunk::<LENGTH_OCTETS>()
+        {
             let octets = u32::from_be_bytes(*head) as usize;
             if octets > self.longest_payload {
-                return Err(Error::refused("message", octets, format!("at most {} octets", self.longest_payload)));
+                return Err(Error::refused(
+                    "message",
+                    octets,
+                    format!("at most {} octets", self.longest_payload),
+                ));
             }
             let Some(payload) = rest.get(..octets) else { break };
             take(&Arrival { payload, from: Address::Socket(self.peer), stamped_ns: None });
@@ -329,8 +364,13 @@ impl Port for TcpPort {
         Err(Error::refused("address", format!("{at:?}"), format!("the other end, {}", self.peer)))
     }
 
-    /// Messages that are taken are written entirely by this call or, if TCP has no room for the rest of them, by the next; none is taken meanwhile.
-    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, mut fill: F) -> Result<usize, Error> {
+    /// Messages that are taken are written entirely by this call or, if TCP has no room for the
+    /// rest of them, by the next; none is taken meanwhile.
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(
+        &mut self,
+        count: usize,
+        mut fill: F,
+    ) -> Result<usize, Error> {
         if !self.flush()? {
             return Ok(0);
         }
@@ -354,11 +394,18 @@ impl Port for TcpPort {
         match self.read(wait) {
             Ok(0) => return Err(Error::Closed),
             Ok(octets) => self.filled += octets,
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) =>
+            {
                 return Ok(0)
             }
             // Nothing more will come: what came before has been read.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Err(Error::Closed),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                return Err(Error::Closed)
+            }
             Err(source) => return Err(Error::System { doing: "reading a TCP connection", source }),
         }
         let messages = self.hand_on(take)?;
@@ -386,8 +433,12 @@ mod tests {
         let lengths: Vec<usize> = (0..300).map(|index| index * 7 % 1461).collect();
         let (mut sent, mut seen) = (0, Vec::new());
         while seen.len() < lengths.len() {
-            sent += one.send(lengths.len() - sent, |index, _| lengths[sent + index]).expect("a connection");
-            other.receive(Wait::Milliseconds(1000), |arrival| seen.push(arrival.payload.len())).expect("a connection");
+            sent += one
+                .send(lengths.len() - sent, |index, _| lengths[sent + index])
+                .expect("a connection");
+            other
+                .receive(Wait::Milliseconds(1000), |arrival| seen.push(arrival.payload.len()))
+                .expect("a connection");
         }
         assert_eq!(seen, lengths);
     }
@@ -406,9 +457,12 @@ mod tests {
         // Every Linux has Reno, and lets everybody choose it.
         set_congestion(one.stream(), "reno").expect("a congestion control");
         assert_eq!(congestion(one.stream()).expect("its name"), "reno");
-        let error = set_congestion(one.stream(), "none-such").expect_err("there is none").to_string();
+        let error =
+            set_congestion(one.stream(), "none-such").expect_err("there is none").to_string();
         assert!(error.contains("none-such") && error.contains("reno"), "{error}");
-        let is_wanted = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_sack").expect("a setting").trim() != "0";
+        let is_wanted =
+            std::fs::read_to_string("/proc/sys/net/ipv4/tcp_sack").expect("a setting").trim()
+                != "0";
         assert_eq!(one.info().expect("what TCP says").is_selective, is_wanted);
     }
 
@@ -424,7 +478,8 @@ mod tests {
             std::thread::yield_now();
         }
         let info = one.info().expect("what TCP says");
-        // Three messages with four octets of length each; kernels count the beginning of the connection as one more.
+        // Three messages with four octets of length each; kernels count the beginning of the
+        // connection as one more.
         assert!((3012..=3013).contains(&info.acknowledged_octets), "{info:?}");
         assert_eq!((info.sent_octets, info.sent_again_octets), (3012, 0));
     }

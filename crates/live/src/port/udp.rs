@@ -1,9 +1,14 @@
 //! UDP over IPv4 or IPv6, many datagrams a call: unicast, multicast, broadcast.
 //!
-//! One datagram is one frame as long as it fits one (1472 octets of payload over IPv4 on a common Ethernet); longer ones are cut up by IP, and only their lengths
-//! are ours. They are cut for the own interface, whatever messages of routers say of paths: anybody can send these, and shorter pieces would be more frames than counted. No segmentation offload is asked for, so what is counted here is what goes to the interface.
+//! One datagram is one frame as long as it fits one (1472 octets of payload over IPv4 on a common
+//! Ethernet); longer ones are cut up by IP, and only their lengths are ours. They are cut for the
+//! own interface, whatever messages of routers say of paths: anybody can send these, and shorter
+//! pieces would be more frames than counted. No segmentation offload is asked for, so what is
+//! counted here is what goes to the interface.
 
-use super::system::{dropped_at_socket, hindrance, is_clear, set_option, stamp_arrivals, Hindrance, Messages};
+use super::system::{
+    dropped_at_socket, hindrance, is_clear, set_option, stamp_arrivals, Hindrance, Messages,
+};
 use super::{Address, Arrival, Port, PortCounters, Wait};
 use crate::time::WallClock;
 use crate::Error;
@@ -27,7 +32,8 @@ pub struct UdpOptions {
     pub group: Option<IpAddr>,
     /// Whether it may send to everybody.
     pub broadcast: bool,
-    /// Whether arrivals are stamped by the kernel. Those of the first moment may come without, for it begins to stamp a little later.
+    /// Whether arrivals are stamped by the kernel. Those of the first moment may come without, for
+    /// it begins to stamp a little later.
     pub stamps: bool,
     /// Octets of the longest payload.
     pub longest_payload: usize,
@@ -54,13 +60,15 @@ impl UdpOptions {
         }
     }
 
-    /// Octets of memory asked for, for datagrams waiting to be sent. Where IP cuts them up, that is less than the queues before a wire have room for: a full
-    /// one drops single pieces, and the wire carries the others in vain.
+    /// Octets of memory asked for, for datagrams waiting to be sent. Where IP cuts them up, that is
+    /// less than the queues before a wire have room for: a full one drops single pieces, and the
+    /// wire carries the others in vain.
     fn room_to_send(&self) -> usize {
         if self.longest_payload <= LONGEST_UNCUT {
             return self.room_octets;
         }
-        // The kernel doubles it, and counts some 2300 octets for a piece of 1500. All pieces of one datagram must fit.
+        // The kernel doubles it, and counts some 2300 octets for a piece of 1500. All pieces of one
+        // datagram must fit.
         self.room_octets.min(ROOM_FOR_PIECES.max(self.longest_payload))
     }
 }
@@ -95,13 +103,18 @@ impl UdpPort {
     /// If an option is out of range, or the system refuses.
     pub fn open(options: &UdpOptions) -> Result<Self, Error> {
         if !(1..=LONGEST_DATAGRAM).contains(&options.longest_payload) {
-            return Err(Error::refused("longest payload", options.longest_payload, "1 to 65507 octets"));
+            return Err(Error::refused(
+                "longest payload",
+                options.longest_payload,
+                "1 to 65507 octets",
+            ));
         }
         if !(1..=MOST_BATCH).contains(&options.batch) {
             return Err(Error::refused("batch", options.batch, "1 to 1024 datagrams"));
         }
-        let socket = Socket::new(Domain::for_address(options.local), Type::DGRAM, Some(Protocol::UDP))
-            .map_err(Error::system("opening a UDP socket"))?;
+        let socket =
+            Socket::new(Domain::for_address(options.local), Type::DGRAM, Some(Protocol::UDP))
+                .map_err(Error::system("opening a UDP socket"))?;
         prepare(&socket, options)?;
         let mut port = Self {
             outgoing: Messages::new(options.batch, options.longest_payload)?,
@@ -117,7 +130,9 @@ impl UdpPort {
             socket,
         };
         if let Some(peer) = options.peer {
-            port.socket.connect(&SockAddr::from(peer)).map_err(Error::system("connecting a UDP socket"))?;
+            port.socket
+                .connect(&SockAddr::from(peer))
+                .map_err(Error::system("connecting a UDP socket"))?;
             port.target = Some(peer);
         }
         Ok(port)
@@ -128,8 +143,11 @@ impl UdpPort {
     /// # Errors
     /// If the system does not say.
     pub fn local(&self) -> Result<SocketAddr, Error> {
-        let address = self.socket.local_addr().map_err(Error::system("asking for a socket's address"))?;
-        address.as_socket().ok_or_else(|| Error::refused("address", "of another kind", "an IP address"))
+        let address =
+            self.socket.local_addr().map_err(Error::system("asking for a socket's address"))?;
+        address
+            .as_socket()
+            .ok_or_else(|| Error::refused("address", "of another kind", "an IP address"))
     }
 
     /// Use one interface only from now on, and let frames to groups and to everybody on it go out.
@@ -137,7 +155,9 @@ impl UdpPort {
     /// # Errors
     /// If the system refuses.
     pub fn keep_to(&self, interface: &str) -> Result<(), Error> {
-        self.socket.bind_device(Some(interface.as_bytes())).map_err(Error::system("binding to an interface"))?;
+        self.socket
+            .bind_device(Some(interface.as_bytes()))
+            .map_err(Error::system("binding to an interface"))?;
         self.socket.set_broadcast(true).map_err(Error::system("allowing frames to everybody"))
     }
 
@@ -156,9 +176,12 @@ impl UdpPort {
 fn prepare(socket: &Socket, options: &UdpOptions) -> Result<(), Error> {
     let opening = || Error::system("preparing a UDP socket");
     if let Some(interface) = &options.interface {
-        socket.bind_device(Some(interface.as_bytes())).map_err(Error::system("binding to an interface"))?;
+        socket
+            .bind_device(Some(interface.as_bytes()))
+            .map_err(Error::system("binding to an interface"))?;
     }
-    // Several stations of one host may listen to a group. A port of one station is its own: with this option, the kernel would give it to others, too.
+    // Several stations of one host may listen to a group. A port of one station is its own: with
+    // this option, the kernel would give it to others, too.
     let is_everybody = options.local.ip() == IpAddr::V4(Ipv4Addr::BROADCAST);
     socket.set_reuse_address(options.group.is_some() || is_everybody).map_err(opening())?;
     // The kernel grants what its limit allows; what it granted shows in what is lost.
@@ -169,17 +192,42 @@ fn prepare(socket: &Socket, options: &UdpOptions) -> Result<(), Error> {
     if options.local.is_ipv4() {
         socket.set_multicast_loop_v4(false).map_err(opening())?;
         socket.set_multicast_ttl_v4(1).map_err(opening())?; // groups end at the next router
-                                                            // Without this, a frame that the own queue drops counts as sent.
-        set_option(socket, libc::IPPROTO_IP, libc::IP_RECVERR, &1i32, "asking for errors of sending")?;
+                                                            // Without this, a frame that the own
+                                                            // queue drops counts as sent.
+        set_option(
+            socket,
+            libc::IPPROTO_IP,
+            libc::IP_RECVERR,
+            &1i32,
+            "asking for errors of sending",
+        )?;
         let cut = libc::IP_PMTUDISC_OMIT;
-        set_option(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &cut, "choosing where datagrams are cut")?;
+        set_option(
+            socket,
+            libc::IPPROTO_IP,
+            libc::IP_MTU_DISCOVER,
+            &cut,
+            "choosing where datagrams are cut",
+        )?;
     } else {
         socket.set_only_v6(true).map_err(opening())?;
         socket.set_multicast_loop_v6(false).map_err(opening())?;
         socket.set_multicast_hops_v6(1).map_err(opening())?;
-        set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, &1i32, "asking for errors of sending")?;
+        set_option(
+            socket,
+            libc::IPPROTO_IPV6,
+            libc::IPV6_RECVERR,
+            &1i32,
+            "asking for errors of sending",
+        )?;
         let cut = libc::IPV6_PMTUDISC_OMIT;
-        set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, &cut, "choosing where datagrams are cut")?;
+        set_option(
+            socket,
+            libc::IPPROTO_IPV6,
+            libc::IPV6_MTU_DISCOVER,
+            &cut,
+            "choosing where datagrams are cut",
+        )?;
     }
     socket.bind(&SockAddr::from(options.local)).map_err(Error::system("binding a UDP socket"))?;
     if let Some(group) = options.group {
@@ -195,12 +243,15 @@ fn join(socket: &Socket, group: IpAddr, interface: Option<&str>) -> Result<(), E
     if !group.is_multicast() {
         return Err(Error::refused("group", group, "a multicast address"));
     }
-    let interface =
-        interface.ok_or_else(|| Error::refused("interface", "none", "the one on which to listen to the group"))?;
+    let interface = interface.ok_or_else(|| {
+        Error::refused("interface", "none", "the one on which to listen to the group")
+    })?;
     let index = nix::net::if_::if_nametoindex(interface)
         .map_err(|error| Error::System { doing: "finding an interface", source: error.into() })?;
     let joined = match group {
-        IpAddr::V4(group) => socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(index)),
+        IpAddr::V4(group) => {
+            socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(index))
+        }
         IpAddr::V6(group) => socket.join_multicast_v6(&group, index),
     };
     joined.map_err(Error::system("joining a group"))
@@ -213,7 +264,10 @@ fn socket_address(name: &libc::sockaddr_storage) -> SocketAddr {
         libc::AF_INET => {
             // SAFETY: the family says so, and the storage is large enough and aligned for all.
             let name = unsafe { &*(&raw const *name).cast::<libc::sockaddr_in>() };
-            SocketAddr::from((Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr)), u16::from_be(name.sin_port)))
+            SocketAddr::from((
+                Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr)),
+                u16::from_be(name.sin_port),
+            ))
         }
         libc::AF_INET6 => {
             // SAFETY: as above.
@@ -259,7 +313,11 @@ impl Port for UdpPort {
     }
 
     #[inline]
-    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, mut fill: F) -> Result<usize, Error> {
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(
+        &mut self,
+        count: usize,
+        mut fill: F,
+    ) -> Result<usize, Error> {
         let count = count.min(self.outgoing.count());
         for index in 0..count {
             let octets = fill(index, &mut self.outgoing.buffer(index)[..self.longest_payload]);
@@ -276,7 +334,9 @@ impl Port for UdpPort {
                     Some(Hindrance::NoBuffers) => self.counters.no_buffers += 1,
                     Some(Hindrance::RefusedByReceiver) => self.counters.failed += 1,
                     Some(Hindrance::Interrupted) => {}
-                    None => return Err(Error::System { doing: "sending datagrams", source: error }),
+                    None => {
+                        return Err(Error::System { doing: "sending datagrams", source: error })
+                    }
                 }
                 Ok(0)
             }
@@ -292,11 +352,16 @@ impl Port for UdpPort {
                 libc::MSG_WAITFORONE
             }
         };
-        let received = match self.incoming.receive(self.socket.as_raw_fd(), flags, self.stamps.is_some()) {
-            Ok(received) => received,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock || hindrance(&error).is_some() => 0,
-            Err(source) => return Err(Error::System { doing: "receiving datagrams", source }),
-        };
+        let received =
+            match self.incoming.receive(self.socket.as_raw_fd(), flags, self.stamps.is_some()) {
+                Ok(received) => received,
+                Err(error)
+                    if error.kind() == io::ErrorKind::WouldBlock || hindrance(&error).is_some() =>
+                {
+                    0
+                }
+                Err(source) => return Err(Error::System { doing: "receiving datagrams", source }),
+            };
         let mut handed_on = 0;
         for index in 0..received {
             let Some(payload) = self.incoming.received(index) else {
@@ -304,7 +369,11 @@ impl Port for UdpPort {
                 continue;
             };
             let stamped_ns = self.stamps.and_then(|wall| self.incoming.stamped_ns(index, wall));
-            take(&Arrival { payload, from: Address::Socket(socket_address(self.incoming.name(index))), stamped_ns });
+            take(&Arrival {
+                payload,
+                from: Address::Socket(socket_address(self.incoming.name(index))),
+                stamped_ns,
+            });
             handed_on += 1;
         }
         self.counters.handed_on += handed_on as u64;
@@ -353,7 +422,10 @@ mod tests {
         }
         assert_eq!(seen, [vec![0; 18], vec![1; 19], vec![2; 20]]);
         assert_eq!(sink.counters().expect("counters").handed_on, 3);
-        assert_eq!(sink.receive(Wait::No, |_| unreachable!("all were read")).expect("an open port"), 0);
+        assert_eq!(
+            sink.receive(Wait::No, |_| unreachable!("all were read")).expect("an open port"),
+            0
+        );
     }
 
     #[test]
@@ -370,7 +442,8 @@ mod tests {
     fn stamps_lie_between_sending_and_reading() {
         let mut sink = UdpPort::open(&loopback("127.0.0.1:0")).expect("a port");
         let peer = Some(sink.local().expect("an address"));
-        let mut sender = UdpPort::open(&UdpOptions { peer, ..loopback("127.0.0.1:0") }).expect("a port");
+        let mut sender =
+            UdpPort::open(&UdpOptions { peer, ..loopback("127.0.0.1:0") }).expect("a port");
         let mut stamped = 0;
         // The comparison of the clocks is good to far below 10 us.
         let slack_ns = 10_000;
@@ -400,9 +473,11 @@ mod tests {
 
     #[test]
     fn what_a_full_socket_drops_is_counted() {
-        let mut sink = UdpPort::open(&UdpOptions { room_octets: 4096, ..loopback("127.0.0.1:0") }).expect("a port");
+        let mut sink = UdpPort::open(&UdpOptions { room_octets: 4096, ..loopback("127.0.0.1:0") })
+            .expect("a port");
         let peer = Some(sink.local().expect("an address"));
-        let mut sender = UdpPort::open(&UdpOptions { peer, ..loopback("127.0.0.1:0") }).expect("a port");
+        let mut sender =
+            UdpPort::open(&UdpOptions { peer, ..loopback("127.0.0.1:0") }).expect("a port");
         let mut sent = 0;
         for _ in 0..20 {
             sent += sender.send(64, |_, _| 1000).expect("loopback takes all");
@@ -416,18 +491,23 @@ mod tests {
 
     #[test]
     fn a_datagram_longer_than_the_port_is_strange_not_cut() {
-        let mut sink = UdpPort::open(&UdpOptions { longest_payload: 64, ..loopback("127.0.0.1:0") }).expect("a port");
+        let mut sink =
+            UdpPort::open(&UdpOptions { longest_payload: 64, ..loopback("127.0.0.1:0") })
+                .expect("a port");
         let peer = Some(sink.local().expect("an address"));
-        let mut sender = UdpPort::open(&UdpOptions { peer, ..loopback("127.0.0.1:0") }).expect("a port");
+        let mut sender =
+            UdpPort::open(&UdpOptions { peer, ..loopback("127.0.0.1:0") }).expect("a port");
         assert_eq!(sender.send(2, |index, _| 64 + 36 * index).expect("loopback takes all"), 2);
         let mut seen = Vec::new();
-        sink.receive(Wait::Milliseconds(1000), |arrival| seen.push(arrival.payload.len())).expect("an open port");
+        sink.receive(Wait::Milliseconds(1000), |arrival| seen.push(arrival.payload.len()))
+            .expect("an open port");
         assert_eq!((seen, sink.counters().expect("counters").strange), (vec![64], 1));
     }
 
     #[test]
     fn what_cannot_be_is_refused_with_what_can() {
-        let refused = |options: UdpOptions| UdpPort::open(&options).err().expect("refused").to_string();
+        let refused =
+            |options: UdpOptions| UdpPort::open(&options).err().expect("refused").to_string();
         let base = loopback("127.0.0.1:0");
         assert!(refused(UdpOptions { batch: 0, ..base.clone() }).contains("1 to 1024"));
         assert!(refused(UdpOptions { longest_payload: 70_000, ..base.clone() }).contains("65507"));

@@ -18,7 +18,8 @@ pub struct AskPlan<'a> {
     pub experiment: u16,
     /// The stream.
     pub stream: u16,
-    /// Stations that answer each request, which goes to a group of them; the only one at the other end without.
+    /// Stations that answer each request, which goes to a group of them; the only one at the other
+    /// end without.
     pub answerers: &'a [Address],
     /// Requests, and when they come.
     pub requests: Requests<'a>,
@@ -26,7 +27,8 @@ pub struct AskPlan<'a> {
     pub begin_ns: u64,
     /// When it ends, in the host's time.
     pub until_ns: u64,
-    /// Equal parts of the time between, at least 1, in which requests are counted by when they were sent.
+    /// Equal parts of the time between, at least 1, in which requests are counted by when they were
+    /// sent.
     pub batches: u32,
     /// After so many requests it ends, too.
     pub most_requests: u64,
@@ -49,10 +51,12 @@ pub struct Asked {
     pub lost: u64,
     /// Frames that came and were not the expected answer: late ones among them.
     pub strange: u64,
-    /// From before a request is handed to the kernel to after its answer has been read, in picoseconds.
+    /// From before a request is handed to the kernel to after its answer has been read, in
+    /// picoseconds.
     pub round_trip: Histogram,
-    /// From a request's coming to its source to the last of its answers, where all came, in picoseconds: the round trip and what it waited for those
-    /// before it. How late the host was with it is not in this.
+    /// From a request's coming to its source to the last of its answers, where all came, in
+    /// picoseconds: the round trip and what it waited for those before it. How late the host was
+    /// with it is not in this.
     pub since_arrival: Histogram,
     /// How far from their times requests were sent that have one of their own.
     pub achieved: Achieved,
@@ -74,14 +78,16 @@ pub struct Asked {
     pub batches: Batches<AskedBatch>,
 }
 
-/// What came of the requests that were sent in one part of the time. Added over all parts each figure is that of the whole.
+/// What came of the requests that were sent in one part of the time. Added over all parts each
+/// figure is that of the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AskedBatch {
     /// Requests that the kernel took.
     pub requests: u64,
     /// Those that all stations answered in time.
     pub complete: u64,
-    /// The sum of the times from their coming to the source to the last of their answers, in picoseconds.
+    /// The sum of the times from their coming to the source to the last of their answers, in
+    /// picoseconds.
     pub since_arrival_ps: u128,
 }
 
@@ -92,7 +98,8 @@ pub struct Answerer {
     pub station: Address,
     /// Its answers that came in time.
     pub answered: u64,
-    /// From before a request is handed to the kernel to after its answer has been read, in picoseconds.
+    /// From before a request is handed to the kernel to after its answer has been read, in
+    /// picoseconds.
     pub round_trip: Histogram,
 }
 
@@ -109,7 +116,8 @@ struct Outstanding {
     left: usize,
 }
 
-const NO_REQUEST: Mark = Mark { kind: Kind::Request, experiment: 0, stream: 0, sequence: 0, sent_ns: 0 };
+const NO_REQUEST: Mark =
+    Mark { kind: Kind::Request, experiment: 0, stream: 0, sequence: 0, sent_ns: 0 };
 
 /// After a refusal, the time until the next attempt, as of senders.
 const AFTER_REFUSAL_NS: u64 = 20_000;
@@ -117,7 +125,8 @@ const AFTER_REFUSAL_NS: u64 = 20_000;
 /// Ask one request after the other, until the time is over, the requests are, or `stop` is set.
 ///
 /// # Errors
-/// If a length has no room for a mark or is longer than the port's, or if sending or receiving is impossible.
+/// If a length has no room for a mark or is longer than the port's, or if sending or receiving is
+/// impossible.
 pub fn ask<P: Port, T: Timeline>(
     port: &mut P,
     time: &T,
@@ -133,12 +142,17 @@ pub fn ask<P: Port, T: Timeline>(
     let mut next = supply.first();
     for number in 0..plan.most_requests.min(SEQUENCE_LIMIT) {
         let Some(request) = next else { break };
-        let Some(now_ns) = pacing.wait_until(request.due_ns.min(plan.until_ns), stop) else { break };
+        let Some(now_ns) = pacing.wait_until(request.due_ns.min(plan.until_ns), stop) else {
+            break;
+        };
         if now_ns >= plan.until_ns {
             break;
         }
         (outstanding.tried_ns, outstanding.waited_ps) = (now_ns, request.waited_ps);
-        let Some(sent_ns) = outstanding.send(port, time, face, plan, (number, &request), stop)? else { break };
+        let Some(sent_ns) = outstanding.send(port, time, face, plan, (number, &request), stop)?
+        else {
+            break;
+        };
         if is_scheduled {
             asked.achieved.record(request.due_ns, now_ns);
         }
@@ -168,10 +182,18 @@ impl Answerer {
 
 impl Outstanding {
     fn nothing(stations: usize) -> Self {
-        Self { request: NO_REQUEST, sent_ns: 0, tried_ns: 0, waited_ps: 0, missing: vec![false; stations], left: 0 }
+        Self {
+            request: NO_REQUEST,
+            sent_ns: 0,
+            tried_ns: 0,
+            waited_ps: 0,
+            missing: vec![false; stations],
+            left: 0,
+        }
     }
 
-    /// Hand a request over as soon as the port takes it; returns when, or nothing if it has to end before.
+    /// Hand a request over as soon as the port takes it; returns when, or nothing if it has to end
+    /// before.
     #[inline]
     fn send<P: Port, T: Timeline>(
         &mut self,
@@ -255,18 +277,22 @@ impl Asked {
         stop: &AtomicBool,
     ) -> Result<(), Error> {
         loop {
-            port.receive(plan.attention.wait(), |arrival| match outstanding.answered_by(arrival, plan) {
-                Some(station) => {
-                    outstanding.missing[station] = false;
-                    outstanding.left -= 1;
-                    self.take(arrival, station, outstanding, time.now_ns(), face, plan);
+            port.receive(plan.attention.wait(), |arrival| {
+                match outstanding.answered_by(arrival, plan) {
+                    Some(station) => {
+                        outstanding.missing[station] = false;
+                        outstanding.left -= 1;
+                        self.take(arrival, station, outstanding, time.now_ns(), face, plan);
+                    }
+                    None => self.strange += 1,
                 }
-                None => self.strange += 1,
             })?;
             if outstanding.left == 0 {
                 return Ok(());
             }
-            if time.now_ns() > outstanding.sent_ns.saturating_add(plan.patience_ns) || stop.load(Ordering::Relaxed) {
+            if time.now_ns() > outstanding.sent_ns.saturating_add(plan.patience_ns)
+                || stop.load(Ordering::Relaxed)
+            {
                 self.lost += outstanding.left as u64;
                 return Ok(());
             }
@@ -287,7 +313,8 @@ impl Asked {
         let taken_ps = round_trip_ns * PS_PER_NS;
         self.answered += 1;
         self.round_trip.record(taken_ps);
-        self.fastest_ns = Some(self.fastest_ns.map_or(round_trip_ns, |fastest| fastest.min(round_trip_ns)));
+        self.fastest_ns =
+            Some(self.fastest_ns.map_or(round_trip_ns, |fastest| fastest.min(round_trip_ns)));
         if let Some(answerer) = self.by_station.get_mut(station) {
             answerer.answered += 1;
             answerer.round_trip.record(taken_ps);

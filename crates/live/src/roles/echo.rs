@@ -19,7 +19,8 @@ pub struct EchoPlan<'a> {
     pub experiment: u16,
     /// The stream; any of the experiment without.
     pub stream: Option<u16>,
-    /// Who may be answered: without this, a forged request would turn the answer against a stranger.
+    /// Who may be answered: without this, a forged request would turn the answer against a
+    /// stranger.
     pub may_answer: &'a (dyn Fn(Address) -> bool + Sync),
     /// How long answers are and when they come; as long as their requests and at once without.
     pub answers: Option<&'a Answers>,
@@ -31,12 +32,14 @@ pub struct EchoPlan<'a> {
     pub attention: Attention,
 }
 
-/// How long answers are and when they come. With the same seed and number they are those of a simulated station.
+/// How long answers are and when they come. With the same seed and number they are those of a
+/// simulated station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answers {
     /// Lengths of answers' frames, destination address to FCS; as long as their requests without.
     pub frames: Option<Lengths>,
-    /// From a request's coming, or from the time of the answer before, to the answer: one is thought about at a time.
+    /// From a request's coming, or from the time of the answer before, to the answer: one is
+    /// thought about at a time.
     pub think: Times,
     /// Seed of the experiment.
     pub seed: u64,
@@ -89,7 +92,8 @@ const AFTER_REFUSAL_NS: u64 = 20_000;
 /// Answer until the time is over, the answers are, `stop` is set, or the connection is closed.
 ///
 /// # Errors
-/// If an answer's length has no room for a mark or is longer than the port's, or if receiving or sending is impossible.
+/// If an answer's length has no room for a mark or is longer than the port's, or if receiving or
+/// sending is impossible.
 pub fn echo<P: Port, T: Timeline>(
     port: &mut P,
     time: &T,
@@ -106,15 +110,16 @@ pub fn echo<P: Port, T: Timeline>(
     let mut waiting = Vec::with_capacity(port.batch());
     while echoed.answered < plan.most_answers && !is_over(time.now_ns()) {
         waiting.clear();
-        let received = port.receive(plan.attention.wait(), |arrival| match request(arrival, plan, time) {
-            Some(request) if (plan.may_answer)(request.from) => {
-                echoed.requests += 1;
-                echoed.request_octets += request.octets as u64;
-                waiting.push(request);
-            }
-            Some(_) => echoed.not_allowed += 1,
-            None => echoed.strange += 1,
-        });
+        let received =
+            port.receive(plan.attention.wait(), |arrival| match request(arrival, plan, time) {
+                Some(request) if (plan.may_answer)(request.from) => {
+                    echoed.requests += 1;
+                    echoed.request_octets += request.octets as u64;
+                    waiting.push(request);
+                }
+                Some(_) => echoed.not_allowed += 1,
+                None => echoed.strange += 1,
+            });
         match received {
             Err(Error::Closed) => break,
             received => received?,
@@ -142,7 +147,8 @@ impl<'a> Thinker<'a> {
         }
     }
 
-    /// Wait until a request is to be answered, and find how long the answer is; false if it has to end before.
+    /// Wait until a request is to be answered, and find how long the answer is; false if it has to
+    /// end before.
     ///
     /// Meanwhile others wait in the port, which stamps them.
     #[inline]
@@ -161,12 +167,15 @@ impl<'a> Thinker<'a> {
             let octets = (frames.draw(&mut self.lengths) / 8 - self.overhead_octets) as usize;
             request.octets = octets;
         }
-        self.until_ns = self.until_ns.max(request.received_ns).saturating_add(think_ps.div_ceil(PS_PER_NS));
+        self.until_ns =
+            self.until_ns.max(request.received_ns).saturating_add(think_ps.div_ceil(PS_PER_NS));
         if think_ps == 0 && self.until_ns <= time.now_ns() {
             return true;
         }
         // A breath is for those who are never idle: who waits for requests is.
-        let Some(now_ns) = Pacing::new(Pacer::default(), time).wait_until(self.until_ns.min(end_ns), stop) else {
+        let Some(now_ns) =
+            Pacing::new(Pacer::default(), time).wait_until(self.until_ns.min(end_ns), stop)
+        else {
             return false;
         };
         let is_due = now_ns >= self.until_ns;
@@ -180,7 +189,8 @@ impl<'a> Thinker<'a> {
 #[inline]
 fn request<T: Timeline>(arrival: &Arrival<'_>, plan: &EchoPlan<'_>, time: &T) -> Option<Waiting> {
     let mark = Mark::read(arrival.payload).ok()?;
-    let is_ours = mark.experiment == plan.experiment && plan.stream.is_none_or(|stream| stream == mark.stream);
+    let is_ours = mark.experiment == plan.experiment
+        && plan.stream.is_none_or(|stream| stream == mark.stream);
     (mark.kind == Kind::Request && is_ours).then(|| Waiting {
         mark,
         octets: arrival.payload.len(),
@@ -204,8 +214,11 @@ fn answer<P: Port, T: Timeline>(
         let taken = port.send(1, |_, room| {
             let octets = request.octets.min(room.len());
             Mark { kind: Kind::Response, ..request.mark }.emit(room);
-            Turn { received_ns: face.shows(request.received_ns), answered_ns: face.shows(time.now_ns()) }
-                .emit(&mut room[..octets]);
+            Turn {
+                received_ns: face.shows(request.received_ns),
+                answered_ns: face.shows(time.now_ns()),
+            }
+            .emit(&mut room[..octets]);
             octets
         })?;
         let now_ns = time.now_ns();

@@ -1,4 +1,5 @@
-//! What a station does in a measurement. Every role ends at a time, and soon after its stop flag is set.
+//! What a station does in a measurement. Every role ends at a time, and soon after its stop flag is
+//! set.
 
 mod asker;
 mod echo;
@@ -23,8 +24,9 @@ pub enum Attention {
     Spinning,
     /// It sleeps until something comes.
     Sleeping,
-    /// It sleeps for a while, then takes what has come meanwhile: cheapest for all, since nobody needs to be woken for each frame. Times of arrival are then
-    /// right only if the kernel stamps them. Roles that answer sleep instead.
+    /// It sleeps for a while, then takes what has come meanwhile: cheapest for all, since nobody
+    /// needs to be woken for each frame. Times of arrival are then right only if the kernel stamps
+    /// them. Roles that answer sleep instead.
     Collecting,
 }
 

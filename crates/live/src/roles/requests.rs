@@ -11,15 +11,17 @@ use ethermeter_traffic::{Offer, Source, SourceSpec, Window};
 /// What an asker asks, and when.
 #[derive(Clone, Copy, Debug)]
 pub enum Requests<'a> {
-    /// Requests of one length with a least time from one to the next; one that is late puts off those after it.
+    /// Requests of one length with a least time from one to the next; one that is late puts off
+    /// those after it.
     Spaced {
         /// Octets of a request's payload.
         payload_octets: usize,
         /// Least time; without answers outstanding they follow each other at once with 0.
         interval_ns: u64,
     },
-    /// Requests of a source, which are those of a simulated station with the same seed and number: of those that come while one is without its
-    /// answers, the first is next when all have come, or have been given up.
+    /// Requests of a source, which are those of a simulated station with the same seed and number:
+    /// of those that come while one is without its answers, the first is next when all have come,
+    /// or have been given up.
     Offered {
         /// What the source offers; lengths are those of frames, destination address to FCS.
         source: &'a SourceSpec,
@@ -57,7 +59,12 @@ impl Requests<'_> {
     ///
     /// # Errors
     /// If a length has no room for a mark or is longer than the port's.
-    pub(super) fn over<P: Port>(&self, port: &P, begin_ns: u64, until_ns: u64) -> Result<Supply, Error> {
+    pub(super) fn over<P: Port>(
+        &self,
+        port: &P,
+        begin_ns: u64,
+        until_ns: u64,
+    ) -> Result<Supply, Error> {
         let requests = match *self {
             Self::Spaced { payload_octets, interval_ns } => {
                 if !(MARK_OCTETS..=port.longest_payload()).contains(&payload_octets) {
@@ -69,7 +76,8 @@ impl Requests<'_> {
             Self::Offered { source, seed, station } => {
                 check_lengths(port, &source.frames)?;
                 let stop_ps = until_ns.saturating_sub(begin_ns).saturating_mul(PS_PER_NS);
-                let window = Window { begin_ps: 0, stop_ps, measure_from_ps: 0, measure_to_ps: stop_ps };
+                let window =
+                    Window { begin_ps: 0, stop_ps, measure_from_ps: 0, measure_to_ps: stop_ps };
                 Drawn::Offered {
                     source: Box::new(Source::new(source, seed, station, window)),
                     overhead_octets: port.carrier().overhead().0,
@@ -96,15 +104,18 @@ impl Supply {
         }
     }
 
-    /// The one after `last`, which was sent at `sent_ns` and was answered, or given up, at `ended_ns`.
+    /// The one after `last`, which was sent at `sent_ns` and was answered, or given up, at
+    /// `ended_ns`.
     #[inline]
     pub fn next(&mut self, last: &Request, sent_ns: u64, ended_ns: u64) -> Option<Request> {
         match &mut self.requests {
-            Drawn::Spaced { interval_ns, .. } => {
-                Some(Request { due_ns: sent_ns.max(last.due_ns).saturating_add(*interval_ns), ..*last })
-            }
+            Drawn::Spaced { interval_ns, .. } => Some(Request {
+                due_ns: sent_ns.max(last.due_ns).saturating_add(*interval_ns),
+                ..*last
+            }),
             Drawn::Offered { source, overhead_octets, .. } => {
-                let offer = source.next(ended_ns.saturating_sub(self.begin_ns).saturating_mul(PS_PER_NS))?;
+                let offer = source
+                    .next(ended_ns.saturating_sub(self.begin_ns).saturating_mul(PS_PER_NS))?;
                 Some(request(&offer, self.begin_ns, *overhead_octets))
             }
         }
@@ -118,7 +129,9 @@ impl Supply {
     /// Requests that have come by the end although only so many of them were asked.
     pub fn unasked(&mut self, requests: u64) -> u64 {
         match &mut self.requests {
-            Drawn::Offered { source, is_scheduled: true, .. } => source.finish().0.saturating_sub(requests),
+            Drawn::Offered { source, is_scheduled: true, .. } => {
+                source.finish().0.saturating_sub(requests)
+            }
             Drawn::Offered { .. } | Drawn::Spaced { .. } => 0,
         }
     }

@@ -41,13 +41,15 @@ pub struct Sent {
     pub frames: u64,
     /// Their payloads' octets, marks included.
     pub payload_octets: u64,
-    /// Frames that were offered and never taken: the sender was stopped, or its port took nothing for a second after the end.
+    /// Frames that were offered and never taken: the sender was stopped, or its port took nothing
+    /// for a second after the end.
     pub untaken: u64,
     /// When the first was handed to the kernel.
     pub first_ns: Option<u64>,
     /// When the last had been.
     pub last_ns: Option<u64>,
-    /// How far from the times of their arrivals frames were handed over; empty for saturated sources, which have none.
+    /// How far from the times of their arrivals frames were handed over; empty for saturated
+    /// sources, which have none.
     pub achieved: Achieved,
     /// How often the sender took a breath although something was due.
     pub breaths: u64,
@@ -57,7 +59,8 @@ pub struct Sent {
     pub trial: Option<Trial>,
 }
 
-/// After a refusal, the time until the next attempt: some frames' worth, so that a full queue does not cost all of a processor.
+/// After a refusal, the time until the next attempt: some frames' worth, so that a full queue does
+/// not cost all of a processor.
 const AFTER_REFUSAL_NS: u64 = 20_000;
 /// A port that takes nothing for so long after the end is given up.
 const PATIENCE_NS: u64 = NS_PER_S;
@@ -81,7 +84,8 @@ pub fn send<P: Port, T: Timeline>(
     let mut pacing = Pacing::new(plan.pacer, time);
     let mut next = source.first();
     let trial = is_scheduled.then(|| pacing.try_out(plan.begin_ns, stop)).flatten();
-    let mut sender = Sender { port, time, face, plan, stop, sent: Sent { trial, ..Sent::nothing() } };
+    let mut sender =
+        Sender { port, time, face, plan, stop, sent: Sent { trial, ..Sent::nothing() } };
     let mut batch = Vec::with_capacity(sender.port.batch());
     while let Some(offer) = next {
         let due_ns = plan.begin_ns + offer.ready_ps.div_ceil(PS_PER_NS);
@@ -89,7 +93,9 @@ pub fn send<P: Port, T: Timeline>(
         let elapsed_ps = (now_ns - plan.begin_ns) * PS_PER_NS;
         batch.clear();
         while let Some(offer) = next.filter(|offer| offer.ready_ps <= elapsed_ps) {
-            if batch.len() == batch.capacity() || sender.sent.frames + batch.len() as u64 >= plan.most_frames {
+            if batch.len() == batch.capacity()
+                || sender.sent.frames + batch.len() as u64 >= plan.most_frames
+            {
                 break;
             }
             batch.push(offer);
@@ -178,7 +184,8 @@ impl<P: Port, T: Timeline> Sender<'_, P, T> {
             })?;
             if taken == 0 {
                 let end_ns = self.plan.begin_ns.saturating_add(self.plan.duration_ns);
-                if self.stop.load(Ordering::Relaxed) || now_ns > end_ns.saturating_add(PATIENCE_NS) {
+                if self.stop.load(Ordering::Relaxed) || now_ns > end_ns.saturating_add(PATIENCE_NS)
+                {
                     self.sent.untaken += left.len() as u64;
                     return Ok(false);
                 }
@@ -188,7 +195,8 @@ impl<P: Port, T: Timeline> Sender<'_, P, T> {
             self.sent.first_ns.get_or_insert(now_ns);
             self.sent.last_ns = Some(now_ns);
             self.sent.frames += taken as u64;
-            self.sent.payload_octets += left[..taken].iter().map(|offer| payload_octets(offer) as u64).sum::<u64>();
+            self.sent.payload_octets +=
+                left[..taken].iter().map(|offer| payload_octets(offer) as u64).sum::<u64>();
             done += taken;
         }
         Ok(true)

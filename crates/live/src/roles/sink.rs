@@ -20,7 +20,8 @@ pub struct SinkPlan<'a> {
     pub first_stream: u16,
     /// So many streams are counted.
     pub streams: u16,
-    /// What lies within counts for rates and delays, in the host's time. Sequence numbers count always.
+    /// What lies within counts for rates and delays, in the host's time. Sequence numbers count
+    /// always.
     pub measured_ns: Range<u64>,
     /// Equal parts of that time, at least 1, in which the same is counted.
     pub batches: u32,
@@ -44,7 +45,8 @@ pub enum SendersClock<'a> {
     Equal,
     /// Like this.
     Related(&'a Relation),
-    /// As is known when a frame arrives; delays of frames that arrive before anything is known are not told.
+    /// As is known when a frame arrives; delays of frames that arrive before anything is known are
+    /// not told.
     Ongoing(&'a Ongoing),
 }
 
@@ -63,7 +65,8 @@ pub struct StreamTally {
     pub last_ns: Option<u64>,
     /// Time from sending to arrival, in picoseconds, within the measured time.
     pub delay: Histogram,
-    /// Frames that came before they were sent: the clocks' relation is not known well enough. They are not in `delay`.
+    /// Frames that came before they were sent: the clocks' relation is not known well enough. They
+    /// are not in `delay`.
     pub before_sent: u64,
     /// Frames that came when nothing was known of the sender's clock. They are not in `delay`.
     pub unrelated: u64,
@@ -75,7 +78,8 @@ pub struct StreamTally {
     pub speech: SpeechTally,
 }
 
-/// What came of a stream in one part of the measured time, by when it came. Added over all parts each figure is that of the whole.
+/// What came of a stream in one part of the measured time, by when it came. Added over all parts
+/// each figure is that of the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamBatch {
     /// Frames that came for the first time.
@@ -84,11 +88,13 @@ pub struct StreamBatch {
     pub payload_octets: u64,
     /// Those of them whose delays are known.
     pub delays: u64,
-    /// The sum of these delays, in nanoseconds. It stays at the most there is room for, as only clocks that nobody compares can bring about.
+    /// The sum of these delays, in nanoseconds. It stays at the most there is room for, as only
+    /// clocks that nobody compares can bring about.
     pub delay_ns: u64,
     /// Frames before which one came within the measured time.
     pub spacings: u64,
-    /// The sum of the times since then, in nanoseconds; stamps out of order count as less than none, so that all together reach from the first arrival to the last.
+    /// The sum of the times since then, in nanoseconds; stamps out of order count as less than
+    /// none, so that all together reach from the first arrival to the last.
     pub spacing_ns: i64,
 }
 
@@ -124,7 +130,8 @@ pub struct Sunk {
     pub longest_absence_ns: u64,
 }
 
-/// How long a collecting sink lets frames gather: 150 of the shortest at 1 Gb/s, which every socket has room for.
+/// How long a collecting sink lets frames gather: 150 of the shortest at 1 Gb/s, which every socket
+/// has room for.
 const COLLECTING_NS: u64 = 100_000;
 /// After so long without a frame it waits for the next.
 const QUIET_NS: u64 = 10_000_000;
@@ -148,15 +155,16 @@ pub fn sink<P: Port, T: Timeline>(
     let mut left_ns = time.now_ns();
     let mut last_ns = None; // when something was there last
     while frames < plan.most_frames && !stop.load(Ordering::Relaxed) {
-        // Looked at once before waiting and once after: what comes together has one time unless the kernel stamps it.
+        // Looked at once before waiting and once after: what comes together has one time unless the
+        // kernel stamps it.
         let before_ns = time.now_ns();
         if before_ns >= plan.until_ns {
             break;
         }
         sunk.longest_absence_ns = sunk.longest_absence_ns.max(before_ns - left_ns);
         let mut arrived_ns = None;
-        let is_collecting =
-            plan.attention == Attention::Collecting && last_ns.is_some_and(|ns| before_ns < ns + QUIET_NS);
+        let is_collecting = plan.attention == Attention::Collecting
+            && last_ns.is_some_and(|ns| before_ns < ns + QUIET_NS);
         let wait = if is_collecting { Wait::No } else { plan.attention.wait() };
         let received = port.receive(wait, |arrival| {
             let now_ns = *arrived_ns.get_or_insert_with(|| {
@@ -184,7 +192,8 @@ pub fn sink<P: Port, T: Timeline>(
 
 impl Sunk {
     fn nothing(plan: &SinkPlan<'_>) -> Self {
-        let length_ps = plan.measured_ns.end.saturating_sub(plan.measured_ns.start).saturating_mul(PS_PER_NS);
+        let length_ps =
+            plan.measured_ns.end.saturating_sub(plan.measured_ns.start).saturating_mul(PS_PER_NS);
         let stream = StreamTally {
             sequence: Sequence::new(0, plan.memory),
             frames: 0,
@@ -203,15 +212,25 @@ impl Sunk {
     }
 
     #[inline]
-    fn take(&mut self, arrival: &Arrival<'_>, arrived_ns: u64, face: Face, plan: &SinkPlan<'_>, known: &Known) {
+    fn take(
+        &mut self,
+        arrival: &Arrival<'_>,
+        arrived_ns: u64,
+        face: Face,
+        plan: &SinkPlan<'_>,
+        known: &Known,
+    ) {
         let Ok(mark) = Mark::read(arrival.payload) else {
             self.unmarked += 1;
             return;
         };
-        let speech = if mark.kind == Kind::Voice { Speech::read(arrival.payload).ok() } else { None };
-        let is_ours = mark.experiment == plan.experiment && (mark.kind == Kind::Stream || speech.is_some());
+        let speech =
+            if mark.kind == Kind::Voice { Speech::read(arrival.payload).ok() } else { None };
+        let is_ours =
+            mark.experiment == plan.experiment && (mark.kind == Kind::Stream || speech.is_some());
         let index = mark.stream.checked_sub(plan.first_stream).map(usize::from);
-        let Some(stream) = index.and_then(|index| self.streams.get_mut(index)).filter(|_| is_ours) else {
+        let Some(stream) = index.and_then(|index| self.streams.get_mut(index)).filter(|_| is_ours)
+        else {
             self.strange += 1;
             return;
         };
@@ -250,9 +269,12 @@ impl SpeechTally {
         self.samples += u64::from(speech.samples);
         self.measured += measured;
         self.measured_packets += u64::from(speech.is_oldest_measured);
-        // Nothing comes before it was made but by what is known of the clocks; then the delays of packets tell.
-        if let Some(delay_ns) = made.and_then(|made| u64::try_from(between_ns(made, arrived)).ok()) {
-            self.voice_delay.record_many(delay_ns * PS_PER_NS, u64::from(speech.is_oldest_measured));
+        // Nothing comes before it was made but by what is known of the clocks; then the delays of
+        // packets tell.
+        if let Some(delay_ns) = made.and_then(|made| u64::try_from(between_ns(made, arrived)).ok())
+        {
+            self.voice_delay
+                .record_many(delay_ns * PS_PER_NS, u64::from(speech.is_oldest_measured));
             self.sample_delay.record_many(delay_ns * PS_PER_NS, measured);
         }
     }
@@ -260,7 +282,13 @@ impl SpeechTally {
 
 impl StreamTally {
     #[inline]
-    fn measure(&mut self, payload_octets: usize, arrived_ns: u64, since_ps: u64, delay_ns: Option<i64>) {
+    fn measure(
+        &mut self,
+        payload_octets: usize,
+        arrived_ns: u64,
+        since_ps: u64,
+        delay_ns: Option<i64>,
+    ) {
         // Parts are of what 64 bits hold of picoseconds, which is 213 days.
         let mut beyond = StreamBatch::default();
         let batch = self.batches.at(since_ps).unwrap_or(&mut beyond);
@@ -287,7 +315,8 @@ impl StreamTally {
         self.last_ns = Some(arrived_ns);
     }
 
-    /// Octets of payload delivered once, per second, from the first to the last measured arrival; `None` if there were not two.
+    /// Octets of payload delivered once, per second, from the first to the last measured arrival;
+    /// `None` if there were not two.
     ///
     /// The first frame's octets came in the time before it, so they do not count.
     #[must_use]

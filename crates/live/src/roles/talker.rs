@@ -6,7 +6,8 @@
 //!                             beyond its most: the oldest are lost
 //! ```
 //!
-//! Samples come at the times of a simulated host with the same seed and number: the code is the same ([`ethermeter_traffic::packets`]).
+//! Samples come at the times of a simulated host with the same seed and number: the code is the
+//! same ([`ethermeter_traffic::packets`]).
 
 use crate::pacing::{Achieved, Pacer, Pacing};
 use crate::port::Port;
@@ -54,7 +55,8 @@ pub struct Talked {
     pub samples: u64,
     /// Most samples of a packet.
     pub most_samples: u64,
-    /// A packet that was wanted and never taken: the sender was stopped, or its port was not clear for a second after the end.
+    /// A packet that was wanted and never taken: the sender was stopped, or its port was not clear
+    /// for a second after the end.
     pub untaken: u64,
     /// What became of the samples made in the measured time; those handed over are `sent`.
     pub measured: HostSamples,
@@ -68,7 +70,8 @@ pub struct Talked {
     pub waited: u64,
     /// From a packet's being wanted to its being handed over, in picoseconds, of all of them.
     pub wait: Histogram,
-    /// How far from the times at which they were wanted packets were handed over that did not have to wait.
+    /// How far from the times at which they were wanted packets were handed over that did not have
+    /// to wait.
     pub achieved: Achieved,
     /// How often the sender took a breath although something was due.
     pub breaths: u64,
@@ -76,8 +79,8 @@ pub struct Talked {
 
 /// The least time between two looks at a port that is not clear …
 const LOOK_NS: u64 = 50_000;
-/// … and the most; between them it is this part of the time since the last packet was handed over, so that what the wire is left idle is a small part of
-/// the time that a packet takes on it.
+/// … and the most; between them it is this part of the time since the last packet was handed over,
+/// so that what the wire is left idle is a small part of the time that a packet takes on it.
 const LONGEST_LOOK_NS: u64 = 1_000_000;
 const LOOK_PART: u64 = 64;
 /// A port that is not clear for so long after the end is given up.
@@ -86,8 +89,8 @@ const PATIENCE_NS: u64 = NS_PER_S;
 /// Talk until the time is over or `stop` is set.
 ///
 /// # Errors
-/// If packets are not of whole octets, have no room for a mark or are longer than the port's; if the port cannot tell when a packet has left; or if
-/// sending is impossible.
+/// If packets are not of whole octets, have no room for a mark or are longer than the port's; if
+/// the port cannot tell when a packet has left; or if sending is impossible.
 pub fn talk<P: Port, T: Timeline>(
     port: &mut P,
     time: &T,
@@ -129,8 +132,13 @@ fn check_lengths<P: Port>(port: &P, voice: &VoiceSpec) -> Result<(), Error> {
         return Err(Error::refused("packets of samples", format!("{voice:?}"), fault));
     }
     if !voice.sample_bits.is_multiple_of(8) || !voice.overhead_bits.is_multiple_of(8) {
-        let value = format!("samples of {} bits beside {} bits", voice.sample_bits, voice.overhead_bits);
-        return Err(Error::refused("packets of samples", value, "samples and what is beside them in whole octets"));
+        let value =
+            format!("samples of {} bits beside {} bits", voice.sample_bits, voice.overhead_bits);
+        return Err(Error::refused(
+            "packets of samples",
+            value,
+            "samples and what is beside them in whole octets",
+        ));
     }
     let carrier = port.carrier();
     let shortest = carrier.frame_of(Octets((MARK_OCTETS + SPEECH_OCTETS) as u64));
@@ -143,7 +151,11 @@ fn check_lengths<P: Port>(port: &P, voice: &VoiceSpec) -> Result<(), Error> {
     }
     let most_samples = voice.max_bits.saturating_sub(voice.overhead_bits) / voice.sample_bits;
     if most_samples > u64::from(u16::MAX) {
-        return Err(Error::refused("samples of a packet", most_samples, format!("at most {}", u16::MAX)));
+        return Err(Error::refused(
+            "samples of a packet",
+            most_samples,
+            format!("at most {}", u16::MAX),
+        ));
     }
     Ok(())
 }
@@ -178,7 +190,8 @@ struct Talker<'a, P, T> {
 }
 
 impl<P: Port, T: Timeline> Talker<'_, P, T> {
-    /// Wait until the port is clear and hand over what has gathered by then, wanted since `due_ns`; false if that has to end before.
+    /// Wait until the port is clear and hand over what has gathered by then, wanted since `due_ns`;
+    /// false if that has to end before.
     fn hand_over(&mut self, voice: &mut Packets, due_ns: u64, now_ns: u64) -> Result<bool, Error> {
         let mut now_ns = now_ns;
         let mut has_waited = false;
@@ -203,11 +216,13 @@ impl<P: Port, T: Timeline> Talker<'_, P, T> {
         }
     }
 
-    /// Offer the kernel a packet of the samples made until `now_ns`; whether it took it. If not, they go on gathering.
+    /// Offer the kernel a packet of the samples made until `now_ns`; whether it took it. If not,
+    /// they go on gathering.
     fn try_packet(&mut self, voice: &mut Packets, now_ns: u64) -> Result<bool, Error> {
         let (begin_ns, talked) = (self.plan.begin_ns, &mut self.talked);
         let mut after = voice.clone();
-        let VoicePacket { bits, samples, counted, oldest_ps } = after.call((now_ns - begin_ns) * PS_PER_NS);
+        let VoicePacket { bits, samples, counted, oldest_ps } =
+            after.call((now_ns - begin_ns) * PS_PER_NS);
         let count = |samples: u64| u16::try_from(samples).expect("lengths were checked");
         let oldest_ns = oldest_ps / PS_PER_NS;
         let speech = Speech {

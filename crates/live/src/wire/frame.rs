@@ -45,7 +45,10 @@ impl std::str::FromStr for Mac {
         let mut octets = [0; 6];
         let mut parts = text.split(':');
         for octet in &mut octets {
-            let part = parts.next().filter(|part| part.len() == 2 && !part.contains('+')).ok_or_else(no)?;
+            let part = parts
+                .next()
+                .filter(|part| part.len() == 2 && !part.contains('+'))
+                .ok_or_else(no)?;
             *octet = u8::from_str_radix(part, 16).map_err(|_| no())?;
         }
         if parts.next().is_some() {

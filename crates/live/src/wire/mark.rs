@@ -8,9 +8,10 @@
 //!                                                                                  samples  measured  oldest is   (voice only)
 //! ```
 //!
-//! All big-endian. It has 18 octets because that is what UDP over IPv4 leaves of the shortest frame. So sequence numbers have 48 bits (22 days of
-//! shortest frames at 100 Gb/s), and times are *faces*: nanoseconds modulo 2^48, which is 3.26 days. A difference of two faces is right as
-//! long as the times are less than half of that apart.
+//! All big-endian. It has 18 octets because that is what UDP over IPv4 leaves of the shortest
+//! frame. So sequence numbers have 48 bits (22 days of shortest frames at 100 Gb/s), and times are
+//! *faces*: nanoseconds modulo 2^48, which is 3.26 days. A difference of two faces is right as long
+//! as the times are less than half of that apart.
 
 use super::{check_octets, octets_at, WireError};
 
@@ -81,7 +82,8 @@ pub struct Mark {
     pub sent_ns: u64,
 }
 
-/// When the answering station received a request and sent its response, by its own clock, modulo 2^48 ns.
+/// When the answering station received a request and sent its response, by its own clock, modulo
+/// 2^48 ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The request's arrival.
@@ -202,7 +204,8 @@ impl Mark {
     /// If the payload is shorter than [`MARK_OCTETS`].
     #[inline]
     pub fn emit(&self, payload: &mut [u8]) {
-        let head: &mut [u8; MARK_OCTETS] = payload.first_chunk_mut().expect("payloads have room for a mark");
+        let head: &mut [u8; MARK_OCTETS] =
+            payload.first_chunk_mut().expect("payloads have room for a mark");
         head[0] = MAGIC;
         head[field::VERSION_AND_KIND] = VERSION << 4 | self.kind as u8;
         head[field::EXPERIMENT..field::STREAM].copy_from_slice(&self.experiment.to_be_bytes());
@@ -242,7 +245,8 @@ impl Speech {
     pub fn emit(&self, payload: &mut [u8]) {
         write_48(payload, field::MADE, self.made_ns);
         payload[field::SAMPLES..field::MEASURED].copy_from_slice(&self.samples.to_be_bytes());
-        payload[field::MEASURED..field::IS_OLDEST_MEASURED].copy_from_slice(&self.measured.to_be_bytes());
+        payload[field::MEASURED..field::IS_OLDEST_MEASURED]
+            .copy_from_slice(&self.measured.to_be_bytes());
         payload[field::IS_OLDEST_MEASURED] = u8::from(self.is_oldest_measured);
     }
 }
@@ -263,9 +267,20 @@ mod tests {
     use proptest::prelude::*;
 
     fn marks() -> impl Strategy<Value = Mark> {
-        let kinds = prop_oneof![Just(Kind::Stream), Just(Kind::Request), Just(Kind::Response), Just(Kind::Voice)];
+        let kinds = prop_oneof![
+            Just(Kind::Stream),
+            Just(Kind::Request),
+            Just(Kind::Response),
+            Just(Kind::Voice)
+        ];
         (kinds, any::<u16>(), any::<u16>(), 0..SEQUENCE_LIMIT, 0..SEQUENCE_LIMIT).prop_map(
-            |(kind, experiment, stream, sequence, sent_ns)| Mark { kind, experiment, stream, sequence, sent_ns },
+            |(kind, experiment, stream, sequence, sent_ns)| Mark {
+                kind,
+                experiment,
+                stream,
+                sequence,
+                sent_ns,
+            },
         )
     }
 
@@ -304,34 +319,51 @@ mod tests {
 
     #[test]
     fn a_mark_stands_in_the_stated_octets() {
-        let mark =
-            Mark { kind: Kind::Response, experiment: 0x0102, stream: 0x0304, sequence: 0x0506_0708_090A, sent_ns: 7 };
+        let mark = Mark {
+            kind: Kind::Response,
+            experiment: 0x0102,
+            stream: 0x0304,
+            sequence: 0x0506_0708_090A,
+            sent_ns: 7,
+        };
         let mut payload = [0; MARK_OCTETS + TURN_OCTETS];
         mark.emit(&mut payload);
         Turn { received_ns: 8, answered_ns: 9 }.emit(&mut payload);
         assert_eq!(
             payload,
-            [0xE3, 0x12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 9]
+            [
+                0xE3, 0x12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 8, 0,
+                0, 0, 0, 0, 9
+            ]
         );
     }
 
     #[test]
     fn what_voice_holds_follows_its_mark_in_the_stated_octets() {
         let mark = Mark { kind: Kind::Voice, experiment: 1, stream: 2, sequence: 3, sent_ns: 4 };
-        let speech = Speech { made_ns: 0x0102_0304_0506, samples: 0x0708, measured: 0x090A, is_oldest_measured: true };
+        let speech = Speech {
+            made_ns: 0x0102_0304_0506,
+            samples: 0x0708,
+            measured: 0x090A,
+            is_oldest_measured: true,
+        };
         let mut payload = [0; MARK_OCTETS + SPEECH_OCTETS];
         mark.emit(&mut payload);
         speech.emit(&mut payload);
         assert_eq!(payload[..2], [0xE3, 0x13]);
         assert_eq!(payload[MARK_OCTETS..], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1]);
         assert_eq!(Speech::read(&payload), Ok(speech));
-        assert_eq!(Speech::read(&payload[..28]), Err(WireError::TooShort { octets: 28, needed: 29 }));
+        assert_eq!(
+            Speech::read(&payload[..28]),
+            Err(WireError::TooShort { octets: 28, needed: 29 })
+        );
     }
 
     #[test]
     fn another_version_is_no_mark() {
         let mut payload = [0; MARK_OCTETS];
-        Mark { kind: Kind::Stream, experiment: 1, stream: 1, sequence: 1, sent_ns: 1 }.emit(&mut payload);
+        Mark { kind: Kind::Stream, experiment: 1, stream: 1, sequence: 1, sent_ns: 1 }
+            .emit(&mut payload);
         payload[1] = 0x20;
         assert_eq!(Mark::read(&payload), Err(WireError::NoMark(0xE320)));
         payload[1] = 0x1F;

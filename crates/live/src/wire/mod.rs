@@ -1,13 +1,16 @@
 //! What is on the wire: the mark that every frame of ours carries, and raw frames around it.
 //!
-//! Two views of each, after the manner of smoltcp: a checked *window* over octets, which may hold nonsense that is well-formed, and a small *value*
-//! that can only hold what makes sense. Reading never panics, whatever the octets.
+//! Two views of each, after the manner of smoltcp: a checked *window* over octets, which may hold
+//! nonsense that is well-formed, and a small *value* that can only hold what makes sense. Reading
+//! never panics, whatever the octets.
 
 mod frame;
 mod mark;
 
 pub use frame::{Addresses, FrameWindow, Mac, HEADER_OCTETS};
-pub use mark::{Kind, Mark, MarkWindow, Speech, Turn, MARK_OCTETS, SEQUENCE_LIMIT, SPEECH_OCTETS, TURN_OCTETS};
+pub use mark::{
+    Kind, Mark, MarkWindow, Speech, Turn, MARK_OCTETS, SEQUENCE_LIMIT, SPEECH_OCTETS, TURN_OCTETS,
+};
 
 use ethermeter_ethernet::{Carrier, Octets};
 

@@ -1,7 +1,9 @@
-//! Measurements in windows in which the machine did not stall; a test that finds none is inconclusive.
+//! Measurements in windows in which the machine did not stall; a test that finds none is
+//! inconclusive.
 //!
-//! Laws (counts, conservation, order, octets) hold on any machine: tests assert them once. An expectation of a time or a rate is asserted
-//! on a measurement from a quiet window. Witness threads alone decide whether it was quiet, never what was measured.
+//! Laws (counts, conservation, order, octets) hold on any machine: tests assert them once. An
+//! expectation of a time or a rate is asserted on a measurement from a quiet window. Witness
+//! threads alone decide whether it was quiet, never what was measured.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,9 +16,10 @@ const SLEEP: Duration = Duration::from_millis(2);
 /// A witness that wakes up later than this was stalled.
 const STALL: Duration = Duration::from_millis(1);
 
-/// What `measure` returns in the first window of at most three in which stalls of all processors together took no longer than
-/// `tolerated`; `None` if there is no such window. Then the test must end; that it is inconclusive was told in the file named by
-/// `ETHERMETER_INCONCLUSIVE`, or on standard error.
+/// What `measure` returns in the first window of at most three in which stalls of all processors
+/// together took no longer than `tolerated`; `None` if there is no such window. Then the test must
+/// end; that it is inconclusive was told in the file named by `ETHERMETER_INCONCLUSIVE`, or on
+/// standard error.
 pub fn in_quiet_window<T>(tolerated: Duration, mut measure: impl FnMut() -> T) -> Option<T> {
     let mut seen = Vec::new();
     for _ in 0..CALLS {
@@ -34,7 +37,8 @@ pub fn in_quiet_window<T>(tolerated: Duration, mut measure: impl FnMut() -> T) -
 fn witnessed<T>(measure: impl FnOnce() -> T) -> (T, Duration) {
     let (stop, stalled_ns) = (AtomicBool::new(false), AtomicU64::new(0));
     let result = thread::scope(|scope| {
-        // As many as there are processors: one that waits for a processor while another is free would not notice.
+        // As many as there are processors: one that waits for a processor while another is free
+        // would not notice.
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
@@ -42,7 +46,10 @@ fn witnessed<T>(measure: impl FnOnce() -> T) -> (T, Duration) {
                     thread::sleep(SLEEP);
                     let late = begin.elapsed().saturating_sub(SLEEP);
                     if late > STALL {
-                        stalled_ns.fetch_add(u64::try_from(late.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+                        stalled_ns.fetch_add(
+                            u64::try_from(late.as_nanos()).unwrap_or(u64::MAX),
+                            Ordering::Relaxed,
+                        );
                     }
                 }
             });
@@ -64,7 +71,8 @@ impl Drop for Stopping<'_> {
     }
 }
 
-/// Say that a test is inconclusive: in the file that `make test-rust` counts and prints, else past the capture of what passing tests print.
+/// Say that a test is inconclusive: in the file that `make test-rust` counts and prints, else past
+/// the capture of what passing tests print.
 fn tell(why: &str) {
     let line = format!("inconclusive: {}: {why}\n", thread::current().name().unwrap_or("a test"));
     let written = match std::env::var_os("ETHERMETER_INCONCLUSIVE") {

@@ -1,7 +1,9 @@
 //! What was read of a network's clocks, as arrays.
 
 use super::Column;
-use ethermeter_simulator::network::{ComparedOutcome, ComparisonOutcome, FlowOutcome, Outcome, SignedDelays};
+use ethermeter_simulator::network::{
+    ComparedOutcome, ComparisonOutcome, FlowOutcome, Outcome, SignedDelays,
+};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -9,12 +11,15 @@ use pyo3::types::PyDict;
 /// What is not known is not a number.
 pub(super) fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    let clock = |flow: &FlowOutcome| flow.reading.as_ref().map(|reading| reading.clock.clone()).unwrap_or_default();
+    let clock = |flow: &FlowOutcome| {
+        flow.reading.as_ref().map(|reading| reading.clock.clone()).unwrap_or_default()
+    };
     signed(py, &dict, "clock", o, clock)?;
     if o.comparisons.is_empty() {
         return Ok(dict);
     }
-    let compared = |flow: &FlowOutcome| of(flow).map(|compared| compared.delays.clone()).unwrap_or_default();
+    let compared =
+        |flow: &FlowOutcome| of(flow).map(|compared| compared.delays.clone()).unwrap_or_default();
     signed(py, &dict, "compared", o, compared)?;
     let counts: [Column<ComparedOutcome, u64>; 3] = [
         ("unrelated", |compared| compared.unrelated),
@@ -27,7 +32,9 @@ pub(super) fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, 
     }
     #[allow(clippy::cast_precision_loss)] // for reports
     let figures: [Column<ComparedOutcome, Option<f64>>; 6] = [
-        ("error_s", |compared| (compared.delays.count > 0).then_some(compared.error_most_ps as f64 * 1e-12)),
+        ("error_s", |compared| {
+            (compared.delays.count > 0).then_some(compared.error_most_ps as f64 * 1e-12)
+        }),
         ("delay_uncertainty_s", |compared| compared.delay_uncertainty_ns.map(|ns| ns * 1e-9)),
         ("ahead_s", |compared| compared.told.map(|told| told.ahead_ns * 1e-9)),
         ("uncertainty_s", |compared| compared.told.map(|told| told.uncertainty_ns * 1e-9)),
@@ -35,7 +42,8 @@ pub(super) fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, 
         ("drift_uncertainty", |compared| compared.told.map(|told| told.drift_uncertainty)),
     ];
     for (key, pick) in figures {
-        let values: Vec<f64> = o.flows.iter().map(|flow| of(flow).and_then(pick).unwrap_or(f64::NAN)).collect();
+        let values: Vec<f64> =
+            o.flows.iter().map(|flow| of(flow).and_then(pick).unwrap_or(f64::NAN)).collect();
         dict.set_item(format!("flow_{key}"), values.into_pyarray(py))?;
     }
     let pairs: [Column<ComparisonOutcome, u64>; 7] = [
@@ -67,13 +75,19 @@ fn signed(
     pick: impl Fn(&FlowOutcome) -> SignedDelays,
 ) -> PyResult<()> {
     let every: Vec<SignedDelays> = o.flows.iter().map(pick).collect();
-    dict.set_item(format!("flow_{key}"), every.iter().map(|of| of.count).collect::<Vec<u64>>().into_pyarray(py))?;
+    dict.set_item(
+        format!("flow_{key}"),
+        every.iter().map(|of| of.count).collect::<Vec<u64>>().into_pyarray(py),
+    )?;
     let means: Vec<f64> = every.iter().map(SignedDelays::mean_s).collect();
     dict.set_item(format!("flow_{key}_s"), means.into_pyarray(py))?;
     let rows: Vec<[i64; 4]> = (0i64..)
         .zip(&every)
-        .flat_map(|(flow, of)| of.buckets.iter().map(move |&(low, high, n)| [flow, low, high, n.cast_signed()]))
+        .flat_map(|(flow, of)| {
+            of.buckets.iter().map(move |&(low, high, n)| [flow, low, high, n.cast_signed()])
+        })
         .collect();
-    let column = |index: usize| rows.iter().map(|row| row[index]).collect::<Vec<i64>>().into_pyarray(py);
+    let column =
+        |index: usize| rows.iter().map(|row| row[index]).collect::<Vec<i64>>().into_pyarray(py);
     dict.set_item(key, (column(0), column(1), column(2), column(3)))
 }

@@ -43,7 +43,8 @@ impl<'w> Account<'w> {
 
     fn within(&self, at: i64) -> u64 {
         u64::from(
-            self.world.phases.measure_from_ps.cast_signed() <= at && at < self.world.phases.measure_to_ps.cast_signed(),
+            self.world.phases.measure_from_ps.cast_signed() <= at
+                && at < self.world.phases.measure_to_ps.cast_signed(),
         )
     }
 
@@ -67,7 +68,8 @@ impl<'w> Account<'w> {
         end
     }
 
-    /// A frame is sent from `start` to `end`, in vain. Those of one collision come in the order of their starts, then [`Self::collide`].
+    /// A frame is sent from `start` to `end`, in vain. Those of one collision come in the order of
+    /// their starts, then [`Self::collide`].
     #[inline]
     pub fn fail(&mut self, frame: &mut Frame, start: i64, end: i64, ending: Ending) {
         self.colliding.push(attempt(frame, start, end, ending));
@@ -83,7 +85,8 @@ impl<'w> Account<'w> {
 
     /// The figures, when nothing more happens. `held` are the frames still there.
     pub fn finish<'f>(self, held: impl Iterator<Item = &'f Frame>) -> (Outcome, Vec<Attempt>) {
-        let held: Vec<(usize, i64)> = held.map(|frame| (frame.station as usize, frame.taken_up)).collect();
+        let held: Vec<(usize, i64)> =
+            held.map(|frame| (frame.station as usize, frame.taken_up)).collect();
         self.tally.close(self.world, &held, &self.supplied)
     }
 }

@@ -4,9 +4,10 @@
 //! silence ──► slot, in vain ──► slot, in vain ──► … ──► packet ──► clear ──► silence
 //! ```
 //!
-//! One of waiting: each of n waiting frames sends with probability 1/n (Metcalfe and Boggs 1976; Almes and Lazowska 1979). One over e: n = 1
-//! is sent at once; otherwise all collide in the first slot, and from then on one is alone with probability 1/e (Lam 1980).
-//! What comes in a slot joins at its end.
+//! One of waiting: each of n waiting frames sends with probability 1/n (Metcalfe and Boggs 1976;
+//! Almes and Lazowska 1979). One over e: n = 1 is sent at once; otherwise all collide in the first
+//! slot, and from then on one is alone with probability 1/e (Lam 1980). What comes in a slot joins
+//! at its end.
 
 use super::account::{Account, Frame};
 use super::scenario::{Adaptive, Empty, Policy};
@@ -48,7 +49,9 @@ pub(super) fn run(
         account: Account::new(world, tracing),
         waiting: Vec::new(),
         held: vec![0; world.stations()],
-        rooms: (0..world.stations()).map(|i| world.group(i).queue_frames.unwrap_or(u32::MAX)).collect(),
+        rooms: (0..world.stations())
+            .map(|i| world.group(i).queue_frames.unwrap_or(u32::MAX))
+            .collect(),
         chance: Stream::new(world.seed, MEDIUM, Purpose::Contention),
     };
     let end = world.phases.end_ps.cast_signed();
@@ -108,7 +111,13 @@ impl Queue<'_> {
             if self.held[station] < self.rooms[station] {
                 self.held[station] += 1;
                 let bits = self.supplies.bits(station);
-                self.waiting.push(Frame { station: small(station), arrived: time, taken_up: time, bits, attempts: 0 });
+                self.waiting.push(Frame {
+                    station: small(station),
+                    arrived: time,
+                    taken_up: time,
+                    bits,
+                    attempts: 0,
+                });
             } else {
                 self.account.drop(small(station), time);
             }
@@ -143,8 +152,8 @@ impl Queue<'_> {
         }
     }
 
-    /// Alone with probability 1/e, after a slot in which all collide. In a slot in vain nobody sends, or two, as often as a Poisson number
-    /// of mean 1 is none, or at least two.
+    /// Alone with probability 1/e, after a slot in which all collide. In a slot in vain nobody
+    /// sends, or two, as often as a Poisson number of mean 1 is none, or at least two.
     fn one_over_e(&mut self, first_slot: bool) -> Senders {
         let n = self.waiting.len();
         match n {

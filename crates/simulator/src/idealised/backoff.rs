@@ -1,8 +1,8 @@
-//! Contention in slots that begin with the silence, each station after its own backoff (Almes and Lazowska's simulations; compare
-//! `adaptive`, where everybody knows how many wait).
+//! Contention in slots that begin with the silence, each station after its own backoff (Almes and
+//! Lazowska's simulations; compare `adaptive`, where everybody knows how many wait).
 //!
-//! A station starts in the first slot that begins when its backoff is over; backoff goes on while others send. Stations that start
-//! in one slot collide, for one slot.
+//! A station starts in the first slot that begins when its backoff is over; backoff goes on while
+//! others send. Stations that start in one slot collide, for one slot.
 
 use super::scenario::{Adaptive, Empty};
 use crate::scenario::Error;
@@ -30,7 +30,8 @@ pub(super) fn run(
     loop {
         let soonest = next.iter().copied().min().expect("at least one station");
         if soonest > now {
-            let holds = |station: &Station| station.holding_since().is_some_and(|since| since < soonest);
+            let holds =
+                |station: &Station| station.holding_since().is_some_and(|since| since < soonest);
             now = if adaptive.empty == Empty::AtOnce && !stations.iter().any(holds) {
                 soonest
             } else {
@@ -42,7 +43,9 @@ pub(super) fn run(
             return Ok(tally.finish(world, &mut stations));
         }
         starting.clear();
-        starting.extend(next.iter().enumerate().filter(|(_, &ready)| ready <= now).map(|(station, _)| station));
+        starting.extend(
+            next.iter().enumerate().filter(|(_, &ready)| ready <= now).map(|(station, _)| station),
+        );
         if let [station] = starting[..] {
             let over = now + stations[station].packet_time(world, now);
             let (attempt, ready) = stations[station].deliver(now, over);

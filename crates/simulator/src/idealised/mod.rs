@@ -1,15 +1,20 @@
-//! The worlds that theories assume, by brute force: slot by slot or event by event, and by no formula.
+//! The worlds that theories assume, by brute force: slot by slot or event by event, and by no
+//! formula.
 //!
-//! An idealised world is another medium access. It gives the same [`Attempt`]s in the order of their starts into the same
-//! [`Tally`](crate::tally::Tally), so that frames, delays, histograms, batches and channel time come out as they do of a segment.
-//! Of the segment only the duration of a bit is used; a packet is a frame, without preamble and gap.
+//! An idealised world is another medium access. It gives the same [`Attempt`]s in the order of
+//! their starts into the same [`Tally`](crate::tally::Tally), so that frames, delays, histograms,
+//! batches and channel time come out as they do of a segment. Of the segment only the duration of a
+//! bit is used; a packet is a frame, without preamble and gap.
 //!
 //! - [`scenario`]: such a trial as it is written in a plan, and what is wrong with it.
-//! - `slotted_crowd`, `slotted_users`: carrier sense in slots, for an infinite and for a finite population.
-//! - `adaptive`: one implied queue whose contention adapts to how many wait. `backoff`: the same medium, each station with its own backoff.
+//! - `slotted_crowd`, `slotted_users`: carrier sense in slots, for an infinite and for a finite
+//!   population.
+//! - `adaptive`: one implied queue whose contention adapts to how many wait. `backoff`: the same
+//!   medium, each station with its own backoff.
 //! - `sensing_again`, `persistent`: carrier sense without slots, non-persistent and 1-persistent.
 //! - `polling`: cyclic service of queues, as by a token.
-//! - `supply`: what the stations, and the population without end, offer. `account`: what is counted.
+//! - `supply`: what the stations, and the population without end, offer. `account`: what is
+//!   counted.
 
 mod account;
 mod adaptive;
@@ -35,7 +40,8 @@ use scenario::{Access, Adaptive, Policy, Population, Slotted, Unslotted};
 /// Run a trial. `tracing` also gives every attempt in the order of their starts.
 ///
 /// # Errors
-/// If the trial contradicts itself or leaves the range of what can be simulated; [`Error::Stopped`] if it was stopped.
+/// If the trial contradicts itself or leaves the range of what can be simulated; [`Error::Stopped`]
+/// if it was stopped.
 pub fn run(trial: &Trial, watch: &Watch, tracing: bool) -> Result<(Outcome, Vec<Attempt>), Error> {
     let mut world = World::idealised(trial.seed, &trial.scenario)?;
     scenario::check_no_voice(&world)?;
@@ -58,7 +64,9 @@ fn run_slotted(
     tracing: bool,
 ) -> Result<(Outcome, Vec<Attempt>), Error> {
     match &slotted.population {
-        Population::Infinite(infinite) => slotted_crowd::run(world, slotted, *infinite, watch, tracing),
+        Population::Infinite(infinite) => {
+            slotted_crowd::run(world, slotted, *infinite, watch, tracing)
+        }
         Population::Finite(finite) => slotted_users::run(world, slotted, *finite, watch, tracing),
     }
 }
@@ -84,7 +92,11 @@ fn run_unslotted(
 ) -> Result<(Outcome, Vec<Attempt>), Error> {
     let propagation = unslotted.propagation_ps.cast_signed();
     match unslotted.access {
-        Access::NonPersistent(access) => sensing_again::run(world, propagation, access, watch, tracing),
-        Access::OnePersistent(access) => persistent::run(world, propagation, access, watch, tracing),
+        Access::NonPersistent(access) => {
+            sensing_again::run(world, propagation, access, watch, tracing)
+        }
+        Access::OnePersistent(access) => {
+            persistent::run(world, propagation, access, watch, tracing)
+        }
     }
 }

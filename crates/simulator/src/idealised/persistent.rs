@@ -1,7 +1,8 @@
 //! Carrier sense without slots, 1-persistent (Takagi and Kleinrock 1985).
 //!
-//! A busy period begins with one frame, or with all that waited for the silence. All are at distance a of each other; whoever starts within a of
-//! the first start has not heard it; who comes later waits for the end of the period. Whoever hears a collision stops b later.
+//! A busy period begins with one frame, or with all that waited for the silence. All are at
+//! distance a of each other; whoever starts within a of the first start has not heard it; who comes
+//! later waits for the end of the period. Whoever hears a collision stops b later.
 //!
 //! ```text
 //! one start, alone         packet, a                     delivered
@@ -25,9 +26,15 @@ type Start = (i64, Frame);
 
 /// Who offers frames, and when the next busy period begins.
 trait Population {
-    /// The frames that start the next period and those that start before they hear it, in the order of their starts; none: it is over.
-    /// The medium has been idle since `idle_from`.
-    fn start(&mut self, idle_from: i64, propagation: i64, account: &mut Account, starting: &mut Vec<Start>);
+    /// The frames that start the next period and those that start before they hear it, in the order
+    /// of their starts; none: it is over. The medium has been idle since `idle_from`.
+    fn start(
+        &mut self,
+        idle_from: i64,
+        propagation: i64,
+        account: &mut Account,
+        starting: &mut Vec<Start>,
+    );
 
     /// The period is over, and those that took part are idle.
     fn rest(&mut self, idle_from: i64, starting: &[Start], account: &mut Account);
@@ -44,7 +51,14 @@ pub(super) fn run(
     let account = Account::new(world, tracing);
     let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
     let Some(mean_ps) = access.infinite_mean_ps else {
-        return run_with(Users { supplies: Supplies::new(world, 1) }, world, propagation, access, account, &mut poll);
+        return run_with(
+            Users { supplies: Supplies::new(world, 1) },
+            world,
+            propagation,
+            access,
+            account,
+            &mut poll,
+        );
     };
     let crowd = Waiting { crowd: Crowd::new(world, mean_ps), waiting: Vec::new() };
     let (mut outcome, trace) = run_with(crowd, world, propagation, access, account, &mut poll)?;
@@ -66,7 +80,10 @@ fn run_with(
     loop {
         starting.clear();
         population.start(idle_from, propagation, &mut account, &mut starting);
-        if starting.first().is_none_or(|&(start, _)| start >= end || !poll.goes_on(start.cast_unsigned())) {
+        if starting
+            .first()
+            .is_none_or(|&(start, _)| start >= end || !poll.goes_on(start.cast_unsigned()))
+        {
             poll.check()?;
             return Ok(account.finish(starting.iter().map(|(_, frame)| frame)));
         }
@@ -76,7 +93,12 @@ fn run_with(
 }
 
 /// Send the frames of one busy period. Returns when the medium is idle again.
-fn send(starting: &mut [Start], propagation: i64, access: OnePersistent, account: &mut Account) -> i64 {
+fn send(
+    starting: &mut [Start],
+    propagation: i64,
+    access: OnePersistent,
+    account: &mut Account,
+) -> i64 {
     let abort = signed(access.abort_ps);
     let first = starting[0].0;
     let unnoticed = access.simultaneous_starts_unnoticed;
@@ -88,10 +110,16 @@ fn send(starting: &mut [Start], propagation: i64, access: OnePersistent, account
     let rivals_stop = first + propagation + abort;
     let (first_stop, idle_from) = match rival {
         None if unnoticed => {
-            let longest = starting.iter().map(|(_, frame)| account.packet(frame.bits)).max().expect("two or more");
+            let longest = starting
+                .iter()
+                .map(|(_, frame)| account.packet(frame.bits))
+                .max()
+                .expect("two or more");
             (first + longest, first + longest + propagation)
         }
-        Some(rival) if unnoticed || !several => (rival + propagation + abort, rival + 2 * propagation + abort),
+        Some(rival) if unnoticed || !several => {
+            (rival + propagation + abort, rival + 2 * propagation + abort)
+        }
         _ => (rivals_stop, rivals_stop + propagation),
     };
     for (start, frame) in starting {
@@ -118,7 +146,13 @@ impl Waiting<'_> {
 }
 
 impl Population for Waiting<'_> {
-    fn start(&mut self, idle_from: i64, propagation: i64, account: &mut Account, starting: &mut Vec<Start>) {
+    fn start(
+        &mut self,
+        idle_from: i64,
+        propagation: i64,
+        account: &mut Account,
+        starting: &mut Vec<Start>,
+    ) {
         std::mem::swap(starting, &mut self.waiting);
         if starting.is_empty() && self.crowd.next() == NEVER {
             return;
@@ -138,13 +172,20 @@ impl Population for Waiting<'_> {
     }
 }
 
-/// Stations, each with one frame, whose users think from the end of a period in which they took part.
+/// Stations, each with one frame, whose users think from the end of a period in which they took
+/// part.
 struct Users<'w> {
     supplies: Supplies<'w>,
 }
 
 impl Population for Users<'_> {
-    fn start(&mut self, idle_from: i64, propagation: i64, account: &mut Account, starting: &mut Vec<Start>) {
+    fn start(
+        &mut self,
+        idle_from: i64,
+        propagation: i64,
+        account: &mut Account,
+        starting: &mut Vec<Start>,
+    ) {
         let first = self.supplies.soonest().0.max(idle_from);
         for station in 0..self.supplies.stations() {
             let arrived = self.supplies.next(station);
@@ -152,7 +193,13 @@ impl Population for Users<'_> {
                 self.supplies.take(station);
                 account.offer(small(station), arrived);
                 let bits = self.supplies.bits(station);
-                let frame = Frame { station: small(station), arrived, taken_up: arrived, bits, attempts: 0 };
+                let frame = Frame {
+                    station: small(station),
+                    arrived,
+                    taken_up: arrived,
+                    bits,
+                    attempts: 0,
+                };
                 starting.push((arrived.max(first), frame));
             }
         }
@@ -173,6 +220,7 @@ fn count(world: &World) -> f64 {
 
 #[allow(clippy::cast_precision_loss)]
 fn mean_packet_ps(world: &World) -> f64 {
-    let bits: f64 = (0..world.stations()).map(|station| world.group(station).frames.mean_bits()).sum();
+    let bits: f64 =
+        (0..world.stations()).map(|station| world.group(station).frames.mean_bits()).sum();
     bits / count(world) * world.bit as f64
 }

@@ -1,4 +1,5 @@
-//! Cyclic service of queues, as by a token (Bux 1981): the server walks from station to station, and sends what its discipline allows.
+//! Cyclic service of queues, as by a token (Bux 1981): the server walks from station to station,
+//! and sends what its discipline allows.
 
 use super::account::{Account, Frame};
 use super::scenario::{Discipline, Polling};
@@ -45,7 +46,10 @@ pub(super) fn run(
                 account.offer(small(station), arrived);
                 let taken_up = arrived.max(*free);
                 let bits = supplies.bits(station);
-                now = account.deliver(&Frame { station: small(station), arrived, taken_up, bits, attempts: 0 }, now);
+                now = account.deliver(
+                    &Frame { station: small(station), arrived, taken_up, bits, attempts: 0 },
+                    now,
+                );
                 *free = now;
                 if polling.discipline == Discipline::Limited {
                     break;
@@ -59,7 +63,13 @@ pub(super) fn run(
     for (station, &free) in free.iter().enumerate() {
         let arrived = supplies.next(station);
         if arrived < end {
-            held.push(Frame { station: small(station), arrived, taken_up: arrived.max(free), bits: 0, attempts: 0 });
+            held.push(Frame {
+                station: small(station),
+                arrived,
+                taken_up: arrived.max(free),
+                bits: 0,
+                attempts: 0,
+            });
         }
         while supplies.next(station) < end {
             let arrived = supplies.take(station);

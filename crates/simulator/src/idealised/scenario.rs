@@ -50,9 +50,11 @@ impl Trial {
 pub enum Idealised {
     /// Carrier sense in slots of one propagation time (Tobagi and Hunt 1980; Tasaka 1986).
     Slotted(Slotted),
-    /// Contention in slots that begin with the silence (Metcalfe and Boggs 1976; Almes and Lazowska 1979; Lam 1980).
+    /// Contention in slots that begin with the silence (Metcalfe and Boggs 1976; Almes and Lazowska
+    /// 1979; Lam 1980).
     Adaptive(Adaptive),
-    /// Carrier sense without slots, all stations at one distance (Coyle and Liu 1983; Takagi and Kleinrock 1985).
+    /// Carrier sense without slots, all stations at one distance (Coyle and Liu 1983; Takagi and
+    /// Kleinrock 1985).
     Unslotted(Unslotted),
     /// Cyclic service of queues (the token rings of Bux 1981).
     Polling(Polling),
@@ -64,7 +66,8 @@ pub enum Idealised {
 pub struct Slotted {
     /// A slot; packets take whole ones.
     pub slot_ps: u64,
-    /// Slots that a collision keeps the medium busy; those of the packet and one more are a medium without collision detection.
+    /// Slots that a collision keeps the medium busy; those of the packet and one more are a medium
+    /// without collision detection.
     pub collision_slots: u64,
     /// What a frame does that finds the medium busy.
     pub persistence: Persistence,
@@ -244,9 +247,11 @@ pub struct NonPersistent {
 pub struct OnePersistent {
     /// From hearing a collision to the end of the transmission.
     pub abort_ps: u64,
-    /// Stations that start in one instant do not notice that they collide, unless another one starts within the propagation time.
+    /// Stations that start in one instant do not notice that they collide, unless another one
+    /// starts within the propagation time.
     pub simultaneous_starts_unnoticed: bool,
-    /// Mean time between the frames of a population without end; null: the stations of the groups, a frame each.
+    /// Mean time between the frames of a population without end; null: the stations of the groups,
+    /// a frame each.
     pub infinite_mean_ps: Option<f64>,
 }
 
@@ -275,9 +280,14 @@ pub enum Discipline {
 impl Idealised {
     /// What is wrong with it in this world, if anything.
     pub(super) fn check(&self, world: &World, segment: &Segment) -> Result<(), Error> {
-        for (key, bits) in [("preamble_bits", segment.preamble_bits), ("gap_bits", segment.gap_bits)] {
+        for (key, bits) in
+            [("preamble_bits", segment.preamble_bits), ("gap_bits", segment.gap_bits)]
+        {
             if bits > 0 {
-                return Err(fault(format!("segment.{key}"), format!("must be 0 in an idealised world, got {bits}")));
+                return Err(fault(
+                    format!("segment.{key}"),
+                    format!("must be 0 in an idealised world, got {bits}"),
+                ));
             }
         }
         match self {
@@ -302,9 +312,14 @@ impl Slotted {
                 ));
             }
             (Persistence::Persistent(_), Some(_)) => {
-                return Err(fault("idealised.idle", "must be null where persistence is a probability"));
+                return Err(fault(
+                    "idealised.idle",
+                    "must be null where persistence is a probability",
+                ));
             }
-            (Persistence::Persistent(probability), None) => check_probability("idealised.persistence", probability)?,
+            (Persistence::Persistent(probability), None) => {
+                check_probability("idealised.persistence", probability)?
+            }
             (Persistence::Non, Some(_)) => {}
         }
         match &self.population {
@@ -320,9 +335,13 @@ impl Slotted {
                 check_no_arrivals(world)
             }
             Population::Finite(finite) => {
-                check_probability("idealised.population.finite.retransmission", finite.retransmission)?;
+                check_probability(
+                    "idealised.population.finite.retransmission",
+                    finite.retransmission,
+                )?;
                 if self.idle != Some(Idle::WholeSlot) {
-                    let what = "a finite population is non-persistent, with idle periods of whole slots";
+                    let what =
+                        "a finite population is non-persistent, with idle periods of whole slots";
                     return Err(fault("idealised.population.finite", what));
                 }
                 check_no_generator(world)
@@ -428,18 +447,24 @@ fn check_whole_slots(slot_ps: u64, world: &World) -> Result<(), Error> {
         };
         let packet_ps = |bits: u64| bits * world.bit.cast_unsigned(); // a length is at most 1 GB, and a bit 1 ms
         if let Some(bits) = lengths.iter().find(|&&bits| packet_ps(bits) % slot_ps != 0) {
-            let what = format!("must take whole slots of {slot_ps} ps, got {bits} bits of {} ps", world.bit);
+            let what = format!(
+                "must take whole slots of {slot_ps} ps, got {bits} bits of {} ps",
+                world.bit
+            );
             return Err(fault(format!("groups[{index}].frames"), what));
         }
     }
     Ok(())
 }
 
-/// The population without end offers all there is; the groups say only how long frames are and how many share the account.
+/// The population without end offers all there is; the groups say only how long frames are and how
+/// many share the account.
 fn check_no_arrivals(world: &World) -> Result<(), Error> {
     match world.groups.iter().position(|group| group.arrivals != Arrivals::Saturated {}) {
         None => Ok(()),
-        Some(index) => Err(fault(format!("groups[{index}].arrivals"), "must be saturated in this world")),
+        Some(index) => {
+            Err(fault(format!("groups[{index}].arrivals"), "must be saturated in this world"))
+        }
     }
 }
 
@@ -447,13 +472,18 @@ fn check_no_arrivals(world: &World) -> Result<(), Error> {
 pub(super) fn check_no_voice(world: &World) -> Result<(), Error> {
     match world.groups.iter().position(Group::is_voice) {
         None => Ok(()),
-        Some(index) => Err(fault(format!("groups[{index}].arrivals"), "must not be of a coder in an idealised world")),
+        Some(index) => Err(fault(
+            format!("groups[{index}].arrivals"),
+            "must not be of a coder in an idealised world",
+        )),
     }
 }
 
 fn check_no_generator(world: &World) -> Result<(), Error> {
     match world.groups.iter().position(|group| group.generator.is_some()) {
         None => Ok(()),
-        Some(index) => Err(fault(format!("groups[{index}].generator"), "must be null in this world")),
+        Some(index) => {
+            Err(fault(format!("groups[{index}].generator"), "must be null in this world"))
+        }
     }
 }

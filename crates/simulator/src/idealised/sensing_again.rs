@@ -1,4 +1,5 @@
-//! Carrier sense without slots, non-persistent: a waiting frame senses again after exponential times (Coyle and Liu 1983).
+//! Carrier sense without slots, non-persistent: a waiting frame senses again after exponential
+//! times (Coyle and Liu 1983).
 //!
 //! ```text
 //!                       nobody starts within a: packet, and a more
@@ -27,9 +28,12 @@ pub(super) fn run(
     tracing: bool,
 ) -> Result<(Outcome, Vec<Attempt>), Error> {
     let collision = signed(access.collision_ps);
-    let mut chances: Vec<Stream> =
-        (0..world.stations()).map(|station| Stream::new(world.seed, small(station), Purpose::Sensing)).collect();
-    let mut wait = |station: u32| chances[station as usize].exponential_ps(access.sensing_mean_ps).cast_signed();
+    let mut chances: Vec<Stream> = (0..world.stations())
+        .map(|station| Stream::new(world.seed, small(station), Purpose::Sensing))
+        .collect();
+    let mut wait = |station: u32| {
+        chances[station as usize].exponential_ps(access.sensing_mean_ps).cast_signed()
+    };
     let mut users = Users::new(world, 1);
     let mut account = Account::new(world, tracing);
     let mut looks = vec![NEVER; world.stations()]; // when the waiting frame of a station senses next
@@ -56,7 +60,12 @@ pub(super) fn run(
             }
         }
         starting.clear();
-        starting.extend((0..).zip(&looks).filter(|(_, &look)| look < heard).map(|(station, &look)| (look, station)));
+        starting.extend(
+            (0..)
+                .zip(&looks)
+                .filter(|(_, &look)| look < heard)
+                .map(|(station, &look)| (look, station)),
+        );
         starting.sort_unstable();
         let delivered = if let [(_, station)] = starting[..] { Some(station) } else { None };
         let idle_from = if let Some(station) = delivered {

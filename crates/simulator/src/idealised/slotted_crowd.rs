@@ -1,4 +1,5 @@
-//! Carrier sense in slots, for a population without end (Tobagi and Hunt 1980; without collision detection, Kleinrock and Tobagi 1975).
+//! Carrier sense in slots, for a population without end (Tobagi and Hunt 1980; without collision
+//! detection, Kleinrock and Tobagi 1975).
 //!
 //! ```text
 //!             nobody starts                        someone starts
@@ -7,8 +8,8 @@
 //!     └─────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Frames that start collide unless they are alone. A frame that does not start now, and finds the medium busy in the next slot, vanishes:
-//! when it comes again, it is one of the stream.
+//! Frames that start collide unless they are alone. A frame that does not start now, and finds the
+//! medium busy in the next slot, vanishes: when it comes again, it is one of the stream.
 
 use super::account::{Account, Frame};
 use super::scenario::{Idle, Infinite, Persistence, Slotted};
@@ -43,7 +44,10 @@ pub(super) fn run(
     let mut now = world.phases.begin_ps.cast_signed();
     let end = world.phases.end_ps.cast_signed();
     let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
-    while now < end && (!ready.is_empty() || crowd.next() < NEVER) && poll.goes_on(now.cast_unsigned()) {
+    while now < end
+        && (!ready.is_empty() || crowd.next() < NEVER)
+        && poll.goes_on(now.cast_unsigned())
+    {
         // Toss for every frame that is ready; only heads cost a draw.
         let mut head = if ready.is_empty() { 0 } else { coin.tails(&mut chance) };
         if head >= ready.len() as u64 {
@@ -93,8 +97,8 @@ pub(super) fn run(
     }
     poll.check()?;
     let (mut outcome, trace) = account.finish(ready.iter());
-    let bits: f64 =
-        (0..world.stations()).map(|i| world.group(i).frames.mean_bits()).sum::<f64>() / world.stations() as f64;
+    let bits: f64 = (0..world.stations()).map(|i| world.group(i).frames.mean_bits()).sum::<f64>()
+        / world.stations() as f64;
     let load = infinite.attempts_per_slot * bits * world.bit as f64 / slot as f64;
     outcome.station_offered_load.fill(load / world.stations() as f64);
     Ok((outcome, trace))

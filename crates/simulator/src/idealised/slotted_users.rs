@@ -1,4 +1,5 @@
-//! Carrier sense in slots, non-persistent, for a finite population (Tobagi and Hunt 1980; with buffers, Tasaka 1986).
+//! Carrier sense in slots, non-persistent, for a finite population (Tobagi and Hunt 1980; with
+//! buffers, Tasaka 1986).
 //!
 //! ```text
 //!            comes in an idle slot, immediate                       alone: delivered
@@ -9,8 +10,8 @@
 //!                                    └──────────────┘
 //! ```
 //!
-//! Every idle period has a slot at least. A frame that comes in a slot is there at its end; a delivered one leaves a slot after
-//! its packet. A buffer is free again then.
+//! Every idle period has a slot at least. A frame that comes in a slot is there at its end; a
+//! delivered one leaves a slot after its packet. A buffer is free again then.
 
 use super::account::Account;
 use super::scenario::{Finite, First, Slotted};
@@ -63,7 +64,8 @@ pub(super) fn run(
         now += slot;
         while let Some((station, is_head)) = users.admit(now, &mut account) {
             if is_head {
-                let list = if finite.first == First::Immediate { &mut starting } else { &mut waiting };
+                let list =
+                    if finite.first == First::Immediate { &mut starting } else { &mut waiting };
                 list.push(station);
             }
         }

@@ -1,4 +1,5 @@
-//! What is offered to an idealised world: by the stations of the groups, or by a population without end.
+//! What is offered to an idealised world: by the stations of the groups, or by a population without
+//! end.
 
 use super::account::Frame;
 use crate::world::{small, World, NEVER};
@@ -17,8 +18,8 @@ enum Kind {
 
 /// The supplies of all stations.
 ///
-/// A frame that comes in a slot is there at its end, and two of a station in one slot are one. In continuous time a slot is a
-/// picosecond, and a frame is there when it comes.
+/// A frame that comes in a slot is there at its end, and two of a station in one slot are one. In
+/// continuous time a slot is a picosecond, and a frame is there when it comes.
 pub(super) struct Supplies<'w> {
     world: &'w World,
     next: Vec<i64>,
@@ -49,10 +50,13 @@ impl<'w> Supplies<'w> {
             let group = world.group(station);
             let begin_ps = phases.begin_ps + stream(Purpose::Begin).below(phases.spread_ps);
             let kind = match &group.arrivals {
-                Arrivals::Saturated {} => {
-                    Kind::Thinking { service: group.service.clone(), chance: stream(Purpose::Service) }
+                Arrivals::Saturated {} => Kind::Thinking {
+                    service: group.service.clone(),
+                    chance: stream(Purpose::Service),
+                },
+                arrivals => {
+                    Kind::Arriving(ArrivalTimes::new(arrivals, begin_ps, stream(Purpose::Arrival)))
                 }
-                arrivals => Kind::Arriving(ArrivalTimes::new(arrivals, begin_ps, stream(Purpose::Arrival))),
             };
             let first_ps = match &kind {
                 Kind::Arriving(times) => times.peek_ps(),
@@ -80,7 +84,8 @@ impl<'w> Supplies<'w> {
         }
     }
 
-    /// When the next frame of a station is there; [`NEVER`] while its user does not think, and after the stop.
+    /// When the next frame of a station is there; [`NEVER`] while its user does not think, and
+    /// after the stop.
     #[inline]
     pub fn next(&self, station: usize) -> i64 {
         self.next[station]
@@ -114,7 +119,8 @@ impl<'w> Supplies<'w> {
         taken
     }
 
-    /// From `from` on, the user of a station has nothing to send, and thinks. A source with its own times does not mind.
+    /// From `from` on, the user of a station has nothing to send, and thinks. A source with its own
+    /// times does not mind.
     #[inline]
     pub fn think(&mut self, station: usize, from: i64) {
         if let Kind::Thinking { service, chance } = &mut self.kinds[station] {
@@ -133,7 +139,8 @@ impl<'w> Supplies<'w> {
     }
 }
 
-/// A population without end: one Poisson stream of frames, each of a station chosen at random, for the account.
+/// A population without end: one Poisson stream of frames, each of a station chosen at random, for
+/// the account.
 pub(super) struct Crowd<'w> {
     world: &'w World,
     times: ArrivalTimes,

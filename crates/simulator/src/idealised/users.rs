@@ -31,7 +31,8 @@ impl<'w> Users<'w> {
         self.heads[station as usize].as_mut().expect("only stations with a frame contend")
     }
 
-    /// Let in the next frame that is there by `until`. Returns its station and whether it is the head of the queue.
+    /// Let in the next frame that is there by `until`. Returns its station and whether it is the
+    /// head of the queue.
     #[inline]
     pub fn admit(&mut self, until: i64, account: &mut Account) -> Option<(u32, bool)> {
         let (time, index) = self.supplies.soonest();
@@ -53,7 +54,8 @@ impl<'w> Users<'w> {
         Some((station, false))
     }
 
-    /// The head of a station's queue was delivered; it leaves at `now`. Returns whether there is another.
+    /// The head of a station's queue was delivered; it leaves at `now`. Returns whether there is
+    /// another.
     #[inline]
     pub fn leave(&mut self, station: u32, now: i64) -> bool {
         let index = station as usize;
@@ -68,7 +70,8 @@ impl<'w> Users<'w> {
 
     fn take_up(&mut self, index: usize, arrived: i64, taken_up: i64) {
         let bits = self.supplies.bits(index);
-        self.heads[index] = Some(Frame { station: small(index), arrived, taken_up, bits, attempts: 0 });
+        self.heads[index] =
+            Some(Frame { station: small(index), arrived, taken_up, bits, attempts: 0 });
     }
 
     /// The frames that contend.

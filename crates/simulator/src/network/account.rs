@@ -59,7 +59,8 @@ impl Delays {
     }
 }
 
-/// Copies of frames over the whole trial; they balance exactly: `sent + copied = delivered + lost + in_flight`.
+/// Copies of frames over the whole trial; they balance exactly: `sent + copied = delivered + lost +
+/// in_flight`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Balance {
     /// Frames that hosts began to send.
@@ -103,8 +104,8 @@ pub struct FlowOutcome {
     pub reading: Option<ReadingOutcome>,
 }
 
-/// What a flow did in one part of the measured window. Added over all parts each figure is that of the whole window: an event belongs to the
-/// part of the moment by which it belongs to the window.
+/// What a flow did in one part of the measured window. Added over all parts each figure is that of
+/// the whole window: an event belongs to the part of the moment by which it belongs to the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // field by field in docs/formats.md
 pub struct BatchOutcome {
@@ -126,8 +127,9 @@ pub struct BatchOutcome {
     pub acknowledgement_ps: u128,
 }
 
-/// What became of the samples that a flow's coder made within the measured window, by the end of the trial, exactly: `host.made = delivered +
-/// host.lost + lost + host.left + under_way`, since `host.sent = delivered + lost + under_way`.
+/// What became of the samples that a flow's coder made within the measured window, by the end of
+/// the trial, exactly: `host.made = delivered + host.lost + lost + host.left + under_way`, since
+/// `host.sent = delivered + lost + under_way`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // field by field in docs/formats.md
 pub struct VoiceOutcome {
@@ -136,7 +138,8 @@ pub struct VoiceOutcome {
     /// Lost in the network, by cause ([`LOSSES`]).
     pub lost: [u64; LOSS_KINDS],
     pub under_way: u64,
-    /// Of the packets whose oldest sample is one of these, and of these samples, each as old as its packet's oldest.
+    /// Of the packets whose oldest sample is one of these, and of these samples, each as old as its
+    /// packet's oldest.
     pub voice_delay: Delays,
     pub sample_delay: Delays,
 }
@@ -281,7 +284,8 @@ impl VoiceAccount {
 
 impl Account {
     pub fn new(plant: &Plant, trial: &Trial, comparisons: u32, tracing: bool) -> Self {
-        let flows = trial.scenario.flows.iter().map(|flow| FlowAccount::new(plant, flow.voice().is_some()));
+        let flows =
+            trial.scenario.flows.iter().map(|flow| FlowAccount::new(plant, flow.voice().is_some()));
         Self {
             from: plant.phases.measure_from_ps,
             to: plant.phases.measure_to_ps,
@@ -333,13 +337,28 @@ impl Account {
     pub fn trace(&mut self, frame: &Frame, host: u32, at_ps: u64) {
         if let Some(trace) = &mut self.trace {
             let Frame { flow, message, piece, .. } = *frame;
-            trace.push(Delivery { flow, receiver: host, answer: frame.answer.is_some(), message, piece, at_ps });
+            trace.push(Delivery {
+                flow,
+                receiver: host,
+                answer: frame.answer.is_some(),
+                message,
+                piece,
+                at_ps,
+            });
         }
     }
 
-    /// A whole message comes with its last `frame` to a receiver, whose `last` came then, if it did within the measured window.
+    /// A whole message comes with its last `frame` to a receiver, whose `last` came then, if it did
+    /// within the measured window.
     #[inline]
-    pub fn received(&mut self, frame: &Frame, octets: u64, data_octets: u64, now: u64, last: &mut Option<u64>) {
+    pub fn received(
+        &mut self,
+        frame: &Frame,
+        octets: u64,
+        data_octets: u64,
+        now: u64,
+        last: &mut Option<u64>,
+    ) {
         let it = &mut self.flows[frame.flow as usize];
         let arrived = it.arrived.at(frame.born);
         if let Some(voice) = &mut it.voice {
@@ -420,9 +439,12 @@ impl Account {
         it.busy_ps += end.min(to).saturating_sub(start.max(from));
     }
 
-    /// The figures; those of comparisons of clocks come after the flows of the plan. `supplied` are messages offered and refused by these, in each
-    /// part of the measured window.
-    pub fn finish(self, supplied: &[Vec<(u64, u64)>]) -> (Vec<FlowOutcome>, Vec<PortOutcome>, Vec<Delivery>) {
+    /// The figures; those of comparisons of clocks come after the flows of the plan. `supplied` are
+    /// messages offered and refused by these, in each part of the measured window.
+    pub fn finish(
+        self,
+        supplied: &[Vec<(u64, u64)>],
+    ) -> (Vec<FlowOutcome>, Vec<PortOutcome>, Vec<Delivery>) {
         let all = supplied.iter().map(Some).chain(std::iter::repeat(None));
         let flows = self.flows.into_iter().zip(all).map(|(it, supplied)| it.finish(supplied));
         let mut trace = self.trace.unwrap_or_default();

@@ -35,7 +35,8 @@ pub(super) enum Reaction {
         flow: u32,
         at: u64,
     },
-    /// Segments of a transfer, or exchanges of times, may be waiting, and when they wake has changed.
+    /// Segments of a transfer, or exchanges of times, may be waiting, and when they wake has
+    /// changed.
     Transfer,
 }
 
@@ -129,7 +130,8 @@ impl Gathering {
 pub(super) struct Applications {
     flows: Vec<Application>,
     receivers: Vec<Receiver>,
-    /// Whether any flow is a transfer; most networks have none, and their frames need not ask their flow.
+    /// Whether any flow is a transfer; most networks have none, and their frames need not ask their
+    /// flow.
     has_transfers: bool,
     /// What hosts' clocks show; the flows by which they are compared are numbered after all others.
     clocks: Clocks,
@@ -144,7 +146,12 @@ impl Applications {
         };
         let count = u32::try_from(trial.scenario.flows.len()).expect("few flows");
         let has_transfers = trial.scenario.flows.iter().any(|flow| flow.transfer.is_some());
-        let mut all = Self { flows: Vec::new(), receivers: Vec::new(), has_transfers, clocks: Clocks::default() };
+        let mut all = Self {
+            flows: Vec::new(),
+            receivers: Vec::new(),
+            has_transfers,
+            clocks: Clocks::default(),
+        };
         for (flow, number) in trial.scenario.flows.iter().zip(0..) {
             let from = node(&flow.from);
             let to: Vec<u32> = flow.to.iter().map(|name| node(name)).collect();
@@ -162,7 +169,12 @@ impl Applications {
                 let station = count + first_receiver + u32::from(index);
                 let stream = |purpose| Stream::new(plant.seed, station, purpose);
                 let answer = flow.response.as_ref().map(|Response { frames, think, .. }| {
-                    (think.clone(), frames.clone(), stream(Purpose::Service), stream(Purpose::Length))
+                    (
+                        think.clone(),
+                        frames.clone(),
+                        stream(Purpose::Service),
+                        stream(Purpose::Length),
+                    )
                 });
                 all.receivers.push(Receiver {
                     flow: number,
@@ -181,7 +193,13 @@ impl Applications {
             source.count_in_batches(plant.batches);
             let transfer = flow.transfer.as_ref().map(|transfer| {
                 let ends = (from, to[0]);
-                Box::new(Connection::new(plant, transfer, (number, count + first_receiver), ends, window.begin_ps))
+                Box::new(Connection::new(
+                    plant,
+                    transfer,
+                    (number, count + first_receiver),
+                    ends,
+                    window.begin_ps,
+                ))
             });
             let mut voice = Talker::of(flow, plant, number, window);
             let next = match (&transfer, &mut voice) {
@@ -266,7 +284,8 @@ impl Applications {
         self.flows[flow as usize].next.map(|offer| offer.ready_ps)
     }
 
-    /// Send the next message of a flow at `now`: its frames. Until when its sender waits for answers, and the message's number, if there is an end.
+    /// Send the next message of a flow at `now`: its frames. Until when its sender waits for
+    /// answers, and the message's number, if there is an end.
     #[inline]
     pub fn send(&mut self, flow: u32, now: u64, mut each: impl FnMut(Frame)) -> Option<(u64, u32)> {
         let app = &mut self.flows[flow as usize];
@@ -277,7 +296,11 @@ impl Applications {
             None => (offer.bits / 8, 0, offer.arrived_ps),
             Some(talker) => {
                 let packet = talker.call(now);
-                (packet.bits / 8, u16::try_from(packet.counted).expect("below 65536 octets"), packet.oldest_ps)
+                (
+                    packet.bits / 8,
+                    u16::try_from(packet.counted).expect("below 65536 octets"),
+                    packet.oldest_ps,
+                )
             }
         };
         let frame = Frame {
@@ -332,7 +355,8 @@ impl Applications {
         cut(&app.lengths, octets, frame, &mut each);
     }
 
-    /// The last frame of a stream's message has left the first stage of its host, which is free at `end`. When the next one comes.
+    /// The last frame of a stream's message has left the first stage of its host, which is free at
+    /// `end`. When the next one comes.
     #[inline]
     pub fn passed(&mut self, frame: &Frame, end: u64) -> Option<u64> {
         let app = self.flows.get_mut(frame.flow as usize)?; // who compares clocks waits for nothing
@@ -359,7 +383,13 @@ impl Applications {
     }
 
     /// The time is out for a message. When the next one comes.
-    pub fn time_out(&mut self, flow: u32, message: u32, now: u64, account: &mut Account) -> Option<u64> {
+    pub fn time_out(
+        &mut self,
+        flow: u32,
+        message: u32,
+        now: u64,
+        account: &mut Account,
+    ) -> Option<u64> {
         let app = &mut self.flows[flow as usize];
         if app.asking.is_none() || app.messages != message + 1 {
             return None;
@@ -374,12 +404,19 @@ impl Applications {
     #[inline]
     pub fn wants(&self, frame: &Frame, host: u32) -> bool {
         frame.to == host
-            || (frame.to == GROUP && (frame.broadcast || self.flows[frame.flow as usize].to.contains(&host)))
+            || (frame.to == GROUP
+                && (frame.broadcast || self.flows[frame.flow as usize].to.contains(&host)))
     }
 
     /// A frame comes to the application of `host`.
     #[inline]
-    pub fn deliver(&mut self, frame: &Frame, host: u32, now: u64, account: &mut Account) -> Reaction {
+    pub fn deliver(
+        &mut self,
+        frame: &Frame,
+        host: u32,
+        now: u64,
+        account: &mut Account,
+    ) -> Reaction {
         if self.compares_clocks(frame.flow) {
             self.clocks.deliver(frame, now, account);
             return Reaction::Transfer;
@@ -396,7 +433,8 @@ impl Applications {
             return self.deliver_answer(frame, number, now, account);
         }
         let app = &self.flows[frame.flow as usize];
-        let index = if app.to[0] == host { Some(0) } else { app.to.iter().position(|to| *to == host) };
+        let index =
+            if app.to[0] == host { Some(0) } else { app.to.iter().position(|to| *to == host) };
         let Some(index) = index else {
             account.lost(frame, Loss::Ignored);
             return Reaction::Nothing;
@@ -414,7 +452,13 @@ impl Applications {
         Reaction::Answer { receiver, at: it.thinks_until }
     }
 
-    fn deliver_answer(&mut self, frame: &Frame, number: u16, now: u64, account: &mut Account) -> Reaction {
+    fn deliver_answer(
+        &mut self,
+        frame: &Frame,
+        number: u16,
+        now: u64,
+        account: &mut Account,
+    ) -> Reaction {
         let app = &mut self.flows[frame.flow as usize];
         let it = &mut self.receivers[app.first_receiver as usize + usize::from(number)];
         let Some(octets) = it.returning.take(frame) else { return Reaction::Nothing };
@@ -433,7 +477,10 @@ impl Applications {
         account.completed(frame.flow, born, latest);
         app.asking = None;
         app.next = app.source.next_in_batches(latest);
-        app.next.map_or(Reaction::Nothing, |offer| Reaction::Next { flow: frame.flow, at: offer.ready_ps })
+        app.next.map_or(Reaction::Nothing, |offer| Reaction::Next {
+            flow: frame.flow,
+            at: offer.ready_ps,
+        })
     }
 
     #[inline]
@@ -441,13 +488,16 @@ impl Applications {
         flow as usize >= self.flows.len()
     }
 
-    /// Whether what a flow does with its frames goes by the order of time: of a transfer and of a comparison of clocks.
+    /// Whether what a flow does with its frames goes by the order of time: of a transfer and of a
+    /// comparison of clocks.
     #[inline]
     pub fn goes_by_time(&self, flow: u32) -> bool {
-        self.compares_clocks(flow) || (self.has_transfers && self.flows[flow as usize].transfer.is_some())
+        self.compares_clocks(flow)
+            || (self.has_transfers && self.flows[flow as usize].transfer.is_some())
     }
 
-    /// When a transfer or a comparison of clocks next does something by itself; never, if a flow is none.
+    /// When a transfer or a comparison of clocks next does something by itself; never, if a flow is
+    /// none.
     pub fn wakes(&self, flow: u32) -> Option<u64> {
         if self.compares_clocks(flow) {
             return self.clocks.wakes(flow);
@@ -477,17 +527,23 @@ impl Applications {
         if !self.has_transfers {
             return;
         }
-        if let Some(connection) = self.flows.get_mut(frame.flow as usize).and_then(|app| app.transfer.as_mut()) {
+        if let Some(connection) =
+            self.flows.get_mut(frame.flow as usize).and_then(|app| app.transfer.as_mut())
+        {
             connection.seen(frame, now, account);
         }
     }
 
     /// What came of each flow that is a transfer.
     pub fn finish_transfers(&mut self) -> Vec<Option<TransferOutcome>> {
-        self.flows.iter_mut().map(|app| app.transfer.as_mut().map(|connection| connection.finish())).collect()
+        self.flows
+            .iter_mut()
+            .map(|app| app.transfer.as_mut().map(|connection| connection.finish()))
+            .collect()
     }
 
-    /// What was read of flows by clocks, and what came of comparing these, whose frames have these balances.
+    /// What was read of flows by clocks, and what came of comparing these, whose frames have these
+    /// balances.
     pub fn finish_clocks(
         &mut self,
         balances: impl Iterator<Item = Balance>,
@@ -495,8 +551,8 @@ impl Applications {
         self.clocks.finish(balances)
     }
 
-    /// Of each flow of the plan, messages offered, and dropped by full queues of sources, within each part of the measured window, when nothing
-    /// more happens.
+    /// Of each flow of the plan, messages offered, and dropped by full queues of sources, within
+    /// each part of the measured window, when nothing more happens.
     pub fn finish(&mut self) -> Vec<Vec<(u64, u64)>> {
         let finish = |app: &mut Application| match &app.voice {
             Some(voice) => voice.offered().into_iter().map(|offered| (offered, 0)).collect(),

@@ -1,11 +1,14 @@
 //! A network with an event only where ways meet.
 //!
-//! What serves first come, first served, and has one feeder, knows when a frame leaves as soon as the feeder does: max(ready, free) + time.
-//! So frames are followed along their route at once, up to a *junction*: a resource with several feeders, or the lookup of a switch, where
-//! order matters. There they wait in *lanes*, one from each feeder, in which times only grow. The least of the lanes' first frames goes on;
-//! a tournament of lanes finds it. Room is known from a ring of the times at which frames leave.
+//! What serves first come, first served, and has one feeder, knows when a frame leaves as soon as
+//! the feeder does: max(ready, free) + time. So frames are followed along their route at once, up
+//! to a *junction*: a resource with several feeders, or the lookup of a switch, where order
+//! matters. There they wait in *lanes*, one from each feeder, in which times only grow. The least
+//! of the lanes' first frames goes on; a tournament of lanes finds it. Room is known from a ring of
+//! the times at which frames leave.
 //!
-//! PAUSE, memory of ports, half-duplex links and interrupts for several frames make departures depend on what comes later; such networks are the reference's.
+//! PAUSE, memory of ports, half-duplex links and interrupts for several frames make departures
+//! depend on what comes later; such networks are the reference's.
 
 use super::account::Account;
 use super::applications::{Applications, Reaction};
@@ -29,7 +32,8 @@ struct Item {
     complete: u64,
 }
 
-/// Who is first: a tournament tree over the times of lanes; of equals, the lane with the lower number.
+/// Who is first: a tournament tree over the times of lanes; of equals, the lane with the lower
+/// number.
 #[derive(Debug)]
 struct Tournament {
     leaves: usize,
@@ -123,12 +127,19 @@ struct Fast<'p> {
 }
 
 /// Run a network, if it has nothing that only the reference knows.
-pub(super) fn run(plant: &Plant, trial: &Trial, watch: &Watch, tracing: bool) -> Option<Result<Outcome, Error>> {
+pub(super) fn run(
+    plant: &Plant,
+    trial: &Trial,
+    watch: &Watch,
+    tracing: bool,
+) -> Option<Result<Outcome, Error>> {
     let later = plant.ports.iter().any(|port| port.half_duplex || port.buffer.is_some());
     if later || plant.timings.iter().any(|timing| timing.coalesce.is_some()) {
         return None;
     }
-    let Junctions { lane_of, lanes: junctions, ordered: true } = Junctions::new(plant) else { return None };
+    let Junctions { lane_of, lanes: junctions, ordered: true } = Junctions::new(plant) else {
+        return None;
+    };
     let applications = Applications::new(plant, trial);
     let flows = applications.flow_count();
     let responses = || trial.scenario.flows.iter().filter_map(|flow| flow.response.as_ref());
@@ -228,7 +239,10 @@ impl Fast<'_> {
     #[inline]
     fn wait(&mut self, lane: u32, item: Item) {
         let waiting = &mut self.waiting[lane as usize];
-        debug_assert!(waiting.back().is_none_or(|last| last.ready <= item.ready), "a lane keeps its order");
+        debug_assert!(
+            waiting.back().is_none_or(|last| last.ready <= item.ready),
+            "a lane keeps its order"
+        );
         let first = waiting.is_empty();
         let ready = item.ready;
         waiting.push_back(item);
@@ -320,7 +334,8 @@ impl Fast<'_> {
 
     // Frames
 
-    /// Follow a frame to the next junction, or to its end. `admitted`: it comes from the lane of the stage where it is.
+    /// Follow a frame to the next junction, or to its end. `admitted`: it comes from the lane of
+    /// the stage where it is.
     fn follow(&mut self, mut item: Item, mut admitted: bool) {
         loop {
             if item.ready >= self.end {
@@ -341,7 +356,9 @@ impl Fast<'_> {
                         item.hop = reception.first;
                     }
                     Last::Lookup(port) => return self.wait(self.lookup_of[port as usize], item),
-                    Last::Host(_) if !admitted && self.applications.goes_by_time(item.frame.flow) => {
+                    Last::Host(_)
+                        if !admitted && self.applications.goes_by_time(item.frame.flow) =>
+                    {
                         return self.hand_over(item)
                     }
                     Last::Host(host) => return self.deliver(&item, host),
@@ -387,7 +404,8 @@ impl Fast<'_> {
             let frames = server.leaving.len() as u64 + 1;
             if frames > room.frames || server.octets + u64::from(octets) > room.octets {
                 if wire {
-                    self.account.ports[resource].dropped += u64::from(self.account.within(item.ready));
+                    self.account.ports[resource].dropped +=
+                        u64::from(self.account.within(item.ready));
                 }
                 self.account.lost(&item.frame, Loss::Queue);
                 return false;
@@ -446,7 +464,9 @@ impl Fast<'_> {
             Way::One(out) => go(self, self.plant.ports[out as usize].local as usize),
             Way::All if count > 1 => {
                 self.account.copied(&frame, count as u64 - 2);
-                (0..count).filter(|local| *local != at.local as usize).for_each(|local| go(self, local));
+                (0..count)
+                    .filter(|local| *local != at.local as usize)
+                    .for_each(|local| go(self, local));
             }
             Way::All | Way::Nowhere => self.account.lost(&frame, Loss::Filtered),
         }
@@ -476,6 +496,12 @@ impl Fast<'_> {
         for item in self.waiting.iter().flatten() {
             self.account.in_flight(&item.frame);
         }
-        Outcome::new(self.plant, self.account, &mut self.applications, self.tables.flooded, self.events)
+        Outcome::new(
+            self.plant,
+            self.account,
+            &mut self.applications,
+            self.tables.flooded,
+            self.events,
+        )
     }
 }

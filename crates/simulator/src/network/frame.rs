@@ -14,7 +14,8 @@ pub(super) struct Frame {
     pub destination: u32,
     /// Destination address to FCS.
     pub octets: u32,
-    /// Number of its message within the flow, and of its fragments how many there are and which this is.
+    /// Number of its message within the flow, and of its fragments how many there are and which
+    /// this is.
     pub message: u32,
     pub pieces: u16,
     pub piece: u16,
@@ -23,8 +24,8 @@ pub(super) struct Frame {
     pub broadcast: bool,
     /// Octets that fill it up to the shortest frame, as far as framing says.
     pub padding: u8,
-    /// Of a packet of voice: samples in it that were made within the measured window. Of the copies that a switch or a hub makes, the one on the
-    /// way to its receiver has them.
+    /// Of a packet of voice: samples in it that were made within the measured window. Of the copies
+    /// that a switch or a hub makes, the one on the way to its receiver has them.
     pub samples: u16,
     /// When its message came to the sender; of a packet of voice, when its oldest sample was made.
     pub born: u64,

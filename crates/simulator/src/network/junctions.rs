@@ -26,8 +26,9 @@ impl Junctions {
         lanes(plant)
     }
 
-    /// The lane in which a frame waits that is at `hop` of a route: also of what comes to a port, and is looked up there at once. Of those
-    /// that come in one instant, the one with the lower lane is first.
+    /// The lane in which a frame waits that is at `hop` of a route: also of what comes to a port,
+    /// and is looked up there at once. Of those that come in one instant, the one with the lower
+    /// lane is first.
     pub fn lane(&self, plant: &Plant, route: u32, hop: u32) -> u32 {
         let route = plant.routes[route as usize];
         let lookup = |port: u32| self.lanes + port;
@@ -56,8 +57,11 @@ fn lanes(plant: &Plant) -> Junctions {
         }
         let route = plant.routes[route as usize];
         for hop in route.first..route.after {
-            feeder_of[hop as usize] =
-                if hop == route.first { feeder } else { Feeder::Resource(plant.timing(hop - 1).resource) };
+            feeder_of[hop as usize] = if hop == route.first {
+                feeder
+            } else {
+                Feeder::Resource(plant.timing(hop - 1).resource)
+            };
         }
     };
     for (node, place) in (0..).zip(&plant.places) {

@@ -1,6 +1,7 @@
-//! Half-duplex ports: medium access event by event, as in [`crate::reference`], by the same procedures (802.3-2022 § 4.2.8), with the
-//! constants of 10 and 100 Mb/s: slot 512 bits, jam 32 bits, 16 attempts, backoff over at most 2^10 slots, a gap whose first two thirds
-//! are watched. What is sent in peace comes to all other ports of the domain.
+//! Half-duplex ports: medium access event by event, as in [`crate::reference`], by the same
+//! procedures (802.3-2022 § 4.2.8), with the constants of 10 and 100 Mb/s: slot 512 bits, jam 32
+//! bits, 16 attempts, backoff over at most 2^10 slots, a gap whose first two thirds are watched.
+//! What is sent in peace comes to all other ports of the domain.
 
 use super::frame::Loss;
 use super::plant::{Domain, NONE, SLOT_OCTETS};
@@ -82,7 +83,8 @@ impl Engine<'_> {
         let mac = &mut self.macs[port as usize];
         mac.copy = copy;
         mac.attempts = 0;
-        // Not at once: what else happens in this instant is heard first by nobody, as between other ports.
+        // Not at once: what else happens in this instant is heard first by nobody, as between other
+        // ports.
         self.schedule(now, Event::Ready { port });
     }
 
@@ -190,7 +192,9 @@ impl Engine<'_> {
                 mac.deference = Deference::GapPart2;
                 self.schedule(now + whole - whole / 3 * 2, Event::GapOver { port, gap });
             }
-            Deference::GapPart2 if mac.transmission == Transmission::Waiting => self.transmit(now, port),
+            Deference::GapPart2 if mac.transmission == Transmission::Waiting => {
+                self.transmit(now, port)
+            }
             Deference::GapPart2 if mac.heard > 0 => {
                 mac.deference = Deference::Busy;
                 mac.was_transmitting = false;
@@ -245,7 +249,9 @@ impl Engine<'_> {
         let Copy { frame, route, .. } = self.copies[copy as usize];
         self.end(copy);
         let others = self.others(port);
-        let Some(more) = others.len().checked_sub(1) else { return self.account.lost(&frame, Loss::Filtered) };
+        let Some(more) = others.len().checked_sub(1) else {
+            return self.account.lost(&frame, Loss::Filtered);
+        };
         self.account.copied(&frame, more as u64);
         for (other, delay) in others {
             let at = now + delay;

@@ -4,8 +4,10 @@
 //! - `plant`: the same ready to run: stages, resources, routes; what is wrong with its shape.
 //! - [`transfer`]: data over TCP.
 //! - [`clocks`]: what hosts' clocks show of delays, and how receivers compare them.
-//! - `applications`: messages, answers, and what follows them. `talker`: a host's voice. `frame`: a copy of a frame. `table`: what switches learn.
-//! - `reference`: event by event; with `medium`, half-duplex links. `fast`: the same, an event only where ways meet (`junctions`).
+//! - `applications`: messages, answers, and what follows them. `talker`: a host's voice. `frame`: a
+//!   copy of a frame. `table`: what switches learn.
+//! - `reference`: event by event; with `medium`, half-duplex links. `fast`: the same, an event only
+//!   where ways meet (`junctions`).
 //! - [`account`]: what is counted.
 
 pub mod account;
@@ -22,7 +24,9 @@ mod table;
 mod talker;
 pub mod transfer;
 
-pub use account::{Balance, BatchOutcome, Delays, Delivery, FlowOutcome, PortOutcome, VoiceOutcome};
+pub use account::{
+    Balance, BatchOutcome, Delays, Delivery, FlowOutcome, PortOutcome, VoiceOutcome,
+};
 pub use clocks::{ComparedOutcome, ComparisonOutcome, ReadingOutcome, SignedDelays};
 pub use frame::LOSSES;
 pub use scenario::Trial;
@@ -54,7 +58,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    fn new(plant: &Plant, account: Account, applications: &mut Applications, flooded: Vec<u64>, events: u64) -> Self {
+    fn new(
+        plant: &Plant,
+        account: Account,
+        applications: &mut Applications,
+        flooded: Vec<u64>,
+        events: u64,
+    ) -> Self {
         let (mut flows, ports, trace) = account.finish(&applications.finish());
         for (flow, transfer) in flows.iter_mut().zip(applications.finish_transfers()) {
             flow.transfer = transfer;
@@ -65,7 +75,8 @@ impl Outcome {
             }
         }
         let of_comparisons = flows.split_off(applications.flow_count() as usize);
-        let (readings, comparisons) = applications.finish_clocks(of_comparisons.into_iter().map(|flow| flow.balance));
+        let (readings, comparisons) =
+            applications.finish_clocks(of_comparisons.into_iter().map(|flow| flow.balance));
         for (flow, reading) in readings {
             flows[flow as usize].reading = Some(reading);
         }
@@ -96,7 +107,8 @@ pub fn simulate(trial: &Trial) -> Result<Outcome, Error> {
 /// As [`simulate`]; and [`Error::Stopped`] if it was stopped.
 pub fn simulate_watched(trial: &Trial, watch: &Watch) -> Result<Outcome, Error> {
     let plant = Plant::new(trial)?;
-    fast::run(&plant, trial, watch, false).unwrap_or_else(|| reference::run(&plant, trial, watch, false))
+    fast::run(&plant, trial, watch, false)
+        .unwrap_or_else(|| reference::run(&plant, trial, watch, false))
 }
 
 /// Run a trial event by event: the same outcome, slowly.
@@ -107,12 +119,16 @@ pub fn simulate_reference(trial: &Trial) -> Result<Outcome, Error> {
     reference::run(&Plant::new(trial)?, trial, &Watch::default(), false)
 }
 
-/// Outcomes of both implementations with every delivery; of one only if the other does not know what the network has.
+/// Outcomes of both implementations with every delivery; of one only if the other does not know
+/// what the network has.
 ///
 /// # Errors
 /// As [`simulate`].
 pub fn traces(trial: &Trial) -> Result<(Outcome, Option<Outcome>), Error> {
     let plant = Plant::new(trial)?;
     let watch = Watch::default();
-    Ok((reference::run(&plant, trial, &watch, true)?, fast::run(&plant, trial, &watch, true).transpose()?))
+    Ok((
+        reference::run(&plant, trial, &watch, true)?,
+        fast::run(&plant, trial, &watch, true).transpose()?,
+    ))
 }

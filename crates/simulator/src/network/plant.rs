@@ -1,7 +1,8 @@
 //! A network ready to run: what frames pass, in which order, and what is wrong with its shape.
 //!
-//! Everything that takes time is a *stage* on a *resource*; a resource serves one frame at a time, first come, first served. A *route* is
-//! a chain of stages. Routes end at a wire's end, at a port's lookup, or at a host's application:
+//! Everything that takes time is a *stage* on a *resource*; a resource serves one frame at a time,
+//! first come, first served. A *route* is a chain of stages. Routes end at a wire's end, at a
+//! port's lookup, or at a host's application:
 //!
 //! ```text
 //! host ── route: send stages, wire ──► port ── reception: ingress ──► lookup ── route: fabric, wire ──► port ── reception: receive ──► host
@@ -70,12 +71,14 @@ impl Timing {
     #[inline]
     pub fn service(&self, octets: u32) -> u64 {
         let carried = self.carried(octets);
-        let bursts = if self.burst == 0 { 0 } else { carried.div_ceil(self.burst_octets) * self.burst };
+        let bursts =
+            if self.burst == 0 { 0 } else { carried.div_ceil(self.burst_octets) * self.burst };
         self.fixed + carried * self.per_octet + bursts
     }
 
-    /// Earliest start and end (saturating: an endless queue may reach beyond all time) of a frame that may begin at `ready`, is complete at `complete`, and finds the resource free from `free` on. It
-    /// does not run dry: it begins so late that the rest is there in time.
+    /// Earliest start and end (saturating: an endless queue may reach beyond all time) of a frame
+    /// that may begin at `ready`, is complete at `complete`, and finds the resource free from
+    /// `free` on. It does not run dry: it begins so late that the rest is there in time.
     #[inline]
     pub fn serve(&self, octets: u32, ready: u64, complete: u64, free: u64) -> (u64, u64) {
         let service = self.service(octets);
@@ -88,7 +91,9 @@ impl Timing {
     pub fn pass_on(&self, octets: u32, start: u64, end: u64) -> (u64, u64) {
         let complete = end.saturating_add(self.delay);
         let ready = match self.overlap {
-            Some(head) => start.saturating_add(self.delay + self.fixed + head * self.per_octet).min(complete),
+            Some(head) => {
+                start.saturating_add(self.delay + self.fixed + head * self.per_octet).min(complete)
+            }
             None => complete,
         };
         debug_assert!(octets > 0);
@@ -145,7 +150,8 @@ pub(super) struct Place {
     pub clock: Option<Clock>,
 }
 
-/// Ports 2l and 2l + 1 are the ends of link l; resource p is the wire out of port p, and stage p its timing.
+/// Ports 2l and 2l + 1 are the ends of link l; resource p is the wire out of port p, and stage p
+/// its timing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Port {
     pub node: u32,
@@ -195,7 +201,10 @@ impl Plant {
         check_phases(&phases)?;
         check_batches(trial.scenario.batches, &phases)?;
         if nodes.is_empty() || nodes.len() > MOST_NODES {
-            return Err(fault("network.nodes", format!("must be from 1 to {MOST_NODES}, got {}", nodes.len())));
+            return Err(fault(
+                "network.nodes",
+                format!("must be from 1 to {MOST_NODES}, got {}", nodes.len()),
+            ));
         }
         let mut names = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
@@ -243,7 +252,8 @@ impl Plant {
         self.toward[node as usize * self.places.len() + to as usize]
     }
 
-    /// Whose a station address is: hosts have the number of their node, routers' ports their number after all nodes.
+    /// Whose a station address is: hosts have the number of their node, routers' ports their number
+    /// after all nodes.
     #[inline]
     pub fn owner(&self, address: u32) -> u32 {
         let nodes = small(self.places.len());
@@ -264,7 +274,8 @@ impl Plant {
         small(self.places.len()) + port
     }
 
-    /// To whom a host or router addresses what goes to host `to`: to it, or to the first router on the way.
+    /// To whom a host or router addresses what goes to host `to`: to it, or to the first router on
+    /// the way.
     pub fn next_address(&self, from: u32, to: u32) -> u32 {
         let mut node = from;
         loop {
@@ -279,8 +290,8 @@ impl Plant {
         }
     }
 
-    /// A copy of a frame goes this route out of a switch or router: without the samples of a packet of voice, if the way to the receiver leads
-    /// elsewhere.
+    /// A copy of a frame goes this route out of a switch or router: without the samples of a packet
+    /// of voice, if the way to the receiver leads elsewhere.
     #[inline]
     pub fn copied(&self, frame: &mut Frame, route: u32) {
         if frame.samples > 0 {

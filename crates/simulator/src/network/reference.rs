@@ -1,8 +1,9 @@
-//! A network event by event. Written to be read, and the only one that knows PAUSE, memory of ports,
-//! half-duplex links, and interrupts for several frames.
+//! A network event by event. Written to be read, and the only one that knows PAUSE, memory of
+//! ports, half-duplex links, and interrupts for several frames.
 //!
-//! Each resource has a queue. A frame *arrives* at a stage, waits, is served, has *left* when its last bit has, and the resource is *free*
-//! again after the gap. Events of one instant are taken in the order of their rank: what leaves makes room for what arrives.
+//! Each resource has a queue. A frame *arrives* at a stage, waits, is served, has *left* when its
+//! last bit has, and the resource is *free* again after the gap. Events of one instant are taken in
+//! the order of their rank: what leaves makes room for what arrives.
 
 use super::account::Account;
 use super::applications::{Applications, Reaction};
@@ -69,7 +70,9 @@ impl Event {
             Self::CarrierOn { port } => (4, port),
             Self::CarrierOff { port, .. } => (5, port),
             Self::SendOver { .. } => (5, NONE),
-            Self::Pause { port, .. } | Self::Wake { port } | Self::AskAgain { port, .. } => (6, port),
+            Self::Pause { port, .. } | Self::Wake { port } | Self::AskAgain { port, .. } => {
+                (6, port)
+            }
             Self::Gather { stage, .. } => (7, stage),
             Self::Interrupt { stage, .. } => (11, stage),
             Self::Reach { port, .. } => (7, port),
@@ -163,7 +166,12 @@ pub(super) struct Engine<'p> {
 }
 
 /// Run a network.
-pub(super) fn run(plant: &Plant, trial: &Trial, watch: &Watch, tracing: bool) -> Result<Outcome, Error> {
+pub(super) fn run(
+    plant: &Plant,
+    trial: &Trial,
+    watch: &Watch,
+    tracing: bool,
+) -> Result<Outcome, Error> {
     let applications = Applications::new(plant, trial);
     let stations = applications.flow_count() + applications.receiver_count();
     let ports = u32::try_from(plant.ports.len()).expect("few ports");
@@ -250,7 +258,8 @@ impl Engine<'_> {
             Event::Send { flow } => self.send(now, flow),
             Event::Answer { receiver } => self.answer(now, receiver),
             Event::TimeOut { flow, message } => {
-                if let Some(at) = self.applications.time_out(flow, message, now, &mut self.account) {
+                if let Some(at) = self.applications.time_out(flow, message, now, &mut self.account)
+                {
                     self.schedule(at, Event::Send { flow });
                 }
             }
@@ -316,7 +325,14 @@ impl Engine<'_> {
 
     // Copies
 
-    pub fn copy(&mut self, frame: Frame, route: u32, ready: u64, complete: u64, charge: u32) -> u32 {
+    pub fn copy(
+        &mut self,
+        frame: Frame,
+        route: u32,
+        ready: u64,
+        complete: u64,
+        charge: u32,
+    ) -> u32 {
         let hop = self.plant.routes[route as usize].first;
         let copy = Copy { frame, route, hop, ready, complete, charge, alive: true };
         if let Some(id) = self.spare.pop() {
@@ -361,7 +377,8 @@ impl Engine<'_> {
         let (frames, octets) = (server.frames + 1, server.octets + u64::from(frame.octets));
         if frames > room.frames || octets > room.octets {
             if self.is_wire(resource) {
-                self.account.ports[resource as usize].dropped += u64::from(self.account.within(now));
+                self.account.ports[resource as usize].dropped +=
+                    u64::from(self.account.within(now));
             }
             return self.lose(now, id, Loss::Queue);
         }
@@ -425,7 +442,8 @@ impl Engine<'_> {
     }
 
     fn gather(&mut self, now: u64, copy: u32, stage: u32) {
-        let coalesce = self.plant.timings[stage as usize].coalesce.expect("a stage after which frames wait");
+        let coalesce =
+            self.plant.timings[stage as usize].coalesce.expect("a stage after which frames wait");
         let batch = &mut self.batches[stage as usize];
         batch.copies.push(copy);
         let (number, count) = (batch.number, batch.copies.len());
@@ -499,7 +517,8 @@ impl Engine<'_> {
                 let octets = u64::from(frame.octets);
                 let memory = &mut self.memories[port as usize];
                 if memory.used + octets > buffer.octets {
-                    self.account.ports[port as usize].buffer_dropped += u64::from(self.account.within(now));
+                    self.account.ports[port as usize].buffer_dropped +=
+                        u64::from(self.account.within(now));
                     self.copies[id as usize].charge = NONE;
                     return self.lose(now, id, Loss::Buffer);
                 }
@@ -533,7 +552,10 @@ impl Engine<'_> {
         let out: Vec<u32> = match way {
             Way::Nowhere => Vec::new(),
             Way::One(out) => vec![ways[self.plant.ports[out as usize].local as usize]],
-            Way::All => (0..count).filter(|local| *local != at.local as usize).map(|local| ways[local]).collect(),
+            Way::All => (0..count)
+                .filter(|local| *local != at.local as usize)
+                .map(|local| ways[local])
+                .collect(),
         };
         if out.is_empty() {
             self.account.lost(&frame, Loss::Filtered);
@@ -599,7 +621,11 @@ impl Engine<'_> {
 
     /// Ask the peer for silence, now and again.
     fn ask(&mut self, now: u64, port: u32) {
-        let quanta = self.plant.ports[port as usize].buffer.and_then(|b| b.pause).expect("a port with PAUSE").quanta;
+        let quanta = self.plant.ports[port as usize]
+            .buffer
+            .and_then(|b| b.pause)
+            .expect("a port with PAUSE")
+            .quanta;
         let memory = &mut self.memories[port as usize];
         memory.times += 1;
         let asked = memory.times;
@@ -634,6 +660,12 @@ impl Engine<'_> {
         for copy in copies.iter().filter(|copy| copy.alive) {
             account.in_flight(&copy.frame);
         }
-        Outcome::new(self.plant, self.account, &mut self.applications, self.tables.flooded, self.events)
+        Outcome::new(
+            self.plant,
+            self.account,
+            &mut self.applications,
+            self.tables.flooded,
+            self.events,
+        )
     }
 }

@@ -1,4 +1,5 @@
-//! A network as a plan writes it (docs/formats.md), and what is wrong with its values. What is wrong with its shape: [`super::plant`].
+//! A network as a plan writes it (docs/formats.md), and what is wrong with its values. What is
+//! wrong with its shape: [`super::plant`].
 
 use super::clocks::scenario::{ClockSpec, Comparing};
 use super::transfer::scenario::Transfer;
@@ -66,7 +67,8 @@ pub struct Network {
     pub nodes: Vec<Node>,
     /// Cables.
     pub links: Vec<Link>,
-    /// Whether receivers of streams compare clocks with their senders, where one of the two has a clock.
+    /// Whether receivers of streams compare clocks with their senders, where one of the two has a
+    /// clock.
     #[serde(default)]
     pub clocks: Comparing,
 }
@@ -141,7 +143,8 @@ pub struct Stage {
     /// Time for each burst of so many octets, begun ones included.
     #[serde(default)]
     pub burst: Option<Burst>,
-    /// Octets after which the next stage may begin; it cannot end before this one. All of the frame without.
+    /// Octets after which the next stage may begin; it cannot end before this one. All of the frame
+    /// without.
     #[serde(default)]
     pub overlap_octets: Option<u64>,
     /// Time until the next stage has it, in which this one is free again.
@@ -175,7 +178,8 @@ pub struct Burst {
     pub ps: u64,
 }
 
-/// Memory for what a port receives. A frame is in it from its last bit in until its last bit out, or until the application has it.
+/// Memory for what a port receives. A frame is in it from its last bit in until its last bit out,
+/// or until the application has it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Buffer {
@@ -424,7 +428,8 @@ impl Flow {
     #[must_use]
     pub fn source_spec(&self) -> SourceSpec {
         // A transfer's is never asked.
-        let arrivals = if self.transfer.is_some() { Arrivals::Saturated {} } else { self.arrivals.clone() };
+        let arrivals =
+            if self.transfer.is_some() { Arrivals::Saturated {} } else { self.arrivals.clone() };
         SourceSpec {
             frames: self.frames.clone(),
             arrivals,
@@ -440,7 +445,8 @@ impl Flow {
         self.source_spec().voice()
     }
 
-    /// Frames of a message of `octets`: their lengths, destination address to FCS, how much of it is padding, and whether it is the last.
+    /// Frames of a message of `octets`: their lengths, destination address to FCS, how much of it
+    /// is padding, and whether it is the last.
     pub(super) fn frames_of(&self, octets: u64, mut each: impl FnMut(u32, u8, bool)) {
         frames_of(self.framing, octets, &mut each);
     }
@@ -464,12 +470,15 @@ impl Flow {
         transfer.check(&format!("{key}.transfer"))
     }
 
-    /// Data in a message whose frames have `octets` together, `padding` in the last of its `pieces`: of UDP, or of its frame.
+    /// Data in a message whose frames have `octets` together, `padding` in the last of its
+    /// `pieces`: of UDP, or of its frame.
     #[inline]
     pub(super) fn data_of(&self, octets: u64, pieces: u16, padding: u8) -> u64 {
         let around = match self.framing {
             Framing::Frame => FRAME_OCTETS,
-            Framing::Udp { .. } => u64::from(pieces) * (FRAME_OCTETS + IP_HEADER) + UDP_HEADER + u64::from(padding),
+            Framing::Udp { .. } => {
+                u64::from(pieces) * (FRAME_OCTETS + IP_HEADER) + UDP_HEADER + u64::from(padding)
+            }
         };
         octets.saturating_sub(around)
     }
@@ -492,17 +501,25 @@ impl Flow {
             return Err(fault(at(name), "must not be given with a coder"));
         }
         if self.address != Address::Unicast {
-            return Err(fault(at("address"), format!("must be unicast with a coder, got {:?}", self.address)));
+            return Err(fault(
+                at("address"),
+                format!("must be unicast with a coder, got {:?}", self.address),
+            ));
         }
         if let Some(what) = self.frames.fault().or_else(|| voice.fault()) {
             return Err(fault(at("frames"), what));
         }
         let (least, most) = match self.framing {
             Framing::Frame => (FRAME_OCTETS, MOST_OCTETS),
-            Framing::Udp { mtu_octets } => (0, MOST_OCTETS.min(mtu_octets.saturating_sub(IP_HEADER + UDP_HEADER))),
+            Framing::Udp { mtu_octets } => {
+                (0, MOST_OCTETS.min(mtu_octets.saturating_sub(IP_HEADER + UDP_HEADER)))
+            }
         };
         let bits = [voice.overhead_bits, voice.min_bits, voice.max_bits];
-        if bits.iter().any(|bits| bits % 8 != 0) || voice.overhead_bits < 8 * least || voice.max_bits > 8 * most {
+        if bits.iter().any(|bits| bits % 8 != 0)
+            || voice.overhead_bits < 8 * least
+            || voice.max_bits > 8 * most
+        {
             return Err(fault(
                 at("frames"),
                 format!(
@@ -527,15 +544,22 @@ impl Flow {
         if let Some(transfer) = &self.transfer {
             return self.check_transfer(transfer, key);
         }
-        for (name, is_given) in [("frames", self.frames != no_lengths()), ("arrivals", self.arrivals != no_arrivals())]
+        for (name, is_given) in
+            [("frames", self.frames != no_lengths()), ("arrivals", self.arrivals != no_arrivals())]
         {
             if !is_given {
-                return Err(fault(at(name), "must be given, and not be 0, where there is no transfer"));
+                return Err(fault(
+                    at(name),
+                    "must be given, and not be 0, where there is no transfer",
+                ));
             }
         }
         if let Framing::Udp { mtu_octets } = self.framing {
             if !(68..=65_535).contains(&mtu_octets) {
-                return Err(fault(at("framing.udp.mtu_octets"), format!("must be from 68 to 65535, got {mtu_octets}")));
+                return Err(fault(
+                    at("framing.udp.mtu_octets"),
+                    format!("must be from 68 to 65535, got {mtu_octets}"),
+                ));
             }
         }
         let has_coder = matches!(self.arrivals, Arrivals::Coder { .. });
@@ -544,14 +568,21 @@ impl Flow {
         } else {
             check_lengths(&self.frames, &at("frames"))?;
         }
-        for (name, wrong) in [("arrivals", self.arrivals.fault()), ("service", self.service.fault())] {
+        for (name, wrong) in
+            [("arrivals", self.arrivals.fault()), ("service", self.service.fault())]
+        {
             if let Some(what) = wrong {
                 return Err(fault(at(name), what));
             }
         }
         if let Some(generator) = &self.generator {
-            if self.arrivals != (Arrivals::Saturated {}) || !(1..=1_000_000).contains(&generator.buffers) {
-                return Err(fault(at("generator"), "needs saturated arrivals and from 1 to 1000000 buffers"));
+            if self.arrivals != (Arrivals::Saturated {})
+                || !(1..=1_000_000).contains(&generator.buffers)
+            {
+                return Err(fault(
+                    at("generator"),
+                    "needs saturated arrivals and from 1 to 1000000 buffers",
+                ));
             }
             if let Some(what) = generator.time.fault() {
                 return Err(fault(at("generator.time"), what));
@@ -561,7 +592,9 @@ impl Flow {
             if self.arrivals == (Arrivals::Saturated {}) || !(1..=1_000_000).contains(&room) {
                 return Err(fault(
                     at("queue_frames"),
-                    format!("must be from 1 to 1000000, and not with saturated arrivals, got {room}"),
+                    format!(
+                        "must be from 1 to 1000000, and not with saturated arrivals, got {room}"
+                    ),
                 ));
             }
         }
@@ -571,9 +604,10 @@ impl Flow {
             return Err(fault(at("response.think"), what));
         }
         match response.timeout_ps {
-            Some(ps) if !(1..=LONGEST_PS).contains(&ps) => {
-                Err(fault(at("response.timeout_ps"), format!("must be from 1 ps to 1000 s, got {ps}")))
-            }
+            Some(ps) if !(1..=LONGEST_PS).contains(&ps) => Err(fault(
+                at("response.timeout_ps"),
+                format!("must be from 1 ps to 1000 s, got {ps}"),
+            )),
             _ => Ok(()),
         }
     }
@@ -587,7 +621,10 @@ fn check_lengths(lengths: &Lengths, key: &str) -> Result<(), Error> {
         Lengths::Fixed { bits } => std::slice::from_ref(bits),
         Lengths::Mix { bits, .. } => bits,
         Lengths::Samples { .. } => {
-            return Err(fault(key, "must be fixed or mix here: samples are what a coder's packets have"))
+            return Err(fault(
+                key,
+                "must be fixed or mix here: samples are what a coder's packets have",
+            ))
         }
     };
     if let Some(odd) = bits.iter().find(|bits| **bits % 8 != 0 || **bits > 8 * MOST_OCTETS) {
@@ -612,7 +649,11 @@ fn frames_of(framing: Framing, octets: u64, each: &mut impl FnMut(u32, u8, bool)
         Framing::Udp { mtu_octets } => {
             let mut padded = |octets: u64, is_last: bool| {
                 let padding = SHORTEST_FRAME.saturating_sub(octets);
-                each(length(octets + padding), u8::try_from(padding).expect("less than a shortest frame"), is_last);
+                each(
+                    length(octets + padding),
+                    u8::try_from(padding).expect("less than a shortest frame"),
+                    is_last,
+                );
             };
             let mut left = octets + UDP_HEADER;
             let most = mtu_octets - IP_HEADER;
@@ -629,12 +670,17 @@ fn frames_of(framing: Framing, octets: u64, each: &mut impl FnMut(u32, u8, bool)
 
 impl Stage {
     pub(super) fn check(&self, key: &str) -> Result<(), Error> {
-        for (name, ps) in
-            [("fixed_ps", self.fixed_ps), ("ps_per_octet", self.ps_per_octet), ("delay_ps", self.delay_ps)]
-        {
+        for (name, ps) in [
+            ("fixed_ps", self.fixed_ps),
+            ("ps_per_octet", self.ps_per_octet),
+            ("delay_ps", self.delay_ps),
+        ] {
             let most = if name == "ps_per_octet" { 1_000_000_000 } else { 1_000_000_000_000 };
             if ps > most {
-                return Err(fault(format!("{key}.{name}"), format!("must be at most {most}, got {ps}")));
+                return Err(fault(
+                    format!("{key}.{name}"),
+                    format!("must be at most {most}, got {ps}"),
+                ));
             }
         }
         if self.overlap_octets.is_some_and(|octets| octets > 65_536) {
@@ -659,7 +705,11 @@ impl Stage {
             _ => {}
         }
         match self.coalesce {
-            Some(c) if c.frames == 0 || !(1..=1_000_000_000_000).contains(&c.ps) || self.overlap_octets.is_some() => {
+            Some(c)
+                if c.frames == 0
+                    || !(1..=1_000_000_000_000).contains(&c.ps)
+                    || self.overlap_octets.is_some() =>
+            {
                 return Err(fault(
                     format!("{key}.coalesce"),
                     format!("must be of at least 1 frame and from 1 ps to 1 s, and not with overlap_octets, got {c:?}"),
@@ -667,7 +717,8 @@ impl Stage {
             }
             _ => {}
         }
-        if self.queue_frames == Some(0) || (self.queue_frames.is_some() && self.resource.is_some()) {
+        if self.queue_frames == Some(0) || (self.queue_frames.is_some() && self.resource.is_some())
+        {
             return Err(fault(
                 format!("{key}.queue_frames"),
                 "must be at least 1, and only where the stage has a resource of its own".to_owned(),
@@ -680,10 +731,16 @@ impl Stage {
 impl Buffer {
     pub(super) fn check(&self, key: &str) -> Result<(), Error> {
         if !(64..=1 << 40).contains(&self.octets) {
-            return Err(fault(format!("{key}.octets"), format!("must be from 64 to 2^40, got {}", self.octets)));
+            return Err(fault(
+                format!("{key}.octets"),
+                format!("must be from 64 to 2^40, got {}", self.octets),
+            ));
         }
         let Some(pause) = self.pause else { return Ok(()) };
-        if !(pause.low_octets <= pause.high_octets && pause.high_octets < self.octets && pause.quanta > 0) {
+        if !(pause.low_octets <= pause.high_octets
+            && pause.high_octets < self.octets
+            && pause.quanta > 0)
+        {
             return Err(fault(
                 format!("{key}.pause"),
                 format!(
@@ -729,14 +786,18 @@ mod tests {
     fn five_thousand_octets_go_in_four_fragments() {
         // 5008 octets of UDP in packets of 1480: three full ones and 568 octets.
         let mut frames = Vec::new();
-        frames_of(Framing::Udp { mtu_octets: 1500 }, 5000, &mut |octets, _, last| frames.push((octets, last)));
+        frames_of(Framing::Udp { mtu_octets: 1500 }, 5000, &mut |octets, _, last| {
+            frames.push((octets, last))
+        });
         assert_eq!(frames, [(1518, false), (1518, false), (1518, false), (568 + 38, true)]);
     }
 
     #[test]
     fn a_datagram_that_just_fits_goes_in_one_frame() {
         let mut frames = Vec::new();
-        frames_of(Framing::Udp { mtu_octets: 1500 }, 1472, &mut |octets, _, last| frames.push((octets, last)));
+        frames_of(Framing::Udp { mtu_octets: 1500 }, 1472, &mut |octets, _, last| {
+            frames.push((octets, last))
+        });
         assert_eq!(frames, [(1518, true)]);
     }
 

@@ -29,7 +29,9 @@ pub(super) struct Tables {
 impl Tables {
     pub fn new(plant: &Plant) -> Self {
         let table = |role: Role| match role {
-            Role::Switch(Learning::Learns { .. }) => Known { entries: vec![UNHEARD; plant.addresses()], held: 0 },
+            Role::Switch(Learning::Learns { .. }) => {
+                Known { entries: vec![UNHEARD; plant.addresses()], held: 0 }
+            }
             _ => Known::default(),
         };
         Self {
@@ -38,8 +40,8 @@ impl Tables {
         }
     }
 
-    /// Where a frame goes that came to `port` at `now`: a port out, or all but its own ([`GROUP`]), or nowhere ([`NONE`] in the first place).
-    /// A router readdresses it.
+    /// Where a frame goes that came to `port` at `now`: a port out, or all but its own ([`GROUP`]),
+    /// or nowhere ([`NONE`] in the first place). A router readdresses it.
     #[inline]
     pub fn lookup(&mut self, plant: &Plant, port: u32, frame: &mut Frame, now: u64) -> Way {
         let node = plant.ports[port as usize].node;
@@ -59,8 +61,9 @@ impl Tables {
                 }
                 let entry = known.entries[frame.destination as usize];
                 if entry.port == NONE || now - entry.heard > age_ps {
-                    self.flooded[node as usize] +=
-                        u64::from(plant.phases.measure_from_ps <= now && now < plant.phases.measure_to_ps);
+                    self.flooded[node as usize] += u64::from(
+                        plant.phases.measure_from_ps <= now && now < plant.phases.measure_to_ps,
+                    );
                     return Way::All;
                 }
                 entry.port
@@ -83,7 +86,8 @@ pub(super) enum Way {
 }
 
 fn route(plant: &Plant, node: u32, port: u32, frame: &mut Frame) -> Way {
-    // What a switch floods before it has learned comes to routers for which it is not; groups stay in their network.
+    // What a switch floods before it has learned comes to routers for which it is not; groups stay
+    // in their network.
     if frame.destination != plant.router_address(port) {
         return Way::Nowhere;
     }

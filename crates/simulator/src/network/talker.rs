@@ -31,7 +31,8 @@ impl Talker {
         }))
     }
 
-    /// The next packet, when the one before has left the host at `ended`; nothing if the coder stops before there is enough. What will be in it is not known yet.
+    /// The next packet, when the one before has left the host at `ended`; nothing if the coder
+    /// stops before there is enough. What will be in it is not known yet.
     pub fn next(&mut self, ended: u64) -> Option<Offer> {
         let wanted = self.packets.wanted_ps()?.max(ended);
         let ready_ps = wanted.saturating_add(self.service.draw(&mut self.chance));
@@ -47,7 +48,8 @@ impl Talker {
         packet
     }
 
-    /// Packets offered within each part of the measured window, by their oldest sample. None is ever refused.
+    /// Packets offered within each part of the measured window, by their oldest sample. None is
+    /// ever refused.
     pub fn offered(&self) -> Vec<u64> {
         self.offered.counted()
     }

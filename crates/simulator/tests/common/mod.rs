@@ -12,7 +12,8 @@ pub const US: u64 = 1_000_000;
 pub const MS: u64 = 1000 * US;
 pub const S: u64 = 1000 * MS;
 
-/// `stations` saturated stations at one place, `delay_ps` apart, with frames of `bits` and a constant service time.
+/// `stations` saturated stations at one place, `delay_ps` apart, with frames of `bits` and a
+/// constant service time.
 pub fn saturated(stations: usize, bits: u64, delay_ps: u64, service_ps: u64) -> Trial {
     Trial {
         seed: 7,

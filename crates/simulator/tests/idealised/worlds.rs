@@ -62,7 +62,13 @@ pub fn thinking(stations: usize, bits: u64, generation: f64, stretch: &Stretch) 
 }
 
 /// Stations with Poisson arrivals `mean_slots` apart and a queue.
-pub fn poisson(stations: usize, bits: u64, mean_slots: f64, queue_frames: Option<u32>, stretch: &Stretch) -> Trial {
+pub fn poisson(
+    stations: usize,
+    bits: u64,
+    mean_slots: f64,
+    queue_frames: Option<u32>,
+    stretch: &Stretch,
+) -> Trial {
     let mut trial = saturated(stations, bits, 0, stretch);
     trial.scenario.groups[0].arrivals = Arrivals::Poisson { mean_ps: mean_slots * SLOT as f64 };
     trial.scenario.groups[0].queue_frames = queue_frames;
@@ -70,11 +76,13 @@ pub fn poisson(stations: usize, bits: u64, mean_slots: f64, queue_frames: Option
 }
 
 pub fn with_lengths(mut trial: Trial, bits: &[u64], weights: &[f64]) -> Trial {
-    trial.scenario.groups[0].frames = Lengths::Mix { bits: bits.to_vec(), weights: weights.to_vec() };
+    trial.scenario.groups[0].frames =
+        Lengths::Mix { bits: bits.to_vec(), weights: weights.to_vec() };
     trial
 }
 
-/// Packets of `packet_ps`, users who think so many packet times in the mean, and as long a trial as `packets` take.
+/// Packets of `packet_ps`, users who think so many packet times in the mean, and as long a trial as
+/// `packets` take.
 pub fn in_picoseconds(trial: &mut Trial, packet_ps: u64, packets: u64, thinks: f64) {
     trial.scenario.segment.bit_ps = packet_ps;
     let mean_ps = thinks * packet_ps as f64;
@@ -117,22 +125,32 @@ impl Estimate {
 /// A simulated value agrees with a theory's, which may be rounded.
 pub fn agree(simulated: Estimate, theory: f64, rounding: f64, point: &str) {
     let Estimate { mean, half_width } = simulated;
-    println!("{point}: {mean:.6} +- {half_width:.6}, theory {theory:.6}, off {:.5}%", (mean / theory - 1.0) * 100.0);
-    assert!((mean - theory).abs() <= half_width + rounding, "{point}: {mean} +- {half_width}, theory {theory}");
+    println!(
+        "{point}: {mean:.6} +- {half_width:.6}, theory {theory:.6}, off {:.5}%",
+        (mean / theory - 1.0) * 100.0
+    );
+    assert!(
+        (mean - theory).abs() <= half_width + rounding,
+        "{point}: {mean} +- {half_width}, theory {theory}"
+    );
     assert!(half_width < 0.05 * theory, "{point}: {mean} +- {half_width} says too little");
 }
 
 /// The ratio of two sums over batches; its error from what each batch has beyond the common ratio.
 fn ratio(batches: &[(f64, f64)], factor: f64) -> Estimate {
     let n = batches.len() as f64;
-    let (above, below) = batches.iter().fold((0.0, 0.0), |sum, batch| (sum.0 + batch.0, sum.1 + batch.1));
+    let (above, below) =
+        batches.iter().fold((0.0, 0.0), |sum, batch| (sum.0 + batch.0, sum.1 + batch.1));
     let mean = above / below;
     let square: f64 = batches.iter().map(|batch| (batch.0 - mean * batch.1).powi(2)).sum();
     Estimate { mean, half_width: factor * (square * n / (n - 1.0)).sqrt() / below }
 }
 
 fn by_batch<T: Copy>(outcome: &Outcome, values: &[T], number: fn(T) -> f64) -> Vec<f64> {
-    values.chunks(outcome.station_frames.len()).map(|batch| batch.iter().map(|&value| number(value)).sum()).collect()
+    values
+        .chunks(outcome.station_frames.len())
+        .map(|batch| batch.iter().map(|&value| number(value)).sum())
+        .collect()
 }
 
 /// The share of time in which a packet that succeeds is sent.
@@ -151,14 +169,17 @@ pub fn delay(outcome: &Outcome) -> Estimate {
 
 /// A ratio of two sums, over replications.
 pub fn replicated(trial: &Trial, of: fn(&Outcome) -> (f64, f64)) -> Estimate {
-    let run = |seed: u64| of(&simulate_idealised(&Trial { seed, ..trial.clone() }).expect("a valid trial"));
+    let run = |seed: u64| {
+        of(&simulate_idealised(&Trial { seed, ..trial.clone() }).expect("a valid trial"))
+    };
     ratio(&(0..REPLICATIONS).map(run).collect::<Vec<_>>(), T_OF_REPLICATIONS)
 }
 
 /// Time from arrival to start in slots, and frames: for the mean wait.
 pub fn wait(outcome: &Outcome) -> (f64, f64) {
     let stations = outcome.station_frames.iter().zip(&outcome.station_response_s);
-    let response: f64 = stations.map(|(&frames, response)| frames as f64 * response * 1e12 / SLOT as f64).sum();
+    let response: f64 =
+        stations.map(|(&frames, response)| frames as f64 * response * 1e12 / SLOT as f64).sum();
     let sent = outcome.station_bits.iter().sum::<u64>() as f64;
     (response - sent, outcome.station_frames.iter().sum::<u64>() as f64)
 }

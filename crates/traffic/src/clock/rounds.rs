@@ -1,4 +1,5 @@
-//! When a receiver asks its sender for the time, and what is known in the end of the delays that were told meanwhile.
+//! When a receiver asks its sender for the time, and what is known in the end of the delays that
+//! were told meanwhile.
 //!
 //! ```text
 //! settling        transmission        drain
@@ -7,14 +8,16 @@
 //!     rounds: at the end of each the relation is fitted again, and delays are told by it from then on
 //! ```
 //!
-//! While frames arrive, their delays are told by the best relation that is known then. In the end a better one is known, for it has seen what came after; the
-//! difference of the two is part of the uncertainty that is stated.
+//! While frames arrive, their delays are told by the best relation that is known then. In the end a
+//! better one is known, for it has seen what came after; the difference of the two is part of the
+//! uncertainty that is stated.
 
 use super::Relation;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Octets of a frame that asks, and of the one that answers: the shortest with room for two more times, over IPv4 and IPv6.
+/// Octets of a frame that asks, and of the one that answers: the shortest with room for two more
+/// times, over IPv4 and IPv6.
 pub const FRAME_OCTETS: u32 = 96;
 /// Least time between exchanges while nothing else is sent …
 pub const QUIET_NS: u64 = 2_000_000;
@@ -26,7 +29,8 @@ pub const PATIENCE_NS: u64 = 50_000_000;
 const MOST_OF_PHASE: u64 = 512;
 /// How long is asked before the relation is fitted again.
 const ROUND_NS: u64 = 100_000_000;
-/// A receiver uses a relation for so long after a better one is there: as long as it may wait for a frame, with some to spare.
+/// A receiver uses a relation for so long after a better one is there: as long as it may wait for a
+/// frame, with some to spare.
 const LATE_NS: u64 = 100_000_000;
 
 /// How times are asked for in a phase.
@@ -86,15 +90,22 @@ pub struct Told {
     pub kept: usize,
     /// The round trip of the fastest.
     pub fastest_round_trip_ns: f64,
-    /// How far a delay is wrong at most that was told within `measured`, apart from the error of the receiver's own clock over that delay; `None` if there
-    /// was a time in it when no relation was known.
+    /// How far a delay is wrong at most that was told within `measured`, apart from the error of
+    /// the receiver's own clock over that delay; `None` if there was a time in it when no relation
+    /// was known.
     pub delay_uncertainty_ns: Option<f64>,
 }
 
 impl Told {
-    /// By the `last` relation, of delays that were told by those that were `used`, within `measured`; `shows` is the receiver's face at a time of its host.
+    /// By the `last` relation, of delays that were told by those that were `used`, within
+    /// `measured`; `shows` is the receiver's face at a time of its host.
     #[must_use]
-    pub fn of(last: &Relation, used: &[Used], measured: Range<u64>, shows: impl Fn(u64) -> u64) -> Self {
+    pub fn of(
+        last: &Relation,
+        used: &[Used],
+        measured: Range<u64>,
+        shows: impl Fn(u64) -> u64,
+    ) -> Self {
         let at_ns = shows(measured.start + (measured.end - measured.start) / 2);
         Self {
             at_ns,
@@ -117,16 +128,19 @@ fn delay_uncertainty_ns(
     shows: impl Fn(u64) -> u64,
 ) -> Option<f64> {
     used.first().filter(|first| first.since_ns <= measured.start)?;
-    let ends_ns = used.iter().skip(1).map(|next| next.since_ns.saturating_add(LATE_NS)).chain([u64::MAX]);
+    let ends_ns =
+        used.iter().skip(1).map(|next| next.since_ns.saturating_add(LATE_NS)).chain([u64::MAX]);
     let wrong_ns = used.iter().zip(ends_ns).filter_map(|(used, end_ns)| {
         // What is used for a frame is what is known when it is read, a little after it came.
         let since_ns = used.since_ns.saturating_sub(LATE_NS);
         let (from_ns, to_ns) = (since_ns.max(measured.start), end_ns.min(measured.end));
-        // Both are lines, so they are farthest apart at an end; the bound is farthest from the exchanges, which is at an end, too.
+        // Both are lines, so they are farthest apart at an end; the bound is farthest from the
+        // exchanges, which is at an end, too.
         (from_ns < to_ns).then(|| {
             let at = |host_ns| {
                 let face = shows(host_ns);
-                (used.relation.ahead_ns(face) - last.ahead_ns(face)).abs() + last.uncertainty_ns(face)
+                (used.relation.ahead_ns(face) - last.ahead_ns(face)).abs()
+                    + last.uncertainty_ns(face)
             };
             f64::max(at(from_ns), at(to_ns))
         })
@@ -172,7 +186,8 @@ mod tests {
         let told = Told::of(&late, &used, 100 * MS..900 * MS, |ns| ns);
         assert_eq!((told.at_ns, told.kept, told.contradictions), (500 * MS, 2, 0));
         assert!((told.ahead_ns + 50.0).abs() < 1e-6 && told.drift.abs() < 1e-12, "{told:?}");
-        // Both lines are the same one. Between two points of equal weight the weights are positive and sum to 1: half a round trip, and 1 ns of rounding.
+        // Both lines are the same one. Between two points of equal weight the weights are positive
+        // and sum to 1: half a round trip, and 1 ns of rounding.
         let bound_ns = told.delay_uncertainty_ns.expect("known");
         assert!((bound_ns - 10_001.0).abs() < 1e-3, "{bound_ns}");
     }

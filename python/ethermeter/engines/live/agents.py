@@ -1,4 +1,6 @@
-"""Agents on this machine: in the namespaces of a testbed, or on loopback addresses; ended with the block, and with this process."""
+"""Agents on this machine: in the namespaces of a testbed, or on loopback addresses; ended with the
+block, and with this process.
+"""
 
 import contextlib
 import os
@@ -49,7 +51,8 @@ class Agent:
     def start(self) -> None:
         """Start it."""
         with self.said.open("w") as said:
-            # A session of its own: Ctrl-C is for us, who end the test in order. It ends when our end of its stdin closes.
+            # A session of its own: Ctrl-C is for us, who end the test in order. It ends when our
+            # end of its stdin closes.
             self.process = subprocess.Popen(
                 self.command,
                 stdin=subprocess.PIPE,
@@ -145,7 +148,12 @@ def check(scenario: Mapping[str, Any], kind: str, wires: WireKind) -> None:
         _planned(scenario["network"], wires)
     if kind == "loopback":
         faults = [
-            Fault("loopback", f"port of flow {flow['name']}", port, "expected udp or tcp on loopback; others with --testbed or --hosts")
+            Fault(
+                "loopback",
+                f"port of flow {flow['name']}",
+                port,
+                "expected udp or tcp on loopback; others with --testbed or --hosts",
+            )
             for flow, port in zip(scenario["flows"], scenario["live"]["ports"], strict=True)
             if port not in ("udp", "tcp")
         ]
@@ -155,7 +163,8 @@ def check(scenario: Mapping[str, Any], kind: str, wires: WireKind) -> None:
 
 @contextlib.contextmanager
 def loopback(hosts: Sequence[str]) -> Iterator[Bench]:
-    """Have an agent for each host on an address of the loopback interface; no root is needed, and there are no links.
+    """Have an agent for each host on an address of the loopback interface; no root is needed, and
+    there are no links.
 
     Parameters
     ----------
@@ -169,17 +178,34 @@ def loopback(hosts: Sequence[str]) -> Iterator[Bench]:
 
     """
     addresses = {name: f"127.0.77.{number}" for number, name in enumerate(hosts, 1)}
-    with _running(addresses, {name: (address, 0, []) for name, address in addresses.items()}, ["127.0.0.0/8"], None) as (agents, places, _):
-        stations = {name: Station(name, places[name], address) for name, address in addresses.items()}
+    with _running(
+        addresses,
+        {name: (address, 0, []) for name, address in addresses.items()},
+        ["127.0.0.0/8"],
+        None,
+    ) as (agents, places, _):
+        stations = {
+            name: Station(name, places[name], address) for name, address in addresses.items()
+        }
         taps = {name: Tap("lo", only=(address, 24)) for name, address in addresses.items()}
-        yield Bench(Laboratory(stations, "loopback", is_one_machine=True, has_wires=False), agents, taps)
+        yield Bench(
+            Laboratory(stations, "loopback", is_one_machine=True, has_wires=False), agents, taps
+        )
 
 
 @contextlib.contextmanager
 def testbed(
-    network: Mapping[str, Any], *, mtu: int, plain: bool, wires: WireKind, ip: int, hosts_at_least: int, sack: bool | None
+    network: Mapping[str, Any],
+    *,
+    mtu: int,
+    plain: bool,
+    wires: WireKind,
+    ip: int,
+    hosts_at_least: int,
+    sack: bool | None,
 ) -> Iterator[Bench]:
-    """Build a network out of namespaces, with an agent and certificates in each host; all is gone at the end.
+    """Build a network out of namespaces, with an agent and certificates in each host; all is gone
+    at the end.
 
     Parameters
     ----------
@@ -190,7 +216,8 @@ def testbed(
     wires
         What makes its wires slow: `shaped` or `relay`.
     plain
-        Whether to leave out its switches and wires and join all hosts by one switch, as fast as the machine is.
+        Whether to leave out its switches and wires and join all hosts by one switch, as fast as the
+        machine is.
     ip
         4 or 6: with which addresses hosts take part in what is measured.
     hosts_at_least
@@ -207,29 +234,62 @@ def testbed(
 
     """
     hosts, switches, links = _plain(network, hosts_at_least) if plain else _planned(network, wires)
-    with make_network(hosts, switches, links, mtu=mtu, ages_s={} if plain else _ages_s(network), sack=sack) as bed:
+    with make_network(
+        hosts, switches, links, mtu=mtu, ages_s={} if plain else _ages_s(network), sack=sack
+    ) as bed:
         names = {name: f"h{number}" for number, name in enumerate(hosts, 1)}
-        addresses = {name: bed.hosts[name].ipv6 if ip == IPV6 else bed.hosts[name].ipv4 for name in hosts}
+        addresses = {
+            name: bed.hosts[name].ipv6 if ip == IPV6 else bed.hosts[name].ipv4 for name in hosts
+        }
         certified = [f"{names[name]}={bed.controls[name]}={addresses[name]}" for name in hosts]
-        places = {name: (bed.controls[name], CONTROL_PORT, bed.hosts[name].command()) for name in hosts}
-        with _running(names, places, ["10.77.0.0/16", "fd77::/64"], certified) as (agents, controls, credentials):
-            stations = {name: Station(name, controls[name], addresses[name], bed.hosts[name].interface) for name in hosts}
-            laboratory = Laboratory(stations, "testbed", credentials, bed.control, is_one_machine=True, has_wires=not plain, bed=bed)
-            taps = {name: Tap(host.interface, NAMESPACES / host.namespace) for name, host in bed.hosts.items()}
+        places = {
+            name: (bed.controls[name], CONTROL_PORT, bed.hosts[name].command()) for name in hosts
+        }
+        with _running(names, places, ["10.77.0.0/16", "fd77::/64"], certified) as (
+            agents,
+            controls,
+            credentials,
+        ):
+            stations = {
+                name: Station(name, controls[name], addresses[name], bed.hosts[name].interface)
+                for name in hosts
+            }
+            laboratory = Laboratory(
+                stations,
+                "testbed",
+                credentials,
+                bed.control,
+                is_one_machine=True,
+                has_wires=not plain,
+                bed=bed,
+            )
+            taps = {
+                name: Tap(host.interface, NAMESPACES / host.namespace)
+                for name, host in bed.hosts.items()
+            }
             yield Bench(laboratory, agents, taps)
 
 
-def _plain(network: Mapping[str, Any], hosts_at_least: int) -> tuple[list[str], list[str], list[Link]]:
+def _plain(
+    network: Mapping[str, Any], hosts_at_least: int
+) -> tuple[list[str], list[str], list[Link]]:
     hosts = [node["name"] for node in network["nodes"] if "host" in node["kind"]]
     # No name of an experiment has a space.
     hosts += [f"bystander {number}" for number in range(len(hosts) + 1, hosts_at_least + 1)]
     return hosts, ["switch"], [Link((name, "switch")) for name in hosts]
 
 
-def _planned(network: Mapping[str, Any], wires: WireKind) -> tuple[list[str], list[str], list[Link]]:
+def _planned(
+    network: Mapping[str, Any], wires: WireKind
+) -> tuple[list[str], list[str], list[Link]]:
     kinds = {node["name"]: next(iter(node["kind"].items())) for node in network["nodes"]}
     faults = [
-        Fault("testbed", name, kind, "expected hosts and switches only; other nodes cannot be built of namespaces")
+        Fault(
+            "testbed",
+            name,
+            kind,
+            "expected hosts and switches only; other nodes cannot be built of namespaces",
+        )
         for name, (kind, _) in kinds.items()
         if kind not in ("host", "switch")
     ]
@@ -237,7 +297,14 @@ def _planned(network: Mapping[str, Any], wires: WireKind) -> tuple[list[str], li
     for link in network["links"]:
         ends = link["ends"][0]["node"], link["ends"][1]["node"]
         if link.get("half_duplex"):
-            faults.append(Fault("testbed", " - ".join(ends), "half duplex", "expected full duplex; others cannot be built of namespaces"))
+            faults.append(
+                Fault(
+                    "testbed",
+                    " - ".join(ends),
+                    "half duplex",
+                    "expected full duplex; others cannot be built of namespaces",
+                )
+            )
         rate_bps = round(_PS_OCTETS / link["ps_per_octet"])
         delay_ns = round(link.get("delay_ps", 0) / 1000) if wires == "relay" else 0
         usual = Wire(rate_bps, kind=wires, delay_ns=delay_ns)
@@ -253,16 +320,31 @@ def _planned(network: Mapping[str, Any], wires: WireKind) -> tuple[list[str], li
 
 
 def _ages_s(network: Mapping[str, Any]) -> dict[str, float]:
-    """Return after how long switches forget, where the experiment says it. Bridges always learn, also where it says that they know all."""
-    learning = {node["name"]: node["kind"].get("switch", {}).get("learning") for node in network["nodes"] if "switch" in node["kind"]}
-    return {name: said["learns"]["age_ps"] / 1e12 for name, said in learning.items() if isinstance(said, Mapping)}
+    """Return after how long switches forget, where the experiment says it.
+
+    Bridges always learn, also where it says that they know all.
+    """
+    learning = {
+        node["name"]: node["kind"].get("switch", {}).get("learning")
+        for node in network["nodes"]
+        if "switch" in node["kind"]
+    }
+    return {
+        name: said["learns"]["age_ps"] / 1e12
+        for name, said in learning.items()
+        if isinstance(said, Mapping)
+    }
 
 
 def _end(node: tuple[str, Mapping[str, Any]], usual: Wire) -> tuple[Wire, int | None]:
-    """Return the wire out of a node, and the room for it in frames: of a switch as the experiment says, else as network cards have it."""
+    """Return the wire out of a node, and the room for it in frames: of a switch as the experiment
+    says, else as network cards have it.
+    """
     kind, settings = node
     room = settings.get("queue_octets") if kind == "switch" else None
-    return usual if room is None else replace(usual, queue_octets=room), settings.get("queue_frames") if kind == "switch" else None
+    return usual if room is None else replace(usual, queue_octets=room), settings.get(
+        "queue_frames"
+    ) if kind == "switch" else None
 
 
 @contextlib.contextmanager
@@ -284,14 +366,31 @@ def _running(
             _core.make_certificates(folder / "certificates", certified)
             credentials = read_credentials(folder / "certificates", "coordinator")
         # Both come from where we come from, however this process was told to find us.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        }
         agents: list[Agent] = []
         controls: dict[str, str] = {}
         for name, (address, port, inside) in places.items():
-            command = [*inside, sys.executable, "-m", "ethermeter", "agent", "--with-parent", "--ceilings", str(ceilings)]
+            command = [
+                *inside,
+                sys.executable,
+                "-m",
+                "ethermeter",
+                "agent",
+                "--with-parent",
+                "--ceilings",
+                str(ceilings),
+            ]
             if certified is not None:
                 command += credential_options(folder / "certificates", names[name])
-            agent = Agent(name, [*command, "--listen", f"{address}:{port}"], environment, folder / f"{len(agents)}.log")
+            agent = Agent(
+                name,
+                [*command, "--listen", f"{address}:{port}"],
+                environment,
+                folder / f"{len(agents)}.log",
+            )
             stack.callback(agent.end)
             agents.append(agent)
             agent.start()
@@ -304,7 +403,11 @@ def _running(
 
 def read_credentials(folder: Path, name: str) -> Credentials:
     """Read the certificate and the key of a name, and the authority's certificate."""
-    return (folder / f"{name}.pem").read_bytes(), (folder / f"{name}.key").read_bytes(), (folder / "authority.pem").read_bytes()
+    return (
+        (folder / f"{name}.pem").read_bytes(),
+        (folder / f"{name}.key").read_bytes(),
+        (folder / "authority.pem").read_bytes(),
+    )
 
 
 def credential_options(folder: Path, name: str) -> list[str]:

@@ -1,7 +1,9 @@
-"""By batch: what agents counted in each part of what they measured, as the rows of a simulation have it.
+"""By batch: what agents counted in each part of what they measured, as the rows of a simulation
+have it.
 
-Parts are of the measured window; of an exchange, which counts all of the transmission, they are of that, and a request belongs to the part
-in which it was sent. What is not counted by part is NaN, so that nothing is made to follow from it.
+Parts are of the measured window; of an exchange, which counts all of the transmission, they are of
+that, and a request belongs to the part in which it was sent. What is not counted by part is NaN, so
+that nothing is made to follow from it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,18 +16,25 @@ from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, NOT_COUNTED, Floats
 NS_PER_S = 1e9
 
 Parts = Mapping[str, Floats]
-"""By the names of `BATCH_COUNTS` and `BATCH_SUMS` what is known of every part, shape `(batches,)`; names that are missing are not known."""
+"""By the names of `BATCH_COUNTS` and `BATCH_SUMS` what is known of every part, shape `(batches,)`;
+names that are missing are not known.
+"""
 
 
-def of_stream(measured: Sequence[Mapping[str, Any]], *, is_voice: bool, is_refused: bool) -> Parts | None:
-    """Read what receivers counted of a stream; None if one of them did not by part. What frames and octets these are is for the caller.
+def of_stream(
+    measured: Sequence[Mapping[str, Any]], *, is_voice: bool, is_refused: bool
+) -> Parts | None:
+    """Read what receivers counted of a stream; None if one of them did not by part.
+
+    What frames and octets these are is for the caller.
 
     Parameters
     ----------
     measured
         `measured` of every receiver.
     is_voice
-        Whether a coder made it: its one-way delays are told by when samples were made, not by when they came.
+        Whether a coder made it: its one-way delays are told by when samples were made, not by when
+        they came.
     is_refused
         Whether the port never took some messages; nobody counts by part when.
 
@@ -60,7 +69,10 @@ def of_exchange(asked: Mapping[str, Any]) -> Parts | None:
         "completed": complete,
         "timed_out": np.array(said["requests"], np.float64) - complete,
         "round_trip_s": np.array(said["since_arrival_sum_ns"], np.float64) / NS_PER_S,
-        **dict.fromkeys(("refused", "moved_octets", "arrivals_between", "between_arrivals_s"), np.zeros_like(complete)),
+        **dict.fromkeys(
+            ("refused", "moved_octets", "arrivals_between", "between_arrivals_s"),
+            np.zeros_like(complete),
+        ),
     }
 
 
@@ -81,12 +93,16 @@ def of_file(measured: Mapping[str, Any]) -> Parts | None:
 def of_octets(measured: Mapping[str, Any]) -> Parts | None:
     """Read what a receiver counted of octets in bulk: that it has neither exchanges nor messages.
 
-    Their rate is that from the first read to the last, which does not follow from the octets of parts.
+    Their rate is that from the first read to the last, which does not follow from the octets of
+    parts.
     """
     said = measured.get("batches")
     if not said:
         return None
-    return dict.fromkeys(("completed", "round_trip_s", "arrivals_between", "between_arrivals_s"), np.zeros(len(said["octets"])))
+    return dict.fromkeys(
+        ("completed", "round_trip_s", "arrivals_between", "between_arrivals_s"),
+        np.zeros(len(said["octets"])),
+    )
 
 
 def mean_s(sums_ns: Sequence[int], counts: Sequence[int]) -> float:
@@ -95,8 +111,11 @@ def mean_s(sums_ns: Sequence[int], counts: Sequence[int]) -> float:
     return sum(sums_ns) / total / NS_PER_S if total else float("nan")
 
 
-def rows(flows: Sequence[Parts | None], batches: int | None) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Floats]:
-    """Stack what flows counted as `TrialRows` has it, batch by batch and flow by flow; both empty where no flow counted in so many parts.
+def rows(
+    flows: Sequence[Parts | None], batches: int | None
+) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Floats]:
+    """Stack what flows counted as `TrialRows` has it, batch by batch and flow by flow; both empty
+    where no flow counted in so many parts.
 
     Parameters
     ----------
@@ -106,7 +125,9 @@ def rows(flows: Sequence[Parts | None], batches: int | None) -> tuple[np.ndarray
         Parts that the trial asked for; None of a plan that asks for none.
 
     """
-    known = [flow if flow is not None and len(flow["completed"]) == batches else None for flow in flows]
+    known = [
+        flow if flow is not None and len(flow["completed"]) == batches else None for flow in flows
+    ]
     if batches is None or not any(known):
         return np.empty(0, np.int64), np.empty(0)
     unknown = np.full(batches, np.nan)

@@ -13,19 +13,25 @@ from ethermeter.framing import AROUND_DATA_OCTETS, IP_HEADER_OCTETS, UDP_HEADER_
 
 PS_PER_NS = 1000
 LINGER_NS = 250_000_000
-"""Receivers listen so much longer than the drain, so that what waits in queues of the system counts as come."""
+"""Receivers listen so much longer than the drain, so that what waits in queues of the system counts
+as come.
+"""
 PATIENCE_NS = 1_000_000_000
 """An answer without a time limit in the plan is given up after this."""
 MARK_OCTETS = 18
 """Each message of ours begins with a mark of so many octets."""
 VOICE_MARK_OCTETS = 29
-"""Each packet of voice with one of so many: when its oldest sample was made, and how many it holds, are in it."""
+"""Each packet of voice with one of so many: when its oldest sample was made, and how many it holds,
+are in it.
+"""
 _AROUND = {"packet": (18, 18), "xdp": (18, 18), "udp": (46, 66), "tcp": (58, 78)}
 """Octets of a frame that are not its port's data: over IPv4, over IPv6."""
 _LONGEST_NAME = 60
 AT_ONCE = {"kind": "constant", "ps": 0}
 CLOCK = {"rate_bps": 1_000 * 96 * 8, "rate_frames_per_s": 1_000}
-"""What comparing a sender's clock with a receiver's may take of both hosts' ceilings, either way (`crates/agent/src/station/clocks.rs`)."""
+"""What comparing a sender's clock with a receiver's may take of both hosts' ceilings, either way
+(`crates/agent/src/station/clocks.rs`).
+"""
 _USUAL_CEILINGS = {"rate_bps": 10_000_000_000, "rate_frames_per_s": 2_000_000}
 
 Scenario = Mapping[str, Any]
@@ -34,7 +40,9 @@ Scenario = Mapping[str, Any]
 def flow_names(scenario: Scenario) -> list[str]:
     """Names of the flows of a scenario in a test: their own where these are short and different."""
     names = [str(flow["name"]) for flow in scenario["flows"]]
-    is_fine = len(set(names)) == len(names) and all(0 < len(name.encode()) <= _LONGEST_NAME for name in names)
+    is_fine = len(set(names)) == len(names) and all(
+        0 < len(name.encode()) <= _LONGEST_NAME for name in names
+    )
     return names if is_fine else [f"flow-{number}" for number in range(len(names))]
 
 
@@ -69,7 +77,9 @@ def around_octets(port: str, address: str) -> int:
     return _AROUND[port][ipaddress.ip_address(address).version == 6]
 
 
-def describe(trial: Mapping[str, Any], laboratory: Laboratory, said: Mapping[str, Mapping[str, Any]]) -> str:
+def describe(
+    trial: Mapping[str, Any], laboratory: Laboratory, said: Mapping[str, Mapping[str, Any]]
+) -> str:
     """Write a trial as a test.
 
     Parameters
@@ -79,7 +89,8 @@ def describe(trial: Mapping[str, Any], laboratory: Laboratory, said: Mapping[str
     laboratory
         Where it is measured.
     said
-        What agents say of themselves, by host; consent is asked for as much as their ceilings have room for.
+        What agents say of themselves, by host; consent is asked for as much as their ceilings have
+        room for.
 
     Returns
     -------
@@ -94,14 +105,24 @@ def describe(trial: Mapping[str, Any], laboratory: Laboratory, said: Mapping[str
     """
     scenario = trial["scenario"]
     faults = [
-        Fault(laboratory.source, f"hosts.{name}", "(missing)", f"required: the experiment has a host {name}")
+        Fault(
+            laboratory.source,
+            f"hosts.{name}",
+            "(missing)",
+            f"required: the experiment has a host {name}",
+        )
         for name in hosts_of(scenario)
         if name not in laboratory.stations
     ]
     phases = scenario["phases"]
     if phases["spread_ps"]:
         faults.append(
-            Fault(trial["id"], "phases.spread", f"{phases['spread_ps']} ps", "expected 0 s of what is measured: hosts begin together")
+            Fault(
+                trial["id"],
+                "phases.spread",
+                f"{phases['spread_ps']} ps",
+                "expected 0 s of what is measured: hosts begin together",
+            )
         )
     if not faults:
         flows, found = _flows(trial, laboratory, said)
@@ -109,7 +130,9 @@ def describe(trial: Mapping[str, Any], laboratory: Laboratory, said: Mapping[str
     if faults:
         raise InputError(faults)
     transmit_ps = phases["stop_ps"] - phases["begin_ps"]
-    from_ps, to_ps = (phases[key] - phases["begin_ps"] for key in ("measure_from_ps", "measure_to_ps"))
+    from_ps, to_ps = (
+        phases[key] - phases["begin_ps"] for key in ("measure_from_ps", "measure_to_ps")
+    )
     return json.dumps(
         {
             "seed": trial["seed"],
@@ -120,7 +143,9 @@ def describe(trial: Mapping[str, Any], laboratory: Laboratory, said: Mapping[str
                 "measure_from_ns": from_ps // PS_PER_NS,
                 "measure_to_ns": to_ps // PS_PER_NS,
                 "drain_ns": (phases["end_ps"] - phases["stop_ps"]) // PS_PER_NS + LINGER_NS,
-                **({"batches": scenario["batches"]} if "batches" in scenario else {}),  # plans of older versions have none
+                **(
+                    {"batches": scenario["batches"]} if "batches" in scenario else {}
+                ),  # plans of older versions have none
             },
             "flows": flows,
         }
@@ -140,7 +165,9 @@ def _flows(
     faults: list[Fault] = []
     shares = _shares(scenario, said)
     made = []
-    for number, (name, flow, port) in enumerate(zip(flow_names(scenario), scenario["flows"], scenario["live"]["ports"], strict=True)):
+    for number, (name, flow, port) in enumerate(
+        zip(flow_names(scenario), scenario["flows"], scenario["live"]["ports"], strict=True)
+    ):
         try:
             traffic = _traffic(flow, port, laboratory, f"{trial['id']}, flow {name}")
         except InputError as error:
@@ -156,7 +183,9 @@ def _flows(
                 "port": port,
                 **shares[number],
                 **_congestion(flow),
-                "attention": "spinning" if is_exchange(flow) and not laboratory.is_one_machine else "sleeping",
+                "attention": "spinning"
+                if is_exchange(flow) and not laboratory.is_one_machine
+                else "sleeping",
                 "traffic": traffic,
             }
         )
@@ -170,7 +199,8 @@ def _congestion(flow: Mapping[str, Any]) -> dict[str, str]:
 
 
 def selective_acknowledgements(scenario: Scenario) -> bool | None:
-    """Whether hosts of a testbed acknowledge selectively; None where no flow is a transfer, or the plan is of an older version.
+    """Whether hosts of a testbed acknowledge selectively; None where no flow is a transfer, or the
+    plan is of an older version.
 
     Raises
     ------
@@ -178,7 +208,9 @@ def selective_acknowledgements(scenario: Scenario) -> bool | None:
         If transfers differ: the setting is one of a host.
 
     """
-    found = {flow["transfer"]["tcp"].get("sack") for flow in scenario["flows"] if is_transfer(flow)} - {None}
+    found = {
+        flow["transfer"]["tcp"].get("sack") for flow in scenario["flows"] if is_transfer(flow)
+    } - {None}
     if len(found) > 1:
         allowed = "expected the same of all flows of what is measured: a host acknowledges selectively or not"
         raise InputError([Fault("testbed", "flows.*.transfer.tcp.sack", "true and false", allowed)])
@@ -186,21 +218,40 @@ def selective_acknowledgements(scenario: Scenario) -> bool | None:
 
 
 def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[dict[str, int]]:
-    """Return what consent each flow asks for, there and back: of the ceilings of all hosts that take part in it, the least equal share."""
+    """Return what consent each flow asks for, there and back: of the ceilings of all hosts that
+    take part in it, the least equal share.
+    """
     flows_at = Counter(way for flow in scenario["flows"] for way in (*_there(flow), *_back(flow)))
-    streams = {(flow["from"], to) for flow in scenario["flows"] if not is_exchange(flow) and not is_transfer(flow) for to in flow["to"]}
+    streams = {
+        (flow["from"], to)
+        for flow in scenario["flows"]
+        if not is_exchange(flow) and not is_transfer(flow)
+        for to in flow["to"]
+    }
     clocks_at = Counter(host for pair in streams for host in pair)
 
     def share(of: list[tuple[str, str]], key: str) -> int:
         ceilings = {host: said.get(host, {}).get("ceilings") or _USUAL_CEILINGS for host, _ in of}
-        return max(1, min((int(ceilings[host][key]) - clocks_at[host] * CLOCK[key]) // flows_at[host, way] for host, way in of))
+        return max(
+            1,
+            min(
+                (int(ceilings[host][key]) - clocks_at[host] * CLOCK[key]) // flows_at[host, way]
+                for host, way in of
+            ),
+        )
 
     asked = []
     for flow in scenario["flows"]:
         there, back = _there(flow), _back(flow)
-        rates = {"most_bps": share(there, "rate_bps"), "most_frames_per_s": share(there, "rate_frames_per_s")}
+        rates = {
+            "most_bps": share(there, "rate_bps"),
+            "most_frames_per_s": share(there, "rate_frames_per_s"),
+        }
         if back:
-            rates |= {"most_answer_bps": share(back, "rate_bps"), "most_answer_frames_per_s": share(back, "rate_frames_per_s")}
+            rates |= {
+                "most_answer_bps": share(back, "rate_bps"),
+                "most_answer_frames_per_s": share(back, "rate_frames_per_s"),
+            }
         asked.append(rates)
     return asked
 
@@ -217,12 +268,17 @@ def _back(flow: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [way for host in flow["to"] for way in ((host, "out"), (flow["from"], "in"))]
 
 
-def _traffic(flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: str) -> dict[str, Any]:
+def _traffic(
+    flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: str
+) -> dict[str, Any]:
     if (transfer := flow.get("transfer")) is not None:
         job = transfer["job"]
         if "file" in job:
             return {"kind": "file", "file": job["file"]}
-        return {"kind": "transfer", **({"octets": job["stream"]["octets"]} if "octets" in job["stream"] else {})}
+        return {
+            "kind": "transfer",
+            **({"octets": job["stream"]["octets"]} if "octets" in job["stream"] else {}),
+        }
     framing, address = flow.get("framing", "frame"), laboratory.stations[flow["from"]].address
     if is_voice(flow):
         return _voice(flow, port, laboratory, where)
@@ -234,7 +290,9 @@ def _traffic(flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: 
     response = flow["response"]
     answers: dict[str, Any] = {}
     if flow["frames"]["kind"] != "fixed" or response["frames"] != flow["frames"]:
-        answers["frames"] = _frames(response["frames"], framing, port, address, where, within="response.")
+        answers["frames"] = _frames(
+            response["frames"], framing, port, address, where, within="response."
+        )
     if (think := response.get("think", AT_ONCE)) != AT_ONCE:
         answers["think"] = think
     return {
@@ -246,7 +304,9 @@ def _traffic(flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: 
     }
 
 
-def _voice(flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: str) -> dict[str, Any]:
+def _voice(
+    flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: str
+) -> dict[str, Any]:
     """Return a coder's packets as an agent is told them: lengths of frames as its port makes them."""
     framing, address = flow.get("framing", "frame"), laboratory.stations[flow["from"]].address
     frames, is_data = flow["frames"], framing != "frame"
@@ -255,13 +315,28 @@ def _voice(flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: st
         raise InputError([Fault(where, "port", json.dumps(port), allowed)])
     # Raw frames of data are as long as those that UDP over IPv4 would make.
     own = around_octets(port, address)
-    around = (own if port == "udp" else AROUND_DATA_OCTETS + IP_HEADER_OCTETS + UDP_HEADER_OCTETS) if is_data else 0
-    lengths = {name: frames[name] + 8 * around for name in ("overhead_bits", "min_bits", "max_bits")}
+    around = (
+        (own if port == "udp" else AROUND_DATA_OCTETS + IP_HEADER_OCTETS + UDP_HEADER_OCTETS)
+        if is_data
+        else 0
+    )
+    lengths = {
+        name: frames[name] + 8 * around for name in ("overhead_bits", "min_bits", "max_bits")
+    }
     least = max(64, own + VOICE_MARK_OCTETS)
     if lengths["min_bits"] < 8 * least:
         said, least = frames["min_bits"] // 8, least - around
         allowed = f"expected at least {least} B of what is measured: each packet of voice carries a mark of {VOICE_MARK_OCTETS} octets"
-        raise InputError([Fault(where, ("data" if is_data else "frames") + ".samples.least", f"{said} B", allowed)])
+        raise InputError(
+            [
+                Fault(
+                    where,
+                    ("data" if is_data else "frames") + ".samples.least",
+                    f"{said} B",
+                    allowed,
+                )
+            ]
+        )
     return {
         "kind": "stream",
         "frames": {"kind": "samples", **lengths},
@@ -270,8 +345,18 @@ def _voice(flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: st
     }
 
 
-def _frames(frames: Mapping[str, Any], framing: Any, port: str, address: str, where: str, *, within: str = "") -> dict[str, Any]:
-    """Lengths as an agent is told them: of a frame with all of the message's data, however many frames IP makes of it."""
+def _frames(
+    frames: Mapping[str, Any],
+    framing: Any,
+    port: str,
+    address: str,
+    where: str,
+    *,
+    within: str = "",
+) -> dict[str, Any]:
+    """Lengths as an agent is told them: of a frame with all of the message's data, however many
+    frames IP makes of it.
+    """
     around = around_octets(port, address)
     is_data = framing != "frame"
 
@@ -284,7 +369,14 @@ def _frames(frames: Mapping[str, Any], framing: Any, port: str, address: str, wh
             pieces = frame_octets(framing, octets)
             if len(pieces) > 1:
                 raise InputError(
-                    [Fault(where, f"{within}data", f"{octets} B", f'expected data that fits into a frame with port = "{port}"')]
+                    [
+                        Fault(
+                            where,
+                            f"{within}data",
+                            f"{octets} B",
+                            f'expected data that fits into a frame with port = "{port}"',
+                        )
+                    ]
                 )
             least, said = 64, pieces[0]
         else:
@@ -292,9 +384,15 @@ def _frames(frames: Mapping[str, Any], framing: Any, port: str, address: str, wh
         if said < least:
             value, least = (octets, MARK_OCTETS) if is_data else (said, least)
             allowed = f"expected at least {least} B of what is measured: each message carries a mark of {MARK_OCTETS} octets"
-            raise InputError([Fault(where, within + ("data" if is_data else "frames"), f"{value} B", allowed)])
+            raise InputError(
+                [Fault(where, within + ("data" if is_data else "frames"), f"{value} B", allowed)]
+            )
         return said * 8
 
     if frames["kind"] == "fixed":
         return {"kind": "fixed", "bits": length(frames["bits"])}
-    return {"kind": "mix", "bits": [length(bits) for bits in frames["bits"]], "weights": list(frames["weights"])}
+    return {
+        "kind": "mix",
+        "bits": [length(bits) for bits in frames["bits"]],
+        "weights": list(frames["weights"]),
+    }

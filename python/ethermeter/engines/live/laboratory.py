@@ -1,4 +1,6 @@
-"""Laboratory: the hosts that there are, how they are reached and what their agents say of themselves."""
+"""Laboratory: the hosts that there are, how they are reached and what their agents say of
+themselves.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -51,9 +53,11 @@ class Laboratory:
     namespace
         Network namespace from which agents are reached; None for this process's own.
     is_one_machine
-        Whether all hosts share this machine's processors: then nobody spins or asks for real-time priority.
+        Whether all hosts share this machine's processors: then nobody spins or asks for real-time
+        priority.
     has_wires
-        Whether something between hosts carries no more than a wire; else a saturated source finds out what hosts can.
+        Whether something between hosts carries no more than a wire; else a saturated source finds
+        out what hosts can.
     bed
         The testbed that it is, whose switches can be read; None where nobody asks switches.
 
@@ -84,5 +88,11 @@ class Laboratory:
         from ethermeter import _core
 
         wanted = [self.stations[name] for name in (self.stations if names is None else names)]
-        answer = _core.ask_hosts([station.control for station in wanted], credentials=self.credentials, namespace=self.namespace)
-        return {station.name: said for station, said in zip(wanted, json.loads(answer), strict=True)}
+        answer = _core.ask_hosts(
+            [station.control for station in wanted],
+            credentials=self.credentials,
+            namespace=self.namespace,
+        )
+        return {
+            station.name: said for station, said in zip(wanted, json.loads(answer), strict=True)
+        }

@@ -1,26 +1,36 @@
-"""Lateness: whether messages left so long after their time that what was measured is of other traffic than was asked for.
+"""Lateness: whether messages left so long after their time that what was measured is of other
+traffic than was asked for.
 
-A message that leaves late by L changes two things: the time to its neighbours, by up to L, and the time at which it is counted. The first
-matters in relation to the time between messages: delays, queues and losses follow from how closely messages come. The second matters in
-relation to the measured window: a rate or a count changes only by messages that leave the window or come into it. The delay itself is
-measured from when a message was handed over, so its own lateness is not in it.
+A message that leaves late by L changes two things: the time to its neighbours, by up to L, and the
+time at which it is counted. The first matters in relation to the time between messages: delays,
+queues and losses follow from how closely messages come. The second matters in relation to the
+measured window: a rate or a count changes only by messages that leave the window or come into it.
+The delay itself is measured from when a message was handed over, so its own lateness is not in it.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 LATE_SHARE = 0.01
-"""Share of the messages that may be late: what holds for fewer does not reach percentiles up to the 99th."""
+"""Share of the messages that may be late: what holds for fewer does not reach percentiles up to the
+99th.
+"""
 OF_INTERVAL = 0.1
-"""Lateness over the mean time between messages. Below a tenth, the times between messages are those asked for to 10%."""
+"""Lateness over the mean time between messages.
+
+Below a tenth, the times between messages are those asked for to 10%.
+"""
 LEAST_PS = 5_000_000
 """Lateness that is never counted, 5 us: how well pacing holds on an idle host."""
 OF_WINDOW = 0.01
-"""Largest lateness over the measured window: below it, messages that cross an edge of the window are less than about 1% of it."""
+"""Largest lateness over the measured window: below it, messages that cross an edge of the window
+are less than about 1% of it.
+"""
 
 
 def changes_spacing(pacing: Mapping[str, Any], flow: Mapping[str, Any]) -> bool:
-    """Whether more than 1% of the messages left over a tenth of the mean time between messages late, and over 5 us.
+    """Whether more than 1% of the messages left over a tenth of the mean time between messages
+    late, and over 5 us.
 
     Parameters
     ----------
@@ -53,7 +63,9 @@ def changes_counts(pacing: Mapping[str, Any], *, window_s: float) -> bool:
 
 
 def _interval_ps(flow: Mapping[str, Any]) -> float | None:
-    """Mean time between messages while the source sends; None for a saturated one, whose messages have no times."""
+    """Mean time between messages while the source sends; None for a saturated one, whose messages
+    have no times.
+    """
     arrivals, frames = flow["arrivals"], flow["frames"]
     match arrivals["kind"]:
         case "regular" | "on_off":
@@ -61,7 +73,9 @@ def _interval_ps(flow: Mapping[str, Any]) -> float | None:
         case "poisson":
             return float(arrivals["mean_ps"])
         case "coder":
-            samples = max(1, -(-(frames["min_bits"] - frames["overhead_bits"]) // arrivals["sample_bits"]))
+            samples = max(
+                1, -(-(frames["min_bits"] - frames["overhead_bits"]) // arrivals["sample_bits"])
+            )
             return float(samples * arrivals["sample_ps"])
         case _:
             return None

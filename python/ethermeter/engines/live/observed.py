@@ -1,7 +1,7 @@
 """Observed: what agents counted in a test, as observations of flows.
 
-Rates are of messages that came for the first time within the measured window. What only the whole transmission is counted of stands for the
-window: `offered_rate`, losses, and all of exchanges.
+Rates are of messages that came for the first time within the measured window. What only the whole
+transmission is counted of stands for the window: `offered_rate`, losses, and all of exchanges.
 """
 
 import ipaddress
@@ -13,22 +13,46 @@ import numpy as np
 
 from ethermeter.engines import network
 from ethermeter.engines.live import by_batch, lateness
-from ethermeter.engines.live.description import around_octets, flow_names, is_exchange, is_file, is_saturated, is_transfer
+from ethermeter.engines.live.description import (
+    around_octets,
+    flow_names,
+    is_exchange,
+    is_file,
+    is_saturated,
+    is_transfer,
+)
 from ethermeter.engines.live.spoken import Buckets, Spoken, as_core, mean_s, spoken
 from ethermeter.engines.live.taken import is_taken
 from ethermeter.engines.network import ADDED, TIMES, percentiles
 from ethermeter.engines.talk import is_voice
 from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets
 from ethermeter.observation import Caution, Metric
-from ethermeter.store.rows import CAUTION_BIT, FLOW_METRICS, FLOW_VOICE_METRICS, PORT_COLUMNS, VOICE_HISTOGRAMS, TrialRows, has_voice
+from ethermeter.store.rows import (
+    CAUTION_BIT,
+    FLOW_METRICS,
+    FLOW_VOICE_METRICS,
+    PORT_COLUMNS,
+    VOICE_HISTOGRAMS,
+    TrialRows,
+    has_voice,
+)
 
 PS_PER_S = 1e12
 IPV6 = 6
 AT_HOSTS = ("sender-interface", "receiver-interface", "socket")
-"""Places of losses at which a host, not the network, was too slow. The sender's queue is none: it waits for the wire."""
+"""Places of losses at which a host, not the network, was too slow.
+
+The sender's queue is none: it waits for the wire.
+"""
 LOSSES = ("queue", "buffer", "filtered", "ignored", "attempts")
 """Causes in a simulation, in the core's order; of what is measured only the sum is known."""
-UNKNOWN = (Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS, Metric.FILTERED, Metric.IGNORED)
+UNKNOWN = (
+    Metric.LOST_QUEUE,
+    Metric.LOST_BUFFER,
+    Metric.LOST_ATTEMPTS,
+    Metric.FILTERED,
+    Metric.IGNORED,
+)
 
 ACKNOWLEDGEMENTS = ("acknowledgement", "answer_acknowledgement")
 
@@ -40,8 +64,8 @@ class Counted:
     Parameters
     ----------
     sent, arrived, waiting
-        Messages over the whole transmission; those that came to several receivers count for each; and those that had come to the source and
-        waited for the answers to others when it ended.
+        Messages over the whole transmission; those that came to several receivers count for each;
+        and those that had come to the source and waited for the answers to others when it ended.
     messages, octets, data_octets, frames
         That came in the window; NaN where lengths of frames cannot be told.
     offered_s, counted_s
@@ -53,9 +77,11 @@ class Counted:
     between_s
         Mean time between arrivals, in s; NaN without any.
     transfer_octets, transfer_whole_s, sent_again
-        Of a transfer: data that came in the window, the time until all of it had come in s, and segments that TCP sent again in all.
+        Of a transfer: data that came in the window, the time until all of it had come in s, and
+        segments that TCP sent again in all.
     means_s
-        Means of `one_way` and `round_trip` in s that are known exactly; of others that of the buckets is taken.
+        Means of `one_way` and `round_trip` in s that are known exactly; of others that of the
+        buckets is taken.
     parts
         The same by batch, as far as it is counted so; None where nothing is.
     voice
@@ -63,7 +89,8 @@ class Counted:
     few
         Whether there were fewer exchanges than were wanted.
     late_spacing, late_counts
-        Whether messages left so late that times and losses, or rates and counts, are of other traffic than was asked for.
+        Whether messages left so late that times and losses, or rates and counts, are of other
+        traffic than was asked for.
     cautions
         Words of the flow.
 
@@ -99,7 +126,9 @@ class Counted:
     cautions: set[Caution] = field(default_factory=set)
 
 
-def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: float, has_wires: bool = True) -> TrialRows:
+def observe(
+    scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: float, has_wires: bool = True
+) -> TrialRows:
     """Turn what the agents of a test counted into every metric, of each flow and of all.
 
     Parameters
@@ -116,12 +145,20 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: f
     Returns
     -------
     :
-        The rows in the order of `ethermeter.store.rows.flow_layout`. What nobody counted is NaN and has the caution `no-samples`.
+        The rows in the order of `ethermeter.store.rows.flow_layout`. What nobody counted is NaN and
+        has the caution `no-samples`.
 
     """
-    flows = [_counted(scenario, number, result["flows"].get(name) or {}, result) for number, name in enumerate(flow_names(scenario))]
+    flows = [
+        _counted(scenario, number, result["flows"].get(name) or {}, result)
+        for number, name in enumerate(flow_names(scenario))
+    ]
     for flow, counted in zip(scenario["flows"], flows, strict=True):
-        if not has_wires and (counted.sent > 0 or counted.transfer_octets > 0) and is_saturated(flow):
+        if (
+            not has_wires
+            and (counted.sent > 0 or counted.transfer_octets > 0)
+            and is_saturated(flow)
+        ):
             counted.cautions.add(Caution.HOST_LIMITED)
     if is_taken(result):
         for counted in flows:
@@ -132,7 +169,10 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: f
     whole = len(FLOW_METRICS)
     # The queues of real hosts are not without limit, whatever the simulated ones are.
     cautions &= np.uint16(~CAUTION_BIT[Caution.UNBOUNDED_QUEUE] & 0xFFFF)
-    of_each = {metric: values[whole + at * len(flows) :][: len(flows)] for at, metric in enumerate(FLOW_METRICS)}
+    of_each = {
+        metric: values[whole + at * len(flows) :][: len(flows)]
+        for at, metric in enumerate(FLOW_METRICS)
+    }
     of_all = {metric: at for at, metric in enumerate(FLOW_METRICS)}
     for number, flow in enumerate(flows):
         of_each[Metric.OFFERED_RATE][number] = (flow.sent + flow.waiting) / flow.offered_s
@@ -150,23 +190,32 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: f
         of_each[metric][:] = np.nan
     for number, port in enumerate(scenario["live"]["ports"]):
         if port == "tcp" or np.isnan(flows[number].sent):
-            # What TCP sent again is in what its sender was told of the connection, not by message, nor why it did.
+            # What TCP sent again is in what its sender was told of the connection, not by message,
+            # nor why it did.
             for metric in (Metric.RETRANSMITTED, Metric.TIMEOUTS):
                 of_each[metric][number] = np.nan
         if is_transfer(scenario["flows"][number]):
             of_each[Metric.RETRANSMITTED][number] = flows[number].sent_again
     for metric in ADDED:
         values[of_all[metric]] = of_each[metric].sum()
-    words = [_words(flows, metrics) for metrics in ((FLOW_METRICS, FLOW_VOICE_METRICS) if has_voice(scenario) else (FLOW_METRICS,))]
+    words = [
+        _words(flows, metrics)
+        for metrics in (
+            (FLOW_METRICS, FLOW_VOICE_METRICS) if has_voice(scenario) else (FLOW_METRICS,)
+        )
+    ]
     cautions |= np.concatenate(words)
     none = np.isnan(values)
     cautions[none] = CAUTION_BIT[Caution.NO_SAMPLES]
     counts, sums_s = by_batch.rows([flow.parts for flow in flows], scenario.get("batches"))
-    return replace(rows, values=values, cautions=cautions, flow_batch_counts=counts, flow_batch_sums_s=sums_s)
+    return replace(
+        rows, values=values, cautions=cautions, flow_batch_counts=counts, flow_batch_sums_s=sums_s
+    )
 
 
 def in_vain(scenario: Mapping[str, Any], *, took_s: float) -> TrialRows:
-    """Rows of a trial in which an agent was lost: nothing is known, and nothing is made of what the others counted.
+    """Rows of a trial in which an agent was lost: nothing is known, and nothing is made of what the
+    others counted.
 
     Parameters
     ----------
@@ -180,10 +229,15 @@ def in_vain(scenario: Mapping[str, Any], *, took_s: float) -> TrialRows:
 
 
 def _window_s(scenario: Mapping[str, Any]) -> float:
-    return float(scenario["phases"]["measure_to_ps"] - scenario["phases"]["measure_from_ps"]) / PS_PER_S
+    return (
+        float(scenario["phases"]["measure_to_ps"] - scenario["phases"]["measure_from_ps"])
+        / PS_PER_S
+    )
 
 
-def _counted(scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], result: Mapping[str, Any]) -> Counted:
+def _counted(
+    scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], result: Mapping[str, Any]
+) -> Counted:
     flow, phases = scenario["flows"][number], scenario["phases"]
     transmit_s = (phases["stop_ps"] - phases["begin_ps"]) / PS_PER_S
     sending = _role(said.get("sending"))
@@ -194,17 +248,24 @@ def _counted(scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], 
     if is_transfer(flow):
         (receiver,) = received
         count = _file if is_file(flow) else _transfer
-        counted = count(flow, sending, _role(receiver["receiving"]), transmit_s, _window_s(scenario))
+        counted = count(
+            flow, sending, _role(receiver["receiving"]), transmit_s, _window_s(scenario)
+        )
     elif is_exchange(flow):
         counted = _exchange(flow, sending, received, transmit_s)
         wanted = scenario["live"].get("exchanges")
-        counted.few = wanted is not None and wanted[number] is not None and counted.exchanges < wanted[number]
+        counted.few = (
+            wanted is not None and wanted[number] is not None and counted.exchanges < wanted[number]
+        )
     else:
-        counted = _stream(sending, received, transmit_s, _window_s(scenario), is_voice=is_voice(flow))
+        counted = _stream(
+            sending, received, transmit_s, _window_s(scenario), is_voice=is_voice(flow)
+        )
         if is_voice(flow):
             (receiver,) = received
             counted.voice = spoken(sending, _role(receiver["receiving"]))
-            # As of simulated packets: those whose oldest sample was made in the window, from the making of that.
+            # As of simulated packets: those whose oldest sample was made in the window, from the
+            # making of that.
             counted.sent, counted.arrived = counted.voice.packets_sent, counted.voice.packets_came
             counted.offered_s = counted.counted_s
             counted.one_way = counted.voice.delays["voice_delay"]
@@ -225,7 +286,9 @@ def _counted(scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], 
 
 def _is_lost_at_a_host(losses: Mapping[str, Any]) -> bool:
     # Drops without missing messages were somebody else's, or were tried again.
-    return losses.get("missing", 0) > 0 and any(place in AT_HOSTS for place, _ in losses.get("seen", ()))
+    return losses.get("missing", 0) > 0 and any(
+        place in AT_HOSTS for place, _ in losses.get("seen", ())
+    )
 
 
 def _receivers(flow: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -242,7 +305,12 @@ def _role(said: Any) -> Mapping[str, Any]:
 
 
 def _stream(
-    sending: Mapping[str, Any], received: Iterable[Mapping[str, Any]], transmit_s: float, window_s: float, *, is_voice: bool
+    sending: Mapping[str, Any],
+    received: Iterable[Mapping[str, Any]],
+    transmit_s: float,
+    window_s: float,
+    *,
+    is_voice: bool,
 ) -> Counted:
     streams = [_role(one["receiving"])["stream"] for one in received]
     measured = [stream["measured"] for stream in streams]
@@ -263,15 +331,27 @@ def _stream(
         parts=by_batch.of_stream(measured, is_voice=is_voice, is_refused=sending["untaken"] > 0),
     )
     if counted.parts is not None and not is_voice:
-        sums_ns, counts = ([part for one in measured for part in one["batches"][name]] for name in ("delay_sum_ns", "delays"))
+        sums_ns, counts = (
+            [part for one in measured for part in one["batches"][name]]
+            for name in ("delay_sum_ns", "delays")
+        )
         counted.means_s["one_way"] = by_batch.mean_s(sums_ns, counts)
-    gaps = [(one["last_ns"] - one["first_ns"], one["frames"] - 1) for one in measured if one["frames"] > 1]
+    gaps = [
+        (one["last_ns"] - one["first_ns"], one["frames"] - 1)
+        for one in measured
+        if one["frames"] > 1
+    ]
     if gaps:
         counted.between_s = sum(ns for ns, _ in gaps) / sum(count for _, count in gaps) / 1e9
     return counted
 
 
-def _exchange(flow: Mapping[str, Any], sending: Mapping[str, Any], received: Iterable[Mapping[str, Any]], transmit_s: float) -> Counted:
+def _exchange(
+    flow: Mapping[str, Any],
+    sending: Mapping[str, Any],
+    received: Iterable[Mapping[str, Any]],
+    transmit_s: float,
+) -> Counted:
     """Of requests; both ends count over the whole transmission."""
     answering = [_role(one["receiving"]) for one in received]
     came = float(sum(one["requests"] for one in answering))
@@ -299,7 +379,13 @@ def _mean_round_trip(said: Mapping[str, Any], sums: str, counts: str) -> dict[st
     return {"round_trip": by_batch.mean_s(parts[sums], parts[counts])} if parts else {}
 
 
-def _transfer(flow: Mapping[str, Any], given: Mapping[str, Any], taken: Mapping[str, Any], transmit_s: float, window_s: float) -> Counted:
+def _transfer(
+    flow: Mapping[str, Any],
+    given: Mapping[str, Any],
+    taken: Mapping[str, Any],
+    transmit_s: float,
+    window_s: float,
+) -> Counted:
     """Of octets over TCP: what was read in the window, at the rate from its first read to its last."""
     rate_bps = taken["measured"]["data_rate_bps"]
     octets = flow["transfer"]["job"]["stream"].get("octets")
@@ -316,7 +402,13 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[str, Any], taken: Mapping[
     )
 
 
-def _file(flow: Mapping[str, Any], client: Mapping[str, Any], server: Mapping[str, Any], transmit_s: float, window_s: float) -> Counted:
+def _file(
+    flow: Mapping[str, Any],
+    client: Mapping[str, Any],
+    server: Mapping[str, Any],
+    transmit_s: float,
+    window_s: float,
+) -> Counted:
     """Of a file: blocks whose answers were read in the window."""
     again = [end["tcp"]["columns"]["sent_again"] for end in (client, server)]
     return Counted(
@@ -333,7 +425,9 @@ def _file(flow: Mapping[str, Any], client: Mapping[str, Any], server: Mapping[st
 
 
 def _measure(counted: Counted, flow: Mapping[str, Any], port: str, address: str) -> None:
-    """Octets and frames of the messages that came; NaN where messages are of several numbers of frames."""
+    """Octets and frames of the messages that came; NaN where messages are of several numbers of
+    frames.
+    """
     framing, lengths = flow.get("framing", "frame"), flow["frames"]
     match lengths["kind"]:
         case "fixed":
@@ -357,10 +451,15 @@ def _measure(counted: Counted, flow: Mapping[str, Any], port: str, address: str)
         inside = AROUND_DATA_OCTETS if framing == "frame" else around_octets("udp", address)
         return messages, octets, octets - messages * inside
 
-    counted.frames, counted.octets, counted.data_octets = measured(counted.messages, counted.data_octets)
+    counted.frames, counted.octets, counted.data_octets = measured(
+        counted.messages, counted.data_octets
+    )
     if counted.parts is not None and "messages" in counted.parts:
         of_parts = measured(counted.parts["messages"], counted.parts["data_octets"])
-        counted.parts = {**counted.parts, **dict(zip(("frames", "octets", "data_octets"), of_parts, strict=True))}
+        counted.parts = {
+            **counted.parts,
+            **dict(zip(("frames", "octets", "data_octets"), of_parts, strict=True)),
+        }
 
 
 def _merged(histograms: Iterable[Mapping[str, Any]]) -> Buckets:
@@ -372,21 +471,27 @@ def _merged(histograms: Iterable[Mapping[str, Any]]) -> Buckets:
 
 
 def _as_core(scenario: Mapping[str, Any], flows: list[Counted]) -> dict[str, Any]:
-    """Return what was counted in the form in which the simulator gives it, so that both become rows in the same way."""
+    """Return what was counted in the form in which the simulator gives it, so that both become rows
+    in the same way.
+    """
 
     def column(pick: Any) -> np.ndarray[Any, Any]:
         return np.array([pick(flow) for flow in flows], np.float64)
 
     lost = np.zeros((len(flows), len(LOSSES)))
     # Whatever is missing: then the loss is what did not come of all that was sent.
-    lost[:, 0] = column(lambda flow: flow.sent) * [len(flow["to"]) for flow in scenario["flows"]] - column(lambda flow: flow.arrived)
+    lost[:, 0] = column(lambda flow: flow.sent) * [
+        len(flow["to"]) for flow in scenario["flows"]
+    ] - column(lambda flow: flow.arrived)
     buckets = {
         "one_way": [flow.one_way for flow in flows],
         "round_trip": [flow.round_trip for flow in flows],
         "between_arrivals": [flow.between for flow in flows],
     }
     buckets |= {
-        name: [[] if flow.voice is None else flow.voice.delays[name] for flow in flows] for name in VOICE_HISTOGRAMS if has_voice(scenario)
+        name: [[] if flow.voice is None else flow.voice.delays[name] for flow in flows]
+        for name in VOICE_HISTOGRAMS
+        if has_voice(scenario)
     }
     means = {name: np.array([mean_s(of) for of in every]) for name, every in buckets.items()}
     between_s = column(lambda flow: flow.between_s)
@@ -411,7 +516,10 @@ def _as_core(scenario: Mapping[str, Any], flows: list[Counted]) -> dict[str, Any
         **{f"flow_{name}_s": mean for name, mean in means.items()},
         **_of_transfers(flows),
         **(as_core([flow.voice for flow in flows], len(LOSSES)) if has_voice(scenario) else {}),
-        "histograms": {name: _columns(every) for name, every in {**buckets, **{key: [] for key in ACKNOWLEDGEMENTS}}.items()},
+        "histograms": {
+            name: _columns(every)
+            for name, every in {**buckets, **{key: [] for key in ACKNOWLEDGEMENTS}}.items()
+        },
         **{f"port_{name}": np.empty(0, np.int64) for name in PORT_COLUMNS},
         "window_ps": phases["measure_to_ps"] - phases["measure_from_ps"],
         "events": int(sum(flow.sent for flow in flows if flow.sent == flow.sent)),
@@ -419,7 +527,9 @@ def _as_core(scenario: Mapping[str, Any], flows: list[Counted]) -> dict[str, Any
 
 
 def _of_transfers(flows: list[Counted]) -> dict[str, Any]:
-    """Return what the simulator says of transfers; acknowledgements are not seen, and what was sent again is told elsewhere."""
+    """Return what the simulator says of transfers; acknowledgements are not seen, and what was sent
+    again is told elsewhere.
+    """
     unknown = np.full(len(flows), np.nan)
     return {
         "transfer_octets": np.array([flow.transfer_octets for flow in flows]),
@@ -431,23 +541,37 @@ def _of_transfers(flows: list[Counted]) -> dict[str, Any]:
 
 
 def _columns(every: list[Buckets]) -> tuple[np.ndarray[Any, Any], ...]:
-    rows = np.array([(number, *bucket) for number, buckets in enumerate(every) for bucket in buckets], np.int64).reshape(-1, 4)
+    rows = np.array(
+        [(number, *bucket) for number, buckets in enumerate(every) for bucket in buckets], np.int64
+    ).reshape(-1, 4)
     return tuple(rows[:, part] for part in range(4))
 
 
-def _words(flows: list[Counted], metrics: tuple[Metric, ...]) -> np.ndarray[Any, np.dtype[np.uint16]]:
-    """Live cautions of some metrics, of all flows and of each: of clocks, lateness and few exchanges only with what they change."""
+def _words(
+    flows: list[Counted], metrics: tuple[Metric, ...]
+) -> np.ndarray[Any, np.dtype[np.uint16]]:
+    """Live cautions of some metrics, of all flows and of each: of clocks, lateness and few
+    exchanges only with what they change.
+    """
     round_trip = {Metric.EXCHANGES, Metric.ROUND_TRIP, *percentiles(Metric.ROUND_TRIP)}
     assert Metric.ONE_WAY_DELAY in TIMES
     by_clocks = {Metric.ONE_WAY_DELAY, *percentiles(Metric.ONE_WAY_DELAY)}
-    by_clocks |= {Metric(name) for name in VOICE_HISTOGRAMS} | {of for name in VOICE_HISTOGRAMS for of in percentiles(Metric(name))}
+    by_clocks |= {Metric(name) for name in VOICE_HISTOGRAMS} | {
+        of for name in VOICE_HISTOGRAMS for of in percentiles(Metric(name))
+    }
     by_clocks |= {Metric.MOUTH_TO_EAR, Metric.SPEECH_LOSS, Metric.RATING, Metric.MOS}
-    by_spacing = by_clocks | round_trip - {Metric.EXCHANGES} | {Metric.INTER_ARRIVAL, *percentiles(Metric.INTER_ARRIVAL)}
+    by_spacing = (
+        by_clocks
+        | round_trip - {Metric.EXCHANGES}
+        | {Metric.INTER_ARRIVAL, *percentiles(Metric.INTER_ARRIVAL)}
+    )
     by_spacing |= {Metric.LOSS, Metric.SAMPLE_LOSS}
     each = np.zeros((len(metrics), len(flows)), np.uint16)
     for at, metric in enumerate(metrics):
         for number, flow in enumerate(flows):
-            words = flow.cautions if metric in by_clocks else flow.cautions - {Caution.CLOCK_UNCERTAIN}
+            words = (
+                flow.cautions if metric in by_clocks else flow.cautions - {Caution.CLOCK_UNCERTAIN}
+            )
             few = {Caution.FEW_SAMPLES} if flow.few and metric in round_trip else set()
             is_late = flow.late_spacing if metric in by_spacing else flow.late_counts
             late = {Caution.LATE_SEND} if is_late else set()

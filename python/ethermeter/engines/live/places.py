@@ -1,4 +1,6 @@
-"""Places: where trials are measured - on hosts of a laboratory, in a testbed that is built for them, or on loopback."""
+"""Places: where trials are measured - on hosts of a laboratory, in a testbed that is built for
+them, or on loopback.
+"""
 
 import itertools
 import json
@@ -42,7 +44,9 @@ class Place(Protocol):
         """
         ...
 
-    def run(self, works: Sequence[Work], directory: Path) -> Generator[Finished | Underway, None, None]:
+    def run(
+        self, works: Sequence[Work], directory: Path
+    ) -> Generator[Finished | Underway, None, None]:
         """Measure trials one after the other, as `ethermeter.engines.live.trials.run`."""
         ...
 
@@ -62,7 +66,9 @@ class Hosts:
         """Refuse what cannot be measured here, before anything runs."""
         trials.check(works, self.laboratory)
 
-    def run(self, works: Sequence[Work], directory: Path) -> Generator[Finished | Underway, None, None]:
+    def run(
+        self, works: Sequence[Work], directory: Path
+    ) -> Generator[Finished | Underway, None, None]:
         """Measure trials one after the other."""
         yield from trials.run(works, self.laboratory, directory)
 
@@ -108,7 +114,9 @@ class Local:
             if self.captures is not None:
                 self.captures.check(scenario)
 
-    def run(self, works: Sequence[Work], directory: Path) -> Generator[Finished | Underway, None, None]:
+    def run(
+        self, works: Sequence[Work], directory: Path
+    ) -> Generator[Finished | Underway, None, None]:
         """Measure trials one after the other; what is built stays as long as the network does."""
         for _, group in itertools.groupby(works, key=self._key):
             alike = list(group)
@@ -117,7 +125,9 @@ class Local:
                     bench.revive()
                     yield from self._measured(work, bench, directory)
 
-    def _measured(self, work: Work, bench: Bench, directory: Path) -> Generator[Finished | Underway, None, None]:
+    def _measured(
+        self, work: Work, bench: Bench, directory: Path
+    ) -> Generator[Finished | Underway, None, None]:
         if self.captures is None:
             yield from trials.run([work], bench.laboratory, directory)
             return
@@ -133,7 +143,14 @@ class Local:
 
     def _key(self, work: Work) -> str:
         scenario = json.loads(work.line)["scenario"]
-        return json.dumps([scenario["network"], scenario["live"], mtu_octets(scenario), selective_acknowledgements(scenario)])
+        return json.dumps(
+            [
+                scenario["network"],
+                scenario["live"],
+                mtu_octets(scenario),
+                selective_acknowledgements(scenario),
+            ]
+        )
 
     @contextmanager
     def _bench(self, scenario: Mapping[str, Any]) -> Iterator[Bench]:
@@ -168,7 +185,12 @@ def mtu_octets(scenario: Mapping[str, Any]) -> int:
             found.append(framing["udp"]["mtu_octets"])
         else:
             bits = flow["frames"]["max_bits" if is_voice(flow) else "bits"]
-            found.append(max(MTU_OCTETS, max(bits if isinstance(bits, list) else [bits]) // 8 - AROUND_DATA_OCTETS))
+            found.append(
+                max(
+                    MTU_OCTETS,
+                    max(bits if isinstance(bits, list) else [bits]) // 8 - AROUND_DATA_OCTETS,
+                )
+            )
     return max(found)
 
 
@@ -177,9 +199,15 @@ def _expected(scenario: Mapping[str, Any], kind: str, ip: int) -> Laboratory:
     network = "127.0.77" if kind == "loopback" else "10.77.0"
     names = hosts_in(scenario)
     if len(names) > MOST_HOSTS:
-        raise InputError([Fault(kind, "hosts", str(len(names)), f"expected at most {MOST_HOSTS} on one machine")])
+        raise InputError(
+            [Fault(kind, "hosts", str(len(names)), f"expected at most {MOST_HOSTS} on one machine")]
+        )
     stations = {
-        name: Station(name, f"{network}.{number}:4988", f"fd77::{number:x}" if ip == IPV6 else f"{network}.{number}")
+        name: Station(
+            name,
+            f"{network}.{number}:4988",
+            f"fd77::{number:x}" if ip == IPV6 else f"{network}.{number}",
+        )
         for number, name in enumerate(names, 1)
     }
     return Laboratory(stations, kind, is_one_machine=True)

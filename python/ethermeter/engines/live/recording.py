@@ -1,4 +1,6 @@
-"""Recording: what passes the interfaces of hosts on this machine while a trial is measured, as captures in the run directory."""
+"""Recording: what passes the interfaces of hosts on this machine while a trial is measured, as
+captures in the run directory.
+"""
 
 import json
 import os
@@ -35,7 +37,8 @@ class Tap:
     namespace
         The network namespace that this is in; None for this process's own.
     only
-        An IPv4 address and the bits of its network, if nothing but what goes between them is the host's.
+        An IPv4 address and the bits of its network, if nothing but what goes between them is the
+        host's.
 
     """
 
@@ -74,7 +77,11 @@ class Captures:
         """
         there = [node["name"] for node in scenario["network"]["nodes"] if "host" in node["kind"]]
         allowed = f"expected hosts of the experiment: {', '.join(there)}"
-        if faults := [Fault("command line", "--capture-at", host, allowed) for host in self.hosts if host not in there]:
+        if faults := [
+            Fault("command line", "--capture-at", host, allowed)
+            for host in self.hosts
+            if host not in there
+        ]:
             raise InputError(faults)
 
     def chosen(self, scenario: Mapping[str, Any]) -> list[str]:
@@ -84,7 +91,9 @@ class Captures:
         return hosts_of(scenario)
 
     @contextmanager
-    def recording(self, line: str, taps: Mapping[str, Tap], directory: Path) -> Iterator["Recording"]:
+    def recording(
+        self, line: str, taps: Mapping[str, Tap], directory: Path
+    ) -> Iterator["Recording"]:
         """Record while the block lasts; captures stay only if they are kept before its end.
 
         Parameters
@@ -127,7 +136,9 @@ def check_allowed() -> None:
         _core.Recorder(os.devnull, "lo").finish()
     except PermissionError:
         allowed = "expected root (or CAP_NET_RAW): only then can frames of an interface be recorded"
-        raise InputError([Fault("command line", "--capture", f"given by user {os.geteuid()}", allowed)]) from None
+        raise InputError(
+            [Fault("command line", "--capture", f"given by user {os.geteuid()}", allowed)]
+        ) from None
 
 
 @dataclass(slots=True)
@@ -153,7 +164,12 @@ class Recording:
         of = self.captures
         try:
             recorder = _core.Recorder(
-                path, tap.interface, namespace=tap.namespace, snap_octets=of.snap_octets, most_octets=of.most_octets, only=tap.only
+                path,
+                tap.interface,
+                namespace=tap.namespace,
+                snap_octets=of.snap_octets,
+                most_octets=of.most_octets,
+                only=tap.only,
             )
         except (OSError, ValueError) as error:
             raise self._failed(host, error) from error
@@ -179,7 +195,11 @@ class Recording:
             except OSError as error:
                 raise self._failed(host, error) from error
             said[host] = {"interface": tap.interface, **of, **account}
-        write_whole(self.directory / account_of(self.trial), json.dumps({"hosts": said}, indent=1) + "\n", within=self.directory)
+        write_whole(
+            self.directory / account_of(self.trial),
+            json.dumps({"hosts": said}, indent=1) + "\n",
+            within=self.directory,
+        )
         self._begun.clear()
 
     def discard(self) -> None:

@@ -16,14 +16,17 @@ Buckets = list[tuple[int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """What became of the samples that a coder made in the measured window; NaN where nobody counted.
+    """What became of the samples that a coder made in the measured window; NaN where nobody
+    counted.
 
     Parameters
     ----------
     made, sent, lost, left
-        Samples made; of these those handed to the host's queue, those that newer ones replaced before, and those left at the end.
+        Samples made; of these those handed to the host's queue, those that newer ones replaced
+        before, and those left at the end.
     delivered
-        Of those sent, those that came; what did not come by the end of the trial was lost on its way.
+        Of those sent, those that came; what did not come by the end of the trial was lost on its
+        way.
     packets_sent, packets_came
         Packets whose oldest sample was made in the window.
     delays
@@ -38,7 +41,9 @@ class Spoken:
     delivered: float = np.nan
     packets_sent: float = np.nan
     packets_came: float = np.nan
-    delays: Mapping[str, Buckets] = field(default_factory=lambda: {name: [] for name in VOICE_HISTOGRAMS})
+    delays: Mapping[str, Buckets] = field(
+        default_factory=lambda: {name: [] for name in VOICE_HISTOGRAMS}
+    )
 
 
 def spoken(sending: Mapping[str, Any], receiving: Mapping[str, Any]) -> Spoken:
@@ -53,21 +58,28 @@ def spoken(sending: Mapping[str, Any], receiving: Mapping[str, Any]) -> Spoken:
     said, stream = sending["voice"]["measured"], receiving["stream"]
     # A listener to whom nothing came knows of no voice.
     heard = (stream.get("voice") or {}).get("measured") or {"samples": 0, "packets": 0}
-    delays = {name: [(low, high, count) for low, high, count in heard.get(name, {"buckets": ()})["buckets"]] for name in VOICE_HISTOGRAMS}
+    delays = {
+        name: [
+            (low, high, count) for low, high, count in heard.get(name, {"buckets": ()})["buckets"]
+        ]
+        for name in VOICE_HISTOGRAMS
+    }
     counts = {name: float(said[name]) for name in ("made", "sent", "lost", "left")}
     packets = {"packets_sent": float(said["packets"]), "packets_came": float(heard["packets"])}
     return Spoken(**counts, delivered=float(heard["samples"]), **packets, delays=delays)
 
 
 def as_core(flows: Sequence[Spoken | None], losses: int) -> dict[str, Any]:
-    """Return what was counted of all flows, None for those without a coder, as the simulator's core says it; without histograms.
+    """Return what was counted of all flows, None for those without a coder, as the simulator's core
+    says it; without histograms.
 
     Parameters
     ----------
     flows
         What became of each flow's samples.
     losses
-        Causes for which a simulator's network loses; of what is measured only the sum is known, which stands for the first.
+        Causes for which a simulator's network loses; of what is measured only the sum is known,
+        which stands for the first.
 
     """
     of = [Spoken(0.0, 0.0, 0.0, 0.0, 0.0) if flow is None else flow for flow in flows]
@@ -86,4 +98,8 @@ def as_core(flows: Sequence[Spoken | None], losses: int) -> dict[str, Any]:
 def mean_s(buckets: Buckets) -> float:
     """Mean by the middles of buckets, which are narrower than 0.8% of the time."""
     total = sum(count for _, _, count in buckets)
-    return sum((low_ps + high_ps) / 2 * count for low_ps, high_ps, count in buckets) / total / PS_PER_S if total else float("nan")
+    return (
+        sum((low_ps + high_ps) / 2 * count for low_ps, high_ps, count in buckets) / total / PS_PER_S
+        if total
+        else float("nan")
+    )

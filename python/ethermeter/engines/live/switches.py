@@ -1,8 +1,9 @@
 """Switches: what those of a testbed dropped during a test, and whose messages are missing for it.
 
-Counters are read before a test and after it, never meanwhile. Each flow's way follows from the network, which has no loops: whatever
-switches have learnt, a frame reaches a receiver by the ports between it and its sender. Copies that are flooded elsewhere, and dropped
-there, are missed by nobody.
+Counters are read before a test and after it, never meanwhile. Each flow's way follows from the
+network, which has no loops: whatever switches have learnt, a frame reaches a receiver by the ports
+between it and its sender. Copies that are flooded elsewhere, and dropped there, are missed by
+nobody.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,8 @@ class Around:
         self._before = _read(bed)
 
     def told(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the result of the test with what was dropped since, and with losses that know of it.
+        """Return the result of the test with what was dropped since, and with losses that know of
+        it.
 
         Parameters
         ----------
@@ -36,11 +38,14 @@ class Around:
         Returns
         -------
         :
-            The same and `switches`, on relayed wires `wires`; `unread` says why, if they could not be read.
+            The same and `switches`, on relayed wires `wires`; `unread` says why, if they could not
+            be read.
 
         """
         after = _read(self._bed)
-        unread = next((reading for reading in (self._before, after) if isinstance(reading, str)), None)
+        unread = next(
+            (reading for reading in (self._before, after) if isinstance(reading, str)), None
+        )
         if unread is not None:
             return {**result, "unread": unread}
         assert isinstance(self._before, Reading)
@@ -68,18 +73,28 @@ def rows(bed: NetworkBed, dropped: Reading) -> dict[str, list[dict[str, Any]]]:
 
     """
     switches = [
-        {"switch": switch, "towards": towards, "is_before_host": bed.ports[switch, towards].is_before_host, "dropped": dict(counts)}
+        {
+            "switch": switch,
+            "towards": towards,
+            "is_before_host": bed.ports[switch, towards].is_before_host,
+            "dropped": dict(counts),
+        }
         for (switch, towards), counts in dropped.ports.items()
     ]
-    wires = [{"from": one, "towards": other, "dropped": dict(counts)} for (one, other), counts in dropped.wires.items()]
+    wires = [
+        {"from": one, "towards": other, "dropped": dict(counts)}
+        for (one, other), counts in dropped.wires.items()
+    ]
     return {"switches": switches, **({"wires": wires} if wires else {})}
 
 
 def attributed(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Explain what is missing by what switches and wires dropped on the way of each flow to each receiver.
+    """Explain what is missing by what switches and wires dropped on the way of each flow to each
+    receiver.
 
-    As of hosts' counters, each flow is told all that a port on its way dropped, whosever frames these were: what is beyond its missing
-    messages is `excess`. Of datagrams in pieces each piece that was dropped counts.
+    As of hosts' counters, each flow is told all that a port on its way dropped, whosever frames
+    these were: what is beyond its missing messages is `excess`. Of datagrams in pieces each piece
+    that was dropped counts.
 
     Parameters
     ----------
@@ -88,7 +103,10 @@ def attributed(result: Mapping[str, Any]) -> dict[str, Any]:
 
     """
     ports = {(row["switch"], row["towards"]): _counted_once(row) for row in result["switches"]}
-    wires = {(row["from"], row["towards"]): sum(row["dropped"].values()) for row in result.get("wires", ())}
+    wires = {
+        (row["from"], row["towards"]): sum(row["dropped"].values())
+        for row in result.get("wires", ())
+    }
     beside: dict[str, set[str]] = {}
     for one, other in (*ports, *wires):
         beside.setdefault(one, set()).add(other)
@@ -108,7 +126,10 @@ def attributed(result: Mapping[str, Any]) -> dict[str, Any]:
     flows: dict[str, Any] = {}
     for name, flow in result["flows"].items():
         if "receivers" in flow:
-            receivers = {receiver: explained(said, flow["from"], receiver) for receiver, said in flow["receivers"].items()}
+            receivers = {
+                receiver: explained(said, flow["from"], receiver)
+                for receiver, said in flow["receivers"].items()
+            }
             flows[name] = {**flow, "receivers": receivers}
         else:
             flows[name] = explained(flow, flow["from"], flow["to"])
@@ -116,13 +137,17 @@ def attributed(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _counted_once(port: Mapping[str, Any]) -> int:
-    """Frames that a port dropped and no host counts: what a port could not hand to a host's interface is among the drops of that."""
+    """Frames that a port dropped and no host counts: what a port could not hand to a host's
+    interface is among the drops of that.
+    """
     dropped = port["dropped"]
     return int(dropped["queue"]) + (0 if port["is_before_host"] else int(dropped["interface"]))
 
 
 def _way(beside: Mapping[str, set[str]], sender: str, receiver: str) -> list[Hop]:
-    """Return the hops from a host to another in a network without loops; none where no switch or relayed wire joins them."""
+    """Return the hops from a host to another in a network without loops; none where no switch or
+    relayed wire joins them.
+    """
     came_from: dict[str, str] = {sender: sender}
     waiting = [sender]
     while waiting:

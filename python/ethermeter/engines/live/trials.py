@@ -97,7 +97,9 @@ def _refused(trial: str, line: str) -> Fault:
     return Fault(trial, name, value or "(as it is)", allowed or line)
 
 
-def run(trials: Sequence[Work], laboratory: Laboratory, directory: Path) -> Generator[Finished | Underway, None, None]:
+def run(
+    trials: Sequence[Work], laboratory: Laboratory, directory: Path
+) -> Generator[Finished | Underway, None, None]:
     """Measure trials one after the other.
 
     Parameters
@@ -112,7 +114,8 @@ def run(trials: Sequence[Work], laboratory: Laboratory, directory: Path) -> Gene
     Yields
     ------
     :
-        How far the trial is, about ten times a second, and each trial at its end: as `Vain` if an agent was lost in it.
+        How far the trial is, about ten times a second, and each trial at its end: as `Vain` if an
+        agent was lost in it.
 
     Raises
     ------
@@ -124,7 +127,9 @@ def run(trials: Sequence[Work], laboratory: Laboratory, directory: Path) -> Gene
         yield from _measured(work, laboratory, directory)
 
 
-def _measured(work: Work, laboratory: Laboratory, directory: Path) -> Generator[Finished | Underway, None, None]:
+def _measured(
+    work: Work, laboratory: Laboratory, directory: Path
+) -> Generator[Finished | Underway, None, None]:
     import queue
     import threading
 
@@ -151,27 +156,39 @@ def _measured(work: Work, laboratory: Laboratory, directory: Path) -> Generator[
             except queue.Empty:
                 yield Underway(work.place, *clock.reading())
     except (KeyboardInterrupt, GeneratorExit):
-        # Agents are told, and what they have counted is fetched in vain: a trial is whole or is not.
+        # Agents are told, and what they have counted is fetched in vain: a trial is whole or is
+        # not.
         stop.set()
         with suppress(KeyboardInterrupt):
             thread.join()
         raise
     thread.join()
     if isinstance(outcome, BaseException):
-        raise TrialError(f"trial {work.id}: {(str(outcome).splitlines() or [type(outcome).__name__])[0]}") from outcome
+        raise TrialError(
+            f"trial {work.id}: {(str(outcome).splitlines() or [type(outcome).__name__])[0]}"
+        ) from outcome
     text, result = outcome
     write_whole(directory / FOLDER / f"{work.id}.json", text + "\n", within=directory)
     took_s = time.monotonic() - begun_s
     if result["outcome"] == COMPLETE:
-        yield Finished(work.place, observe(trial["scenario"], result, took_s=took_s, has_wires=laboratory.has_wires))
+        yield Finished(
+            work.place,
+            observe(trial["scenario"], result, took_s=took_s, has_wires=laboratory.has_wires),
+        )
     elif result["outcome"] == AGENT_LOST:
         lost = result["lost"] or {}
-        yield Vain(work.place, in_vain(trial["scenario"], took_s=took_s), f"agent {lost.get('agent')} was lost: {lost.get('what')}")
+        yield Vain(
+            work.place,
+            in_vain(trial["scenario"], took_s=took_s),
+            f"agent {lost.get('agent')} was lost: {lost.get('what')}",
+        )
     else:
         raise TrialError(f"trial {work.id}: {result['outcome']}")
 
 
-def _tested(trial: Mapping[str, Any], laboratory: Laboratory, clock: "_Clock", stop: Any) -> tuple[str, dict[str, Any]]:
+def _tested(
+    trial: Mapping[str, Any], laboratory: Laboratory, clock: "_Clock", stop: Any
+) -> tuple[str, dict[str, Any]]:
     """Run the test of a trial; what came of it, as text and read."""
     from ethermeter import _core
 
@@ -187,7 +204,9 @@ def _tested(trial: Mapping[str, Any], laboratory: Laboratory, clock: "_Clock", s
 
     test = describe(trial, laboratory, said)
     around = None if laboratory.bed is None else Around(laboratory.bed)
-    text = _core.measure_test(test, credentials=laboratory.credentials, namespace=laboratory.namespace, follow=follow)
+    text = _core.measure_test(
+        test, credentials=laboratory.credentials, namespace=laboratory.namespace, follow=follow
+    )
     result = json.loads(text)
     if around is not None:
         result = around.told(result)
@@ -208,7 +227,10 @@ class _Clock:
             ("transmit", "measure_to_ps"),
             ("drain", "stop_ps"),
         )
-        self._phases = [(word, 0.3 + (phases[key] / 1e12 if isinstance(key, str) else 0.0)) for word, key in marks]
+        self._phases = [
+            (word, 0.3 + (phases[key] / 1e12 if isinstance(key, str) else 0.0))
+            for word, key in marks
+        ]
         self._whole_s = duration_s(scenario)
         self._stage, self._since_s = "connecting", time.monotonic()
         self._began_s = self._since_s
@@ -222,5 +244,7 @@ class _Clock:
         word = self._stage
         if word == "running":
             since_s = now_s - self._since_s
-            word = next((name for name, at_s in reversed(self._phases) if since_s >= at_s), "settle")
+            word = next(
+                (name for name, at_s in reversed(self._phases) if since_s >= at_s), "settle"
+            )
         return word, min(1.0, (now_s - self._began_s) / self._whole_s)

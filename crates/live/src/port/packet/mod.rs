@@ -1,8 +1,9 @@
 //! Raw frames of our `EtherType` through `AF_PACKET` sockets.
 //!
-//! Sending and receiving have a socket each: the one that sends is bound to no protocol, so that nothing queues up behind it. What arrives is read from a
-//! ring that the kernel fills: in frames, each of which can be seen at once, or in blocks, which cost less a frame but are handed over only
-//! when they are full or a millisecond old.
+//! Sending and receiving have a socket each: the one that sends is bound to no protocol, so that
+//! nothing queues up behind it. What arrives is read from a ring that the kernel fills: in frames,
+//! each of which can be seen at once, or in blocks, which cost less a frame but are handed over
+//! only when they are full or a millisecond old.
 
 mod receiver;
 mod sender;
@@ -35,7 +36,8 @@ pub struct PacketOptions {
     pub destination: Mac,
     /// A group that is listened to, too.
     pub group: Option<Mac>,
-    /// Whether frames go to the interface directly, past its queue: faster, but a shaped queue does not see them.
+    /// Whether frames go to the interface directly, past its queue: faster, but a shaped queue does
+    /// not see them.
     pub past_queue: bool,
     /// How arrivals are handed over.
     pub ring: Ring,
@@ -86,7 +88,11 @@ impl PacketPort {
     /// If an option is out of range, or the system refuses.
     pub fn open(options: &PacketOptions) -> Result<Self, Error> {
         if !(1..=LONGEST_PAYLOAD).contains(&options.longest_payload) {
-            return Err(Error::refused("longest payload", options.longest_payload, "1 to 9000 octets"));
+            return Err(Error::refused(
+                "longest payload",
+                options.longest_payload,
+                "1 to 9000 octets",
+            ));
         }
         if !(1..=1024).contains(&options.batch) {
             return Err(Error::refused("batch", options.batch, "1 to 1024 frames"));
@@ -128,7 +134,8 @@ pub fn interface_index(name: &str) -> Result<u32, Error> {
 /// # Errors
 /// If the system refuses.
 pub fn raw_socket() -> Result<Socket, Error> {
-    Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0))).map_err(Error::system("opening a packet socket"))
+    Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))
+        .map_err(Error::system("opening a packet socket"))
 }
 
 /// Bind to an interface and a protocol; 0 receives nothing.
@@ -140,9 +147,11 @@ pub fn raw_socket() -> Result<Socket, Error> {
 /// If the index is beyond those that interfaces have.
 pub fn bind(socket: &Socket, index: u32, protocol: u16) -> Result<(), Error> {
     let mut storage = SockAddrStorage::zeroed();
-    let octets = libc::socklen_t::try_from(size_of::<libc::sockaddr_ll>()).expect("addresses are small");
+    let octets =
+        libc::socklen_t::try_from(size_of::<libc::sockaddr_ll>()).expect("addresses are small");
     #[expect(unsafe_code, reason = "packet addresses are not known to the safe wrapper")]
-    // SAFETY: the storage is large enough for every address, zeroed, and is filled as its family says.
+    // SAFETY: the storage is large enough for every address, zeroed, and is filled as its family
+    // says.
     let address = unsafe {
         let packet = storage.view_as::<libc::sockaddr_ll>();
         packet.sll_family = u16::try_from(libc::AF_PACKET).expect("a family");
@@ -154,13 +163,19 @@ pub fn bind(socket: &Socket, index: u32, protocol: u16) -> Result<(), Error> {
 }
 
 fn own_address(socket: &Socket) -> Result<Mac, Error> {
-    let address = socket.local_addr().map_err(Error::system("asking for an interface's address"))?;
+    let address =
+        socket.local_addr().map_err(Error::system("asking for an interface's address"))?;
     #[expect(unsafe_code, reason = "packet addresses are not known to the safe wrapper")]
-    // SAFETY: the storage behind the pointer is large enough for every address, and a packet socket has one of this kind.
+    // SAFETY: the storage behind the pointer is large enough for every address, and a packet socket
+    // has one of this kind.
     let packet = unsafe { address.as_ptr().cast::<libc::sockaddr_ll>().read_unaligned() };
     match packet.sll_halen {
         6 => Ok(Mac(*packet.sll_addr.first_chunk().expect("8 octets are more than 6"))),
-        octets => Err(Error::refused("interface", format!("one with addresses of {octets} octets"), "an Ethernet")),
+        octets => Err(Error::refused(
+            "interface",
+            format!("one with addresses of {octets} octets"),
+            "an Ethernet",
+        )),
     }
 }
 
@@ -195,11 +210,16 @@ impl Port for PacketPort {
     }
 
     #[inline]
-    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, mut fill: F) -> Result<usize, Error> {
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(
+        &mut self,
+        count: usize,
+        mut fill: F,
+    ) -> Result<usize, Error> {
         let count = count.min(self.batch);
         let longest = self.longest_payload;
         let sent = self.sender.send(count, |index, frame| {
-            let octets = HEADER_OCTETS + fill(index, &mut frame[HEADER_OCTETS..HEADER_OCTETS + longest]);
+            let octets =
+                HEADER_OCTETS + fill(index, &mut frame[HEADER_OCTETS..HEADER_OCTETS + longest]);
             octets.max(SHORTEST_OCTETS)
         });
         match sent {

@@ -32,8 +32,20 @@ impl Receiver {
             Ring::Frames => libc::tpacket_versions::TPACKET_V2,
             Ring::Blocks => libc::tpacket_versions::TPACKET_V3,
         };
-        set_option(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &(version as i32), "choosing a kind of ring")?;
-        set_option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32, "ignoring what goes out")?;
+        set_option(
+            &socket,
+            libc::SOL_PACKET,
+            libc::PACKET_VERSION,
+            &(version as i32),
+            "choosing a kind of ring",
+        )?;
+        set_option(
+            &socket,
+            libc::SOL_PACKET,
+            libc::PACKET_IGNORE_OUTGOING,
+            &1i32,
+            "ignoring what goes out",
+        )?;
         let (slots, slot_octets) = match options.ring {
             Ring::Frames => request_frames(&socket, options.longest_payload)?,
             Ring::Blocks => request_blocks(&socket)?,
@@ -48,16 +60,35 @@ impl Receiver {
                 mr_alen: 6,
                 mr_address,
             };
-            set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership, "joining a group")?;
+            set_option(
+                &socket,
+                libc::SOL_PACKET,
+                libc::PACKET_ADD_MEMBERSHIP,
+                &membership,
+                "joining a group",
+            )?;
         }
         // Only now, so that the ring is there before the first frame.
         bind(&socket, index, LOCAL_EXPERIMENTAL_1)?;
         let wall = WallClock::compared();
-        Ok(Self { socket, region, ring: options.ring, slots, slot_octets, next: 0, wall, dropped: 0 })
+        Ok(Self {
+            socket,
+            region,
+            ring: options.ring,
+            slots,
+            slot_octets,
+            next: 0,
+            wall,
+            dropped: 0,
+        })
     }
 
     #[inline]
-    pub(super) fn receive<F: FnMut(&Arrival<'_>)>(&mut self, strange: &mut u64, mut take: F) -> usize {
+    pub(super) fn receive<F: FnMut(&Arrival<'_>)>(
+        &mut self,
+        strange: &mut u64,
+        mut take: F,
+    ) -> usize {
         match self.ring {
             Ring::Frames => self.receive_frames(strange, &mut take),
             Ring::Blocks => self.receive_blocks(strange, &mut take),
@@ -76,7 +107,8 @@ impl Receiver {
             let head: libc::tpacket2_hdr = self.region.read(at);
             let stamp_ns = nanoseconds(i64::from(head.tp_sec), i64::from(head.tp_nsec));
             let frame = self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
-            handed_on += hand_on(frame, head.tp_len, self.wall.monotonic_ns(stamp_ns), strange, take);
+            handed_on +=
+                hand_on(frame, head.tp_len, self.wall.monotonic_ns(stamp_ns), strange, take);
             self.region.word(at).store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % self.slots;
         }
@@ -89,7 +121,9 @@ impl Receiver {
         let mut handed_on = 0;
         for _ in 0..self.slots {
             let block_at = self.next * self.slot_octets;
-            if self.region.word(block_at + STATUS_AT).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+            if self.region.word(block_at + STATUS_AT).load(Ordering::Acquire) & libc::TP_STATUS_USER
+                == 0
+            {
                 break;
             }
             let block: libc::tpacket_hdr_v1 = self.region.read(block_at + STATUS_AT);
@@ -97,8 +131,10 @@ impl Receiver {
             for _ in 0..block.num_pkts {
                 let head: libc::tpacket3_hdr = self.region.read(at);
                 let stamp_ns = nanoseconds(i64::from(head.tp_sec), i64::from(head.tp_nsec));
-                let frame = self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
-                handed_on += hand_on(frame, head.tp_len, self.wall.monotonic_ns(stamp_ns), strange, take);
+                let frame =
+                    self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
+                handed_on +=
+                    hand_on(frame, head.tp_len, self.wall.monotonic_ns(stamp_ns), strange, take);
                 at += head.tp_next_offset as usize;
             }
             self.region.word(block_at + STATUS_AT).store(libc::TP_STATUS_KERNEL, Ordering::Release);
@@ -116,9 +152,15 @@ impl Receiver {
     /// Frames that found the ring full, ever.
     pub(super) fn dropped(&mut self) -> Result<u64, Error> {
         let zero = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
-        // Reading sets the kernel's count to zero. A ring of frames gives the first two numbers only.
-        let since =
-            read_option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, zero, "reading a ring's drops")?;
+        // Reading sets the kernel's count to zero. A ring of frames gives the first two numbers
+        // only.
+        let since = read_option(
+            &self.socket,
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            zero,
+            "reading a ring's drops",
+        )?;
         self.dropped += u64::from(since.tp_drops);
         Ok(self.dropped)
     }
@@ -151,7 +193,8 @@ const BLOCK_OCTETS: usize = 1 << 18;
 
 fn request_frames(socket: &Socket, longest_payload: usize) -> Result<(usize, usize), Error> {
     // The kernel puts its header, an address and some alignment before the frame.
-    let slot_octets = (libc::TPACKET2_HDRLEN + 64 + HEADER_OCTETS + longest_payload).next_power_of_two();
+    let slot_octets =
+        (libc::TPACKET2_HDRLEN + 64 + HEADER_OCTETS + longest_payload).next_power_of_two();
     let slots = RING_OCTETS / slot_octets;
     let request = libc::tpacket_req {
         tp_block_size: number(BLOCK_OCTETS),
@@ -159,7 +202,13 @@ fn request_frames(socket: &Socket, longest_payload: usize) -> Result<(usize, usi
         tp_frame_size: number(slot_octets),
         tp_frame_nr: number(slots),
     };
-    set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request, "making a ring of frames")?;
+    set_option(
+        socket,
+        libc::SOL_PACKET,
+        libc::PACKET_RX_RING,
+        &request,
+        "making a ring of frames",
+    )?;
     Ok((slots, slot_octets))
 }
 
@@ -175,6 +224,12 @@ fn request_blocks(socket: &Socket) -> Result<(usize, usize), Error> {
         tp_sizeof_priv: 0,
         tp_feature_req_word: 0,
     };
-    set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request, "making a ring of blocks")?;
+    set_option(
+        socket,
+        libc::SOL_PACKET,
+        libc::PACKET_RX_RING,
+        &request,
+        "making a ring of blocks",
+    )?;
     Ok((RING_OCTETS / BLOCK_OCTETS, BLOCK_OCTETS))
 }

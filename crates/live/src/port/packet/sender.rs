@@ -1,6 +1,8 @@
-//! The socket that sends: through its queue with many frames a call, or past it through a ring that the kernel empties.
+//! The socket that sends: through its queue with many frames a call, or past it through a ring that
+//! the kernel empties.
 //!
-//! Only the first tells when a queue refuses a frame, which a ring would then send out of its turn; past the queue nothing refuses.
+//! Only the first tells when a queue refuses a frame, which a ring would then send out of its turn;
+//! past the queue nothing refuses.
 
 use super::{bind, number, raw_socket, PacketOptions, SHORTEST_OCTETS};
 use crate::port::ring::Region;
@@ -30,10 +32,12 @@ pub(super) struct SendRing {
     next: usize,
 }
 
-/// Fewest slots of a ring; a batch may need more. All of them together should stay in a processor's second-level cache: with 1024 slots of 2048 octets on one of
-/// 2 MiB a frame took 4% more time than with 256.
+/// Fewest slots of a ring; a batch may need more. All of them together should stay in a processor's
+/// second-level cache: with 1024 slots of 2048 octets on one of 2 MiB a frame took 4% more time
+/// than with 256.
 const FEWEST_SLOTS: usize = 256;
-/// Where a slot's offload header begins: behind the ring's header, without the address that follows it when receiving.
+/// Where a slot's offload header begins: behind the ring's header, without the address that follows
+/// it when receiving.
 const OFFLOAD_AT: usize = libc::TPACKET2_HDRLEN - size_of::<libc::sockaddr_ll>();
 /// Octets of that header (`struct virtio_net_hdr`).
 const OFFLOAD_OCTETS: usize = 10;
@@ -42,8 +46,8 @@ const COPIED_AT: usize = OFFLOAD_AT + 2;
 /// Where a frame begins in its slot.
 const FRAME_AT: usize = OFFLOAD_AT + OFFLOAD_OCTETS;
 const LENGTH_AT: usize = std::mem::offset_of!(libc::tpacket2_hdr, tp_len);
-/// Frames up to this length are copied whole. Of longer ones the kernel copies the Ethernet header and refers to the slot for the rest, which on virtual Ethernet costs
-/// a page for each frame.
+/// Frames up to this length are copied whole. Of longer ones the kernel copies the Ethernet header
+/// and refers to the slot for the rest, which on virtual Ethernet costs a page for each frame.
 const COPIED_WHOLE: usize = 256;
 
 impl Sender {
@@ -58,10 +62,28 @@ impl Sender {
             bind(&socket, index, 0)?;
             return Ok(Self::Calls { socket, outgoing: Messages::new(options.batch, longest)? });
         }
-        set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32, "sending past the queue")?;
+        set_option(
+            &socket,
+            libc::SOL_PACKET,
+            libc::PACKET_QDISC_BYPASS,
+            &1i32,
+            "sending past the queue",
+        )?;
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
-        set_option(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version, "choosing a kind of ring")?;
-        set_option(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32, "sending with offload headers")?;
+        set_option(
+            &socket,
+            libc::SOL_PACKET,
+            libc::PACKET_VERSION,
+            &version,
+            "choosing a kind of ring",
+        )?;
+        set_option(
+            &socket,
+            libc::SOL_PACKET,
+            libc::PACKET_VNET_HDR,
+            &1i32,
+            "sending with offload headers",
+        )?;
         let slots = options.batch.max(FEWEST_SLOTS).next_power_of_two();
         let slot_octets = (FRAME_AT + longest).next_power_of_two().max(1 << 11);
         let block_octets = slot_octets.max(1 << 16);
@@ -71,7 +93,13 @@ impl Sender {
             tp_frame_size: number(slot_octets),
             tp_frame_nr: number(slots),
         };
-        set_option(&socket, libc::SOL_PACKET, libc::PACKET_TX_RING, &request, "making a ring to send from")?;
+        set_option(
+            &socket,
+            libc::SOL_PACKET,
+            libc::PACKET_TX_RING,
+            &request,
+            "making a ring to send from",
+        )?;
         let region = Region::mapped(Some((socket.as_raw_fd(), 0)), slots * slot_octets)?;
         bind(&socket, index, 0)?;
         Ok(Self::Ring(SendRing { socket, region, slots, slot_octets, next: 0 }))
@@ -93,15 +121,22 @@ impl Sender {
             }
             Self::Ring(ring) => {
                 for slot in 0..ring.slots {
-                    addresses.emit(ring.region.octets_mut(slot * ring.slot_octets + FRAME_AT, HEADER_OCTETS));
+                    addresses.emit(
+                        ring.region.octets_mut(slot * ring.slot_octets + FRAME_AT, HEADER_OCTETS),
+                    );
                 }
             }
         }
     }
 
-    /// Send up to `count` frames, which `fill` completes and tells the octets of; returns how many were taken.
+    /// Send up to `count` frames, which `fill` completes and tells the octets of; returns how many
+    /// were taken.
     #[inline]
-    pub(super) fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, mut fill: F) -> io::Result<usize> {
+    pub(super) fn send<F: FnMut(usize, &mut [u8]) -> usize>(
+        &mut self,
+        count: usize,
+        mut fill: F,
+    ) -> io::Result<usize> {
         match self {
             Self::Calls { socket, outgoing } => {
                 for index in 0..count {
@@ -124,16 +159,22 @@ impl Sender {
 }
 
 impl SendRing {
-    /// Frames that are taken lie in the ring; what the kernel cannot send at once goes with a later call.
+    /// Frames that are taken lie in the ring; what the kernel cannot send at once goes with a later
+    /// call.
     #[inline]
-    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, mut fill: F) -> io::Result<usize> {
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(
+        &mut self,
+        count: usize,
+        mut fill: F,
+    ) -> io::Result<usize> {
         let mut taken = 0;
         while taken < count {
             let at = self.next * self.slot_octets;
             if self.region.word(at).load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
                 break;
             }
-            let octets = fill(taken, self.region.octets_mut(at + FRAME_AT, self.slot_octets - FRAME_AT));
+            let octets =
+                fill(taken, self.region.octets_mut(at + FRAME_AT, self.slot_octets - FRAME_AT));
             let copied = if octets <= COPIED_WHOLE { octets } else { 0 };
             self.region.write(at + COPIED_AT, u16::try_from(copied).expect("a short frame"));
             self.region.write(at + LENGTH_AT, number(OFFLOAD_OCTETS + octets));
@@ -142,7 +183,8 @@ impl SendRing {
             taken += 1;
         }
         match self.kick() {
-            // What passes is told when nothing is taken; until then, frames are in the ring all the same.
+            // What passes is told when nothing is taken; until then, frames are in the ring all the
+            // same.
             Err(error) if taken == 0 || hindrance(&error).is_none() => Err(error),
             _ => Ok(taken),
         }

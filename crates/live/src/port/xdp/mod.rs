@@ -1,7 +1,9 @@
-//! Raw frames of our `EtherType` through `AF_XDP` sockets: past the kernel's network stack, all other frames left to it.
+//! Raw frames of our `EtherType` through `AF_XDP` sockets: past the kernel's network stack, all
+//! other frames left to it.
 //!
-//! Frames lie in memory that is shared with the kernel, and only their places are passed. Whether the driver reads them there itself or the kernel copies them is for the driver
-//! to say; [`XdpPort::mode`] tells. On virtual Ethernet they are copied. There are no stamps of the kernel.
+//! Frames lie in memory that is shared with the kernel, and only their places are passed. Whether
+//! the driver reads them there itself or the kernel copies them is for the driver to say;
+//! [`XdpPort::mode`] tells. On virtual Ethernet they are copied. There are no stamps of the kernel.
 
 mod program;
 mod rings;
@@ -47,7 +49,14 @@ impl XdpOptions {
     /// A port on `interface` with what suits most uses.
     #[must_use]
     pub fn on(interface: &str, source: Mac, destination: Mac) -> Self {
-        Self { interface: interface.to_owned(), source, destination, queue: 0, receives: true, batch: 64 }
+        Self {
+            interface: interface.to_owned(),
+            source,
+            destination,
+            queue: 0,
+            receives: true,
+            batch: 64,
+        }
     }
 }
 
@@ -84,7 +93,8 @@ const SLOTS: u32 = 4096;
 /// A common Ethernet's; the kernel needs 256 octets of a slot for itself.
 const LONGEST_PAYLOAD: usize = 1500;
 const MEMORY_OCTETS: usize = 2 * SLOTS as usize * SLOT_OCTETS as usize;
-/// How many frames the kernel copies and sends a call: `XDP_MAX_TX_SKB_BUDGET` of `linux/if_xdp.h`, and the least it takes.
+/// How many frames the kernel copies and sends a call: `XDP_MAX_TX_SKB_BUDGET` of `linux/if_xdp.h`,
+/// and the least it takes.
 const MAX_TX_SKB_BUDGET: i32 = 9;
 const LEAST_BUDGET: u32 = 32;
 const CLOSING_LOOKS: u32 = 200; // two seconds
@@ -114,7 +124,13 @@ impl XdpPort {
             flags: 0,
             tx_metadata_len: 0,
         };
-        set_option(&socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &registration, "sharing memory with the kernel")?;
+        set_option(
+            &socket,
+            libc::SOL_XDP,
+            libc::XDP_UMEM_REG,
+            &registration,
+            "sharing memory with the kernel",
+        )?;
         let mut fill = Ring::made(&socket, Which::Fill, SLOTS)?;
         let completion = Ring::made(&socket, Which::Completion, SLOTS)?;
         let receive = Ring::made(&socket, Which::Receive, SLOTS)?;
@@ -123,12 +139,20 @@ impl XdpPort {
             fill.put(slot * u64::from(SLOT_OCTETS));
         }
         fill.show();
-        let budget = u32::try_from(options.batch).map_or(LEAST_BUDGET, |batch| batch.max(LEAST_BUDGET));
+        let budget =
+            u32::try_from(options.batch).map_or(LEAST_BUDGET, |batch| batch.max(LEAST_BUDGET));
         // Older kernels do not know it and send 32 frames a call: that costs some calls more.
-        let _: Result<(), Error> = set_option(&socket, libc::SOL_XDP, MAX_TX_SKB_BUDGET, &budget, "setting a budget");
+        let _: Result<(), Error> =
+            set_option(&socket, libc::SOL_XDP, MAX_TX_SKB_BUDGET, &budget, "setting a budget");
         bind(&socket, index, options.queue)?;
         let zero = libc::xdp_options { flags: 0 };
-        let mode = read_option(&socket, libc::SOL_XDP, libc::XDP_OPTIONS, zero, "asking an XDP socket for its mode")?;
+        let mode = read_option(
+            &socket,
+            libc::SOL_XDP,
+            libc::XDP_OPTIONS,
+            zero,
+            "asking an XDP socket for its mode",
+        )?;
         let attached = || Redirection::attached(index, options.queue, socket.as_raw_fd());
         let redirection = options.receives.then(attached).transpose()?;
         let mut port = Self {
@@ -152,13 +176,17 @@ impl XdpPort {
     /// How it works.
     #[must_use]
     pub fn mode(&self) -> XdpMode {
-        XdpMode { copies: self.copies, attachment: self.redirection.as_ref().map(|redirection| redirection.attachment) }
+        XdpMode {
+            copies: self.copies,
+            attachment: self.redirection.as_ref().map(|redirection| redirection.attachment),
+        }
     }
 
     /// Headers stay where they are while payloads change.
     fn write_headers(&mut self) {
         for slot in 0..u64::from(SLOTS) {
-            self.addresses.emit(self.memory.octets_mut(place(slot * u64::from(SLOT_OCTETS)), HEADER_OCTETS));
+            self.addresses
+                .emit(self.memory.octets_mut(place(slot * u64::from(SLOT_OCTETS)), HEADER_OCTETS));
         }
     }
 
@@ -192,7 +220,12 @@ impl XdpPort {
                     }
                     Some(Hindrance::Interrupted) => {}
                     _ if error.raw_os_error() == Some(libc::EBUSY) => return Ok(()), // the driver's queue is stopped
-                    _ => return Err(Error::System { doing: "sending through an XDP socket", source: error }),
+                    _ => {
+                        return Err(Error::System {
+                            doing: "sending through an XDP socket",
+                            source: error,
+                        })
+                    }
                 }
             }
             untaken = left;
@@ -203,9 +236,11 @@ impl XdpPort {
 
 fn bind(socket: &Socket, index: u32, queue: u32) -> Result<(), Error> {
     let mut storage = SockAddrStorage::zeroed();
-    let octets = libc::socklen_t::try_from(size_of::<libc::sockaddr_xdp>()).expect("addresses are small");
+    let octets =
+        libc::socklen_t::try_from(size_of::<libc::sockaddr_xdp>()).expect("addresses are small");
     #[expect(unsafe_code, reason = "XDP addresses are not known to the safe wrapper")]
-    // SAFETY: the storage is large enough for every address, zeroed, and is filled as its family says.
+    // SAFETY: the storage is large enough for every address, zeroed, and is filled as its family
+    // says.
     let address = unsafe {
         let xdp = storage.view_as::<libc::sockaddr_xdp>();
         xdp.sxdp_family = u16::try_from(libc::AF_XDP).expect("a family");
@@ -255,16 +290,22 @@ impl Port for XdpPort {
         }
     }
 
-    /// Frames that are taken lie in the ring; the kernel sends what it cannot send at once with a later call.
+    /// Frames that are taken lie in the ring; the kernel sends what it cannot send at once with a
+    /// later call.
     #[inline]
-    fn send<F: FnMut(usize, &mut [u8]) -> usize>(&mut self, count: usize, mut fill: F) -> Result<usize, Error> {
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(
+        &mut self,
+        count: usize,
+        mut fill: F,
+    ) -> Result<usize, Error> {
         self.reclaim();
         let room = self.free.len().min(self.send.room() as usize);
         let count = count.min(self.batch).min(room);
         for index in 0..count {
             let at = self.free.pop().expect("as many as were counted");
             let frame = self.memory.octets_mut(place(at), HEADER_OCTETS + LONGEST_PAYLOAD);
-            let octets = (HEADER_OCTETS + fill(index, &mut frame[HEADER_OCTETS..])).max(SHORTEST_OCTETS);
+            let octets =
+                (HEADER_OCTETS + fill(index, &mut frame[HEADER_OCTETS..])).max(SHORTEST_OCTETS);
             let len = u32::try_from(octets).expect("below a slot");
             self.send.put(libc::xdp_desc { addr: at, len, options: 0 });
         }
@@ -317,8 +358,13 @@ impl Port for XdpPort {
             rx_fill_ring_empty_descs: 0,
             tx_ring_empty_descs: 0,
         };
-        let since =
-            read_option(&self.socket, libc::SOL_XDP, libc::XDP_STATISTICS, zero, "asking an XDP socket for its drops")?;
+        let since = read_option(
+            &self.socket,
+            libc::SOL_XDP,
+            libc::XDP_STATISTICS,
+            zero,
+            "asking an XDP socket for its drops",
+        )?;
         // Frames without a slot to go to are among the dropped.
         self.counters.dropped_at_socket = since.rx_dropped + since.rx_ring_full;
         self.counters.failed = since.tx_invalid_descs;

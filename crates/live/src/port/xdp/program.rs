@@ -1,7 +1,9 @@
-//! The program that the kernel runs for each frame that comes in: ours go to the socket, all others go on as ever.
+//! The program that the kernel runs for each frame that comes in: ours go to the socket, all others
+//! go on as ever.
 //!
-//! Sixteen instructions of eBPF, written by hand and checked by the kernel before it runs them. It stays attached as long as its link is open, so it goes
-//! when the port goes, however the process ends.
+//! Sixteen instructions of eBPF, written by hand and checked by the kernel before it runs them. It
+//! stays attached as long as its link is open, so it goes when the port goes, however the process
+//! ends.
 
 use crate::Error;
 use ethermeter_ethernet::frame::LOCAL_EXPERIMENTAL_1;
@@ -49,7 +51,13 @@ struct Instruction {
     immediate: i32,
 }
 
-const fn instruction(code: u8, destination: u8, source: u8, offset: i16, immediate: i32) -> Instruction {
+const fn instruction(
+    code: u8,
+    destination: u8,
+    source: u8,
+    offset: i16,
+    immediate: i32,
+) -> Instruction {
     Instruction { code, registers: source << 4 | destination, offset, immediate }
 }
 
@@ -57,22 +65,22 @@ const fn instruction(code: u8, destination: u8, source: u8, offset: i16, immedia
 fn program(map: RawFd) -> [Instruction; 16] {
     let ours = i32::from(u16::from_ne_bytes(LOCAL_EXPERIMENTAL_1.to_be_bytes()));
     [
-        instruction(0xBF, 6, 1, 0, 0),                 // r6 = what is known of the frame
-        instruction(0x61, 2, 1, 0, 0),                 // r2 = its begin
-        instruction(0x61, 3, 1, 4, 0),                 // r3 = its end
-        instruction(0xBF, 4, 2, 0, 0),                 // r4 = r2
-        instruction(0x07, 4, 0, 0, 14),                //      + 14, where a header would end
-        instruction(0x2D, 4, 3, 8, 0),                 // if there is none: pass
-        instruction(0x69, 5, 2, 12, 0),                // r5 = its type
-        instruction(0x55, 5, 0, 6, ours),              // if it is not ours: pass
-        instruction(0x18, 1, 1, 0, map),               // r1 = the map …
-        instruction(0, 0, 0, 0, 0),                    //      (an instruction of double length)
-        instruction(0x61, 2, 6, 16, 0),                // r2 = the queue it came from
-        instruction(0xB7, 3, 0, 0, XDP_PASS),          // r3 = what to do if that has no socket
+        instruction(0xBF, 6, 1, 0, 0),        // r6 = what is known of the frame
+        instruction(0x61, 2, 1, 0, 0),        // r2 = its begin
+        instruction(0x61, 3, 1, 4, 0),        // r3 = its end
+        instruction(0xBF, 4, 2, 0, 0),        // r4 = r2
+        instruction(0x07, 4, 0, 0, 14),       //      + 14, where a header would end
+        instruction(0x2D, 4, 3, 8, 0),        // if there is none: pass
+        instruction(0x69, 5, 2, 12, 0),       // r5 = its type
+        instruction(0x55, 5, 0, 6, ours),     // if it is not ours: pass
+        instruction(0x18, 1, 1, 0, map),      // r1 = the map …
+        instruction(0, 0, 0, 0, 0),           //      (an instruction of double length)
+        instruction(0x61, 2, 6, 16, 0),       // r2 = the queue it came from
+        instruction(0xB7, 3, 0, 0, XDP_PASS), // r3 = what to do if that has no socket
         instruction(0x85, 0, 0, 0, FUNC_REDIRECT_MAP), // r0 = redirect(r1, r2, r3)
-        instruction(0x95, 0, 0, 0, 0),                 // return r0
-        instruction(0xB7, 0, 0, 0, XDP_PASS),          // pass: r0 = go on
-        instruction(0x95, 0, 0, 0, 0),                 // return r0
+        instruction(0x95, 0, 0, 0, 0),        // return r0
+        instruction(0xB7, 0, 0, 0, XDP_PASS), // pass: r0 = go on
+        instruction(0x95, 0, 0, 0, 0),        // return r0
     ]
 }
 
@@ -116,7 +124,13 @@ impl Redirection {
     pub(super) fn attached(interface: u32, queue: u32, socket: RawFd) -> Result<Self, Error> {
         let map = open(
             MAP_CREATE,
-            &MapCreate { kind: MAP_TYPE_XSKMAP, key_octets: 4, value_octets: 4, entries: QUEUES, flags: 0 },
+            &MapCreate {
+                kind: MAP_TYPE_XSKMAP,
+                key_octets: 4,
+                value_octets: 4,
+                entries: QUEUES,
+                flags: 0,
+            },
             "making a map of sockets",
         )?;
         let (key, value) = (queue, descriptor(socket));
@@ -137,15 +151,21 @@ impl Redirection {
             rest: [0; 4],
         };
         let program = open(PROG_LOAD, &load, "loading the program that redirects frames")?;
-        let link =
-            |flags| LinkCreate { program: descriptor(program.as_raw_fd()), interface, kind: ATTACH_TYPE_XDP, flags };
+        let link = |flags| LinkCreate {
+            program: descriptor(program.as_raw_fd()),
+            interface,
+            kind: ATTACH_TYPE_XDP,
+            flags,
+        };
         let doing = "attaching the program that redirects frames";
         match open(LINK_CREATE, &link(FLAG_NATIVE), doing) {
             Ok(link) => Ok(Self { _link: link, attachment: Attachment::Native }),
-            // Whatever a driver's reason is, the general way is open to all; if that is not either, its reason is told.
-            Err(_) => {
-                Ok(Self { _link: open(LINK_CREATE, &link(FLAG_GENERIC), doing)?, attachment: Attachment::Generic })
-            }
+            // Whatever a driver's reason is, the general way is open to all; if that is not either,
+            // its reason is told.
+            Err(_) => Ok(Self {
+                _link: open(LINK_CREATE, &link(FLAG_GENERIC), doing)?,
+                attachment: Attachment::Generic,
+            }),
         }
     }
 }
@@ -168,8 +188,10 @@ fn open<T>(command: i64, attributes: &T, doing: &'static str) -> Result<OwnedFd,
 
 #[expect(unsafe_code, reason = "bpf has no wrapper")]
 fn call<T>(command: i64, attributes: &T) -> io::Result<RawFd> {
-    // SAFETY: the kernel reads as many octets as `attributes` has; the addresses in it are of values that live through the call, and it writes to none.
-    let answer = unsafe { libc::syscall(libc::SYS_bpf, command, &raw const *attributes, size_of::<T>()) };
+    // SAFETY: the kernel reads as many octets as `attributes` has; the addresses in it are of
+    // values that live through the call, and it writes to none.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_bpf, command, &raw const *attributes, size_of::<T>()) };
     match RawFd::try_from(answer) {
         Ok(answer) if answer >= 0 => Ok(answer),
         _ => Err(io::Error::last_os_error()),

@@ -42,7 +42,13 @@ impl<T: Copy> Ring<T> {
         set_option(socket, libc::SOL_XDP, name, &entries, "making a ring")?;
         let zero = || libc::xdp_ring_offset { producer: 0, consumer: 0, desc: 0, flags: 0 };
         let zero = libc::xdp_mmap_offsets { rx: zero(), tx: zero(), fr: zero(), cr: zero() };
-        let all = read_option(socket, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS, zero, "asking where rings are")?;
+        let all = read_option(
+            socket,
+            libc::SOL_XDP,
+            libc::XDP_MMAP_OFFSETS,
+            zero,
+            "asking where rings are",
+        )?;
         let (offsets, at) = match which {
             Which::Fill => (all.fr, page_offset(libc::XDP_UMEM_PGOFF_FILL_RING)),
             Which::Completion => (all.cr, page_offset(libc::XDP_UMEM_PGOFF_COMPLETION_RING)),

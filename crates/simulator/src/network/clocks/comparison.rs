@@ -1,5 +1,6 @@
-//! A receiver that compares its clock with its sender's as in a live test: it asks for the time over the network, at the moments and in the manner of
-//! [`ethermeter_traffic::clock::rounds`], one request at a time.
+//! A receiver that compares its clock with its sender's as in a live test: it asks for the time
+//! over the network, at the moments and in the manner of [`ethermeter_traffic::clock::rounds`], one
+//! request at a time.
 //!
 //! ```text
 //! due ──► request ──► answered ──────► due again, an interval after the request
@@ -7,8 +8,8 @@
 //! the round's end, and no request under way ──► fitted again, published ──► next round
 //! ```
 //!
-//! What is published is used for what comes later than it. `fast` hears of a message before its time has come: what comes after the round's end waits until
-//! it is known what was published.
+//! What is published is used for what comes later than it. `fast` hears of a message before its
+//! time has come: what comes after the round's end waits until it is known what was published.
 
 use super::scenario::Clock;
 use crate::network::account::Balance;
@@ -103,7 +104,12 @@ pub(in crate::network) struct Comparison {
 
 impl Comparison {
     /// Between the nodes of `pair`, a sender and a receiver with these clocks.
-    pub fn new(plant: &Plant, flow: u32, pair: (u32, u32), (sender, receiver): (Clock, Clock)) -> Self {
+    pub fn new(
+        plant: &Plant,
+        flow: u32,
+        pair: (u32, u32),
+        (sender, receiver): (Clock, Clock),
+    ) -> Self {
         let times = plant.phases;
         let phase = |span: Range<u64>, pace: fn(u64) -> Pace| {
             let Pace { interval_ns, round_ns } = pace((span.end - span.start) / PS_PER_NS);
@@ -188,7 +194,8 @@ impl Comparison {
         self.requests += 1;
         self.due = now + self.phases[0].interval;
         let asked_ns = self.receiver.face_ns(now);
-        self.outstanding = Some(Outstanding { number, asked_ns, deadline: now + PATIENCE_NS * PS_PER_NS });
+        self.outstanding =
+            Some(Outstanding { number, asked_ns, deadline: now + PATIENCE_NS * PS_PER_NS });
         self.put_out(number, now, false);
     }
 
@@ -225,7 +232,9 @@ impl Comparison {
             self.turn = (frame.message, self.sender.face_ns(now));
             return self.put_out(frame.message, now, true);
         }
-        let Some(outstanding) = self.outstanding.filter(|it| it.number == frame.message && now < it.deadline) else {
+        let Some(outstanding) =
+            self.outstanding.filter(|it| it.number == frame.message && now < it.deadline)
+        else {
             return; // it comes too late
         };
         let (number, turned_ns) = self.turn;
@@ -243,12 +252,14 @@ impl Comparison {
 
     fn publish(&mut self, now: u64) {
         if let Ok(relation) = Relation::fitted(&self.exchanges) {
-            self.used.push(Used { since_ns: now.div_ceil(PS_PER_NS), relation: Arc::new(relation) });
+            self.used
+                .push(Used { since_ns: now.div_ceil(PS_PER_NS), relation: Arc::new(relation) });
         }
         self.is_news = true;
     }
 
-    /// A message of a stream comes to `receiver` within the measured window. What is said of it, if that is known by now.
+    /// A message of a stream comes to `receiver` within the measured window. What is said of it, if
+    /// that is known by now.
     #[inline]
     pub fn hear(&mut self, receiver: u32, born: u64, now: u64) -> Option<Verdict> {
         let heard = Heard { receiver, born, now };
@@ -279,8 +290,9 @@ impl Comparison {
     fn verdict(&self, heard: Heard) -> Verdict {
         let Heard { receiver, born, now } = heard;
         let known = self.used.iter().rev().find(|used| used.since_ns * PS_PER_NS < now);
-        let delay_ns =
-            known.map(|used| between_ns(used.relation.own_ns(self.sender.face_ns(born)), self.receiver.face_ns(now)));
+        let delay_ns = known.map(|used| {
+            between_ns(used.relation.own_ns(self.sender.face_ns(born)), self.receiver.face_ns(now))
+        });
         Verdict { receiver, true_ps: now - born, delay_ns }
     }
 

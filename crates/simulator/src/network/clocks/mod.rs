@@ -1,8 +1,11 @@
-//! What hosts' clocks show. Events have true times; what a host reads of its clock is wrong by the clock's offset and drift.
+//! What hosts' clocks show. Events have true times; what a host reads of its clock is wrong by the
+//! clock's offset and drift.
 //!
-//! - [`scenario`]: what a plan writes. `reading`: delays as two clocks show them. `comparison`: a receiver asks its sender for the time, as in a live test.
+//! - [`scenario`]: what a plan writes. `reading`: delays as two clocks show them. `comparison`: a
+//!   receiver asks its sender for the time, as in a live test.
 //!
-//! Comparisons are flows of their own, numbered after those of the plan; their draws are nobody's, so that others stay as they are.
+//! Comparisons are flows of their own, numbered after those of the plan; their draws are nobody's,
+//! so that others stay as they are.
 
 mod comparison;
 mod reading;
@@ -31,19 +34,31 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// `streams` has for each receiver of the plan's `flows` flows, in their order, its flow, sender and host if the flow is a stream.
-    pub fn new(plant: &Plant, comparing: Comparing, flows: u32, streams: &[Option<(u32, u32, u32)>]) -> Self {
+    /// `streams` has for each receiver of the plan's `flows` flows, in their order, its flow,
+    /// sender and host if the flow is a stream.
+    pub fn new(
+        plant: &Plant,
+        comparing: Comparing,
+        flows: u32,
+        streams: &[Option<(u32, u32, u32)>],
+    ) -> Self {
         let phases = plant.phases;
-        let mut all =
-            Self { first: flows, measured: (phases.measure_from_ps, phases.measure_to_ps), ..Self::default() };
+        let mut all = Self {
+            first: flows,
+            measured: (phases.measure_from_ps, phases.measure_to_ps),
+            ..Self::default()
+        };
         let clock_of = |host: u32| plant.places[host as usize].clock;
         // Of a group, all receivers are read if one of them has a clock.
-        let has_clock = |&(_, from, to): &(u32, u32, u32)| clock_of(from).is_some() || clock_of(to).is_some();
-        let with_clocks: BTreeSet<u32> = streams.iter().flatten().filter(|it| has_clock(it)).map(|it| it.0).collect();
+        let has_clock =
+            |&(_, from, to): &(u32, u32, u32)| clock_of(from).is_some() || clock_of(to).is_some();
+        let with_clocks: BTreeSet<u32> =
+            streams.iter().flatten().filter(|it| has_clock(it)).map(|it| it.0).collect();
         for stream in streams {
             let read = stream.filter(|(flow, ..)| with_clocks.contains(flow));
             let reading = read.map(|(flow, from, to)| {
-                let [sender, receiver] = [from, to].map(|host| clock_of(host).unwrap_or(Clock::TRUE));
+                let [sender, receiver] =
+                    [from, to].map(|host| clock_of(host).unwrap_or(Clock::TRUE));
                 let comparison = (comparing == Comparing::Compared)
                     .then(|| all.comparison_of(plant, (from, to), (sender, receiver)));
                 Box::new(Reading::new(flow, (sender, receiver), phases.measure_from_ps, comparison))
@@ -87,7 +102,9 @@ impl Clocks {
         }
         reading.record(born, now);
         let comparison = reading.comparison().map(|index| &mut self.comparisons[index as usize]);
-        if let Some(verdict) = comparison.and_then(|comparison| comparison.hear(receiver, born, now)) {
+        if let Some(verdict) =
+            comparison.and_then(|comparison| comparison.hear(receiver, born, now))
+        {
             reading.compare(&verdict);
         }
     }
@@ -118,11 +135,15 @@ impl Clocks {
     fn judge(&mut self, flow: u32) {
         let readings = &mut self.readings;
         self.comparisons[(flow - self.first) as usize].judge(|verdict| {
-            readings[verdict.receiver as usize].as_mut().expect("who is heard is read").compare(verdict);
+            readings[verdict.receiver as usize]
+                .as_mut()
+                .expect("who is heard is read")
+                .compare(verdict);
         });
     }
 
-    /// The figures of each of the plan's flows, if it was read, and of each comparison; `balances` are those of the comparisons' frames.
+    /// The figures of each of the plan's flows, if it was read, and of each comparison; `balances`
+    /// are those of the comparisons' frames.
     pub fn finish(
         &mut self,
         balances: impl Iterator<Item = Balance>,
@@ -131,8 +152,12 @@ impl Clocks {
             self.comparison(flow).finish();
             self.judge(flow);
         }
-        let outcomes: Vec<ComparisonOutcome> =
-            self.comparisons.iter().zip(balances).map(|(comparison, balance)| comparison.outcome(balance)).collect();
+        let outcomes: Vec<ComparisonOutcome> = self
+            .comparisons
+            .iter()
+            .zip(balances)
+            .map(|(comparison, balance)| comparison.outcome(balance))
+            .collect();
         let mut of_flows: Vec<(u32, ReadingOutcome)> = Vec::new();
         for reading in self.readings.iter().flatten() {
             let outcome = reading.outcome(&outcomes);

@@ -5,8 +5,9 @@ use super::scenario::Clock;
 use ethermeter_traffic::clock::rounds::Told;
 use ethermeter_traffic::Histogram;
 
-/// Times of either sign, in picoseconds: how many, their sum, and how they are distributed. Buckets are as narrow as a histogram's about a time that all are
-/// near to, since clocks that differ by a second would make them as wide as milliseconds.
+/// Times of either sign, in picoseconds: how many, their sum, and how they are distributed. Buckets
+/// are as narrow as a histogram's about a time that all are near to, since clocks that differ by a
+/// second would make them as wide as milliseconds.
 #[derive(Debug)]
 struct Spread {
     about: i64,
@@ -32,7 +33,8 @@ impl Spread {
     }
 
     fn finish(&self) -> SignedDelays {
-        let bucket = |(low, high, count): (u64, u64, u64)| (low.cast_signed(), high.cast_signed(), count);
+        let bucket =
+            |(low, high, count): (u64, u64, u64)| (low.cast_signed(), high.cast_signed(), count);
         let below = self.below.iter().flat_map(Histogram::filled).rev().map(bucket);
         let above = self.above.filled().into_iter().map(bucket);
         // Below, a bucket's greatest distance is its earliest time.
@@ -50,7 +52,8 @@ pub struct SignedDelays {
     pub count: u64,
     /// Their sum, in picoseconds.
     pub sum_ps: i128,
-    /// Lowest time of a bucket, lowest beyond it, and how many between; those of several receivers may overlap.
+    /// Lowest time of a bucket, lowest beyond it, and how many between; those of several receivers
+    /// may overlap.
     pub buckets: Vec<(i64, i64, u64)>,
 }
 
@@ -86,13 +89,16 @@ pub struct ComparedOutcome {
     pub delays: SignedDelays,
     /// Messages that came when nothing was known of the sender's clock; they are not in `delays`.
     pub unrelated: u64,
-    /// Messages that came before they were sent, as it was told. A live test leaves them out of its histogram; here they are in it.
+    /// Messages that came before they were sent, as it was told. A live test leaves them out of its
+    /// histogram; here they are in it.
     pub before_sent: u64,
     /// The farthest that one of them is from the true delay, in picoseconds.
     pub error_most_ps: u64,
-    /// What is known in the end; not of a flow to several receivers, each of which knows something else.
+    /// What is known in the end; not of a flow to several receivers, each of which knows something
+    /// else.
     pub told: Option<Told>,
-    /// The most that any of them is wrong by, as it is stated; `None` if there was a time when nothing was known.
+    /// The most that any of them is wrong by, as it is stated; `None` if there was a time when
+    /// nothing was known.
     pub delay_uncertainty_ns: Option<f64>,
     /// Exchanges that contradict what is known.
     pub contradictions: u64,
@@ -108,7 +114,8 @@ impl ReadingOutcome {
         mine.before_sent += theirs.before_sent;
         mine.error_most_ps = mine.error_most_ps.max(theirs.error_most_ps);
         mine.told = None;
-        mine.delay_uncertainty_ns = mine.delay_uncertainty_ns.zip(theirs.delay_uncertainty_ns).map(|(a, b)| a.max(b));
+        mine.delay_uncertainty_ns =
+            mine.delay_uncertainty_ns.zip(theirs.delay_uncertainty_ns).map(|(a, b)| a.max(b));
         mine.contradictions += theirs.contradictions;
     }
 }
@@ -129,7 +136,12 @@ pub(super) struct Reading {
 
 impl Reading {
     /// From `measure_from` on, by the clocks of a sender and a receiver.
-    pub fn new(flow: u32, (sender, receiver): (Clock, Clock), measure_from: u64, comparison: Option<u32>) -> Self {
+    pub fn new(
+        flow: u32,
+        (sender, receiver): (Clock, Clock),
+        measure_from: u64,
+        comparison: Option<u32>,
+    ) -> Self {
         Self {
             flow,
             sender,
@@ -167,7 +179,8 @@ impl Reading {
         };
         compared.record(told_ps);
         self.before_sent += u64::from(told_ps < 0);
-        self.error_most_ps = self.error_most_ps.max(told_ps.abs_diff(verdict.true_ps.cast_signed()));
+        self.error_most_ps =
+            self.error_most_ps.max(told_ps.abs_diff(verdict.true_ps.cast_signed()));
     }
 
     pub fn outcome(&self, comparisons: &[ComparisonOutcome]) -> ReadingOutcome {

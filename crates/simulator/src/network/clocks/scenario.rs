@@ -47,7 +47,10 @@ impl ClockSpec {
         ];
         for (name, value, most, words) in signed {
             if value.unsigned_abs() > most.unsigned_abs() {
-                return Err(fault(format!("{key}.{name}"), format!("must be from -{words} to {words}, got {value}")));
+                return Err(fault(
+                    format!("{key}.{name}"),
+                    format!("must be from -{words} to {words}, got {value}"),
+                ));
             }
         }
         let spreads = [
@@ -56,7 +59,10 @@ impl ClockSpec {
         ];
         for (name, value, most, words) in spreads {
             if value > most.unsigned_abs() {
-                return Err(fault(format!("{key}.{name}"), format!("must be at most {words}, got {value}")));
+                return Err(fault(
+                    format!("{key}.{name}"),
+                    format!("must be at most {words}, got {value}"),
+                ));
             }
         }
         Ok(())
@@ -66,7 +72,8 @@ impl ClockSpec {
     pub(in crate::network) fn clock(&self, seed: u64, node: u32) -> Clock {
         // Stations that draw are numbered from 0; nodes that have clocks from the other end.
         let mut chance = Stream::new(seed, u32::MAX - node, Purpose::Clock);
-        let mut within = |spread: u64| chance.below(2 * spread + 1).cast_signed() - spread.cast_signed();
+        let mut within =
+            |spread: u64| chance.below(2 * spread + 1).cast_signed() - spread.cast_signed();
         Clock {
             offset_ps: self.offset_ps + within(self.offset_spread_ps),
             drift_ppb: self.drift_ppb + within(self.drift_spread_ppb),
@@ -116,7 +123,10 @@ mod tests {
         // One of 20 000 ps is a whole one; what is begun is not counted, and of a loss it is.
         assert_eq!((clock.shows(19_999), clock.shows(20_000)), (19_749, 19_751));
         let losing = Clock { offset_ps: 0, drift_ppb: -50_000 };
-        assert_eq!((losing.shows(1), losing.shows(20_000), losing.shows(20_001)), (0, 19_999, 19_999));
+        assert_eq!(
+            (losing.shows(1), losing.shows(20_000), losing.shows(20_001)),
+            (0, 19_999, 19_999)
+        );
     }
 
     #[test]
@@ -127,15 +137,24 @@ mod tests {
 
     #[test]
     fn spread_clocks_are_within_their_spread_and_differ_by_node_and_seed() {
-        let spec = ClockSpec { offset_ps: 7, drift_ppb: -9, offset_spread_ps: 1_000_000, drift_spread_ppb: 100 };
-        let clocks: Vec<Clock> =
-            (0..20).flat_map(|seed| (0..20).map(move |node| (seed, node))).map(|(s, n)| spec.clock(s, n)).collect();
+        let spec = ClockSpec {
+            offset_ps: 7,
+            drift_ppb: -9,
+            offset_spread_ps: 1_000_000,
+            drift_spread_ppb: 100,
+        };
+        let clocks: Vec<Clock> = (0..20)
+            .flat_map(|seed| (0..20).map(move |node| (seed, node)))
+            .map(|(s, n)| spec.clock(s, n))
+            .collect();
         for (at, clock) in clocks.iter().enumerate() {
             assert!((clock.offset_ps - 7).abs() <= 1_000_000 && (clock.drift_ppb + 9).abs() <= 100);
             assert!(!clocks[..at].contains(clock), "{clock:?}");
         }
-        // 400 uniform draws: the least and the largest are within 5% of the ends but in 2 · 0.975^400 of all cases, 1 in 12 000.
-        let ends = (clocks.iter().map(|c| c.offset_ps).min(), clocks.iter().map(|c| c.offset_ps).max());
+        // 400 uniform draws: the least and the largest are within 5% of the ends but in 2 ·
+        // 0.975^400 of all cases, 1 in 12 000.
+        let ends =
+            (clocks.iter().map(|c| c.offset_ps).min(), clocks.iter().map(|c| c.offset_ps).max());
         assert!(ends.0 < Some(-949_993) && ends.1 > Some(950_007), "{ends:?}");
         assert_eq!(
             ClockSpec { offset_ps: 7, ..ClockSpec::default() }.clock(1, 2),

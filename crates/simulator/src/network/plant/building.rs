@@ -1,9 +1,12 @@
 //! Making a plant of a trial's network, step by step, and refusing what cannot be.
 
 use super::{
-    small, Domain, Last, Place, Plant, Port, Role, Room, Route, Timing, ENDLESS, NONE, PAUSE_OCTETS, SLOT_OCTETS,
+    small, Domain, Last, Place, Plant, Port, Role, Room, Route, Timing, ENDLESS, NONE,
+    PAUSE_OCTETS, SLOT_OCTETS,
 };
-use crate::network::scenario::{Address, Buffer, Fabric, Kind, Learning, Link, Node, Stage, Switch, Trial};
+use crate::network::scenario::{
+    Address, Buffer, Fabric, Kind, Learning, Link, Node, Stage, Switch, Trial,
+};
 use crate::scenario::{fault, Error};
 use ethermeter_traffic::lengths::Lengths;
 use std::collections::{BTreeMap, VecDeque};
@@ -18,7 +21,10 @@ pub(super) struct Builder<'t> {
 
 impl<'t> Builder<'t> {
     fn node(&self, name: &str, key: &str) -> Result<u32, Error> {
-        self.names.get(name).copied().ok_or_else(|| fault(key, format!("must be the name of a node, got {name:?}")))
+        self.names
+            .get(name)
+            .copied()
+            .ok_or_else(|| fault(key, format!("must be the name of a node, got {name:?}")))
     }
 
     fn config(&self, node: u32) -> &'t Node {
@@ -59,7 +65,10 @@ impl<'t> Builder<'t> {
             ] {
                 if value > most || (name == "ps_per_octet" && value == 0) {
                     let least = u8::from(name == "ps_per_octet");
-                    return Err(fault(format!("{key}.{name}"), format!("must be from {least} to {most}, got {value}")));
+                    return Err(fault(
+                        format!("{key}.{name}"),
+                        format!("must be from {least} to {most}, got {value}"),
+                    ));
                 }
             }
             let mut ends = [0; 2];
@@ -77,7 +86,10 @@ impl<'t> Builder<'t> {
                 let id = small(self.plant.ports.len());
                 let place = &mut self.plant.places[node as usize];
                 if place.role == Role::Hub && !link.half_duplex {
-                    return Err(fault(format!("{key}.half_duplex"), "must be true: a hub's links are".to_owned()));
+                    return Err(fault(
+                        format!("{key}.half_duplex"),
+                        "must be true: a hub's links are".to_owned(),
+                    ));
                 }
                 let local = small(place.ports.len());
                 place.ports.push(id);
@@ -96,7 +108,9 @@ impl<'t> Builder<'t> {
                     extra: link.preamble_octets.cast_signed(),
                     burst_octets: u64::MAX,
                     burst: 0,
-                    overlap: overlap.filter(|_| !link.half_duplex).map(|octets| octets + link.preamble_octets),
+                    overlap: overlap
+                        .filter(|_| !link.half_duplex)
+                        .map(|octets| octets + link.preamble_octets),
                     delay: link.delay_ps,
                     gap: link.gap_octets * link.ps_per_octet,
                     coalesce: None,
@@ -166,7 +180,8 @@ impl<'t> Builder<'t> {
         for first in 0..small(self.plant.ports.len()) {
             let port = self.plant.ports[first as usize];
             let taken = self.plant.domain_of[first as usize].0 != NONE;
-            if !port.half_duplex || taken || self.plant.places[port.node as usize].role == Role::Hub {
+            if !port.half_duplex || taken || self.plant.places[port.node as usize].role == Role::Hub
+            {
                 continue;
             }
             let members = self.heard_from(first).into_iter().map(|(port, _)| port);
@@ -178,15 +193,21 @@ impl<'t> Builder<'t> {
             for (number, &member) in members.iter().enumerate() {
                 let other = &self.links_of()[member as usize / 2];
                 let constants = |l: &Link| (l.ps_per_octet, l.preamble_octets, l.gap_octets);
-                if constants(other) != constants(link) || link.gap_octets == 0 || !link.ps_per_octet.is_multiple_of(8) {
+                if constants(other) != constants(link)
+                    || link.gap_octets == 0
+                    || !link.ps_per_octet.is_multiple_of(8)
+                {
                     return Err(fault(
                         format!("network.links[{}]", member / 2),
                         "all links of a collision domain must have one ps_per_octet (a multiple of 8), one preamble_octets and one gap_octets (not 0)",
                     ));
                 }
                 let heard: BTreeMap<u32, u64> = self.heard_from(member).into_iter().collect();
-                let delays: Vec<u64> = members.iter().map(|m| heard.get(m).copied().unwrap_or(0)).collect();
-                if let Some(far) = delays.iter().find(|far| 2 * **far > SLOT_OCTETS * link.ps_per_octet) {
+                let delays: Vec<u64> =
+                    members.iter().map(|m| heard.get(m).copied().unwrap_or(0)).collect();
+                if let Some(far) =
+                    delays.iter().find(|far| 2 * **far > SLOT_OCTETS * link.ps_per_octet)
+                {
                     return Err(fault(
                         format!("network.links[{}].delay_ps", member / 2),
                         format!(
@@ -240,7 +261,8 @@ impl<'t> Builder<'t> {
     /// A stage of a node, on the resource that it names or on one of its own.
     fn stage(&mut self, node: u32, stage: &Stage, key: &str) -> Result<u32, Error> {
         stage.check(key)?;
-        let room = Room { frames: stage.queue_frames.map_or(u64::MAX, u64::from), octets: u64::MAX };
+        let room =
+            Room { frames: stage.queue_frames.map_or(u64::MAX, u64::from), octets: u64::MAX };
         let resource = match &stage.resource {
             None => self.resource(room),
             Some(name) => {
@@ -269,7 +291,8 @@ impl<'t> Builder<'t> {
                 Kind::Host(host) => {
                     if let Some(clock) = host.clock {
                         clock.check(&format!("{key}.host.clock"))?;
-                        self.plant.places[node as usize].clock = Some(clock.clock(self.plant.seed, node));
+                        self.plant.places[node as usize].clock =
+                            Some(clock.clock(self.plant.seed, node));
                     }
                     let mut send = Vec::new();
                     for (index, stage) in host.send.iter().enumerate() {
@@ -286,18 +309,28 @@ impl<'t> Builder<'t> {
                         return Err(fault(format!("{key}.host.ring"), "must be from 1 to 1000000"));
                     }
                     send.push(ports[0]);
-                    self.plant.places[node as usize].send = self.route(&send, Last::Port(ports[0] ^ 1));
+                    self.plant.places[node as usize].send =
+                        self.route(&send, Last::Port(ports[0] ^ 1));
                     let mut receive = Vec::new();
                     for (index, stage) in host.receive.iter().enumerate() {
-                        receive.push(self.stage(node, stage, &format!("{key}.host.receive[{index}]"))?);
+                        receive.push(self.stage(
+                            node,
+                            stage,
+                            &format!("{key}.host.receive[{index}]"),
+                        )?);
                     }
-                    self.plant.ports[ports[0] as usize].reception = self.route(&receive, Last::Host(node));
+                    self.plant.ports[ports[0] as usize].reception =
+                        self.route(&receive, Last::Host(node));
                 }
-                Kind::Switch(switch) => self.switch(node, &ports, switch, &format!("{key}.switch"))?,
+                Kind::Switch(switch) => {
+                    self.switch(node, &ports, switch, &format!("{key}.switch"))?
+                }
                 Kind::Router(router) => {
-                    let forward = self.stage(node, &router.forward, &format!("{key}.router.forward"))?;
+                    let forward =
+                        self.stage(node, &router.forward, &format!("{key}.router.forward"))?;
                     for &port in &ports {
-                        self.plant.ports[port as usize].reception = self.route(&[], Last::Lookup(port));
+                        self.plant.ports[port as usize].reception =
+                            self.route(&[], Last::Lookup(port));
                     }
                     self.forward(node, &ports, |_, _, _| Ok(vec![forward]))?;
                 }
@@ -307,14 +340,26 @@ impl<'t> Builder<'t> {
         Ok(())
     }
 
-    fn switch(&mut self, node: u32, ports: &[u32], switch: &Switch, key: &str) -> Result<(), Error> {
+    fn switch(
+        &mut self,
+        node: u32,
+        ports: &[u32],
+        switch: &Switch,
+        key: &str,
+    ) -> Result<(), Error> {
         if let Learning::Learns { age_ps, addresses } = switch.learning {
             if age_ps == 0 || addresses == 0 {
-                return Err(fault(format!("{key}.learning.learns"), "age_ps and addresses must be at least 1"));
+                return Err(fault(
+                    format!("{key}.learning.learns"),
+                    "age_ps and addresses must be at least 1",
+                ));
             }
         }
         if switch.queue_frames == Some(0) || switch.queue_octets == Some(0) {
-            return Err(fault(format!("{key}.queue_frames"), "queue_frames and queue_octets must be at least 1"));
+            return Err(fault(
+                format!("{key}.queue_frames"),
+                "queue_frames and queue_octets must be at least 1",
+            ));
         }
         if let Some(buffer) = switch.buffer {
             buffer.check(&format!("{key}.buffer"))?;
@@ -323,7 +368,10 @@ impl<'t> Builder<'t> {
             let mut reception = Vec::new();
             if let Some(stage) = &switch.ingress {
                 if stage.resource.is_some() {
-                    return Err(fault(format!("{key}.ingress.resource"), "must not be given: each port has its own"));
+                    return Err(fault(
+                        format!("{key}.ingress.resource"),
+                        "must not be given: each port has its own",
+                    ));
                 }
                 reception.push(self.stage(node, stage, &format!("{key}.ingress"))?);
             }
@@ -339,17 +387,22 @@ impl<'t> Builder<'t> {
                 let mut modules: BTreeMap<(u32, &'static str), u32> = BTreeMap::new();
                 for &port in ports {
                     let module = self.plant.ports[port as usize].module;
-                    for (name, stage) in
-                        [("inward", Some(inward)), ("outward", Some(outward)), ("local", local.as_ref())]
-                    {
-                        if let (Some(stage), false) = (stage, modules.contains_key(&(module, name))) {
-                            let id = self.stage(node, stage, &format!("{key}.fabric.crossbar.{name}"))?;
+                    for (name, stage) in [
+                        ("inward", Some(inward)),
+                        ("outward", Some(outward)),
+                        ("local", local.as_ref()),
+                    ] {
+                        if let (Some(stage), false) = (stage, modules.contains_key(&(module, name)))
+                        {
+                            let id =
+                                self.stage(node, stage, &format!("{key}.fabric.crossbar.{name}"))?;
                             modules.insert((module, name), id);
                         }
                     }
                 }
                 self.forward(node, ports, |builder, from, to| {
-                    let [from, to] = [from, to].map(|port| builder.plant.ports[port as usize].module);
+                    let [from, to] =
+                        [from, to].map(|port| builder.plant.ports[port as usize].module);
                     Ok(if from == to {
                         modules.get(&(from, "local")).copied().into_iter().collect()
                     } else {
@@ -398,16 +451,25 @@ impl<'t> Builder<'t> {
             if flow.to.is_empty() || (flow.address == Address::Unicast && flow.to.len() != 1) {
                 return Err(fault(
                     format!("{key}.to"),
-                    format!("must be one host, or several with a group's address, got {:?}", flow.to),
+                    format!(
+                        "must be one host, or several with a group's address, got {:?}",
+                        flow.to
+                    ),
                 ));
             }
             for (number, name) in flow.to.iter().enumerate() {
                 let at = format!("{key}.to[{number}]");
                 let to = host(name, at.clone())?;
-                if to == from || self.plant.port_toward(from, to) == NONE || flow.to[..number].contains(name) {
+                if to == from
+                    || self.plant.port_toward(from, to) == NONE
+                    || flow.to[..number].contains(name)
+                {
                     return Err(fault(
                         at,
-                        format!("must be another host that {:?} is joined to, named once, got {name:?}", flow.from),
+                        format!(
+                            "must be another host that {:?} is joined to, named once, got {name:?}",
+                            flow.from
+                        ),
                     ));
                 }
             }
@@ -423,14 +485,18 @@ impl<'t> Builder<'t> {
                 longest = longest.max(transfer.longest_frame());
                 continue;
             }
-            for lengths in std::iter::once(&flow.frames).chain(flow.response.iter().map(|r| &r.frames)) {
+            for lengths in
+                std::iter::once(&flow.frames).chain(flow.response.iter().map(|r| &r.frames))
+            {
                 let all = match lengths {
                     Lengths::Fixed { bits } => std::slice::from_ref(bits),
                     Lengths::Mix { bits, .. } => bits,
                     Lengths::Samples { max_bits, .. } => std::slice::from_ref(max_bits),
                 };
                 for bits in all {
-                    flow.frames_of(bits / 8, |octets, _, _| longest = longest.max(u64::from(octets)));
+                    flow.frames_of(bits / 8, |octets, _, _| {
+                        longest = longest.max(u64::from(octets))
+                    });
                 }
             }
         }
@@ -465,7 +531,11 @@ impl<'t> Builder<'t> {
             if asked < 4 * headroom * link.ps_per_octet {
                 return Err(fault(
                     format!("{key}.buffer.pause.quanta"),
-                    format!("must be at least {} here, got {}", (4 * headroom).div_ceil(64), pause.quanta),
+                    format!(
+                        "must be at least {} here, got {}",
+                        (4 * headroom).div_ceil(64),
+                        pause.quanta
+                    ),
                 ));
             }
         }
@@ -473,8 +543,8 @@ impl<'t> Builder<'t> {
     }
 }
 
-/// Octets that may still come after the decision to send a PAUSE: it waits for a frame and its gap, is 64 octets long, both ways take
-/// their time, and the peer has just begun a frame.
+/// Octets that may still come after the decision to send a PAUSE: it waits for a frame and its gap,
+/// is 64 octets long, both ways take their time, and the peer has just begun a frame.
 fn pause_headroom(longest: u64, link: &Link) -> u64 {
     let around = link.preamble_octets + link.gap_octets;
     let way = (2 * link.delay_ps).div_ceil(link.ps_per_octet);
@@ -500,9 +570,10 @@ fn buffer_of(kind: &Kind) -> Option<Buffer> {
 fn room_of(kind: &Kind) -> Room {
     let frames = |n: Option<u32>| n.map_or(u64::MAX, u64::from);
     match kind {
-        Kind::Switch(switch) => {
-            Room { frames: frames(switch.queue_frames), octets: switch.queue_octets.unwrap_or(u64::MAX) }
-        }
+        Kind::Switch(switch) => Room {
+            frames: frames(switch.queue_frames),
+            octets: switch.queue_octets.unwrap_or(u64::MAX),
+        },
         Kind::Router(router) => Room { frames: frames(router.queue_frames), octets: u64::MAX },
         Kind::Host(_) | Kind::Hub(_) => ENDLESS,
     }

@@ -1,7 +1,8 @@
 //! Congestion windows: Reno (RFC 5681) and CUBIC (RFC 9438) with `HyStart`.
 //!
-//! CUBIC is computed as Linux computes it (`net/ipv4/tcp_cubic.c`): in whole segments, milliseconds and 1/1024 s, with an integer cube root.
-//! So it is the same on every machine, and needs no memory beyond this.
+//! CUBIC is computed as Linux computes it (`net/ipv4/tcp_cubic.c`): in whole segments, milliseconds
+//! and 1/1024 s, with an integer cube root. So it is the same on every machine, and needs no memory
+//! beyond this.
 
 use super::scenario::{Congestion, Tcp};
 
@@ -90,7 +91,8 @@ impl Window {
         }
     }
 
-    /// An acknowledgement up to `unacknowledged` took `round_trip`; `next` is the first octet not yet sent.
+    /// An acknowledgement up to `unacknowledged` took `round_trip`; `next` is the first octet not
+    /// yet sent.
     pub fn measure(&mut self, now: u64, round_trip: u64, unacknowledged: u64, next: u64) {
         let Some(cubic) = &mut self.cubic else { return };
         if cubic.measure(
@@ -120,7 +122,8 @@ struct Cubic {
     epoch_ms: Option<u64>,
     /// The window at the last loss.
     most_window: u64,
-    /// The plateau of the cubic function, and when it is reached: after the epoch's begin, in 1/1024 s.
+    /// The plateau of the cubic function, and when it is reached: after the epoch's begin, in
+    /// 1/1024 s.
     origin: u64,
     reached: u64,
     /// Acknowledged segments for one more in the window.
@@ -168,7 +171,11 @@ impl Cubic {
     fn reduce(&mut self, segments: u64) -> u64 {
         self.epoch_ms = None;
         // Fast convergence, RFC 9438 § 4.7.
-        self.most_window = if segments < self.most_window { segments * (SCALE + BETA) / (2 * SCALE) } else { segments };
+        self.most_window = if segments < self.most_window {
+            segments * (SCALE + BETA) / (2 * SCALE)
+        } else {
+            segments
+        };
         segments * BETA / SCALE
     }
 
@@ -205,8 +212,11 @@ impl Cubic {
         // Beyond this the window would pass every limit of a connection, and its cube 64 bits.
         let off = since.abs_diff(self.reached).min(1 << 18);
         let change = RATE * off.pow(3) / CUBE;
-        let target =
-            if since < self.reached { self.origin.saturating_sub(change) } else { self.origin.saturating_add(change) };
+        let target = if since < self.reached {
+            self.origin.saturating_sub(change)
+        } else {
+            self.origin.saturating_add(change)
+        };
         let computed = if target > window { window / (target - window) } else { 100 * window };
         // Nothing is known of the network before the first loss.
         if self.most_window == 0 {
@@ -217,14 +227,23 @@ impl Cubic {
     }
 
     /// Whether slow start, with a window of `starting` segments, is to end.
-    fn measure(&mut self, now: u64, round_trip: u64, unacknowledged: u64, next: u64, starting: Option<u64>) -> bool {
+    fn measure(
+        &mut self,
+        now: u64,
+        round_trip: u64,
+        unacknowledged: u64,
+        next: u64,
+        starting: Option<u64>,
+    ) -> bool {
         // Right after a recovery queues are not what they were.
         if self.epoch_ms.is_some_and(|at| now / PS_PER_MS < at + 1000) {
             return false;
         }
         let least = self.least_round_trip.map_or(round_trip, |least| least.min(round_trip));
         self.least_round_trip = Some(least);
-        let Some(window) = starting.filter(|_| self.hystart && !self.start.is_found) else { return false };
+        let Some(window) = starting.filter(|_| self.hystart && !self.start.is_found) else {
+            return false;
+        };
         let start = &mut self.start;
         if unacknowledged > start.until {
             *start = Start { until: next, began: now, last_acknowledged: now, ..Start::default() };
@@ -267,8 +286,10 @@ mod tests {
     const MSS: u64 = 1448;
 
     fn window(congestion: &str) -> Window {
-        let tcp = serde_json::from_value(serde_json::json!({"window_octets": 1 << 30, "congestion": congestion}))
-            .expect("keys of tcp");
+        let tcp = serde_json::from_value(
+            serde_json::json!({"window_octets": 1 << 30, "congestion": congestion}),
+        )
+        .expect("keys of tcp");
         Window::new(&tcp, MSS)
     }
 
@@ -293,8 +314,9 @@ mod tests {
         assert_eq!(reno.octets, 101 * MSS);
     }
 
-    /// RFC 9438 § 4.2: `W(t) = C (t - K)^3 + W_max` with C = 0.4 and `K = cbrt(W_max (1 - beta) / C)`. With a round trip of 200 ms and a window
-    /// of 1000 segments Reno would be far behind, so the cubic function is what is followed: 5.2 s of it to the plateau at least.
+    /// RFC 9438 § 4.2: `W(t) = C (t - K)^3 + W_max` with C = 0.4 and `K = cbrt(W_max (1 - beta) /
+    /// C)`. With a round trip of 200 ms and a window of 1000 segments Reno would be far behind, so
+    /// the cubic function is what is followed: 5.2 s of it to the plateau at least.
     #[test]
     #[allow(clippy::cast_precision_loss)]
     fn cubic_follows_the_function_of_its_standard() {
@@ -315,7 +337,10 @@ mod tests {
             let since_s = (now_ms - 1000) as f64 / 1e3;
             let expected = 0.4 * (since_s - plateau_s).powi(3) + 1000.0;
             let found = (cubic.octets / MSS) as f64;
-            assert!((found / expected - 1.0).abs() < 0.02, "round {round}: {found} and not {expected}");
+            assert!(
+                (found / expected - 1.0).abs() < 0.02,
+                "round {round}: {found} and not {expected}"
+            );
         }
     }
 
@@ -324,7 +349,8 @@ mod tests {
         let mut cubic = window("cubic");
         cubic.octets = 32 * MSS;
         let ms = PS_PER_MS;
-        // The second round: 6 ms more than the least in each of more than eight samples, far enough apart to be no train.
+        // The second round: 6 ms more than the least in each of more than eight samples, far enough
+        // apart to be no train.
         for sample in 0..12 {
             cubic.measure(100 * ms + sample * 3 * ms, 40 * ms, MSS, 32 * MSS);
         }

@@ -1,10 +1,13 @@
 //! One end of a connection of TCP: what it sends, and what it does with what comes.
 //!
-//! Fast retransmission and recovery after RFC 5681 and 6582, or with selective acknowledgements after RFC 2018 and 6675; proportional rate
-//! reduction (RFC 6937), limited transmit (RFC 3042), the retransmission timer after RFC 6298, delayed acknowledgements and silly windows after
-//! RFC 1122 § 4.2.3. Where these leave a choice it is Linux's: the timer begins anew with each acknowledgement of new data, during recovery too.
-//! A connection stands from the beginning and never ends; octets are numbered from 0. Left out: tail loss probes and reordering (RFC 8985), undoing
-//! of reductions (RFC 3522, 5682), data that acknowledge selectively (only segments without data do).
+//! Fast retransmission and recovery after RFC 5681 and 6582, or with selective acknowledgements
+//! after RFC 2018 and 6675; proportional rate reduction (RFC 6937), limited transmit (RFC 3042),
+//! the retransmission timer after RFC 6298, delayed acknowledgements and silly windows after RFC
+//! 1122 § 4.2.3. Where these leave a choice it is Linux's: the timer begins anew with each
+//! acknowledgement of new data, during recovery too. A connection stands from the beginning and
+//! never ends; octets are numbered from 0. Left out: tail loss probes and reordering (RFC 8985),
+//! undoing of reductions (RFC 3522, 5682), data that acknowledge selectively (only segments without
+//! data do).
 //!
 //! ```text
 //!                 three duplicates, or as much selectively acknowledged
@@ -34,7 +37,8 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// Octets of the option for its blocks: two to pad, kind and length, and eight a block (RFC 2018 § 3).
+    /// Octets of the option for its blocks: two to pad, kind and length, and eight a block (RFC
+    /// 2018 § 3).
     pub fn block_octets(&self) -> u64 {
         match self.blocks.iter().filter(|(from, end)| from < end).count() as u64 {
             0 => 0,
@@ -138,9 +142,11 @@ pub(super) struct Endpoint {
     usage: Usage,
     state: State,
     reduction: Reduction,
-    /// What recovery, or loss, has to reach to be over; duplicates of what was sent before say nothing of later losses (RFC 6582 § 4.1).
+    /// What recovery, or loss, has to reach to be over; duplicates of what was sent before say
+    /// nothing of later losses (RFC 6582 § 4.1).
     recover: Option<u64>,
-    /// Without selective acknowledgements: duplicates since the last acknowledgement of new data, and the octets that they stand for.
+    /// Without selective acknowledgements: duplicates since the last acknowledgement of new data,
+    /// and the octets that they stand for.
     duplicates: u32,
     duplicate_octets: u64,
     /// The first lost segment goes out whatever the window.
@@ -246,7 +252,9 @@ impl Endpoint {
     }
 
     fn writable(&self) -> u64 {
-        self.queued.min(self.unacknowledged.saturating_add(self.tcp.send_buffer_octets.unwrap_or(u64::MAX)))
+        self.queued.min(
+            self.unacknowledged.saturating_add(self.tcp.send_buffer_octets.unwrap_or(u64::MAX)),
+        )
     }
 
     /// Do what is due.
@@ -278,8 +286,9 @@ impl Endpoint {
             self.retransmit_at = None;
         }
         if self.next > self.unacknowledged || segment.acknowledges > self.unacknowledged {
-            let is_duplicate =
-                segment.acknowledges == self.unacknowledged && segment.octets == 0 && segment.edge == edge;
+            let is_duplicate = segment.acknowledges == self.unacknowledged
+                && segment.octets == 0
+                && segment.edge == edge;
             self.hear(now, segment, is_duplicate);
         }
         let is_new = segment.octets > 0 && self.take(now, segment);
@@ -304,7 +313,8 @@ impl Endpoint {
         self.next - self.unacknowledged
     }
 
-    /// Octets that are still in the network, as far as acknowledgements tell (RFC 6675 § 4, `pipe`).
+    /// Octets that are still in the network, as far as acknowledgements tell (RFC 6675 § 4,
+    /// `pipe`).
     fn pipe(&self) -> u64 {
         let is_counted = self.state != State::Open || self.tcp.limited_transmit;
         let gone = if is_counted { self.board.gone() + self.duplicate_octets } else { 0 };
@@ -336,7 +346,8 @@ impl Endpoint {
             loop {
                 let waiting = self.writable().saturating_sub(self.next);
                 let room = self.window.octets.saturating_sub(pipe);
-                let octets = waiting.min(self.edge.saturating_sub(self.next)).min(room).min(self.most);
+                let octets =
+                    waiting.min(self.edge.saturating_sub(self.next)).min(room).min(self.most);
                 if octets == 0 || !self.is_worth_sending(octets) {
                     break;
                 }
@@ -367,7 +378,10 @@ impl Endpoint {
 
     fn note_usage(&mut self, is_limit: bool) {
         let (usage, flight) = (&mut self.usage, self.next - self.unacknowledged);
-        if is_limit || self.unacknowledged >= usage.until || (!usage.is_limit && flight > usage.most_flight) {
+        if is_limit
+            || self.unacknowledged >= usage.until
+            || (!usage.is_limit && flight > usage.most_flight)
+        {
             *usage = Usage { is_limit, most_flight: flight, until: self.next };
         }
     }
@@ -376,7 +390,9 @@ impl Endpoint {
     fn is_worth_sending(&self, octets: u64) -> bool {
         let is_last = self.next + octets == self.queued;
         let is_quiet = self.next == self.unacknowledged;
-        octets == self.most || (is_last && (is_quiet || !self.tcp.nagle)) || 2 * octets >= self.tcp.window_octets
+        octets == self.most
+            || (is_last && (is_quiet || !self.tcp.nagle))
+            || 2 * octets >= self.tcp.window_octets
     }
 
     fn send_new(&mut self, now: u64, octets: u64) {
@@ -406,7 +422,13 @@ impl Endpoint {
             self.promised = open;
         }
         let blocks = if octets == 0 { self.blocks() } else { Blocks::default() };
-        self.out.push_back(Segment { from, octets, acknowledges: self.received, edge: self.promised, blocks });
+        self.out.push_back(Segment {
+            from,
+            octets,
+            acknowledges: self.received,
+            edge: self.promised,
+            blocks,
+        });
         (self.segments, self.must_acknowledge, self.acknowledge_at) = (0, false, None);
     }
 
@@ -467,7 +489,8 @@ impl Endpoint {
         if self.duplicate_octets > 0 {
             // A segment has filled the gap, and the others are those that duplicates told of.
             news.delivered = more.saturating_sub(self.duplicate_octets).max(more.min(self.most));
-            self.duplicate_octets = self.duplicate_octets.saturating_sub(more.saturating_sub(self.most));
+            self.duplicate_octets =
+                self.duplicate_octets.saturating_sub(more.saturating_sub(self.most));
         }
         self.duplicates = 0;
         if self.state == State::Open {
@@ -479,7 +502,8 @@ impl Endpoint {
     fn add_duplicate(&mut self) -> u64 {
         self.duplicates += 1;
         let before = self.duplicate_octets;
-        self.duplicate_octets = (before + self.most).min(self.outstanding().saturating_sub(self.most)).max(before);
+        self.duplicate_octets =
+            (before + self.most).min(self.outstanding().saturating_sub(self.most)).max(before);
         self.duplicate_octets - before
     }
 
@@ -490,7 +514,8 @@ impl Endpoint {
         }
         let is_found = match self.state {
             State::Open => {
-                self.duplicates >= DUPLICATES && self.recover.is_none_or(|recover| self.unacknowledged > recover)
+                self.duplicates >= DUPLICATES
+                    && self.recover.is_none_or(|recover| self.unacknowledged > recover)
             }
             State::Recovery => has_advanced,
             State::Loss => false,
@@ -502,7 +527,8 @@ impl Endpoint {
         }
     }
 
-    /// What the congestion control reduces: what is under way, but for what limited transmit has added.
+    /// What the congestion control reduces: what is under way, but for what limited transmit has
+    /// added.
     fn flight(&self) -> u64 {
         self.outstanding().min(self.window.octets)
     }
@@ -523,11 +549,14 @@ impl Endpoint {
         if delivered == 0 && !self.is_urgent {
             return;
         }
-        let (pipe, threshold, reduction) = (self.pipe(), self.window.threshold, &mut self.reduction);
+        let (pipe, threshold, reduction) =
+            (self.pipe(), self.window.threshold, &mut self.reduction);
         reduction.delivered += delivered;
         let mut octets = if pipe > threshold {
-            let due = u128::from(threshold) * u128::from(reduction.delivered) / u128::from(reduction.flight.max(1));
-            let due = u64::try_from(due).expect("no more than was delivered").next_multiple_of(self.most);
+            let due = u128::from(threshold) * u128::from(reduction.delivered)
+                / u128::from(reduction.flight.max(1));
+            let due =
+                u64::try_from(due).expect("no more than was delivered").next_multiple_of(self.most);
             due.saturating_sub(reduction.out)
         } else {
             let owed = reduction.delivered.saturating_sub(reduction.out).max(delivered);
@@ -543,27 +572,33 @@ impl Endpoint {
     fn be_open(&mut self) {
         if self.state == State::Recovery {
             let burst = self.outstanding().max(self.most) + self.most;
-            let is_bounded = !self.tcp.prr && !self.tcp.sack && self.tcp.recovery == Recovery::NewReno;
+            let is_bounded =
+                !self.tcp.prr && !self.tcp.sack && self.tcp.recovery == Recovery::NewReno;
             // RFC 6582 § 3.2, step 3; Linux takes the threshold.
-            self.window.octets = if is_bounded { self.window.threshold.min(burst) } else { self.window.threshold };
+            self.window.octets =
+                if is_bounded { self.window.threshold.min(burst) } else { self.window.threshold };
         }
         (self.state, self.duplicate_octets, self.is_urgent) = (State::Open, 0, false);
     }
 
     fn is_window_used(&self) -> bool {
-        self.usage.is_limit || (self.window.is_slow_start() && self.window.octets < 2 * self.usage.most_flight)
+        self.usage.is_limit
+            || (self.window.is_slow_start() && self.window.octets < 2 * self.usage.most_flight)
     }
 
     /// A round trip was measured (RFC 6298 § 2).
     fn measure(&mut self, ps: u64) {
         let (smooth, varies) = match self.round_trip {
             None => (ps, ps / 2),
-            Some((smooth, varies)) => ((7 * smooth + ps) / 8, (3 * varies + smooth.abs_diff(ps)) / 4),
+            Some((smooth, varies)) => {
+                ((7 * smooth + ps) / 8, (3 * varies + smooth.abs_diff(ps)) / 4)
+            }
         };
         self.round_trip = Some((smooth, varies));
         let longest = LONGEST_TIMEOUT_PS.max(self.tcp.least_timeout_ps);
-        self.timeout =
-            (smooth + (4 * varies).max(self.tcp.timeout_margin_ps)).max(self.tcp.least_timeout_ps).min(longest);
+        self.timeout = (smooth + (4 * varies).max(self.tcp.timeout_margin_ps))
+            .max(self.tcp.least_timeout_ps)
+            .min(longest);
     }
 
     fn time_out(&mut self, now: u64) {
@@ -574,7 +609,8 @@ impl Endpoint {
             return self.probe(now);
         }
         self.counts.timeouts += self.counted(now);
-        // Within a recovery the threshold is that of this loss already, and a second timeout tells of no other.
+        // Within a recovery the threshold is that of this loss already, and a second timeout tells
+        // of no other.
         let is_another = match self.state {
             State::Open => true,
             State::Recovery => false,
@@ -637,7 +673,8 @@ impl Endpoint {
             self.acknowledge_at = Some(now + self.tcp.acknowledge.ps);
         }
         let before = self.reading.back().map_or(self.taken, |(_, upto)| *upto);
-        self.reads_until = self.reads_until.max(now) + (self.received - before) * self.tcp.read_ps_per_octet;
+        self.reads_until =
+            self.reads_until.max(now) + (self.received - before) * self.tcp.read_ps_per_octet;
         if self.reads_until == now {
             self.taken = self.received;
         } else {
@@ -654,9 +691,13 @@ impl Endpoint {
     /// Keep what came beyond a gap, which may overlap other pieces. Whether any of it is new.
     fn keep(&mut self, from: u64, end: u64) -> bool {
         let (piece, is_new) = insert(&mut self.pieces, from, end);
-        let others = self.recent.into_iter().filter(|other| other.1 <= piece.0 || other.0 >= piece.1);
+        let others =
+            self.recent.into_iter().filter(|other| other.1 <= piece.0 || other.0 >= piece.1);
         let mut recent = [(0, 0); 3];
-        recent.iter_mut().zip(std::iter::once(piece).chain(others)).for_each(|(place, of)| *place = of);
+        recent
+            .iter_mut()
+            .zip(std::iter::once(piece).chain(others))
+            .for_each(|(place, of)| *place = of);
         self.recent = recent;
         is_new
     }
@@ -667,13 +708,19 @@ impl Endpoint {
         if !self.tcp.sack || self.pieces.is_empty() {
             return blocks;
         }
-        let after = |octet: u64| u32::try_from(octet - self.received).expect("windows are below 2^30 octets");
+        let after = |octet: u64| {
+            u32::try_from(octet - self.received).expect("windows are below 2^30 octets")
+        };
         let pieces = self.recent.iter().filter(|piece| piece.0 > self.received);
-        blocks.iter_mut().zip(pieces).for_each(|(block, piece)| *block = (after(piece.0), after(piece.1)));
+        blocks
+            .iter_mut()
+            .zip(pieces)
+            .for_each(|(block, piece)| *block = (after(piece.0), after(piece.1)));
         blocks
     }
 
-    /// The application has read: say so if the window opens by two segments or half of it, as in 4.4BSD.
+    /// The application has read: say so if the window opens by two segments or half of it, as in
+    /// 4.4BSD.
     fn widen(&mut self, now: u64) {
         let opened = self.taken + self.tcp.window_octets - self.promised;
         if opened >= (2 * self.most).min(self.tcp.window_octets.div_ceil(2)) {
@@ -682,7 +729,8 @@ impl Endpoint {
     }
 }
 
-/// Put a piece among others, which it may overlap or touch. The piece that it is now part of, and whether any of it is new.
+/// Put a piece among others, which it may overlap or touch. The piece that it is now part of, and
+/// whether any of it is new.
 fn insert(pieces: &mut Vec<(u64, u64)>, from: u64, end: u64) -> ((u64, u64), bool) {
     let first = pieces.partition_point(|piece| piece.1 < from);
     let after = first + pieces[first..].partition_point(|piece| piece.0 <= end);
@@ -726,11 +774,17 @@ mod tests {
             for from in 0..2 {
                 while let Some(segment) = self.ends[from].out.pop_front() {
                     let end = &self.ends[from];
-                    assert!(segment.from + segment.octets <= end.queued && segment.octets <= end.most);
+                    assert!(
+                        segment.from + segment.octets <= end.queued && segment.octets <= end.most
+                    );
                     assert!(end.board.gone() <= end.outstanding());
                     for (begin, end) in segment.blocks {
-                        let blocks = segment.acknowledges + u64::from(begin)..segment.acknowledges + u64::from(end);
-                        assert!(blocks.clone().all(|octet| self.came[from][octet as usize]), "{blocks:?} did not come");
+                        let blocks = segment.acknowledges + u64::from(begin)
+                            ..segment.acknowledges + u64::from(end);
+                        assert!(
+                            blocks.clone().all(|octet| self.came[from][octet as usize]),
+                            "{blocks:?} did not come"
+                        );
                     }
                     if self.chance.below(256) >= self.losses {
                         self.under_way.push_back((now + Self::DELAY_PS, 1 - from, segment));

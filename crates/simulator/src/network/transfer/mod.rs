@@ -1,4 +1,5 @@
-//! Data over a connection of TCP between two hosts: an application of its own, whose acknowledgements are frames like all others.
+//! Data over a connection of TCP between two hosts: an application of its own, whose
+//! acknowledgements are frames like all others.
 //!
 //! ```text
 //! stream:  from ── octets ──────────────────────────────────► to
@@ -6,7 +7,8 @@
 //!               ◄── answer, with a block if it reads ──────── to      each works on one block at a time
 //! ```
 //!
-//! - [`scenario`]: what a plan writes. `endpoint`: one end of the connection. `scoreboard`: what it has under way. `congestion`: its window.
+//! - [`scenario`]: what a plan writes. `endpoint`: one end of the connection. `scoreboard`: what it
+//!   has under way. `congestion`: its window.
 
 mod congestion;
 mod endpoint;
@@ -52,10 +54,12 @@ struct Side {
     peer: u32,
     destination: u32,
     end: Endpoint,
-    /// Number of the first frame of these, which are in the order of their coming: frames of one flow cannot overtake each other.
+    /// Number of the first frame of these, which are in the order of their coming: frames of one
+    /// flow cannot overtake each other.
     first: u32,
     under_way: VecDeque<Segment>,
-    /// Data that have gone out by the wire for the first time: up to where, and when their frame began; for who watches the wire.
+    /// Data that have gone out by the wire for the first time: up to where, and when their frame
+    /// began; for who watches the wire.
     watched: VecDeque<(u64, u64)>,
     watched_upto: u64,
     /// Duration of an octet on the wire of its host.
@@ -125,7 +129,8 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A connection of `flow` between the nodes `from` and `to`, which begins at `begins`; `receiver` is who draws for the server.
+    /// A connection of `flow` between the nodes `from` and `to`, which begins at `begins`;
+    /// `receiver` is who draws for the server.
     pub fn new(
         plant: &Plant,
         transfer: &Transfer,
@@ -223,12 +228,16 @@ impl Connection {
         let before = self.moved;
         if let Some(filing) = &mut self.filing {
             let [client, server] = [0, 1].map(|side| self.sides[side].end.taken());
-            while let Some(operation) = pop_if(&mut filing.requests, |operation| operation.end <= server) {
+            while let Some(operation) =
+                pop_if(&mut filing.requests, |operation| operation.end <= server)
+            {
                 let ps = filing.file.server.draw(&mut filing.server_chance);
                 filing.server.take_up(now, ps);
                 filing.served.push_back(operation);
             }
-            while let Some(operation) = pop_if(&mut filing.answers, |operation| operation.end <= client) {
+            while let Some(operation) =
+                pop_if(&mut filing.answers, |operation| operation.end <= client)
+            {
                 let ps = filing.file.client.draw(&mut filing.client_chance);
                 filing.client.take_up(now, ps);
                 account.completed(self.flow, operation.begun, now);
@@ -253,7 +262,8 @@ impl Connection {
         }
         let block = filing.file.block_octets.min(filing.left);
         filing.left -= block;
-        let octets = filing.file.request_octets + if filing.file.direction == Direction::Write { block } else { 0 };
+        let octets = filing.file.request_octets
+            + if filing.file.direction == Direction::Write { block } else { 0 };
         let end = self.sides[0].end.queued() + octets;
         filing.requests.push_back(Operation { begun: now, block, end });
         self.sides[0].end.write(now, octets);
@@ -262,8 +272,8 @@ impl Connection {
     fn answer(&mut self, now: u64) {
         let Some(filing) = &mut self.filing else { return };
         let mut operation = filing.served.pop_front().expect("a request that is served");
-        let octets =
-            filing.file.answer_octets + if filing.file.direction == Direction::Read { operation.block } else { 0 };
+        let octets = filing.file.answer_octets
+            + if filing.file.direction == Direction::Read { operation.block } else { 0 };
         operation.end = self.sides[1].end.queued() + octets;
         filing.answers.push_back(operation);
         self.sides[1].end.write(now, octets);
@@ -274,9 +284,12 @@ impl Connection {
         let index = self.sides.iter().position(|side| !side.end.out.is_empty())?;
         let side = &mut self.sides[index];
         let segment = side.end.out.pop_front()?;
-        let number = side.first.wrapping_add(u32::try_from(side.under_way.len()).expect("few frames under way"));
+        let number = side
+            .first
+            .wrapping_add(u32::try_from(side.under_way.len()).expect("few frames under way"));
         side.under_way.push_back(segment);
-        let octets = (segment.octets + segment.block_octets() + self.header_octets).max(SHORTEST_FRAME);
+        let octets =
+            (segment.octets + segment.block_octets() + self.header_octets).max(SHORTEST_FRAME);
         let frame = Frame {
             flow: self.flow,
             from: side.host,
@@ -300,12 +313,15 @@ impl Connection {
     #[cold]
     pub fn departed(&mut self, frame: &Frame, end: u64) {
         let side = &mut self.sides[usize::from(frame.answer.is_some())];
-        let Some((upto, octets)) = side.record(frame.message).map(|it| (it.from + it.octets, it.octets)) else {
+        let Some((upto, octets)) =
+            side.record(frame.message).map(|it| (it.from + it.octets, it.octets))
+        else {
             return;
         };
         if octets > 0 && upto > side.watched_upto {
             side.watched_upto = upto;
-            side.watched.push_back((upto, end.saturating_sub(u64::from(frame.octets) * side.octet_ps)));
+            side.watched
+                .push_back((upto, end.saturating_sub(u64::from(frame.octets) * side.octet_ps)));
         }
     }
 
@@ -313,9 +329,13 @@ impl Connection {
     #[cold]
     pub fn seen(&mut self, frame: &Frame, now: u64, account: &mut Account) {
         let from = usize::from(frame.answer.is_some());
-        let Some(acknowledges) = self.sides[from].record(frame.message).map(|it| it.acknowledges) else { return };
+        let Some(acknowledges) = self.sides[from].record(frame.message).map(|it| it.acknowledges)
+        else {
+            return;
+        };
         // Who sends what is transferred: its data are acknowledged to it.
-        let sends = self.filing.as_ref().is_some_and(|filing| filing.file.direction == Direction::Read);
+        let sends =
+            self.filing.as_ref().is_some_and(|filing| filing.file.direction == Direction::Read);
         let is_of_data = 1 - from == usize::from(sends);
         let side = &mut self.sides[1 - from];
         let began = now.saturating_sub(u64::from(frame.octets) * side.octet_ps);

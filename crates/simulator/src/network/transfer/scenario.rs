@@ -88,7 +88,8 @@ pub struct Tcp {
     /// Whether `Cubic` ends slow start when acknowledgements tell of a queue.
     #[serde(default = "yes")]
     pub hystart: bool,
-    /// Whether the window grows by what is acknowledged, instead of by acknowledgements (RFC 3465, without its limit).
+    /// Whether the window grows by what is acknowledged, instead of by acknowledgements (RFC 3465,
+    /// without its limit).
     #[serde(default = "yes")]
     pub byte_counting: bool,
     /// Whether receivers tell which data came out of order (RFC 2018).
@@ -97,13 +98,15 @@ pub struct Tcp {
     /// After three duplicate acknowledgements, without `sack`.
     #[serde(default)]
     pub recovery: Recovery,
-    /// Whether the window is reduced in proportion to what is delivered (RFC 6937), instead of at once.
+    /// Whether the window is reduced in proportion to what is delivered (RFC 6937), instead of at
+    /// once.
     #[serde(default = "yes")]
     pub prr: bool,
     /// Whether the first two duplicate acknowledgements let a segment go each (RFC 3042).
     #[serde(default = "yes")]
     pub limited_transmit: bool,
-    /// Whether a last, short segment waits for acknowledgement of all before it (RFC 1122 § 4.2.3.4).
+    /// Whether a last, short segment waits for acknowledgement of all before it (RFC 1122 §
+    /// 4.2.3.4).
     #[serde(default = "yes")]
     pub nagle: bool,
     /// When data are acknowledged.
@@ -160,7 +163,8 @@ pub struct Acknowledge {
 
 impl Default for Acknowledge {
     fn default() -> Self {
-        // Linux: TCP_DELACK_MIN and TCP_MAX_QUICKACKS; RFC 1122 § 4.2.3.2 asks for every second segment at least, and for half a second at most.
+        // Linux: TCP_DELACK_MIN and TCP_MAX_QUICKACKS; RFC 1122 § 4.2.3.2 asks for every second
+        // segment at least, and for half a second at most.
         Self { segments: 2, ps: 40_000_000_000, quick: 16 }
     }
 }
@@ -250,7 +254,10 @@ impl Transfer {
         let most = 1 << 50;
         let file = match &self.job {
             Job::Stream { octets } => {
-                return check_ranges(&format!("{key}.job.stream"), &[("octets", octets.unwrap_or(1), 1, most)])
+                return check_ranges(
+                    &format!("{key}.job.stream"),
+                    &[("octets", octets.unwrap_or(1), 1, most)],
+                )
             }
             Job::File(file) => file,
         };
@@ -277,7 +284,10 @@ impl Transfer {
 fn check_ranges(key: &str, ranges: &[(&str, u64, u64, u64)]) -> Result<(), Error> {
     for &(name, value, least, most) in ranges {
         if !(least..=most).contains(&value) {
-            return Err(fault(format!("{key}.{name}"), format!("must be from {least} to {most}, got {value}")));
+            return Err(fault(
+                format!("{key}.{name}"),
+                format!("must be from {least} to {most}, got {value}"),
+            ));
         }
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! What a sender has under way, segment by segment: what the receiver has reported, what is lost, what was sent again.
+//! What a sender has under way, segment by segment: what the receiver has reported, what is lost,
+//! what was sent again.
 //!
 //! ```text
 //! under way ──► selectively acknowledged
@@ -7,12 +8,14 @@
 //!    lost
 //! ```
 //!
-//! A segment is lost when one that was sent after it has come, and three segments were selectively acknowledged or a recovery is going on (RFC 6675
-//! § 4 and, for those sent again, RFC 8985 § 6.2, with no time for reordering: no network of this simulator reorders the frames of a flow).
+//! A segment is lost when one that was sent after it has come, and three segments were selectively
+//! acknowledged or a recovery is going on (RFC 6675 § 4 and, for those sent again, RFC 8985 § 6.2,
+//! with no time for reordering: no network of this simulator reorders the frames of a flow).
 
 use std::collections::VecDeque;
 
-/// Blocks of data that came out of order (RFC 2018), as octets after the cumulative acknowledgement; empty ones are not sent.
+/// Blocks of data that came out of order (RFC 2018), as octets after the cumulative
+/// acknowledgement; empty ones are not sent.
 pub(super) type Blocks = [(u32, u32); 3];
 
 /// RFC 5681 § 3.2 and RFC 6675 § 2: `DupThresh`.
@@ -35,7 +38,8 @@ struct Sent {
 pub(super) struct News {
     /// Octets that nothing had acknowledged before.
     pub delivered: u64,
-    /// Times of transmission of the first and the last segment of these, if each of them was sent only once.
+    /// Times of transmission of the first and the last segment of these, if each of them was sent
+    /// only once.
     pub sent: Option<(u64, u64)>,
     is_ambiguous: bool,
 }
@@ -101,7 +105,8 @@ impl Scoreboard {
         let (_, octets) = self.span(self.first_lost);
         self.transmissions += 1;
         let segment = &mut self.segments[self.first_lost];
-        (segment.at, segment.order, segment.is_lost, segment.is_repeated) = (at, self.transmissions, false, true);
+        (segment.at, segment.order, segment.is_lost, segment.is_repeated) =
+            (at, self.transmissions, false, true);
         self.lost -= octets;
         if is_selective {
             self.repeated.push_back((self.transmissions, segment.end));
@@ -144,10 +149,12 @@ impl Scoreboard {
 
     /// The receiver has these blocks, after `acknowledged`.
     pub fn select(&mut self, acknowledged: u64, blocks: &Blocks, news: &mut News) {
-        let blocks = blocks.map(|(from, end)| (acknowledged + u64::from(from), acknowledged + u64::from(end)));
+        let blocks = blocks
+            .map(|(from, end)| (acknowledged + u64::from(from), acknowledged + u64::from(end)));
         for (from, end) in blocks.into_iter().filter(|(from, end)| from < end) {
             // What was reported of a block before need not be looked at again.
-            let known = self.before.iter().filter(|before| before.0 == from).map(|before| before.1).max();
+            let known =
+                self.before.iter().filter(|before| before.0 == from).map(|before| before.1).max();
             let from = known.map_or(from, |known| known.min(end)).max(self.begin);
             let mut index = self.segments.partition_point(|segment| segment.end <= from);
             while self.segments.get(index).is_some_and(|segment| segment.end <= end) {
@@ -159,7 +166,8 @@ impl Scoreboard {
                     self.acknowledged_segments += 1;
                     news.delivered += octets;
                     self.came(&segment, news);
-                    (self.segments[index].is_acknowledged, self.segments[index].is_lost) = (true, false);
+                    (self.segments[index].is_acknowledged, self.segments[index].is_lost) =
+                        (true, false);
                 }
                 index += 1;
             }
@@ -190,10 +198,16 @@ impl Scoreboard {
             }
             self.judged += 1;
         }
-        while let Some(&(order, end)) = self.repeated.front().filter(|(order, _)| *order < self.latest) {
+        while let Some(&(order, end)) =
+            self.repeated.front().filter(|(order, _)| *order < self.latest)
+        {
             self.repeated.pop_front();
             let index = self.segments.partition_point(|segment| segment.end < end);
-            if self.segments.get(index).is_some_and(|segment| segment.order == order && !segment.is_acknowledged) {
+            if self
+                .segments
+                .get(index)
+                .is_some_and(|segment| segment.order == order && !segment.is_acknowledged)
+            {
                 self.lose(index);
             }
         }
@@ -230,7 +244,12 @@ impl Scoreboard {
 
     /// Nothing is under way any more; the next octet sent will be `from`.
     pub fn clear(&mut self, from: u64) {
-        *self = Self { begin: from, transmissions: self.transmissions, latest: self.latest, ..Self::default() };
+        *self = Self {
+            begin: from,
+            transmissions: self.transmissions,
+            latest: self.latest,
+            ..Self::default()
+        };
     }
 }
 
