@@ -71,7 +71,7 @@ class Running:
     ) -> None:
         command = host.command("taskset", "-c", str(processor % (os.cpu_count() or 1)), *words)
         self.name = words[0]
-        self.out = tempfile.TemporaryFile(mode="w+", encoding="utf-8", errors="replace")
+        self.out = tempfile.TemporaryFile(mode="w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -603,9 +603,9 @@ def measure(
                 rows.measure(
                     name,
                     "sockperf",
-                    lambda port=port: ours_round_trip(port, bed, program),
+                    lambda port=port: ours_round_trip(port, bed, program),  # type: ignore[misc]
                     lambda: sockperf(bed),
-                )  # type: ignore[misc]
+                )
                 for name, port in (("UDP", "udp"), ("AF_PACKET", "packet"), ("AF_XDP", "xdp"))
             ]
         if "pacing" in tables:
@@ -613,9 +613,9 @@ def measure(
     if "wires" in tables:
         kinds: dict[WireKind, str] = {"relay": "relayed wires", "shaped": "shaped wires"}
         results["wires"] = [
-            rows.measure(what, "", lambda kind=kind: latency_slope(program, kind), None)
+            rows.measure(what, "", lambda kind=kind: latency_slope(program, kind), None)  # type: ignore[misc]
             for kind, what in kinds.items()
-        ]  # type: ignore[misc]
+        ]
     return {"machine": {**here, "load_at_end": machine.load()}, **results}
 
 

@@ -127,7 +127,7 @@ def test_mutated_files(data: bytes, cuts: list[tuple[int, int, bytes]]) -> None:
             count = len(expand([found]).trials)
             assert count == found.trials or set(found.engines) != {"simulation"}
         except InputError as error:
-            assert error.faults
+            assert error.faults  # noqa: PT017
 
 
 @given(st.dictionaries(keys, values, max_size=8))

@@ -260,7 +260,7 @@ def test_a_ratio_is_that_of_means_of_pairs_by_hand() -> None:
 def stand_in(number: int) -> Any:
     class Stand:
         id, series, engine, point = str(number), "s", "simulation", {}
-        scenario = {"groups": [{"places": [0, 1, 1]}], "segment": {"delay_ps": [[0, 9], [9, 2]]}}
+        scenario = {"groups": [{"places": [0, 1, 1]}], "segment": {"delay_ps": [[0, 9], [9, 2]]}}  # noqa: RUF012
 
     return Stand()
 

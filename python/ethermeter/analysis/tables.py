@@ -23,15 +23,15 @@ class Trial(Protocol):
     """What the analysis reads of a trial."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str: ...  # noqa: D102
     @property
-    def series(self) -> str: ...
+    def series(self) -> str: ...  # noqa: D102
     @property
-    def engine(self) -> str: ...
+    def engine(self) -> str: ...  # noqa: D102
     @property
-    def point(self) -> Mapping[str, str]: ...
+    def point(self) -> Mapping[str, str]: ...  # noqa: D102
     @property
-    def scenario(self) -> Mapping[str, Any]: ...
+    def scenario(self) -> Mapping[str, Any]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)

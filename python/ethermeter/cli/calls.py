@@ -222,7 +222,7 @@ def calls(
     }
     question = _question(segment, network, source, to, overrides or (), speech)
     try:
-        question.packets  # a codec that cannot be cut like this says so here
+        question.packets  # a codec that cannot be cut like this says so here  # noqa: B018
     except InputError as error:
         named = {"packet_s": "--packet", "bit_rate_bps": "--bit-rate", "ip": "--ip"}
         raise InputError(
