@@ -545,9 +545,9 @@ def _report(directory: Path) -> Path:
 
 
 __all__ = [
-    "RunOptions",
     "Progress",
     "RunError",
+    "RunOptions",
     "TrialError",
     "default_directory",
     "evaluate",
