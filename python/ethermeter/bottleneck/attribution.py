@@ -8,12 +8,12 @@ import numpy as np
 
 from ethermeter.analysis.interval import Estimate, exact, student
 from ethermeter.analysis.roofline import DATA, Roofline, Stage
+from ethermeter.bottleneck.bench import Outcome
+from ethermeter.bottleneck.document import Document
+from ethermeter.bottleneck.interventions import CONNECTIONS, STAGES, Change, NotTried, interventions
+from ethermeter.bottleneck.setup import Setup
+from ethermeter.bottleneck.verdict import ERROR, LOOKS, RULE, Tried, Verdict, judge
 from ethermeter.ceilings.constants import FRAME_OCTETS, HEADERS_OCTETS, data_share
-from ethermeter.choke.bench import Outcome
-from ethermeter.choke.document import Document
-from ethermeter.choke.interventions import CONNECTIONS, STAGES, Change, NotTried, interventions
-from ethermeter.choke.setup import Setup
-from ethermeter.choke.verdict import ERROR, LOOKS, RULE, Tried, Verdict, judge
 
 _IP_TCP_OCTETS = 20 + 20
 """Headers of IPv4 and TCP without options; those of TCP are in the segment's own length."""
@@ -53,7 +53,7 @@ class Attribution:
     means
         How processors were limited.
     verdict
-        The choke point, or that it is undecided.
+        The bottleneck, or that it is undecided.
 
     """
 
@@ -76,7 +76,7 @@ class Attribution:
             "error": ERROR,
             "rule": RULE,
             "processors_limited_by": self.means,
-            "choke_point": self.verdict.choke_point,
+            "bottleneck": self.verdict.bottleneck,
             "why": self.verdict.why,
             "unchanged": [asdict(outcome) for outcome in self.unchanged],
             "changes": [
@@ -118,7 +118,7 @@ def attribute(
     repetitions: int | None = None,
     tell: Callable[[int, int], None] = lambda done, of: None,
 ) -> Attribution:
-    """Find the choke point of a transfer by changing one stage at a time.
+    """Find the bottleneck of a transfer by changing one stage at a time.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def attribute(
             ],
             looks=LOOKS,
         )
-        if verdict.choke_point is not None:
+        if verdict.bottleneck is not None:
             break
     tell(1 + len(order), 1 + len(order))
     return Attribution(

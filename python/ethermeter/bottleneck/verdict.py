@@ -35,8 +35,8 @@ SLOWEST_BPS = 8.0
 
 RULE = (
     "A stage moves the throughput if its response, the change of the logarithm of throughput over that of the stage, is above"
-    f" {LEAST:g}. The choke point is the relieved stage that moves it and whose response is larger than that of every other"
-    " relieved stage. If no relieved stage moves it, the choke point is the one tightened stage whose response is above"
+    f" {LEAST:g}. The bottleneck is the relieved stage that moves it and whose response is larger than that of every other"
+    " relieved stage. If no relieved stage moves it, the bottleneck is the one tightened stage whose response is above"
     f" {NEARLY_ALL:g}, if there is exactly one. Otherwise it is undecided. All comparisons are of interval ends; the intervals are"
     " Student's t over rounds, each against the unchanged transfer of the same round. What is undecided is tried on, with as many rounds"
     f" again, and judged at most {LOOKS} times; all intervals of all these together err with a probability of at most {ERROR:g}"
@@ -66,7 +66,7 @@ class Response:
     is_relief
         Whether it can do more than before.
     is_evidence_only
-        Whether it is no stage, and so cannot be the choke point.
+        Whether it is no stage, and so cannot be the bottleneck.
     interval
         The response, dimensionless.
     gain
@@ -87,7 +87,7 @@ class Verdict:
 
     Parameters
     ----------
-    choke_point
+    bottleneck
         The stage, or None if it is undecided.
     why
         The reason, in a sentence.
@@ -96,7 +96,7 @@ class Verdict:
 
     """
 
-    choke_point: str | None
+    bottleneck: str | None
     why: str
     responses: tuple[Response, ...]
 
@@ -114,7 +114,7 @@ class Tried:
 
 
 def judge(unchanged_bps: Floats, tried: Sequence[Tried], *, looks: int = 1) -> Verdict:
-    """Say which stage is the choke point.
+    """Say which stage is the bottleneck.
 
     Parameters
     ----------

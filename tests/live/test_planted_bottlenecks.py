@@ -1,4 +1,4 @@
-"""Choke points that were planted on a testbed, and what is left of it afterwards."""
+"""Bottlenecks that were planted on a testbed, and what is left of it afterwards."""
 
 import json
 import os
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from ethermeter.analysis.roofline import read
-from ethermeter.choke import attribute, load, make_bench
-from ethermeter.choke.quota import Quota, Stopping, quota_on
+from ethermeter.bottleneck import attribute, load, make_bench
+from ethermeter.bottleneck.quota import Quota, Stopping, quota_on
 from stalls import QuietWindow
 
 CHEAP = ("slow-source", "turn-around", "sender-processor")
@@ -28,7 +28,7 @@ Rounds repeat the same transfers, and the rule that names a point allows for one
 
 @pytest.mark.root
 @pytest.mark.parametrize("name", CHEAP)
-def test_a_planted_choke_point_is_named(
+def test_a_planted_bottleneck_is_named(
     name: str, namespaces: Callable[[], set[str]], in_quiet_window: QuietWindow
 ) -> None:
     whole = load(name)
@@ -36,14 +36,14 @@ def test_a_planted_choke_point_is_named(
     document = whole.model_copy(update={"transfer": brief})
     with make_bench() as bench:
 
-        def choke_point() -> str | None:
+        def bottleneck() -> str | None:
             found = attribute(document, bench, repetitions=5)
             written = json.loads(json.dumps(found.as_json(), allow_nan=False))
             assert read(written["roofline"], file="f") == found.roofline()
             assert len(written["order"]) == written["rounds"] * (1 + len(written["changes"]))
-            return found.verdict.choke_point
+            return found.verdict.bottleneck
 
-        named = in_quiet_window(choke_point, tolerated_stall_s=TOLERATED_STALL_S)
+        named = in_quiet_window(bottleneck, tolerated_stall_s=TOLERATED_STALL_S)
     assert _ours(namespaces(), os.getpid()) == set()
     assert named == document.planted
 
@@ -77,7 +77,7 @@ def test_wires_windows_and_devices_of_a_bench_carry_no_more_than_they_should() -
 def test_an_interrupted_search_leaves_no_testbed_and_no_control_group(
     namespaces: Callable[[], set[str]],
 ) -> None:
-    command = [sys.executable, "-m", "ethermeter", "choke", "wire", "--testbed"]
+    command = [sys.executable, "-m", "ethermeter", "bottleneck", "wire", "--testbed"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -9,23 +9,23 @@ from ethermeter.cli import options
 from ethermeter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from ethermeter.choke import Attribution, Outcome
+    from ethermeter.bottleneck import Attribution, Outcome
 
 EXAMPLES = """\
-  ethermeter choke --list
-  ethermeter choke wire --testbed
-  ethermeter choke my-transfer.toml --testbed --repetitions 8 --out roofline.html
-  ethermeter choke receiver-window --testbed --json > result.json
+  ethermeter bottleneck --list
+  ethermeter bottleneck wire --testbed
+  ethermeter bottleneck my-transfer.toml --testbed --repetitions 8 --out roofline.html
+  ethermeter bottleneck receiver-window --testbed --json > result.json
   ethermeter ceilings --roofline result.json"""
 
 
-def choke(
+def bottleneck(
     experiment: Annotated[
         str | None,
         typer.Argument(
             metavar="[TRANSFER]",
             show_default=False,
-            help="The file of a transfer (docs/choke.md), or the name of a shipped one.",
+            help="The file of a transfer (docs/bottleneck.md), or the name of a shipped one.",
         ),
     ] = None,
     *,
@@ -58,18 +58,18 @@ def choke(
     listed: Annotated[
         bool,
         typer.Option(
-            "--list", help="List the shipped transfers, each with a choke point that was put there."
+            "--list", help="List the shipped transfers, each with a bottleneck that was put there."
         ),
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Find the choke point of a transfer by relieving or tightening one stage at a time, in random
+    """Find the bottleneck of a transfer by relieving or tightening one stage at a time, in random
     order.
 
     Exit code 0, also where it stays undecided; 1 if the system refuses something; 2 for input that
     cannot be used.
     """
-    from ethermeter.choke import load
+    from ethermeter.bottleneck import load
     from ethermeter.cli.voice_values import refuse
 
     if listed:
@@ -89,7 +89,7 @@ def choke(
         if out.suffix.lower() not in FORMATS:
             refuse("--out", str(out), f"a file ending in one of {', '.join(FORMATS)}")
     document = load(experiment)
-    from ethermeter.choke import attribute, make_bench
+    from ethermeter.bottleneck import attribute, make_bench
     from ethermeter.cli.progress import ProgressDisplay
 
     with ProgressDisplay(document.title, pieces="transfers") as display, make_bench() as bench:
@@ -113,9 +113,9 @@ def choke(
 
 
 def _list(*, as_json: bool) -> None:
-    from ethermeter.choke import load, plants
+    from ethermeter.bottleneck import load, transfers
 
-    there = {name: load(name) for name in plants()}
+    there = {name: load(name) for name in transfers()}
     if as_json:
         print_json(
             [
@@ -125,7 +125,7 @@ def _list(*, as_json: bool) -> None:
         )
         return
     print_table(
-        ["name", "choke point", "what it is"],
+        ["name", "bottleneck", "what it is"],
         [[name, document.planted or "", document.title] for name, document in there.items()],
     )
 
@@ -134,7 +134,7 @@ def _print(found: "Attribution") -> None:
     import numpy as np
 
     from ethermeter.analysis.interval import student
-    from ethermeter.choke.interventions import STAGES
+    from ethermeter.bottleneck.interventions import STAGES
     from ethermeter.report.roofline import rate_text, verdict
 
     def rates(outcomes: "tuple[Outcome, ...]") -> str:
@@ -166,5 +166,5 @@ def _print(found: "Attribution") -> None:
     typer.echo(f"processors are limited by {found.means}")
     typer.echo(verdict(found.roofline()))
     typer.echo(
-        f"choke point: {STAGES[found.verdict.choke_point] if found.verdict.choke_point else 'undecided'} – {found.verdict.why}"
+        f"bottleneck: {STAGES[found.verdict.bottleneck] if found.verdict.bottleneck else 'undecided'} – {found.verdict.why}"
     )

@@ -1,4 +1,4 @@
-"""The file of a transfer: its tables, their limits, and the setup they stand for (docs/choke.md)."""
+"""The file of a transfer: its tables, their limits, and the setup they stand for (docs/bottleneck.md)."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -7,15 +7,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
 
-from ethermeter.choke.setup import LONGEST_SEGMENT_OCTETS, MTU_OCTETS, End, Setup
+from ethermeter.bottleneck.setup import LONGEST_SEGMENT_OCTETS, MTU_OCTETS, End, Setup
 from ethermeter.experiment import toml_source
 from ethermeter.experiment.complaints import faults_of
 from ethermeter.experiment.quantity import BitRate, Time, limited_size, limited_time, number
 from ethermeter.experiment.table import Table, choice, complaint, tag
 from ethermeter.faults import Fault, InputError
 
-PLANTS = Path(__file__).parent / "plants"
-"""Shipped transfers, each with a choke point that was put there."""
+TRANSFERS = Path(__file__).parent / "transfers"
+"""Shipped transfers, each with a bottleneck that was put there."""
 
 _PS_PER_NS = 1000
 _PS_PER_S = 10**12
@@ -133,7 +133,7 @@ class Document(Table):
     and once more.
     """
     planted: Annotated[str, Field(max_length=40)] | None = None
-    """The stage in which a choke point was put, for those who score; it is not looked at."""
+    """The stage in which a bottleneck was put, for those who score; it is not looked at."""
     transfer: TransferTable
     """What is transferred, and how."""
     wire: WireTable = WireTable()
@@ -177,9 +177,9 @@ def _end(table: EndTable) -> End:
     return End(table.work, None if table.processor is None else float(table.processor))
 
 
-def plants() -> dict[str, Path]:
+def transfers() -> dict[str, Path]:
     """Return the shipped transfers by name, sorted."""
-    return {path.stem: path for path in sorted(PLANTS.glob("*.toml"))}
+    return {path.stem: path for path in sorted(TRANSFERS.glob("*.toml"))}
 
 
 def load(name: str) -> Document:
@@ -196,7 +196,7 @@ def load(name: str) -> Document:
         With every fault of the file.
 
     """
-    path = plants().get(name, Path(name))
+    path = transfers().get(name, Path(name))
     tables = toml_source.parsed(toml_source.text_of(path, file=name), file=name)
     try:
         document = Document.model_validate(tables)

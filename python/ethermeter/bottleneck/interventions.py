@@ -2,14 +2,14 @@
 
 A stage is relieved by a factor of two where that is possible: more of what it has to give. Where it
 has no limit of its own that could be lifted, it is tightened by two instead, which can only show
-that it is *not* the choke point, or that nothing else can be.
+that it is *not* the bottleneck, or that nothing else can be.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ethermeter.choke.setup import LONGEST_SEGMENT_OCTETS, End, Setup
+from ethermeter.bottleneck.setup import LONGEST_SEGMENT_OCTETS, End, Setup
 from ethermeter.report.roofline import rate_text
 
 FACTOR = 2

@@ -101,7 +101,7 @@ class Setup:
         return self.delay_ns > 0 or self.frame_ns > 0
 
     def receiving(self, address: str) -> dict[str, Any]:
-        """Return the receiver's task (docs/choke.md)."""
+        """Return the receiver's task (docs/bottleneck.md)."""
         return {
             "receive": {
                 "address": address,
@@ -115,7 +115,7 @@ class Setup:
         }
 
     def sending(self, address: str) -> dict[str, Any]:
-        """Return the sender's task (docs/choke.md)."""
+        """Return the sender's task (docs/bottleneck.md)."""
         source: dict[str, Any] = {"kind": "memory"}
         if self.source_bps is not None:
             source = {"kind": "slow", "bits_per_s": self.source_bps}

@@ -1,4 +1,4 @@
-"""Choke points: the verdict on samples of known cause, what is changed of a transfer, its file, and
+"""Bottlenecks: the verdict on samples of known cause, what is changed of a transfer, its file, and
 what the command refuses.
 """
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ethermeter.choke import judge, load, plants
-from ethermeter.choke.interventions import STAGES, interventions
-from ethermeter.choke.quota import period_s
-from ethermeter.choke.setup import LONGEST_SEGMENT_OCTETS
-from ethermeter.choke.verdict import ERROR, Tried
+from ethermeter.bottleneck import judge, load, transfers
+from ethermeter.bottleneck.interventions import STAGES, interventions
+from ethermeter.bottleneck.quota import period_s
+from ethermeter.bottleneck.setup import LONGEST_SEGMENT_OCTETS
+from ethermeter.bottleneck.verdict import ERROR, Tried
 from ethermeter.cli.app import app
 from ethermeter.faults import InputError
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ def test_of_stages_at_the_same_time_the_slowest_is_named() -> None:
         for name, rate in stages.items()
     ]
     found = judge(noisy(20e6, random), tried)
-    assert found.choke_point == "wire"
+    assert found.bottleneck == "wire"
     assert {each.stage: round(each.interval.value) for each in found.responses} == {
         "source": 0,
         "wire": 1,
@@ -63,7 +63,7 @@ def test_of_stages_in_turn_each_response_is_about_its_share_of_the_time() -> Non
         for name, rate in stages.items()
     ]
     found = judge(noisy(9e6, random, spread=0), tried)
-    assert found.choke_point == "turn-around"
+    assert found.bottleneck == "turn-around"
     # Shares are 0.9 and 0.1; a change by a tenth moves the share itself by less than a tenth.
     assert [each.interval.value for each in found.responses] == pytest.approx([0.9, 0.1], rel=0.1)
 
@@ -76,18 +76,18 @@ def test_two_stages_that_hold_it_back_alike_are_not_told_apart() -> None:
         for name, rate in stages.items()
     ]
     found = judge(noisy(10e6, random), tried)
-    assert found.choke_point is None
+    assert found.bottleneck is None
     assert "cannot be told apart" in found.why
 
 
-def test_more_connections_are_evidence_and_never_the_choke_point() -> None:
+def test_more_connections_are_evidence_and_never_the_bottleneck() -> None:
     random = np.random.default_rng(4)
     tried = [
         Tried("wire", 2, noisy(1e7, random)),
         Tried("connections", 2, noisy(2e7, random), is_evidence_only=True),
     ]
     found = judge(noisy(1e7, random), tried)
-    assert found.choke_point is None
+    assert found.bottleneck is None
     assert found.why == "nothing that was changed moves the throughput"
 
 
@@ -98,10 +98,10 @@ def test_a_stage_that_could_only_be_tightened_is_named_if_it_alone_is_followed()
         Tried(name, 0.5, noisy(rate, random))
         for name, rate in (("sender-processor", 0.5e7), ("receiver-processor", 1e7))
     )
-    assert judge(noisy(1e7, random), [wire, sender, receiver]).choke_point == "sender-processor"
+    assert judge(noisy(1e7, random), [wire, sender, receiver]).bottleneck == "sender-processor"
     half = Tried("receiver-processor", 0.5, noisy(0.5e7, random))
     both = judge(noisy(1e7, random), [wire, sender, half])
-    assert both.choke_point is None
+    assert both.bottleneck is None
     assert "each of" in both.why
 
 
@@ -111,7 +111,7 @@ def test_a_tightened_stage_that_costs_a_little_has_only_a_small_margin_and_is_no
         noisy(1e7, random),
         [Tried("frames", 0.5, noisy(0.9e7, random)), Tried("wire", 2, noisy(1e7, random))],
     )
-    assert found.choke_point is None
+    assert found.bottleneck is None
 
 
 def test_noise_makes_it_undecided() -> None:
@@ -123,13 +123,13 @@ def test_noise_makes_it_undecided() -> None:
             Tried("queue", 2, noisy(1e7, random, spread=1)),
         ],
     )
-    assert found.choke_point is None
+    assert found.bottleneck is None
     assert "too uncertain" in found.why
 
 
 def test_a_transfer_in_which_nothing_came_is_no_number_that_breaks_the_verdict() -> None:
     found = judge(np.array([1e7, 0.0, 1e7]), [Tried("wire", 2, np.array([2e7, 2e7, 0.0]))])
-    assert found.choke_point is None
+    assert found.bottleneck is None
     assert all(
         math.isfinite(end)
         for each in found.responses
@@ -147,7 +147,7 @@ def test_where_no_stage_matters_one_is_named_no_more_often_than_the_stated_error
         tried = [
             Tried(f"stage {at}", 2, common * noisy(1e7, random, spread=0.3)) for at in range(6)
         ]
-        wrong += judge(common * noisy(1e7, random, spread=0.3), tried).choke_point is not None
+        wrong += judge(common * noisy(1e7, random, spread=0.3), tried).bottleneck is not None
     # Even if the true rate were the stated one, more than 4.9 standard deviations above it have a
     # probability below 1e-6.
     assert wrong <= trials * ERROR + 4.9 * math.sqrt(trials * ERROR * (1 - ERROR))
@@ -159,7 +159,7 @@ def test_rounds_that_are_too_few_or_do_not_fit_are_refused(base: Floats, samples
         judge(base, [Tried("wire", 2, samples)])
 
 
-@pytest.mark.parametrize("name", list(plants()))
+@pytest.mark.parametrize("name", list(transfers()))
 def test_every_shipped_transfer_has_its_planted_stage_relieved_and_says_of_each_stage_what_is_done(
     name: str,
 ) -> None:
@@ -303,14 +303,14 @@ def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
 def test_what_cannot_be_used_is_told_in_a_line_with_exit_code_2(
     words: list[str], says: str
 ) -> None:
-    ended = CliRunner().invoke(app, ["choke", *words])
+    ended = CliRunner().invoke(app, ["bottleneck", *words])
     assert ended.exit_code == 2
     assert says in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_shipped_transfers_are_listed_with_their_choke_points() -> None:
-    listed = json.loads(CliRunner().invoke(app, ["choke", "--list", "--json"]).stdout)
+def test_shipped_transfers_are_listed_with_their_bottlenecks() -> None:
+    listed = json.loads(CliRunner().invoke(app, ["bottleneck", "--list", "--json"]).stdout)
     assert {each["planted"] for each in listed} == {
         "wire",
         "window",
@@ -324,7 +324,7 @@ def test_shipped_transfers_are_listed_with_their_choke_points() -> None:
 
 
 def test_the_documented_file_is_one(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "choke.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "bottleneck.md").read_text(encoding="utf-8")
     file = tmp_path / "t.toml"
     file.write_text(text.partition("```toml\n")[2].partition("```")[0])
     setup = load(str(file)).setup()

@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ethermeter.choke.quota import Means, Quota, quota_on
-from ethermeter.choke.setup import LONGEST_NS, MTU_OCTETS, Setup
+from ethermeter.bottleneck.quota import Means, Quota, quota_on
+from ethermeter.bottleneck.setup import LONGEST_NS, MTU_OCTETS, Setup
 from ethermeter.testbed import Testbed, TestbedError, Wire, make_testbed, reshape
 from ethermeter.testbed.commands import batch, inside, run
 from ethermeter.testbed.worker import Worker
