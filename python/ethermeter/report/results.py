@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 
 from ethermeter.analysis.estimates import Point, run_cautions
 from ethermeter.analysis.interval import Estimate
-from ethermeter.observation import Caution, Metric
+from ethermeter.metrics import Caution, Label, Metric
 from ethermeter.papers.claims import Claim
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.chart import axis_title
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import LABELS, Label, key_title, number, plain
+from ethermeter.report.labels import key_title, number, plain
 
 _GAUGE_RANGE, _WIDE_RANGE = 0.1, 1.0
 UNSEEN = 5e-5
@@ -147,7 +147,7 @@ def figure_table(
     """Numbers of a figure: x by curve, value and half width of the interval; `label` instead of the
     metric's own.
     """
-    label = label or LABELS[metric]
+    label = label or metric.label
     places = sorted({x for curve in panel.curves for x, _ in curve.points})
     cells = [{x: estimate for x, estimate in curve.points} for curve in panel.curves]
     rows = []
@@ -164,16 +164,19 @@ def figure_table(
 
 
 def estimates_table(
-    points: Sequence[Point], metrics: Sequence[Metric], *, labels: Mapping[Metric, Label] = LABELS
+    points: Sequence[Point],
+    metrics: Sequence[Metric],
+    *,
+    labels: Mapping[Metric, Label] | None = None,
 ) -> str:
     """Every point of a series with some metrics, in the units of the labels."""
+    labels = {metric: metric.label for metric in metrics} | dict(labels or {})
     varied = {key: {keys(point)[key] for point in points} for key in keys(points[0])}
     shown = [key for key, values in varied.items() if len(values) > 1] or list(points[0].point)
     rows = []
     for point in points:
         row = [safe(plain(keys(point)[key])) for key in shown]
-        for metric in metrics:
-            row.append(cell(point.estimates.get(metric), labels[metric].factor))
+        row += [cell(point.estimates.get(metric), labels[metric].factor) for metric in metrics]
         rows.append(row)
     head = [safe(key_title(key)) for key in shown] + [
         safe(labels[metric].axis) for metric in metrics
