@@ -9,7 +9,8 @@ from typing import Any
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.knee import Knee
-from ethermeter.metrics import Label, Metric
+from ethermeter.document import Label
+from ethermeter.metrics import Metric
 from ethermeter.report.axes import Axes, Curve, Panel, curve_names, keys, quantity
 from ethermeter.report.labels import TIME_KINDS, key_title
 from ethermeter.report.theme import KIND_COLOURS, colours

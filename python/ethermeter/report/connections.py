@@ -12,7 +12,7 @@ from ethermeter.analysis import connections, hosts
 from ethermeter.analysis.accounts import Account, alike, by_point
 from ethermeter.analysis.connections import Connection
 from ethermeter.analysis.hosts import Machine
-from ethermeter.metrics import Label
+from ethermeter.document import Label
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section
 from ethermeter.report.sheet import Sheet

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ethermeter.metrics import Label
+from ethermeter.document import Label
 from ethermeter.papers.myths_curves import Trace
 from ethermeter.report.chart import HEIGHT, datum, values_as_texts
 from ethermeter.report.html import safe, table

@@ -8,7 +8,7 @@ import numpy as np
 from ethermeter.analysis import hosts
 from ethermeter.analysis.accounts import Account, alike, by_point
 from ethermeter.analysis.hosts import Machine, mean_machine
-from ethermeter.metrics import Label
+from ethermeter.document import Label
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.sheet import Sheet

@@ -1,7 +1,4 @@
-"""Labels of reports: which metrics they show, titles of keys, and numbers as text."""
-
-import math
-import re
+"""Labels of reports: which metrics they show, and titles of keys."""
 
 from ethermeter.metrics import Metric
 
@@ -219,48 +216,3 @@ def meaning(metric: Metric, *, of_flows: bool = False) -> str:
     """Say what the metric counts, as a sentence."""
     text = metric.meaning(of_flows=of_flows)
     return text[0].upper() + text[1:] + "."
-
-
-def plain(text: str) -> str:
-    """Write a varied value without the marks of its file's syntax.
-
-    Examples
-    --------
-    >>> plain("{ linear = { limit = 10 } }"), plain("[1, 23]"), plain("64 B")
-    ('linear, limit 10', '1, 23', '64 B')
-    """
-    if not text.startswith(("{", "[")):
-        return text
-    bare = re.sub(r"\s*=\s*\{\s*", ", ", text.strip("{}[] "))
-    return re.sub(r"\s*=\s*", " ", re.sub(r'\s*[{}"]', "", bare)).strip()
-
-
-def number(value: float, half_width: float = math.nan) -> str:
-    """Write a value to the second digit of its interval's half width, or to four digits where it
-    has none.
-
-    Examples
-    --------
-    >>> number(8.493217, 0.0123)
-    '8.493'
-    >>> number(13637.2, 41.0)
-    '13,637'
-    >>> number(0.97)
-    '0.97'
-    >>> number(float("nan"))
-    '–'
-    """
-    if not math.isfinite(value):
-        return "–"
-    if value == 0:
-        return "0"
-    if math.isfinite(half_width) and half_width > 0:
-        places = 1 - math.floor(math.log10(half_width))
-        # No more than five digits, however narrow the interval.
-        places = min(places, 4 - math.floor(math.log10(abs(value))))
-        return f"{value:,.{max(places, 0)}f}" if places < 9 else f"{value:.4g}"
-    places = 3 - math.floor(math.log10(abs(value)))
-    if places > 8:
-        return f"{value:.3e}"
-    text = f"{value:,.{max(places, 0)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ethermeter.analysis.accounts import Account, alike, by_point
 from ethermeter.analysis.losses import PLACES, Drops, Loss, drops_together, total
-from ethermeter.metrics import Label
+from ethermeter.document import Label
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section
 from ethermeter.report.sheet import Sheet

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate
-from ethermeter.metrics import Label, Metric
+from ethermeter.document import Label
+from ethermeter.metrics import Metric
 from ethermeter.papers import myths_curves as curves
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.myths_curves import Trace

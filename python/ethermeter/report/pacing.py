@@ -7,7 +7,7 @@ from typing import Any
 
 from ethermeter.analysis.accounts import Account, alike, by_point
 from ethermeter.analysis.pacing import Clock, Pacing, together
-from ethermeter.metrics import Label
+from ethermeter.document import Label
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section
 from ethermeter.report.sheet import Sheet

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from ethermeter.analysis.estimates import Point, run_cautions
 from ethermeter.analysis.interval import Estimate
-from ethermeter.metrics import Caution, Label, Metric
+from ethermeter.document import Label, number, plain
+from ethermeter.metrics import Caution, Metric
 from ethermeter.papers.claims import Claim
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.chart import axis_title
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import key_title, number, plain
+from ethermeter.report.labels import key_title
 
 _GAUGE_RANGE, _WIDE_RANGE = 0.1, 1.0
 UNSEEN = 5e-5
@@ -176,7 +177,8 @@ def estimates_table(
     rows = []
     for point in points:
         row = [safe(plain(keys(point)[key])) for key in shown]
-        row += [cell(point.estimates.get(metric), labels[metric].factor) for metric in metrics]
+        for metric in metrics:
+            row.append(cell(point.estimates.get(metric), labels[metric].factor))
         rows.append(row)
     head = [safe(key_title(key)) for key in shown] + [
         safe(labels[metric].axis) for metric in metrics

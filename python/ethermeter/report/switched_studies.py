@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
-from ethermeter.metrics import Label, Metric
+from ethermeter.document import Label
+from ethermeter.metrics import Metric
 from ethermeter.papers import erg
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.evidence import MissingError

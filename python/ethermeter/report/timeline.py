@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ethermeter.analysis.interval import Floats
-from ethermeter.metrics import Label
+from ethermeter.document import Label
 from ethermeter.report.chart import HEIGHT
 from ethermeter.report.theme import colours
 
