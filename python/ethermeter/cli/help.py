@@ -1,13 +1,10 @@
 """Lists of commands in the help: by group, one line of at most 80 columns each."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
-
-if TYPE_CHECKING:
-    import click
 
 Groups = Mapping[str, Mapping[str, str]]
 """Heading of a group → name of a command → what the command does."""
@@ -24,13 +21,14 @@ def grouped(groups: Groups) -> type[TyperGroup]:
     """
 
     class Grouped(TyperGroup):
-        def list_commands(self, ctx: "click.Context") -> list[str]:
+        # `Any`: from which package Typer takes these types differs between its versions.
+        def list_commands(self, ctx: Any) -> list[str]:
             return [name for group in groups.values() for name in group]
 
         def format_commands(
             self,
-            ctx: "click.Context",
-            formatter: "click.HelpFormatter",
+            ctx: Any,
+            formatter: Any,
         ) -> None:
             if missing := set(self.commands) - set(self.list_commands(ctx)):
                 raise KeyError(f"no help line for {', '.join(sorted(missing))}")
