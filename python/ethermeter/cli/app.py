@@ -7,10 +7,10 @@ import typer
 from ethermeter.cli import (
     admission,
     agent,
+    bottleneck,
     calibrating,
     calls,
     ceilings,
-    choke,
     choosing,
     explain,
     hosts,
@@ -89,7 +89,7 @@ command(app, "codecs", examples=voice.CODECS_EXAMPLES)(voice.codecs)
 command(app, "talkers", examples=voice.TALKERS_EXAMPLES)(voice.talkers)
 command(app, "ceilings", examples=ceilings.EXAMPLES)(ceilings.ceilings)
 command(app, "explain", examples=explain.EXAMPLES)(explain.explain)
-command(app, "choke", examples=choke.EXAMPLES)(choke.choke)
+command(app, "bottleneck", examples=bottleneck.EXAMPLES)(bottleneck.bottleneck)
 command(app, "calls", examples=calls.EXAMPLES)(calls.calls)
 command(app, "admission", examples=admission.EXAMPLES)(admission.admission)
 command(app, "calibrate", examples=calibrating.CALIBRATE_EXAMPLES)(calibrating.calibrate)
