@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ethermeter import api, report
 from ethermeter.analysis import claims
-from ethermeter.run import Manner, evaluate, execute
+from ethermeter.run import RunOptions, evaluate, execute
 from ethermeter.studies import registry
 from visiting import Visit
 
@@ -23,7 +23,10 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     loaded = api.load(*registry.find("fritz1999").runs, name="fritz1999")
     directory = tmp_path_factory.mktemp("runs") / "files"
     execute(
-        loaded.plan(), loaded.experiments, directory=directory, manner=Manner(study="fritz1999")
+        loaded.plan(),
+        loaded.experiments,
+        directory=directory,
+        options=RunOptions(study="fritz1999"),
     )
     evaluate(directory)
     return directory
@@ -73,7 +76,7 @@ def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path: Path) -> No
         loaded.plan(),
         loaded.experiments,
         directory=tmp_path / "run",
-        manner=Manner(study="fritz1999"),
+        options=RunOptions(study="fritz1999"),
     )
     evaluate(tmp_path / "run")
     order = re.findall(

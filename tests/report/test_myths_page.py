@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ethermeter import api, report
 from ethermeter.analysis import claims
-from ethermeter.run import Manner, evaluate, execute
+from ethermeter.run import RunOptions, evaluate, execute
 from ethermeter.studies import registry
 from visiting import Visit
 
@@ -23,7 +23,7 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     loaded = api.load(*registry.find("myths").runs, overrides=SHORT, name="myths")
     directory = tmp_path_factory.mktemp("runs") / "myths"
     plan = loaded.plan(replications=3)
-    execute(plan, loaded.experiments, directory=directory, manner=Manner(study="myths"))
+    execute(plan, loaded.experiments, directory=directory, options=RunOptions(study="myths"))
     evaluate(directory)
     return directory
 

@@ -11,7 +11,7 @@ import pytest
 from ethermeter import api, report
 from ethermeter.analysis import claims
 from ethermeter.analysis.interval import student
-from ethermeter.run import Manner, evaluate, execute
+from ethermeter.run import RunOptions, evaluate, execute
 from ethermeter.studies import registry
 from ethermeter.studies.gonsalves1982 import claims as gonsalves1982
 from visiting import Visit
@@ -44,7 +44,7 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         loaded.plan(replications=3),
         loaded.experiments,
         directory=directory,
-        manner=Manner(study="gonsalves1982"),
+        options=RunOptions(study="gonsalves1982"),
     )
     evaluate(directory)
     return directory
@@ -190,7 +190,7 @@ def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path: Path) -> No
         loaded.plan(replications=3),
         loaded.experiments,
         directory=tmp_path / "run",
-        manner=Manner(study="gonsalves1982"),
+        options=RunOptions(study="gonsalves1982"),
     )
     evaluate(tmp_path / "run")
     order = re.findall(

@@ -8,10 +8,10 @@ from typing import Any
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import exact
+from ethermeter.document import Label
 from ethermeter.observation import Metric
 from ethermeter.report.bars import bars
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import Label
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.shell import Section
 from ethermeter.studies.fritz1999.claims import BARE, FAST, GIGABIT, PAIRS, Copies, constant_mbps

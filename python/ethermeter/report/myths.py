@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate
+from ethermeter.document import Label
 from ethermeter.observation import Metric
 from ethermeter.report import contrast
 from ethermeter.report.html import section
-from ethermeter.report.labels import LABELS, Label
+from ethermeter.report.labels import LABELS
 from ethermeter.report.sheet import Sheet
 from ethermeter.studies.judging import MissingError
 from ethermeter.studies.myths import curves
