@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ethermeter.analysis import claims
 from ethermeter.analysis.interval import Floats
 from ethermeter.experiment import load, shipped
 from ethermeter.observation import Metric
 from ethermeter.studies import registry
 from ethermeter.studies.erg import claims as erg
 from ethermeter.studies.hughesjones2000 import claims as hughesjones2000
-from ethermeter.studies.judging import MissingError
+from ethermeter.studies.judging import Entry, MissingError
 from ethermeter.studies.paths import Histogram, Paths
 
 PAPERS = {"erg": erg, "hughesjones2000": hughesjones2000}
@@ -57,7 +56,7 @@ class World(Paths):
             raise MissingError(f"no histogram of {metric} of {flow} in {series}") from None
 
 
-def entry_of(study: str, identity: str) -> claims.Entry:
+def entry_of(study: str, identity: str) -> Entry:
     (found,) = [entry for entry in registry.find(study).published() if entry["id"] == identity]
     return found
 
