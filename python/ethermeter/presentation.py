@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 
 @dataclass(frozen=True, slots=True)

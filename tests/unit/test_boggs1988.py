@@ -13,7 +13,7 @@ from ethermeter.analysis import claims
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import lengths
 from ethermeter.analysis.interval import Estimate
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.studies.boggs1988 import claims as boggs1988
 
 FIXED = (64, 512, 1536, 4000)

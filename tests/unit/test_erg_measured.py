@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ethermeter.analysis.claims import Claim
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.studies import registry
 from ethermeter.studies.erg import claims as erg
 

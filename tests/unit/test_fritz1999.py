@@ -14,7 +14,7 @@ import pytest
 from ethermeter import plan
 from ethermeter.analysis.claims import Claim
 from ethermeter.experiment import load, shipped
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.studies import registry
 from ethermeter.studies.fritz1999 import claims as paper
 from ethermeter.studies.fritz1999.claims import FAST, GIGABIT, PAIRS, Copies

@@ -14,7 +14,7 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.tables import Trial
 from ethermeter.experiment import load, shipped
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.studies import registry
 from ethermeter.studies.gonsalves_tobagi1986 import claims as paper
 from ethermeter.studies.gonsalves_tobagi1986 import shares

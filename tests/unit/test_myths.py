@@ -13,7 +13,7 @@ from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.experiment import load, shipped
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.plan import Plan, expand
 from ethermeter.studies import registry
 from ethermeter.studies.myths import claims as myths

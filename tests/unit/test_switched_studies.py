@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from ethermeter.analysis.interval import Floats
 from ethermeter.experiment import load, shipped
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.studies import registry
 from ethermeter.studies.erg import claims as erg
 from ethermeter.studies.hughesjones2000 import claims as hughesjones2000

@@ -19,7 +19,7 @@ from ethermeter.experiment.overrides import overridden
 from ethermeter.experiment.paths import assigned
 from ethermeter.experiment.reading import of_document
 from ethermeter.faults import Fault, InputError, shown
-from ethermeter.observation import FLOW_DEFINITIONS, Metric
+from ethermeter.metrics import Group, Metric, metrics_of
 from ethermeter.plan import SIMULATION, trial_line
 from ethermeter.store.rows import FLOW_METRICS
 
@@ -173,7 +173,7 @@ def read_model(path: Path) -> Model:
         if key not in _KEYS
     ]
     named = table.get("metrics", [])
-    known = {str(metric) for metric in FLOW_DEFINITIONS}
+    known = metrics_of(Group.FLOW)
     if not isinstance(named, list) or not all(
         isinstance(name, str) and name in known for name in named
     ):
@@ -182,7 +182,7 @@ def read_model(path: Path) -> Model:
                 file,
                 "calibrate.metrics",
                 shown(named),
-                f"expected a list of metrics of flows: {', '.join(FLOW_DEFINITIONS)}",
+                f"expected a list of metrics of flows: {', '.join(known)}",
             )
         )
         named = []

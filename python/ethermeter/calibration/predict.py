@@ -18,7 +18,7 @@ from ethermeter.experiment.document import LARGEST_SEED
 from ethermeter.experiment.paths import assigned
 from ethermeter.experiment.reading import of_document
 from ethermeter.faults import Fault, InputError
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.plan import SIMULATION, expand
 from ethermeter.store.rows import FLOW_METRICS
 

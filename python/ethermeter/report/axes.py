@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import FRAMES, lengths
 from ethermeter.analysis.interval import Estimate
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.thinning import FEWEST_PLACES, MOST_PANELS, MOST_VALUES, spread
 
 ENGINE = "engine"

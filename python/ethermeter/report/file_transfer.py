@@ -9,7 +9,7 @@ from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import exact
 from ethermeter.document import Label
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.bars import bars
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.sheet import Sheet

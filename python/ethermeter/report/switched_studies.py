@@ -10,7 +10,7 @@ import numpy as np
 from ethermeter.analysis.claims import NOT_COMPARED, Claim
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
 from ethermeter.document import Label
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.marked import Line, Mark, marked_lines
 from ethermeter.report.results import cell, claims_table

@@ -7,7 +7,7 @@ import math
 from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS
 from ethermeter.analysis.frame_mixes import Lengths, lengths
 from ethermeter.analysis.interval import Estimate, pooled_degrees, ratio
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.studies.boggs1988.evidence import Evidence
 from ethermeter.studies.judging import Entry, Finding
 

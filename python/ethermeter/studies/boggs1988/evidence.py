@@ -7,7 +7,7 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import COUNT, FRAMES, Lengths, lengths
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.tables import PS_PER_S, Trial
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.studies.judging import MissingError
 
 CLUSTERS = "segment.clusters"

@@ -12,7 +12,7 @@ import numpy as np
 from ethermeter.analysis.fit import Line, line, rank_correlation
 from ethermeter.analysis.frame_mixes import Lengths, lengths
 from ethermeter.analysis.interval import Estimate, average, difference, exact, ratio
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.studies.boggs1988.differences import difference_of_runs, no_appreciable_difference
 from ethermeter.studies.boggs1988.evidence import Evidence
 from ethermeter.studies.judging import Entry, Finding, MissingError

@@ -1,6 +1,6 @@
 """The study boggs1988: what is run, how it is judged and shown."""
 
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
 from ethermeter.studies.boggs1988 import claims
 from ethermeter.studies.definition import Study

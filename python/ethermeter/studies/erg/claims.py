@@ -11,7 +11,7 @@ import numpy as np
 
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import Floats, student
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.studies import live_claims
 from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published
 from ethermeter.studies.paths import Paths, paths_of

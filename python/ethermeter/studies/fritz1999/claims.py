@@ -15,7 +15,7 @@ import numpy as np
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import Estimate, Floats, exact
 from ethermeter.analysis.tables import Trial, per_station
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published
 
 FAST, GIGABIT = "100 Mb/s", "1 Gb/s"

@@ -1,6 +1,6 @@
 """The study fritz1999: what is run, how it is judged and shown."""
 
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
 from ethermeter.studies.definition import Study
 from ethermeter.studies.fritz1999 import claims

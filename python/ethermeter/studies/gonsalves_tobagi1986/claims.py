@@ -17,7 +17,7 @@ from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, Floats, average, difference, ratio
 from ethermeter.analysis.tables import Trial, per_station
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.studies.gonsalves_tobagi1986.shares import Shares, combinations
 from ethermeter.studies.judging import Entry, Finding, judged, published
 

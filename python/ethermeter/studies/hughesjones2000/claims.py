@@ -15,7 +15,7 @@ import numpy as np
 
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published
 from ethermeter.studies.paths import Histogram, Paths, paths_of
 from ethermeter.studies.replications import crossing

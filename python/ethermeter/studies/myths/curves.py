@@ -18,7 +18,7 @@ from ethermeter.analysis.interval import Estimate, difference, exact
 from ethermeter.applied.models import ENTRIES
 from ethermeter.applied.situation import situation_of
 from ethermeter.applied.switches import ALL_STEPS, after
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.studies.judging import MissingError
 from ethermeter.studies.myths.runs import (
     ARRIVALS,

@@ -1,6 +1,6 @@
 """The study myths: what is run, how it is judged and shown."""
 
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
 from ethermeter.studies.definition import Study
 from ethermeter.studies.myths import claims
