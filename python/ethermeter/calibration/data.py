@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ethermeter import units
 from ethermeter.analysis import estimates
-from ethermeter.experiment import toml_source
+from ethermeter.experiment import toml
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.metrics import Group, Metric, metrics_of
 from ethermeter.units import Dimension, UnitError
@@ -98,9 +98,7 @@ def _of_run(path: Path, metrics: Sequence[Metric]) -> list[Datum]:
 
 def _of_csv(path: Path) -> list[Datum]:
     file = str(path)
-    rows = csv.DictReader(
-        io.StringIO(toml_source.text_of(path, file=file)), restkey="(more)", strict=True
-    )
+    rows = csv.DictReader(io.StringIO(toml.text_of(path, file=file)), restkey="(more)", strict=True)
     try:
         columns, given = list(rows.fieldnames or ()), list(rows)
     except csv.Error as error:

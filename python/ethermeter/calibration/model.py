@@ -13,10 +13,9 @@ from ethermeter.calibration.data import Datum
 from ethermeter.calibration.estimation import Floats
 from ethermeter.calibration.unknown import Unknown, read_unknowns
 from ethermeter.engines import network
-from ethermeter.experiment import toml_source
-from ethermeter.experiment.network_scenario import NetworkScenarios
-from ethermeter.experiment.overrides import overridden
-from ethermeter.experiment.paths import assigned
+from ethermeter.experiment import toml
+from ethermeter.experiment.key_paths import assigned, overridden
+from ethermeter.experiment.lowering import NetworkScenarios
 from ethermeter.experiment.reading import of_document
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.metrics import Group, Metric, metrics_of
@@ -152,7 +151,7 @@ def read_model(path: Path) -> Model:
 
     """
     file = str(path)
-    document = toml_source.parsed(toml_source.text_of(path, file=file), file=file)
+    document = toml.parsed(toml.text_of(path, file=file), file=file)
     table = document.pop("calibrate", None)
     if "network" not in document:
         raise InputError(

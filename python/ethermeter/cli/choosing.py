@@ -27,8 +27,8 @@ def choose(
     from ethermeter import api
     from ethermeter.applied.choice import judge_all
     from ethermeter.applied.situation import situation_of
+    from ethermeter.experiment.lowering import Scenarios
     from ethermeter.experiment.reading import scenarios
-    from ethermeter.experiment.scenario import Scenarios
     from ethermeter.faults import Fault, InputError
     from ethermeter.metrics import Caution
 
